@@ -115,7 +115,7 @@ pub fn sampled_kernels(timeline: &Timeline) -> Vec<SampledKernel> {
     let known = |row: usize| table.kernel.at(row).and_then(|id| kernels.get(id));
     let name = |first: usize| match (known(first), &table.function[first]) {
         (Some(row), _) => timeline.kernel_names.name(row).to_owned(),
-        (None, Some(function)) => Spellings::of(function).shown().to_owned(),
+        (None, Some(function)) => Spellings::new(function).shown().to_owned(),
         (None, None) => gapscope_trace::kernel_names::UNKNOWN.to_owned(),
     };
     let mut by_kernel: BTreeMap<(String, Option<Arc<str>>), KernelCounts> = BTreeMap::new();

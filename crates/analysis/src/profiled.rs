@@ -238,7 +238,7 @@ fn of_rows(table: &KernelMetrics, rows: &[usize]) -> ProfiledKernel {
                 section: table.section[*row],
                 value: table.value[*row],
                 unit: table.unit[*row],
-                meaning: Metric::of(&table.metric[*row]).map(|metric| metric.meaning),
+                meaning: Metric::by_name(&table.metric[*row]).map(|metric| metric.meaning),
             })
             .collect(),
         ..ProfiledKernel::default()
@@ -353,7 +353,7 @@ mod tests {
             table.push(KernelMetric {
                 metric: Arc::from(*metric),
                 value: *value,
-                unit: MetricUnit::of_metric(metric),
+                unit: MetricUnit::from_metric(metric),
                 passes: 20,
                 ..KernelMetric::default()
             });

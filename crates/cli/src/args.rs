@@ -10,7 +10,7 @@ mod scripts;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
-use gapscope_command::{Mcp, Query};
+use gapscope_companion::{Mcp, Query};
 use gapscope_trace::kernel_profile::Wanted;
 use gapscope_trace::manifest::SamplingMode;
 use std::ffi::OsString;

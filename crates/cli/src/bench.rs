@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::{exit, page};
 use gapscope_replay::DeviceChoice;
 use gapscope_report::document::{Block, Document, Text};
-use gapscope_trace::measured::{Kept, Store};
+use gapscope_trace::measured::{MeasuredDevice, Store};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::process::ExitCode;
@@ -24,7 +24,7 @@ pub fn run(arguments: &Bench) -> Result<ExitCode, Failure> {
 pub struct Measured {
     /// The devices: with `--list` those that are kept, else those that were measured. A physical device is listed
     /// once for each interface.
-    devices: Vec<Kept>,
+    devices: Vec<MeasuredDevice>,
     /// Sentences about devices that could not be measured and files that cannot be read.
     failed: Vec<String>,
 }
@@ -68,10 +68,10 @@ fn measure(arguments: &BenchDevice) -> Result<ExitCode, Failure> {
     Ok(status)
 }
 
-fn keep(devices: &[Kept]) -> Result<(), Failure> {
-    let store = Store::of_user().ok_or_else(no_folder)?;
+fn keep(devices: &[MeasuredDevice]) -> Result<(), Failure> {
+    let store = Store::for_user().ok_or_else(no_folder)?;
     for device in devices {
-        let path = store.keep(device).map_err(|error| {
+        let path = store.save(device).map_err(|error| {
             let folder = store.folder().display();
             failure!("what was measured cannot be kept in {folder}: {error}")
         })?;
@@ -85,14 +85,14 @@ fn no_folder() -> Failure {
 }
 
 fn list(arguments: &BenchDevice) -> Result<ExitCode, Failure> {
-    let store = Store::of_user().ok_or_else(no_folder)?;
+    let store = Store::for_user().ok_or_else(no_folder)?;
     let listed = store.list();
     for damaged in &listed.damaged {
         page::note(&damaged);
     }
     let folder = store.folder().display().to_string();
     let measured = Measured {
-        devices: listed.kept.into_iter().map(|(_, kept)| kept).collect(),
+        devices: listed.devices.into_iter().map(|(_, kept)| kept).collect(),
         failed: listed.damaged,
     };
     if measured.devices.is_empty() && !arguments.json {
@@ -131,7 +131,7 @@ fn show(
 }
 
 /// Returns a line for each figure.
-fn lines(device: &Kept) -> Vec<String> {
+fn lines(device: &MeasuredDevice) -> Vec<String> {
     let limits = &device.limits;
     let rate = |value: u64| format!("{:.1} GB/s", value as f64 / 1e9);
     let flops = |value: u64| match value as f64 {

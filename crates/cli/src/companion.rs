@@ -2,7 +2,7 @@
 //! `gapscope mcp`.
 
 use crate::failure::Failure;
-use gapscope_command::{companion, without_number};
+use gapscope_companion::{companion, without_number};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 

@@ -1,6 +1,6 @@
 //! The exit statuses of the commands.
 
-pub use gapscope_command::INCOMPLETE;
+pub use gapscope_companion::INCOMPLETE;
 use gapscope_trace::manifest::Exit;
 use std::process::ExitCode;
 

@@ -1,7 +1,7 @@
 //! The failure of a command: one sentence and an exit status.
 
 use crate::exit;
-pub use gapscope_command::without_number;
+pub use gapscope_companion::without_number;
 use std::fmt;
 use std::io::ErrorKind;
 
@@ -42,7 +42,13 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&gapscope_command::one_line(&self.sentence))
+        f.write_str(&gapscope_companion::one_line(&self.sentence))
+    }
+}
+
+impl From<gapscope_companion::WriteError> for Failure {
+    fn from(error: gapscope_companion::WriteError) -> Failure {
+        Failure::new(error.to_string())
     }
 }
 

@@ -45,7 +45,7 @@ mod view;
 use args::{Arguments, Command};
 use clap::Parser;
 use failure::Failure;
-use gapscope_command::{MCP_PROGRAM, QUERY_PROGRAM};
+use gapscope_companion::{MCP_PROGRAM, QUERY_PROGRAM};
 use gapscope_trace::{memory, panics};
 use std::process::ExitCode;
 
@@ -57,7 +57,7 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments.command,
         Err(error) => return empty_arguments::refuse(&error),
     };
-    let limited = memory::take_variable().map_err(Failure::new);
+    let limited = memory::apply_variable().map_err(|error| Failure::new(error.to_string()));
     let outcome = limited.and_then(|unchecked| {
         if let Some(sentence) = unchecked {
             page::note(&sentence);

@@ -2,7 +2,7 @@
 
 use crate::args::Width;
 use crate::failure::Failure;
-pub use gapscope_command::say;
+pub use gapscope_companion::say;
 use gapscope_report::{Document, Terminal};
 use serde::Serialize;
 use std::ffi::OsString;
@@ -72,7 +72,7 @@ pub fn write_json(value: &impl Serialize) -> Result<(), Failure> {
 
 /// Writes text to stdout.
 pub fn write(text: &str) -> Result<(), Failure> {
-    gapscope_command::write(text).map_err(Failure::new)
+    Ok(gapscope_companion::write(text)?)
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ mod vulkan;
 
 use gapscope_model::Api;
 use gapscope_replay::DeviceChoice;
-use gapscope_trace::measured::Kept;
+use gapscope_trace::measured::MeasuredDevice;
 
 pub use error::Error;
 use samples::Effort;
@@ -26,7 +26,7 @@ pub use vulkan::{Bandwidth, Copier, copy_bandwidth};
 #[derive(Debug, Default)]
 pub struct Measurements {
     /// The devices that were measured.
-    pub devices: Vec<Kept>,
+    pub devices: Vec<MeasuredDevice>,
     /// Those that could not be, as sentences without their full stop.
     pub failed: Vec<String>,
     /// Why an interface has no devices here, as sentences without their full stop.

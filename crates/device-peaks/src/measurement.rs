@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use gapscope_model::Api;
 use gapscope_trace::manifest::MeasuredLimits;
-use gapscope_trace::measured::Kept;
+use gapscope_trace::measured::MeasuredDevice;
 
 use crate::error::Error;
 use crate::samples::Samples;
@@ -21,7 +21,7 @@ const LATENCY: &str = "launch_latency_ns";
 
 /// The figures of a device that is being measured.
 pub struct Measurement {
-    kept: Kept,
+    kept: MeasuredDevice,
     pub notes: Vec<String>,
 }
 
@@ -29,7 +29,7 @@ impl Measurement {
     pub fn new(api: Api, name: &str, uuid: &str, driver: String) -> Measurement {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         Measurement {
-            kept: Kept {
+            kept: MeasuredDevice {
                 name: name.to_owned(),
                 uuid: uuid.to_owned(),
                 api,
@@ -38,7 +38,7 @@ impl Measurement {
                     driver,
                     ..MeasuredLimits::default()
                 },
-                ..Kept::default()
+                ..MeasuredDevice::default()
             },
             notes: Vec::new(),
         }
@@ -118,7 +118,7 @@ impl Measurement {
     }
 
     /// Returns the figures with the notes.
-    pub fn finish(mut self) -> Kept {
+    pub fn finish(mut self) -> MeasuredDevice {
         let unsteady: Vec<&str> = (self.kept.spread.iter())
             .filter(|(figure, spread)| **spread > MAX_STEADY_SPREAD && *figure != LATENCY)
             .map(|(figure, _)| figure.as_str())

@@ -25,7 +25,7 @@ pub(crate) fn kind(name: &str) -> TransferKind {
     } else if has(&["dtod", "d2d", "devicetodevice"]) || has_array(&["AtoA", "AtoD", "DtoA"]) {
         TransferKind::Copy
     } else {
-        TransferKind::of(name)
+        TransferKind::from_text_or_unknown(name)
     }
 }
 

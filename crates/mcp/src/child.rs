@@ -1,29 +1,36 @@
-//! Runs the program `gapscope` for a call, within a time and with a bounded answer.
+//! Runs the program `gapscope` for a call, with a time limit and bounded output.
 
-use gapscope_command::one_line;
+use gapscope_companion::one_line;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::ffi::OsString;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
 
-/// More of a child's output is read and thrown away.
-const KEPT_BYTES: usize = 64 << 20;
+const MAX_OUTPUT_BYTES: usize = 64 << 20;
 
-/// What a child left.
+/// Why a child has no result.
+#[derive(Debug, thiserror::Error)]
+pub enum ChildError {
+    #[error("{}", one_line(&format!("{} cannot be started: {source}", program.display())))]
+    Start { program: PathBuf, source: io::Error },
+    #[error("it took longer than {} s and was ended", .0.as_secs())]
+    TimedOut(Duration),
+    #[error("gapscope did not end well: {0}")]
+    Wait(#[source] io::Error),
+}
+
 #[derive(Debug)]
-pub struct Ended {
-    /// How it ended.
+pub struct FinishedChild {
     pub status: ExitStatus,
-    /// What it printed.
     pub stdout: String,
-    /// What it said.
     pub stderr: String,
 }
 
-/// The program, beside this one, or else in PATH.
+/// Finds the program beside this one, or else in PATH.
 pub fn gapscope() -> PathBuf {
     let executable = std::env::current_exe().and_then(|path| path.canonicalize());
     let beside = executable.ok().map(|path| path.with_file_name("gapscope"));
@@ -32,16 +39,17 @@ pub fn gapscope() -> PathBuf {
         .unwrap_or_else(|| PathBuf::from("gapscope"))
 }
 
-/// Runs `gapscope` with these arguments in a folder. It is ended, with all that it started, after `limit`, and where the client gives up.
+/// Runs `gapscope` with these arguments in a folder. It is killed, with all processes that it started, after `limit`,
+/// and when the client gives up.
 ///
 /// # Errors
-/// It cannot be started, or took too long: a sentence.
+/// The program cannot be started, or takes too long.
 pub async fn run(
     arguments: Vec<OsString>,
     stdin: &str,
     folder: &Path,
     limit: Duration,
-) -> Result<Ended, String> {
+) -> Result<FinishedChild, ChildError> {
     let program = gapscope();
     let mut child = Command::new(&program)
         .args(arguments)
@@ -52,70 +60,70 @@ pub async fn run(
         .process_group(0)
         .kill_on_drop(true)
         .spawn()
-        .map_err(|error| one_line(&format!("{} cannot be started: {error}", program.display())))?;
-    let group = Group(child.id().and_then(|id| Pid::from_raw(id as i32)));
+        .map_err(|source| ChildError::Start { program, source })?;
+    let group = ProcessGroup(child.id().and_then(|id| Pid::from_raw(id as i32)));
     let (mut to, out, said) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let ran = async {
         let write = async {
             if let Some(pipe) = &mut to {
-                // A child that does not read it has ended.
+                // A child that does not read its input has ended.
                 let _ = pipe.write_all(stdin.as_bytes()).await;
             }
             drop(to.take());
         };
-        let (_, stdout, stderr, status) = tokio::join!(write, kept(out), kept(said), child.wait());
+        let (_, stdout, stderr, status) =
+            tokio::join!(write, read_output(out), read_output(said), child.wait());
         (status, stdout, stderr)
     };
     let ran = tokio::time::timeout(limit, ran).await;
-    let (status, stdout, stderr) =
-        ran.map_err(|_| format!("it took longer than {} s and was ended", limit.as_secs()))?;
-    group.ended();
-    Ok(Ended {
-        status: status.map_err(|error| format!("gapscope did not end well: {error}"))?,
+    let (status, stdout, stderr) = ran.map_err(|_| ChildError::TimedOut(limit))?;
+    group.disarm();
+    Ok(FinishedChild {
+        status: status.map_err(ChildError::Wait)?,
         stdout,
         stderr,
     })
 }
 
-/// A child and what it started, which end with this value.
-struct Group(Option<Pid>);
+/// The process group of a child, which is killed when this value is dropped.
+struct ProcessGroup(Option<Pid>);
 
-impl Group {
-    /// It has ended by itself.
-    fn ended(mut self) {
+impl ProcessGroup {
+    /// Disarms the value once the child has ended by itself.
+    fn disarm(mut self) {
         self.0 = None;
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         if let Some(group) = self.0 {
-            // Where it has just ended there is none to kill.
+            // If the group has just ended, there is nothing to kill.
             let _ = kill_process_group(group, Signal::KILL);
         }
     }
 }
 
-async fn kept(pipe: Option<impl AsyncRead + Unpin>) -> String {
+async fn read_output(pipe: Option<impl AsyncRead + Unpin>) -> String {
     let Some(mut pipe) = pipe else {
         return String::new();
     };
     let (mut all, mut piece) = (Vec::new(), vec![0; 1 << 16]);
     while let Ok(read @ 1..) = pipe.read(&mut piece).await {
-        let room = KEPT_BYTES.saturating_sub(all.len());
+        let room = MAX_OUTPUT_BYTES.saturating_sub(all.len());
         all.extend_from_slice(&piece[..read.min(room)]);
     }
     String::from_utf8_lossy(&all).into_owned()
 }
 
-/// The start of a text, and where it is cut a sentence that says so, with what helps.
-pub fn cut(text: &str, most: usize, instead: &str) -> String {
-    let Some((end, _)) = text.char_indices().nth(most) else {
+/// Returns the start of a text and, where it was cut, a sentence that says so, followed by the advice `instead`.
+pub fn cut(text: &str, max_characters: usize, instead: &str) -> String {
+    let Some((end, _)) = text.char_indices().nth(max_characters) else {
         return text.to_owned();
     };
     let all = text.chars().count();
     format!(
-        "{}\n… The answer was cut here: these are the first {most} of its {all} characters. {instead}",
+        "{}\n… The answer was cut here: these are the first {max_characters} of its {all} characters. {instead}",
         &text[..end]
     )
 }

@@ -1,7 +1,7 @@
-//! The program that answers `gapscope mcp`: `gapscope` becomes it. stdout carries the protocol alone.
+//! The program behind `gapscope mcp`, which `gapscope` executes. Stdout carries the protocol alone.
 //!
-//! Each tool runs the program `gapscope`, so that a fault of one task ends neither the server nor another task, and an answer is
-//! the one that a person gets.
+//! Each tool runs the program `gapscope`, so that a crash of one task ends neither the server nor another task, and
+//! answers are the same as on the command line.
 #![forbid(unsafe_code)]
 
 mod child;
@@ -9,14 +9,17 @@ mod roots;
 mod server;
 
 use clap::{Args, Command, FromArgMatches};
-use gapscope_command::{Mcp, one_line, say, without_number};
+use gapscope_companion::{Mcp, one_line, say, without_number};
 use rmcp::ServiceExt;
+use rmcp::service::ServerInitializeError;
+use roots::RootsError;
 use server::Server;
+use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
+use tokio::task::JoinError;
 
-/// How long tasks have to end once the client has gone.
-const LINGER: Duration = Duration::from_secs(2);
+const SHUTDOWN_LIMIT: Duration = Duration::from_secs(2);
 
 fn main() -> ExitCode {
     let command = Command::new("gapscope mcp")
@@ -27,35 +30,41 @@ fn main() -> ExitCode {
     let arguments = Mcp::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     match run(arguments) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(sentence) => {
-            say(&format!(
-                "gapscope: {}\n",
-                one_line(&without_number(&sentence))
-            ));
+        Err(error) => {
+            let sentence = one_line(&without_number(&error.to_string()));
+            say(&format!("gapscope: {sentence}\n"));
             ExitCode::FAILURE
         }
     }
 }
 
-/// Serves until the client closes stdin.
-fn run(arguments: Mcp) -> Result<(), String> {
+#[derive(Debug, thiserror::Error)]
+enum ServeError {
+    #[error(transparent)]
+    Roots(#[from] RootsError),
+    #[error("threads cannot be started: {0}")]
+    Threads(#[source] io::Error),
+    #[error("the handshake with the client failed: {0}")]
+    Handshake(#[source] Box<ServerInitializeError>),
+    #[error("serving ended: {0}")]
+    Join(#[source] JoinError),
+}
+
+fn run(arguments: Mcp) -> Result<(), ServeError> {
     let server = Server::new(arguments)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
-        .map_err(|error| format!("no threads can be had: {error}"))?;
+        .map_err(ServeError::Threads)?;
     let served = runtime.block_on(async {
         let running = server
             .serve(rmcp::transport::stdio())
             .await
-            .map_err(|error| format!("the client did not begin as the protocol asks: {error}"))?;
-        running
-            .waiting()
-            .await
-            .map_err(|error| format!("serving ended: {error}"))
+            .map_err(|error| ServeError::Handshake(Box::new(error)))?;
+        running.waiting().await.map_err(ServeError::Join)
     });
-    // Tasks that still run end with what they started.
-    runtime.shutdown_timeout(LINGER);
+    // Tasks that still run are killed with the processes that they started.
+    runtime.shutdown_timeout(SHUTDOWN_LIMIT);
     served.map(drop)
 }

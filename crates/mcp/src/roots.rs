@@ -1,58 +1,83 @@
-//! Where a client may read and write: below its roots, with links followed first.
+//! Restricts a client's paths to its roots, after links are resolved.
 
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
-/// Traces that one call may name: more are a mistake.
-const MOST: usize = 4096;
+const MAX_MATCHES: usize = 4096;
 
-/// Folders that all paths must be in.
+/// Why a path is refused. Each prints as one sentence.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RootsError {
+    #[error("no root is a folder: {0}")]
+    NoRoot(String),
+    #[error("{path} does not exist in {roots}")]
+    Absent { path: String, roots: String },
+    #[error("{path} is outside of the folders that may be used: {roots}")]
+    Outside { path: String, roots: String },
+    #[error("{path} is no glob: {reason}")]
+    Glob { path: String, reason: String },
+    #[error("{0} names more than {MAX_MATCHES} files: name fewer")]
+    ManyMatches(String),
+    #[error("{0} is no name for a file")]
+    NoFileName(String),
+    #[error("{0} exists already: choose another name")]
+    Exists(String),
+    #[error("a path is empty, or has a zero byte in it")]
+    Empty,
+    #[error("{0} goes upwards (..): name the file itself")]
+    Upwards(String),
+}
+
+/// The folders that all paths must be in.
 #[derive(Debug, Clone)]
 pub struct Roots(Vec<PathBuf>);
 
 impl Roots {
-    /// Those of `folders` that exist.
+    /// Keeps those of `folders` that exist.
     ///
     /// # Errors
-    /// None exists: a sentence.
-    pub fn of(folders: &[PathBuf]) -> Result<Roots, String> {
+    /// None of them exists.
+    pub fn new(folders: &[PathBuf]) -> Result<Roots, RootsError> {
         let there = folders
             .iter()
             .filter_map(|folder| folder.canonicalize().ok());
         let there: Vec<PathBuf> = there.filter(|folder| folder.is_dir()).collect();
         match there.is_empty() {
-            true => Err(format!("no root is a folder: {}", list(folders))),
+            true => Err(RootsError::NoRoot(list(folders))),
             false => Ok(Roots(there)),
         }
     }
 
-    /// The first: what paths that are not absolute are from.
+    /// Returns the first root, to which relative paths refer.
     pub fn first(&self) -> &Path {
         &self.0[0]
     }
 
-    /// A file or folder that exists, with links followed.
+    /// Resolves a file or folder that exists.
     ///
     /// # Errors
-    /// It does not exist, or is outside of the roots: a sentence.
-    pub fn existing(&self, text: &str) -> Result<PathBuf, String> {
+    /// It does not exist, or is outside of the roots.
+    pub fn existing(&self, text: &str) -> Result<PathBuf, RootsError> {
         let path = self.full(text)?;
         let found = path.canonicalize().map_err(|_| self.absent(text))?;
         self.inside(&found, text)
     }
 
-    /// All that a path or a glob names.
+    /// Resolves a path or a glob.
     ///
     /// # Errors
-    /// There is none, or one is outside of the roots: a sentence.
-    pub fn matching(&self, text: &str) -> Result<Vec<PathBuf>, String> {
+    /// Nothing matches, or a match is outside of the roots.
+    pub fn matching(&self, text: &str) -> Result<Vec<PathBuf>, RootsError> {
         let path = self.full(text)?;
         if path.exists() {
             return Ok(vec![self.existing(text)?]);
         }
         let pattern = path.to_str().ok_or_else(|| self.absent(text))?;
-        let all = glob::glob(pattern).map_err(|error| format!("{text} is no glob: {error}"))?;
-        // A glob may wander far: what it may read is looked at before what it found is used.
+        let all = glob::glob(pattern).map_err(|error| RootsError::Glob {
+            path: text.to_owned(),
+            reason: error.to_string(),
+        })?;
+        // A glob may search far, so its fixed part is checked before the matches are used.
         let fixed: PathBuf = path
             .components()
             .take_while(|part| !part.as_os_str().to_string_lossy().contains(['*', '?', '[']))
@@ -61,8 +86,8 @@ impl Roots {
         self.inside(&start, text)?;
         let mut found = Vec::new();
         for one in all.flatten() {
-            if found.len() == MOST {
-                return Err(format!("{text} names more than {MOST} files: name fewer"));
+            if found.len() == MAX_MATCHES {
+                return Err(RootsError::ManyMatches(text.to_owned()));
             }
             let one = one.canonicalize().map_err(|_| self.absent(text))?;
             found.push(self.inside(&one, text)?);
@@ -73,52 +98,56 @@ impl Roots {
         }
     }
 
-    /// A file or folder to write, which does not exist yet, in a folder that does.
+    /// Resolves a file or folder to write, which must not exist yet, in a folder that does.
     ///
     /// # Errors
-    /// It exists, its folder does not, or it is outside of the roots: a sentence.
-    pub fn new_file(&self, text: &str) -> Result<PathBuf, String> {
+    /// It exists, its folder does not, or it is outside of the roots.
+    pub fn new_file(&self, text: &str) -> Result<PathBuf, RootsError> {
         let path = self.full(text)?;
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
-            return Err(format!("{text} is no name for a file"));
+            return Err(RootsError::NoFileName(text.to_owned()));
         };
         let folder = folder.canonicalize().map_err(|_| self.absent(text))?;
         let path = self.inside(&folder, text)?.join(name);
         match path.symlink_metadata() {
-            Ok(_) => Err(format!("{text} exists already: choose another name")),
+            Ok(_) => Err(RootsError::Exists(text.to_owned())),
             Err(_) => Ok(path),
         }
     }
 
-    /// Whole, from the first root. What goes upwards is refused, as links would make it mean another place.
-    fn full(&self, text: &str) -> Result<PathBuf, String> {
+    /// Makes a path absolute, from the first root. `..` is refused, because behind a link it would mean another
+    /// folder.
+    fn full(&self, text: &str) -> Result<PathBuf, RootsError> {
         if text.is_empty() || text.contains('\0') {
-            return Err("a path is empty, or has a zero byte in it".to_owned());
+            return Err(RootsError::Empty);
         }
         let path = Path::new(text);
         if path.components().any(|part| part == Component::ParentDir) {
-            return Err(format!("{text} goes upwards (..): name the file itself"));
+            return Err(RootsError::Upwards(text.to_owned()));
         }
         Ok(self.first().join(path))
     }
 
-    fn inside(&self, path: &Path, text: &str) -> Result<PathBuf, String> {
+    fn inside(&self, path: &Path, text: &str) -> Result<PathBuf, RootsError> {
         match self.0.iter().any(|root| path.starts_with(root)) {
             true => Ok(path.to_owned()),
-            false => Err(format!(
-                "{text} is outside of the folders that may be used: {}",
-                list(&self.0)
-            )),
+            false => Err(RootsError::Outside {
+                path: text.to_owned(),
+                roots: list(&self.0),
+            }),
         }
     }
 
-    fn absent(&self, text: &str) -> String {
-        format!("{text} does not exist in {}", list(&self.0))
+    fn absent(&self, text: &str) -> RootsError {
+        RootsError::Absent {
+            path: text.to_owned(),
+            roots: list(&self.0),
+        }
     }
 }
 
-/// The folder of an address that a client gives as a root.
-pub fn of_address(address: &str) -> Option<PathBuf> {
+/// Returns the folder of a root's `file:` address.
+pub fn folder_of_address(address: &str) -> Option<PathBuf> {
     use std::os::unix::ffi::OsStringExt;
     let path = address.strip_prefix("file://")?;
     let path = path.strip_prefix("localhost").unwrap_or(path);
@@ -154,7 +183,7 @@ mod tests {
         std::fs::create_dir_all(root.join("rank=0")).unwrap();
         std::fs::create_dir_all(outer.path().join("secret")).unwrap();
         symlink(outer.path().join("secret"), root.join("link")).unwrap();
-        let roots = Roots::of(std::slice::from_ref(&root)).unwrap();
+        let roots = Roots::new(std::slice::from_ref(&root)).unwrap();
         let root = root.canonicalize().unwrap();
         assert_eq!(roots.existing("rank=0"), Ok(root.join("rank=0")));
         assert_eq!(roots.matching("rank=*"), Ok(vec![root.join("rank=0")]));
@@ -183,16 +212,21 @@ mod tests {
         for wrong in ["link/new", "rank=0", "../new", "/tmp/new", "none/new", "/"] {
             assert!(roots.new_file(wrong).is_err(), "{wrong}");
         }
-        assert!(Roots::of(&[root.join("none")]).is_err());
+        assert!(Roots::new(&[root.join("none")]).is_err());
     }
 
     #[test]
     fn an_address_is_a_folder() {
-        let of = |address| of_address(address);
-        assert_eq!(of("file:///a%20b/c"), Some(PathBuf::from("/a b/c")));
-        assert_eq!(of("file://localhost/a"), Some(PathBuf::from("/a")));
+        assert_eq!(
+            folder_of_address("file:///a%20b/c"),
+            Some(PathBuf::from("/a b/c"))
+        );
+        assert_eq!(
+            folder_of_address("file://localhost/a"),
+            Some(PathBuf::from("/a"))
+        );
         for wrong in ["https://a/b", "file://host/a", "file:///a%2", "a"] {
-            assert_eq!(of(wrong), None, "{wrong}");
+            assert_eq!(folder_of_address(wrong), None, "{wrong}");
         }
     }
 }

@@ -1,8 +1,8 @@
-//! The tools: what each asks for, and what it runs.
+//! Defines the tools: their parameters, and the commands that they run.
 
-use crate::child::{self, Ended, cut};
-use crate::roots::{Roots, of_address};
-use gapscope_command::{INCOMPLETE, Mcp, one_line};
+use crate::child::{self, ChildError, FinishedChild, cut};
+use crate::roots::{Roots, RootsError, folder_of_address};
+use gapscope_companion::{INCOMPLETE, Mcp, one_line};
 use rmcp::handler::server::router::tool::ToolRouter;
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::model::{CallToolResult, ContentBlock, Implementation, ServerCapabilities, ServerConfig};
@@ -12,21 +12,22 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::ffi::OsString;
+use std::io;
 use std::path::PathBuf;
+use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
-/// How long a task may take that records nothing.
-const LIMIT: Duration = Duration::from_secs(300);
-/// How long a recording may take beyond its limit, for the command's end and for what is written then.
-const AFTER: Duration = Duration::from_secs(120);
-/// How long the client has to name its roots.
+/// The time limit of tasks that record nothing.
+const TASK_LIMIT: Duration = Duration::from_secs(300);
+/// The time that a recording may take beyond its limit, to end the command and to write the trace.
+const RECORDING_GRACE: Duration = Duration::from_secs(120);
+/// The time that the client has to name its roots.
 const ROOTS_LIMIT: Duration = Duration::from_secs(5);
-/// Tasks at one time: more wait.
-const AT_ONCE: usize = 2;
-/// Characters of what a recorded command printed.
-const PRINTED: usize = 4_000;
+const MAX_TASKS: usize = 2;
+/// The most characters of a recorded command's output in an answer.
+const MAX_OUTPUT_CHARACTERS: usize = 4_000;
 
 const INSTRUCTIONS: &str = "\
 gapscope records the GPU timeline of a program and says why the GPU waits. Start with `explain` on a trace (a folder NAME.gapscope): \
@@ -38,13 +39,12 @@ another tool's file; `diff` compares two. Times are nanoseconds, unknown is null
 #[derive(Clone)]
 pub struct Server {
     options: Arc<Mcp>,
-    /// Those of the options; absent where there are none.
+    /// The roots of the options; absent without such options.
     roots: Option<Roots>,
     turns: Arc<Semaphore>,
     tool_router: ToolRouter<Server>,
 }
 
-/// What of a trace to report.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Report {
@@ -67,7 +67,6 @@ enum ReportFormat {
     Json,
 }
 
-/// What to explain.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Explain {
@@ -84,7 +83,6 @@ enum ExplainFormat {
     Json,
 }
 
-/// A question in SQL.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Query {
@@ -94,7 +92,6 @@ struct Query {
     sql: Option<String>,
 }
 
-/// Two traces.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Diff {
@@ -106,7 +103,6 @@ struct Diff {
     gates: Option<Vec<String>>,
 }
 
-/// A file of another tool.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Import {
@@ -116,7 +112,6 @@ struct Import {
     output: String,
 }
 
-/// A command to record.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Record {
@@ -132,6 +127,34 @@ struct Record {
 
 type Outcome = Result<CallToolResult, rmcp::ErrorData>;
 
+/// Why a tool has no answer. Each prints as one sentence for the client's model.
+#[derive(Debug, thiserror::Error)]
+enum ToolError {
+    #[error(transparent)]
+    Roots(#[from] RootsError),
+    #[error(transparent)]
+    Child(#[from] ChildError),
+    #[error("the current folder is not known: {0}")]
+    CurrentFolder(#[source] io::Error),
+    #[error("the report has no key \"{absent}\": it has {known}")]
+    NoKey { absent: String, known: String },
+    #[error("no trace was named")]
+    NoTrace,
+    #[error("no command was named")]
+    NoCommand,
+    #[error(
+        "time_limit_s is {limit_s}: a recording may take 1 to {longest_s} s (gapscope mcp --longest)"
+    )]
+    TimeLimit { limit_s: u32, longest_s: u32 },
+    #[error("nothing was recorded ({status}): {stderr}")]
+    NotRecorded { status: ExitStatus, stderr: String },
+    #[error("gapscope ended with {0}")]
+    Ended(ExitStatus),
+    /// The sentence of a task that failed.
+    #[error("{0}")]
+    Task(String),
+}
+
 #[tool_router]
 impl Server {
     #[tool(
@@ -143,7 +166,7 @@ impl Server {
         Parameters(asked): Parameters<Report>,
         context: RequestContext<RoleServer>,
     ) -> Outcome {
-        self.answered(self.report_of(asked, &context.peer).await)
+        self.answered(self.run_report(asked, &context.peer).await)
     }
 
     #[tool(
@@ -162,7 +185,7 @@ impl Server {
                 words.push("--json".into());
             }
             words.push(roots.existing(&asked.trace)?.into());
-            let ended = self.run(words, "", &roots, LIMIT).await?;
+            let ended = self.run(words, "", &roots, TASK_LIMIT).await?;
             self.text(ended, "")
         };
         self.answered(answer.await)
@@ -177,7 +200,7 @@ impl Server {
         Parameters(asked): Parameters<Query>,
         context: RequestContext<RoleServer>,
     ) -> Outcome {
-        self.answered(self.answer_of(asked, &context.peer).await)
+        self.answered(self.run_query(asked, &context.peer).await)
     }
 
     #[tool(
@@ -197,8 +220,8 @@ impl Server {
             }
             words.push(roots.existing(&asked.before)?.into());
             words.push(roots.existing(&asked.after)?.into());
-            let ended = self.run(words, "", &roots, LIMIT).await?;
-            // With an answer, 1 is a broken gate.
+            let ended = self.run(words, "", &roots, TASK_LIMIT).await?;
+            // With an answer, status 1 means a broken gate.
             let broken = ended.status.code() == Some(1) && !ended.stdout.is_empty();
             match broken {
                 true => Ok(self.cut(&ended.stdout, "")),
@@ -225,10 +248,13 @@ impl Server {
             for input in &asked.inputs {
                 words.push(roots.existing(input)?.into());
             }
-            let ended = self.run(words, "", &roots, LIMIT).await?;
+            let ended = self.run(words, "", &roots, TASK_LIMIT).await?;
             let said = ended.stderr.clone();
             self.text(ended, "")?;
-            Ok(json!({ "trace": output, "said": cut(&said, PRINTED, "") }).to_string())
+            Ok(
+                json!({ "trace": output, "said": cut(&said, MAX_OUTPUT_CHARACTERS, "") })
+                    .to_string(),
+            )
         };
         self.answered(answer.await)
     }
@@ -247,7 +273,7 @@ impl Server {
         Parameters(asked): Parameters<Record>,
         context: RequestContext<RoleServer>,
     ) -> Outcome {
-        self.answered(self.recording_of(asked, &context.peer).await)
+        self.answered(self.run_record(asked, &context.peer).await)
     }
 }
 
@@ -261,14 +287,14 @@ impl ServerHandler for Server {
 }
 
 impl Server {
-    /// A server with these options.
+    /// Creates a server with these options.
     ///
     /// # Errors
-    /// No root is a folder: a sentence.
-    pub fn new(options: Mcp) -> Result<Server, String> {
+    /// No root is a folder.
+    pub fn new(options: Mcp) -> Result<Server, RootsError> {
         let roots = match options.root.is_empty() {
             true => None,
-            false => Some(Roots::of(&options.root)?),
+            false => Some(Roots::new(&options.root)?),
         };
         let mut tool_router = Server::tool_router();
         if options.read_only {
@@ -279,25 +305,28 @@ impl Server {
         Ok(Server {
             options: Arc::new(options),
             roots,
-            turns: Arc::new(Semaphore::new(AT_ONCE)),
+            turns: Arc::new(Semaphore::new(MAX_TASKS)),
             tool_router,
         })
     }
 
-    /// Those of the options, else the client's where it names some, else the current folder.
-    async fn roots(&self, peer: &Peer<RoleServer>) -> Result<Roots, String> {
+    /// Returns the roots of the options, else the client's if it names any, else the current folder.
+    async fn roots(&self, peer: &Peer<RoleServer>) -> Result<Roots, ToolError> {
         if let Some(roots) = &self.roots {
             return Ok(roots.clone());
         }
-        if let Some(folders) = named(peer).await {
-            return Roots::of(&folders);
+        if let Some(folders) = client_roots(peer).await {
+            return Ok(Roots::new(&folders)?);
         }
         let here = std::env::current_dir();
-        let here = here.map_err(|error| format!("the current folder is not known: {error}"))?;
-        Roots::of(&[here])
+        Ok(Roots::new(&[here.map_err(ToolError::CurrentFolder)?])?)
     }
 
-    async fn report_of(&self, asked: Report, peer: &Peer<RoleServer>) -> Result<String, String> {
+    async fn run_report(
+        &self,
+        asked: Report,
+        peer: &Peer<RoleServer>,
+    ) -> Result<String, ToolError> {
         let roots = self.roots(peer).await?;
         let trace = roots.existing(&asked.trace)?;
         let json = asked.format == Some(ReportFormat::Json) || asked.keys.is_some();
@@ -309,16 +338,16 @@ impl Server {
             words.push(format!("--top={top}").into());
         }
         words.push(trace.into());
-        let mut ended = self.run(words, "", &roots, LIMIT).await?;
+        let mut ended = self.run(words, "", &roots, TASK_LIMIT).await?;
         if let (Some(keys), Ok(Value::Object(mut report))) =
             (&asked.keys, serde_json::from_str(&ended.stdout))
         {
             let there: Vec<String> = report.keys().cloned().collect();
             if let Some(absent) = keys.iter().find(|key| !there.contains(key)) {
-                let there = there.join(", ");
-                return Err(format!(
-                    "the report has no key \"{absent}\": it has {there}"
-                ));
+                return Err(ToolError::NoKey {
+                    absent: absent.clone(),
+                    known: there.join(", "),
+                });
             }
             report.retain(|key, _| keys.contains(key));
             ended.stdout = Value::Object(report).to_string();
@@ -329,41 +358,46 @@ impl Server {
         )
     }
 
-    async fn answer_of(&self, asked: Query, peer: &Peer<RoleServer>) -> Result<String, String> {
+    async fn run_query(&self, asked: Query, peer: &Peer<RoleServer>) -> Result<String, ToolError> {
         let roots = self.roots(peer).await?;
         let mut words = words(match asked.sql {
             Some(_) => &["query", "--format=json"],
-            // As text it is shorter.
+            // The text form is shorter than JSON.
             None => &["query", "--schema"],
         });
         if asked.traces.is_empty() {
-            return Err("no trace was named".to_owned());
+            return Err(ToolError::NoTrace);
         }
         for trace in &asked.traces {
             for path in roots.matching(trace)? {
                 words.push(path.into());
             }
         }
-        // Not as an argument: it could begin as an option does, or be taken for a trace.
+        // The SQL goes to stdin: as an argument it could look like an option or a trace.
         let sql = asked.sql.unwrap_or_default();
-        let ended = self.run(words, &sql, &roots, LIMIT).await?;
+        let ended = self.run(words, &sql, &roots, TASK_LIMIT).await?;
         self.text(
             ended,
             "Add a `limit`, group the rows, or name fewer columns.",
         )
     }
 
-    async fn recording_of(&self, asked: Record, peer: &Peer<RoleServer>) -> Result<String, String> {
+    async fn run_record(
+        &self,
+        asked: Record,
+        peer: &Peer<RoleServer>,
+    ) -> Result<String, ToolError> {
         let roots = self.roots(peer).await?;
         let longest = self.options.longest;
         let limit_s = asked.time_limit_s.unwrap_or(longest.min(30));
         if limit_s == 0 || limit_s > longest {
-            return Err(format!(
-                "time_limit_s is {limit_s}: a recording may take 1 to {longest} s (gapscope mcp --longest)"
-            ));
+            return Err(ToolError::TimeLimit {
+                limit_s,
+                longest_s: longest,
+            });
         }
         if asked.command.is_empty() {
-            return Err("no command was named".to_owned());
+            return Err(ToolError::NoCommand);
         }
         let output = roots.new_file(&asked.output)?;
         let folder = match &asked.folder {
@@ -374,22 +408,21 @@ impl Server {
         words.push(format!("--time-limit={limit_s}s").into());
         words.extend(["-o".into(), output.clone().into(), "--".into()]);
         words.extend(asked.command.into_iter().map(OsString::from));
-        let limit = Duration::from_secs(limit_s.into()) + AFTER;
+        let limit = Duration::from_secs(limit_s.into()) + RECORDING_GRACE;
         let turn = self.turns.acquire().await;
         let ended = child::run(words, "", &folder, limit).await?;
         drop(turn);
         if !output.join("trace.json").exists() {
-            return Err(format!(
-                "nothing was recorded ({}): {}",
-                ended.status,
-                one_line(cut(&ended.stderr, PRINTED, "").trim())
-            ));
+            return Err(ToolError::NotRecorded {
+                status: ended.status,
+                stderr: one_line(cut(&ended.stderr, MAX_OUTPUT_CHARACTERS, "").trim()),
+            });
         }
         let answer = json!({
             "trace": output,
             "exit_status": ended.status.code(),
-            "stdout": cut(&ended.stdout, PRINTED, ""),
-            "stderr": cut(&ended.stderr, PRINTED, ""),
+            "stdout": cut(&ended.stdout, MAX_OUTPUT_CHARACTERS, ""),
+            "stderr": cut(&ended.stderr, MAX_OUTPUT_CHARACTERS, ""),
         });
         Ok(answer.to_string())
     }
@@ -400,13 +433,13 @@ impl Server {
         stdin: &str,
         roots: &Roots,
         limit: Duration,
-    ) -> Result<Ended, String> {
+    ) -> Result<FinishedChild, ToolError> {
         let _turn = self.turns.acquire().await;
-        child::run(words, stdin, roots.first(), limit).await
+        Ok(child::run(words, stdin, roots.first(), limit).await?)
     }
 
-    /// What a task printed, with what it said of what is missing.
-    fn text(&self, ended: Ended, instead: &str) -> Result<String, String> {
+    /// Turns a finished task into an answer, with its warnings about missing data.
+    fn text(&self, ended: FinishedChild, instead: &str) -> Result<String, ToolError> {
         let said = ended.stderr.trim();
         match ended.status.code() {
             Some(0) => Ok(self.cut(&ended.stdout, instead)),
@@ -418,10 +451,10 @@ impl Server {
                     said => said,
                 })
             )),
-            _ if said.is_empty() => Err(format!("gapscope ended with {}", ended.status)),
+            _ if said.is_empty() => Err(ToolError::Ended(ended.status)),
             _ => {
                 let sentence = said.strip_prefix("gapscope: ").unwrap_or(said);
-                Err(cut(sentence, PRINTED, ""))
+                Err(ToolError::Task(cut(sentence, MAX_OUTPUT_CHARACTERS, "")))
             }
         }
     }
@@ -430,25 +463,26 @@ impl Server {
         cut(text, self.options.most as usize, instead)
     }
 
-    /// An answer, or a sentence that says why there is none: the client's model is to see it.
-    fn answered(&self, answer: Result<String, String>) -> Outcome {
+    /// Returns the answer or the error as the tool's result, so that the client's model sees both.
+    fn answered(&self, answer: Result<String, ToolError>) -> Outcome {
         Ok(match answer {
             Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]),
-            Err(sentence) => CallToolResult::error(vec![ContentBlock::text(sentence)]),
+            Err(error) => CallToolResult::error(vec![ContentBlock::text(error.to_string())]),
         })
     }
 }
 
-/// The folders that the client names as its roots; absent where it, or the version of the protocol, names none.
+/// Returns the folders that the client names as its roots; `None` where it, or its version of the protocol, names
+/// none.
 #[expect(
     deprecated,
     reason = "clients of older versions of the protocol name their roots so"
 )]
-async fn named(peer: &Peer<RoleServer>) -> Option<Vec<PathBuf>> {
+async fn client_roots(peer: &Peer<RoleServer>) -> Option<Vec<PathBuf>> {
     peer.peer_info()?.capabilities.roots.as_ref()?;
     let asked = tokio::time::timeout(ROOTS_LIMIT, peer.list_roots());
     let roots = asked.await.ok()?.ok()?.roots;
-    let folders = roots.iter().filter_map(|root| of_address(&root.uri));
+    let folders = roots.iter().filter_map(|root| folder_of_address(&root.uri));
     Some(folders.collect())
 }
 

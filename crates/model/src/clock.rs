@@ -1,10 +1,10 @@
-//! From a device's ticks to the host's time, with an error bound.
+//! Maps a device's ticks to the host's time, with an error bound.
 //!
-//! Where both clocks can be read at once, the map is a straight line from sample to sample ([`Line`]), and three samples
-//! show how far the clocks bend away from it. [`Calibrated`] maps while a recording runs, for as long as it runs: its
-//! memory is bounded, times come about in order, and its bound covers all times that it has mapped. [`PairedClock`] is
-//! asked for any time, and says how far each may be off. Where the clocks cannot be read at once, [`Brackets`] bounds the
-//! offset between them by what encloses each command buffer.
+//! Where both clocks can be read at once, the map is a straight line from sample to sample ([`Line`]), and three
+//! samples show how far the clocks bend away from it. [`Calibrated`] maps times during a recording, however long: its
+//! memory is bounded, times come roughly in order, and its bound covers all times that it has mapped. [`PairedClock`]
+//! maps any time, with a bound for each. Where the clocks cannot be read at once, [`Brackets`] bounds the offset
+//! between them by what encloses each command buffer.
 
 mod brackets;
 mod calibrated;
@@ -24,21 +24,21 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Ticks(pub i64);
 
-/// How well a clock is mapped.
+/// The quality of a clock's map.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Fit {
-    /// The greatest error of a mapped time; `None`: what it was mapped by contradicts itself.
+    /// Greatest error of a mapped time; `None` where the readings contradict each other.
     pub error_ns: Option<i64>,
     /// Samples or bounds used.
     pub samples: u32,
-    /// Rate of the device's clock against the host's, less one, in parts per million; `None` when it is not known.
+    /// Rate of the device's clock against the host's, less one, in parts per million; `None` when unknown.
     pub drift_ppm: Option<f64>,
 }
 
-/// The most by which an oscillator is off its nominal rate, the host's steering included.
+/// The greatest relative deviation of an oscillator from its nominal rate, the host's steering included.
 pub const RATE_TOLERANCE: f64 = 200e-6;
 
-/// A value within decades of its clock's zero: damage must not overflow what is computed with it.
+/// Clamps a value to within decades of its clock's zero, so that computations with damaged values cannot overflow.
 pub fn within_decades(value: i64) -> i64 {
     const FARTHEST: i64 = 1 << 60;
     value.clamp(-FARTHEST, FARTHEST)

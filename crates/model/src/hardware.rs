@@ -1,17 +1,18 @@
-//! Hardware counters: what the units of a GPU did, sampled beside the program.
+//! Hardware counters: the activity of a GPU's units, sampled beside the program.
 //!
-//! The session records them, each as a counter of the trace; analyses find the counter by its name. Each value is a mean over the
-//! time of its sample.
+//! The session records each as a counter of the trace; analyses find the counter by its name. Each value is the mean
+//! over its sample's duration.
 
 use crate::kind::kind;
 use crate::kinds::CounterUnit;
 
 kind! {
-    /// A hardware counter; its text is the name of its counter in the trace.
+    /// A hardware counter. Its text is the name of its counter in the trace.
     HardwareCounter {
         /// Share of the time in which a multiprocessor had a warp, mean over all multiprocessors.
         SmActive = "SMs active",
-        /// Warps on the multiprocessors, of those that they can hold: achieved occupancy, with idle multiprocessors as 0.
+        /// Warps on the multiprocessors as a share of the most that they can hold: achieved occupancy, with idle
+        /// multiprocessors as 0.
         WarpsActive = "warps active",
         /// Share of the time in which the tensor cores worked, mean over all multiprocessors.
         TensorActive = "tensor pipe active",
@@ -19,31 +20,31 @@ kind! {
         FmaActive = "FMA pipe active",
         /// Share of the time in which the pipe of integer and logic instructions worked.
         AluActive = "ALU pipe active",
-        /// Share of the greatest rate at which instructions can be executed.
+        /// Rate of executed instructions as a share of the greatest.
         InstructionsExecuted = "instruction issue",
-        /// Read from device memory.
+        /// Bytes read from device memory.
         DramRead = "DRAM read",
-        /// Written to device memory.
+        /// Bytes written to device memory.
         DramWritten = "DRAM written",
-        /// Share of the sectors asked of the L2 cache that were in it.
+        /// Share of the sectors requested from the L2 cache that were in it.
         L2HitRate = "L2 hit rate",
-        /// Share of the greatest throughput of the L2 cache.
+        /// Throughput of the L2 cache as a share of the greatest.
         L2Throughput = "L2 throughput",
-        /// Read over PCIe by the device.
+        /// Bytes read over PCIe by the device.
         PcieRead = "PCIe read",
-        /// Written over PCIe by the device.
+        /// Bytes written over PCIe by the device.
         PcieWritten = "PCIe written",
-        /// Received over NVLink.
+        /// Bytes received over NVLink.
         NvlinkReceived = "NVLink received",
-        /// Sent over NVLink.
+        /// Bytes sent over NVLink.
         NvlinkSent = "NVLink sent",
-        /// Clock of the multiprocessors, while the sample lasted.
+        /// Clock of the multiprocessors during the sample.
         SmClock = "SM clock, sampled",
     }
 }
 
 impl HardwareCounter {
-    /// The unit of its counter.
+    /// Returns the unit of the counter.
     pub const fn unit(self) -> CounterUnit {
         use HardwareCounter::*;
         match self {
@@ -66,9 +67,15 @@ mod tests {
     #[test]
     fn a_counter_is_found_by_its_name_and_has_a_unit() {
         for counter in HardwareCounter::ALL {
-            assert_eq!(HardwareCounter::of(counter.as_str()), *counter);
+            assert_eq!(
+                HardwareCounter::from_text_or_unknown(counter.as_str()),
+                *counter
+            );
             assert_ne!(counter.unit(), CounterUnit::Unknown, "{counter}");
-            assert_eq!(Condition::of(counter.as_str()), Condition::Unknown);
+            assert_eq!(
+                Condition::from_text_or_unknown(counter.as_str()),
+                Condition::Unknown
+            );
         }
     }
 }

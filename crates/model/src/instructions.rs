@@ -1,24 +1,24 @@
-//! Samples of instructions: what the GPU's samplers say of the warps of CUDA kernels.
+//! Names of the stall reasons that the GPU's samplers report for warps of CUDA kernels.
 
 use crate::kernel_profile::Stall;
 use crate::kind::kind;
 
 kind! {
-    /// Why an instruction has no line of source.
+    /// Why an instruction has no source line.
     NoLine {
-        /// Its code was compiled without lines of its source.
+        /// The code was compiled without line information.
         NotCompiledIn = "not-compiled-in",
-        /// Its code is not kept.
+        /// The code was not kept.
         CodeNotKept = "code-not-kept",
-        /// Its code has lines, and none of this instruction.
+        /// The code has line information, but none for this instruction.
         NoneForInstruction = "none-for-instruction",
-        /// What function it is of is not known.
+        /// The function of the instruction is unknown.
         UnknownFunction = "unknown-function",
     }
 }
 
 impl NoLine {
-    /// Why, with what to do about it.
+    /// Returns the reason as a phrase, with advice.
     pub const fn sentence(self) -> &'static str {
         match self {
             NoLine::NotCompiledIn => "no line information: compile with -lineinfo",
@@ -30,15 +30,16 @@ impl NoLine {
     }
 }
 
-/// What CUPTI's names of reasons begin with: of GPUs since Turing, and of some before.
+/// Prefixes of CUPTI's names of reasons: on GPUs since Turing, and on earlier ones.
 const PREFIXES: [&str; 2] = [
     "smsp__pcsamp_warps_issue_stalled_",
     "smsp__pcsamp_warp_stall_",
 ];
-/// Reasons of this ending count what others count too: the part in whose cycle no warp issued anything.
+/// Suffix of reasons that count a part of other reasons again: cycles in which no warp issued.
 const NOT_ISSUED: &str = "_not_issued";
 
-/// The reason that a name of CUPTI is of, such as `long_scoreboard`; `None` of one that is none, or a part of another one.
+/// Returns the stall reason in a CUPTI name, such as `long_scoreboard`; `None` for a name of something else, or of a
+/// part of another reason.
 ///
 /// ```
 /// use gapscope_model::instructions::stall_reason;
@@ -51,7 +52,7 @@ pub fn stall_reason(name: &str) -> Option<&str> {
     reason.filter(|reason| !reason.is_empty() && !reason.ends_with(NOT_ISSUED))
 }
 
-/// The stall of a reason, where it is a known one.
+/// Returns the stall of a reason, where it is known.
 ///
 /// ```
 /// use gapscope_model::instructions::stall;
@@ -62,7 +63,7 @@ pub fn stall_reason(name: &str) -> Option<&str> {
 /// assert_eq!(stall("new_one"), None);
 /// ```
 pub fn stall(reason: &str) -> Option<Stall> {
-    // Samplers call some of them otherwise than metrics do.
+    // Samplers and metrics use different names for some stalls.
     let reason = match reason {
         "no_instructions" => Stall::NoInstruction.as_str(),
         "warpgroup_arrive" => Stall::Gmma.as_str(),

@@ -1,21 +1,20 @@
-//! Names of kernels: what is behind those that compilers and libraries give.
+//! Turns kernel names of compilers and libraries into readable ones.
 //!
-//! The session demangles them, analyses make them readable, and the hook for CUDA looks in all of them for the kernels that it
-//! shall profile ([`Spellings`]).
+//! The session demangles names, analyses make them readable, and the CUDA hook searches all [`Spellings`] for the
+//! kernels that it is to profile.
 
 mod communication;
 mod cpp;
 mod demangled;
-mod functor;
 mod fused;
 mod matrix;
+mod operations;
 mod pytorch;
 mod readable;
 mod spellings;
 mod templates;
-mod types;
 
 pub use communication::is_communication;
 pub use demangled::{CppName, demangle};
-pub use readable::{UNKNOWN, of_family, readable, without_parameters};
+pub use readable::{UNKNOWN, library_kernel_name, readable, without_parameters};
 pub use spellings::Spellings;

@@ -1,7 +1,7 @@
-//! The profile of one launch of a CUDA kernel: which metrics it has, and what each says.
+//! The metrics in the profile of one CUDA kernel launch.
 //!
-//! The hook measures them, the session writes them to the table `kernel_metrics`, and analyses find them by their names, which
-//! are those of Nsight Compute.
+//! The hook measures them, the session writes them to the table `kernel_metrics`, and analyses find them by their
+//! names, which are those of Nsight Compute.
 
 mod metrics;
 mod stall;
@@ -14,17 +14,17 @@ pub use wanted::{Wanted, WantedError};
 use crate::kind::kind;
 
 kind! {
-    /// What a metric is about.
+    /// The topic of a metric.
     MetricSection {
-        /// How much of the greatest throughput the kernel reached.
+        /// Throughput as a share of the greatest.
         SpeedOfLight = "speed-of-light",
-        /// What it moved, and from where.
+        /// Memory traffic and its sources.
         Memory = "memory",
-        /// Which units computed.
+        /// Activity of the arithmetic units.
         Compute = "compute",
-        /// How many warps the multiprocessors had.
+        /// Warps on the multiprocessors.
         Occupancy = "occupancy",
-        /// What warps waited for.
+        /// Reasons for which warps waited.
         Stalls = "stalls",
     }
 }
@@ -32,15 +32,15 @@ kind! {
 kind! {
     /// The unit of a metric's value.
     MetricUnit {
-        /// Things without a unit of their own.
+        /// A count of things.
         Count = "count",
         /// Bytes.
         Bytes = "bytes",
-        /// Bytes a second.
+        /// Bytes per second.
         BytesPerSecond = "bytes/s",
-        /// A share: 0 to 100.
+        /// A percentage from 0 to 100.
         Percent = "percent",
-        /// Cycles a second.
+        /// Cycles per second.
         Hertz = "hertz",
         /// Nanoseconds.
         Nanoseconds = "ns",
@@ -50,19 +50,19 @@ kind! {
 }
 
 impl MetricUnit {
-    /// The unit that a metric's name implies.
+    /// Returns the unit that a metric's name implies.
     ///
     /// ```
     /// use gapscope_model::kernel_profile::MetricUnit;
-    /// let of = MetricUnit::of_metric;
-    /// assert_eq!(of("dram__bytes_read.sum"), MetricUnit::Bytes);
-    /// assert_eq!(of("dram__bytes.sum.per_second"), MetricUnit::BytesPerSecond);
-    /// assert_eq!(of("sm__cycles_elapsed.avg.per_second"), MetricUnit::Hertz);
-    /// assert_eq!(of("sm__throughput.avg.pct_of_peak_sustained_elapsed"), MetricUnit::Percent);
-    /// assert_eq!(of("sm__inst_executed.avg.per_cycle_active"), MetricUnit::Ratio);
-    /// assert_eq!(of("sm__inst_executed.sum"), MetricUnit::Count);
+    /// let unit = MetricUnit::from_metric;
+    /// assert_eq!(unit("dram__bytes_read.sum"), MetricUnit::Bytes);
+    /// assert_eq!(unit("dram__bytes.sum.per_second"), MetricUnit::BytesPerSecond);
+    /// assert_eq!(unit("sm__cycles_elapsed.avg.per_second"), MetricUnit::Hertz);
+    /// assert_eq!(unit("sm__throughput.avg.pct_of_peak_sustained_elapsed"), MetricUnit::Percent);
+    /// assert_eq!(unit("sm__inst_executed.avg.per_cycle_active"), MetricUnit::Ratio);
+    /// assert_eq!(unit("sm__inst_executed.sum"), MetricUnit::Count);
     /// ```
-    pub fn of_metric(name: &str) -> MetricUnit {
+    pub fn from_metric(name: &str) -> MetricUnit {
         let (base, suffix) = name.split_once('.').unwrap_or((name, ""));
         let bytes = base.contains("__bytes") || base.contains("_bytes");
         match () {
@@ -77,5 +77,5 @@ impl MetricUnit {
     }
 }
 
-/// What [`HostCallKind::Recording`](crate::HostCallKind::Recording) is called where a kernel was profiled.
+/// The name of a [`HostCallKind::Recording`](crate::HostCallKind::Recording) call in which a kernel was profiled.
 pub const PROFILING_CALL: &str = "profiling of a kernel";

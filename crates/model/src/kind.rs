@@ -1,6 +1,6 @@
-//! Enums whose values have a text, in the trace, and a number, in the spool.
+//! Defines enumerations whose values have a text, in the trace, and a number, in the spool.
 
-/// An enum of kinds. A text or number that this version does not know is `Unknown`, which is the default.
+/// Defines an enumeration of kinds. Unknown texts and numbers read as `Unknown`, which is the default.
 macro_rules! kind {
     ($(#[$doc:meta])* $name:ident { $($(#[doc = $value_doc:literal])+ $value:ident = $text:literal,)+ }) => {
         $(#[$doc])*
@@ -21,7 +21,7 @@ macro_rules! kind {
             pub const TEXTS: &'static [(&'static str, &'static str)] =
                 &[$(($text, concat!($($value_doc),+))),+];
 
-            /// Its text.
+            /// Returns the text.
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$value => $text,)+
@@ -29,26 +29,26 @@ macro_rules! kind {
                 }
             }
 
-            /// The value of a text; [`Self::Unknown`] for a text of a later version.
-            pub fn of(text: &str) -> Self {
+            /// Returns the value of a text; [`Self::Unknown`] for a text of a later version.
+            pub fn from_text_or_unknown(text: &str) -> Self {
                 match text {
                     $($text => Self::$value,)+
                     _ => Self::Unknown,
                 }
             }
 
-            /// Its number: its place in [`Self::ALL`].
+            /// Returns the number: the position in [`Self::ALL`].
             pub const fn number(self) -> u8 {
                 self as u8
             }
 
-            /// The value of a number; [`Self::Unknown`] for a number of a later version.
+            /// Returns the value of a number; [`Self::Unknown`] for a number of a later version.
             pub fn from_number(number: u8) -> Self {
                 Self::ALL.get(usize::from(number)).copied().unwrap_or_default()
             }
         }
 
-        /// As its text where people may read it, otherwise as its number.
+        /// Serialises to the text in human-readable formats, otherwise to the number.
         impl serde::Serialize for $name {
             fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
                 match to.is_human_readable() {
@@ -61,7 +61,7 @@ macro_rules! kind {
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
                 match from.is_human_readable() {
-                    true => Ok(Self::of(&<String as serde::Deserialize>::deserialize(from)?)),
+                    true => Ok(Self::from_text_or_unknown(&<String as serde::Deserialize>::deserialize(from)?)),
                     false => Ok(Self::from_number(serde::Deserialize::deserialize(from)?)),
                 }
             }

@@ -1,14 +1,13 @@
-//! Kinds of work, calls and places.
+//! Kinds of work, host calls and places.
 
-use crate::cuda::FunctionClass;
 use crate::kind::kind;
 
 kind! {
-    /// What a transfer does.
+    /// The kind of a transfer.
     TransferKind {
         /// Buffer to buffer.
         Copy = "copy",
-        /// A buffer is filled with a value; CUDA's memset.
+        /// A buffer is filled with a value (CUDA's memset).
         Fill = "fill",
         /// Data from the command itself to a buffer.
         Update = "update",
@@ -26,11 +25,11 @@ kind! {
 }
 
 kind! {
-    /// GPU work that is timed as a whole.
+    /// The kind of GPU work that is timed as a whole.
     OpaqueWorkKind {
         /// A render pass or dynamic rendering.
         RenderPass = "render-pass",
-        /// A compute pass whose dispatches have no times of their own.
+        /// A compute pass whose dispatches are not timed one by one.
         ComputePass = "compute-pass",
         /// A ray-tracing dispatch.
         RayTracing = "ray-tracing",
@@ -42,21 +41,21 @@ kind! {
         Graph = "graph",
         /// Anything else.
         Other = "other",
-        /// A video coding scope, with what is decoded or encoded in it.
+        /// A video coding scope, with everything that is decoded or encoded in it.
         VideoCoding = "video-coding",
-        /// Commands that the device has made, or their preparation.
+        /// Commands that the device generated, or their preprocessing.
         GeneratedCommands = "generated-commands",
         /// A graph of operations on tensors.
         DataGraph = "data-graph",
         /// Memory is decompressed.
         Decompression = "decompression",
-        /// Results of queries are copied, once they are there.
+        /// Results of queries are copied, once they are available.
         QueryResults = "query-results",
     }
 }
 
 kind! {
-    /// What a submission hands to its queue.
+    /// The kind of work that a submission hands to its queue.
     SubmissionKind {
         /// Command buffers, or semaphores alone (Vulkan, Metal).
         CommandBuffers = "command-buffers",
@@ -66,21 +65,21 @@ kind! {
         Transfer = "transfer",
         /// A graph (CUDA).
         Graph = "graph",
-        /// A function that the host runs when its queue gets there (CUDA).
+        /// A function that the host runs when its queue reaches it (CUDA).
         HostFunction = "host-function",
         /// A wait of the queue for a value in memory (CUDA).
         WaitValue = "wait-value",
         /// A wait of the queue for a semaphore of another API or process (CUDA).
         WaitExternal = "wait-external",
-        /// A move of managed memory, which has no row of its own (CUDA).
+        /// A move of managed memory, which has no row in the tables of work (CUDA).
         Prefetch = "prefetch",
-        /// A decompression of memory, which has no row of its own (CUDA).
+        /// A decompression of memory, which has no row in the tables of work (CUDA).
         Decompression = "decompression",
     }
 }
 
 kind! {
-    /// Which host call.
+    /// The kind of a host call.
     HostCallKind {
         /// A queue submission.
         Submit = "submit",
@@ -94,9 +93,9 @@ kind! {
         WaitQueueIdle = "wait-queue-idle",
         /// Wait for a device.
         WaitDeviceIdle = "wait-device-idle",
-        /// Asks for a fence's state; folded.
+        /// Asks for a fence's state; polls are folded.
         PollFence = "poll-fence",
-        /// Asks for a semaphore's value; folded.
+        /// Asks for a semaphore's value; polls are folded.
         PollSemaphore = "poll-semaphore",
         /// Reads the program's own queries.
         GetQueryResults = "get-query-results",
@@ -108,59 +107,49 @@ kind! {
         FreeMemory = "free-memory",
         /// Compiles pipelines.
         CreatePipelines = "create-pipelines",
-        /// Makes a shader module.
+        /// Creates a shader module.
         CreateShaderModule = "create-shader-module",
         /// Copies or fills memory and returns when that is done (CUDA).
         CopyAndWait = "copy-and-wait",
         /// Waits for an event (CUDA).
         WaitEvent = "wait-event",
-        /// Asks whether an event or a stream has got so far; folded (CUDA).
+        /// Asks whether an event or a stream has been reached; polls are folded (CUDA).
         PollEvent = "poll-event",
         /// Loads or compiles code: modules, libraries, kernels that are loaded when first used (CUDA).
         LoadModule = "load-module",
         /// Captures, builds or instantiates a graph (CUDA).
         BuildGraph = "build-graph",
-        /// Launches work that is not in the trace (CUDA).
+        /// Launches work that the trace does not contain (CUDA).
         Launch = "launch",
         /// Anything else that takes time in the driver (CUDA).
         OtherCall = "other-call",
         /// The driver's queue was full: the host waited for the device (CUDA).
         QueueFull = "queue-full",
-        /// Time that recording itself took on the thread.
+        /// Time that the recorder took on the thread.
         Recording = "recording",
         /// Presents an image.
         Present = "present",
         /// Acquires an image.
         AcquireImage = "acquire-image",
-        /// A function of the host that a queue runs, while the queue waits for its end (CUDA); its queue is that one.
+        /// A function of the host that a queue runs and waits for (CUDA); the queue is in the row.
         HostFunction = "host-function",
         /// Waits until an image has been presented.
         WaitPresent = "wait-present",
-        /// Works on an operation that was deferred, such as making pipelines.
+        /// Works on a deferred operation, such as creating pipelines.
         JoinDeferred = "join-deferred",
-        /// The host itself copies to or from an image, or changes its layout.
+        /// The host copies to or from an image, or changes its layout.
         CopyImage = "copy-image",
     }
 }
 
 impl HostCallKind {
-    /// The kind of a call of `function`: recordings of before say `other-call` of some that have a kind of their own now.
-    pub fn of_function(self, function: &str) -> HostCallKind {
-        match self {
-            HostCallKind::OtherCall => {
-                FunctionClass::of_function(function).map_or(self, FunctionClass::host_call_kind)
-            }
-            call => call,
-        }
-    }
-
-    /// True for calls that ask whether the GPU has got somewhere, and return at once.
+    /// Returns true for calls that ask about the GPU's progress and return at once.
     pub fn is_poll(self) -> bool {
         use HostCallKind::*;
         matches!(self, PollFence | PollSemaphore | PollEvent)
     }
 
-    /// True for calls that return when the GPU has got somewhere, or that ask whether it has.
+    /// Returns true for calls that wait for the GPU's progress, or ask about it.
     pub fn is_wait(self) -> bool {
         use HostCallKind::*;
         matches!(
@@ -182,11 +171,11 @@ impl HostCallKind {
 kind! {
     /// The memory at one end of a transfer.
     MemoryPlace {
-        /// Host memory that may be paged out: such a copy is not asynchronous.
+        /// Host memory that may be paged out: copies from or to it are not asynchronous.
         Pageable = "pageable",
         /// Page-locked host memory.
         Pinned = "pinned",
-        /// Device memory; of a module's variables too.
+        /// Device memory, variables of modules included.
         Device = "device",
         /// An array (image) on the device.
         Array = "array",
@@ -196,9 +185,9 @@ kind! {
 }
 
 kind! {
-    /// What kind of CUDA stream a queue is.
+    /// The kind of a CUDA stream.
     StreamKind {
-        /// The default stream: it waits for all blocking streams of its context, and they for it.
+        /// The default stream: it and all blocking streams of its context wait for each other.
         Default = "default",
         /// Synchronises with the default stream.
         Blocking = "blocking",
@@ -208,19 +197,19 @@ kind! {
 }
 
 kind! {
-    /// What a kernel may do with a binding.
+    /// The access of a kernel to a binding.
     Access {
         /// Reads only.
         Read = "read",
         /// Writes only.
         Write = "write",
-        /// Both.
+        /// Reads and writes.
         ReadWrite = "read-write",
     }
 }
 
 kind! {
-    /// Where a kernel's name comes from.
+    /// The source of a kernel's name.
     NameSource {
         /// The user's names file.
         NamesFile = "names-file",
@@ -230,29 +219,29 @@ kind! {
         EntryPoint = "entry-point",
         /// The label around its dispatches, when it is always the same.
         Label = "label",
-        /// The program named the shader module, or the source file is in the debug information.
+        /// The program named the shader module, or the debug information names the source file.
         SourceName = "source-name",
-        /// Nothing better than the hash.
+        /// No name is known, so the hash stands for it.
         Hash = "hash",
     }
 }
 
 kind! {
-    /// Why a command buffer's times are unknown.
+    /// Whether a command buffer's times are known, or why not.
     Timing {
         /// They are known.
         Measured = "measured",
-        /// Measured around the command buffer, because it may run twice at once: what is inside has no times.
+        /// Measured around the command buffer only, because it may run twice at once: its contents have no times.
         Bracketed = "bracketed",
         /// The queue's family has no timestamps.
         NoTimestamps = "no-timestamps",
-        /// The program ended, reset or freed it before it was seen finished.
+        /// The program ended, reset or freed it before it was seen to have finished.
         NotSeen = "not-seen",
         /// The device was lost.
         DeviceLost = "device-lost",
-        /// Recorded while recording was off.
+        /// Recorded while the recorder was off.
         NotInstrumented = "not-instrumented",
-        /// Timestamps could not be added to it.
+        /// Timestamps could not be added.
         NoQueries = "no-queries",
     }
 }
@@ -272,11 +261,11 @@ kind! {
 }
 
 kind! {
-    /// What happened to an allocation.
+    /// An event in the life of an allocation.
     MemoryEvent {
-        /// It was made.
+        /// The allocation was made.
         Allocate = "allocate",
-        /// It was freed.
+        /// The allocation was freed.
         Free = "free",
     }
 }
@@ -284,15 +273,15 @@ kind! {
 kind! {
     /// The unit of a counter's values.
     CounterUnit {
-        /// Things without a unit of their own.
+        /// A count of things.
         Count = "count",
         /// Bytes.
         Bytes = "bytes",
-        /// Bytes a second.
+        /// Bytes per second.
         BytesPerSecond = "bytes/s",
-        /// A share: 0 to 100.
+        /// A percentage from 0 to 100.
         Percent = "percent",
-        /// Cycles a second.
+        /// Cycles per second.
         Hertz = "hertz",
         /// Power.
         Watts = "watts",
@@ -302,29 +291,29 @@ kind! {
 }
 
 kind! {
-    /// What a thread does at a moment.
+    /// The state of a thread at a moment.
     ThreadState {
-        /// It runs, or waits for a processor.
+        /// The thread runs, or waits for a processor.
         Running = "running",
-        /// It is in a system call that waits.
+        /// The thread is in a blocking system call.
         Blocked = "blocked",
     }
 }
 
 kind! {
-    /// How a sample of a thread came about.
+    /// The origin of a thread's sample.
     SampleSource {
-        /// It was taken from outside, at a time that the program knows nothing of.
+        /// A sampler took it from outside, independently of the program.
         Sampled = "sampled",
-        /// The hook took it at the end of a call that waited: the line that waited.
+        /// The hook took it at the end of a call that waited: it shows the line that waited.
         AfterWait = "after-wait",
-        /// The hook took it at a submission after the thread had long made no call: the line that submits.
+        /// The hook took it at a submission after a long time without calls: it shows the line that submits.
         AtSubmission = "at-submission",
     }
 }
 
 kind! {
-    /// What code a frame is of.
+    /// The kind of code that a frame belongs to.
     FrameKind {
         /// Python, with its line.
         Python = "python",
@@ -342,22 +331,22 @@ kind! {
         Cuda = "cuda",
         /// Metal.
         Metal = "metal",
-        /// HIP: CUDA's words on devices of AMD.
+        /// HIP: CUDA's concepts on AMD devices.
         Hip = "hip",
     }
 }
 
-/// What stands for the result of a host call where it is not known, as in imports of tools that do not record it.
+/// The result of a host call whose result is unknown, as in imports of tools that do not record it.
 pub const UNKNOWN_RESULT: i32 = i32::MIN;
 
-/// The domain of labels that gapscope itself sets for the modules of a model: paths such as `blocks.3.attn.qkv`.
+/// The domain of labels that gapscope sets for the modules of a model: paths such as `blocks.3.attn.qkv`.
 pub const MODULE_DOMAIN: &str = "torch.module";
 
-/// The domain of labels that gapscope itself has a framework set for its operators, such as `aten::mm`.
+/// The domain of labels that gapscope has a framework set for its operators, such as `aten::mm`.
 pub const OPERATOR_DOMAIN: &str = "torch.operator";
 
-/// Domains of markers that say what the host's code did, in imports of tools that record it: operators, functions of Python, others.
-/// They are no labels of the program, and label no work.
+/// Domains of markers that show the activity of the host's code in imports: operators, Python functions, others. They
+/// are not labels of the program and label no work.
 pub const HOST_CODE_DOMAINS: [&str; 3] = ["operator", "python", "host"];
 
 #[cfg(test)]
@@ -367,11 +356,11 @@ mod tests {
     #[test]
     fn kinds_are_the_same_after_a_way_through_text_and_number() {
         for kind in TransferKind::ALL {
-            assert_eq!(TransferKind::of(kind.as_str()), *kind);
+            assert_eq!(TransferKind::from_text_or_unknown(kind.as_str()), *kind);
             assert_eq!(TransferKind::from_number(kind.number()), *kind);
         }
         assert_eq!(
-            TransferKind::of("of-a-later-version"),
+            TransferKind::from_text_or_unknown("of-a-later-version"),
             TransferKind::Unknown
         );
         assert_eq!(TransferKind::from_number(200), TransferKind::Unknown);

@@ -1,8 +1,8 @@
-//! What both sides of a trace mean by the same word.
+//! The vocabulary that hooks, session, SDK and trace share: kinds of work, the loss ledger, clock fits.
 //!
-//! Hooks say through the spool what happened, the trace says it to analyses. The kinds of transfers, calls, submissions
-//! and losses are the same on both sides, so they are defined here, once; `gapscope-spool` and `gapscope-trace`
-//! re-export them. The loss ledger is kept by whoever records: the session, and the SDK by itself.
+//! Hooks report events through the spool, and the trace passes them on to analyses. Kinds of transfers, calls,
+//! submissions and losses are the same on both sides, so they are defined once, here; `gapscope-spool` and
+//! `gapscope-trace` re-export them.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -28,4 +28,4 @@ pub use kinds::{
     SampleSource, StreamKind, SubmissionKind, ThreadState, Timing, TransferKind, UNKNOWN_RESULT,
 };
 pub use loss::{Ledger, Loss, LossKind};
-pub use span::{BETWEEN_POLLS_NS, OverheadKind, Span};
+pub use span::{BETWEEN_POLLS_NS, OverheadKind, Span, WaitKind};

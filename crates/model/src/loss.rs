@@ -1,4 +1,4 @@
-//! The loss ledger: what was not recorded, how often and why.
+//! The loss ledger: counts what was not recorded, by kind and reason.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
@@ -6,17 +6,17 @@ use std::collections::BTreeMap;
 
 macro_rules! loss_kinds {
     ($($kind:ident = $text:literal,)+) => {
-        /// What was not recorded. Its text is in the plural.
+        /// The kind of something that was not recorded. Its text is in the plural.
         #[derive(Debug, Clone, PartialEq, Eq, Hash)]
         #[allow(missing_docs)] // The texts say it.
         pub enum LossKind {
             $(#[doc = $text] $kind,)+
-            /// What the SDK's user counts, or another version of gapscope.
+            /// A kind that the SDK's user defines, or another version of gapscope.
             Other(Cow<'static, str>),
         }
 
         impl LossKind {
-            /// Its text in the trace.
+            /// Returns the text in the trace.
             pub fn as_str(&self) -> &str {
                 match self {
                     $(LossKind::$kind => $text,)+
@@ -24,7 +24,7 @@ macro_rules! loss_kinds {
                 }
             }
 
-            fn known(text: &str) -> Option<LossKind> {
+            fn from_known_text(text: &str) -> Option<LossKind> {
                 match text {
                     $($text => Some(LossKind::$kind),)+
                     _ => None,
@@ -119,7 +119,8 @@ loss_kinds! {
 }
 
 impl LossKind {
-    /// Its text for so many: `dispatch times`, `dispatch time`. Texts of others stay as they are.
+    /// Returns the text for a count: `dispatch times`, `dispatch time`. Texts of [`LossKind::Other`] stay as they
+    /// are.
     pub fn for_count(&self, count: u64) -> Cow<'_, str> {
         match (count, self) {
             (_, LossKind::Other(text)) => Cow::Borrowed(text),
@@ -128,21 +129,21 @@ impl LossKind {
         }
     }
 
-    /// The kind of a text.
-    pub fn of(text: impl Into<Cow<'static, str>>) -> LossKind {
+    /// Returns the kind of a text.
+    pub fn from_text(text: impl Into<Cow<'static, str>>) -> LossKind {
         let text = text.into();
-        LossKind::known(&text).unwrap_or(LossKind::Other(text))
+        LossKind::from_known_text(&text).unwrap_or(LossKind::Other(text))
     }
 }
 
-/// One of what a text of ours has in the plural.
+/// Converts the text of a known kind to the singular.
 fn singular(text: &str) -> Cow<'_, str> {
-    // "waits and events" of which one is lost are either.
+    // Of "waits and events", a single loss may be either.
     if text.contains(" and ") || text.contains(',') {
         return Cow::Borrowed(text);
     }
-    const BEHIND: [&str; 6] = [" of ", " between ", " before ", " whose ", " that ", " on "];
-    let end = BEHIND.iter().filter_map(|word| text.find(word)).min();
+    const SUFFIX_WORDS: [&str; 6] = [" of ", " between ", " before ", " whose ", " that ", " on "];
+    let end = SUFFIX_WORDS.iter().filter_map(|word| text.find(word)).min();
     let (noun, behind) = text.split_at(end.unwrap_or(text.len()));
     let one = match noun {
         many if many.ends_with("ies") => format!("{}y", &many[..many.len() - 3]),
@@ -159,19 +160,19 @@ fn singular(text: &str) -> Cow<'_, str> {
 
 impl From<&'static str> for LossKind {
     fn from(text: &'static str) -> LossKind {
-        LossKind::of(text)
+        LossKind::from_text(text)
     }
 }
 
 impl From<String> for LossKind {
     fn from(text: String) -> LossKind {
-        LossKind::of(text)
+        LossKind::from_text(text)
     }
 }
 
 impl From<Cow<'static, str>> for LossKind {
     fn from(text: Cow<'static, str>) -> LossKind {
-        LossKind::of(text)
+        LossKind::from_text(text)
     }
 }
 
@@ -187,7 +188,7 @@ impl std::fmt::Display for LossKind {
     }
 }
 
-/// By text: the order in which losses are listed.
+/// Orders by text, as losses are listed.
 impl Ord for LossKind {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.as_str().cmp(other.as_str())
@@ -208,17 +209,17 @@ impl Serialize for LossKind {
 
 impl<'de> Deserialize<'de> for LossKind {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        Ok(LossKind::of(String::deserialize(from)?))
+        Ok(LossKind::from_text(String::deserialize(from)?))
     }
 }
 
-/// Something that was not recorded.
+/// A kind of thing that was not recorded.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Loss {
-    /// What was not recorded: `dispatch times`, `records`.
+    /// The kind, such as `dispatch times` or `records`.
     #[serde(rename = "what")]
     pub kind: LossKind,
-    /// How many of it.
+    /// How many were lost.
     pub count: u64,
     /// Why.
     pub reason: Cow<'static, str>,
@@ -230,19 +231,18 @@ impl std::fmt::Display for Loss {
     }
 }
 
-/// Past this many different losses, new ones are counted together: reasons may hold texts of the program.
-const MOST: usize = 256;
+/// The most different losses; further ones are counted together, because reasons may contain texts of the program.
+const MAX_ENTRIES: usize = 256;
 
-/// Counts by what was lost and why.
+/// Counts by kind of loss and reason.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ledger {
     counts: BTreeMap<LossKind, BTreeMap<Cow<'static, str>, u64>>,
-    /// Different losses in `counts`.
     entries: usize,
 }
 
 impl Ledger {
-    /// Adds `count` losses; none when it is 0. Reasons are stable phrases: they are keys.
+    /// Adds `count` losses. Reasons are keys and should be stable phrases.
     pub fn add(&mut self, kind: LossKind, count: u64, reason: impl Into<Cow<'static, str>>) {
         if count == 0 {
             return;
@@ -252,7 +252,7 @@ impl Ledger {
             *total = total.saturating_add(count);
             return;
         }
-        let (kind, reason) = if self.entries < MOST {
+        let (kind, reason) = if self.entries < MAX_ENTRIES {
             self.entries += 1;
             (kind, reason)
         } else {
@@ -268,14 +268,14 @@ impl Ledger {
         *total = total.saturating_add(count);
     }
 
-    /// Adds all losses of another.
+    /// Adds all losses of another ledger.
     pub fn merge(&mut self, other: &Ledger) {
         for loss in other.losses() {
             self.add(loss.kind, loss.count, loss.reason);
         }
     }
 
-    /// All losses, ordered by what and why.
+    /// Returns all losses, ordered by kind and reason.
     pub fn losses(&self) -> Vec<Loss> {
         let by_kind = self.counts.iter();
         let all = by_kind.flat_map(|(kind, reasons)| {
@@ -311,7 +311,7 @@ mod tests {
         for number in 0..1000 {
             ledger.add(LossKind::Labels, 1, format!("reason {number}"));
         }
-        assert_eq!(ledger.losses().len(), MOST + 1);
+        assert_eq!(ledger.losses().len(), MAX_ENTRIES + 1);
         let all: u64 = ledger.losses().iter().map(|loss| loss.count).sum();
         assert_eq!(all, 1000);
     }
@@ -340,7 +340,7 @@ mod tests {
                 "made up by the program's buses",
             ),
         ] {
-            let kind = LossKind::of(many);
+            let kind = LossKind::from_text(many);
             assert_eq!(kind.for_count(1), one);
             assert_eq!(kind.for_count(2), many);
         }

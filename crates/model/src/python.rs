@@ -1,225 +1,81 @@
-//! How CPython keeps the stacks of its threads in memory: 3.11 to 3.15, builds with a lock (GIL), 64 bits, little-endian.
+//! Decodes the stacks of CPython's threads from memory: 3.11 to 3.15, builds with a lock (GIL), 64 bits,
+//! little-endian.
 //!
-//! Pure functions over bytes. Whoever has them reads the memory: the session that of another process, which changes meanwhile, the
-//! hook that of its own thread. Nothing in these bytes is believed: what makes no sense is [`Inconsistent`].
+//! The functions are pure and work on bytes that the caller has read: the session reads the memory of another
+//! process, which changes meanwhile, and the hook that of its own thread. The bytes are not trusted: nonsense is
+//! [`Inconsistent`].
 //!
-//! From 3.13 on the interpreter says itself where things are (`_Py_DebugOffsets`, at the start of `_PyRuntime`); before that they are
-//! constants of the version.
+//! From 3.13 on the interpreter publishes its offsets (`_Py_DebugOffsets`, at the start of `_PyRuntime`); before that
+//! they are constants of the version.
 
+mod bytes;
+mod layout;
 mod lines;
 mod table;
 mod text;
 
+pub use bytes::Inconsistent;
+pub use layout::{
+    HEADER_BYTES, Layout, Lock, LockOffsets, STRUCTURE_BYTES, TABLE_BYTES, Unsupported, Version,
+};
 pub use lines::Lines;
 pub use text::Text;
 
-use std::fmt;
+use bytes::{at, word};
+use layout::{CodeOffsets, FrameOffsets, TextOffsets, ThreadOffsets};
 
-/// So many bytes from the start of `_PyRuntime` are enough for [`Layout::of`].
-pub const TABLE_BYTES: usize = 128 * 8;
-
-/// So many bytes of an object are enough for [`Layout::text`] and [`Layout::bytes_length`].
-pub const HEADER_BYTES: usize = 64;
-
-/// The most bytes that a structure of a layout has of which this module says how many are needed.
-pub const STRUCTURE_BYTES: usize = 4096;
-
-/// A version of Python, as `Py_Version` has it: `0x030c01f0` is 3.12.1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Version(pub u32);
-
-impl Version {
-    /// The 12 of 3.12.1.
-    pub fn minor(self) -> u8 {
-        (self.0 >> 16) as u8
-    }
-
-    fn major(self) -> u8 {
-        (self.0 >> 24) as u8
-    }
-
-    fn is_alpha_or_beta(self) -> bool {
-        (self.0 >> 4) & 0xf < 0xc
-    }
-}
-
-impl fmt::Display for Version {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}", self.major(), self.minor())?;
-        write!(f, ".{}", (self.0 >> 8) as u8)
-    }
-}
-
-/// Why the stacks of an interpreter cannot be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unsupported {
-    /// Its layout is not known.
-    Version(Version),
-    /// Its layout may be another than that of the release.
-    Unreleased(Version),
-    /// It has no lock, and other objects.
-    FreeThreaded,
-    /// It does not say where things are, or says what makes no sense.
-    Table,
-}
-
-impl fmt::Display for Unsupported {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Version(version) => write!(f, "Python {version}: 3.11 to 3.15 can be read"),
-            Self::Unreleased(version) => {
-                write!(f, "Python {version} is an alpha or beta version")
-            }
-            Self::FreeThreaded => f.write_str("a free-threaded Python cannot be read"),
-            Self::Table => f.write_str("the interpreter's table of offsets makes no sense"),
-        }
-    }
-}
-
-impl std::error::Error for Unsupported {}
-
-/// Bytes that are not what they should be: they changed while they were read, or are something else.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Inconsistent(pub &'static str);
-
-impl fmt::Display for Inconsistent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0)
-    }
-}
-
-impl std::error::Error for Inconsistent {}
-
-/// Where an interpreter keeps what. Offsets in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Layout {
-    /// In `_PyRuntime`: the address of the first interpreter.
-    pub first_interpreter: u64,
-    /// In an interpreter: the address of the next one.
-    pub next_interpreter: u64,
-    /// In an interpreter: the address of its first thread state.
-    pub first_thread: u64,
-    /// Where the lock is.
-    pub lock: Lock,
-    thread: ThreadOffsets,
-    frame: FrameOffsets,
-    code: CodeOffsets,
-    text: TextOffsets,
-    /// In an object of type `bytes`: its first byte.
-    bytes_data: u64,
-}
-
-/// Where the lock of the interpreter (GIL) keeps the thread state that had it last, and whether it is held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lock {
-    /// At these offsets of `_PyRuntime`.
-    InRuntime(LockOffsets),
-    /// At these offsets of the interpreter.
-    InInterpreter(LockOffsets),
-    /// The interpreter has, at `pointer`, the address of what has these offsets.
-    BehindInterpreter {
-        /// Offset in the interpreter.
-        pointer: u64,
-        /// Offsets in what it points to.
-        lock: LockOffsets,
-    },
-}
-
-/// Offsets of the two fields of the lock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LockOffsets {
-    /// The address of the thread state that has or had it: 8 bytes.
-    pub holder: u64,
-    /// Whether it is held: 1 in 4 bytes.
-    pub locked: u64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct ThreadOffsets {
-    next: u64,
-    /// Of the frame; or, where `behind` is, of the address of what has the frame at that offset.
-    frame: u64,
-    behind: Option<u64>,
-    native_id: u64,
-    chunk: u64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct FrameOffsets {
-    code: u64,
-    previous: u64,
-    instruction: u64,
-    owner: u64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct CodeOffsets {
-    file: u64,
-    name: u64,
-    lines: u64,
-    first_line: u64,
-    instructions: u64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct TextOffsets {
-    length: u64,
-    state: u64,
-    ascii_data: u64,
-    other_data: u64,
-}
-
-/// A thread as the interpreter knows it.
+/// A thread state of the interpreter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Thread {
     /// The address of the next thread state, or 0.
     pub next: u64,
     /// The system's id, in the thread's own PID namespace.
     pub native_id: u64,
-    /// The address of the chunk of memory that has most of its frames, or 0.
+    /// The address of the chunk of memory with most of its frames, or 0.
     pub chunk: u64,
     /// The innermost frame.
-    pub current: Current,
+    pub current: CurrentFrame,
 }
 
-/// How the innermost frame is found.
+/// The location of the innermost frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Current {
-    /// Its address; 0: the thread runs no Python.
+pub enum CurrentFrame {
+    /// The frame's address; 0 when the thread runs no Python.
     Frame(u64),
-    /// Its address is at this address.
+    /// The address of the frame's address.
     AddressAt(u64),
 }
 
 /// A frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame {
-    /// The address of the code object; 0 where there is none: the frame is the interpreter's own.
+    /// The address of the code object; 0 for a frame of the interpreter itself.
     pub code: u64,
-    /// The address of the instruction that runs.
+    /// The address of the current instruction.
     pub instruction: u64,
     /// The address of the caller's frame, or 0.
     pub previous: u64,
 }
 
-/// Where a code object has what.
+/// The fields of a code object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Code {
-    /// The address of its qualified name, a string.
+    /// The address of the qualified name, a string.
     pub name: u64,
-    /// The address of the path of its file, a string.
+    /// The address of the file's path, a string.
     pub file: u64,
-    /// The address of its line table, a `bytes`.
+    /// The address of the line table, a `bytes`.
     pub lines: u64,
     /// The line of its `def`.
     pub first_line: i32,
-    /// Its first instruction, as an offset in the code object.
+    /// Offset of the first instruction in the code object.
     pub instructions: u64,
 }
 
 impl Layout {
-    /// The layout of a version. `table`: the first [`TABLE_BYTES`] bytes of `_PyRuntime`, or as many as there are; without use before 3.13.
-    pub fn of(version: Version, table: &[u8]) -> Result<Layout, Unsupported> {
+    /// Returns the layout of a version. `table` is the first [`TABLE_BYTES`] bytes of `_PyRuntime`, or as many as
+    /// exist; it is ignored before 3.13.
+    pub fn for_version(version: Version, table: &[u8]) -> Result<Layout, Unsupported> {
         if version.major() != 3 || !(11..=15).contains(&version.minor()) {
             return Err(Unsupported::Version(version));
         }
@@ -233,19 +89,19 @@ impl Layout {
         }
     }
 
-    /// So many bytes of a thread state are enough for [`Self::thread`]; at most [`STRUCTURE_BYTES`].
+    /// Returns the number of bytes of a thread state that [`Self::thread`] needs; at most [`STRUCTURE_BYTES`].
     pub fn thread_bytes(&self) -> usize {
         let thread = &self.thread;
         let fields = [thread.next, thread.frame, thread.native_id, thread.chunk];
         fields.into_iter().max().unwrap_or_default() as usize + 8
     }
 
-    /// Reads a thread state.
+    /// Decodes a thread state.
     pub fn thread(&self, bytes: &[u8]) -> Result<Thread, Inconsistent> {
         let frame = word(bytes, self.thread.frame)?;
         let current = match self.thread.behind {
-            None => Current::Frame(frame),
-            Some(offset) => Current::AddressAt(
+            None => CurrentFrame::Frame(frame),
+            Some(offset) => CurrentFrame::AddressAt(
                 frame
                     .checked_add(offset)
                     .ok_or(Inconsistent("the address of a frame makes no sense"))?,
@@ -259,14 +115,14 @@ impl Layout {
         })
     }
 
-    /// So many bytes of a frame are enough for [`Self::frame`]; at most [`STRUCTURE_BYTES`].
+    /// Returns the number of bytes of a frame that [`Self::frame`] needs; at most [`STRUCTURE_BYTES`].
     pub fn frame_bytes(&self) -> usize {
         let frame = &self.frame;
         let words = frame.code.max(frame.previous).max(frame.instruction) + 8;
         words.max(frame.owner + 1) as usize
     }
 
-    /// Reads a frame.
+    /// Decodes a frame.
     pub fn frame(&self, bytes: &[u8]) -> Result<Frame, Inconsistent> {
         let owner = *at::<1>(bytes, self.frame.owner)?
             .first()
@@ -274,10 +130,10 @@ impl Layout {
         // The last two bits of references are flags from 3.14 on, and 0 before.
         let code = word(bytes, self.frame.code)? & !3;
         let previous = word(bytes, self.frame.previous)?;
-        if owner > MOST_OWNER || previous % 8 != 0 || code % 8 != 0 {
+        if owner > MAX_OWNER || previous % 8 != 0 || code % 8 != 0 {
             return Err(Inconsistent("a frame is not a frame"));
         }
-        // A generator is called by somebody while it runs; one that has just yielded is called by nobody.
+        // A running generator has a caller; one that has just yielded has none.
         if owner == GENERATOR_OWNER && previous == 0 {
             return Err(Inconsistent("a generator does not run"));
         }
@@ -292,14 +148,14 @@ impl Layout {
         })
     }
 
-    /// So many bytes of a code object are enough for [`Self::code`]; at most [`STRUCTURE_BYTES`].
+    /// Returns the number of bytes of a code object that [`Self::code`] needs; at most [`STRUCTURE_BYTES`].
     pub fn code_bytes(&self) -> usize {
         let code = &self.code;
         let fields = [code.file, code.name, code.lines, code.first_line];
         fields.into_iter().max().unwrap_or_default() as usize + 8
     }
 
-    /// Reads a code object.
+    /// Decodes a code object.
     pub fn code(&self, bytes: &[u8]) -> Result<Code, Inconsistent> {
         let code = Code {
             name: word(bytes, self.code.name)?,
@@ -319,31 +175,31 @@ impl Layout {
         Ok(code)
     }
 
-    /// Reads the start of a string ([`HEADER_BYTES`]): where its characters are.
+    /// Decodes the header of a string ([`HEADER_BYTES`]) into the location of its characters.
     pub fn text(&self, header: &[u8]) -> Result<Text, Inconsistent> {
         text::text(&self.text, header)
     }
 
-    /// Reads the start of a `bytes` ([`HEADER_BYTES`]): its length. Its bytes begin at [`Self::bytes_offset`].
+    /// Decodes the length from the header of a `bytes` ([`HEADER_BYTES`]). Its bytes begin at [`Self::bytes_offset`].
     pub fn bytes_length(&self, header: &[u8]) -> Result<usize, Inconsistent> {
         let length = word(header, VARIABLE_LENGTH)?;
         usize::try_from(length)
             .ok()
-            .filter(|length| *length <= lines::MOST_BYTES)
+            .filter(|length| *length <= lines::MAX_TABLE_BYTES)
             .ok_or(Inconsistent("a line table is not one"))
     }
 
-    /// Where the bytes of a `bytes` begin.
+    /// Returns the offset of the bytes in a `bytes`.
     pub fn bytes_offset(&self) -> u64 {
         self.bytes_data
     }
 }
 
-/// Owners of frames: thread, generator, frame object, interpreter, C stack.
-const MOST_OWNER: u8 = 4;
+/// The owners of frames are thread, generator, frame object, interpreter, C stack.
+const MAX_OWNER: u8 = 4;
 const GENERATOR_OWNER: u8 = 1;
 const INTERPRETER_OWNER: u8 = 3;
-/// `PyVarObject.ob_size`: of every build that has a lock.
+/// `PyVarObject.ob_size`, the same in every build with a lock.
 const VARIABLE_LENGTH: u64 = 16;
 
 const PYTHON_3_11: Layout = Layout {
@@ -422,18 +278,6 @@ const PYTHON_3_12: Layout = Layout {
     },
     bytes_data: 32,
 };
-
-fn word(bytes: &[u8], offset: u64) -> Result<u64, Inconsistent> {
-    Ok(u64::from_le_bytes(at(bytes, offset)?))
-}
-
-fn at<const N: usize>(bytes: &[u8], offset: u64) -> Result<[u8; N], Inconsistent> {
-    let start = usize::try_from(offset).ok();
-    start
-        .and_then(|start| bytes.get(start..)?.first_chunk::<N>())
-        .copied()
-        .ok_or(Inconsistent("fewer bytes than a structure has"))
-}
 
 #[cfg(test)]
 mod tests;

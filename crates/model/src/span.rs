@@ -1,4 +1,4 @@
-//! Intervals of time, and what took them besides the program's own work.
+//! Intervals of time, and the kinds of waits and overheads that take it.
 
 use serde::{Deserialize, Serialize};
 
@@ -58,6 +58,22 @@ macro_rules! numbered {
             }
         }
     };
+}
+
+numbered! {
+    /// The two sides of a wait.
+    WaitKind {
+        /// The host for an event.
+        HostForEvent,
+        /// A queue for an event of another queue, while the host continues.
+        QueueForEvent,
+        /// The host for a queue.
+        HostForQueue,
+        /// The host for all queues of a context.
+        HostForContext,
+        /// An unknown kind.
+        Unknown,
+    }
 }
 
 numbered! {

@@ -1,7 +1,7 @@
-//! Time of queries over many traces: `cargo run --release -p gapscope-query --example many [-- TRACES DISPATCHES]`.
+//! Measures queries over many traces: `cargo run --release -p gapscope-query --example many [-- TRACES DISPATCHES]`.
 //!
-//! One trace is made up and its files are hard-linked into the other folders, so that a thousand traces need no disk; each is
-//! read like any other.
+//! One trace is generated, and its files are hard-linked into the other folders, so that a thousand traces need
+//! little disk space; each is read like any other.
 #![forbid(unsafe_code)]
 
 use gapscope_query::{Format, Session, Traces, saved};
@@ -11,7 +11,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-/// Besides the saved queries.
+/// Queries besides the saved ones.
 const QUERIES: [(&str, &str); 4] = [
     ("count", "select count(*) from dispatches"),
     (
@@ -47,7 +47,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let saved = saved::ALL.map(|saved| (saved.name, None));
     for (name, sql) in queries.into_iter().chain(saved) {
         let start = Instant::now();
-        // From nothing, as the command does.
+        // Each measurement opens a new session, as the command does.
         let found = Traces::open(&[folder.path().join("rank=*").into()])?;
         let session = Session::new(found)?;
         let sql = match sql {
@@ -79,7 +79,7 @@ fn link(from: &Path, to: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The most memory that the process has had.
+/// Returns the greatest memory that the process has had.
 fn peak() -> Option<String> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status

@@ -1,7 +1,8 @@
-//! The tables `device_activity` and `process_activity`: how long each device and each process's work ran. Time in which several
-//! pieces of work run counts once, which takes all work of a trace in order: SQL would sort it.
+//! Computes the tables `device_activity` and `process_activity`: how long the work of each device and process ran.
+//! Time in which several pieces of work run counts once, for which the work of a trace must be sorted; doing that in
+//! SQL would take longer.
 
-use crate::computed::Definition;
+use crate::computed::ComputedDefinition;
 use crate::library::Library;
 use crate::schema::ColumnFacts;
 use crate::source::Source;
@@ -18,7 +19,6 @@ use gapscope_trace::{Selection, Trace, read};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// The columns of [`Activity::figures`].
 fn figures() -> [ColumnFacts; 5] {
     [
         ColumnFacts::own(
@@ -45,8 +45,8 @@ fn figures() -> [ColumnFacts; 5] {
     ]
 }
 
-/// Devices as physical ones, however many processes used them.
-pub(crate) fn of_devices() -> Definition {
+/// Defines the table of physical devices, however many processes used them.
+pub(crate) fn device_table() -> ComputedDefinition {
     definition(
         "device_activity",
         "How long each physical device ran something, between its first and its last work. Computed when asked for.",
@@ -60,7 +60,7 @@ pub(crate) fn of_devices() -> Definition {
         ],
         |library, source| {
             let gpus = Gpus::of(&source.manifest);
-            let activity = Activity::of(library, source, |queue| gpus.of_queue(queue));
+            let activity = Activity::read(library, source, |queue| gpus.of_queue(queue));
             let worked = || activity.0.keys().copied();
             let ids = worked().map(|gpu| gpus.devices(gpu).first().map(|id| id.0));
             let names = worked().map(|gpu| gpus.name(gpu));
@@ -74,8 +74,7 @@ pub(crate) fn of_devices() -> Definition {
     )
 }
 
-/// Recorded processes.
-pub(crate) fn of_processes() -> Definition {
+pub(crate) fn process_table() -> ComputedDefinition {
     definition(
         "process_activity",
         "How long the GPU work of each process ran, on whatever devices. Computed when asked for.",
@@ -85,7 +84,7 @@ pub(crate) fn of_processes() -> Definition {
             "Id of the process.",
         )],
         |library, source| {
-            let activity = Activity::of(library, source, |queue| {
+            let activity = Activity::read(library, source, |queue| {
                 Some(source.manifest.device_of_queue(queue)?.process)
             });
             let ids = UInt32Array::from_iter_values(activity.0.keys().map(|id| id.0));
@@ -101,9 +100,9 @@ fn definition(
     meaning: &'static str,
     mut columns: Vec<ColumnFacts>,
     rows: fn(&Library, &Source) -> Vec<ArrayRef>,
-) -> Definition {
+) -> ComputedDefinition {
     columns.extend(figures());
-    Definition {
+    ComputedDefinition {
         name,
         meaning,
         columns,
@@ -111,10 +110,8 @@ fn definition(
     }
 }
 
-/// The work of each physical device or process.
 struct Activity<K>(BTreeMap<K, Vec<Interval>>);
 
-/// The columns that say when work ran, and where.
 fn selection(mode: SamplingMode) -> Selection {
     const TIMES: [&str; 3] = ["queue", "start_ns", "duration_ns"];
     let selection = Selection::manifest()
@@ -129,8 +126,12 @@ fn selection(mode: SamplingMode) -> Selection {
 }
 
 impl<K: Copy + Ord> Activity<K> {
-    /// `owner` says of a queue whose its work is. What cannot be read is said.
-    fn of(library: &Library, source: &Source, owner: impl Fn(QueueId) -> Option<K>) -> Activity<K> {
+    /// Reads the work of a trace; `owner` returns the device or process of a queue. Problems are reported as remarks.
+    fn read(
+        library: &Library,
+        source: &Source,
+        owner: impl Fn(QueueId) -> Option<K>,
+    ) -> Activity<K> {
         let read = read(&source.folder, &selection(source.manifest.sampling_mode));
         let (trace, diagnostics) = match read {
             Ok(read) => read,
@@ -142,21 +143,21 @@ impl<K: Copy + Ord> Activity<K> {
         for diagnostic in diagnostics {
             library.remark(format!("{}: {diagnostic}", source.name));
         }
-        let activity = guarded(|| Ok(Activity::of_trace(&trace, owner)));
-        activity.unwrap_or_else(|reason| {
-            library.remark(format!("{} is damaged ({reason})", source.name));
+        let activity = guarded(|| Activity::from_trace(&trace, owner));
+        activity.unwrap_or_else(|panic| {
+            library.remark(format!("{} is damaged ({panic})", source.name));
             Activity(BTreeMap::new())
         })
     }
 
-    fn of_trace(trace: &Trace, owner: impl Fn(QueueId) -> Option<K>) -> Activity<K> {
+    fn from_trace(trace: &Trace, owner: impl Fn(QueueId) -> Option<K>) -> Activity<K> {
         let mut owners: HashMap<QueueId, Option<K>> = HashMap::new();
         let mut works: BTreeMap<K, Vec<Interval>> = BTreeMap::new();
         let mut add =
             |queues: &[QueueId], start_ns: &Optional<i64>, duration_ns: &Optional<i64>| {
                 let times = start_ns.iter().zip(duration_ns);
                 let mut rows = queues.iter().zip(times).peekable();
-                // Rows of one queue mostly stand together.
+                // Rows of one queue mostly follow each other.
                 while let Some((queue, _)) = rows.peek() {
                     let queue = **queue;
                     let owner = owners.entry(queue).or_insert_with(|| owner(queue));
@@ -190,13 +191,12 @@ impl<K: Copy + Ord> Activity<K> {
         add(&c.queue, &c.start_ns, &c.duration_ns);
         works.retain(|_, works| !works.is_empty());
         for works in works.values_mut() {
-            // Stable, because it is quick where long stretches are in order.
+            // A stable sort is fast here because long stretches are already in order.
             works.sort_by_key(|interval| interval.start_ns);
         }
         Activity(works)
     }
 
-    /// In the order of [`figures`].
     fn figures(&self) -> Vec<ArrayRef> {
         let each = |figure: fn(&[Interval]) -> i64| {
             Arc::new(Int64Array::from_iter_values(

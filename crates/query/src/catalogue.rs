@@ -1,11 +1,11 @@
-//! What can be asked, for programs: the tables with their columns, and the saved queries.
+//! Describes the tables and saved queries as JSON.
 
 use crate::saved;
 use crate::session::{Session, type_name};
 use serde_json::{Value, json};
 
 impl Session {
-    /// The tables and columns with what they mean, and the saved queries with the SQL that they have on these traces.
+    /// Returns the tables and columns with their meanings, and the saved queries with their SQL on these traces.
     pub fn catalogue(&self) -> Value {
         let tables = self.tables.iter().map(|table| {
             let columns = table.columns.iter().map(|column| {

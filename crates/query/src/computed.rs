@@ -1,8 +1,8 @@
-//! Tables that are in no file: their rows are computed from each trace while a query that names them runs, one trace at a
-//! time on each core.
+//! Tables whose rows are computed from each trace while a query that names them runs, one trace at a time on each
+//! core.
 
 use crate::library::Library;
-use crate::scan::{RowGroups, Unit};
+use crate::scan::{Pruning, RowGroup};
 use crate::schema::{ColumnFacts, Origin, TableFacts};
 use crate::source::Source;
 use async_trait::async_trait;
@@ -26,17 +26,15 @@ use std::sync::Arc;
 
 type Result<T> = std::result::Result<T, DataFusionError>;
 
-/// What a computed table is.
-pub(crate) struct Definition {
+pub(crate) struct ComputedDefinition {
     pub name: &'static str,
     pub meaning: &'static str,
-    /// The columns of its own.
+    /// The table's own columns.
     pub columns: Vec<ColumnFacts>,
-    /// The rows of a trace, in an array for each of these columns. What it lacks it says to the library.
+    /// Returns the rows of a trace, an array for each of the columns. Problems are reported to the library.
     pub rows: fn(&Library, &Source) -> Vec<ArrayRef>,
 }
 
-/// A computed table with the rows of all traces.
 #[derive(Debug)]
 pub(crate) struct ComputedTable {
     facts: Arc<TableFacts>,
@@ -45,7 +43,7 @@ pub(crate) struct ComputedTable {
 }
 
 impl ComputedTable {
-    pub fn new(definition: Definition, library: Arc<Library>) -> ComputedTable {
+    pub fn new(definition: ComputedDefinition, library: Arc<Library>) -> ComputedTable {
         let partitions = &library.traces.partitions;
         let facts = TableFacts::new(
             definition.name,
@@ -75,7 +73,7 @@ impl TableProvider for ComputedTable {
         TableType::Base
     }
 
-    /// Filters leave out traces, not rows.
+    /// Filters exclude traces, not rows.
     fn supports_filters_pushdown(
         &self,
         filters: &[&Expr],
@@ -91,18 +89,18 @@ impl TableProvider for ComputedTable {
         _: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let sources = self.library.traces.sources.len();
-        let units: Vec<Unit> = (0..sources)
-            .map(|source| Unit {
+        let groups: Vec<RowGroup> = (0..sources)
+            .map(|source| RowGroup {
                 source,
-                row_group: 0,
+                index: 0,
                 rows: 1,
             })
             .collect();
-        let kept = RowGroups {
+        let kept = Pruning {
             facts: &self.facts,
             traces: &self.library.traces,
             files: &Vec::from_iter((0..sources).map(|_| None)),
-            units: &units,
+            groups: &groups,
         }
         .that_may_match(state, filters)?;
         let sources: Vec<usize> = (0..sources)
@@ -125,7 +123,7 @@ impl TableProvider for ComputedTable {
             EmissionType::Incremental,
             Boundedness::Bounded,
         );
-        Ok(Arc::new(Compute {
+        Ok(Arc::new(ComputedScan {
             facts: self.facts.clone(),
             library: self.library.clone(),
             rows: self.rows,
@@ -137,20 +135,18 @@ impl TableProvider for ComputedTable {
     }
 }
 
-/// Computes the rows of traces.
 #[derive(Debug)]
-struct Compute {
+struct ComputedScan {
     facts: Arc<TableFacts>,
     library: Arc<Library>,
     rows: fn(&Library, &Source) -> Vec<ArrayRef>,
     projection: Vec<usize>,
     schema: SchemaRef,
-    /// For each partition its traces.
     partitions: Vec<Vec<usize>>,
     properties: Arc<PlanProperties>,
 }
 
-impl DisplayAs for Compute {
+impl DisplayAs for ComputedScan {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter) -> fmt::Result {
         let traces: usize = self.partitions.iter().map(Vec::len).sum();
         write!(
@@ -162,7 +158,7 @@ impl DisplayAs for Compute {
     }
 }
 
-impl ExecutionPlan for Compute {
+impl ExecutionPlan for ComputedScan {
     fn name(&self) -> &str {
         "ComputedScan"
     }
@@ -216,7 +212,7 @@ impl ExecutionPlan for Compute {
     }
 }
 
-/// The rows of a trace with all columns of the table.
+/// Adds the common columns to the rows of a trace.
 fn batch(
     facts: &TableFacts,
     library: &Library,

@@ -1,4 +1,4 @@
-//! Why a query has no answer.
+//! Errors of queries.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ pub enum Error {
     /// No trace can be queried.
     #[error("{0}")]
     NoTrace(String),
-    /// The SQL cannot be understood, or names what is not there.
+    /// The SQL cannot be parsed, or names tables or columns that do not exist.
     #[error("{0}")]
     Sql(String),
     /// The query failed while it ran.
@@ -19,18 +19,18 @@ pub enum Error {
     /// There is no saved query of that name.
     #[error("no saved query is called {name}: there are {known}")]
     NoSaved {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// The names of those that there are.
+        /// The names of all saved queries.
         known: String,
     },
     /// The answer cannot be written.
     #[error("the answer cannot be written: {0}")]
     Write(#[source] io::Error),
-    /// The history or the terminal of the prompt.
+    /// The prompt's terminal or history failed.
     #[error("the prompt failed: {0}")]
     Prompt(String),
-    /// The file for the answer is there already.
+    /// The file for the answer exists.
     #[error("{} is there already, and nothing is overwritten: choose another name after -o, or remove it", .0.display())]
     Exists(PathBuf),
 }

@@ -1,6 +1,6 @@
-//! The table `gaps`: why devices ran nothing, as the analyses of `gapscope report` find it.
+//! Computes the table `gaps`: why devices were idle, by the same analyses as `gapscope report`.
 
-use crate::computed::Definition;
+use crate::computed::ComputedDefinition;
 use crate::library::Library;
 use crate::schema::ColumnFacts;
 use crate::source::Source;
@@ -18,10 +18,9 @@ use gapscope_trace::panics::guarded;
 use gapscope_trace::{Trace, read};
 use std::sync::Arc;
 
-/// What the table is.
-pub(crate) fn table() -> Definition {
+pub(crate) fn table() -> ComputedDefinition {
     let causes = Cause::ALL.map(Cause::as_str);
-    Definition {
+    ComputedDefinition {
         name: "gaps",
         meaning: "Gaps: time in which a device ran nothing between two pieces of work, by cause. Computed when asked for.",
         columns: vec![
@@ -84,13 +83,13 @@ pub(crate) fn table() -> Definition {
                 "It is in the warm-up, which `gapscope report` leaves out by default.",
             ),
         ],
-        rows: |library, source| of_trace(library, source).arrays(),
+        rows: |library, source| read_gaps(library, source).arrays(),
     }
 }
 
 /// The rows of one trace, by columns.
 #[derive(Debug, Default)]
-struct Rows {
+struct GapRows {
     device: Vec<Option<u32>>,
     device_name: Vec<Option<String>>,
     gap: Vec<u64>,
@@ -108,35 +107,35 @@ struct Rows {
     warm_up: Vec<bool>,
 }
 
-/// The gaps of a trace. What cannot be read or analysed is said, and has none.
-fn of_trace(library: &Library, source: &Source) -> Rows {
+/// Finds the gaps of a trace. Problems are reported as remarks, and the trace then has no rows.
+fn read_gaps(library: &Library, source: &Source) -> GapRows {
     match read(&source.folder, &Findings::selection_of_times()) {
         Ok((trace, diagnostics)) => {
             for diagnostic in diagnostics {
                 library.remark(format!("{}: {diagnostic}", source.name));
             }
-            // Where work is missing, there would be gaps that were none.
+            // Missing work would show up as gaps.
             if unknown_because(&trace, CAUSES).is_some() {
                 library.remark(format!("{}: its gaps are unknown", source.name));
-                return Rows::default();
+                return GapRows::default();
             }
-            guarded(|| Ok(Rows::of(&trace))).unwrap_or_else(|_| {
+            guarded(|| GapRows::from_trace(&trace)).unwrap_or_else(|_| {
                 library.remark(format!(
                     "{} cannot be analysed: its gaps are missing",
                     source.name
                 ));
-                Rows::default()
+                GapRows::default()
             })
         }
         Err(error) => {
             library.remark(format!("{error}: its gaps are missing"));
-            Rows::default()
+            GapRows::default()
         }
     }
 }
 
-impl Rows {
-    fn of(trace: &Trace) -> Rows {
+impl GapRows {
+    fn from_trace(trace: &Trace) -> GapRows {
         let timeline = Timeline::of(trace);
         let busy_ns = busy::any_busy_ns(&timeline);
         let kernels = kernels::kernels(&timeline, &BindingSets::of(trace), None, busy_ns);
@@ -145,7 +144,7 @@ impl Rows {
         let labels = LabelPaths::new(&trace.tables.labels);
         let by = &trace.tables.submissions;
         let submissions = IdIndex::new(&by.id);
-        let mut rows = Rows::default();
+        let mut rows = GapRows::default();
         let mut number = 0;
         let gpus = Gpus::of(&trace.manifest);
         for place in 0..timeline.gpus.len() {
@@ -161,7 +160,7 @@ impl Rows {
                 let label = timeline.label_of(work).and_then(|id| labels.get(id));
                 for part in parts {
                     let end_ns = part.start_ns.saturating_add(part.duration_ns);
-                    // What is partly in the warm-up is two rows, so that sums are those of the report.
+                    // A gap across the end of the warm-up becomes two rows, so that sums equal those of the report.
                     let middle_ns = warm_until_ns.clamp(part.start_ns, end_ns);
                     for (from_ns, to_ns, warm_up) in
                         [(part.start_ns, middle_ns, true), (middle_ns, end_ns, false)]
@@ -194,7 +193,6 @@ impl Rows {
         rows
     }
 
-    /// In the order of the columns.
     fn arrays(self) -> Vec<ArrayRef> {
         vec![
             Arc::new(UInt32Array::from(self.device)),

@@ -1,7 +1,7 @@
-//! The table `kernel_counters`: hardware counters by kernel and what they say of its limit, as the analyses of `gapscope report` find
-//! it.
+//! Computes the table `kernel_counters`: hardware counters by kernel and the limits that they show, by the same
+//! analyses as `gapscope report`.
 
-use crate::computed::Definition;
+use crate::computed::ComputedDefinition;
 use crate::library::Library;
 use crate::schema::ColumnFacts;
 use crate::source::Source;
@@ -14,11 +14,10 @@ use gapscope_trace::panics::guarded;
 use gapscope_trace::read;
 use std::sync::Arc;
 
-/// What the table is.
-pub(crate) fn table() -> Definition {
+pub(crate) fn table() -> ComputedDefinition {
     let column = ColumnFacts::own;
     let (text, float) = (DataType::Utf8View, DataType::Float64);
-    Definition {
+    ComputedDefinition {
         name: "kernel_counters",
         meaning: "Kernels: what limits each, and its hardware counters, a row for each counter; one row without a counter where none is known. Computed when asked for.",
         columns: vec![
@@ -71,18 +70,18 @@ pub(crate) fn table() -> Definition {
                 "The share of the kernel's time that they cover.",
             ),
         ],
-        rows: |library, source| arrays(&of_trace(library, source)),
+        rows: |library, source| arrays(&read_kernels(library, source)),
     }
 }
 
-/// The kernels of a trace. What cannot be read or analysed is said, and has none.
-fn of_trace(library: &Library, source: &Source) -> Vec<Kernel> {
+/// Finds the kernels of a trace. Problems are reported as remarks, and the trace then has no rows.
+fn read_kernels(library: &Library, source: &Source) -> Vec<Kernel> {
     match read(&source.folder, &Findings::selection()) {
         Ok((trace, diagnostics)) => {
             for diagnostic in diagnostics {
                 library.remark(format!("{}: {diagnostic}", source.name));
             }
-            let found = guarded(|| Ok(Findings::of(&trace, &Options::default()).kernels));
+            let found = guarded(|| Findings::of(&trace, &Options::default()).kernels);
             found.unwrap_or_else(|_| {
                 library.remark(format!(
                     "{} cannot be analysed: its kernels' counters are missing",
@@ -98,7 +97,6 @@ fn of_trace(library: &Library, source: &Source) -> Vec<Kernel> {
     }
 }
 
-/// In the order of the columns.
 fn arrays(kernels: &[Kernel]) -> Vec<ArrayRef> {
     let rows: Vec<(&Kernel, Option<&KernelCounter>)> = kernels
         .iter()
@@ -129,11 +127,15 @@ fn arrays(kernels: &[Kernel]) -> Vec<ArrayRef> {
     };
     vec![
         text(|kernel| Some(&kernel.name)),
-        Arc::new(UInt64Array::from_iter_values(kernel().map(|of| of.count))),
+        Arc::new(UInt64Array::from_iter_values(
+            kernel().map(|kernel| kernel.count),
+        )),
         times(|kernel| kernel.busy_ns),
         text(|kernel| kernel.limit.map(|limit| limit.as_str())),
         text(|kernel| kernel.limited_by.map(|unit| unit.as_str())),
-        Arc::new(Float64Array::from_iter(kernel().map(|of| of.reached))),
+        Arc::new(Float64Array::from_iter(
+            kernel().map(|kernel| kernel.reached),
+        )),
         times(|kernel| kernel.winnable_ns),
         text(|kernel| kernel.counters.as_ref()?.unknown_because.as_deref()),
         counter(|mean| mean.name),
@@ -143,7 +145,8 @@ fn arrays(kernels: &[Kernel]) -> Vec<ArrayRef> {
         float(|mean| mean.min),
         float(|mean| mean.max),
         Arc::new(UInt64Array::from_iter(
-            rows.iter().map(|(_, mean)| mean.map(|of| of.sample_count)),
+            rows.iter()
+                .map(|(_, mean)| mean.map(|mean| mean.sample_count)),
         )),
         float(|mean| mean.covered_share),
     ]

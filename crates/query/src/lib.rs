@@ -1,11 +1,11 @@
-//! SQL over one trace or many, by DataFusion.
+//! Answers SQL queries over one trace or many, with DataFusion.
 //!
-//! [`Traces::open`] finds the traces, [`Session`] answers queries on them. Each table of the trace format is one SQL
-//! table with the rows of all traces: besides its own columns it has `trace`, a column for each `NAME=VALUE` folder on the way
-//! to the traces, and the names behind its ids (`kernel_name`, `label_path`, …). What the manifests say is in tables of its
-//! own (`traces`, `devices`, …). Rows are read as they are needed, so memory does not grow with the traces.
+//! [`Traces::open`] finds the traces, and [`Session`] answers queries on them. Each table of the trace format is one
+//! SQL table with the rows of all traces: besides its own columns it has `trace`, a column for each `NAME=VALUE`
+//! folder on the way to the traces, and the names behind its ids (`kernel_name`, `label_path`, …). Manifests become
+//! tables, too (`traces`, `devices`, …). Rows are read as they are needed, so memory does not grow with the traces.
 //!
-//! `docs/query.md` describes all this for users.
+//! `docs/query.md` is the users' description.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -28,7 +28,7 @@ mod source;
 mod statement;
 
 pub use error::Error;
-pub use output::{Format, Rows};
+pub use output::{Format, RowCount};
 pub use prompt::prompt;
 pub use session::Session;
 pub use source::{Source, Traces, looks_like_sql};

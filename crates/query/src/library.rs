@@ -1,10 +1,10 @@
-//! The traces of a session, and what was met while reading them.
+//! The traces of a session, and remarks on problems with reading them.
 
 use crate::source::Traces;
 use gapscope_trace::Diagnostic;
 use std::sync::{Mutex, PoisonError};
 
-/// Shared by the tables of a session.
+/// The state that the tables of a session share.
 #[derive(Debug)]
 pub(crate) struct Library {
     pub traces: Traces,
@@ -15,7 +15,7 @@ impl Library {
     pub fn new(traces: Traces) -> Library {
         let sources = traces.sources.iter();
         let remarks = sources
-            .filter_map(|source| Diagnostic::of_manifest(&source.folder, &source.manifest))
+            .filter_map(|source| Diagnostic::for_manifest(&source.folder, &source.manifest))
             .map(|diagnostic| diagnostic.to_string());
         Library {
             remarks: Mutex::new(remarks.collect()),
@@ -23,7 +23,7 @@ impl Library {
         }
     }
 
-    /// Notes a sentence about what is missing, once.
+    /// Adds a remark about missing data, once.
     pub fn remark(&self, sentence: String) {
         let mut remarks = self.lock();
         if !remarks.contains(&sentence) {
@@ -31,7 +31,7 @@ impl Library {
         }
     }
 
-    /// The sentences since the last call.
+    /// Returns the remarks since the last call.
     pub fn take_remarks(&self) -> Vec<String> {
         std::mem::take(&mut *self.lock())
     }

@@ -1,9 +1,9 @@
-//! The program that answers `gapscope query`: `gapscope` starts it with the arguments that it was given.
+//! The program behind `gapscope query`, which `gapscope` starts with its own arguments.
 #![forbid(unsafe_code)]
 
 use clap::{Args, Command, FromArgMatches};
-use gapscope_command::{
-    AnswerFormat, INCOMPLETE, Query, one_line, say, state_folder, without_number, write,
+use gapscope_companion::{
+    AnswerFormat, INCOMPLETE, Query, WriteError, one_line, say, state_folder, without_number, write,
 };
 use gapscope_query::{Error, Format, Session, Traces, looks_like_sql, prompt};
 use gapscope_trace::{memory, panics};
@@ -23,49 +23,80 @@ fn main() -> ExitCode {
         .max_term_width(100);
     let matches = Query::augment_args(command).get_matches();
     let arguments = Query::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    let answered = memory::take_variable().and_then(|unchecked| {
-        if let Some(sentence) = unchecked {
-            complain(&sentence);
-        }
-        run(&arguments)
-    });
-    answered.unwrap_or_else(|sentence| {
-        complain(&sentence);
+    run(&arguments).unwrap_or_else(|failure| {
+        warn(&failure.to_string());
         ExitCode::FAILURE
     })
 }
 
-/// Answers a query on traces; the error is a sentence.
-fn run(arguments: &Query) -> Result<ExitCode, String> {
+/// Why the program fails. Each prints as one sentence.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error(transparent)]
+    Memory(#[from] memory::NotASize),
+    #[error(transparent)]
+    Query(#[from] Error),
+    #[error(transparent)]
+    Stdout(#[from] WriteError),
+    #[error("a terminal cannot show parquet: name a file after -o")]
+    ParquetOnTerminal,
+    #[error("the SQL cannot be read from stdin: {0}")]
+    Stdin(#[source] io::Error),
+    #[error(
+        "no SQL was given: write it after the traces, choose a saved query by --saved, or pipe it into stdin"
+    )]
+    NoSql,
+    #[error("-o is for one answer: write the SQL after the traces too")]
+    FileForPrompt,
+    #[error("Ctrl-C cannot be handled: {0}")]
+    Signal(#[source] io::Error),
+    #[error("{} cannot be written: {source}", path.display())]
+    Write { path: PathBuf, source: io::Error },
+}
+
+impl Failure {
+    fn write(path: &Path, source: io::Error) -> Failure {
+        let path = path.to_owned();
+        match source.kind() {
+            ErrorKind::AlreadyExists => Error::Exists(path).into(),
+            _ => Failure::Write { path, source },
+        }
+    }
+}
+
+fn run(arguments: &Query) -> Result<ExitCode, Failure> {
+    if let Some(sentence) = memory::apply_variable()? {
+        warn(&sentence);
+    }
     let (given, sql) = split(arguments);
     let to_terminal = match &arguments.output {
         None => io::stdout().is_terminal(),
         Some(path) => path.as_os_str() == "-" && io::stdout().is_terminal(),
     };
     if arguments.format == AnswerFormat::Parquet && to_terminal {
-        return Err("a terminal cannot show parquet: name a file after -o".to_owned());
+        return Err(Failure::ParquetOnTerminal);
     }
     if let Some(path) = file(arguments)
         && path.symlink_metadata().is_ok()
     {
-        return Err(failed(Error::Exists(path.to_owned())));
+        return Err(Error::Exists(path.to_owned()).into());
     }
-    let traces = Traces::open(given).map_err(failed)?;
+    let traces = Traces::open(given)?;
     let mut incomplete = !traces.skipped.is_empty();
     for sentence in &traces.skipped {
-        complain(&format!("skipped: {sentence}"));
+        warn(&format!("skipped: {sentence}"));
     }
-    let mut session = Session::new(traces).map_err(failed)?;
+    let mut session = Session::new(traces)?;
     session.limit_rows(arguments.most);
     let text = match (&arguments.saved, sql) {
         _ if arguments.schema => {
             write(&match arguments.format {
                 AnswerFormat::Json => format!("{}\n", session.catalogue()),
-                _ => session.schema(None).map_err(failed)?,
+                _ => session.schema(None)?,
             })?;
             return Ok(status(incomplete));
         }
-        (Some(name), _) => session.saved(name).map_err(failed)?,
+        (Some(name), _) => session.saved(name)?,
         (None, Some(sql)) => sql,
         (None, None) if io::stdin().is_terminal() => {
             ask(arguments, &session)?;
@@ -76,7 +107,7 @@ fn run(arguments: &Query) -> Result<ExitCode, String> {
     let answered = answer(arguments, &session, &text);
     for sentence in session.take_remarks() {
         incomplete = true;
-        complain(&sentence);
+        warn(&sentence);
     }
     answered?;
     Ok(status(incomplete))
@@ -89,7 +120,7 @@ fn status(incomplete: bool) -> ExitCode {
     }
 }
 
-/// The traces, and the SQL if the last of what was given is some.
+/// Separates the traces from the SQL, if the last argument is SQL.
 fn split(arguments: &Query) -> (&[OsString], Option<String>) {
     let all = arguments.traces.as_slice();
     if arguments.schema || arguments.saved.is_some() {
@@ -103,77 +134,71 @@ fn split(arguments: &Query) -> (&[OsString], Option<String>) {
     }
 }
 
-fn from_stdin() -> Result<String, String> {
+fn from_stdin() -> Result<String, Failure> {
     let mut text = String::new();
     io::stdin()
         .read_to_string(&mut text)
-        .map_err(|error| format!("the SQL cannot be read from stdin: {error}"))?;
+        .map_err(Failure::Stdin)?;
     if text.trim().is_empty() {
-        return Err(
-            "no SQL was given: write it after the traces, choose a saved query by --saved, or pipe it into stdin"
-                .to_owned(),
-        );
+        return Err(Failure::NoSql);
     }
     Ok(text)
 }
 
-fn answer(arguments: &Query, session: &Session, sql: &str) -> Result<(), String> {
+fn answer(arguments: &Query, session: &Session, sql: &str) -> Result<(), Failure> {
     let format = format(arguments.format);
     let Some(path) = file(arguments) else {
         let mut out = BufWriter::with_capacity(1 << 16, io::stdout());
         return match session.run(sql, format, &mut out) {
-            // A reader that has had enough (`| head`) is not a failure.
+            // A reader that closes the pipe (`| head`) is not a failure.
             Err(Error::Write(error)) if error.kind() == ErrorKind::BrokenPipe => {
-                // What is left would meet the same end, and say so.
+                // Flushing the rest would fail in the same way, and print an error.
                 let _ = out.into_parts();
                 Ok(())
             }
-            result => result.map(drop).map_err(failed),
+            result => Ok(result.map(drop)?),
         };
     };
-    let out = File::create_new(path).map_err(|error| unwritten(path, &error))?;
+    let out = File::create_new(path).map_err(|error| Failure::write(path, error))?;
     let mut out = BufWriter::with_capacity(1 << 16, out);
     let written = session.run(sql, format, &mut out);
     written.map(drop).map_err(|error| {
-        // It was made above and is not whole.
+        // The file was created above and is incomplete.
         let _ = std::fs::remove_file(path);
         match error {
-            Error::Write(error) => unwritten(path, &error),
-            error => failed(error),
+            Error::Write(error) => Failure::write(path, error),
+            error => error.into(),
         }
     })
 }
 
-/// The file for the answer, if it goes to one.
 fn file(arguments: &Query) -> Option<&Path> {
     let path = arguments.output.as_deref()?;
     (path.as_os_str() != "-").then_some(path)
 }
 
-fn ask(arguments: &Query, session: &Session) -> Result<(), String> {
+fn ask(arguments: &Query, session: &Session) -> Result<(), Failure> {
     if file(arguments).is_some() {
-        return Err("-o is for one answer: write the SQL after the traces too".to_owned());
+        return Err(Failure::FileForPrompt);
     }
     let stop = Arc::new(AtomicBool::new(false));
-    // While a line is typed the terminal sends no signal.
+    // While a line is being typed, the terminal sends no signal.
     signal_hook::flag::register(signal_hook::consts::SIGINT, stop.clone())
-        .map_err(|error| format!("Ctrl-C cannot be heeded: {error}"))?;
+        .map_err(Failure::Signal)?;
     let count = session.traces().sources.len();
     let noun = if count == 1 { "trace" } else { "traces" };
     say(&format!("{count} {noun}; .help says what can be asked\n"));
     let format = format(arguments.format);
-    prompt(
+    Ok(prompt(
         session,
         format,
         history(),
         &stop,
         &mut io::stdout(),
-        complain,
-    )
-    .map_err(failed)
+        warn,
+    )?)
 }
 
-/// Where the lines of earlier prompts are kept.
 fn history() -> Option<PathBuf> {
     Some(state_folder()?.join("query-history"))
 }
@@ -188,20 +213,9 @@ fn format(format: AnswerFormat) -> Format {
     }
 }
 
-fn complain(sentence: &str) {
+fn warn(sentence: &str) {
     say(&format!(
         "gapscope: {}\n",
         one_line(&without_number(sentence))
     ));
-}
-
-fn failed(error: Error) -> String {
-    error.to_string()
-}
-
-fn unwritten(path: &Path, error: &io::Error) -> String {
-    match error.kind() {
-        ErrorKind::AlreadyExists => failed(Error::Exists(path.to_owned())),
-        _ => format!("{} cannot be written: {error}", path.display()),
-    }
 }

@@ -1,4 +1,4 @@
-//! What the manifests say, as tables.
+//! Turns the manifests of traces into tables.
 
 use crate::schema::{ColumnFacts, Origin, TableFacts};
 use crate::source::{Source, Traces};
@@ -10,30 +10,28 @@ use datafusion::error::DataFusionError;
 use gapscope_trace::manifest::{ClockMethod, Exit};
 use std::sync::Arc;
 
-/// The rows that one trace adds.
-type Rows = fn(&Source) -> Vec<Vec<ScalarValue>>;
+/// Returns the rows that one trace adds.
+type RowsOfTrace = fn(&Source) -> Vec<Vec<ScalarValue>>;
 
 struct ManifestTable {
     name: &'static str,
     meaning: &'static str,
     columns: Vec<ColumnFacts>,
-    rows: Rows,
+    rows: RowsOfTrace,
 }
 
-/// A table with its rows.
-pub(crate) struct Filled {
+pub(crate) struct FilledTable {
     pub facts: Arc<TableFacts>,
     pub table: Arc<MemTable>,
 }
 
-/// The tables.
-pub(crate) fn tables(traces: &Traces) -> Result<Vec<Filled>, DataFusionError> {
+pub(crate) fn tables(traces: &Traces) -> Result<Vec<FilledTable>, DataFusionError> {
     let tables = definitions().into_iter();
     tables.map(|table| table.fill(traces)).collect()
 }
 
 impl ManifestTable {
-    fn fill(self, traces: &Traces) -> Result<Filled, DataFusionError> {
+    fn fill(self, traces: &Traces) -> Result<FilledTable, DataFusionError> {
         let facts = TableFacts::new(self.name, self.meaning, &traces.partitions, self.columns);
         let mut values: Vec<Vec<ScalarValue>> = facts.columns.iter().map(|_| Vec::new()).collect();
         for (index, source) in traces.sources.iter().enumerate() {
@@ -59,7 +57,7 @@ impl ManifestTable {
             .collect::<Result<_, _>>()?;
         let batch = RecordBatch::try_new(facts.schema.clone(), arrays)?;
         let table = MemTable::try_new(facts.schema.clone(), vec![vec![batch]])?;
-        Ok(Filled {
+        Ok(FilledTable {
             facts: Arc::new(facts),
             table: Arc::new(table),
         })
@@ -122,7 +120,7 @@ fn definitions() -> Vec<ManifestTable> {
                     "The greatest error of a device time; unknown if one device's is.",
                 ),
             ],
-            rows: of_trace,
+            rows: trace_row,
         },
         ManifestTable {
             name: "devices",
@@ -253,7 +251,7 @@ fn definitions() -> Vec<ManifestTable> {
     ]
 }
 
-fn of_trace(source: &Source) -> Vec<Vec<ScalarValue>> {
+fn trace_row(source: &Source) -> Vec<Vec<ScalarValue>> {
     let m = &source.manifest;
     let (code, signal) = match m.exit {
         Some(Exit::Code(code)) => (Some(code), None),

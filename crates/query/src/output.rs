@@ -1,4 +1,4 @@
-//! Writing answers: as a table, CSV, JSON or Parquet, batch by batch.
+//! Writes answers as a table, CSV, JSON or Parquet, batch by batch.
 
 mod cells;
 mod csv;
@@ -6,40 +6,33 @@ mod json;
 mod parquet;
 mod rows;
 mod table;
+mod writer;
 
-use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use std::io::{self, Write};
+use writer::Writer;
 
-/// The form of an answer.
+/// The format of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// For people: columns side by side, long texts cut, control characters made visible.
+    /// A table for people: columns side by side, long texts cut, control characters made visible.
     Table,
     /// RFC 4180 with `\n`; an empty field is NULL, an empty text is `""`.
     Csv,
-    /// An array of objects, a line each; NULL is `null`.
+    /// An array of objects, one a line; NULL is `null`.
     Json,
-    /// JSON lines, for programs: the columns with their types, then an array for each row. Every value is a text, NULL is `null`, so that
-    /// integers of any size stay exact and columns may share a name.
+    /// JSON lines for programs: the columns with their types, then an array for each row. Every value is a text and
+    /// NULL is `null`, so that integers of any size stay exact and columns may share a name.
     Rows,
     /// Parquet, compressed by zstd.
     Parquet,
 }
 
-/// What an answer had.
+/// The number of rows in an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rows(pub u64);
-
-/// Takes the batches of one answer.
-pub(crate) trait Writer {
-    fn write(&mut self, batch: &RecordBatch) -> io::Result<()>;
-    /// After the last batch.
-    fn finish(self: Box<Self>) -> io::Result<()>;
-}
+pub struct RowCount(pub u64);
 
 impl Format {
-    /// A writer of answers with these columns.
     pub(crate) fn writer<'a>(
         self,
         schema: &SchemaRef,

@@ -1,4 +1,4 @@
-//! The prompt: one statement after the other, with history.
+//! The prompt: answers one statement after the other, with history and completion.
 
 use crate::{Error, Format, Session, saved};
 use rustyline::completion::Completer;
@@ -22,12 +22,12 @@ A statement ends with ; and may have several lines. Ctrl-C stops it, Ctrl-D leav
   .quit            leave
 ";
 
-/// Reads statements from the terminal and writes their answers to `out`, at first in `format`, until its user leaves.
-/// `stop` ends a running query when it is set; `say` gets sentences about what went wrong or is missing. The history is
-/// kept in `history`, if it can be.
+/// Reads statements from the terminal and writes their answers to `out`, at first in `format`, until the user leaves.
+/// Setting `stop` ends a running query; `say` receives sentences about errors and missing data. The history is kept
+/// in `history`, if possible.
 ///
 /// # Errors
-/// The terminal fails, or `out` does.
+/// The terminal or `out` fails.
 pub fn prompt(
     session: &Session,
     mut format: Format,
@@ -41,10 +41,11 @@ pub fn prompt(
         .history_ignore_space(true)
         .auto_add_history(true)
         .build();
-    let mut editor: Editor<Words, FileHistory> = Editor::with_config(config).map_err(failed)?;
-    editor.set_helper(Some(Words::of(session)));
+    let mut editor: Editor<Completions, FileHistory> =
+        Editor::with_config(config).map_err(failed)?;
+    editor.set_helper(Some(Completions::new(session)));
     if let Some(path) = &history {
-        // The first time there is none.
+        // On first use there is no history.
         let _ = editor.load_history(path);
     }
     loop {
@@ -61,7 +62,7 @@ pub fn prompt(
             (Some(".quit" | ".exit"), _) => break,
             (Some(".help"), _) => out.write_all(HELP.as_bytes()),
             (Some(".format"), name) => {
-                match name.and_then(format_of) {
+                match name.and_then(parse_format) {
                     Some(chosen) => format = chosen,
                     None => say("write .format table, .format csv or .format json"),
                 }
@@ -100,7 +101,7 @@ pub fn prompt(
     Ok(())
 }
 
-fn format_of(name: &str) -> Option<Format> {
+fn parse_format(name: &str) -> Option<Format> {
     match name {
         "table" => Some(Format::Table),
         "csv" => Some(Format::Csv),
@@ -109,8 +110,7 @@ fn format_of(name: &str) -> Option<Format> {
     }
 }
 
-/// A history that cannot be kept does not stop the prompt.
-fn save(editor: &mut Editor<Words, FileHistory>, path: &PathBuf) {
+fn save(editor: &mut Editor<Completions, FileHistory>, path: &PathBuf) {
     if let Some(folder) = path.parent() {
         let _ = std::fs::create_dir_all(folder);
     }
@@ -147,8 +147,8 @@ fn answer(
     }
 }
 
-/// Knows the words that can be completed, and when a statement is whole.
-struct Words(Vec<String>);
+/// Completes words, and recognises complete statements.
+struct Completions(Vec<String>);
 
 const KEYWORDS: [&str; 22] = [
     "select",
@@ -175,8 +175,8 @@ const KEYWORDS: [&str; 22] = [
     "explain",
 ];
 
-impl Words {
-    fn of(session: &Session) -> Words {
+impl Completions {
+    fn new(session: &Session) -> Completions {
         let mut words: Vec<String> = KEYWORDS.iter().map(|word| (*word).to_owned()).collect();
         for table in &session.tables {
             words.push(table.name.to_owned());
@@ -186,11 +186,11 @@ impl Words {
         words.extend([".schema", ".saved", ".format", ".help", ".quit"].map(str::to_owned));
         words.sort();
         words.dedup();
-        Words(words)
+        Completions(words)
     }
 }
 
-impl Completer for Words {
+impl Completer for Completions {
     type Candidate = String;
 
     fn complete(
@@ -216,29 +216,28 @@ impl Completer for Words {
     }
 }
 
-impl Validator for Words {
+impl Validator for Completions {
     fn validate(&self, context: &mut ValidationContext) -> rustyline::Result<ValidationResult> {
-        Ok(match is_whole(context.input()) {
+        Ok(match is_complete(context.input()) {
             true => ValidationResult::Valid(None),
             false => ValidationResult::Incomplete,
         })
     }
 }
 
-impl Highlighter for Words {}
-impl Hinter for Words {
+impl Highlighter for Completions {}
+impl Hinter for Completions {
     type Hint = String;
 }
-impl Helper for Words {}
+impl Helper for Completions {}
 
-/// A statement with its `;`, a command, or nothing.
-fn is_whole(input: &str) -> bool {
+/// Returns true for a statement with its `;`, a command, or an empty line.
+fn is_complete(input: &str) -> bool {
     let text = input.trim();
-    text.is_empty() || text.starts_with('.') || (text.ends_with(';') && !in_quotes(text))
+    text.is_empty() || text.starts_with('.') || (text.ends_with(';') && !ends_in_quotes(text))
 }
 
-/// Whether the text ends inside a quoted one.
-fn in_quotes(text: &str) -> bool {
+fn ends_in_quotes(text: &str) -> bool {
     let mut open = None;
     for character in text.chars().filter(|c| matches!(c, '\'' | '"')) {
         open = match open {
@@ -257,10 +256,10 @@ mod tests {
     #[test]
     fn a_statement_ends_with_a_semicolon_outside_of_quotes() {
         for whole in ["", ".help", "select 1;", "select ';';  ", "select '\"';"] {
-            assert!(is_whole(whole), "{whole}");
+            assert!(is_complete(whole), "{whole}");
         }
         for partial in ["select 1", "select\n1", "select ';", "select \"a;"] {
-            assert!(!is_whole(partial), "{partial}");
+            assert!(!is_complete(partial), "{partial}");
         }
     }
 }

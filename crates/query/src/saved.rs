@@ -1,21 +1,21 @@
-//! Saved queries for the usual questions.
+//! SavedQuery queries for common questions.
 
 use crate::{Error, Session};
 
 /// A query with a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Saved {
-    /// Its name.
+pub struct SavedQuery {
+    /// Name of the query.
     pub name: &'static str,
-    /// What it answers.
+    /// The question that it answers.
     pub meaning: &'static str,
-    /// `{by}` stands for the columns that tell traces apart, each with a comma.
+    /// The SQL, in which `{by}` stands for the columns that tell traces apart, each with a comma.
     sql: &'static str,
 }
 
-/// All of them.
-pub const ALL: [Saved; 10] = [
-    Saved {
+/// All saved queries.
+pub const ALL: [SavedQuery; 10] = [
+    SavedQuery {
         name: "kernels",
         meaning: "the kernels by the sum of their dispatches' times",
         sql: "\
@@ -23,7 +23,7 @@ select {by}kernel_name, count(*) as dispatches, sum(duration_ns) / 1e6 as total_
   max(duration_ns) / 1e3 as longest_us, count(*) - count(duration_ns) as without_time
 from dispatches group by {by}kernel_name order by total_ms desc nulls last limit 20",
     },
-    Saved {
+    SavedQuery {
         name: "limits",
         meaning: "what limits each kernel, the time that reaching the limit would save at most, and its hardware counters",
         sql: "\
@@ -36,21 +36,21 @@ select {by}kernel_name, max(busy_ns) / 1e6 as busy_ms, max(winnable_ns) / 1e6 as
   max(mean) filter (where counter = 'SMs active') as sms_percent
 from kernel_counters group by {by}kernel_name order by winnable_ms desc nulls last, busy_ms desc nulls last limit 20",
     },
-    Saved {
+    SavedQuery {
         name: "labels",
         meaning: "the labels by the sum of the times of the dispatches under them",
         sql: "\
 select {by}label_path, count(*) as dispatches, sum(duration_ns) / 1e6 as total_ms, count(*) - count(duration_ns) as without_time
 from dispatches group by {by}label_path order by total_ms desc nulls last limit 20",
     },
-    Saved {
+    SavedQuery {
         name: "command-buffers",
         meaning: "the slowest command buffers",
         sql: "\
 select {by}id, queue_name, coalesce(name, label_path) as name, start_ns, duration_ns / 1e3 as us, dispatches, transfers
 from command_buffers where duration_ns is not null order by duration_ns desc limit 20",
     },
-    Saved {
+    SavedQuery {
         name: "transfers",
         meaning: "bytes moved, by kind; a rate where bytes and times are known",
         sql: "\
@@ -58,14 +58,14 @@ select {by}kind, count(*) as transfers, sum(bytes) as bytes, sum(duration_ns) / 
   sum(bytes) filter (where duration_ns > 0) * 1.0 / sum(duration_ns) filter (where bytes is not null) as gb_per_s
 from transfers group by {by}kind order by bytes desc nulls last",
     },
-    Saved {
+    SavedQuery {
         name: "host-calls",
         meaning: "host calls by the time inside them",
         sql: "\
 select {by}call, sum(count) as calls, sum(busy_ns) / 1e6 as busy_ms, max(busy_ns) / 1e3 as longest_us, sum(bytes) as bytes
 from host_calls group by {by}call order by busy_ms desc",
     },
-    Saved {
+    SavedQuery {
         name: "busy",
         meaning: "how long each device ran something and nothing, between its first and its last work",
         sql: "\
@@ -73,10 +73,11 @@ select {by}device_name, span_ns / 1e6 as span_ms, busy_ns / 1e6 as busy_ms, (spa
   round(100.0 * (span_ns - busy_ns) / nullif(span_ns, 0), 1) as idle_percent
 from (select *, end_ns - start_ns as span_ns from device_activity) as a order by idle_ms desc",
     },
-    Saved {
+    SavedQuery {
         name: "code",
         meaning: "the code that the submitting threads ran while a device was idle, by cause; about how long, from their samples",
-        // Only gaps and samples of the same 5 ms are compared: each with each would take for ever in a long recording.
+        // Only gaps and samples of the same 5 ms are compared: comparing all pairs would take too long in a long
+        // recording.
         sql: "\
 with of_thread as (
   select trace as of_trace, process as of_process, thread as of_thread, time_ns, time_ns / 5000000 as of_slot, period_ns, code
@@ -88,7 +89,7 @@ from idle join of_thread on of_trace = trace and of_process = process and of_thr
   and time_ns >= start_ns and time_ns < start_ns + duration_ns
 group by {by}cause, code order by samples desc, cause, code limit 20",
     },
-    Saved {
+    SavedQuery {
         name: "ranks",
         meaning: "what each trace and process ran, and how far it is behind the one that ended its work first",
         sql: "\
@@ -98,7 +99,7 @@ from (select *, end_ns - start_ns as span_ns from process_activity) as a
 left join (select trace as of_trace, id, pid from processes) as p on p.of_trace = a.trace and p.id = a.process
 order by behind_ms desc",
     },
-    Saved {
+    SavedQuery {
         name: "slow-ranks",
         meaning: "the kernels of each trace against their median over all traces, and the time that it is behind by them",
         sql: "\
@@ -113,10 +114,10 @@ from each join usual on of_kernel = kernel order by behind_ms desc limit 20",
 ];
 
 impl Session {
-    /// The SQL of a saved query.
+    /// Returns the SQL of a saved query.
     ///
     /// # Errors
-    /// There is none of that name.
+    /// There is no saved query of that name.
     pub fn saved(&self, name: &str) -> Result<String, Error> {
         let saved = ALL.iter().find(|saved| saved.name == name);
         let saved = saved.ok_or_else(|| {
@@ -129,13 +130,12 @@ impl Session {
         Ok(self.sql_of(saved))
     }
 
-    /// The SQL of a saved query on the traces of this session.
-    pub(crate) fn sql_of(&self, saved: &Saved) -> String {
+    pub(crate) fn sql_of(&self, saved: &SavedQuery) -> String {
         let mut by = String::new();
         if self.traces().sources.len() > 1 {
             by.push_str("trace, ");
             for partition in self.traces().partitions.iter() {
-                // Only those that every table has under the same name.
+                // These must have the same name in every table.
                 let name = partition.name.as_str();
                 let common =
                     |t: &std::sync::Arc<crate::schema::TableFacts>| t.column(name).is_some();

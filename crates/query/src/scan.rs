@@ -1,11 +1,12 @@
-//! Reading one table of all traces, as a plan of DataFusion.
+//! Reads one table of all traces, as a plan of DataFusion.
 
 mod names;
 mod plan;
 mod prune;
 mod reader;
+mod row_group;
 mod table;
 
-pub(crate) use plan::Unit;
-pub(crate) use prune::RowGroups;
+pub(crate) use prune::Pruning;
+pub(crate) use row_group::RowGroup;
 pub(crate) use table::TraceTable;

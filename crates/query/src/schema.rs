@@ -1,4 +1,4 @@
-//! The SQL tables: which there are, and where each column's values come from.
+//! Defines the SQL tables of the trace format, and the source of each column's values.
 
 use crate::source::{Partition, TraceValue};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
@@ -15,7 +15,6 @@ pub(crate) struct TableFacts {
     pub schema: SchemaRef,
 }
 
-/// A column of an SQL table.
 #[derive(Debug, Clone)]
 pub(crate) struct ColumnFacts {
     pub name: String,
@@ -24,26 +23,24 @@ pub(crate) struct ColumnFacts {
     pub origin: Origin,
 }
 
-/// Where the values of a column come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Origin {
-    /// The trace as a whole.
     Trace(TraceValue),
-    /// The table itself: its file, or what computes its rows.
+    /// The table itself: its file, or the computation of its rows.
     Own,
     /// The name behind an id in the file.
-    Name(Name),
+    Name(IdName),
 }
 
 /// A name behind an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Name {
+pub(crate) enum IdName {
     Kernel,
     KernelWhole,
-    /// The name of the kernel that the row is.
+    /// The name of the kernel in the row itself.
     KernelItself,
     Label,
-    /// The path of the label that the row is.
+    /// The path of the label in the row itself.
     LabelItself,
     Queue,
     DeviceOfQueue,
@@ -51,14 +48,14 @@ pub(crate) enum Name {
     Thread,
     Process,
     Counter,
-    Stack(OfStack),
-    /// Of the stack that the row is.
-    StackItself(OfStack),
+    Stack(StackProperty),
+    /// A property of the stack in the row itself.
+    StackItself(StackProperty),
 }
 
-/// What is said of a stack.
+/// A property of a stack that has its own column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum OfStack {
+pub(crate) enum StackProperty {
     Function,
     File,
     Line,
@@ -66,35 +63,35 @@ pub(crate) enum OfStack {
     Text,
 }
 
-impl OfStack {
-    const ALL: [OfStack; 5] = [
-        OfStack::Function,
-        OfStack::File,
-        OfStack::Line,
-        OfStack::Code,
-        OfStack::Text,
+impl StackProperty {
+    const ALL: [StackProperty; 5] = [
+        StackProperty::Function,
+        StackProperty::File,
+        StackProperty::Line,
+        StackProperty::Code,
+        StackProperty::Text,
     ];
 
-    /// The column that it is in, and what that says.
+    /// Returns the column's name and meaning.
     fn column(self) -> (&'static str, &'static str) {
         match self {
-            OfStack::Function => (
+            StackProperty::Function => (
                 "function",
                 "The function of the stack's innermost frame; absent where its library does not say.",
             ),
-            OfStack::File => (
+            StackProperty::File => (
                 "file",
                 "The source file of the innermost frame; absent in native code.",
             ),
-            OfStack::Line => (
+            StackProperty::Line => (
                 "line",
                 "The line of the innermost frame; absent in native code.",
             ),
-            OfStack::Code => (
+            StackProperty::Code => (
                 "code",
                 "The stack as reports tell it, by the innermost line of the program's own code: `train.py:41 load_batch > resize`.",
             ),
-            OfStack::Text => (
+            StackProperty::Text => (
                 "stack_text",
                 "The whole stack, the outermost frame first, with `;` between frames.",
             ),
@@ -102,87 +99,88 @@ impl OfStack {
     }
 }
 
-impl Name {
-    /// The columns of the file that name it.
+impl IdName {
+    /// Returns the columns of the file that determine the name.
     pub fn keys(self) -> &'static [&'static str] {
         match self {
-            Name::Kernel | Name::KernelWhole => &["kernel"],
-            Name::KernelItself => &["id"],
-            Name::Label => &["label"],
-            Name::LabelItself => &["id"],
-            Name::Queue | Name::DeviceOfQueue => &["queue"],
-            Name::Device => &["device"],
-            Name::Thread => &["process", "thread"],
-            Name::Process => &["process"],
-            Name::Counter => &["counter"],
-            Name::Stack(_) => &["stack"],
-            Name::StackItself(_) => &["id"],
+            IdName::Kernel | IdName::KernelWhole => &["kernel"],
+            IdName::KernelItself => &["id"],
+            IdName::Label => &["label"],
+            IdName::LabelItself => &["id"],
+            IdName::Queue | IdName::DeviceOfQueue => &["queue"],
+            IdName::Device => &["device"],
+            IdName::Thread => &["process", "thread"],
+            IdName::Process => &["process"],
+            IdName::Counter => &["counter"],
+            IdName::Stack(_) => &["stack"],
+            IdName::StackItself(_) => &["id"],
         }
     }
 
-    /// The column that it is in, and what that says.
+    /// Returns the column's name and meaning.
     fn column(self) -> (&'static str, &'static str) {
         match self {
-            Name::Kernel => (
+            IdName::Kernel => (
                 "kernel_name",
-                "Name of the kernel as people read it, as in reports: no other code has it.",
+                "IdName of the kernel as people read it, as in reports: no other code has it.",
             ),
-            Name::KernelWhole => (
+            IdName::KernelWhole => (
                 "kernel_full_name",
                 "The kernel's whole name in the code, where `kernel_name` is a shorter one.",
             ),
-            Name::KernelItself => ("readable_name", "`kernel_name` of the other tables."),
-            Name::Label => ("label_path", "The label in its nesting: `step / layer 3`."),
-            Name::LabelItself => ("path", "The text in its nesting: `step / layer 3`."),
-            Name::Queue => (
+            IdName::KernelItself => ("readable_name", "`kernel_name` of the other tables."),
+            IdName::Label => ("label_path", "The label in its nesting: `step / layer 3`."),
+            IdName::LabelItself => ("path", "The text in its nesting: `step / layer 3`."),
+            IdName::Queue => (
                 "queue_name",
                 "The queue's name, or one in the words of its API: `stream 7`, `queue 0.1` (family and index).",
             ),
-            Name::DeviceOfQueue | Name::Device => ("device_name", "Name of the device."),
-            Name::Thread => ("thread_name", "The thread's name and id: `main (4242)`."),
-            Name::Process => ("program", "The program that the process ran."),
-            Name::Counter => ("counter_name", "Name of the counter."),
-            Name::Stack(what) | Name::StackItself(what) => what.column(),
+            IdName::DeviceOfQueue | IdName::Device => ("device_name", "IdName of the device."),
+            IdName::Thread => ("thread_name", "The thread's name and id: `main (4242)`."),
+            IdName::Process => ("program", "The program that the process ran."),
+            IdName::Counter => ("counter_name", "IdName of the counter."),
+            IdName::Stack(what) | IdName::StackItself(what) => what.column(),
         }
     }
 
-    /// The type of that column.
     fn data_type(self) -> DataType {
         match self {
-            Name::Stack(OfStack::Line) | Name::StackItself(OfStack::Line) => DataType::UInt32,
+            IdName::Stack(StackProperty::Line) | IdName::StackItself(StackProperty::Line) => {
+                DataType::UInt32
+            }
             _ => DataType::Utf8View,
         }
     }
 
-    /// The names that a table gets, by its columns.
-    fn of_table(table: &str, has: impl Fn(&str) -> bool) -> Vec<Name> {
+    /// Returns the names that are added to a table, depending on its columns.
+    fn for_table(table: &str, has: impl Fn(&str) -> bool) -> Vec<IdName> {
         let mut names = Vec::new();
-        let mut add = |name: Name, wanted: bool| {
+        let mut add = |name: IdName, wanted: bool| {
             if wanted {
                 names.push(name);
             }
         };
-        add(Name::Kernel, has("kernel"));
-        add(Name::KernelWhole, has("kernel"));
-        add(Name::KernelItself, table == Kernels::NAME);
-        add(Name::Label, has("label"));
-        add(Name::LabelItself, table == Labels::NAME);
-        add(Name::Queue, has("queue"));
-        add(Name::DeviceOfQueue, has("queue") && !has("device"));
-        add(Name::Device, has("device"));
-        add(Name::Thread, has("process") && has("thread"));
-        add(Name::Process, has("process"));
-        add(Name::Counter, has("counter"));
-        for what in OfStack::ALL {
-            add(Name::Stack(what), has("stack"));
-            add(Name::StackItself(what), table == Stacks::NAME);
+        add(IdName::Kernel, has("kernel"));
+        add(IdName::KernelWhole, has("kernel"));
+        add(IdName::KernelItself, table == Kernels::NAME);
+        add(IdName::Label, has("label"));
+        add(IdName::LabelItself, table == Labels::NAME);
+        add(IdName::Queue, has("queue"));
+        add(IdName::DeviceOfQueue, has("queue") && !has("device"));
+        add(IdName::Device, has("device"));
+        add(IdName::Thread, has("process") && has("thread"));
+        add(IdName::Process, has("process"));
+        add(IdName::Counter, has("counter"));
+        for what in StackProperty::ALL {
+            add(IdName::Stack(what), has("stack"));
+            add(IdName::StackItself(what), table == Stacks::NAME);
         }
         names
     }
 }
 
 impl ColumnFacts {
-    /// A column of the table's own.
+    /// Creates a column of the table itself.
     pub fn own<M: Into<String>>(name: &str, data_type: DataType, meaning: M) -> ColumnFacts {
         ColumnFacts {
             name: name.to_owned(),
@@ -194,8 +192,8 @@ impl ColumnFacts {
 }
 
 impl TableFacts {
-    /// A table of these columns, behind `trace` and those of folders, with which every table starts. A folder that is
-    /// called as one of `columns` is in `folder_NAME`.
+    /// Creates a table of these columns, after `trace` and the columns of folders, with which every table starts. A
+    /// folder with the name of one of `columns` becomes `folder_NAME`.
     pub fn new(
         name: &'static str,
         meaning: &'static str,
@@ -231,13 +229,11 @@ impl TableFacts {
         }
     }
 
-    /// The place of a column.
     pub fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name == name)
     }
 }
 
-/// All tables of the trace format.
 pub(crate) fn tables(partitions: &[Partition]) -> Vec<Arc<TableFacts>> {
     let mut tables = Vec::new();
     macro_rules! add {
@@ -256,7 +252,7 @@ fn table<T: Table>(partitions: &[Partition]) -> TableFacts {
         }
         ColumnFacts::own(column.name, data_type(column.data_type), meaning)
     });
-    let names = Name::of_table(T::NAME, |column| T::COLUMNS.contains(&column));
+    let names = IdName::for_table(T::NAME, |column| T::COLUMNS.contains(&column));
     let names = names.into_iter().map(|name| {
         let (column, meaning) = name.column();
         ColumnFacts {
@@ -272,7 +268,6 @@ fn table<T: Table>(partitions: &[Partition]) -> TableFacts {
     )
 }
 
-/// The type in SQL of a column of the trace.
 fn data_type(of_trace: DataType) -> DataType {
     match of_trace {
         DataType::Dictionary(..) => DataType::Utf8View,
@@ -280,7 +275,7 @@ fn data_type(of_trace: DataType) -> DataType {
     }
 }
 
-/// Every column may lack values: a trace of an earlier version may not have it.
+/// Builds the schema. Every column is nullable, because a trace of an earlier version may lack it.
 pub(crate) fn schema(columns: &[ColumnFacts]) -> SchemaRef {
     let fields = columns.iter();
     let fields = fields.map(|c| Field::new(&c.name, c.data_type.clone(), true));

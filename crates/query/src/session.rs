@@ -1,11 +1,11 @@
-//! A session: the tables of some traces, and the answers to queries on them.
+//! A session: registers the tables of some traces and answers queries on them.
 
 use crate::computed::ComputedTable;
 use crate::library::Library;
-use crate::output::{Format, Rows};
+use crate::output::{Format, RowCount};
 use crate::scan::TraceTable;
 use crate::schema::{self, TableFacts};
-use crate::similar::{or, similar};
+use crate::similar::{join_or, similar};
 use crate::{Error, Traces, activity, gaps, kernel_counters, manifests, statement};
 use datafusion::common::SchemaError;
 use datafusion::error::DataFusionError;
@@ -22,45 +22,42 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Rows that are worked on at once.
 const BATCH_ROWS: usize = 1 << 14;
-/// How often a running query looks whether it is to stop.
 const STOP_EVERY: Duration = Duration::from_millis(50);
 
 /// The tables of some traces.
 pub struct Session {
     library: Arc<Library>,
-    /// The most rows of an answer.
-    most: Option<u64>,
+    max_rows: Option<u64>,
     pub(crate) tables: Vec<Arc<TableFacts>>,
     context: SessionContext,
     runtime: tokio::runtime::Runtime,
 }
 
 impl Session {
-    /// Makes the tables of `traces`. Nothing but the manifests was read so far.
+    /// Creates the tables of `traces`. So far only the manifests are read.
     ///
     /// # Errors
-    /// The system refuses threads.
+    /// The system refuses to create threads.
     pub fn new(traces: Traces) -> Result<Session, Error> {
         let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(threads)
             .enable_time()
             .build()
-            .map_err(|error| Error::Failed(format!("no threads can be had: {error}")))?;
+            .map_err(|error| Error::Failed(format!("threads cannot be started: {error}")))?;
         let config = SessionConfig::new()
             .with_target_partitions(threads)
             .with_batch_size(BATCH_ROWS)
             .with_information_schema(true);
         let environment = RuntimeEnvBuilder::new()
-            .with_memory_pool(Arc::new(FairSpillPool::new(memory_bytes())))
+            .with_memory_pool(Arc::new(FairSpillPool::new(engine_memory_bytes())))
             .build_arc()
-            .map_err(|error| Error::Failed(sentence(&error, &[])))?;
+            .map_err(|error| Error::Failed(describe(&error, &[])))?;
         let context = SessionContext::new_with_config_rt(config, environment);
         let library = Arc::new(Library::new(traces));
         let mut tables = Vec::new();
-        let failed = |error: DataFusionError| Error::Failed(sentence(&error, &[]));
+        let failed = |error: DataFusionError| Error::Failed(describe(&error, &[]));
         for filled in manifests::tables(&library.traces).map_err(failed)? {
             let registered = context.register_table(filled.facts.name, filled.table);
             registered.map_err(failed)?;
@@ -75,8 +72,8 @@ impl Session {
         for definition in [
             gaps::table(),
             kernel_counters::table(),
-            activity::of_devices(),
-            activity::of_processes(),
+            activity::device_table(),
+            activity::process_table(),
         ] {
             let table = ComputedTable::new(definition, library.clone());
             let facts = table.facts();
@@ -87,30 +84,30 @@ impl Session {
         }
         Ok(Session {
             library,
-            most: None,
+            max_rows: None,
             tables,
             context,
             runtime,
         })
     }
 
-    /// Gives at most so many rows of each answer from now on.
-    pub fn limit_rows(&mut self, most: Option<u64>) {
-        self.most = most;
+    /// Limits the number of rows of each further answer.
+    pub fn limit_rows(&mut self, max_rows: Option<u64>) {
+        self.max_rows = max_rows;
     }
 
-    /// The traces.
+    /// Returns the traces.
     pub fn traces(&self) -> &Traces {
         &self.library.traces
     }
 
-    /// Sentences about rows that were found missing since the last call, such as those of a torn file.
+    /// Returns remarks about missing rows since the last call, such as those of a torn file.
     pub fn take_remarks(&self) -> Vec<String> {
         self.library.take_remarks()
     }
 
-    /// Answers one statement. Memory does not grow with the answer; what must be sorted or grouped goes to temporary
-    /// files when it is larger than half of the machine's memory.
+    /// Answers one statement. Memory does not grow with the answer: data to sort or group goes to temporary files
+    /// when it is larger than the memory limit allows.
     ///
     /// # Errors
     /// The SQL is wrong, the query fails, or `out` does.
@@ -119,18 +116,18 @@ impl Session {
         sql: &str,
         format: Format,
         out: &mut (dyn Write + Send),
-    ) -> Result<Rows, Error> {
+    ) -> Result<RowCount, Error> {
         self.run_until(sql, format, out, &AtomicBool::new(false))
     }
 
-    /// As [`Self::run`], and gives up when `stop` is set.
+    /// Like [`Self::run`], but gives up when `stop` is set.
     pub(crate) fn run_until(
         &self,
         sql: &str,
         format: Format,
         out: &mut (dyn Write + Send),
         stop: &AtomicBool,
-    ) -> Result<Rows, Error> {
+    ) -> Result<RowCount, Error> {
         let stopped = async {
             while !stop.load(Ordering::Relaxed) {
                 tokio::time::sleep(STOP_EVERY).await;
@@ -152,12 +149,12 @@ impl Session {
         sql: &str,
         format: Format,
         out: &mut (dyn Write + Send),
-    ) -> Result<Rows, Error> {
-        // Nothing is written but the answer.
+    ) -> Result<RowCount, Error> {
+        // Statements must not write.
         let options = SQLOptions::new()
             .with_allow_ddl(false)
             .with_allow_dml(false);
-        let wrong = |error: DataFusionError| Error::Sql(sentence(&error, &self.tables));
+        let wrong = |error: DataFusionError| Error::Sql(describe(&error, &self.tables));
         let sql = sql.trim().trim_end_matches(';');
         if let Some(why) = statement::refusal(sql) {
             return Err(Error::Sql(why));
@@ -174,31 +171,31 @@ impl Session {
             .map_err(Error::Write)?;
         let mut rows = 0;
         while let Some(batch) = batches.next().await {
-            let batch = batch.map_err(|error| Error::Failed(sentence(&error, &self.tables)))?;
+            let batch = batch.map_err(|error| Error::Failed(describe(&error, &self.tables)))?;
             rows += batch.num_rows() as u64;
             writer.write(&batch).map_err(Error::Write)?;
         }
         writer.finish().map_err(Error::Write)?;
-        Ok(Rows(rows))
+        Ok(RowCount(rows))
     }
 
-    /// Knowing how many rows are asked for, the engine keeps no more of them while it sorts.
+    /// Applies the limit inside the engine, which then keeps fewer rows while it sorts.
     fn limited(&self, frame: DataFrame) -> Result<DataFrame, DataFusionError> {
         let (LogicalPlan::Explain(_)
         | LogicalPlan::Analyze(_)
         | LogicalPlan::DescribeTable(_)
         | LogicalPlan::Statement(_)) = frame.logical_plan()
         else {
-            return match self.most {
+            return match self.max_rows {
                 Some(most) => frame.limit(0, usize::try_from(most).ok()),
                 None => Ok(frame),
             };
         };
-        // What they say is short.
+        // The answers of these statements are short.
         Ok(frame)
     }
 
-    /// The tables and columns with what they mean; of one table if it is named.
+    /// Describes the tables and columns, of one table if it is named.
     ///
     /// # Errors
     /// There is no such table.
@@ -243,20 +240,20 @@ pub(crate) fn type_name(data_type: &datafusion::arrow::datatypes::DataType) -> &
     }
 }
 
-/// Of what reading may take, what the engine may hold of a query's intermediate results.
-fn memory_bytes() -> usize {
+/// Returns the share of the memory limit that the engine may use for a query's intermediate results.
+fn engine_memory_bytes() -> usize {
     usize::try_from(memory::limit() / 3 * 2).unwrap_or(usize::MAX)
 }
 
-/// What went wrong, in one sentence with a hint.
-fn sentence(error: &DataFusionError, tables: &[Arc<TableFacts>]) -> String {
+/// Describes an error in one sentence with a hint.
+fn describe(error: &DataFusionError, tables: &[Arc<TableFacts>]) -> String {
     match error {
         DataFusionError::Context(_, inner) | DataFusionError::Diagnostic(_, inner) => {
-            sentence(inner, tables)
+            describe(inner, tables)
         }
-        DataFusionError::Shared(inner) => sentence(inner, tables),
-        DataFusionError::Collection(all) if !all.is_empty() => sentence(&all[0], tables),
-        DataFusionError::SchemaError(error, _) => of_schema(error),
+        DataFusionError::Shared(inner) => describe(inner, tables),
+        DataFusionError::Collection(all) if !all.is_empty() => describe(&all[0], tables),
+        DataFusionError::SchemaError(error, _) => schema_sentence(error),
         DataFusionError::SQL(error, _) => {
             let text = error.to_string();
             let text = text.strip_prefix("sql parser error: ").unwrap_or(&text);
@@ -282,7 +279,7 @@ fn sentence(error: &DataFusionError, tables: &[Arc<TableFacts>]) -> String {
             }
             None => one_line(text),
         },
-        // It holds the plan as the engine keeps it.
+        // The text contains the engine's internal plan.
         DataFusionError::NotImplemented(text) if text.contains("WindowFunction") => {
             "a window function cannot stand there: with `group by all`, name the columns to group by instead".to_owned()
         }
@@ -296,7 +293,7 @@ fn one_line(text: &str) -> String {
     words.join(" ")
 }
 
-fn of_schema(error: &SchemaError) -> String {
+fn schema_sentence(error: &SchemaError) -> String {
     match error {
         SchemaError::FieldNotFound {
             field,
@@ -309,7 +306,10 @@ fn of_schema(error: &SchemaError) -> String {
             let name = field.flat_name();
             let alike = similar(&field.name, known.iter().copied());
             match alike.is_empty() {
-                false => format!("there is no column {name}: did you mean {}?", or(&alike)),
+                false => format!(
+                    "there is no column {name}: did you mean {}?",
+                    join_or(&alike)
+                ),
                 true if known.is_empty() => format!(
                     "there is no column {name}: `gapscope query --schema TRACE` shows the tables and their columns"
                 ),
@@ -324,7 +324,7 @@ fn of_schema(error: &SchemaError) -> String {
     }
 }
 
-/// The name in "table 'datafusion.public.NAME' not found".
+/// Returns the name in "table 'datafusion.public.NAME' not found".
 fn missing_table(text: &str) -> Option<&str> {
     let name = text.strip_prefix("table '")?.split_once("' not found")?.0;
     Some(name.strip_prefix("datafusion.public.").unwrap_or(name))
@@ -334,7 +334,10 @@ fn no_table(name: &str, tables: &[Arc<TableFacts>]) -> String {
     let known = || tables.iter().map(|table| table.name);
     let alike = similar(name, known());
     match alike.is_empty() {
-        false => format!("there is no table {name}: did you mean {}?", or(&alike)),
+        false => format!(
+            "there is no table {name}: did you mean {}?",
+            join_or(&alike)
+        ),
         true => {
             let known: Vec<&str> = known().collect();
             format!("there is no table {name}: there are {}", known.join(", "))

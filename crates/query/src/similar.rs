@@ -1,6 +1,6 @@
-//! Names that somebody may have meant.
+//! Suggests names for misspelt ones.
 
-/// The names of `known` that are most like `name`, the best first; none that are unlike it.
+/// Returns the names of `known` that are most similar to `name`, the best first, if they are similar enough.
 pub(crate) fn similar<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let name = name.to_lowercase();
     let mut scored: Vec<(f64, &str)> = known
@@ -14,14 +14,14 @@ pub(crate) fn similar<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) 
 }
 
 fn likeness(a: &str, b: &str) -> f64 {
-    // `name` for `kernel_name`, `kernels` for `kernel`.
+    // This matches `name` with `kernel_name`, and `kernels` with `kernel`.
     let contained = a.len() >= 3 && b.len() >= 3 && (b.contains(a) || a.contains(b));
     let score = strsim::jaro_winkler(a, b);
     if contained { score.max(0.85) } else { score }
 }
 
 /// Joins names for a sentence: `a`, `a or b`, `a, b or c`.
-pub(crate) fn or(names: &[&str]) -> String {
+pub(crate) fn join_or(names: &[&str]) -> String {
     match names {
         [] => String::new(),
         [one] => (*one).to_owned(),
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn names_are_joined() {
-        assert_eq!(or(&["a"]), "a");
-        assert_eq!(or(&["a", "b", "c"]), "a, b or c");
+        assert_eq!(join_or(&["a"]), "a");
+        assert_eq!(join_or(&["a", "b", "c"]), "a, b or c");
     }
 }

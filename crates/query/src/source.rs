@@ -1,4 +1,4 @@
-//! The traces of a session: what was given, globs expanded, and what their folders are called.
+//! Finds the traces of a session: expands globs and reads manifests and `NAME=VALUE` folders.
 
 use crate::Error;
 use datafusion::arrow::datatypes::DataType;
@@ -11,21 +11,21 @@ use std::path::{Component, Path, PathBuf};
 /// A trace that is queried.
 #[derive(Debug)]
 pub struct Source {
-    /// Its folder.
+    /// Folder of the trace.
     pub folder: PathBuf,
-    /// What the column `trace` says: the path as it was given or found.
+    /// The value of the column `trace`: the path as it was given or found.
     pub name: String,
-    /// What its manifest says.
+    /// Manifest of the trace.
     pub manifest: Manifest,
     /// The value of each partition column, where the path has one.
     pub(crate) partitions: Vec<Option<String>>,
 }
 
-/// A column made of folders that are called `NAME=VALUE`.
+/// A column from folders called `NAME=VALUE`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Partition {
     pub name: String,
-    /// Every value is a whole number.
+    /// True when every value is an integer.
     pub is_integer: bool,
 }
 
@@ -50,9 +50,9 @@ impl Partition {
 /// The traces of a session.
 #[derive(Debug)]
 pub struct Traces {
-    /// In the order given; those of a glob by name.
+    /// Traces in the order given; those of a glob sorted by name.
     pub sources: Vec<Source>,
-    /// A sentence for each thing that was given and cannot be queried.
+    /// A sentence for each argument that cannot be queried.
     pub skipped: Vec<String>,
     pub(crate) partitions: Vec<Partition>,
 }
@@ -61,7 +61,7 @@ impl Traces {
     /// Finds the traces. Each of `given` is the folder of a trace, or a glob such as `runs/*/rank=*`.
     ///
     /// # Errors
-    /// A path does not exist, a glob matches nothing or cannot be understood, or nothing can be queried.
+    /// A path does not exist, a glob matches nothing or is invalid, or nothing can be queried.
     pub fn open(given: &[OsString]) -> Result<Traces, Error> {
         let mut traces = Traces {
             sources: Vec::new(),
@@ -86,7 +86,6 @@ impl Traces {
         Ok(traces)
     }
 
-    /// A value that all rows of a trace share.
     pub(crate) fn value(&self, value: TraceValue, source: usize) -> ScalarValue {
         let source = &self.sources[source];
         match value {
@@ -101,7 +100,6 @@ impl Traces {
         }
     }
 
-    /// Adds a trace unless it is there already.
     fn add(
         &mut self,
         folder: PathBuf,
@@ -146,7 +144,6 @@ impl Traces {
     fn find_partitions(&mut self) {
         let of_sources: Vec<_> = self.sources.iter().map(|s| partitions(&s.folder)).collect();
         let names: BTreeSet<&String> = of_sources.iter().flat_map(BTreeMap::keys).collect();
-        // By the order of the folders in the first path that has each of them.
         self.partitions = names
             .into_iter()
             .map(|name| {
@@ -166,13 +163,13 @@ impl Traces {
     }
 }
 
-/// Numbers as people write them: `007` is a name.
+/// Returns true for integers in plain notation: `007` is a name.
 fn is_integer(text: &str) -> bool {
     text.parse::<i64>()
         .is_ok_and(|number| number.to_string() == text)
 }
 
-/// The paths that an argument stands for. What exists is taken as it is, whatever characters its name has.
+/// Expands an argument into paths. An existing path is taken literally, whatever characters it has.
 fn expand(argument: &OsStr) -> Result<Vec<PathBuf>, Error> {
     let path = Path::new(argument);
     if path.symlink_metadata().is_ok() {
@@ -194,7 +191,7 @@ fn expand(argument: &OsStr) -> Result<Vec<PathBuf>, Error> {
     let found = glob::glob_with(pattern, options).map_err(|error| {
         Error::NoTrace(format!("{pattern} cannot be understood: {}", error.msg))
     })?;
-    // Folders that may not be read hold no traces for us.
+    // Unreadable folders are skipped.
     let found: Vec<PathBuf> = found.flatten().collect();
     if found.is_empty() {
         return Err(Error::NoTrace(format!(
@@ -205,7 +202,8 @@ fn expand(argument: &OsStr) -> Result<Vec<PathBuf>, Error> {
     Ok(found)
 }
 
-/// Whether an argument is SQL rather than a trace: SQL starts with a word of SQL, or it is several words that no path has.
+/// Returns true for an argument that is SQL rather than a trace: it starts with an SQL keyword, or has several words
+/// that no path has.
 pub fn looks_like_sql(argument: &OsStr) -> bool {
     const FIRST: [&str; 18] = [
         "select", "with", "explain", "show", "describe", "values", "create", "drop", "set",
@@ -230,7 +228,7 @@ pub fn looks_like_sql(argument: &OsStr) -> bool {
         || (text.contains(char::is_whitespace) && expand(argument).is_err())
 }
 
-/// A glob for the traces in a folder that is none itself.
+/// Returns a glob for the traces in a folder that is not itself a trace.
 fn traces_below(folder: &Path) -> Option<String> {
     let has_manifest = |path: &Path| path.join("trace.json").is_file();
     let below = |folder: &Path| -> Vec<PathBuf> {
@@ -250,10 +248,9 @@ fn traces_below(folder: &Path) -> Option<String> {
         .then(|| folder.join("*/*").display().to_string())
 }
 
-/// What Hive writes for no value.
 const NO_VALUE: &str = "__HIVE_DEFAULT_PARTITION__";
 
-/// The `NAME=VALUE` folders of a path; a value may be absent.
+/// Returns the `NAME=VALUE` folders of a path; a value may be absent.
 fn partitions(path: &Path) -> BTreeMap<String, Option<String>> {
     let names = path.components().filter_map(|part| match part {
         Component::Normal(name) => name.to_str(),
@@ -270,7 +267,7 @@ fn partitions(path: &Path) -> BTreeMap<String, Option<String>> {
         .collect()
 }
 
-/// A text in which `%20` and the like stand for characters that names of folders lack.
+/// Decodes `%20` and the like, which stand for characters that folder names lack.
 fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

@@ -1,9 +1,10 @@
-//! Which statements are answered: one at a time, and only those that read.
+//! Restricts queries to one statement that reads.
 
 use datafusion::sql::parser::{DFParser, Statement};
 use datafusion::sql::sqlparser::ast::Statement as Ast;
 
-/// Why a text is not answered, in one sentence. What cannot be understood, and what the engine refuses by itself, is not judged here.
+/// Returns why a text is refused, in one sentence. Invalid SQL, and statements that the engine refuses itself, are
+/// not judged here.
 pub(crate) fn refusal(sql: &str) -> Option<String> {
     if sql.trim().is_empty() {
         return Some(
@@ -18,7 +19,7 @@ pub(crate) fn refusal(sql: &str) -> Option<String> {
         ));
     }
     let is_answered = match statements.pop_front()? {
-        // What is explained is judged by the engine.
+        // The engine judges the explained statement.
         Statement::Explain(_) => true,
         Statement::Statement(statement) => match *statement {
             Ast::Query(_)
@@ -28,7 +29,7 @@ pub(crate) fn refusal(sql: &str) -> Option<String> {
             | Ast::ShowColumns { .. }
             | Ast::ShowVariable { .. }
             | Ast::ShowFunctions { .. } => true,
-            // Of these there is more to say.
+            // The engine's refusal of these has a better explanation.
             Ast::CreateTable(_)
             | Ast::CreateView { .. }
             | Ast::Drop { .. }

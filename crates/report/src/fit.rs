@@ -1,6 +1,6 @@
 //! Text made to fit: widths in columns, truncation in the middle, wrapping, and nothing that could steer a terminal.
 
-use gapscope_command::steers;
+use gapscope_companion::steers;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};

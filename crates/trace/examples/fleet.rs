@@ -1,5 +1,5 @@
-//! Writes the made-up traces of a fleet's ranks: `cargo run -p gapscope-trace --example fleet -- 256 20 OUT`. Of 256 ranks, those of the
-//! machine 8 are slow, rank 200 has a slow `softmax`, and the host of rank 17 is late.
+//! Generates the traces of a fleet's ranks: `cargo run -p gapscope-trace --example fleet -- 256 20 OUT`. Of 256
+//! ranks, those of machine 8 are slow, rank 200 has a slow `softmax`, and the host of rank 17 is late.
 #![forbid(unsafe_code)]
 
 use gapscope_trace::synthetic::Fleet;

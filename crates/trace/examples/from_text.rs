@@ -1,5 +1,5 @@
-//! Writes the trace that a text describes (see `gapscope_trace::text`), for tests of other languages:
-//! `cargo run -p gapscope-trace --example from_text -- TRACE.txt OUT.gapscope`.
+//! Writes a trace from its text form (see `gapscope_trace::text`), for tests in other languages: `cargo run -p
+//! gapscope-trace --example from_text -- TRACE.txt OUT.gapscope`.
 #![forbid(unsafe_code)]
 
 use gapscope_trace::{Trace, TraceWriter};

@@ -1,4 +1,4 @@
-//! Writes a large made-up trace: `cargo run -p gapscope-trace --example synthetic -- --dispatches 1e7 OUT.gapscope`.
+//! Generates a large trace: `cargo run -p gapscope-trace --example synthetic -- --dispatches 1e7 OUT.gapscope`.
 #![forbid(unsafe_code)]
 
 use gapscope_trace::synthetic::Synthetic;

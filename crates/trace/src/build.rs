@@ -1,7 +1,7 @@
-//! Making the tables of a trace: what every producer of one shares.
+//! Builds the tables of a trace: interned ids and labels that every producer of a trace needs.
 //!
-//! Rows are pushed as rows, with all their columns named, so that a new column does not compile where nobody thought
-//! of it.
+//! Producers push whole rows that name all columns, so that a new column does not compile until each producer handles
+//! it.
 
 use crate::ids::{DeviceId, FrameId, KernelId, LabelId, ProcessId, QueueId, StackId};
 use crate::tables::{Label, Labels as LabelTable, Table};
@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 use std::hash::Hash;
 use std::sync::Arc;
 
-/// An id of things that are counted.
+/// An id that counts things up from 0.
 pub trait CountedId: Copy {
-    /// The id of the thing that is `index`th, from 0.
+    /// Returns the id of the thing at `index`.
     fn counted(index: usize) -> Self;
-    /// Its index.
+    /// Returns the index of the thing with this id.
     fn index(self) -> usize;
 }
 
@@ -34,7 +34,7 @@ counted!(
     KernelId, LabelId, ProcessId, DeviceId, QueueId, StackId, FrameId, TextId
 );
 
-/// Gives things that are equal the same id, in the order in which they are first seen, from 0.
+/// Gives equal keys the same id. Ids count up from 0 in the order in which the keys are first seen.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(
     bound = "K: Serialize + serde::de::DeserializeOwned + Eq + Hash, I: Serialize + serde::de::DeserializeOwned"
@@ -54,7 +54,7 @@ impl<K, I> Default for Interner<K, I> {
 }
 
 impl<K: Clone + Eq + Hash, I: CountedId> Interner<K, I> {
-    /// The id of a thing.
+    /// Returns the id of a key, which gets a new id if it is new.
     pub fn id(&mut self, key: K) -> I {
         if let Some(id) = self.ids.get(&key) {
             return *id;
@@ -65,7 +65,7 @@ impl<K: Clone + Eq + Hash, I: CountedId> Interner<K, I> {
         id
     }
 
-    /// The id of a thing that may be known already, as which it can be borrowed.
+    /// Returns the id of a key that was interned before.
     pub fn known<Q: ?Sized + Eq + Hash>(&self, key: &Q) -> Option<I>
     where
         K: std::borrow::Borrow<Q>,
@@ -73,29 +73,29 @@ impl<K: Clone + Eq + Hash, I: CountedId> Interner<K, I> {
         self.ids.get(key).copied()
     }
 
-    /// The thing with this id.
+    /// Returns the key with this id.
     pub fn get(&self, id: I) -> Option<&K> {
         self.keys.get(id.index())
     }
 
-    /// All things with their ids, in order.
+    /// Returns all keys with their ids, in order.
     pub fn iter(&self) -> impl Iterator<Item = (I, &K)> {
         let keys = self.keys.iter().enumerate();
         keys.map(|(index, key)| (I::counted(index), key))
     }
 
-    /// How many there are.
+    /// Returns the number of keys.
     pub fn len(&self) -> usize {
         self.keys.len()
     }
 
-    /// True when there is none.
+    /// Returns true when there are no keys.
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }
 }
 
-/// A text of labels, which many labels may have.
+/// The id of a label's own text, which many labels may share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct TextId(u32);
@@ -108,7 +108,7 @@ pub struct Labels {
 }
 
 impl Labels {
-    /// The id of a text.
+    /// Returns the id of a text.
     pub fn text(&mut self, text: &str) -> TextId {
         match self.texts.known(text) {
             Some(id) => id,
@@ -116,17 +116,17 @@ impl Labels {
         }
     }
 
-    /// The text of an id; empty for one that was not made here.
+    /// Returns the text of an id; empty for an id that another `Labels` made.
     pub fn text_of(&self, text: TextId) -> &str {
         self.texts.get(text).map_or("", |text| text)
     }
 
-    /// The label of a text inside `parent`.
+    /// Returns the label of a text inside `parent`.
     pub fn label(&mut self, parent: Option<LabelId>, text: TextId) -> LabelId {
         self.labels.id((parent, text))
     }
 
-    /// The label `text` inside `parent`.
+    /// Returns the label `text` inside `parent`.
     pub fn named(&mut self, parent: Option<LabelId>, text: &str) -> LabelId {
         let text = self.text(text);
         self.label(parent, text)

@@ -1,9 +1,11 @@
-//! Checksums of a table's file: a CRC-32 of each block of its columns and one of its footer, which the footer holds. What was
-//! changed since it was written is told and not taken for a measurement.
+//! Writes and verifies the checksums of a table's file: a CRC-32 of each block of its columns and one of its footer.
+//! All of them are in the footer. Bytes that were changed after they were written are an error and never a
+//! measurement.
 //!
-//! Parquet has checksums of its own, of pages, but neither of their headers nor of the footer. Blocks are small, so that rows
-//! before a damaged one can be read.
+//! Parquet has its own checksums of pages, but none of page headers or of the footer. Blocks are small, so that rows
+//! before a damaged block can still be read.
 
+use crate::damage::Damage;
 use bytes::Bytes;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::{
@@ -15,33 +17,30 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-/// What is said of bytes that are not those that were written.
-pub(crate) const ALTERED: &str = "it was changed or damaged after it was written";
-
-/// Begins `created_by` of files that are written here. Other tools that write a table again keep what they do not know of its footer.
+/// The beginning of `created_by` in files that are written here. A tool that rewrites a table may keep unknown footer
+/// values, such as ours.
 pub(crate) const WRITER: &str = "gapscope ";
 
-/// The key of the checksums among the footer's values. The value begins with [`SIGNATURE`]; eight digits of each block follow, of
-/// all columns in the order of the footer.
+/// The key of the checksums among the footer's values. The value begins with [`SIGNATURE`]; eight digits for each
+/// block follow, of all columns in the order of the footer.
 const KEY: &str = "gapscope.crc32";
 
-/// Stands in front of the footer's own checksum, of which it is computed with [`UNSIGNED`] in its place.
+/// Stands in front of the footer's own checksum, which is computed with [`UNSIGNED`] in its place.
 const SIGNATURE: &str = "footer=";
 const UNSIGNED: &str = "00000000";
 
-/// The most bytes of a file without checksums that are read at once, where it is not said how many are needed.
-const AT_ONCE: u64 = 1 << 13;
+/// The most bytes that are read at once from a file without checksums when the length is open.
+const UNSIGNED_READ_BYTES: u64 = 1 << 13;
 
-/// Bytes of a block of a column; the last one is shorter. Of long columns checksums take a thousandth, and short ones have
-/// several blocks too.
+/// Returns the size of a column's blocks in bytes; the last block is shorter. Checksums take a thousandth of a long
+/// column, and a short column still has several blocks.
 fn block_bytes(column: &Range<u64>) -> u64 {
     let sixteenth = (column.end - column.start) / 16;
     sixteenth.next_power_of_two().clamp(1 << 9, 1 << 13)
 }
 
-/// Adds checksums to the whole file at `path`.
 pub(crate) fn sign(path: &Path) -> Result<()> {
     let mut file = OpenOptions::new().read(true).write(true).open(path)?;
     let metadata = ParquetMetaDataReader::new()
@@ -56,22 +55,23 @@ pub(crate) fn sign(path: &Path) -> Result<()> {
             value += &digits(crc32fast::hash(&block));
         }
     }
-    let of = metadata.file_metadata();
-    let mut values = of.key_value_metadata().cloned().unwrap_or_default();
+    let facts = metadata.file_metadata();
+    let mut values = facts.key_value_metadata().cloned().unwrap_or_default();
     values.push(KeyValue::new(KEY.to_owned(), value));
-    let of = FileMetaData::new(
-        of.version(),
-        of.num_rows(),
-        of.created_by().map(str::to_owned),
+    let signed = FileMetaData::new(
+        facts.version(),
+        facts.num_rows(),
+        facts.created_by().map(str::to_owned),
         Some(values),
-        of.schema_descr_ptr(),
-        of.column_orders().cloned(),
+        facts.schema_descr_ptr(),
+        facts.column_orders().cloned(),
     );
-    let begins = file.metadata()?.len() - footer_bytes(&file)? - TAIL;
-    let metadata = ParquetMetaDataBuilder::new(of).set_row_groups(metadata.row_groups().to_vec());
+    let begins = file.metadata()?.len() - footer_bytes(&file)? - TAIL_BYTES;
+    let metadata =
+        ParquetMetaDataBuilder::new(signed).set_row_groups(metadata.row_groups().to_vec());
     let mut footer = Vec::new();
     ParquetMetaDataWriter::new(&mut footer, &metadata.build()).finish()?;
-    let length = footer.len() - TAIL as usize;
+    let length = footer.len() - TAIL_BYTES as usize;
     if let Some(place) = signature(&footer[..length]) {
         let signature = digits(crc32fast::hash(&footer[..length]));
         footer[place].copy_from_slice(signature.as_bytes());
@@ -82,26 +82,30 @@ pub(crate) fn sign(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The end of a Parquet file: the length of its footer and a mark.
-const TAIL: u64 = 8;
+/// Length of the end of a Parquet file: the length of its footer, and a magic number.
+const TAIL_BYTES: u64 = 8;
 
 fn footer_bytes(file: &File) -> io::Result<u64> {
     let mut length = [0; 4];
     let end = file.metadata()?.len();
-    read_at(file, end.saturating_sub(TAIL), &mut length)?;
+    read_at(file, end.saturating_sub(TAIL_BYTES), &mut length)?;
     Ok(u32::from_le_bytes(length).into())
 }
 
-/// The bytes of a footer. `None` where the file has none of the length that it says.
+/// Returns the bytes of a footer; `None` where the file is shorter than the length that it gives.
 pub(crate) fn footer_of(file: &File) -> Option<Vec<u8>> {
     let bytes = footer_bytes(file).ok()?;
-    let start = file.metadata().ok()?.len().checked_sub(TAIL + bytes)?;
+    let start = file
+        .metadata()
+        .ok()?
+        .len()
+        .checked_sub(TAIL_BYTES + bytes)?;
     let mut footer = vec![0; usize::try_from(bytes).ok()?];
     read_at(file, start, &mut footer).ok()?;
     Some(footer)
 }
 
-/// Where the checksum of a footer is in it.
+/// Returns the position of the footer's checksum in the footer.
 fn signature(footer: &[u8]) -> Option<Range<usize>> {
     let found = (0..footer.len()).rev();
     let begins = |at: &usize| footer[*at..].starts_with(SIGNATURE.as_bytes());
@@ -114,7 +118,6 @@ fn digits(sum: u32) -> String {
     format!("{sum:08x}")
 }
 
-/// Where the columns are, in the order of the footer.
 fn columns(metadata: &ParquetMetaData) -> impl Iterator<Item = Range<u64>> {
     let groups = metadata.row_groups().iter();
     groups.flat_map(|group| group.columns()).map(|column| {
@@ -129,57 +132,55 @@ fn blocks(column: Range<u64>) -> impl Iterator<Item = Range<u64>> {
     starts.map(move |start| start..column.end.min(start + bytes))
 }
 
-/// What stands in front of the checksum of a manifest, of which it is computed without its last member.
-const OF_MANIFEST: &str = ",\n  \"crc32\": \"";
+/// Stands in front of the checksum of a manifest, which is computed without this last member.
+const MANIFEST_SIGNATURE: &str = ",\n  \"crc32\": \"";
 
-/// Adds a checksum to a manifest in JSON.
 pub(crate) fn signed_manifest(mut json: Vec<u8>) -> Vec<u8> {
     if json.ends_with(b"\n}") {
         json.truncate(json.len() - 2);
         let sum = digits(crc32fast::hash(&json));
-        json.extend(format!("{OF_MANIFEST}{sum}\"\n}}").into_bytes());
+        json.extend(format!("{MANIFEST_SIGNATURE}{sum}\"\n}}").into_bytes());
     }
     json
 }
 
-/// True of a manifest that has a checksum and another content than it had when it was written.
+/// Returns true for a manifest whose content does not match its checksum.
 pub(crate) fn is_altered_manifest(json: &[u8]) -> bool {
-    let begins = |at: &usize| json[*at..].starts_with(OF_MANIFEST.as_bytes());
+    let begins = |at: &usize| json[*at..].starts_with(MANIFEST_SIGNATURE.as_bytes());
     let Some(at) = (0..json.len()).rev().find(begins) else {
         return false;
     };
     json != signed_manifest([&json[..at], b"\n}"].concat())
 }
 
-/// The checksums of a file's columns.
 #[derive(Debug, Default)]
 pub(crate) struct Checksums {
-    /// By their places in the file.
-    columns: Vec<Column>,
+    /// Sorted by position in the file.
+    columns: Vec<SignedColumn>,
     blocks: Vec<u32>,
 }
 
 #[derive(Debug)]
-struct Column {
+struct SignedColumn {
     place: Range<u64>,
     block_bytes: u64,
     first_block: usize,
 }
 
 impl Checksums {
-    /// Those of a file; `None` where it has none, because another tool or an earlier gapscope wrote it.
+    /// Reads the checksums of a file; `None` where it has none, because another tool or an earlier gapscope wrote it.
     ///
     /// # Errors
-    /// The footer is not as it was written. The error is half a sentence.
-    pub fn of(
+    /// The footer differs from the one that was written.
+    pub fn read(
         file: &File,
         metadata: &ParquetMetaData,
-    ) -> std::result::Result<Option<Self>, String> {
-        let of = metadata.file_metadata();
-        if !of.created_by().is_some_and(|by| by.starts_with(WRITER)) {
+    ) -> std::result::Result<Option<Self>, Damage> {
+        let facts = metadata.file_metadata();
+        if !facts.created_by().is_some_and(|by| by.starts_with(WRITER)) {
             return Ok(None);
         }
-        let mut values = of.key_value_metadata().into_iter().flatten();
+        let mut values = facts.key_value_metadata().into_iter().flatten();
         let Some(value) = values.find(|value| value.key == KEY) else {
             return Ok(None);
         };
@@ -187,7 +188,7 @@ impl Checksums {
             let length = footer_bytes(file).ok()?;
             let mut footer = vec![0; usize::try_from(length).ok()?];
             let end = file.metadata().ok()?.len();
-            read_at(file, end.checked_sub(length + TAIL)?, &mut footer).ok()?;
+            read_at(file, end.checked_sub(length + TAIL_BYTES)?, &mut footer).ok()?;
             let place = signature(&footer)?;
             let signed = footer[place.clone()].to_vec();
             footer[place].copy_from_slice(UNSIGNED.as_bytes());
@@ -199,11 +200,11 @@ impl Checksums {
             let blocks = (0..blocks.len()).step_by(8).map(sum);
             let blocks = blocks.collect::<Option<Vec<u32>>>()?;
             let mut first_block = 0;
-            let mut columns: Vec<Column> = columns(metadata)
+            let mut columns: Vec<SignedColumn> = columns(metadata)
                 .map(|place| {
                     let (before, block_bytes) = (first_block, block_bytes(&place));
                     first_block += (place.end - place.start).div_ceil(block_bytes) as usize;
-                    Column {
+                    SignedColumn {
                         place,
                         block_bytes,
                         first_block: before,
@@ -213,10 +214,10 @@ impl Checksums {
             columns.sort_by_key(|column| column.place.start);
             (blocks.len() == first_block).then_some(Checksums { columns, blocks })
         };
-        whole().map(Some).ok_or_else(|| ALTERED.to_owned())
+        whole().map(Some).ok_or(Damage::Altered)
     }
 
-    /// The blocks in which `wanted` lies, how long each is, and the checksums of them.
+    /// Returns the byte range of the blocks that cover `wanted`, the size of a block, and the blocks' checksums.
     fn around(&self, wanted: &Range<u64>) -> Option<(Range<u64>, u64, &[u32])> {
         let after = self
             .columns
@@ -231,34 +232,35 @@ impl Checksums {
         Some((place, bytes, self.blocks.get(sums)?))
     }
 
-    /// Where the block ends that byte `at` is in.
     fn end_of_block(&self, at: u64) -> Option<u64> {
         Some(self.around(&(at..at + 1))?.0.end)
     }
 }
 
-/// A page that shall not be read.
+/// A page that must not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Refused {
-    /// Where its header begins in the file.
+pub(crate) struct RefusedPage {
+    /// Position of the page's header in the file.
     pub at: u64,
-    /// Why: half a sentence.
-    pub reason: String,
+    /// Why.
+    pub reason: Damage,
 }
 
-/// A table's file, of which nothing is read that is not as it was written.
+/// A table's file that returns only bytes that match their checksums.
 #[derive(Debug, Clone)]
 pub(crate) struct CheckedFile {
     file: Arc<File>,
     bytes: u64,
     checksums: Option<Arc<Checksums>>,
-    /// Pages that are not read, in their order.
-    refused: Arc<[Refused]>,
+    /// Sorted by position.
+    refused: Arc<[RefusedPage]>,
+    /// Why bytes were last refused: the libraries in between pass on only the text of an error.
+    damage: Arc<Mutex<Option<Damage>>>,
 }
 
 impl CheckedFile {
-    /// The same without some pages: who comes to one of them is told why.
-    pub fn refusing(self, mut pages: Vec<Refused>) -> CheckedFile {
+    /// Returns the same file without some pages: reading one of them fails with its reason.
+    pub fn refusing(self, mut pages: Vec<RefusedPage>) -> CheckedFile {
         pages.sort_by_key(|page| page.at);
         CheckedFile {
             refused: pages.into(),
@@ -273,16 +275,29 @@ impl CheckedFile {
             file: Arc::new(file),
             checksums,
             refused: Arc::new([]),
+            damage: Arc::default(),
         })
     }
 
+    /// Returns why bytes were last refused, if any were since the last call.
+    pub fn take_damage(&self) -> Option<Damage> {
+        let damage = self.damage.lock();
+        damage.unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn refuse(&self, damage: Damage) -> io::Error {
+        let error = io::Error::other(damage.to_string());
+        *self.damage.lock().unwrap_or_else(PoisonError::into_inner) = Some(damage);
+        error
+    }
+
     fn read(&self, wanted: Range<u64>) -> io::Result<Bytes> {
-        let beyond = || io::Error::other("its footer tells of columns beyond its end");
+        let beyond = || self.refuse(Damage::BeyondEnd);
         if wanted.end > self.bytes {
             return Err(beyond());
         }
         let around = match &self.checksums {
-            None => (wanted.clone(), AT_ONCE, &[][..]),
+            None => (wanted.clone(), UNSIGNED_READ_BYTES, &[][..]),
             Some(checksums) => checksums.around(&wanted).ok_or_else(beyond)?,
         };
         let (place, block, sums) = around;
@@ -295,7 +310,7 @@ impl CheckedFile {
                 let until = (wanted.end - place.start) as usize;
                 Ok(Bytes::from(bytes).slice(from..until))
             }
-            false => Err(io::Error::other(ALTERED)),
+            false => Err(self.refuse(Damage::Altered)),
         }
     }
 }
@@ -311,12 +326,13 @@ impl ChunkReader for CheckedFile {
 
     fn get_read(&self, start: u64) -> Result<CheckedRead> {
         if let Ok(found) = self.refused.binary_search_by_key(&start, |page| page.at) {
-            return Err(ParquetError::General(self.refused[found].reason.clone()));
+            let refused = self.refuse(self.refused[found].reason.clone());
+            return Err(ParquetError::General(refused.to_string()));
         }
         Ok(CheckedRead {
-            of: self.clone(),
-            at: start,
-            read: Bytes::new(),
+            file: self.clone(),
+            position: start,
+            buffer: Bytes::new(),
         })
     }
 
@@ -327,29 +343,28 @@ impl ChunkReader for CheckedFile {
     }
 }
 
-/// Reads on from a place of the file.
 pub(crate) struct CheckedRead {
-    of: CheckedFile,
-    at: u64,
-    /// What was read of the file and not yet given.
-    read: Bytes,
+    file: CheckedFile,
+    position: u64,
+    /// Bytes that were read from the file and not yet handed out.
+    buffer: Bytes,
 }
 
 impl Read for CheckedRead {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        if self.read.is_empty() {
-            let end = match &self.of.checksums {
-                None => Some((self.at + AT_ONCE).min(self.of.bytes)),
-                Some(checksums) => checksums.end_of_block(self.at),
+        if self.buffer.is_empty() {
+            let end = match &self.file.checksums {
+                None => Some((self.position + UNSIGNED_READ_BYTES).min(self.file.bytes)),
+                Some(checksums) => checksums.end_of_block(self.position),
             };
-            let Some(end) = end.filter(|end| *end > self.at) else {
+            let Some(end) = end.filter(|end| *end > self.position) else {
                 return Ok(0);
             };
-            self.read = self.of.read(self.at..end)?;
-            self.at = end;
+            self.buffer = self.file.read(self.position..end)?;
+            self.position = end;
         }
-        let given = out.len().min(self.read.len());
-        out[..given].copy_from_slice(&self.read.split_to(given));
+        let given = out.len().min(self.buffer.len());
+        out[..given].copy_from_slice(&self.buffer.split_to(given));
         Ok(given)
     }
 }

@@ -1,4 +1,4 @@
-//! Columns: how a Rust type is kept in a table, in Parquet and in the text form.
+//! Maps Rust types to columns of a table, in Parquet and in the text form.
 
 use crate::kinds::*;
 use crate::optional::Optional;
@@ -10,90 +10,92 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The space that a column gets at least when it grows.
+/// The least number of rows by which a column grows.
 const GROWTH_ROWS: usize = 1 << 20;
 
 /// A type that can be a column.
 pub trait Column: Sized + Clone + Default + PartialEq + std::fmt::Debug {
     /// The values of many rows.
     type Values: Values<Value = Self>;
-    /// Its Arrow type.
+    /// Returns the Arrow type.
     fn data_type() -> DataType;
     /// True when rows may lack a value.
     const NULLABLE: bool;
-    /// The texts that the column may hold, each with its meaning; none when it may hold any value of its type.
+    /// The texts that the column may hold, each with its meaning; empty when any value of the type is allowed.
     const VALUES: &'static [(&'static str, &'static str)] = &[];
-    /// The column as an Arrow array.
+    /// Converts the column to an Arrow array.
     fn to_array(values: &Self::Values) -> ArrayRef;
-    /// Appends an Arrow array of [`Self::data_type`]. `None`: the array has another type, or lacks values; what was
-    /// appended until then stays.
+    /// Appends an Arrow array of [`Self::data_type`]. Returns `None` when the array has another type or lacks values;
+    /// the values that were appended until then stay.
     fn append_array(array: &dyn Array, values: &mut Self::Values, texts: &mut Texts) -> Option<()>;
-    /// The value in the text form; `None` where there is no value.
+    /// Returns the value in the text form; `None` where there is no value.
     fn to_text(&self) -> Option<String>;
-    /// Appends [`Self::to_text`]. False: there is no value.
+    /// Appends [`Self::to_text`]. Returns false when there is no value.
     fn write_text(&self, to: &mut String) -> bool {
         let text = self.to_text();
         to.push_str(text.as_deref().unwrap_or_default());
         text.is_some()
     }
-    /// Reads [`Self::to_text`].
+    /// Parses the text form.
     fn from_text(text: &str) -> Option<Self>;
 }
 
-/// A column of any type.
+/// The values of a column of any type.
 pub trait ColumnValues: Send {
-    /// True when rows may lack a value.
+    /// Returns true when rows may lack a value.
     fn nullable(&self) -> bool;
-    /// Makes space for `more` rows and then some, but for no more than `all` in all. False when there is none.
+    /// Reserves space for `more` rows and some spare ones, but for no more than `all` in total. Returns false when
+    /// memory is exhausted.
     fn reserve(&mut self, more: usize, all: usize) -> bool;
-    /// Appends an Arrow array. False: it has another type, or lacks values; what was appended until then stays.
+    /// Appends an Arrow array. Returns false when it has another type or lacks values; the values that were appended
+    /// until then stay.
     fn append_array(&mut self, array: &dyn Array, texts: &mut Texts) -> bool;
-    /// Cuts the column, or fills it up with defaults, to `rows`.
+    /// Truncates the column, or fills it up with defaults, to `rows`.
     fn resize(&mut self, rows: usize);
-    /// Puts defaults in front of row `at`.
+    /// Inserts defaults in front of row `at`.
     fn insert(&mut self, at: usize, rows: usize);
-    /// Cuts the column if it is longer.
+    /// Truncates the column if it is longer.
     fn truncate(&mut self, rows: usize);
-    /// Removes some rows.
+    /// Removes a range of rows.
     fn remove(&mut self, rows: Range<usize>);
-    /// Number of rows.
+    /// Returns the number of rows.
     fn rows(&self) -> usize;
 }
 
-/// The values of one column.
+/// The values of a column whose type is known.
 pub trait Values: ColumnValues + Default + Clone + PartialEq + std::fmt::Debug {
-    /// One of them.
+    /// The type of one value.
     type Value;
-    /// The value of a row.
+    /// Returns the value of a row.
     ///
     /// # Panics
     /// There is no such row.
     fn value(&self, row: usize) -> Self::Value;
-    /// Appends the text of a row's value ([`Column::write_text`]). False: there is no value.
+    /// Appends the text of a row's value ([`Column::write_text`]). Returns false when there is no value.
     ///
     /// # Panics
     /// There is no such row.
     fn write_text(&self, row: usize, to: &mut String) -> bool;
     /// Appends a row.
     fn push(&mut self, value: Self::Value);
-    /// The rows for which `keep` says so.
+    /// Returns the rows whose entry in `keep` is true.
     #[must_use]
     fn select(&self, keep: &[bool]) -> Self;
-    /// Removes all rows; the space stays.
+    /// Removes all rows and keeps the allocation.
     fn clear(&mut self);
-    /// Takes all rows of another, which is then empty.
+    /// Moves all rows of `other` to the end of this column.
     fn append(&mut self, other: &mut Self);
 }
 
-/// The space for a column of `held` rows that is to get `more`, and has `all` in the end, as its file says.
-pub(crate) fn space(held: usize, more: usize, all: usize) -> usize {
+/// Returns the capacity for a column of `held` rows that gets `more`, and ends with `all` according to its file.
+pub(crate) fn capacity_for(held: usize, more: usize, all: usize) -> usize {
     let needed = held.saturating_add(more);
-    // A file may say that it has more rows than it has: space grows with what was read.
+    // A file may claim more rows than it has, so capacity grows with the rows that were read.
     let step = GROWTH_ROWS.max(held / 2);
     held.saturating_add(step).min(all).max(needed)
 }
 
-fn kept<'a, T: 'a>(
+fn selected<'a, T: 'a>(
     values: impl Iterator<Item = T> + Clone + 'a,
     keep: &'a [bool],
 ) -> impl Iterator<Item = T> + Clone + 'a {
@@ -116,7 +118,7 @@ where
         Vec::push(self, value);
     }
     fn select(&self, keep: &[bool]) -> Self {
-        let kept = kept(self.iter(), keep);
+        let kept = selected(self.iter(), keep);
         let mut selected = Vec::with_capacity(kept.clone().count());
         selected.extend(kept.cloned());
         selected
@@ -145,7 +147,7 @@ where
         Optional::push(self, value);
     }
     fn select(&self, keep: &[bool]) -> Self {
-        kept(self.iter(), keep).collect()
+        selected(self.iter(), keep).collect()
     }
     fn clear(&mut self) {
         Optional::clear(self);
@@ -164,7 +166,7 @@ where
         true
     }
     fn reserve(&mut self, more: usize, all: usize) -> bool {
-        let space = space(self.len(), more, all);
+        let space = capacity_for(self.len(), more, all);
         self.len().saturating_add(more) <= self.capacity() || Optional::reserve(self, space)
     }
     fn append_array(&mut self, array: &dyn Array, texts: &mut Texts) -> bool {
@@ -205,7 +207,7 @@ where
         T::NULLABLE
     }
     fn reserve(&mut self, more: usize, all: usize) -> bool {
-        let space = space(self.len(), more, all);
+        let space = capacity_for(self.len(), more, all);
         self.len().saturating_add(more) <= self.capacity()
             || self.try_reserve_exact(space - self.len()).is_ok()
     }
@@ -229,7 +231,7 @@ where
     }
 }
 
-/// Makes a type a column of numbers, with and without lacking values.
+/// Implements [`Column`] for an integer type and for an option of it.
 macro_rules! integer_column {
     ($type:ty, $arrow:ty, $data_type:ident, $wrap:expr, $unwrap:expr) => {
         impl Column for $type {
@@ -260,7 +262,7 @@ macro_rules! integer_column {
                 Some(self.to_string())
             }
             fn write_text(&self, to: &mut String) -> bool {
-                // A String takes all that is written to it.
+                // Writing to a `String` never fails.
                 std::fmt::Write::write_fmt(to, format_args!("{self}")).is_ok()
             }
             fn from_text(text: &str) -> Option<Self> {
@@ -275,7 +277,7 @@ macro_rules! integer_column {
             }
             const NULLABLE: bool = true;
             fn to_array(values: &Self::Values) -> arrow_array::ArrayRef {
-                // Rows behind the last value have none, and need a place in the array.
+                // Rows behind the last value have no entry in the values, but need one in the array.
                 let absent =
                     std::iter::repeat_n(Default::default(), values.len() - values.values().len());
                 let numbers = values.values().iter().map($unwrap).chain(absent).collect();
@@ -315,16 +317,16 @@ integer_column!(i64, Int64Type, Int64, i64::from, |value: &i64| *value);
 integer_column!(i32, Int32Type, Int32, i32::from, |value: &i32| *value);
 integer_column!(f64, Float64Type, Float64, f64::from, |value: &f64| *value);
 
-pub(crate) fn dictionary() -> DataType {
+pub(crate) fn dictionary_type() -> DataType {
     DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
 }
 
-/// The distinct texts of a column that is being read: each is in memory once, however many rows and files have it.
+/// The distinct texts of a column that is being read. Each is in memory once, however many rows and files have it.
 #[derive(Debug, Default)]
 pub struct Texts(FxHashSet<Arc<str>>);
 
 impl Texts {
-    pub(crate) fn shared(&mut self, text: &str) -> Arc<str> {
+    pub(crate) fn intern(&mut self, text: &str) -> Arc<str> {
         if let Some(known) = self.0.get(text) {
             return known.clone();
         }
@@ -334,9 +336,9 @@ impl Texts {
     }
 }
 
-/// Gives what `read` makes of each row's text; of a dictionary each distinct text is read once. `None`: the array is not one of texts, or
-/// has one that `read` does not take.
-pub(crate) fn each_text<T: Copy>(
+/// Passes the result of `read` for each row's text to `take`; each distinct text of a dictionary is read once.
+/// Returns `None` when the array holds no texts, or `read` rejects one.
+pub(crate) fn for_each_text<T: Copy>(
     array: &dyn Array,
     mut read: impl FnMut(Option<&str>) -> Option<T>,
     mut take: impl FnMut(T),
@@ -349,7 +351,7 @@ pub(crate) fn each_text<T: Copy>(
     }
     let array = array.as_dictionary_opt::<Int32Type>()?;
     let texts = array.values().as_string_opt::<i32>()?;
-    // Those of the dictionary and, behind them, none.
+    // One entry for each text of the dictionary, and a last one for an absent text.
     let mut known: Vec<Option<T>> = vec![None; texts.len() + 1];
     for key in array.keys() {
         let at = match key {
@@ -366,10 +368,10 @@ pub(crate) fn each_text<T: Copy>(
     Some(())
 }
 
-fn write_texts<'a>(texts: impl Iterator<Item = Option<&'a str>>) -> ArrayRef {
+fn texts_to_array<'a>(texts: impl Iterator<Item = Option<&'a str>>) -> ArrayRef {
     let mut ids: FxHashMap<&str, i32> = FxHashMap::default();
     let mut distinct = Vec::new();
-    // Rows that follow each other mostly share a text, which is the same bytes in memory.
+    // Neighbouring rows mostly share a text, which is then the same allocation.
     let mut before: Option<(&str, i32)> = None;
     let mut id = |text: &'a str| {
         if let Some((same, id)) = before
@@ -389,19 +391,20 @@ fn write_texts<'a>(texts: impl Iterator<Item = Option<&'a str>>) -> ArrayRef {
     Arc::new(DictionaryArray::new(keys, Arc::new(distinct)))
 }
 
-/// Makes kinds of the model columns of texts. A text that this version does not know is `Unknown`.
+/// Implements [`Column`] for kinds of the model, as columns of texts. A text that this version does not know is
+/// `Unknown`.
 macro_rules! kind_columns {
     ($($name:ident),+ $(,)?) => {$(
         impl Column for $name {
             type Values = Vec<Self>;
-            fn data_type() -> DataType { dictionary() }
+            fn data_type() -> DataType { dictionary_type() }
             const NULLABLE: bool = false;
             const VALUES: &'static [(&'static str, &'static str)] = $name::TEXTS;
             fn to_array(values: &Vec<Self>) -> ArrayRef {
-                write_texts(values.iter().map(|value| Some(value.as_str())))
+                texts_to_array(values.iter().map(|value| Some(value.as_str())))
             }
             fn append_array(array: &dyn Array, values: &mut Vec<Self>, _: &mut Texts) -> Option<()> {
-                each_text(array, |text| text.map($name::of), |value| values.push(value))
+                for_each_text(array, |text| text.map($name::from_text_or_unknown), |value| values.push(value))
             }
             fn to_text(&self) -> Option<String> { Some(self.as_str().to_owned()) }
             fn write_text(&self, to: &mut String) -> bool {
@@ -409,23 +412,23 @@ macro_rules! kind_columns {
                 true
             }
             fn from_text(text: &str) -> Option<Self> {
-                Some($name::of(text)).filter(|value| value.as_str() == text)
+                Some($name::from_text_or_unknown(text)).filter(|value| value.as_str() == text)
             }
         }
 
         impl Column for Option<$name> {
             type Values = Vec<Self>;
-            fn data_type() -> DataType { dictionary() }
+            fn data_type() -> DataType { dictionary_type() }
             const NULLABLE: bool = true;
             const VALUES: &'static [(&'static str, &'static str)] = $name::TEXTS;
             fn to_array(values: &Vec<Self>) -> ArrayRef {
-                write_texts(values.iter().map(|value| value.map($name::as_str)))
+                texts_to_array(values.iter().map(|value| value.map($name::as_str)))
             }
             fn append_array(array: &dyn Array, values: &mut Vec<Self>, _: &mut Texts) -> Option<()> {
-                each_text(array, |text| Some(text.map($name::of)), |value| values.push(value))
+                for_each_text(array, |text| Some(text.map($name::from_text_or_unknown)), |value| values.push(value))
             }
             fn to_text(&self) -> Option<String> { self.map(|value| value.as_str().to_owned()) }
-            fn from_text(text: &str) -> Option<Self> { $name::from_text(text).map(Some) }
+            fn from_text(text: &str) -> Option<Self> { <$name as Column>::from_text(text).map(Some) }
         }
     )+};
 }

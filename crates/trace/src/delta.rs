@@ -1,25 +1,27 @@
-//! Lengths of texts in Parquet's delta encodings, which claim how many they are and tell long texts in few bytes. The Parquet
-//! library makes room for all of a page's at once.
+//! Adds up the lengths of texts in Parquet's delta encodings. The Parquet library allocates for all texts of a page
+//! at once, and a few bytes can claim many long texts.
 
-/// What the lengths at the start of some bytes come to.
+/// The sum of a run of encoded lengths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Lengths {
-    /// Their sum.
+    /// Sum of the lengths.
     pub sum: u64,
-    /// Where the bytes after them begin.
+    /// Position of the first byte after the encoded lengths.
     pub end: usize,
 }
 
-/// Adds up lengths, of which there are `most` at most. `None`: there are more, or they are damaged.
-pub(crate) fn lengths(bytes: &[u8], most: u32) -> Option<Lengths> {
+/// Adds up encoded lengths; `None` where there are more than `max_count`, or they are damaged.
+pub(crate) fn lengths(bytes: &[u8], max_count: u32) -> Option<Lengths> {
     let mut reader = Reader { bytes, at: 0 };
     let block = usize::try_from(reader.number()?).ok()?;
-    let minis = usize::try_from(reader.number()?).ok()?;
+    let miniblocks = usize::try_from(reader.number()?).ok()?;
     let mut left = reader.number()?;
     let mut length = i32::try_from(reader.signed()?).ok()?;
-    let fits = minis != 0 && block % 128 == 0 && block % minis == 0;
-    let of_mini = fits.then(|| block / minis).filter(|mini| mini % 32 == 0)?;
-    (left <= u64::from(most)).then_some(())?;
+    let fits = miniblocks != 0 && block % 128 == 0 && block % miniblocks == 0;
+    let miniblock = fits
+        .then(|| block / miniblocks)
+        .filter(|length| length % 32 == 0)?;
+    (left <= u64::from(max_count)).then_some(())?;
     let mut sum = 0;
     if left > 0 {
         sum = u64::try_from(length).ok()?;
@@ -27,15 +29,15 @@ pub(crate) fn lengths(bytes: &[u8], most: u32) -> Option<Lengths> {
     }
     while left > 0 {
         let least = i32::try_from(reader.signed()?).ok()?;
-        let widths = reader.take(minis)?;
+        let widths = reader.take(miniblocks)?;
         for width in widths {
             if left == 0 {
                 break;
             }
             let width = usize::from(*width);
             (width <= 32).then_some(())?;
-            let packed = reader.take(width.checked_mul(of_mini)?.div_ceil(8))?;
-            for place in 0..of_mini.min(usize::try_from(left).unwrap_or(usize::MAX)) {
+            let packed = reader.take(width.checked_mul(miniblock)?.div_ceil(8))?;
+            for place in 0..miniblock.min(usize::try_from(left).unwrap_or(usize::MAX)) {
                 let more = bits(packed, place * width, width) as i32;
                 length = length.wrapping_add(least).wrapping_add(more);
                 sum += u64::try_from(length).ok()?;
@@ -49,7 +51,7 @@ pub(crate) fn lengths(bytes: &[u8], most: u32) -> Option<Lengths> {
     })
 }
 
-/// The number of `width` bits, 32 at most, that begins at a bit.
+/// Returns the number of `width` bits, 32 at most, that begins at bit `begin`.
 fn bits(bytes: &[u8], begin: usize, width: usize) -> u32 {
     let from = begin / 8;
     let some = bytes.get(from..).unwrap_or_default();

@@ -1,28 +1,28 @@
-//! What a trace that opens still lacks.
+//! What is wrong with a trace that can still be read.
 
-use crate::manifest::Manifest;
-use crate::reader::MANIFEST;
+use crate::damage::Damage;
+use crate::manifest::{self, Manifest};
 use std::path::{Path, PathBuf};
 
-/// Something that reading a trace met and that a report on it should say. Each prints as one sentence.
+/// A problem that reading a trace met and that a report on it should state. Each prints as one sentence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Diagnostic {
-    /// The recording runs, or its session was killed.
+    /// The recording is running, or its session was killed.
     #[error(
         "the recording was not completed: rows after its last checkpoint are missing (`gapscope recover` may have them)"
     )]
     Unfinished,
-    /// There are tables without a manifest.
+    /// There are tables but no manifest.
     #[error("{} is missing: what it says of the recording as a whole is unknown", path.display())]
     NoManifest {
-        /// Where it should be.
+        /// Where the manifest should be.
         path: PathBuf,
     },
-    /// The manifest is not as it was written.
+    /// The manifest differs from the one that was written.
     #[error("{} was changed or damaged after it was written: what it says may be wrong", path.display())]
     AlteredManifest {
-        /// Where it is.
+        /// Path of the manifest.
         path: PathBuf,
     },
     /// A table has no file.
@@ -30,10 +30,10 @@ pub enum Diagnostic {
     MissingFile {
         /// The table.
         table: &'static str,
-        /// Where it should be.
+        /// Where the file should be.
         path: PathBuf,
     },
-    /// A file cannot be read, such as one that was cut off.
+    /// A file cannot be read; it may be cut off.
     #[error("{} cannot be read ({reason}): its rows are missing", path.display())]
     UnreadableFile {
         /// The table.
@@ -41,9 +41,9 @@ pub enum Diagnostic {
         /// The file.
         path: PathBuf,
         /// Why.
-        reason: String,
+        reason: Damage,
     },
-    /// A file lacks a column, or holds it in another type or damaged, and rows mean nothing without it.
+    /// A column that rows cannot do without is missing, of another type, or damaged.
     #[error("{}: column {column} cannot be read ({reason}): {rows} rows are missing", path.display())]
     UnreadableRows {
         /// The table.
@@ -53,11 +53,11 @@ pub enum Diagnostic {
         /// The column.
         column: &'static str,
         /// Why.
-        reason: String,
-        /// Rows that are missing: those from the damage to the end of the file.
+        reason: Damage,
+        /// Rows that are missing: from the damage to the end of the file.
         rows: usize,
     },
-    /// A file holds a column in another type or damaged, and rows may lack it.
+    /// A column that rows can do without is of another type or damaged.
     #[error("{}: column {column} cannot be read ({reason}): it is unknown in {rows} rows", path.display())]
     UnreadableColumn {
         /// The table.
@@ -67,33 +67,33 @@ pub enum Diagnostic {
         /// The column.
         column: &'static str,
         /// Why.
-        reason: String,
-        /// Rows without it: those from the damage to the end of the file.
+        reason: Damage,
+        /// Rows without the column: from the damage to the end of the file.
         rows: usize,
     },
-    /// Rows refer to something that the trace does not have.
+    /// Rows refer to ids that the trace does not have.
     #[error("{table}: the trace does not know the {column} of {rows} row(s), such as {example}")]
     UnknownId {
         /// The table.
         table: &'static str,
-        /// Its column.
+        /// The column with the ids.
         column: &'static str,
-        /// How many rows.
+        /// Number of such rows.
         rows: usize,
-        /// One of the ids.
+        /// One of the unknown ids.
         example: u64,
     },
 }
 
 impl Diagnostic {
-    /// True where something that was written is missing, damaged or was changed, and not of what the recorder left out.
+    /// Returns true where something that was written is missing, damaged or altered, as opposed to never recorded.
     pub fn is_damage(&self) -> bool {
         !matches!(self, Diagnostic::Unfinished | Diagnostic::UnknownId { .. })
     }
 
-    /// What is to be said of the manifest of the trace `folder`.
-    pub fn of_manifest(folder: &Path, manifest: &Manifest) -> Option<Diagnostic> {
-        let path = || folder.join(MANIFEST);
+    /// Returns the diagnostic for the manifest of the trace `folder`, if there is one.
+    pub fn for_manifest(folder: &Path, manifest: &Manifest) -> Option<Diagnostic> {
+        let path = || folder.join(manifest::FILE_NAME);
         manifest
             .altered
             .then(|| Diagnostic::AlteredManifest { path: path() })

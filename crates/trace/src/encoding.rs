@@ -1,4 +1,4 @@
-//! How columns are encoded in Parquet.
+//! Chooses the Parquet encoding of each column.
 
 use crate::checksums::WRITER;
 use arrow_schema::{DataType, Schema};
@@ -6,14 +6,12 @@ use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 
-/// The most rows of a row group.
 pub(crate) const ROW_GROUP_ROWS: usize = 1 << 20;
 
-/// Rows of a page. Four times as many save 0.08 bytes a dispatch (of 4.5), and take 10 MiB more of the recording's memory:
-/// the encoder keeps eight bytes for each row of a page and column.
+/// Rows of a page. Four times as many would save 0.08 of 4.5 bytes per dispatch and take 10 MiB more memory while
+/// recording: the encoder keeps eight bytes for each row of a page and column.
 const PAGE_ROWS: usize = 1 << 15;
 
-/// The encoding of each column of a table.
 pub(crate) fn properties(schema: &Schema) -> WriterProperties {
     let mut properties = WriterProperties::builder()
         .set_created_by(format!("{WRITER}{}", env!("CARGO_PKG_VERSION")))
@@ -21,7 +19,7 @@ pub(crate) fn properties(schema: &Schema) -> WriterProperties {
         .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
         .set_data_page_row_count_limit(PAGE_ROWS)
         .set_write_batch_size(1 << 13)
-        // Minima and maxima of a row group let readers skip it; those of pages cost more than they save.
+        // Minima and maxima of row groups let readers skip groups; those of pages would cost more than they save.
         .set_statistics_enabled(EnabledStatistics::Chunk)
         .set_offset_index_disabled(true);
     for field in schema.fields() {
@@ -35,7 +33,8 @@ pub(crate) fn properties(schema: &Schema) -> WriterProperties {
     properties.build()
 }
 
-/// Times, and numbers that count up from row to row. The values of all other columns repeat: they are dictionaries.
+/// Returns true for times, and for numbers that count up from row to row. The values of all other columns repeat and
+/// are encoded as dictionaries.
 fn is_delta(name: &str, data_type: &DataType) -> bool {
     let is_integer = !matches!(data_type, DataType::Dictionary(..));
     is_integer

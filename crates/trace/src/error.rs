@@ -1,28 +1,28 @@
-//! Why a trace cannot be written or opened.
+//! Errors of writing and opening traces.
 
+use crate::damage::Damage;
 use crate::manifest::FORMAT_VERSION;
 use crate::memory::{self, VARIABLE, size_text};
 use parquet::errors::ParquetError;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a trace cannot be written or opened at all. Damage that leaves something to read is a
-/// [`Diagnostic`](crate::Diagnostic).
+/// Why a trace cannot be written or opened at all. Damage that leaves something to read is a [`Diagnostic`](crate::Diagnostic).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The output is there already.
+    /// The output exists already.
     #[error("{} exists already: choose another name or remove it", path.display())]
     Exists {
-        /// The folder that was to be made.
+        /// The folder that was to be created.
         path: PathBuf,
     },
     /// The output's parent folder is missing.
     #[error("{} cannot be made: the folder {} does not exist", path.display(), parent.display())]
     NoParent {
-        /// The folder that was to be made.
+        /// The folder that was to be created.
         path: PathBuf,
-        /// Where it was to be made.
+        /// The missing parent folder.
         parent: PathBuf,
     },
     /// A file or folder cannot be written.
@@ -30,7 +30,7 @@ pub enum Error {
     Write {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A file or folder cannot be read.
@@ -38,7 +38,7 @@ pub enum Error {
     Read {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A part of an unfinished trace is damaged, so the trace cannot be completed.
@@ -46,16 +46,16 @@ pub enum Error {
     DamagedPart {
         /// The part.
         path: PathBuf,
-        /// What is wrong with it.
-        reason: String,
+        /// What is wrong with the part.
+        reason: Damage,
     },
-    /// The trace is complete, so nothing can be added.
+    /// The trace is complete, so nothing can be added to it.
     #[error("{} is complete already", path.display())]
     Complete {
         /// The trace.
         path: PathBuf,
     },
-    /// The name of a source is not a hash, or its extension not a word.
+    /// The name of a source is not a hash, or its extension is not a word.
     #[error(
         "`{name}` is not a name for a source: a hexadecimal hash, a dot and a word are expected"
     )]
@@ -63,12 +63,12 @@ pub enum Error {
         /// The name.
         name: String,
     },
-    /// What was given is something else than a trace.
+    /// The path leads to something other than a trace.
     #[error("{} is not a gapscope trace: {found}", path.display())]
     Foreign {
-        /// What was given.
+        /// The path.
         path: PathBuf,
-        /// What it looks like.
+        /// What it seems to be.
         found: String,
     },
     /// A later gapscope wrote the trace.
@@ -79,10 +79,10 @@ pub enum Error {
     Newer {
         /// The trace.
         path: PathBuf,
-        /// Its version.
+        /// The version of the trace.
         version: u64,
     },
-    /// Reading takes more memory than it may.
+    /// Reading takes more memory than allowed.
     #[error(
         "{} cannot be read with {} of memory, the limit here: set {VARIABLE} to more if the machine has it, or record a shorter time",
         path.display(), size_text(*limit_bytes)
@@ -90,15 +90,15 @@ pub enum Error {
     Memory {
         /// The file that was being read.
         path: PathBuf,
-        /// The limit.
+        /// The limit in bytes.
         limit_bytes: u64,
     },
-    /// The manifest cannot be understood.
+    /// The manifest cannot be parsed.
     #[error("{} is damaged: {reason}", path.display())]
     DamagedManifest {
         /// The manifest.
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong with the manifest.
         reason: String,
     },
 }
@@ -125,7 +125,7 @@ impl Error {
         }
     }
 
-    /// Too much memory while `path` was read.
+    /// Returns the error for exceeding the memory limit while `path` was read.
     pub(crate) fn memory(path: &Path) -> Error {
         Error::Memory {
             path: path.to_owned(),
@@ -133,7 +133,7 @@ impl Error {
         }
     }
 
-    pub(crate) fn damaged_part(path: &Path) -> impl Fn(String) -> Error {
+    pub(crate) fn damaged_part(path: &Path) -> impl Fn(Damage) -> Error {
         |reason| Error::DamagedPart {
             path: path.to_owned(),
             reason,
@@ -141,7 +141,7 @@ impl Error {
     }
 }
 
-/// The system's own error where there is one: it says "no space left" in fewer words.
+/// Returns the system's own error where there is one: it says "no space left" in fewer words.
 fn into_io(error: ParquetError) -> io::Error {
     match error {
         ParquetError::External(inner) => match inner.downcast::<io::Error>() {

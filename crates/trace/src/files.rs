@@ -1,24 +1,24 @@
-//! Files that appear whole or not at all.
+//! Writes files that appear whole or not at all.
 
 use crate::Error;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Ends the name of a file that is being written and gets its own name when it is whole.
-pub(crate) const NEW: &str = "new";
+/// The extension of a file that is still being written; it is renamed when it is complete.
+pub(crate) const NEW_EXTENSION: &str = "new";
 
-/// `path` with [`NEW`] appended.
-pub(crate) fn new_name(path: &Path) -> PathBuf {
+/// Returns `path` with [`NEW_EXTENSION`] appended.
+pub(crate) fn temporary_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".");
-    name.push(NEW);
+    name.push(NEW_EXTENSION);
     PathBuf::from(name)
 }
 
-/// Opens a file to read it. What is no file, such as a pipe or a device, might never end, and is an error.
+/// Opens a file for reading. Anything that might never end, such as a pipe or a device, is an error.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
-    // Asked first: to open a pipe waits for who writes into it.
+    // This comes first because opening a pipe blocks until there is a writer.
     let found = fs::metadata(path)?;
     match found.is_file() || found.is_dir() {
         true => File::open(path),
@@ -26,9 +26,9 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Replaces `path`, or makes it: whoever reads sees the old bytes or the new ones.
+/// Replaces or creates `path` atomically: readers see the old bytes or the new ones.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let new = new_name(path);
+    let new = temporary_path(path);
     let written = File::create(&new).and_then(|mut file| {
         file.write_all(bytes)?;
         file.sync_data()?;
@@ -41,15 +41,15 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     path.parent().map_or(Ok(()), sync_folder)
 }
 
-/// Makes the names in a folder survive a crash of the machine.
+/// Syncs a folder, so that the names in it survive a crash of the machine.
 pub(crate) fn sync_folder(folder: &Path) -> Result<(), Error> {
     File::open(folder)
         .and_then(|folder| folder.sync_all())
         .map_err(Error::write(folder))
 }
 
-/// Makes a folder that nobody but its owner can enter, whatever the umask: a trace holds arguments and code of the program, and
-/// while it is recorded the library that the program loads is named in it.
+/// Creates a folder that only its owner can enter, whatever the umask. A trace holds the program's arguments and
+/// code, and during a recording it names the library that the program loads.
 pub fn own_folder(path: &Path) -> io::Result<()> {
     let mut folder = fs::DirBuilder::new();
     #[cfg(unix)]

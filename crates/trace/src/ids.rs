@@ -1,4 +1,4 @@
-//! Ids of what a trace names. Each kind of thing has a type of its own, so that one cannot be taken for another.
+//! Ids in a trace. Each kind of thing has its own type, so that ids cannot be mixed up.
 
 use crate::column::{Column, integer_column};
 use arrow_array::types::{UInt32Type, UInt64Type};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// An id in a trace.
 pub trait Id: Copy + Ord + std::hash::Hash + std::fmt::Debug + Send + Sync + 'static {
-    /// Its number.
+    /// Returns the id as a number.
     fn number(self) -> u64;
 }
 
@@ -43,7 +43,7 @@ macro_rules! ids {
 }
 
 ids! {
-    /// A process of the recording; not the system's id.
+    /// A process of the recording, as the trace numbers it; not the system's id.
     ProcessId(u32) as UInt32Type, UInt32;
     /// A thread, by the system's id.
     ThreadId(u32) as UInt32Type, UInt32;

@@ -1,4 +1,4 @@
-//! The kinds that columns hold as texts.
+//! The enumerations of the model that columns hold as texts.
 
 pub use gapscope_model::instructions::NoLine;
 pub use gapscope_model::kernel_profile::{MetricSection, MetricUnit};

@@ -1,14 +1,16 @@
-//! The gapscope trace: what every part of gapscope agrees on.
+//! The trace format: reads, writes and models traces.
 //!
-//! A trace is a folder `NAME.gapscope/` with a manifest (`trace.json`), Parquet files, one a table, and the sources of
-//! kernels by hash. [`tables`] lists the tables and their columns, [`manifest`] what the manifest holds.
-//! `docs/trace-format.md` is the same for readers without this crate.
+//! A trace is a folder `NAME.gapscope/` with a manifest (`trace.json`), one Parquet file for each table, and the
+//! sources of kernels, named by hash. [`tables`] defines the tables and their columns, [`manifest`] the manifest.
+//! `docs/trace-format.md` describes the format for readers without this crate.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
 pub mod build;
 mod checksums;
 pub mod column;
+mod conversion;
+mod damage;
 mod delta;
 mod diagnostic;
 mod encoding;
@@ -40,10 +42,10 @@ pub mod text_column;
 mod thrift;
 mod unread;
 mod versions;
-mod widening;
 mod window;
 pub mod writer;
 
+pub use damage::Damage;
 pub use diagnostic::Diagnostic;
 pub use error::Error;
 pub use files::own_folder;
@@ -54,23 +56,23 @@ pub use ranks::rank_folders;
 pub use reader::{DispatchPieces, Selection, read, read_manifest};
 pub use sizes::{TableSize, table_sizes};
 pub use tables::Tables;
-pub use text::TextError;
+pub use text::{TextError, TextProblem};
 pub use unread::UnreadTable;
 pub use writer::{Parts, TraceWriter};
 
 /// A trace in memory.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Trace {
-    /// What is known of the recording as a whole.
+    /// The facts about the recording as a whole.
     pub manifest: Manifest,
     /// The rows.
     pub tables: Tables,
-    /// The tables that could not be read, or not to their end: what rests on them is not known.
+    /// The tables that could not be read, or not to their end. Findings that rest on them are unknown.
     pub unread: Vec<UnreadTable>,
 }
 
 impl Trace {
-    /// True where nothing that was read is missing, damaged or was changed: neither a table nor the manifest.
+    /// Returns true where nothing that was read is missing, damaged or altered: neither a table nor the manifest.
     pub fn is_whole(&self) -> bool {
         self.unread.is_empty() && !self.manifest.altered
     }

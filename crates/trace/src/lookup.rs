@@ -1,40 +1,40 @@
-//! Finding rows by id.
+//! Finds rows, labels and parts of the manifest by id.
 
 use crate::ids::{DeviceId, Id, LabelId, ProcessId, QueueId};
 use crate::manifest::{Device, Manifest, Process, Queue};
 use crate::tables::{Labels, Submissions};
 use std::marker::PhantomData;
 
-/// No row, where a row is kept in 32 bits.
+/// Stands for no row where a row number is kept in 32 bits.
 pub const NONE: u32 = u32::MAX;
 
-/// Where the rows of a table are, by id. Of rows that share an id it knows the first.
+/// Maps the ids of a table to rows. Of several rows with one id it knows the first.
 #[derive(Debug, Clone)]
-pub struct IdIndex<I>(Places, PhantomData<fn(I)>);
+pub struct IdIndex<I>(RowLookup, PhantomData<fn(I)>);
 
 #[derive(Debug, Clone)]
-enum Places {
-    /// Ids are mostly a counter: the row of `id - first`, or [`NONE`].
+enum RowLookup {
+    /// For ids that are roughly a counter: the row of `id - first`, or [`NONE`].
     Dense { first: u64, rows: Vec<u32> },
-    /// Sorted by id, then by row.
+    /// Pairs of id and row, sorted.
     Sparse(Vec<(u64, u32)>),
 }
 
 impl<I> IdIndex<I> {
-    const fn of(places: Places) -> Self {
-        IdIndex(places, PhantomData)
+    const fn from_lookup(lookup: RowLookup) -> Self {
+        IdIndex(lookup, PhantomData)
     }
 }
 
 impl<I> Default for IdIndex<I> {
-    /// The index of no rows.
+    /// Returns the index of an empty table.
     fn default() -> Self {
-        IdIndex::of(Places::Sparse(Vec::new()))
+        IdIndex::from_lookup(RowLookup::Sparse(Vec::new()))
     }
 }
 
 impl<I: Id> IdIndex<I> {
-    /// An index of the column `ids`.
+    /// Indexes the column `ids`.
     ///
     /// # Panics
     /// There are more than 4294967294 rows.
@@ -49,7 +49,7 @@ impl<I: Id> IdIndex<I> {
         if span / 8 > ids.len() as u64 {
             let mut pairs: Vec<(u64, u32)> = rows.collect();
             pairs.sort_unstable();
-            return IdIndex::of(Places::Sparse(pairs));
+            return IdIndex::from_lookup(RowLookup::Sparse(pairs));
         }
         let mut places = vec![NONE; span as usize + 1];
         for (id, row) in rows {
@@ -58,23 +58,23 @@ impl<I: Id> IdIndex<I> {
                 *place = row;
             }
         }
-        IdIndex::of(Places::Dense {
+        IdIndex::from_lookup(RowLookup::Dense {
             first,
             rows: places,
         })
     }
 
-    /// The row of `id`, or [`NONE`].
+    /// Returns the row of `id`, or [`NONE`].
     #[inline]
     pub fn row(&self, id: I) -> u32 {
         let id = id.number();
         match &self.0 {
-            Places::Dense { first, rows } => id
+            RowLookup::Dense { first, rows } => id
                 .checked_sub(*first)
                 .and_then(|at| rows.get(usize::try_from(at).ok()?))
                 .copied()
                 .unwrap_or(NONE),
-            Places::Sparse(pairs) => {
+            RowLookup::Sparse(pairs) => {
                 let at = pairs.partition_point(|(other, _)| *other < id);
                 match pairs.get(at) {
                     Some((other, row)) if *other == id => *row,
@@ -84,7 +84,7 @@ impl<I: Id> IdIndex<I> {
         }
     }
 
-    /// The row of `id`.
+    /// Returns the row of `id`.
     #[inline]
     pub fn get(&self, id: I) -> Option<usize> {
         match self.row(id) {
@@ -94,23 +94,23 @@ impl<I: Id> IdIndex<I> {
     }
 }
 
-/// Labels nest no deeper than this: a damaged trace's may be their own parents.
-const DEEPEST_LABEL: usize = 64;
+/// The depth at which walks through labels end: labels of a damaged trace may contain themselves.
+const MAX_LABEL_DEPTH: usize = 64;
 
 impl Labels {
-    /// The rows of a label and of those around it, from its own outwards. `ids` is the index of this table.
+    /// Returns the rows of a label and its ancestors, innermost first. `ids` is the index of this table.
     pub fn outwards(&self, ids: &IdIndex<LabelId>, row: usize) -> impl Iterator<Item = usize> {
         let parent = |row: &usize| self.parent.at(*row).and_then(|parent| ids.get(parent));
-        std::iter::successors(Some(row), parent).take(DEEPEST_LABEL)
+        std::iter::successors(Some(row), parent).take(MAX_LABEL_DEPTH)
     }
 
-    /// The path of a label: texts from the outermost one to its own, such as `step / attention / matmul`.
+    /// Returns the path of a label: texts from the outermost to its own, such as `step / attention / matmul`.
     pub fn path(&self, ids: &IdIndex<LabelId>, row: usize) -> String {
         label_path(self.outwards(ids, row).map(|row| &*self.text[row]))
     }
 }
 
-/// A path of texts that come from the innermost outwards.
+/// Joins texts, which come innermost first, to a path.
 pub fn label_path<'a>(texts: impl Iterator<Item = &'a str>) -> String {
     let mut texts: Vec<&str> = texts.collect();
     texts.reverse();
@@ -125,7 +125,7 @@ pub struct LabelPaths {
 }
 
 impl LabelPaths {
-    /// The paths of all labels.
+    /// Computes the paths of all labels.
     pub fn new(labels: &Labels) -> LabelPaths {
         let index = IdIndex::new(&labels.id);
         let paths = (0..labels.id.len())
@@ -134,36 +134,36 @@ impl LabelPaths {
         LabelPaths { index, paths }
     }
 
-    /// The path of a label; `None` for one that the trace does not have.
+    /// Returns the path of a label; `None` for one that the trace does not have.
     pub fn get(&self, label: LabelId) -> Option<&str> {
         self.index.get(label).map(|row| self.paths[row].as_str())
     }
 }
 
 impl Manifest {
-    /// The queue with this id.
+    /// Returns the queue with this id.
     pub fn queue(&self, id: QueueId) -> Option<&Queue> {
         self.queues.iter().find(|queue| queue.id == id)
     }
 
-    /// The device with this id.
+    /// Returns the device with this id.
     pub fn device(&self, id: DeviceId) -> Option<&Device> {
         self.devices.iter().find(|device| device.id == id)
     }
 
-    /// The device of the queue with this id.
+    /// Returns the device of the queue with this id.
     pub fn device_of_queue(&self, queue: QueueId) -> Option<&Device> {
         self.device(self.queue(queue)?.device)
     }
 
-    /// The process with this id.
+    /// Returns the process with this id.
     pub fn process(&self, id: ProcessId) -> Option<&Process> {
         self.processes.iter().find(|process| process.id == id)
     }
 }
 
 impl Submissions {
-    /// When the call of a row returned.
+    /// Returns the time when the host call of a row returned.
     pub fn end_ns(&self, row: usize) -> i64 {
         self.start_ns[row].saturating_add(self.duration_ns[row])
     }

@@ -7,10 +7,12 @@ use std::collections::BTreeMap;
 
 pub use gapscope_model::{Api, Loss};
 
+pub(crate) const FILE_NAME: &str = "trace.json";
+
 /// The version of the trace format that this crate writes.
 pub const FORMAT_VERSION: u32 = 3;
 
-/// What is known of a recording as a whole. Unknown fields of later minor additions are ignored.
+/// The facts about a recording as a whole. Fields that this version does not know are ignored.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Manifest {
@@ -22,16 +24,16 @@ pub struct Manifest {
     pub complete: bool,
     /// The command that was recorded.
     pub command: Vec<String>,
-    /// How the command ended; absent when it is not known.
+    /// How the command ended; absent when unknown.
     pub exit: Option<Exit>,
     /// How the GPU was sampled.
     pub sampling_mode: SamplingMode,
-    /// Start of the recording on the host's monotonic clock.
+    /// Start of the recording, on the host's monotonic clock.
     pub start_ns: i64,
-    /// Its end.
+    /// End of the recording.
     pub end_ns: i64,
-    /// `start_ns` on the wall clock, nanoseconds since 1970; absent when it is not known, as of many imports.
-    #[serde(deserialize_with = "known")]
+    /// `start_ns` on the wall clock, nanoseconds since 1970; absent when unknown, as in many imports.
+    #[serde(deserialize_with = "absent_if_default")]
     pub start_unix_ns: Option<i64>,
     /// The machine.
     pub host: Host,
@@ -39,34 +41,35 @@ pub struct Manifest {
     pub processes: Vec<Process>,
     /// Threads that made host calls.
     pub threads: Vec<Thread>,
-    /// Devices that they used.
+    /// Devices that the processes used.
     pub devices: Vec<Device>,
-    /// Queues that they used.
+    /// Queues that the processes used.
     pub queues: Vec<Queue>,
-    /// The rank of the processes, where this is the trace of one rank of a distributed program.
+    /// Rank of the processes, where this is the trace of one rank of a distributed program.
     pub rank: Option<Rank>,
-    /// Ranks with traces of their own, in folders `rank=N` of this one; this one holds what has no rank.
+    /// Ranks with their own traces, in folders `rank=N` of this one. This trace holds the processes without a rank.
     pub ranks: Vec<u32>,
     /// What was not recorded.
     pub losses: Vec<Loss>,
     /// Sentences that every report prints.
     pub notes: Vec<String>,
-    /// How often a second the stacks of threads that submit were sampled at first; absent where they were not.
+    /// The initial sampling rate of the stacks of submitting threads, per second; absent where stacks were not
+    /// sampled.
     pub stack_rate_hz: Option<u32>,
-    /// Conditions of the machine that could not be measured: they are unknown.
+    /// Conditions of the machine that could not be measured and are unknown.
     pub unmeasured: Vec<Unmeasured>,
-    /// True where its file was changed or damaged after it was written: any of this may be wrong.
+    /// True where the manifest's file was changed or damaged after it was written: any field may be wrong.
     #[serde(skip)]
     pub altered: bool,
 }
 
-/// What could not be measured beside the program.
+/// A quantity that could not be measured beside the program.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct Unmeasured {
-    /// What: `memory pressure`.
+    /// The quantity, such as `memory pressure`.
     pub what: String,
-    /// Why: a sentence without its full stop.
+    /// Why, as a sentence without its full stop.
     pub reason: String,
 }
 
@@ -79,8 +82,8 @@ impl Manifest {
     }
 }
 
-/// Before the field could be absent, 0 said that it is not known.
-fn known<'de, T, D>(from: D) -> Result<Option<T>, D::Error>
+/// Reads a field that older traces could not leave out: there the default stands for an unknown value.
+fn absent_if_default<'de, T, D>(from: D) -> Result<Option<T>, D::Error>
 where
     T: Deserialize<'de> + Default + PartialEq,
     D: Deserializer<'de>,
@@ -93,11 +96,11 @@ where
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Rank {
-    /// Its number, from 0.
+    /// Number of the rank, from 0.
     pub rank: u32,
-    /// Its number among those of its machine; absent when it is not known.
+    /// Number of the rank among those of its machine; absent when unknown.
     pub local_rank: Option<u32>,
-    /// How many there are, on all machines.
+    /// Number of ranks on all machines.
     pub world_size: u32,
 }
 
@@ -105,9 +108,9 @@ pub struct Rank {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Exit {
-    /// With this code.
+    /// The command exited with this code.
     Code(i32),
-    /// By this signal.
+    /// This signal killed the command.
     Signal(i32),
 }
 
@@ -127,7 +130,7 @@ pub enum SamplingMode {
 }
 
 impl SamplingMode {
-    /// Its text on the command line and in the trace.
+    /// Returns the name of the mode on the command line and in the trace.
     pub const fn as_str(self) -> &'static str {
         match self {
             SamplingMode::CommandBuffer => "command-buffer",
@@ -146,13 +149,14 @@ pub struct Host {
     pub system: String,
     /// Processor.
     pub processor: String,
-    /// Logical cores; absent when they are not known.
-    #[serde(deserialize_with = "known")]
+    /// Logical cores; absent when unknown.
+    #[serde(deserialize_with = "absent_if_default")]
     pub cores: Option<u32>,
-    /// The boot that the times are of, as the kernel names it: machines and boots have different ones. Absent when it is not known, as of imports.
+    /// The boot in which the times were taken, as the kernel names it; unique to a machine and boot. Absent when
+    /// unknown, as in imports.
     pub boot_id: Option<String>,
-    /// The time namespace that the times are of, by its inode; absent when it is not known. Traces of one boot and one time namespace have
-    /// one clock.
+    /// The inode of the time namespace of the times; absent when unknown. Traces of one boot and one time namespace
+    /// share a clock.
     pub time_namespace: Option<u64>,
 }
 
@@ -160,35 +164,35 @@ pub struct Host {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Process {
-    /// Id in the trace.
+    /// Id of the process in the trace.
     pub id: ProcessId,
-    /// The system's id.
+    /// The system's process id.
     pub pid: u32,
-    /// The parent's; absent when it is not known, as of imports, or is in another namespace of process ids.
-    #[serde(deserialize_with = "known")]
+    /// The parent's process id; absent when unknown, as in imports, or when it is in another process namespace.
+    #[serde(deserialize_with = "absent_if_default")]
     pub parent_pid: Option<u32>,
     /// Path of the executable.
     pub executable: String,
     /// Arguments.
     pub arguments: Vec<String>,
-    /// Hook that recorded it; [`Process::SAMPLED`] for one of which there are only samples.
+    /// The hook that recorded the process; [`Process::SAMPLED`] for a process that was only sampled.
     pub hook: String,
-    /// When its recording began.
+    /// Start of its recording.
     pub start_ns: i64,
-    /// When it ended in an orderly way; absent after SIGKILL or `_exit`.
+    /// End of the process where it ended in an orderly way; absent after SIGKILL or `_exit`.
     pub end_ns: Option<i64>,
 }
 
 impl Process {
-    /// The hook of a process that works for a recorded one, such as a loader of data: only its stacks were sampled.
+    /// The hook of a process that works for a recorded one, such as a data loader: only its stacks were sampled.
     pub const SAMPLED: &str = "sampled";
 
-    /// True of a process that only has samples.
+    /// Returns true for a process that has samples and nothing else.
     pub fn is_only_sampled(&self) -> bool {
         self.hook == Process::SAMPLED
     }
 
-    /// The tool that recorded it, where that is not gapscope: of an import.
+    /// Returns the tool that recorded the process, where the trace was imported.
     pub fn other_tool(&self) -> Option<&str> {
         let own = [
             "",
@@ -209,9 +213,9 @@ impl Process {
 pub struct Thread {
     /// Id of the process.
     pub process: ProcessId,
-    /// The system's id.
+    /// The system's thread id.
     pub thread: ThreadId,
-    /// Its name.
+    /// Name of the thread.
     pub name: String,
 }
 
@@ -223,50 +227,50 @@ pub struct Device {
     pub id: DeviceId,
     /// Id of the process.
     pub process: ProcessId,
-    /// The interface through which it was used.
+    /// The interface through which the device was used.
     pub api: Api,
     /// Name.
     pub name: String,
     /// Driver and version.
     pub driver: String,
-    /// Distinguishes physical devices, as hexadecimal.
+    /// Identifies the physical device, as hexadecimal.
     pub uuid: String,
     /// Sizes of the memory heaps in bytes.
     pub heaps: Vec<u64>,
-    /// What it can do, where that is known (CUDA).
+    /// Properties of the device, where they are known (CUDA).
     pub limits: Option<DeviceLimits>,
-    /// True when the driver said that the device was lost.
+    /// True when the driver reported the device as lost.
     pub lost: bool,
     /// How device times were mapped to host times.
     pub clock: Clock,
 }
 
-/// What a device was measured to do at best. What was not measured is absent.
+/// The measured peaks of a device. A peak that was not measured is absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct MeasuredLimits {
-    /// When, in seconds since 1970.
+    /// Time of the measurement, in seconds since 1970.
     pub measured_unix_s: Option<u64>,
-    /// Version of the driver that was measured with.
+    /// Version of the driver at the time of the measurement.
     pub driver: String,
-    /// Read plus written by a copy from device memory to device memory, bytes a second.
+    /// Bytes read plus bytes written by a copy inside device memory, per second.
     pub copy_bytes_per_s: Option<u64>,
-    /// Read from device memory by a kernel that writes next to nothing, bytes a second.
+    /// Bytes read from device memory by a kernel that writes next to nothing, per second.
     pub read_bytes_per_s: Option<u64>,
-    /// Written to device memory by a kernel that reads nothing, bytes a second.
+    /// Bytes written to device memory by a kernel that reads nothing, per second.
     pub write_bytes_per_s: Option<u64>,
-    /// Floating-point operations a second of multiply-adds of 32 bits: two for each.
+    /// Floating-point operations per second of 32-bit multiply-adds, which count twice.
     pub fma_f32_flops: Option<u64>,
-    /// Floating-point operations a second of dense matrix units, by the type of their inputs, such as `bf16`.
+    /// Floating-point operations per second of dense matrix units, by input type, such as `bf16`.
     pub matrix_flops: BTreeMap<String, u64>,
-    /// From one end to the next of empty kernels launched back to back, median, nanoseconds.
+    /// Median time between the ends of empty kernels that were launched back to back, nanoseconds.
     pub launch_interval_ns: Option<u64>,
-    /// From the launch of an empty kernel on an idle device until the host, which waits for it, knows that it has ended: median by the
-    /// host's clock, nanoseconds.
+    /// Median time from the launch of an empty kernel on an idle device until the waiting host knows that it has
+    /// ended, by the host's clock, nanoseconds.
     pub launch_latency_ns: Option<u64>,
 }
 
-/// What a device can do. What is not known is absent.
+/// Properties of a device. A property that is not known is absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DeviceLimits {
@@ -274,23 +278,23 @@ pub struct DeviceLimits {
     pub compute_capability: Option<String>,
     /// Streaming multiprocessors. AMD: compute units; Arm: shader cores.
     pub multiprocessors: Option<u32>,
-    /// Greatest clock of the cores, kHz.
+    /// Highest clock of the cores, kHz.
     pub core_clock_khz: Option<u32>,
-    /// Bandwidth of its memory by its data sheet, bytes a second.
+    /// Memory bandwidth according to the data sheet, bytes per second.
     pub memory_bytes_per_s: Option<u64>,
     /// Size of its L2 cache, bytes.
     pub l2_bytes: Option<u64>,
-    /// Threads that a multiprocessor can hold.
+    /// Threads that fit on a multiprocessor.
     pub threads_per_multiprocessor: Option<u32>,
     /// Registers of a multiprocessor.
     pub registers_per_multiprocessor: Option<u32>,
     /// Shared memory of a multiprocessor, bytes.
     pub shared_bytes_per_multiprocessor: Option<u64>,
-    /// Workgroups that a multiprocessor can hold.
+    /// Workgroups that fit on a multiprocessor.
     pub groups_per_multiprocessor: Option<u32>,
-    /// It is a part of a device (MIG).
+    /// True for a partition of a device (MIG).
     pub partition: bool,
-    /// What it was measured to do, where that was done before the recording (`gapscope bench device`).
+    /// Measured peaks, where `gapscope bench device` ran before the recording.
     pub measured: Option<MeasuredLimits>,
 }
 
@@ -298,27 +302,28 @@ pub struct DeviceLimits {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Clock {
-    /// Where the samples come from.
+    /// Source of the clock samples.
     pub method: ClockMethod,
-    /// The greatest error of a mapped time; absent when it is not known.
+    /// Greatest error of a mapped time; absent when unknown.
     pub error_ns: Option<i64>,
-    /// Samples used.
+    /// Number of samples used.
     pub samples: u32,
-    /// Rate of the device's clock against the host's, less one, in parts per million, from first to last sample.
+    /// Rate of the device's clock against the host's, less one, in parts per million, from the first sample to the
+    /// last.
     pub drift_ppm: Option<f64>,
-    /// Nanoseconds for each tick, as the driver says.
+    /// Nanoseconds per tick, according to the driver.
     pub nanoseconds_per_tick: f64,
 }
 
-/// Where clock samples come from.
+/// The source of clock samples.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClockMethod {
     /// The driver reads both clocks at once.
     Calibrated,
-    /// Bounds from submissions: work runs after its submission and before it is seen finished.
+    /// Bounds from submissions: work runs after its submission and before it is seen to have finished.
     Brackets,
-    /// None: device times could not be mapped and are unknown.
+    /// There are no samples: device times could not be mapped and are unknown.
     #[default]
     None,
 }
@@ -335,13 +340,13 @@ pub struct Queue {
     pub family: u32,
     /// Index in the family.
     pub index: u32,
-    /// What it can do: `graphics`, `compute`, `transfer`.
+    /// Capabilities: `graphics`, `compute`, `transfer`.
     pub capabilities: Vec<String>,
-    /// Valid bits of a timestamp; 0: none.
+    /// Valid bits of a timestamp; 0 when there are no timestamps.
     pub timestamp_bits: u32,
-    /// Name that the program gave it.
+    /// Name that the program gave the queue.
     pub name: Option<String>,
-    /// What kind of CUDA stream it is: `default`, `blocking`, `non-blocking`.
+    /// Kind of a CUDA stream: `default`, `blocking`, `non-blocking`.
     pub kind: Option<String>,
     /// Priority of a CUDA stream: lower is more urgent.
     pub priority: Option<i32>,

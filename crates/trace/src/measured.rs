@@ -1,5 +1,5 @@
-//! What devices were measured to do, kept in the user's folder from one recording to the next: a file of JSON for each device and
-//! version of its driver.
+//! Keeps the measured peaks of devices in the user's folder between recordings: one JSON file for each device and
+//! driver version.
 
 use crate::manifest::{self, DeviceLimits, Manifest, MeasuredLimits};
 use gapscope_model::Api;
@@ -11,51 +11,51 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// Files that are larger were not written by gapscope.
-const MOST_BYTES: u64 = 1 << 20;
-/// Letters of the driver that are in the name of a file.
-const MOST_LETTERS: usize = 100;
+const MAX_FILE_BYTES: u64 = 1 << 20;
+const MAX_DRIVER_LETTERS: usize = 100;
 
-/// A device with what it was measured to do.
+/// A device with its measured peaks.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
-pub struct Kept {
-    /// Its name.
+pub struct MeasuredDevice {
+    /// Name of the device.
     pub name: String,
-    /// Distinguishes physical devices, as hexadecimal; that of traces.
+    /// Identifies the physical device, as hexadecimal, like the UUID in traces.
     pub uuid: String,
     /// The interface that was measured: `cuda` or `vulkan`.
     #[schemars(with = "String")]
     pub api: Api,
-    /// The figures.
+    /// The measured peaks.
     #[serde(flatten)]
     pub limits: MeasuredLimits,
-    /// How far repetitions of a figure differ: the distance of the quartiles of their times, as a share of the median; by the figure's key,
-    /// `matrix_flops.bf16` for one of several.
+    /// Spread of the repetitions of each figure: the distance of the quartiles of their times as a share of the
+    /// median. The key is that of the figure, such as `matrix_flops.bf16` for one of several.
     pub spread: BTreeMap<String, f64>,
-    /// What was timed for a figure, by the same keys.
+    /// The operation that was timed for each figure, by the same keys.
     pub source: BTreeMap<String, String>,
-    /// What is unknown, and what speaks against the figures, as sentences.
+    /// Caveats about the figures, as sentences.
     pub notes: Vec<String>,
 }
 
-/// The folder of kept files.
+/// The folder of the measurements.
 #[derive(Debug, Clone)]
 pub struct Store {
     folder: PathBuf,
 }
 
-/// What is kept in a folder.
+/// The measurements in a folder.
 #[derive(Debug, Default)]
-pub struct Listed {
+pub struct StoredMeasurements {
     /// The devices, with their files.
-    pub kept: Vec<(PathBuf, Kept)>,
+    pub devices: Vec<(PathBuf, MeasuredDevice)>,
     /// Files that cannot be read, as sentences without their full stop.
     pub damaged: Vec<String>,
 }
 
 impl Store {
-    /// That of the user: `gapscope/devices` in `$XDG_DATA_HOME`, else in `~/.local/share`. Absent where there is neither variable.
-    pub fn of_user() -> Option<Store> {
+    /// Returns the user's store: `gapscope/devices` in `$XDG_DATA_HOME`, else in `~/.local/share`; `None` without
+    /// either variable.
+    pub fn for_user() -> Option<Store> {
         let set = |name| std::env::var_os(name).map(PathBuf::from);
         let data = set("XDG_DATA_HOME").filter(|folder| folder.is_absolute());
         let home = set("HOME").filter(|folder| folder.is_absolute());
@@ -63,27 +63,28 @@ impl Store {
         Some(Store::new(&data.join("gapscope/devices")))
     }
 
-    /// In a folder, which may not exist yet.
+    /// Returns the store in a folder, which may not exist yet.
     pub fn new(folder: &Path) -> Store {
         Store {
             folder: folder.to_owned(),
         }
     }
 
-    /// The folder.
+    /// Returns the folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Keeps a device in place of what was measured before with this driver; whole or not at all. Gives its file.
+    /// Writes a measurement atomically and replaces an earlier one of the same driver. Returns its file.
     ///
     /// # Errors
-    /// It cannot be written, or the device has no UUID.
-    pub fn keep(&self, kept: &Kept) -> io::Result<PathBuf> {
-        let file = file_name(kept)
-            .ok_or_else(|| io::Error::other(format!("{} has no UUID to keep it by", kept.name)))?;
+    /// The file cannot be written, or the device has no UUID.
+    pub fn save(&self, device: &MeasuredDevice) -> io::Result<PathBuf> {
+        let file = file_name(device).ok_or_else(|| {
+            io::Error::other(format!("{} has no UUID to keep it by", device.name))
+        })?;
         let path = self.folder.join(file);
-        let text = serde_json::to_string_pretty(kept)? + "\n";
+        let text = serde_json::to_string_pretty(device)? + "\n";
         fs::create_dir_all(&self.folder)?;
         let beside = path.with_extension(format!("new.{}", std::process::id()));
         let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, &path));
@@ -93,9 +94,9 @@ impl Store {
         written.map(|()| path)
     }
 
-    /// All that is kept, by file. A folder that is not there has none.
-    pub fn list(&self) -> Listed {
-        let mut listed = Listed::default();
+    /// Lists all measurements, sorted by file. A missing folder has none.
+    pub fn list(&self) -> StoredMeasurements {
+        let mut listed = StoredMeasurements::default();
         let entries = match fs::read_dir(&self.folder) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return listed,
@@ -115,7 +116,7 @@ impl Store {
         paths.sort();
         for path in paths {
             match read(&path) {
-                Ok(kept) => listed.kept.push((path, kept)),
+                Ok(kept) => listed.devices.push((path, kept)),
                 Err(error) => {
                     (listed.damaged).push(format!("{} cannot be read: {error}", path.display()))
                 }
@@ -124,8 +125,8 @@ impl Store {
         listed
     }
 
-    /// Gives the devices of a manifest what is kept of them, and notes where that is of another driver or cannot be read. Nothing
-    /// changes where nothing is kept.
+    /// Adds the stored measurements to the devices of a manifest, and a note where one cannot be read or is of
+    /// another driver.
     pub fn add_to(&self, manifest: &mut Manifest) {
         if manifest.devices.is_empty() {
             return;
@@ -137,10 +138,10 @@ impl Store {
         for device in &mut manifest.devices {
             let kept = || {
                 listed
-                    .kept
+                    .devices
                     .iter()
                     .map(|(_, kept)| kept)
-                    .filter(|kept| kept.is_of(device))
+                    .filter(|kept| kept.matches(device))
             };
             if let Some(kept) = kept().find(|kept| kept.limits.driver == device.driver) {
                 let limits = device.limits.get_or_insert_with(DeviceLimits::default);
@@ -152,7 +153,7 @@ impl Store {
                 ));
             }
         }
-        // A device is there once for each process that used it.
+        // A manifest lists a device once for each process that used it.
         for note in notes {
             if !manifest.notes.contains(&note) {
                 manifest.notes.push(note);
@@ -161,32 +162,42 @@ impl Store {
     }
 }
 
-impl Kept {
-    fn is_of(&self, device: &manifest::Device) -> bool {
+impl MeasuredDevice {
+    fn matches(&self, device: &manifest::Device) -> bool {
         self.uuid == device.uuid && self.api == device.api
     }
 }
 
-fn read(path: &Path) -> Result<Kept, String> {
-    let bytes = fs::metadata(path).map_err(|error| error.to_string())?.len();
-    if bytes > MOST_BYTES {
-        return Err(format!(
-            "it has {bytes} bytes, and {MOST_BYTES} at most are read"
-        ));
+/// Why a stored measurement cannot be used.
+#[derive(Debug, thiserror::Error)]
+enum ReadError {
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    #[error("it has {bytes} bytes, and {MAX_FILE_BYTES} at most are read")]
+    TooLarge { bytes: u64 },
+    #[error("it is not of the device and driver that its name says")]
+    OtherDevice,
+}
+
+fn read(path: &Path) -> Result<MeasuredDevice, ReadError> {
+    let bytes = fs::metadata(path)?.len();
+    if bytes > MAX_FILE_BYTES {
+        return Err(ReadError::TooLarge { bytes });
     }
-    let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
-    let kept: Kept = serde_json::from_str(&text).map_err(|error| error.to_string())?;
-    match file_name(&kept).is_some_and(|name| path.ends_with(name)) {
-        true => Ok(kept),
-        false => Err("it is not of the device and driver that its name says".to_owned()),
+    let device: MeasuredDevice = serde_json::from_str(&fs::read_to_string(path)?)?;
+    match file_name(&device).is_some_and(|name| path.ends_with(name)) {
+        true => Ok(device),
+        false => Err(ReadError::OtherDevice),
     }
 }
 
-/// Absent for a device without a UUID.
-fn file_name(kept: &Kept) -> Option<String> {
-    let is_uuid = !kept.uuid.is_empty()
-        && kept.uuid.len() <= MOST_LETTERS
-        && kept.uuid.bytes().all(|byte| byte.is_ascii_hexdigit());
+/// Returns the file name of a measurement; `None` for a device without a UUID.
+fn file_name(device: &MeasuredDevice) -> Option<String> {
+    let is_uuid = !device.uuid.is_empty()
+        && device.uuid.len() <= MAX_DRIVER_LETTERS
+        && device.uuid.bytes().all(|byte| byte.is_ascii_hexdigit());
     let fits = |c: char| {
         if c.is_ascii_alphanumeric() || c == '.' {
             c
@@ -194,22 +205,22 @@ fn file_name(kept: &Kept) -> Option<String> {
             '-'
         }
     };
-    let driver: String = kept
+    let driver: String = device
         .limits
         .driver
         .chars()
         .map(fits)
-        .take(MOST_LETTERS)
+        .take(MAX_DRIVER_LETTERS)
         .collect();
-    is_uuid.then(|| format!("{}-{}-{driver}.json", kept.api, kept.uuid))
+    is_uuid.then(|| format!("{}-{}-{driver}.json", device.api, device.uuid))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn kept(driver: &str, copy: u64) -> Kept {
-        Kept {
+    fn kept(driver: &str, copy: u64) -> MeasuredDevice {
+        MeasuredDevice {
             name: "A GPU".to_owned(),
             uuid: "0a1b".to_owned(),
             api: Api::Cuda,
@@ -218,7 +229,7 @@ mod tests {
                 copy_bytes_per_s: Some(copy),
                 ..MeasuredLimits::default()
             },
-            ..Kept::default()
+            ..MeasuredDevice::default()
         }
     }
 
@@ -240,9 +251,9 @@ mod tests {
     fn a_device_with_the_same_driver_gets_what_was_measured_last() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::new(&folder.path().join("deep/er"));
-        store.keep(&kept("one 1.0", 1)).unwrap();
-        store.keep(&kept("one 1.0", 2)).unwrap();
-        store.keep(&kept("two", 3)).unwrap();
+        store.save(&kept("one 1.0", 1)).unwrap();
+        store.save(&kept("one 1.0", 2)).unwrap();
+        store.save(&kept("two", 3)).unwrap();
         let mut manifest = recorded("one 1.0");
         store.add_to(&mut manifest);
         for device in &manifest.devices {
@@ -250,14 +261,14 @@ mod tests {
             assert_eq!(measured.copy_bytes_per_s, Some(2));
         }
         assert!(manifest.notes.is_empty());
-        assert_eq!(store.list().kept.len(), 2);
+        assert_eq!(store.list().devices.len(), 2);
     }
 
     #[test]
     fn what_another_driver_did_is_not_used_and_that_is_said_once() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::new(folder.path());
-        store.keep(&kept("old", 1)).unwrap();
+        store.save(&kept("old", 1)).unwrap();
         let mut manifest = recorded("new");
         store.add_to(&mut manifest);
         assert!(
@@ -279,7 +290,7 @@ mod tests {
     fn a_damaged_file_is_said_and_hides_no_other() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::new(folder.path());
-        let path = store.keep(&kept("one", 1)).unwrap();
+        let path = store.save(&kept("one", 1)).unwrap();
         for text in [
             "",
             "{",
@@ -294,10 +305,10 @@ mod tests {
             assert!(manifest.devices[0].limits.is_some(), "{text}");
             assert_eq!(manifest.notes.len(), 1, "{text}");
         }
-        // Under the name of another device.
+        // The file is renamed to that of another device.
         fs::rename(path, folder.path().join("cuda-0a1b-z.json")).unwrap();
         let listed = store.list();
-        assert_eq!((listed.kept.len(), listed.damaged.len()), (0, 1));
+        assert_eq!((listed.devices.len(), listed.damaged.len()), (0, 1));
     }
 
     #[test]
@@ -305,13 +316,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::new(folder.path());
         for uuid in ["", "../x", "0a/1b"] {
-            let wrong = Kept {
+            let wrong = MeasuredDevice {
                 uuid: uuid.to_owned(),
                 ..kept("one", 1)
             };
-            assert!(store.keep(&wrong).is_err(), "{uuid}");
+            assert!(store.save(&wrong).is_err(), "{uuid}");
         }
-        let path = store.keep(&kept("../../NVIDIA 1.2, CUDA 13", 1)).unwrap();
+        let path = store.save(&kept("../../NVIDIA 1.2, CUDA 13", 1)).unwrap();
         assert_eq!(path.parent(), Some(folder.path()));
     }
 }

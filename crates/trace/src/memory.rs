@@ -1,8 +1,9 @@
-//! How much memory this process may take while it reads traces. It is asked where columns are decoded, so that a trace that
-//! is too large ends in a sentence and not by the system. Nobody asks while what was read is analysed, drawn or exported.
+//! Limits the memory of this process while it reads traces. The limit is checked where columns are decoded, so that a
+//! trace that is too large ends in an error message instead of being killed by the system. Nothing is checked while a
+//! trace is analysed, drawn or exported.
 //!
-//! What a process holds is known on Linux only. Elsewhere there is no such check ([`CHECKED`]), and of the limit remains that
-//! no page of a table is unpacked that is longer.
+//! Only Linux says how much memory a process holds. Elsewhere nothing is checked ([`CHECKED`]), and the limit only
+//! bounds the size of an unpacked page.
 
 use std::fs;
 use std::path::Path;
@@ -11,17 +12,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The environment variable that sets the limit for the commands.
 pub const VARIABLE: &str = "GAPSCOPE_MEMORY_LIMIT";
 
-/// Whether this system says what a process holds, so that [`is_exceeded`] can be true.
+/// True where the system says how much memory a process holds, so that [`is_exceeded`] can be true.
 pub const CHECKED: bool = cfg!(target_os = "linux");
 
-/// The limit that was set; 0 before.
 static LIMIT: AtomicU64 = AtomicU64::new(0);
 
-/// The limit in bytes: the one that was set, else three quarters of what the machine or the control group of this process has.
+/// Returns the limit in bytes: the one that was set, else three quarters of the memory of the machine or of this
+/// process' control group.
 pub fn limit() -> u64 {
     match LIMIT.load(Ordering::Relaxed) {
         0 => {
-            let limit = of_machine();
+            let limit = machine_limit();
             LIMIT.store(limit, Ordering::Relaxed);
             limit
         }
@@ -34,23 +35,30 @@ pub fn set_limit(bytes: u64) {
     LIMIT.store(bytes.max(1), Ordering::Relaxed);
 }
 
-/// Sets the limit to what [`VARIABLE`] says, where it is there. Gives a sentence where the system cannot keep to it.
+/// The value of [`VARIABLE`] is not a size.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{VARIABLE} is \"{text}\": write a size such as 500M or 8G")]
+pub struct NotASize {
+    text: String,
+}
+
+/// Sets the limit to the value of [`VARIABLE`], where there is one. Returns a warning where the system cannot enforce
+/// it.
 ///
 /// # Errors
-/// It is not a size. The error is a sentence.
-pub fn take_variable() -> Result<Option<String>, String> {
+/// The value is not a size.
+pub fn apply_variable() -> Result<Option<String>, NotASize> {
     let Some(text) = std::env::var_os(VARIABLE).filter(|text| !text.is_empty()) else {
         return Ok(None);
     };
-    let bytes = text.to_str().and_then(size).ok_or_else(|| {
-        let text = text.to_string_lossy();
-        format!("{VARIABLE} is \"{text}\": write a size such as 500M or 8G")
+    let bytes = text.to_str().and_then(size).ok_or_else(|| NotASize {
+        text: text.to_string_lossy().into_owned(),
     })?;
     set_limit(bytes);
-    Ok(unchecked(CHECKED))
+    Ok(unenforced_warning(CHECKED))
 }
 
-fn unchecked(checked: bool) -> Option<String> {
+fn unenforced_warning(checked: bool) -> Option<String> {
     (!checked).then(|| {
         format!(
             "{VARIABLE} is not kept to here: this system does not say how much memory gapscope holds"
@@ -58,12 +66,12 @@ fn unchecked(checked: bool) -> Option<String> {
     })
 }
 
-/// True when this process holds more than the limit; never where that is not [`CHECKED`].
+/// Returns true when this process holds more than the limit; never where that is not [`CHECKED`].
 pub fn is_exceeded() -> bool {
-    held().is_some_and(|held| held > limit())
+    held_bytes().is_some_and(|held| held > limit())
 }
 
-/// A size as people read it: "1.5 GiB".
+/// Formats a size for people: "1.5 GiB".
 pub fn size_text(bytes: u64) -> String {
     match bytes >> 20 {
         0 => format!("{} KiB", bytes >> 10),
@@ -72,7 +80,7 @@ pub fn size_text(bytes: u64) -> String {
     }
 }
 
-/// A number of bytes, which `K`, `M`, `G` or `T` multiply by powers of 1024.
+/// Parses a number of bytes, which `K`, `M`, `G` or `T` multiply by powers of 1024.
 fn size(text: &str) -> Option<u64> {
     let text = text.trim().to_ascii_uppercase();
     let text = text
@@ -87,27 +95,27 @@ fn size(text: &str) -> Option<u64> {
     (bytes >= 1.0 && bytes < u64::MAX as f64).then_some(bytes as u64)
 }
 
-/// What this process holds itself, without files that are mapped. `None` where that is not [`CHECKED`].
-fn held() -> Option<u64> {
+/// Returns the anonymous memory of this process in bytes; `None` where that is not [`CHECKED`].
+fn held_bytes() -> Option<u64> {
     if !CHECKED {
         return None;
     }
     let text = fs::read_to_string("/proc/self/status").ok()?;
-    kib_of(&text, "RssAnon:").or_else(|| kib_of(&text, "VmRSS:"))
+    kib_value(&text, "RssAnon:").or_else(|| kib_value(&text, "VmRSS:"))
 }
 
-fn of_machine() -> u64 {
+fn machine_limit() -> u64 {
     let machine = fs::read_to_string("/proc/meminfo").ok();
-    let machine = machine.and_then(|text| kib_of(&text, "MemTotal:"));
+    let machine = machine.and_then(|text| kib_value(&text, "MemTotal:"));
     let groups = fs::read_to_string("/proc/self/cgroup").ok();
-    let group = groups.and_then(|text| of_groups(&text, Path::new("/sys/fs/cgroup")));
+    let group = groups.and_then(|text| group_limit(&text, Path::new("/sys/fs/cgroup")));
     let least = machine.into_iter().chain(group).min();
-    // Where the system does not say, other limits of it are met first.
+    // On a system that does not say, its own limits apply first.
     least.map_or(u64::MAX, |bytes| bytes / 4 * 3)
 }
 
-/// The least limit of the control groups that `listed` names, and of those around them, in `root`.
-fn of_groups(listed: &str, root: &Path) -> Option<u64> {
+/// Returns the least memory limit of the control groups that `listed` names, and of their ancestors, below `root`.
+fn group_limit(listed: &str, root: &Path) -> Option<u64> {
     let limits = listed.lines().filter_map(|line| {
         let (_, line) = line.split_once(':')?;
         let (controllers, path) = line.split_once(':')?;
@@ -126,8 +134,8 @@ fn of_groups(listed: &str, root: &Path) -> Option<u64> {
     limits.min()
 }
 
-/// What a line of the kernel's says, in bytes.
-fn kib_of(text: &str, name: &str) -> Option<u64> {
+/// Returns the value of a `NAME: N kB` line, in bytes.
+fn kib_value(text: &str, name: &str) -> Option<u64> {
     let value = text.lines().find_map(|line| line.strip_prefix(name))?;
     let kib: u64 = value.trim().strip_suffix(" kB")?.parse().ok()?;
     Some(kib << 10)
@@ -152,10 +160,10 @@ mod tests {
 
     #[test]
     fn a_limit_that_cannot_be_kept_to_is_said_by_name() {
-        assert_eq!(unchecked(true), None);
-        let said = unchecked(false).unwrap();
+        assert_eq!(unenforced_warning(true), None);
+        let said = unenforced_warning(false).unwrap();
         assert!(said.contains("GAPSCOPE_MEMORY_LIMIT is not kept to here"));
-        assert_eq!(held().is_some(), CHECKED);
+        assert_eq!(held_bytes().is_some(), CHECKED);
     }
 
     #[test]
@@ -170,19 +178,19 @@ mod tests {
         write("a/memory.max", "4096\n");
         write("a/b/memory.max", "max\n");
         write("memory/c/memory.limit_in_bytes", "1024\n");
-        let of = |listed| of_groups(listed, root.path());
-        assert_eq!(of("0::/a/b\n"), Some(4096));
-        assert_eq!(of("0::/\n"), None);
-        assert_eq!(of("0::/from/outside\n"), None);
-        assert_eq!(of("5:cpu,memory:/c\n0::/a\n"), Some(1024));
+        let limit = |listed| group_limit(listed, root.path());
+        assert_eq!(limit("0::/a/b\n"), Some(4096));
+        assert_eq!(limit("0::/\n"), None);
+        assert_eq!(limit("0::/from/outside\n"), None);
+        assert_eq!(limit("5:cpu,memory:/c\n0::/a\n"), Some(1024));
     }
 
     #[test]
     #[cfg(target_os = "linux")]
     fn what_is_allocated_is_held() {
-        let before = held().unwrap();
+        let before = held_bytes().unwrap();
         let bytes = std::hint::black_box(vec![1_u8; 64 << 20]);
-        assert!(held().unwrap() > before + (bytes.len() as u64 / 2));
+        assert!(held_bytes().unwrap() > before + (bytes.len() as u64 / 2));
         assert!(limit() > 64 << 20);
     }
 }

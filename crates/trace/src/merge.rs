@@ -1,11 +1,12 @@
-//! Merging the parts of a table into its file.
+//! Merges the parts of a table into its file.
 
 use crate::Error;
-use crate::checksums::{ALTERED, CheckedFile, sign};
+use crate::checksums::{CheckedFile, sign};
 use crate::column::Texts;
+use crate::damage::Damage;
 use crate::encoding::properties;
-use crate::files::new_name;
-use crate::table_file::{OpenError, ReadError, TableFile};
+use crate::files::temporary_path;
+use crate::table_file::{ReadError, TableFile};
 use crate::tables::Table;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ArrowReaderMetadata;
@@ -16,19 +17,20 @@ use parquet::file::writer::SerializedFileWriter;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-/// The most rows that are decoded to be encoded together: a long recording has many small parts, and memory is bounded.
+/// The most rows that are decoded before they are encoded together. A long recording has many small parts, and memory
+/// is bounded.
 const PENDING_ROWS: usize = 1 << 17;
 
-/// Row groups from this size on are copied as they are: decoding them again would cost time and save little.
+/// Row groups from this size on are copied as they are: encoding them again would take time and save little.
 const LARGE_ROWS: i64 = 1 << 14;
 
-/// Makes the file of table `T` in `folder` of `parts`, which stay. An earlier file is replaced.
+/// Writes the file of table `T` in `folder` from `parts`, which stay. An earlier file is replaced.
 pub(crate) fn merge<T: Table>(folder: &Path, parts: &[PathBuf]) -> Result<(), Error> {
     let path = folder.join(format!("{}.parquet", T::NAME));
-    let new = new_name(&path);
+    let new = temporary_path(&path);
     let _ = fs::remove_file(&new);
     let merged = match parts {
-        // A second name for the same bytes needs no time and no space. Some file systems have none.
+        // A hard link takes no time and no space. Some file systems have none.
         [only] if fs::hard_link(only, &new).is_ok() => Ok(()),
         parts => Merge::<T>::begin(&new).and_then(|merge| merge.run(parts)),
     };
@@ -79,25 +81,21 @@ impl<T: Table> Merge<T> {
 
     fn add(&mut self, part: &Path) -> Result<(), Error> {
         let damaged = Error::damaged_part(part);
-        let table = TableFile::open(part, T::NAME, T::schema()).map_err(|error| match error {
-            OpenError::Missing => damaged("it is missing".to_owned()),
-            OpenError::Unreadable(reason) => damaged(reason),
-        })?;
+        let table = TableFile::open(part, T::NAME, T::schema()).map_err(&damaged)?;
         let file = table.file().map_err(Error::read(part))?;
         let metadata = table.metadata();
-        // An earlier gapscope, whose recording is recovered with this one, may have had other columns.
+        // A recording of an earlier gapscope that this one recovers may have had other columns.
         let same_columns =
             metadata.parquet_schema().columns() == self.writer.schema_descr().columns();
         let groups = metadata.metadata().row_groups();
         for (index, group) in groups.iter().enumerate() {
             if same_columns && group.num_rows() >= LARGE_ROWS {
                 self.write_pending()?;
-                self.copy(&file, metadata, index).map_err(|error| {
-                    match error.to_string().contains(ALTERED) {
-                        true => damaged(ALTERED.to_owned()),
-                        false => Error::write_parquet(&self.path)(error),
-                    }
-                })?;
+                self.copy(&file, metadata, index)
+                    .map_err(|error| match file.take_damage() {
+                        Some(damage) => damaged(damage),
+                        None => Error::write_parquet(&self.path)(error),
+                    })?;
             } else {
                 self.decode(&table, index)?;
             }
@@ -133,13 +131,11 @@ impl<T: Table> Merge<T> {
         let batches = table.read(T::COLUMNS, Some(row_group), PENDING_ROWS);
         for batch in batches.map_err(&damaged)? {
             let batch = batch.map_err(|error| match error {
-                ReadError::Damaged(reason) => damaged(reason),
+                ReadError::Damaged(damage) => damaged(damage),
                 ReadError::Memory => Error::memory(table.path()),
             })?;
             let appended = self.pending.append_batch(&batch, &mut self.texts);
-            appended.map_err(|column| {
-                damaged(format!("its column {column} is missing or of another type"))
-            })?;
+            appended.map_err(|column| damaged(Damage::Column { column }))?;
             if self.pending.len() >= PENDING_ROWS {
                 self.write_pending()?;
             }

@@ -1,4 +1,4 @@
-//! The user's names for kernels: `--names FILE`.
+//! Reads the user's names for kernels (`--names FILE`).
 //!
 //! One name a line, for the kernels whose SPIR-V hash begins with the given hexadecimal digits, optionally only for
 //! one specialisation:
@@ -20,18 +20,18 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Fewer digits would fit too many kernels by chance.
-const LEAST_DIGITS: usize = 4;
-const MOST_DIGITS: usize = 32;
+/// Fewer digits would match too many kernels by chance.
+const MIN_HASH_DIGITS: usize = 4;
+const MAX_HASH_DIGITS: usize = 32;
 
 /// Names by hash and specialisation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Names {
-    names: Vec<Name>,
+    names: Vec<NameRule>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Name {
+struct NameRule {
     hash: String,
     specialisation: Option<String>,
     name: String,
@@ -46,60 +46,99 @@ pub enum NamesError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// A line is not understood.
-    #[error("{path}, line {line}: {reason}")]
+    /// A line cannot be parsed.
+    #[error("{path}, line {}: {}", source.line, source.problem)]
     Line {
         /// The file.
         path: PathBuf,
-        /// The line, from 1.
-        line: usize,
-        /// What is wrong, and what to write.
-        reason: String,
+        /// The error.
+        source: LineError,
     },
+}
+
+/// A line of a names file that cannot be parsed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {problem}")]
+pub struct LineError {
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong, and what to write.
+    pub problem: NameProblem,
+}
+
+/// Why a line of a names file cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NameProblem {
+    /// The name is missing.
+    #[error(
+        "there is no name; write `HASH = NAME`, or `HASH SPECIALISATION = NAME` for one specialisation"
+    )]
+    NoName,
+    /// The name is empty.
+    #[error("the name is empty")]
+    EmptyName,
+    /// A third word stands before the name.
+    #[error("`{0}` is not understood; a hash and at most one specialisation come before the name")]
+    MoreWords(String),
+    /// The first word is not a hash, or too short or too long.
+    #[error(
+        "`{0}` is not a SPIR-V hash; give {MIN_HASH_DIGITS} to {MAX_HASH_DIGITS} hexadecimal digits of the one in the report"
+    )]
+    NoHash(String),
+    /// An earlier line names the same kernel.
+    #[error("{0} is named twice; keep one of the lines")]
+    NamedTwice(String),
 }
 
 impl Names {
     /// Reads a names file.
     ///
     /// # Errors
-    /// The file cannot be read, or a line of it is not understood.
+    /// The file cannot be read, or one of its lines cannot be parsed.
     pub fn read(path: &Path) -> Result<Names, NamesError> {
         let text = std::fs::read_to_string(path).map_err(|source| NamesError::Io {
             path: path.to_owned(),
             source,
         })?;
-        Names::parse(&text).map_err(|(line, reason)| NamesError::Line {
+        Names::parse(&text).map_err(|source| NamesError::Line {
             path: path.to_owned(),
-            line,
-            reason,
+            source,
         })
     }
 
-    /// Reads the text of a names file. The error is the line, from 1, and what is wrong with it.
-    pub fn parse(text: &str) -> Result<Names, (usize, String)> {
-        let mut names: Vec<Name> = Vec::new();
+    /// Parses the text of a names file.
+    ///
+    /// # Errors
+    /// A line cannot be parsed.
+    pub fn parse(text: &str) -> Result<Names, LineError> {
+        let mut names: Vec<NameRule> = Vec::new();
         for (index, line) in text.lines().enumerate() {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            let name = parse_line(line).map_err(|reason| (index + 1, reason))?;
+            let error = |problem| LineError {
+                line: index + 1,
+                problem,
+            };
+            let name = parse_line(line).map_err(error)?;
             if names
                 .iter()
                 .any(|n| n.hash == name.hash && n.specialisation == name.specialisation)
             {
-                let reason = format!("{} is named twice; keep one of the lines", name.hash);
-                return Err((index + 1, reason));
+                return Err(error(NameProblem::NamedTwice(name.hash)));
             }
             names.push(name);
         }
         Ok(Names { names })
     }
 
-    /// How many names there are, and how many of them name none of these kernels, given as hash and specialisation.
+    /// Returns the number of names, and how many of them match none of these kernels, given as hash and
+    /// specialisation.
     pub fn unused<'a>(&self, kernels: impl Iterator<Item = (&'a str, &'a str)>) -> (usize, usize) {
         let mut used = vec![false; self.names.len()];
         for (hash, specialisation) in kernels {
@@ -110,7 +149,7 @@ impl Names {
         (used.len(), used.iter().filter(|used| !**used).count())
     }
 
-    /// Names kernels that have been recorded under other names. Their whole names in the code are of no more use then.
+    /// Renames the kernels of a trace, and clears the full names of those that it renames.
     pub(crate) fn apply(&self, kernels: &mut Kernels) {
         for row in 0..kernels.name.len() {
             let text = |column: &TextColumn<Option<Arc<str>>>| column.get(row).cloned().flatten();
@@ -130,7 +169,7 @@ impl Names {
         }
     }
 
-    /// The name of a kernel: `hash` as hexadecimal, `specialisation` empty when there is none.
+    /// Returns the name of a kernel: `hash` as hexadecimal, `specialisation` empty when there is none.
     pub fn get(&self, hash: &str, specialisation: &str) -> Option<&str> {
         let at = self.index(hash, specialisation)?;
         Some(&self.names[at].name)
@@ -149,16 +188,14 @@ impl Names {
     }
 }
 
-fn parse_line(line: &str) -> Result<Name, String> {
+fn parse_line(line: &str) -> Result<NameRule, NameProblem> {
     let (kernel, name) = match line.split_once(" = ") {
         Some(parts) => parts,
-        None => line.rsplit_once('\t').ok_or(
-            "there is no name; write `HASH = NAME`, or `HASH SPECIALISATION = NAME` for one specialisation",
-        )?,
+        None => line.rsplit_once('\t').ok_or(NameProblem::NoName)?,
     };
     let name = name.trim();
     if name.is_empty() {
-        return Err("the name is empty".to_owned());
+        return Err(NameProblem::EmptyName);
     }
     let mut words = kernel.split_whitespace();
     let hash = words.next().unwrap_or_default();
@@ -168,18 +205,14 @@ fn parse_line(line: &str) -> Result<Name, String> {
         .to_ascii_lowercase();
     let specialisation = words.next().map(str::to_owned);
     if let Some(more) = words.next() {
-        return Err(format!(
-            "`{more}` is not understood; a hash and at most one specialisation come before the name"
-        ));
+        return Err(NameProblem::MoreWords(more.to_owned()));
     }
     if !hash.bytes().all(|b| b.is_ascii_hexdigit())
-        || !(LEAST_DIGITS..=MOST_DIGITS).contains(&hash.len())
+        || !(MIN_HASH_DIGITS..=MAX_HASH_DIGITS).contains(&hash.len())
     {
-        return Err(format!(
-            "`{hash}` is not a SPIR-V hash; give {LEAST_DIGITS} to {MOST_DIGITS} hexadecimal digits of the one in the report"
-        ));
+        return Err(NameProblem::NoHash(hash));
     }
-    Ok(Name {
+    Ok(NameRule {
         hash,
         specialisation,
         name: name.to_owned(),
@@ -242,9 +275,9 @@ mod tests {
             ("48373bb5 1:02 3:04 = a", 1, "`3:04` is not understood"),
             ("48373bb5 = a\n48373bb5 = b", 2, "named twice"),
         ] {
-            let (at, reason) = Names::parse(text).unwrap_err();
-            assert_eq!(at, line, "{text}");
-            assert!(reason.contains(part), "{text}: {reason}");
+            let error = Names::parse(text).unwrap_err();
+            assert_eq!(error.line, line, "{text}");
+            assert!(error.problem.to_string().contains(part), "{text}: {error}");
         }
     }
 }

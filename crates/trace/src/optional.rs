@@ -1,46 +1,46 @@
-//! A column of numbers that rows may lack.
+//! A column of numbers that some rows lack.
 
 use arrow_buffer::{NullBuffer, NullBufferBuilder};
 use std::fmt;
 use std::ops::Range;
 
-/// Values that some rows lack, in half of the memory of `Vec<Option<T>>` or less: a value for each row, and a bit for each
-/// row as soon as one lacks it.
+/// Values that some rows lack, in at most half the memory of `Vec<Option<T>>`: one value per row, and one bit per row
+/// as soon as a row lacks its value.
 pub struct Optional<T> {
-    /// Those of absent rows say nothing, and of rows behind the last one that has a value there are none.
+    /// Entries of absent rows are meaningless. Rows behind the last present value have no entry.
     values: Vec<T>,
     present: NullBufferBuilder,
 }
 
 impl<T> Optional<T> {
-    /// Number of rows.
+    /// Returns the number of rows.
     #[inline]
     pub fn len(&self) -> usize {
         self.present.len()
     }
 
-    /// True without rows.
+    /// Returns true without rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Removes all rows; the space of the values stays.
+    /// Removes all rows and keeps the allocation.
     pub fn clear(&mut self) {
         self.truncate(0);
     }
 
-    /// Cuts the column if it is longer.
+    /// Truncates the column if it is longer.
     pub fn truncate(&mut self, rows: usize) {
         self.values.truncate(rows);
         self.present.truncate(rows);
     }
 
-    /// The values that are there, to be changed. Those of absent rows are among them and say nothing.
+    /// Returns the stored values for changing in place. Entries of absent rows are among them and are meaningless.
     pub fn values_mut(&mut self) -> &mut [T] {
         &mut self.values
     }
 
-    /// Which rows have values; `None` where all have.
+    /// Returns which rows have values; `None` where all have.
     pub(crate) fn present(&self) -> Option<NullBuffer> {
         self.present.finish_cloned()
     }
@@ -49,7 +49,7 @@ impl<T> Optional<T> {
         &self.values
     }
 
-    /// Makes space for the values of so many rows. False when there is none.
+    /// Reserves space for the values of `rows` rows. Returns false when memory is exhausted.
     pub(crate) fn reserve(&mut self, rows: usize) -> bool {
         let more = rows.saturating_sub(self.values.len());
         self.values.try_reserve_exact(more).is_ok()
@@ -61,7 +61,7 @@ impl<T> Optional<T> {
 }
 
 impl<T: Copy + Default> Optional<T> {
-    /// The value of a row.
+    /// Returns the value of a row.
     ///
     /// # Panics
     /// There is no such row.
@@ -70,7 +70,7 @@ impl<T: Copy + Default> Optional<T> {
         self.present.is_valid(row).then(|| self.values[row])
     }
 
-    /// The value of a row; none where there is no such row.
+    /// Returns the value of a row; `None` where there is no such row.
     pub fn get(&self, row: usize) -> Option<T> {
         if row < self.len() { self.at(row) } else { None }
     }
@@ -88,7 +88,7 @@ impl<T: Copy + Default> Optional<T> {
         }
     }
 
-    /// Gives a row a value, or takes its own.
+    /// Sets or removes the value of a row.
     ///
     /// # Panics
     /// There is no such row.
@@ -103,7 +103,7 @@ impl<T: Copy + Default> Optional<T> {
         }
     }
 
-    /// Gives rows that have a value what `to` makes of it.
+    /// Replaces each present value by the result of `to`.
     pub fn change(&mut self, mut to: impl FnMut(T) -> Option<T>) {
         *self = self.iter().map(|value| value.and_then(&mut to)).collect();
     }
@@ -115,14 +115,13 @@ impl<T: Copy + Default> Optional<T> {
         self.values.extend(values);
     }
 
-    /// Appends rows without values.
     pub(crate) fn extend_absent(&mut self, rows: usize) {
         if rows > 0 {
             self.present.append_n_nulls(rows);
         }
     }
 
-    /// Appends rows of which those have values that `present` says.
+    /// Appends rows, of which those marked in `present` have values.
     pub(crate) fn extend_some(
         &mut self,
         values: impl ExactSizeIterator<Item = T>,
@@ -135,7 +134,7 @@ impl<T: Copy + Default> Optional<T> {
         self.present.append_buffer(present);
     }
 
-    /// Takes all rows of another, which is then empty.
+    /// Moves all rows of `other` to the end of this column.
     pub fn append(&mut self, other: &mut Self) {
         if self.is_empty() {
             std::mem::swap(self, other);
@@ -153,25 +152,25 @@ impl<T: Copy + Default> Optional<T> {
         other.clear();
     }
 
-    /// The values in the order of rows.
+    /// Returns the values in the order of rows.
     pub fn iter(&self) -> Iter<'_, T> {
         self.range(0..self.len())
     }
 
-    /// The values, each as an option of its own.
+    /// Returns the values as options.
     pub fn to_vec(&self) -> Vec<Option<T>> {
         self.iter().collect()
     }
 
-    /// The values of some rows.
+    /// Returns the values of a range of rows.
     ///
     /// # Panics
-    /// The iterator, where there are no such rows.
+    /// The iterator panics where there is no such row.
     pub fn range(&self, rows: Range<usize>) -> Iter<'_, T> {
-        Iter { of: self, rows }
+        Iter { column: self, rows }
     }
 
-    /// Gives rows without values a place, up to `rows`.
+    /// Adds meaningless entries for absent rows, up to `rows`.
     #[inline]
     fn fill(&mut self, rows: usize) {
         if self.values.len() < rows {
@@ -255,14 +254,14 @@ impl<'a, T: Copy + Default> IntoIterator for &'a Optional<T> {
 
 /// Values of an [`Optional`] in the order of rows.
 pub struct Iter<'a, T> {
-    of: &'a Optional<T>,
+    column: &'a Optional<T>,
     rows: Range<usize>,
 }
 
 impl<T> Clone for Iter<'_, T> {
     fn clone(&self) -> Self {
         Iter {
-            of: self.of,
+            column: self.column,
             rows: self.rows.clone(),
         }
     }
@@ -272,19 +271,19 @@ impl<T: Copy + Default> Iterator for Iter<'_, T> {
     type Item = Option<T>;
     #[inline]
     fn next(&mut self) -> Option<Option<T>> {
-        self.rows.next().map(|row| self.of.at(row))
+        self.rows.next().map(|row| self.column.at(row))
     }
     fn size_hint(&self) -> (usize, Option<usize>) {
         self.rows.size_hint()
     }
     fn nth(&mut self, n: usize) -> Option<Option<T>> {
-        self.rows.nth(n).map(|row| self.of.at(row))
+        self.rows.nth(n).map(|row| self.column.at(row))
     }
 }
 
 impl<T: Copy + Default> DoubleEndedIterator for Iter<'_, T> {
     fn next_back(&mut self) -> Option<Option<T>> {
-        self.rows.next_back().map(|row| self.of.at(row))
+        self.rows.next_back().map(|row| self.column.at(row))
     }
 }
 

@@ -1,9 +1,10 @@
-//! Whether the pages of a column can be what their headers claim. The Parquet library makes room for what a header claims
-//! before it decompresses the page, and a claim may be 2 GiB.
+//! Checks the claims of page headers before the Parquet library sees them. It allocates what a header claims before
+//! it decompresses the page, and a claim may be 2 GiB.
 
-use crate::checksums::{CheckedFile, Refused};
+use crate::checksums::{CheckedFile, RefusedPage};
+use crate::damage::Damage;
 use crate::delta::lengths;
-use crate::memory::{self, size_text};
+use crate::memory;
 use crate::thrift::{PageHeader, PageKind, page_header};
 use parquet::basic::{Compression, Encoding};
 use parquet::column::page::Page;
@@ -11,20 +12,23 @@ use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::ChunkReader;
 use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::schema::types::ColumnDescriptor;
-use std::io::{self, Read};
+use std::io::Read;
 use std::sync::Arc;
 
-/// Bytes that are read of a file for a header. Most have 30; those with long texts as statistics have more.
-const HEADER_BYTES: u64 = 1 << 9;
-/// No header is longer.
-const MOST_HEADER_BYTES: u64 = 1 << 20;
+/// Bytes that are first read for a header. Most headers have 30; those with long texts as statistics have more.
+const FIRST_HEADER_BYTES: u64 = 1 << 9;
+const MAX_HEADER_BYTES: u64 = 1 << 20;
 
-/// What frames and headers of codecs may add, and rounding.
+/// Room for frames and headers of codecs, and for rounding.
 const SLACK_BYTES: u64 = 64;
 
-/// Walks the headers of a column's pages in a row group up to the first that claims what cannot be. Where it has fewer
-/// values than the footer says, its first page is refused: which are missing cannot be told.
-pub(crate) fn first_refused(file: &CheckedFile, column: &ColumnChunkMetaData) -> Option<Refused> {
+/// Walks the headers of a column's pages in a row group and returns the first page with an impossible claim. Where
+/// the column has fewer values than the footer says, its first page is refused, because nothing tells which values
+/// are missing.
+pub(crate) fn first_refused(
+    file: &CheckedFile,
+    column: &ColumnChunkMetaData,
+) -> Option<RefusedPage> {
     let (start, bytes) = column.byte_range();
     let end = start.saturating_add(bytes);
     let unpacked = u64::try_from(column.uncompressed_size()).unwrap_or(0);
@@ -32,79 +36,75 @@ pub(crate) fn first_refused(file: &CheckedFile, column: &ColumnChunkMetaData) ->
     let mut at = start;
     let mut pages = Vec::new();
     while at < end {
-        let refused = |reason| Some(Refused { at, reason });
+        let refused = |reason| Some(RefusedPage { at, reason });
         let header = match header(file, at, end) {
             Ok(header) => header,
-            Err(error) => return refused(error.to_string()),
+            Err(damage) => return refused(damage),
         };
-        if let Some(reason) = implausible(&header, unpacked, column.compression()) {
+        if let Some(reason) = page_damage(&header, unpacked, column.compression()) {
             return refused(reason);
         }
         if matches!(header.kind, PageKind::Data | PageKind::DataV2) {
             pages.push((at, header));
             match left.checked_sub(header.values.into()) {
                 Some(rest) => left = rest,
-                None => return refused("it has more values than its file says".to_owned()),
+                None => return refused(Damage::MoreValues),
             }
         }
         let page = header.header_bytes as u64 + u64::from(header.bytes);
         if page > end - at {
-            return refused("a page of it goes on beyond its end".to_owned());
+            return refused(Damage::PageBeyondEnd);
         }
         at += page;
     }
     if left > 0 {
-        return Some(Refused {
+        return Some(RefusedPage {
             at: start,
-            reason: "it has fewer values than its file says".to_owned(),
+            reason: Damage::FewerValues,
         });
     }
-    let has_lengths = |(_, page): &(u64, PageHeader)| LENGTHS.contains(&page.encoding);
+    let has_lengths = |(_, page): &(u64, PageHeader)| LENGTH_ENCODINGS.contains(&page.encoding);
     match pages.iter().any(has_lengths) {
-        true => with_lengths(file, column, &pages),
+        true => check_text_lengths(file, column, &pages),
         false => None,
     }
 }
 
-/// Encodings with lengths of texts in front of them; the second one with lengths of what each has in common with the one
-/// before, too.
-const LENGTHS: [u32; 2] = [6, 7];
+/// Encodings that store lengths of texts; the second one also stores the length of the prefix that each text shares
+/// with the one before.
+const LENGTH_ENCODINGS: [u32; 2] = [6, 7];
 
-/// Decompresses the pages of a column to see that the lengths of its texts are not more than its values, and that the texts
-/// are not longer than memory. Few tools write such pages, so that it does not matter that this is done twice.
-fn with_lengths(
+/// Decompresses the pages of a column to check that its texts have no more lengths than values, and fit into memory.
+/// Few tools write such pages, so decompressing them twice does not matter.
+fn check_text_lengths(
     file: &CheckedFile,
     column: &ColumnChunkMetaData,
     pages: &[(u64, PageHeader)],
-) -> Option<Refused> {
+) -> Option<RefusedPage> {
     let rows = usize::try_from(column.num_values()).ok()?;
     let reader = SerializedPageReader::new(Arc::new(file.clone()), column, rows, None).ok()?;
     let data = reader.filter(|page| !matches!(page, Ok(Page::DictionaryPage { .. })));
     let mut bytes = 0_u64;
     for ((at, header), page) in pages.iter().zip(data) {
-        let refused = |reason: String| Some(Refused { at: *at, reason });
-        if !LENGTHS.contains(&header.encoding) {
+        let refused = |reason: Damage| Some(RefusedPage { at: *at, reason });
+        if !LENGTH_ENCODINGS.contains(&header.encoding) {
             continue;
         }
-        // What cannot be decompressed is said by who reads it.
+        // The reader reports pages that cannot be decompressed.
         let page = page.ok()?;
         let Some(sum) = text_bytes(&page, header, column.column_descr()) else {
-            return refused("the lengths of its texts are damaged".to_owned());
+            return refused(Damage::TextLengths);
         };
-        // The library keeps two numbers of four bytes for each text.
+        // The library keeps two four-byte numbers for each text.
         bytes = bytes.saturating_add(sum.saturating_add(u64::from(header.values) * 8));
         if bytes > memory::limit() {
-            let bytes = size_text(bytes);
-            return refused(format!(
-                "its texts take {bytes}, more than the limit of memory, which {} sets",
-                memory::VARIABLE
-            ));
+            return refused(Damage::TextsOverMemory { bytes });
         }
     }
     None
 }
 
-/// Bytes of the texts of a page. `None` where their lengths are damaged.
+/// Returns the bytes of a page's texts; `None` where their lengths are damaged.
 fn text_bytes(page: &Page, header: &PageHeader, column: &ColumnDescriptor) -> Option<u64> {
     let bytes = page.buffer();
     (column.max_rep_level() == 0).then_some(())?;
@@ -126,57 +126,54 @@ fn text_bytes(page: &Page, header: &PageHeader, column: &ColumnDescriptor) -> Op
     };
     let bytes = bytes.get(values..)?;
     let first = lengths(bytes, header.values)?;
-    if header.encoding == LENGTHS[0] {
+    if header.encoding == LENGTH_ENCODINGS[0] {
         return Some(first.sum);
     }
     let second = lengths(bytes.get(first.end..)?, header.values)?;
     first.sum.checked_add(second.sum)
 }
 
-fn header(file: &CheckedFile, at: u64, end: u64) -> io::Result<PageHeader> {
+fn header(file: &CheckedFile, at: u64, end: u64) -> Result<PageHeader, Damage> {
     let mut bytes = Vec::new();
-    let mut read = file.get_read(at).map_err(io::Error::other)?;
-    let longest = (end - at).min(MOST_HEADER_BYTES);
-    let mut wanted = HEADER_BYTES;
+    let mut read = file.get_read(at).map_err(Damage::library)?;
+    let longest = (end - at).min(MAX_HEADER_BYTES);
+    let mut wanted = FIRST_HEADER_BYTES;
     loop {
         let more = wanted.min(longest) - bytes.len() as u64;
-        let got = read.by_ref().take(more).read_to_end(&mut bytes)?;
+        let got = read.by_ref().take(more).read_to_end(&mut bytes);
+        let got =
+            got.map_err(|error| file.take_damage().unwrap_or_else(|| Damage::library(error)))?;
         if let Some(header) = page_header(&bytes) {
             return Ok(header);
         }
         if wanted >= longest || (got as u64) < more {
-            return Err(io::Error::other("the header of a page is damaged"));
+            return Err(Damage::PageHeader);
         }
         wanted *= 2;
     }
 }
 
-/// Why a page cannot be what its header claims, in a column that is `unpacked` bytes in all.
-fn implausible(page: &PageHeader, unpacked: u64, compression: Compression) -> Option<String> {
-    let (claimed, bytes) = (u64::from(page.unpacked_bytes), u64::from(page.bytes));
-    let claims = format!("a page claims {}", size_text(claimed));
-    if claimed > unpacked {
-        return Some(format!("{claims}, more than its column has"));
+/// Returns why a page cannot match its header, in a column of `unpacked` bytes in total.
+fn page_damage(page: &PageHeader, unpacked: u64, compression: Compression) -> Option<Damage> {
+    let (bytes, packed_bytes) = (u64::from(page.unpacked_bytes), u64::from(page.bytes));
+    if bytes > unpacked {
+        return Some(Damage::PageOverColumn { bytes });
     }
-    if claimed > most_unpacked(bytes, compression) {
-        let from = size_text(bytes);
-        return Some(format!("{claims}, more than its {from} can become"));
+    if bytes > max_unpacked_bytes(packed_bytes, compression) {
+        return Some(Damage::PageOverCodec {
+            bytes,
+            packed_bytes,
+        });
     }
-    // Each value of a dictionary has a byte at least.
-    if page.kind == PageKind::Dictionary && u64::from(page.values) > claimed {
-        return Some("a dictionary claims more values than it has bytes".to_owned());
+    // Each value of a dictionary takes at least one byte.
+    if page.kind == PageKind::Dictionary && u64::from(page.values) > bytes {
+        return Some(Damage::DictionaryValues);
     }
-    let limit = memory::limit();
-    (claimed > limit).then(|| {
-        format!(
-            "{claims}, more than the limit of memory, which {} sets",
-            memory::VARIABLE
-        )
-    })
+    (bytes > memory::limit()).then_some(Damage::PageOverMemory { bytes })
 }
 
-/// The most bytes that a codec can make of so many.
-fn most_unpacked(bytes: u64, compression: Compression) -> u64 {
+/// Returns the most bytes that a codec can decompress `bytes` bytes to.
+fn max_unpacked_bytes(bytes: u64, compression: Compression) -> u64 {
     let made = match compression {
         Compression::UNCOMPRESSED => return bytes,
         // A copy of three bytes is 64 long.

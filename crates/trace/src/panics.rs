@@ -1,4 +1,4 @@
-//! Panics of libraries that read what a stranger may have written.
+//! Catches panics of libraries that parse untrusted input.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -6,24 +6,29 @@ use std::panic::{self, AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 
 thread_local! {
-    /// True while this thread is inside of [`guarded`].
+    /// True while this thread is inside [`guarded`].
     static GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs a call into a library that may panic when it meets damaged input, such as Parquet's. Nothing of that reaches the
-/// terminal in a process that asked for [`quiet`].
+/// A panic that [`guarded`] caught, with its message.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("it is damaged: {0}")]
+pub struct Panicked(String);
+
+/// Calls a library that may panic on damaged input, such as Parquet's. A panic prints nothing in a process that called
+/// [`quiet`].
 ///
 /// # Errors
-/// That of the call, or what it panicked with.
-pub fn guarded<T>(call: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+/// The call panicked.
+pub fn guarded<T>(call: impl FnOnce() -> T) -> Result<T, Panicked> {
     let outside = GUARDED.replace(true);
     let result = catch_unwind(AssertUnwindSafe(call));
     GUARDED.set(outside);
-    result.unwrap_or_else(|panic| Err(message(&*panic)))
+    result.map_err(|panic| Panicked(message(&*panic)))
 }
 
-/// Lets the panics that [`guarded`] catches print nothing; all others go on to the hook that is there. For programs: a
-/// library leaves the hook of the program that it is in alone.
+/// Silences the panics that [`guarded`] catches; all others go to the hook that was there. Meant for programs: a
+/// library leaves its program's hook alone.
 pub fn quiet() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -41,7 +46,7 @@ fn message(panic: &(dyn Any + Send)) -> String {
         .downcast_ref::<String>()
         .map(String::as_str)
         .or_else(|| panic.downcast_ref::<&str>().copied());
-    format!("it is damaged: {}", text.unwrap_or("the reader gave up"))
+    text.unwrap_or("the reader gave up").to_owned()
 }
 
 #[cfg(test)]
@@ -49,7 +54,7 @@ mod tests {
     use super::*;
     use std::sync::Mutex;
 
-    /// What reached the hook that was there before ours.
+    /// Messages that reached the earlier hook.
     static PRINTED: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
     #[test]
@@ -60,14 +65,12 @@ mod tests {
         }));
         quiet();
         quiet();
-        let nested = || guarded(|| -> Result<(), String> { panic!("inside") });
-        let result = guarded(|| {
+        let nested = || guarded(|| panic!("inside")).map_err(|panic| panic.to_string());
+        let result: Result<(), Panicked> = guarded(|| {
             assert_eq!(nested(), Err("it is damaged: inside".to_owned()));
             panic!("after it");
-            #[allow(unreachable_code)]
-            Ok(())
         });
-        assert_eq!(result, Err("it is damaged: after it".to_owned()));
+        assert_eq!(result, Err(Panicked("after it".to_owned())));
         assert!(catch_unwind(|| panic!("outside")).is_err());
         let elsewhere = std::thread::spawn(|| panic!("elsewhere"));
         assert!(elsewhere.join().is_err());

@@ -1,11 +1,11 @@
-//! Work on all cores.
+//! Runs work on all cores.
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Does each of `jobs` once, those in front first; the results are in their order. A single one is done right here, and
-/// a panic of one reaches the caller.
+/// Runs each job once, the first ones first, and returns the results in the order of the jobs. A single job runs on
+/// this thread. A panic of a job reaches the caller.
 pub fn each<J: Send, R: Send>(jobs: Vec<J>, work: impl Fn(J) -> R + Sync) -> Vec<R> {
     let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
     let threads = threads.min(jobs.len());
@@ -41,7 +41,7 @@ pub fn each<J: Send, R: Send>(jobs: Vec<J>, work: impl Fn(J) -> R + Sync) -> Vec
     all.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Does two things at once, the first of them right here; a panic of one reaches the caller.
+/// Runs two closures at once, the first on this thread. A panic of either reaches the caller.
 pub fn both<A, B: Send>(here: impl FnOnce() -> A, beside: impl FnOnce() -> B + Send) -> (A, B) {
     std::thread::scope(|scope| {
         let beside = scope.spawn(beside);

@@ -1,4 +1,4 @@
-//! The parts of a table while its trace is recorded: Parquet files that each hold some of its rows, in order.
+//! Writes the parts of a table during a recording: Parquet files that each hold some of its rows, in order.
 
 use crate::Error;
 use crate::checksums::sign;
@@ -11,13 +11,11 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The folder of the parts in a trace.
-pub(crate) const FOLDER: &str = "parts";
+pub(crate) const PARTS_FOLDER: &str = "parts";
 
-/// Ends the name of a part that is being written: it has no footer yet, so nobody can read it.
+/// The suffix of a part that is still being written: it has no footer yet, so nobody can read it.
 pub(crate) const OPEN_SUFFIX: &str = ".open";
 
-/// Writes the parts of one table.
 pub(crate) struct PartWriter {
     table: &'static str,
     folder: PathBuf,
@@ -61,28 +59,24 @@ impl PartWriter {
         Ok(part)
     }
 
-    /// The name of the table.
     pub fn table(&self) -> &'static str {
         self.table
     }
 
-    /// Names of the closed parts in order.
     pub fn closed(&self) -> &[String] {
         &self.closed
     }
 
-    /// Paths of the closed parts in order.
     pub fn closed_paths(&self) -> Vec<PathBuf> {
         self.closed.iter().map(|n| self.folder.join(n)).collect()
     }
 
-    /// Bytes on disk.
     pub fn bytes(&self) -> u64 {
         let open = self.open.as_ref().map_or(0, |o| o.writer.bytes_written());
         self.closed_bytes + open as u64
     }
 
-    /// Appends rows to the open part. When that fails, the open part is given up and its space is free again.
+    /// Appends rows to the open part. When that fails, the open part is deleted and its space is free again.
     pub fn write(&mut self, rows: &RecordBatch) -> Result<(), Error> {
         let mut part = match self.open.take() {
             Some(part) => part,
@@ -112,7 +106,7 @@ impl PartWriter {
         Ok(OpenPart { path, writer })
     }
 
-    /// Completes the open part, if there is one: afterwards it survives a crash of the machine.
+    /// Completes the open part, if there is one. It then survives a crash of the machine.
     pub fn close(&mut self) -> Result<(), Error> {
         let Some(OpenPart { path, writer }) = self.open.take() else {
             return Ok(());
@@ -144,7 +138,7 @@ impl PartWriter {
     }
 }
 
-/// The table and the number of a closed part's file name.
+/// Parses the file name of a closed part into its table and number.
 pub(crate) fn part_name(name: &str) -> Option<(&str, u32)> {
     let (table, number) = name.strip_suffix(".parquet")?.rsplit_once('-')?;
     Some((table, number.parse().ok()?))

@@ -1,8 +1,9 @@
-//! The traces of a distributed program's ranks, in the folders `rank=N` of its recording.
+//! Finds the traces of a distributed program's ranks, in the folders `rank=N` of its recording.
 
+use crate::manifest;
 use std::path::{Path, PathBuf};
 
-/// Traces of ranks in a folder: its subfolders `rank=N`, by number. Empty for a trace of processes without ranks.
+/// Returns the subfolders `rank=N` that hold traces, by number; none for a trace of processes without ranks.
 pub fn rank_folders(folder: &Path) -> Vec<(u32, PathBuf)> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut found: Vec<(u32, PathBuf)> = entries
@@ -11,7 +12,7 @@ pub fn rank_folders(folder: &Path) -> Vec<(u32, PathBuf)> {
             let rank = name.to_str()?.strip_prefix("rank=")?.parse().ok()?;
             Some((rank, entry.path()))
         })
-        .filter(|(_, path)| path.join("trace.json").is_file())
+        .filter(|(_, path)| path.join(manifest::FILE_NAME).is_file())
         .collect();
     found.sort();
     found

@@ -1,122 +1,28 @@
-//! Opening a trace.
+//! Opens traces and reads selected columns into memory.
 
 mod foreign;
 pub(crate) mod load;
 mod pieces;
 mod references;
+mod selection;
 mod tail;
 
 use crate::manifest::{FORMAT_VERSION, Manifest};
 use crate::tables::*;
-use crate::{Diagnostic, Error, Names, Trace, UnreadTable, checksums, files, for_each_table, part};
-use load::Source;
+use crate::{
+    Diagnostic, Error, Trace, UnreadTable, checksums, files, for_each_table, manifest, part,
+};
+use load::TableSource;
 use serde::Deserialize;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::fs;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 pub use crate::versions::{has_table, is_optional};
 pub use pieces::DispatchPieces;
+pub use selection::Selection;
 pub use tail::Tail;
-
-/// The file of the manifest.
-pub(crate) const MANIFEST: &str = "trace.json";
-
-/// What of a trace to read: the columns that are wanted. Those that are not stay empty, so that a report that needs a
-/// few columns of ten million dispatches takes a fraction of the time and memory.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Selection {
-    tables: BTreeMap<&'static str, BTreeSet<&'static str>>,
-    unchecked: bool,
-    names: Option<Arc<Names>>,
-}
-
-impl Selection {
-    /// All tables with all columns.
-    pub fn all() -> Selection {
-        let mut selection = Selection::default();
-        macro_rules! add {
-            ($($field:ident: $table:ty,)+) => { $(selection = selection.with::<$table>();)+ };
-        }
-        for_each_table!(add);
-        selection
-    }
-
-    /// Only the manifest.
-    pub fn manifest() -> Selection {
-        Selection::default()
-    }
-
-    /// What ids of other tables lead to, and nothing else: with it, and a table, the table's ids are looked into.
-    pub fn referred_to() -> Selection {
-        references::referred_to()
-    }
-
-    /// Whether a table is one that ids of others lead to.
-    pub fn is_referred_to(table: &str) -> bool {
-        Selection::referred_to().has_table(table)
-    }
-
-    /// Also table `T`, whole.
-    pub fn with<T: Table>(self) -> Selection {
-        self.columns::<T>(T::COLUMNS)
-    }
-
-    /// Not table `T`: it will be empty.
-    pub fn without<T: Table>(mut self) -> Selection {
-        self.tables.remove(T::NAME);
-        self
-    }
-
-    /// Also these columns of table `T`.
-    ///
-    /// # Panics
-    /// `T` has no such column.
-    pub fn columns<T: Table>(mut self, columns: &[&'static str]) -> Selection {
-        let wanted = self.tables.entry(T::NAME).or_default();
-        for column in columns {
-            let known = T::COLUMNS.contains(column);
-            assert!(known, "{} has no column {column}", T::NAME);
-            wanted.insert(column);
-        }
-        self
-    }
-
-    /// Whether ids lead anywhere is not looked into, which takes a pass over every column of ids: no
-    /// [`Diagnostic::UnknownId`] is given.
-    pub fn unchecked(mut self) -> Selection {
-        self.unchecked = true;
-        self
-    }
-
-    /// Kernels have the names that these are, where there are any; the columns of the table that this takes are selected too.
-    pub fn named(self, names: Option<&Arc<Names>>) -> Selection {
-        let Some(names) = names else {
-            return self;
-        };
-        let columns = [
-            "source",
-            "specialisation",
-            "name",
-            "name_source",
-            "full_name",
-        ];
-        Selection {
-            names: Some(names.clone()),
-            ..self.columns::<Kernels>(&columns)
-        }
-    }
-
-    fn has_table(&self, table: &str) -> bool {
-        self.tables.contains_key(table)
-    }
-
-    fn has_column(&self, table: &str, column: &str) -> bool {
-        (self.tables.get(table)).is_some_and(|columns| columns.contains(column))
-    }
-}
 
 /// Reads the manifest of the trace `folder`.
 ///
@@ -130,7 +36,7 @@ pub fn read_manifest(folder: &Path) -> Result<Manifest, Error> {
 }
 
 fn manifest_or_missing(folder: &Path) -> Result<Option<Manifest>, Error> {
-    let path = folder.join(MANIFEST);
+    let path = folder.join(manifest::FILE_NAME);
     let mut bytes = Vec::new();
     match files::open(&path).and_then(|mut file| file.read_to_end(&mut bytes)) {
         Ok(_) => {}
@@ -143,12 +49,12 @@ fn manifest_or_missing(folder: &Path) -> Result<Option<Manifest>, Error> {
         path: path.clone(),
         reason: e.to_string(),
     };
-    // First the version alone: a later one may have changed everything else.
-    let version: Version = serde_json::from_slice(&bytes).map_err(damaged)?;
+    // The version comes first: a later one may have changed everything else.
+    let version: ManifestVersion = serde_json::from_slice(&bytes).map_err(damaged)?;
     match version.format_version {
         None => Err(Error::Foreign {
             path: folder.to_owned(),
-            found: format!("its {MANIFEST} has no format_version"),
+            found: format!("its {} has no format_version", manifest::FILE_NAME),
         }),
         Some(found) if found > u64::from(FORMAT_VERSION) => Err(Error::Newer {
             path: folder.to_owned(),
@@ -163,11 +69,11 @@ fn manifest_or_missing(folder: &Path) -> Result<Option<Manifest>, Error> {
 }
 
 #[derive(Deserialize)]
-struct Version {
+struct ManifestVersion {
     format_version: Option<u64>,
 }
 
-/// Reads the trace `folder`, as far as it goes: what is damaged or missing is in the diagnostics.
+/// Reads the trace `folder` as far as possible. The diagnostics say what is damaged or missing.
 ///
 /// # Errors
 /// `folder` is not a trace, or a later gapscope's, or its manifest is damaged, or reading takes more memory than
@@ -177,7 +83,7 @@ pub fn read(folder: &Path, selection: &Selection) -> Result<(Trace, Vec<Diagnost
     let mut diagnostics = Vec::new();
     let manifest = match manifest_or_missing(folder)? {
         Some(manifest) => {
-            diagnostics.extend(Diagnostic::of_manifest(folder, &manifest));
+            diagnostics.extend(Diagnostic::for_manifest(folder, &manifest));
             manifest
         }
         None if parts.values().all(Vec::is_empty) && !has_tables(folder) => {
@@ -185,7 +91,7 @@ pub fn read(folder: &Path, selection: &Selection) -> Result<(Trace, Vec<Diagnost
         }
         None => {
             diagnostics.push(Diagnostic::NoManifest {
-                path: folder.join(MANIFEST),
+                path: folder.join(manifest::FILE_NAME),
             });
             Manifest {
                 format_version: FORMAT_VERSION,
@@ -193,8 +99,8 @@ pub fn read(folder: &Path, selection: &Selection) -> Result<(Trace, Vec<Diagnost
             }
         }
     };
-    // Until the manifest says otherwise the parts are the trace, whatever tables were merged already.
-    let from_parts = !manifest.complete && folder.join(part::FOLDER).is_dir();
+    // Until the manifest is complete, the parts are the trace, even if some tables were merged already.
+    let from_parts = !manifest.complete && folder.join(part::PARTS_FOLDER).is_dir();
     if !manifest.complete {
         diagnostics.push(Diagnostic::Unfinished);
     }
@@ -213,13 +119,13 @@ pub fn read(folder: &Path, selection: &Selection) -> Result<(Trace, Vec<Diagnost
                     paths.retain(|path| path.exists());
                 }
                 let selected = |column| selection.has_column(name, column);
-                sources.push(Source::open(paths, &mut tables.$field, selected, &mut diagnostics));
+                sources.push(TableSource::open(paths, &mut tables.$field, selected, &mut diagnostics));
             }
         )+};
     }
     for_each_table!(sources);
     load::load(sources, &mut diagnostics)?;
-    if let Some(names) = &selection.names {
+    if let Some(names) = selection.names() {
         names.apply(&mut tables.kernels);
     }
     let unread = unread(&diagnostics, &tables);
@@ -232,7 +138,7 @@ pub fn read(folder: &Path, selection: &Selection) -> Result<(Trace, Vec<Diagnost
     Ok((trace, diagnostics))
 }
 
-/// The tables of which rows or columns are missing, with how much of them there is.
+/// Returns the tables of which rows or columns are missing.
 fn unread(diagnostics: &[Diagnostic], tables: &Tables) -> Vec<UnreadTable> {
     let mut rows = HashMap::new();
     macro_rules! count {
@@ -241,8 +147,9 @@ fn unread(diagnostics: &[Diagnostic], tables: &Tables) -> Vec<UnreadTable> {
         )+};
     }
     for_each_table!(count);
-    let of = |diagnostic| UnreadTable::of(diagnostic, |table| rows.get(table).copied());
-    diagnostics.iter().filter_map(of).collect()
+    let unread =
+        |diagnostic| UnreadTable::from_diagnostic(diagnostic, |table| rows.get(table).copied());
+    diagnostics.iter().filter_map(unread).collect()
 }
 
 fn table_path(folder: &Path, table: &str) -> PathBuf {
@@ -250,15 +157,15 @@ fn table_path(folder: &Path, table: &str) -> PathBuf {
 }
 
 fn has_tables(folder: &Path) -> bool {
-    let all = Selection::all();
-    all.tables
-        .keys()
-        .any(|table| table_path(folder, table).exists())
+    macro_rules! any_exists {
+        ($($field:ident: $table:ty,)+) => { $(table_path(folder, <$table>::NAME).exists())||+ };
+    }
+    for_each_table!(any_exists)
 }
 
-/// The closed parts of each table, in order.
+/// Returns the closed parts of each table, in order.
 pub(crate) fn find_parts(folder: &Path) -> Result<HashMap<String, Vec<PathBuf>>, Error> {
-    let folder = folder.join(part::FOLDER);
+    let folder = folder.join(part::PARTS_FOLDER);
     let mut numbered = Vec::new();
     match fs::read_dir(&folder) {
         Ok(entries) => {

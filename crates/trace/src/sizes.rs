@@ -1,4 +1,4 @@
-//! Sizes of a trace's tables, without reading their rows.
+//! Measures the sizes of a trace's tables without reading their rows.
 
 use crate::reader::{find_parts, load};
 use crate::tables::*;
@@ -9,24 +9,24 @@ use std::path::{Path, PathBuf};
 /// The size of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableSize {
-    /// Its name.
+    /// Name of the table.
     pub table: &'static str,
-    /// Its rows; absent when a file of it is missing or cannot be read.
+    /// Number of rows; absent when one of its files is missing or cannot be read.
     pub rows: Option<u64>,
-    /// Which file that is and why, in a sentence.
+    /// The file that cannot be read and the reason, as a sentence.
     pub unread: Option<String>,
-    /// Bytes of its files.
+    /// Bytes of the table's files.
     pub bytes: u64,
 }
 
-/// The sizes of all tables that a trace of `format_version` has, the trace `folder`; of its closed parts while it is not
-/// complete.
+/// Returns the sizes of all tables that the trace `folder` of `format_version` has; of its closed parts while it is
+/// incomplete.
 ///
 /// # Errors
 /// The folder cannot be read.
 pub fn table_sizes(folder: &Path, format_version: u32) -> Result<Vec<TableSize>, Error> {
     let parts = find_parts(folder)?;
-    let from_parts = folder.join(part::FOLDER).is_dir();
+    let from_parts = folder.join(part::PARTS_FOLDER).is_dir();
     let files = |table: &str| match from_parts {
         true => parts.get(table).cloned().unwrap_or_default(),
         false => vec![folder.join(format!("{table}.parquet"))],

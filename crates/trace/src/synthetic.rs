@@ -1,56 +1,28 @@
-//! Large traces made up by rule, for benchmarks and for tests of sizes: no program was recorded.
+//! Generates large traces by rule, for benchmarks and for tests of sizes, without recording a program.
 //!
-//! Each queue is fed by a thread of its own, which prepares, submits and now and then waits. A command buffer runs some
-//! layers of kernels, one after the other; some dispatches begin before the one before has ended. The same
-//! [`Synthetic`] gives the same trace on every machine.
+//! Each queue is fed by its own thread, which prepares, submits and sometimes waits. A command buffer runs kernels of
+//! some modules, one after the other; some dispatches begin before the previous one has ended. The same [`Synthetic`]
+//! generates the same trace on every machine.
 
 mod catalogue;
 mod fleet;
 mod noise;
+mod parameters;
 mod repeated;
 mod stream;
 
-use crate::ids::{DeviceId, QueueId};
+use crate::ids::DeviceId;
 use crate::manifest::*;
 use crate::{Error, Tables, Trace, TraceWriter};
 use std::path::Path;
 use stream::Stream;
 
 pub use fleet::Fleet;
+pub use parameters::Synthetic;
 pub use repeated::{Repeated, Spread};
 
-/// What to make up.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Synthetic {
-    /// Dispatches, exactly.
-    pub dispatches: u64,
-    /// Queues, shared out evenly among the devices; at least 1.
-    pub queues: u32,
-    /// GPUs; at least 1.
-    pub devices: u32,
-    /// Kernels; at least 1.
-    pub kernels: u32,
-    /// Layers with a label each, around labels of their own; at least 1.
-    pub layers: u32,
-    /// Another seed is another trace.
-    pub seed: u64,
-}
-
-impl Default for Synthetic {
-    fn default() -> Synthetic {
-        Synthetic {
-            dispatches: 1_000_000,
-            queues: 8,
-            devices: 1,
-            kernels: 200,
-            layers: 32,
-            seed: 1,
-        }
-    }
-}
-
 impl Synthetic {
-    /// The trace in memory.
+    /// Generates the trace in memory.
     pub fn trace(&self) -> Trace {
         let mut tables = Tables::default();
         let mut stream = Stream::new(self);
@@ -79,18 +51,18 @@ impl Synthetic {
 
     fn manifest(&self, end_ns: i64) -> Manifest {
         let process = Process {
-            id: stream::PROCESS,
+            id: parameters::PROCESS,
             pid: 4242,
             parent_pid: Some(1),
             executable: "/usr/bin/synthetic".to_owned(),
             hook: "none".to_owned(),
-            start_ns: stream::START_NS,
+            start_ns: parameters::START_NS,
             end_ns: Some(end_ns),
             ..Process::default()
         };
         let devices = (1..=self.devices.max(1)).map(|id| Device {
             id: DeviceId(id),
-            process: stream::PROCESS,
+            process: parameters::PROCESS,
             api: Api::Vulkan,
             name: format!("Synthetic GPU {id}"),
             driver: "none".to_owned(),
@@ -114,8 +86,8 @@ impl Synthetic {
             ..Queue::default()
         });
         let threads = self.queues().map(|queue| Thread {
-            process: stream::PROCESS,
-            thread: stream::thread_of(queue),
+            process: parameters::PROCESS,
+            thread: parameters::thread_of(queue),
             name: format!("worker {queue}"),
         });
         Manifest {
@@ -125,7 +97,7 @@ impl Synthetic {
             command: vec!["synthetic".to_owned()],
             exit: Some(Exit::Code(0)),
             sampling_mode: SamplingMode::Dispatch,
-            start_ns: stream::START_NS,
+            start_ns: parameters::START_NS,
             end_ns,
             start_unix_ns: Some(1_790_000_000_000_000_000),
             host: Host {
@@ -143,19 +115,12 @@ impl Synthetic {
             ..Manifest::default()
         }
     }
-
-    fn queues(&self) -> impl Iterator<Item = QueueId> + use<> {
-        (1..=self.queues.max(1)).map(QueueId)
-    }
-
-    fn device_of(&self, queue: QueueId) -> DeviceId {
-        DeviceId((queue.0 - 1) % self.devices.max(1) + 1)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::QueueId;
     use crate::tables::Table;
     use crate::{Selection, read};
 
@@ -219,9 +184,12 @@ mod tests {
         }
         for row in 0..t.command_buffers.len() {
             let submission = t.command_buffers.submission[row];
-            let of = t.submissions.row(submission.0 as usize - 1);
-            assert_eq!(of.id, submission);
-            assert!(t.command_buffers.start_ns.at(row).unwrap() > of.start_ns + of.duration_ns);
+            let submitted = t.submissions.row(submission.0 as usize - 1);
+            assert_eq!(submitted.id, submission);
+            assert!(
+                t.command_buffers.start_ns.at(row).unwrap()
+                    > submitted.start_ns + submitted.duration_ns
+            );
         }
         let wait = crate::tables::HostCallKind::WaitFences;
         assert!(t.host_calls.call.contains(&wait));

@@ -1,22 +1,22 @@
-//! What a table is, and the macro that makes one of a list of columns.
+//! The interface of a table, and the macro that defines one from a list of columns.
 
 use crate::column::{ColumnValues, Texts};
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema};
 use std::sync::Arc;
 
-/// What is to be known of a column.
+/// The facts about a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ColumnFacts {
-    /// Its name.
+    /// Name of the column.
     pub name: &'static str,
-    /// Its Arrow type.
+    /// Arrow type.
     pub data_type: DataType,
     /// True when rows may lack a value.
     pub nullable: bool,
-    /// What it says.
+    /// Meaning of the column.
     pub meaning: &'static str,
-    /// The texts that it may hold, each with its meaning; none when it may hold any value of its type.
+    /// The texts that the column may hold, each with its meaning; empty when any value of its type is allowed.
     pub values: &'static [(&'static str, &'static str)],
 }
 
@@ -30,11 +30,11 @@ pub trait Table: Default {
     const ROW: &'static str;
     /// Names of the columns in order.
     const COLUMNS: &'static [&'static str];
-    /// What a row is.
+    /// Meaning of a row.
     const MEANING: &'static str;
-    /// What is to be known of the columns, in order.
+    /// Returns the facts about the columns, in order.
     fn columns() -> Vec<ColumnFacts>;
-    /// The Arrow schema.
+    /// Returns the Arrow schema.
     fn schema() -> Arc<Schema> {
         let fields = Self::columns().into_iter();
         Arc::new(Schema::new(
@@ -43,43 +43,44 @@ pub trait Table: Default {
                 .collect::<Vec<_>>(),
         ))
     }
-    /// A row of defaults, for the text form, which names the columns that have other values.
+    /// Returns a row of defaults, for the text form, which only names columns with other values.
     fn blank() -> Self::Row;
-    /// Number of rows.
+    /// Returns the number of rows.
     fn len(&self) -> usize;
-    /// True without rows.
+    /// Returns true without rows.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// Number of rows of a table that rows were pushed to: its columns are equally long, so this costs less than
-    /// [`Self::len`].
+    /// Returns the number of rows of a table that rows were pushed to. Its columns are equally long, so this costs
+    /// less than [`Self::len`].
     fn pushed(&self) -> usize;
     /// Appends a row.
     fn push(&mut self, row: Self::Row);
-    /// Row `index`.
+    /// Returns row `index`.
     ///
     /// # Panics
     /// `index` is not below [`Self::len`], or a column was not read.
     fn row(&self, index: usize) -> Self::Row;
-    /// The rows for which `keep` says so, in their order. Columns that were not read stay empty.
+    /// Returns the rows whose entry in `keep` is true, in their order. Columns that were not read stay empty.
     #[must_use]
     fn select(&self, keep: &[bool]) -> Self;
-    /// Removes all rows; the space stays.
+    /// Removes all rows and keeps the allocations.
     fn clear(&mut self);
-    /// Takes all rows of another, which is then empty.
+    /// Moves all rows of `other` to the end of this table.
     fn append(&mut self, other: &mut Self);
-    /// The columns in the order of [`Self::COLUMNS`]. Whoever changes their lengths must leave them equal.
+    /// Returns the columns in the order of [`Self::COLUMNS`]. A caller that changes their lengths must leave them
+    /// equal.
     fn columns_mut(&mut self) -> Vec<&mut dyn ColumnValues>;
-    /// All rows as one batch.
+    /// Converts all rows to one batch.
     ///
     /// # Panics
     /// The columns differ in length.
     fn to_batch(&self) -> RecordBatch;
-    /// Appends a batch. A column that the batch lacks gets defaults if it may lack values; columns that this version
-    /// does not know are ignored.
+    /// Appends a batch. A nullable column that the batch lacks gets defaults; columns that this version does not know
+    /// are ignored.
     ///
     /// # Errors
-    /// The name of the column that is missing or has another type. The table is then as before.
+    /// Returns the name of the column that is missing or has another type. The table is then unchanged.
     fn append_batch(&mut self, batch: &RecordBatch, texts: &mut Texts) -> Result<(), &'static str> {
         let before = self.len();
         let after = before + batch.num_rows();
@@ -104,14 +105,15 @@ pub trait Table: Default {
         }
         Err(name)
     }
-    /// Appends the text of one value, as [`Self::row_to_text`] has it. False: there is no value.
+    /// Appends the text of one value, as in [`Self::row_to_text`]. Returns false when there is no value.
     ///
     /// # Panics
     /// There is no such row or column, or the column was not read.
     fn write_text(&self, row: usize, column: usize, to: &mut String) -> bool;
-    /// A row's columns that have values, as texts.
+    /// Returns the present values of a row as texts.
     fn row_to_text(row: &Self::Row) -> Vec<(&'static str, String)>;
-    /// Sets one column of a row from its text. False: no such column, or not its type.
+    /// Sets one column of a row from its text. Returns false when there is no such column, or the text is not of its
+    /// type.
     fn set_from_text(row: &mut Self::Row, column: &str, text: &str) -> bool;
 }
 
@@ -128,7 +130,7 @@ macro_rules! table {
             $($(#[doc = $column_doc])+ pub $column: <$type as $crate::column::Column>::Values,)+
         }
 
-        // Only tests may leave columns out of a row: whoever makes a trace has to think of each.
+        // Only tests may leave columns out of a row: every producer of a trace has to fill in each.
         #[doc = concat!("A row of [`", stringify!($table), "`].")]
         #[derive(Debug, Clone, PartialEq)]
         #[cfg_attr(any(test, feature = "synthetic"), derive(Default))]

@@ -1,10 +1,12 @@
-//! The Parquet file of one table: opened, checked and projected in this one place, for the reader, for merging parts
-//! and for SQL.
+//! Opens, checks and projects the Parquet file of one table, for the reader, for merging parts and for SQL.
 
-use crate::checksums::{ALTERED, CheckedFile, Checksums, Refused, footer_of};
+use crate::checksums::{CheckedFile, Checksums, RefusedPage, footer_of};
+use crate::damage::Damage;
 use crate::panics::guarded;
-use crate::versions::{self, Computed, Earlier};
-use crate::{files, lookup, memory, pages, thrift, widening};
+use crate::versions::{self, Computation, Predecessor};
+use crate::{conversion, files, memory, pages, thrift};
+
+pub use crate::damage::MAX_ROWS;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, FieldRef, Schema};
 use parquet::arrow::ProjectionMask;
@@ -26,39 +28,28 @@ pub struct TableFile {
     path: PathBuf,
     table: &'static str,
     metadata: ArrowReaderMetadata,
-    /// The types in which columns are wanted.
     wanted: Arc<Schema>,
     rows: usize,
     checksums: Option<Arc<Checksums>>,
 }
 
-/// The most rows that a table can have: they are kept as numbers of 32 bits.
-pub const MOST_ROWS: usize = lookup::NONE as usize - 1;
-
-/// Bytes of decoded columns after which the memory that they take is looked at.
-const LOOK_BYTES: usize = 4 << 20;
+/// Decoded bytes after which the memory limit is checked.
+const MEMORY_CHECK_BYTES: usize = 4 << 20;
 
 /// Why columns cannot be read further.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
-    /// The file is damaged, for this reason.
-    Damaged(String),
-    /// This process has taken more memory than it may ([`memory::limit`]).
+    /// The file is damaged.
+    #[error(transparent)]
+    Damaged(#[from] Damage),
+    /// This process holds more memory than allowed ([`memory::limit`]).
+    #[error("reading takes more memory than allowed")]
     Memory,
 }
 
-/// Why a file cannot be opened.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum OpenError {
-    /// There is none.
-    Missing,
-    /// It is damaged, or may not be read.
-    Unreadable(String),
-}
-
 impl TableFile {
-    /// Reads the footer of `path`, the file of `table`, whose columns are wanted as `wanted` says: texts are given in
-    /// its type for them. Columns that it does not have cannot be read.
+    /// Reads the footer of `path`, the file of `table`. Texts are returned in the type that `wanted` gives them;
+    /// columns that are not in `wanted` cannot be read.
     ///
     /// # Errors
     /// There is no such file, or its footer is damaged.
@@ -66,13 +57,12 @@ impl TableFile {
         path: &Path,
         table: &'static str,
         wanted: Arc<Schema>,
-    ) -> Result<TableFile, OpenError> {
+    ) -> Result<TableFile, Damage> {
         let file = files::open(path).map_err(|e| match e.kind() {
-            ErrorKind::NotFound => OpenError::Missing,
-            _ => OpenError::Unreadable(e.to_string()),
+            ErrorKind::NotFound => Damage::Missing,
+            _ => Damage::library(e),
         })?;
-        let footer = guarded(|| footer(&file, &wanted)).map_err(OpenError::Unreadable)?;
-        let (metadata, rows, checksums) = footer;
+        let (metadata, rows, checksums) = guarded(|| footer(&file, &wanted))??;
         Ok(TableFile {
             path: path.to_owned(),
             table,
@@ -83,32 +73,32 @@ impl TableFile {
         })
     }
 
-    /// Where it is.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What its footer says.
+    /// Returns the metadata of the footer.
     pub fn metadata(&self) -> &ArrowReaderMetadata {
         &self.metadata
     }
 
-    /// The file, of which nothing is read that is not as it was written.
+    /// Opens the file for verified reading.
     pub(crate) fn file(&self) -> io::Result<CheckedFile> {
         CheckedFile::open(&self.path, self.checksums.clone())
     }
 
-    /// Rows in all.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Number of row groups.
+    /// Returns the number of row groups.
     pub fn row_groups(&self) -> usize {
         self.metadata.metadata().num_row_groups()
     }
 
-    /// Rows of a row group.
+    /// Returns the rows of a row group.
     ///
     /// # Panics
     /// There is no such row group.
@@ -117,33 +107,32 @@ impl TableFile {
         usize::try_from(rows).unwrap_or(0)
     }
 
-    /// True when it holds a column, or what an earlier version of the format had in its place.
+    /// Returns true when the file holds a column, or its predecessor from an earlier version of the format.
     pub fn has(&self, column: &str) -> bool {
         self.origin(column).is_some()
     }
 
-    fn origin(&self, column: &str) -> Option<Origin> {
+    fn origin(&self, column: &str) -> Option<ColumnOrigin> {
         let held = |name: &str| {
             let (_, field) = self.metadata.schema().fields().find(name)?;
-            Some(Origin::Column(field.clone()))
+            Some(ColumnOrigin::Column(field.clone()))
         };
-        held(column).or_else(|| match versions::earlier(self.table, column)? {
-            Earlier::Named(name) => held(name),
-            Earlier::Columns(computed) => {
-                held(versions::ONLY_COLUMN).map(|_| Origin::Computed(computed))
+        held(column).or_else(|| match versions::predecessor(self.table, column)? {
+            Predecessor::Named(name) => held(name),
+            Predecessor::Columns(computed) => {
+                held(versions::VERSION_1_COLUMN).map(|_| ColumnOrigin::Computed(computed))
             }
         })
     }
 
-    /// The type in which the file holds the values of a column, where that is not the wanted one and they cannot be read
-    /// as those of it.
+    /// Returns the type in which the file holds a column, where its values cannot be converted to the wanted type.
     pub fn foreign_type(&self, column: &str) -> Option<DataType> {
         let wanted = self.wanted.field_with_name(column).ok()?.data_type();
         let held = self.metadata.schema();
         let found = match self.origin(column)? {
-            Origin::Column(field) => vec![field],
-            // Columns of version 1 were of the type of those that are made of them.
-            Origin::Computed(computed) => {
+            ColumnOrigin::Column(field) => vec![field],
+            // The source columns of version 1 had the type of the column that is computed from them.
+            ColumnOrigin::Computed(computed) => {
                 let from = computed.from.iter();
                 from.filter_map(|name| Some(held.fields().find(name)?.1.clone()))
                     .collect()
@@ -151,26 +140,26 @@ impl TableFile {
         };
         let mut found = found.iter().map(|field| field.data_type());
         found
-            .find(|found| !widening::is_read_as(found, wanted))
+            .find(|found| !conversion::is_convertible(found, wanted))
             .cloned()
     }
 
-    /// What the footer says of a column in a row group, as an array of one value. `None` where it says nothing of the
-    /// values as they are given.
+    /// Returns a statistic of the footer about a column in a row group, as an array of one value; `None` where the
+    /// footer has none that is valid for the converted values.
     pub fn statistic(
         &self,
         column: &str,
         row_group: usize,
         statistic: Statistic,
     ) -> Option<ArrayRef> {
-        let Origin::Column(field) = self.origin(column)? else {
+        let ColumnOrigin::Column(field) = self.origin(column)? else {
             return None;
         };
-        if statistic == Statistic::Absent && versions::is_absent_as_0(self.table, column) {
+        if statistic == Statistic::NullCount && versions::had_zeros(self.table, column) {
             return None;
         }
         let wanted = self.wanted.field_with_name(column).ok()?.data_type();
-        if !widening::keeps_statistics(field.data_type(), wanted) {
+        if !conversion::keeps_statistics(field.data_type(), wanted) {
             return None;
         }
         let converter = StatisticsConverter::try_new(
@@ -180,57 +169,53 @@ impl TableFile {
         );
         let group = [self.metadata.metadata().row_groups().get(row_group)?];
         guarded(|| {
-            let converter = converter.map_err(|e| e.to_string())?;
+            let converter = converter.ok()?;
             let found = match statistic {
-                Statistic::Least => converter.row_group_mins(group),
-                Statistic::Greatest => converter.row_group_maxes(group),
-                Statistic::Absent => {
-                    let counts = converter.row_group_null_counts(group);
-                    return counts
-                        .map(|counts| Arc::new(counts) as ArrayRef)
-                        .map_err(|e| e.to_string());
+                Statistic::Min => converter.row_group_mins(group),
+                Statistic::Max => converter.row_group_maxes(group),
+                Statistic::NullCount => {
+                    let counts = converter.row_group_null_counts(group).ok()?;
+                    return Some(Arc::new(counts) as ArrayRef);
                 }
             };
-            found
-                .map_err(|e| e.to_string())
-                .and_then(|found| widening::read_as(&found, wanted))
+            conversion::convert(&found.ok()?, wanted).ok()
         })
-        .ok()
+        .ok()?
     }
 
-    /// Reads columns, those of them that the file has, batch by batch: of one row group or of all.
+    /// Reads those columns that the file has, batch by batch, of one row group or of all.
     ///
     /// # Errors
-    /// The file cannot be read any more, or its footer is wrong after all.
+    /// The file can no longer be read, or its footer turns out to be wrong.
     pub fn read(
         &self,
         columns: &[&str],
         row_group: Option<usize>,
         batch_rows: usize,
-    ) -> Result<Batches, String> {
+    ) -> Result<Batches, Damage> {
         let mut held = Vec::new();
-        let mut given = Vec::new();
+        let mut columns_out = Vec::new();
         for column in columns {
             let Some(origin) = self.origin(column) else {
                 continue;
             };
-            let wanted = (self.wanted.field_with_name(column)).map_err(|e| e.to_string())?;
+            let wanted = (self.wanted.field_with_name(column)).map_err(Damage::library)?;
             let data_type = match &origin {
-                Origin::Column(field) => {
+                ColumnOrigin::Column(field) => {
                     held.push(field.name().clone());
-                    match widening::is_read_as(field.data_type(), wanted.data_type()) {
+                    match conversion::is_convertible(field.data_type(), wanted.data_type()) {
                         true => wanted.data_type(),
                         false => field.data_type(),
                     }
                 }
-                Origin::Computed(computed) => {
+                ColumnOrigin::Computed(computed) => {
                     held.extend(computed.from.iter().map(|name| (*name).to_owned()));
                     wanted.data_type()
                 }
             };
-            given.push(Given {
+            columns_out.push(OutputColumn {
                 field: Arc::new(Field::new(*column, data_type.clone(), true)),
-                absent_as_0: versions::is_absent_as_0(self.table, column),
+                had_zeros: versions::had_zeros(self.table, column),
                 origin,
             });
         }
@@ -240,35 +225,35 @@ impl TableFile {
             self.metadata.parquet_schema(),
             places.map(|(place, _)| place).collect::<Vec<_>>(),
         );
-        let file = self.file().map_err(|e| e.to_string())?;
-        let refused = guarded(|| Ok(self.refused_pages(&file, &mask, row_group)))?;
-        let reasons = refused.iter().map(|page| page.reason.clone()).collect();
+        let file = self.file().map_err(Damage::library)?;
+        let refused = guarded(|| self.refused_pages(&file, &mask, row_group))?;
         let file = file.refusing(refused);
+        file.take_damage();
         let mut reader =
-            ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone())
+            ParquetRecordBatchReaderBuilder::new_with_metadata(file.clone(), self.metadata.clone())
                 .with_projection(mask)
                 .with_batch_size(batch_rows);
         if let Some(row_group) = row_group {
             reader = reader.with_row_groups(vec![row_group]);
         }
-        let fields = given.iter().map(|given| given.field.clone());
+        let fields = columns_out.iter().map(|column| column.field.clone());
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         Ok(Batches {
-            reader: guarded(|| reader.build().map_err(|e| e.to_string()))?,
-            given,
+            reader: guarded(|| reader.build())?.map_err(Damage::library)?,
+            file,
+            columns: columns_out,
             schema,
-            reasons,
-            unlooked_bytes: 0,
+            unchecked_bytes: 0,
         })
     }
 
-    /// The pages of some columns that claim what cannot be, of one row group or of all.
+    /// Returns the pages with impossible claims in some columns, of one row group or of all.
     fn refused_pages(
         &self,
         file: &CheckedFile,
         columns: &ProjectionMask,
         row_group: Option<usize>,
-    ) -> Vec<Refused> {
+    ) -> Vec<RefusedPage> {
         let groups = self.metadata.metadata().row_groups().iter().enumerate();
         let groups = groups.filter(|(at, _)| row_group.is_none_or(|wanted| wanted == *at));
         let chunks = groups.flat_map(|(_, group)| group.columns().iter().enumerate());
@@ -279,70 +264,64 @@ impl TableFile {
     }
 }
 
-/// What a footer says of the values of a column in a row group.
+/// A statistic of a footer about a column in a row group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Statistic {
-    /// The least one, or a lower bound.
-    Least,
-    /// The greatest one, or an upper bound.
-    Greatest,
-    /// How many rows have none.
-    Absent,
+    /// The least value, or a lower bound.
+    Min,
+    /// The greatest value, or an upper bound.
+    Max,
+    /// Number of rows without a value.
+    NullCount,
 }
 
-/// Where the values of a column come from.
-enum Origin {
-    /// The file's own column.
+enum ColumnOrigin {
     Column(FieldRef),
     /// Columns of version 1.
-    Computed(Computed),
+    Computed(Computation),
 }
 
-/// A column that is read.
-struct Given {
+struct OutputColumn {
     field: FieldRef,
-    origin: Origin,
-    absent_as_0: bool,
+    origin: ColumnOrigin,
+    had_zeros: bool,
 }
 
-/// The batches of some columns of a file.
+/// Batches of some columns of a file.
 pub struct Batches {
     reader: ParquetRecordBatchReader,
-    given: Vec<Given>,
+    file: CheckedFile,
+    columns: Vec<OutputColumn>,
     schema: Arc<Schema>,
-    /// Why pages are refused.
-    reasons: Vec<String>,
-    /// Decoded since memory was looked at.
-    unlooked_bytes: usize,
+    /// Bytes decoded since the memory limit was last checked.
+    unchecked_bytes: usize,
 }
 
 impl Iterator for Batches {
     type Item = Result<RecordBatch, ReadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let batch = guarded(|| match self.reader.next() {
-            Some(Ok(batch)) => self.give(&batch).map(Some),
-            Some(Err(e)) => Err(self.reason(e.to_string())),
-            None => Ok(None),
+        let batch = guarded(|| match self.reader.next()? {
+            Ok(batch) => Some(self.convert(&batch)),
+            Err(error) => Some(Err(
+                (self.file.take_damage()).unwrap_or_else(|| Damage::library(error))
+            )),
         });
-        let batch = batch.map_err(ReadError::Damaged).transpose()?;
-        Some(batch.and_then(|batch| self.look(batch)))
+        let batch = batch.unwrap_or_else(|panic| Some(Err(panic.into())))?;
+        Some(
+            batch
+                .map_err(ReadError::Damaged)
+                .and_then(|batch| self.check_memory(batch)),
+        )
     }
 }
 
 impl Batches {
-    /// Our own reason, in front of which the libraries in between put words, or theirs.
-    fn reason(&self, error: String) -> String {
-        let own = self.reasons.iter().map(String::as_str).chain([ALTERED]);
-        let own = own.into_iter().find(|own| error.contains(own));
-        own.map_or(error.clone(), str::to_owned)
-    }
-
-    /// Whoever reads keeps what it is given, or much of it: this is where memory grows.
-    fn look(&mut self, batch: RecordBatch) -> Result<RecordBatch, ReadError> {
-        self.unlooked_bytes += batch.get_array_memory_size();
-        if self.unlooked_bytes >= LOOK_BYTES {
-            self.unlooked_bytes = 0;
+    /// Checks the memory limit. Callers keep most of what they read, so this is where memory grows.
+    fn check_memory(&mut self, batch: RecordBatch) -> Result<RecordBatch, ReadError> {
+        self.unchecked_bytes += batch.get_array_memory_size();
+        if self.unchecked_bytes >= MEMORY_CHECK_BYTES {
+            self.unchecked_bytes = 0;
             if memory::is_exceeded() {
                 return Err(ReadError::Memory);
             }
@@ -350,52 +329,54 @@ impl Batches {
         Ok(batch)
     }
 
-    fn give(&self, batch: &RecordBatch) -> Result<RecordBatch, String> {
-        let mut arrays: Vec<ArrayRef> = Vec::with_capacity(self.given.len());
-        for given in &self.given {
-            let array = match &given.origin {
-                Origin::Column(field) => batch.column_by_name(field.name()).cloned(),
-                Origin::Computed(computed) => (computed.make)(batch, given.field.data_type()),
+    fn convert(&self, batch: &RecordBatch) -> Result<RecordBatch, Damage> {
+        let mut arrays: Vec<ArrayRef> = Vec::with_capacity(self.columns.len());
+        for column in &self.columns {
+            let array = match &column.origin {
+                ColumnOrigin::Column(field) => batch.column_by_name(field.name()).cloned(),
+                ColumnOrigin::Computed(computed) => {
+                    (computed.compute)(batch, column.field.data_type())
+                }
             };
-            let array = array.ok_or_else(|| format!("{} cannot be read", given.field.name()))?;
-            let array = widening::read_as(&array, given.field.data_type())?;
-            arrays.push(match given.absent_as_0 {
-                true => versions::without_0(array),
+            let array = array.ok_or_else(|| Damage::Computed {
+                column: column.field.name().clone(),
+            })?;
+            let array = conversion::convert(&array, column.field.data_type())?;
+            arrays.push(match column.had_zeros {
+                true => versions::zeros_to_absent(array),
                 false => array,
             });
         }
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options)
-            .map_err(|e| e.to_string())
+            .map_err(Damage::library)
     }
 }
 
 type Footer = (ArrowReaderMetadata, usize, Option<Checksums>);
 
-fn footer(file: &File, wanted: &Schema) -> Result<Footer, String> {
+fn footer(file: &File, wanted: &Schema) -> Result<Footer, Damage> {
     if !is_cut(file) && footer_of(file).is_some_and(|footer| !thrift::is_plausible(&footer)) {
-        return Err("its footer is damaged".to_owned());
+        return Err(Damage::Footer);
     }
     let metadata = ParquetMetaDataReader::new()
         .with_page_index_policy(PageIndexPolicy::Skip)
         .parse_and_finish(file)
         .map_err(|e| match is_cut(file) {
-            true => "its end is missing".to_owned(),
-            false => e.to_string(),
+            true => Damage::Cut,
+            false => Damage::library(e),
         })?;
-    let checksums = Checksums::of(file, &metadata)?;
-    readable(&metadata)?;
-    let rows = rows(&metadata).ok_or("its columns differ in their numbers of rows")?;
-    if rows > MOST_ROWS {
-        return Err(format!(
-            "it is damaged: it says that it has {rows} rows, and a table has {MOST_ROWS} at most"
-        ));
+    let checksums = Checksums::read(file, &metadata)?;
+    check_codecs(&metadata)?;
+    let rows = rows(&metadata).ok_or(Damage::UnequalColumns)?;
+    if rows > MAX_ROWS {
+        return Err(Damage::ManyRows { rows });
     }
     let metadata = Arc::new(metadata);
-    // What the file itself says of its types is of the Arrow that wrote it.
+    // The Arrow types that the file claims are those of its writer.
     let options = || ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     let found =
-        ArrowReaderMetadata::try_new(metadata.clone(), options()).map_err(|e| e.to_string())?;
+        ArrowReaderMetadata::try_new(metadata.clone(), options()).map_err(Damage::library)?;
     let fields = found.schema().fields().iter();
     let fields: Vec<Field> = fields
         .map(|field| {
@@ -412,13 +393,13 @@ fn footer(file: &File, wanted: &Schema) -> Result<Footer, String> {
         metadata,
         options().with_schema(Arc::new(Schema::new(fields))),
     )
-    .map_err(|e| e.to_string())?;
+    .map_err(Damage::library)?;
     Ok((metadata, rows, checksums))
 }
 
-/// True of a file that does not end as Parquet files do, such as one that was not written to its end.
+/// Returns true for a file that does not end like a Parquet file, such as one that was not completely written.
 fn is_cut(mut file: &File) -> bool {
-    // The shortest one has the mark at both ends, and four bytes between.
+    // The shortest file has the magic number at both ends and four bytes between.
     let mut end = [0; 12];
     let read = file
         .seek(SeekFrom::End(-12))
@@ -426,8 +407,7 @@ fn is_cut(mut file: &File) -> bool {
     read.is_err() || !end.ends_with(b"PAR1")
 }
 
-/// Says which compression cannot be read, and what can.
-fn readable(metadata: &ParquetMetaData) -> Result<(), String> {
+fn check_codecs(metadata: &ParquetMetaData) -> Result<(), Damage> {
     let groups = metadata.row_groups().iter();
     let mut used = groups.flat_map(|group| group.columns().iter().map(|c| c.compression()));
     let unread = used.find(|compression| {
@@ -438,10 +418,9 @@ fn readable(metadata: &ParquetMetaData) -> Result<(), String> {
         )
     });
     match unread {
-        Some(compression) => Err(format!(
-            "compressed with {}: write it again with zstd, snappy, lz4, gzip or without compression",
-            format!("{:?}", CompressionCodec::from(compression)).to_lowercase()
-        )),
+        Some(compression) => Err(Damage::Codec {
+            codec: format!("{:?}", CompressionCodec::from(compression)).to_lowercase(),
+        }),
         None => Ok(()),
     }
 }
@@ -454,7 +433,7 @@ fn is_text(data_type: &DataType) -> bool {
     }
 }
 
-/// All rows; `None` where columns disagree.
+/// Returns the number of rows; `None` where columns disagree.
 fn rows(metadata: &ParquetMetaData) -> Option<usize> {
     metadata.row_groups().iter().try_fold(0usize, |sum, group| {
         let rows = group.num_rows();

@@ -25,7 +25,7 @@ table! {
         queue: QueueId,
         /// Id of the kernel.
         kernel: KernelId,
-        /// When the device began it. In `command-buffer` mode unknown.
+        /// When the device began it; unknown in `command-buffer` mode.
         start_ns: Option<i64>,
         /// How long it took.
         duration_ns: Option<i64>,
@@ -35,7 +35,7 @@ table! {
         groups_y: Option<u32>,
         /// Workgroups in z.
         groups_z: Option<u32>,
-        /// Id of the set of bindings (`bindings`); absent when the kernel has none or they are unknown.
+        /// Id of the set of bindings (`bindings`); absent when the kernel has none, or they are unknown.
         bindings: Option<BindingSetId>,
         /// Id of the innermost label.
         label: Option<LabelId>,
@@ -71,7 +71,7 @@ table! {
         label: Option<LabelId>,
         /// Name that the program gave it.
         name: Option<Arc<str>>,
-        /// Host nodes in it (CUDA graphs): functions of the host that it runs. Absent when it is not known.
+        /// Host nodes in it (CUDA graphs): functions of the host that it runs. Absent when unknown.
         host_functions: Option<u32>,
     }
 }
@@ -87,11 +87,12 @@ table! {
         queue: QueueId,
         /// What it hands to the queue.
         kind: SubmissionKind,
-        /// The system's id of the thread that submitted (version 1 once wrote 0 for an unknown one).
+        /// The system's id of the thread that submitted (version 1 could write 0 for an unknown one).
         thread: Option<ThreadId>,
         /// When the host call started.
         start_ns: i64,
-        /// Until it returned; 0 where only the moment of the call is known (imports, profiles of the SDK, launches that were profiled).
+        /// Duration of the host call; 0 where only its start is known (imports, profiles of the SDK, profiled
+        /// launches).
         duration_ns: i64,
         /// Command buffers in it.
         command_buffers: u32,
@@ -101,11 +102,11 @@ table! {
 }
 
 table! {
-    /// What a submission waits for on the device.
+    /// Waits of submissions on the device.
     Dependencies of Dependency, "dependency" in "dependencies" {
         /// Id of the submission that waits.
         submission: SubmissionId,
-        /// Id of the submission that signals; absent when the host does, or when it is unknown.
+        /// Id of the submission that signals; absent when the host does, or when unknown.
         waits_for: Option<SubmissionId>,
         /// When the host signalled, where it does.
         host_signal_ns: Option<i64>,
@@ -121,7 +122,7 @@ table! {
         position: u32,
         /// Id of the queue.
         queue: QueueId,
-        /// What it does.
+        /// Kind of the transfer.
         kind: TransferKind,
         /// Bytes written.
         bytes: Option<u64>,
@@ -137,7 +138,8 @@ table! {
         label: Option<LabelId>,
         /// Id of the submission (`submissions`), where there is not a command buffer to name it.
         submission: Option<SubmissionId>,
-        /// What memory the host's end is in (CUDA): `pageable` (such a copy is not asynchronous), `pinned`, `managed`.
+        /// The kind of host memory at the host's end (CUDA): `pageable` (such a copy is not asynchronous), `pinned`,
+        /// `managed`.
         host_memory: Option<MemoryPlace>,
     }
 }
@@ -151,7 +153,7 @@ table! {
         position: u32,
         /// Id of the queue.
         queue: QueueId,
-        /// What it is.
+        /// Kind of the work.
         kind: OpaqueWorkKind,
         /// When the device began it.
         start_ns: Option<i64>,
@@ -183,16 +185,16 @@ table! {
     HostCalls of HostCall, "host_call" in "host_calls" {
         /// Id of the process.
         process: ProcessId,
-        /// The system's id of the thread; absent when it is not known, as of time that the tracing took on its own
-        /// (CUDA; version 1 once wrote 0 for that).
+        /// The system's id of the thread; absent when unknown, as for time that the tracing took (CUDA; version 1
+        /// could write 0 for that).
         thread: Option<ThreadId>,
-        /// Which call.
+        /// Kind of the call.
         call: HostCallKind,
         /// When the (first) call began.
         start_ns: i64,
-        /// From there until the (last) call returned.
+        /// Duration from there to the return of the (last) call.
         duration_ns: i64,
-        /// Calls folded into this row; 1 for a single one.
+        /// Number of calls folded into this row; 1 for a single one.
         count: u32,
         /// Time inside the calls.
         busy_ns: i64,
@@ -200,11 +202,12 @@ table! {
         queue: Option<QueueId>,
         /// Bytes, where the call has a size.
         bytes: Option<u64>,
-        /// What it returned (VkResult, CUresult); 0 is success. All polls of a row returned the same: those that find their work not
-        /// done (VK_NOT_READY is 1, CUDA_ERROR_NOT_READY 600) and those that find it done are different rows. In version 1 it is what
-        /// the last of them returned, so that 0 in a row of several is polls until the work was done. A poll of a timeline
-        /// semaphore that has not reached the last value submitted counts as not ready; in older traces its row says nothing.
-        /// -2147483648 where it is not known, as of polls in imports of tools that do not record it.
+        /// Result of the call (VkResult, CUresult); 0 is success. All polls in a row returned the same: polls that
+        /// find their work unfinished (VK_NOT_READY is 1, CUDA_ERROR_NOT_READY 600) and polls that find it finished
+        /// are different rows. In version 1 it is the result of the last poll, so that 0 in a row of several means
+        /// polls until the work was done. A poll of a timeline semaphore that has not reached the last value
+        /// submitted counts as not ready; older traces do not tell. The value is -2147483648 when unknown, as for
+        /// polls in imports of tools that do not record it.
         result: i32,
         /// The function that the program called (CUDA), such as `cudaStreamSynchronize`.
         function: Option<Arc<str>>,
@@ -226,17 +229,19 @@ table! {
         thread: Option<ThreadId>,
         /// Id of the command buffer.
         command_buffer: Option<CommandBufferId>,
-        /// When it began: on the device for a command buffer's (its first timed command), on the host otherwise.
+        /// When it began: on the device for a marker in a command buffer (its first timed command), otherwise on the
+        /// host.
         start_ns: Option<i64>,
         /// How long it lasted; 0 for an instant.
         duration_ns: Option<i64>,
-        /// The library or part of the program that set it (NVTX: the domain); labels nest inside their domain. `torch.module` and
-        /// `torch.operator`: set by gapscope itself, modules around and operators inside all others. In imports, `operator`, `python` and
-        /// `host` are functions of the program: they label no work.
+        /// The library or part of the program that set it (NVTX: the domain); labels nest inside their domain.
+        /// gapscope itself sets `torch.module` and `torch.operator`: modules around and operators inside all other
+        /// labels. In imports, `operator`, `python` and `host` are functions of the program: they label no work.
         domain: Option<Arc<str>>,
-        /// Its category (NVTX).
+        /// Category (NVTX).
         category: Option<Arc<str>>,
-        /// The value that the program gave it (NVTX): a number's text, or the names and values of several: `bytes=4096, root=0`.
+        /// The value that the program attached (NVTX): a number, or the names and values of several: `bytes=4096,
+        /// root=0`.
         payload: Option<Arc<str>>,
     }
 }
@@ -260,15 +265,15 @@ table! {
         process: ProcessId,
         /// Id of the device.
         device: DeviceId,
-        /// When.
+        /// Time of the event.
         at_ns: i64,
-        /// What happened.
+        /// Kind of the event.
         event: MemoryEvent,
         /// Id of the allocation.
         allocation: AllocationId,
-        /// Its size.
+        /// Size of the allocation.
         bytes: u64,
-        /// Its heap.
+        /// Heap of the allocation.
         heap: u32,
     }
 }
@@ -284,9 +289,9 @@ table! {
         device: DeviceId,
         /// Size.
         bytes: u64,
-        /// Id of its allocation.
+        /// Id of the allocation.
         allocation: Option<AllocationId>,
-        /// Where in the allocation.
+        /// Offset in the allocation.
         offset_bytes: Option<u64>,
         /// Name that the program gave it.
         name: Option<Arc<str>>,
@@ -310,7 +315,7 @@ table! {
         offset_bytes: u64,
         /// Size of the range.
         bytes: u64,
-        /// What the kernel's code may do with it.
+        /// Access of the kernel's code to the range.
         access: Access,
     }
 }
@@ -322,56 +327,56 @@ table! {
         id: KernelId,
         /// Id of the process.
         process: ProcessId,
-        /// Its name: the best that is known.
+        /// The best name that is known.
         name: Arc<str>,
-        /// Where the name comes from.
+        /// Source of the name.
         name_source: NameSource,
         /// Entry point.
         entry_point: Option<Arc<str>>,
-        /// Hash of the code; `sources/HASH.spv` holds it (Vulkan), `sources/HASH.ptx` or `sources/HASH.cubin` (CUDA: what the
-        /// program loaded itself under the kernel's name, where that was one).
+        /// Hash of the code; `sources/HASH.spv` holds it (Vulkan), `sources/HASH.ptx` or `sources/HASH.cubin` (CUDA:
+        /// the code that the program loaded itself under the kernel's name, if there is only one).
         source: Option<Arc<str>>,
         /// Specialisation constants as `id:hex`, joined by commas.
         specialisation: Option<Arc<str>>,
         /// Threads of a workgroup in x.
         local_x: Option<u32>,
-        /// In y.
+        /// Threads of a workgroup in y.
         local_y: Option<u32>,
-        /// In z.
+        /// Threads of a workgroup in z.
         local_z: Option<u32>,
         /// The whole name of a C++ kernel, with namespaces and parameters, where `name` is a shorter one.
         full_name: Option<Arc<str>>,
-        /// The file that the code was written in, where the code says it (CUDA), such as the Python file of a Triton kernel.
+        /// The source file of the code, where the code names it (CUDA), such as the Python file of a Triton kernel.
         source_file: Option<Arc<str>>,
-        /// Hash of that file as it was when the code was loaded; `sources/HASH.EXTENSION` holds it.
+        /// Hash of the source file when the code was loaded; `sources/HASH.EXTENSION` holds it.
         source_file_hash: Option<Arc<str>>,
         /// Registers of a thread.
         registers: Option<u32>,
         /// Local memory of a thread (spilled registers, stack), in bytes.
         local_bytes: Option<u32>,
-        /// Shared memory of a workgroup that the code declares, in bytes; where an import knows only all shared memory of a
-        /// workgroup, that, and the dynamic one is absent.
+        /// Shared memory of a workgroup that the code declares, in bytes; where an import knows only the total, the
+        /// total, and the dynamic one is absent.
         static_shared_bytes: Option<u32>,
-        /// Shared memory of a workgroup that its launches ask for, in bytes: a kernel that is launched with several
+        /// Shared memory of a workgroup that its launches request, in bytes. A kernel that is launched with several
         /// sizes, of workgroups or of this memory, has a row for each.
         dynamic_shared_bytes: Option<u32>,
     }
 }
 
 table! {
-    /// Quantities of a device, a queue or the host over time: each has its values in `counter_values`.
+    /// Quantities of a device, a queue or the host over time. Their values are in `counter_values`.
     Counters of Counter, "counter" in "counters" {
         /// Id.
         id: CounterId,
-        /// Its name.
+        /// Name of the counter.
         name: Arc<str>,
         /// The unit of its values.
         unit: CounterUnit,
-        /// Id of the device that it is of; absent for one of the host.
+        /// Id of the counter's device; absent for a counter of the host.
         device: Option<DeviceId>,
-        /// Id of the queue that it is of.
+        /// Id of the counter's queue.
         queue: Option<QueueId>,
-        /// Where the values come from, such as the tool that measured them.
+        /// Source of the values, such as the tool that measured them.
         source: Arc<str>,
     }
 }
@@ -381,9 +386,9 @@ table! {
     CounterValues of CounterValue, "counter_value" in "counter_values" {
         /// Id of the counter.
         counter: CounterId,
-        /// From when.
+        /// Start of the value.
         start_ns: i64,
-        /// For how long the value is the mean; absent for a value that holds until the next one of its counter.
+        /// Duration over which the value is the mean; absent for a value that holds until the counter's next one.
         duration_ns: Option<i64>,
         /// The value, in the counter's unit.
         value: f64,
@@ -391,35 +396,36 @@ table! {
 }
 
 table! {
-    /// What a host thread did at a moment.
+    /// The activity of a host thread at a moment.
     Samples of Sample, "sample" in "samples" {
-        /// When.
+        /// Time of the sample.
         time_ns: i64,
-        /// Id of the process: a recorded one, or one that works for it, such as a loader of data.
+        /// Id of the process: a recorded one, or one that works for it, such as a data loader.
         process: ProcessId,
         /// The system's id of the thread.
         thread: ThreadId,
         /// Id of its stack (`stacks`); absent where the stack could not be read.
         stack: Option<StackId>,
-        /// Whether it ran.
+        /// State of the thread.
         state: ThreadState,
-        /// How the sample came about.
+        /// Origin of the sample.
         source: SampleSource,
-        /// The mean time between two samples of the thread as it was then sampled; absent where the sample has a cause of its own.
+        /// Mean time between two samples of the thread at that time; absent where the sample was not periodic.
         period_ns: Option<i64>,
-        /// The system call that it was blocked in, such as `futex`.
+        /// The system call in which the thread was blocked, such as `futex`.
         system_call: Option<Arc<str>>,
-        /// The thread of the same process that had the lock of the Python interpreter (GIL), where this one waited for it.
+        /// The thread of the same process that held the lock of the Python interpreter (GIL), where this one waited
+        /// for it.
         gil_holder: Option<ThreadId>,
     }
 }
 
 table! {
-    /// Stacks of host threads, as a tree: each is the stack of its callers and one frame more.
+    /// Stacks of host threads, as a tree: each is the stack of its callers plus one frame.
     Stacks of Stack, "stack" in "stacks" {
         /// Id.
         id: StackId,
-        /// Id of the stack of the callers, which is less than its own; absent for the outermost frame.
+        /// Id of the callers' stack, which is less than its own; absent for the outermost frame.
         parent: Option<StackId>,
         /// Id of the innermost frame (`frames`).
         frame: FrameId,
@@ -427,21 +433,22 @@ table! {
 }
 
 table! {
-    /// Frames of stacks: a line of a function, or a place in a library.
+    /// Frames of stacks: a line of a function, or a position in a library.
     Frames of Frame, "frame" in "frames" {
         /// Id.
         id: FrameId,
-        /// What kind of code it is.
+        /// Kind of code.
         kind: FrameKind,
-        /// The function, with the classes and functions around it, such as `Model.forward`; absent where the library does not say.
+        /// The function, with the classes and functions around it, such as `Model.forward`; absent where the library
+        /// does not name it.
         function: Option<Arc<str>>,
         /// The file of the source, as the program names it.
         file: Option<Arc<str>>,
-        /// The line that ran, from 1.
+        /// The current line, from 1.
         line: Option<u32>,
-        /// Path of the library or executable that native code is of.
+        /// Path of the native code's library or executable.
         library: Option<Arc<str>>,
-        /// Where in it, from its base as it was linked, where the function is not known.
+        /// Address in the library, from its base as linked, where the function is unknown.
         address: Option<u64>,
     }
 }
@@ -485,7 +492,8 @@ macro_rules! define_tables {
         }
 
         impl Tables {
-            /// Whether a table that rows were pushed to has at least so many. Cheap enough to be asked after each row.
+            /// Returns true when a table that rows were pushed to has at least `rows`. Cheap enough to call after
+            /// each row.
             #[inline]
             pub fn have(&self, rows: usize) -> bool {
                 $(self.$field.pushed() >= rows)||+

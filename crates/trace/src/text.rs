@@ -1,4 +1,4 @@
-//! Traces as readable text, for tests and for looking at small traces.
+//! Reads and writes traces as text, for tests and for small traces.
 //!
 //! ```text
 //! # A comment.
@@ -20,6 +20,7 @@
 //!   of a command buffer with `start_ns` is `measured`, the `kind` of a submission `command-buffers`.
 
 mod line;
+mod problem;
 mod value;
 
 use crate::manifest::{FORMAT_VERSION, Manifest};
@@ -30,6 +31,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt::Write;
 
+pub use problem::TextProblem;
+
 /// Why a text is not a trace.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {problem}")]
@@ -37,7 +40,7 @@ pub struct TextError {
     /// The line, counted from 1.
     pub line: usize,
     /// What is wrong with it.
-    pub problem: String,
+    pub problem: TextProblem,
 }
 
 /// A column that has a value although the line leaves it out.
@@ -48,11 +51,11 @@ struct Omitted {
 }
 
 enum Omission {
-    /// This value.
+    /// A fixed value.
     Is(&'static str),
     /// The value of another column, if that is given.
     SameAs(&'static str),
-    /// This value, if another column is given.
+    /// A fixed value, if another column is given.
     With(&'static str, &'static str),
 }
 
@@ -79,7 +82,7 @@ const OMITTED: &[Omitted] = &[
     },
 ];
 
-/// The manifest of a text that says nothing of it.
+/// Returns the manifest of a text that has no `manifest` line.
 fn base_manifest() -> Manifest {
     Manifest {
         format_version: FORMAT_VERSION,
@@ -92,7 +95,7 @@ impl Trace {
     /// Reads the [text form](crate::text).
     ///
     /// # Errors
-    /// The first line that cannot be read, and why.
+    /// Returns the first line that cannot be read, and why.
     pub fn from_text(text: &str) -> Result<Trace, TextError> {
         let mut trace = Trace {
             manifest: base_manifest(),
@@ -107,7 +110,7 @@ impl Trace {
         Ok(trace)
     }
 
-    fn read_line(&mut self, text: &str) -> Result<(), String> {
+    fn read_line(&mut self, text: &str) -> Result<(), TextProblem> {
         let Some(line) = Line::parse(text)? else {
             return Ok(());
         };
@@ -115,19 +118,20 @@ impl Trace {
         macro_rules! read_row {
             ($($field:ident: $table:ty,)+) => {
                 match line.word.as_str() {
-                    "manifest" => *manifest = read_part(manifest, &line)?,
-                    "process" => manifest.processes.push(read_part(&Default::default(), &line)?),
-                    "thread" => manifest.threads.push(read_part(&Default::default(), &line)?),
-                    "device" => manifest.devices.push(read_part(&Default::default(), &line)?),
-                    "queue" => manifest.queues.push(read_part(&Default::default(), &line)?),
-                    "loss" => manifest.losses.push(read_part(&Default::default(), &line)?),
-                    "unmeasured" => manifest.unmeasured.push(read_part(&Default::default(), &line)?),
+                    "manifest" => *manifest = read_manifest_part(manifest, &line)?,
+                    "process" => manifest.processes.push(read_manifest_part(&Default::default(), &line)?),
+                    "thread" => manifest.threads.push(read_manifest_part(&Default::default(), &line)?),
+                    "device" => manifest.devices.push(read_manifest_part(&Default::default(), &line)?),
+                    "queue" => manifest.queues.push(read_manifest_part(&Default::default(), &line)?),
+                    "loss" => manifest.losses.push(read_manifest_part(&Default::default(), &line)?),
+                    "unmeasured" => manifest.unmeasured.push(read_manifest_part(&Default::default(), &line)?),
                     $(<$table>::ROW => self.tables.$field.push(read_row::<$table>(&line)?),)+
                     other => {
                         let tables = [$(<$table>::ROW),+].join(", ");
-                        return Err(format!(
-                            "`{other}` begins no row; rows begin with manifest, process, thread, device, queue, loss, unmeasured, {tables}"
-                        ));
+                        return Err(TextProblem::UnknownRow {
+                            word: other.to_owned(),
+                            tables,
+                        });
                     }
                 }
             };
@@ -136,7 +140,7 @@ impl Trace {
         Ok(())
     }
 
-    /// The [text form](crate::text) of this trace. [`Trace::from_text`] reads it back unchanged.
+    /// Writes the [text form](crate::text) of this trace. [`Trace::from_text`] reads it back unchanged.
     pub fn to_text(&self) -> String {
         let mut text = String::new();
         let m = &self.manifest;
@@ -149,13 +153,13 @@ impl Trace {
             unmeasured: Vec::new(),
             ..m.clone()
         };
-        write_part(&mut text, "manifest", &base_manifest(), &whole);
-        write_parts(&mut text, "process", &m.processes);
-        write_parts(&mut text, "thread", &m.threads);
-        write_parts(&mut text, "device", &m.devices);
-        write_parts(&mut text, "queue", &m.queues);
-        write_parts(&mut text, "loss", &m.losses);
-        write_parts(&mut text, "unmeasured", &m.unmeasured);
+        write_manifest_part(&mut text, "manifest", &base_manifest(), &whole);
+        write_manifest_parts(&mut text, "process", &m.processes);
+        write_manifest_parts(&mut text, "thread", &m.threads);
+        write_manifest_parts(&mut text, "device", &m.devices);
+        write_manifest_parts(&mut text, "queue", &m.queues);
+        write_manifest_parts(&mut text, "loss", &m.losses);
+        write_manifest_parts(&mut text, "unmeasured", &m.unmeasured);
         macro_rules! write_rows {
             ($($field:ident: $table:ty,)+) => { $(write_rows::<$table>(&mut text, &self.tables.$field);)+ };
         }
@@ -164,19 +168,19 @@ impl Trace {
     }
 }
 
-fn read_row<T: Table>(line: &Line) -> Result<T::Row, String> {
+fn read_row<T: Table>(line: &Line) -> Result<T::Row, TextProblem> {
     let mut row = T::blank();
     for (column, value) in &line.pairs {
         let column = column.as_str();
         if !T::COLUMNS.contains(&column) {
-            return Err(format!(
-                "a {} has no column `{column}`; it has {}",
-                T::ROW,
-                T::COLUMNS.join(", ")
-            ));
+            return Err(TextProblem::UnknownColumn {
+                row: T::ROW,
+                column: column.to_owned(),
+                known: T::COLUMNS.join(", "),
+            });
         }
         if line.pairs.iter().filter(|(c, _)| c == column).count() > 1 {
-            return Err(format!("`{column}` is given twice"));
+            return Err(TextProblem::GivenTwice(column.to_owned()));
         }
         set::<T>(&mut row, column, value)?;
     }
@@ -196,12 +200,12 @@ fn read_row<T: Table>(line: &Line) -> Result<T::Row, String> {
     Ok(row)
 }
 
-fn set<T: Table>(row: &mut T::Row, column: &str, text: &str) -> Result<(), String> {
+fn set<T: Table>(row: &mut T::Row, column: &str, text: &str) -> Result<(), TextProblem> {
     let plain = value::without_unit(column, text)?;
     if T::set_from_text(row, column, &plain) {
         Ok(())
     } else {
-        Err(format!("`{text}` is not a value of `{column}`"))
+        Err(TextProblem::not_a_value(text, column))
     }
 }
 
@@ -215,17 +219,20 @@ fn write_rows<T: Table>(text: &mut String, table: &T) {
     }
 }
 
-fn read_part<P: Serialize + DeserializeOwned>(base: &P, line: &Line) -> Result<P, String> {
+fn read_manifest_part<P: Serialize + DeserializeOwned>(
+    base: &P,
+    line: &Line,
+) -> Result<P, TextProblem> {
     value::read(base, &line.pairs, &line.word)
 }
 
-fn write_parts<P: Serialize + Default>(text: &mut String, word: &str, parts: &[P]) {
+fn write_manifest_parts<P: Serialize + Default>(text: &mut String, word: &str, parts: &[P]) {
     for part in parts {
-        write_part(text, word, &P::default(), part);
+        write_manifest_part(text, word, &P::default(), part);
     }
 }
 
-fn write_part<P: Serialize>(text: &mut String, word: &str, base: &P, part: &P) {
+fn write_manifest_part<P: Serialize>(text: &mut String, word: &str, base: &P, part: &P) {
     let _ = write!(text, "{word}");
     for (name, value) in value::differences(base, part) {
         write_pair(text, &name, &value);

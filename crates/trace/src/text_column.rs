@@ -1,7 +1,9 @@
-//! Columns of texts. Each distinct text of a column is in memory once, and a row has its number: ten million rows that share a few
-//! texts, or have none, take four bytes each.
+//! Columns of texts. Each distinct text of a column is in memory once, and a row holds its number, so that a row
+//! takes four bytes.
 
-use crate::column::{Column, ColumnValues, Texts, Values, dictionary, each_text, space};
+use crate::column::{
+    Column, ColumnValues, Texts, Values, capacity_for, dictionary_type, for_each_text,
+};
 use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, StringArray};
 use arrow_schema::DataType;
 use rustc_hash::FxHashMap;
@@ -9,19 +11,19 @@ use std::hash::Hash;
 use std::ops::{Index, Range};
 use std::sync::Arc;
 
-/// A text, or one that may be absent.
+/// A text, or an optional one.
 pub trait Text: Clone + Default + Eq + Hash + Send + std::fmt::Debug {
-    /// True when there may be none.
+    /// True when the text may be absent.
     const NULLABLE: bool;
-    /// With a text or, where there may be none, without.
-    fn of(text: Option<Arc<str>>) -> Option<Self>;
-    /// Its text.
+    /// Converts an optional text; `None` where a required text is absent.
+    fn from_optional(text: Option<Arc<str>>) -> Option<Self>;
+    /// Returns the text.
     fn text(&self) -> Option<&str>;
 }
 
 impl Text for Arc<str> {
     const NULLABLE: bool = false;
-    fn of(text: Option<Arc<str>>) -> Option<Self> {
+    fn from_optional(text: Option<Arc<str>>) -> Option<Self> {
         text
     }
     fn text(&self) -> Option<&str> {
@@ -31,7 +33,7 @@ impl Text for Arc<str> {
 
 impl Text for Option<Arc<str>> {
     const NULLABLE: bool = true;
-    fn of(text: Option<Arc<str>>) -> Option<Self> {
+    fn from_optional(text: Option<Arc<str>>) -> Option<Self> {
         Some(text)
     }
     fn text(&self) -> Option<&str> {
@@ -42,30 +44,30 @@ impl Text for Option<Arc<str>> {
 /// The texts of many rows.
 #[derive(Debug, Clone, Default)]
 pub struct TextColumn<T> {
-    /// By row.
+    /// The number of each row's text.
     numbers: Vec<u32>,
-    words: Words<T>,
+    distinct: DistinctTexts<T>,
 }
 
-/// Distinct texts by number. Some may be of no row any more.
+/// Distinct texts by number. Some may no longer belong to any row.
 #[derive(Debug, Clone, Default)]
-struct Words<T> {
-    distinct: Vec<T>,
-    known: FxHashMap<T, u32>,
-    /// The number that was asked for last: rows that follow each other mostly have the same text.
+struct DistinctTexts<T> {
+    texts: Vec<T>,
+    numbers: FxHashMap<T, u32>,
+    /// The number that was looked up last: neighbouring rows mostly have the same text.
     last: u32,
 }
 
-impl<T: Text> Words<T> {
+impl<T: Text> DistinctTexts<T> {
     fn number(&mut self, text: T) -> u32 {
-        if self.distinct.get(self.last as usize) != Some(&text) {
-            self.last = match self.known.get(&text) {
+        if self.texts.get(self.last as usize) != Some(&text) {
+            self.last = match self.numbers.get(&text) {
                 Some(number) => *number,
                 None => {
-                    // Memory ends long before numbers do.
-                    let number = self.distinct.len() as u32;
-                    self.distinct.push(text.clone());
-                    self.known.insert(text, number);
+                    // Memory is exhausted long before the numbers are.
+                    let number = self.texts.len() as u32;
+                    self.texts.push(text.clone());
+                    self.numbers.insert(text, number);
                     number
                 }
             };
@@ -75,55 +77,57 @@ impl<T: Text> Words<T> {
 }
 
 impl<T: Text> TextColumn<T> {
-    /// How many rows there are.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.numbers.len()
     }
 
-    /// There are no rows.
+    /// Returns true without rows.
     pub fn is_empty(&self) -> bool {
         self.numbers.is_empty()
     }
 
-    /// The text of a row; `None`: there is no such row.
+    /// Returns the text of a row; `None` where there is no such row.
     pub fn get(&self, row: usize) -> Option<&T> {
         let number = self.numbers.get(row)?;
-        Some(&self.words.distinct[*number as usize])
+        Some(&self.distinct.texts[*number as usize])
     }
 
-    /// The texts, row by row.
+    /// Returns the texts, row by row.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> + ExactSizeIterator + Clone {
         let numbers = self.numbers.iter();
-        numbers.map(|number| &self.words.distinct[*number as usize])
+        numbers.map(|number| &self.distinct.texts[*number as usize])
     }
 
     /// Appends a row.
     pub fn push(&mut self, text: T) {
-        self.numbers.push(self.words.number(text));
+        self.numbers.push(self.distinct.number(text));
     }
 
-    /// Gives a row another text.
+    /// Sets the text of a row.
     ///
     /// # Panics
     /// There is no such row.
     pub fn set(&mut self, row: usize, text: T) {
-        self.numbers[row] = self.words.number(text);
+        self.numbers[row] = self.distinct.number(text);
     }
 
     fn append_texts(&mut self, array: &dyn Array, texts: &mut Texts) -> Option<()> {
-        let TextColumn { numbers, words } = self;
-        let read = |text: Option<&str>| Some(words.number(T::of(text.map(|t| texts.shared(t)))?));
-        each_text(array, read, |number| numbers.push(number))
+        let TextColumn { numbers, distinct } = self;
+        let read = |text: Option<&str>| {
+            Some(distinct.number(T::from_optional(text.map(|t| texts.intern(t)))?))
+        };
+        for_each_text(array, read, |number| numbers.push(number))
     }
 
     fn array(&self) -> ArrayRef {
-        // In the order in which rows have them, without those that no row has.
+        // The texts come in the order of rows, without those that no row has.
         const NONE: i32 = -1;
-        let mut written: Vec<Option<i32>> = vec![None; self.words.distinct.len()];
+        let mut written: Vec<Option<i32>> = vec![None; self.distinct.texts.len()];
         let mut words = Vec::new();
         let mut key = |number: &u32| {
             let at = *number as usize;
-            let key = written[at].get_or_insert_with(|| match self.words.distinct[at].text() {
+            let key = written[at].get_or_insert_with(|| match self.distinct.texts[at].text() {
                 Some(text) => {
                     words.push(text);
                     words.len() as i32 - 1
@@ -142,7 +146,7 @@ impl<T> Index<usize> for TextColumn<T> {
     type Output = T;
 
     fn index(&self, row: usize) -> &T {
-        &self.words.distinct[self.numbers[row] as usize]
+        &self.distinct.texts[self.numbers[row] as usize]
     }
 }
 
@@ -180,7 +184,7 @@ impl<T: Text> ColumnValues for TextColumn<T> {
         T::NULLABLE
     }
     fn reserve(&mut self, more: usize, all: usize) -> bool {
-        let space = space(self.len(), more, all);
+        let space = capacity_for(self.len(), more, all);
         self.len().saturating_add(more) <= self.numbers.capacity()
             || (self.numbers.try_reserve_exact(space - self.len())).is_ok()
     }
@@ -188,11 +192,11 @@ impl<T: Text> ColumnValues for TextColumn<T> {
         self.append_texts(array, texts).is_some()
     }
     fn resize(&mut self, rows: usize) {
-        let default = self.words.number(T::default());
+        let default = self.distinct.number(T::default());
         self.numbers.resize(rows, default);
     }
     fn insert(&mut self, at: usize, rows: usize) {
-        let default = self.words.number(T::default());
+        let default = self.distinct.number(T::default());
         let defaults = std::iter::repeat_n(default, rows);
         self.numbers.splice(at..at, defaults);
     }
@@ -230,16 +234,16 @@ where
                 .filter(|(_, keep)| **keep)
                 .map(|(n, _)| *n)
                 .collect(),
-            words: self.words.clone(),
+            distinct: self.distinct.clone(),
         }
     }
     fn clear(&mut self) {
         self.numbers.clear();
-        self.words = Words::default();
+        self.distinct = DistinctTexts::default();
     }
     fn append(&mut self, other: &mut Self) {
-        let words = std::mem::take(&mut other.words).distinct.into_iter();
-        let numbers: Vec<u32> = words.map(|text| self.words.number(text)).collect();
+        let words = std::mem::take(&mut other.distinct).texts.into_iter();
+        let numbers: Vec<u32> = words.map(|text| self.distinct.number(text)).collect();
         let rows = other.numbers.drain(..);
         self.numbers
             .extend(rows.map(|number| numbers[number as usize]));
@@ -251,7 +255,7 @@ macro_rules! text_columns {
         impl Column for $text {
             type Values = TextColumn<Self>;
             fn data_type() -> DataType {
-                dictionary()
+                dictionary_type()
             }
             const NULLABLE: bool = <Self as Text>::NULLABLE;
             fn to_array(values: &TextColumn<Self>) -> ArrayRef {
@@ -268,7 +272,7 @@ macro_rules! text_columns {
                 self.text().map(str::to_owned)
             }
             fn from_text(text: &str) -> Option<Self> {
-                <Self as Text>::of(Some(Arc::from(text)))
+                <Self as Text>::from_optional(Some(Arc::from(text)))
             }
         }
     )+};

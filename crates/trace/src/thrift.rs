@@ -1,4 +1,5 @@
-//! Footers and headers of pages, read beside the Parquet library, which makes room for what they say before it reads further.
+//! Parses footers and page headers ahead of the Parquet library, which allocates what they claim before it reads
+//! further.
 
 /// Types of the compact protocol, <https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md>.
 const LIST: u8 = 9;
@@ -7,47 +8,44 @@ const STRUCTURE: u8 = 12;
 const I32: u8 = 5;
 const TRUE: u8 = 1;
 const FALSE: u8 = 2;
-/// Structures in structures; those of Parquet's footer are six deep.
-const DEEPEST: u32 = 32;
+/// The deepest nesting of structures; those of Parquet's footer are six deep.
+const MAX_DEPTH: u32 = 32;
 
-/// True where a structure begins at the start of the bytes, no list of which has more elements than bytes follow it.
+/// Returns true where a structure begins at the start of `bytes`, and none of its lists claims more elements than
+/// bytes follow.
 pub(crate) fn is_plausible(bytes: &[u8]) -> bool {
-    Reader(bytes).value(STRUCTURE, DEEPEST).is_some()
+    Reader(bytes).value(STRUCTURE, MAX_DEPTH).is_some()
 }
 
-/// What the header of a page says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PageHeader {
-    /// What the page holds.
     pub kind: PageKind,
     /// Bytes after decompression.
     pub unpacked_bytes: u32,
     /// Bytes in the file.
     pub bytes: u32,
-    /// Values, those that are absent too; of a dictionary its own.
+    /// Number of values, absent ones included; in a dictionary, its own values.
     pub values: u32,
     /// The number of the values' encoding.
     pub encoding: u32,
-    /// Bytes of the header itself.
     pub header_bytes: usize,
 }
 
-/// What a page holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PageKind {
     /// Values.
     Data,
     /// Values, with lengths of their levels in the header.
     DataV2,
-    /// The values that those of other pages are numbers of.
+    /// The values that other pages refer to by number.
     Dictionary,
-    /// What no reader needs.
+    /// An index, which no reader needs.
     Index,
 }
 
-/// Reads the header that begins at the start of the bytes. `None` where it is damaged or longer than they are. It is
-/// stricter than the Parquet library, so that both understand the same by one header: its fields have the types and the
-/// order that Parquet gives them, each is there once, and there are no lists.
+/// Parses the header at the start of `bytes`; `None` where it is damaged or longer than they are. The parser is
+/// stricter than the Parquet library, so that both agree on every header: fields have Parquet's types and order, each
+/// occurs once, and there are no lists.
 pub(crate) fn page_header(bytes: &[u8]) -> Option<PageHeader> {
     const STRUCTURES: std::ops::RangeInclusive<i16> = 5..=8;
     let mut reader = Reader(bytes);
@@ -69,7 +67,7 @@ pub(crate) fn page_header(bytes: &[u8]) -> Option<PageHeader> {
                 values[id as usize] = reader.page_values(id)?;
             }
             1..=8 => return None,
-            _ => reader.without_lists(of, DEEPEST)?,
+            _ => reader.without_lists(of, MAX_DEPTH)?,
         }
     }
     let (kind, (values, encoding)) = match kind? {
@@ -129,7 +127,7 @@ impl Reader<'_> {
             }
             LIST | SET => self.list(depth.checked_sub(1)?),
             STRUCTURE => self.structure(depth.checked_sub(1)?),
-            // Maps and the rest are not in Parquet's footer.
+            // Parquet's footer has no maps and other types.
             _ => None,
         }
     }
@@ -163,7 +161,8 @@ impl Reader<'_> {
         }
     }
 
-    /// The number and type of the next field, whose number is greater than `last`; an inner `None` at the end.
+    /// Returns the number and type of the next field, whose number must be greater than `last`; an inner `None` at
+    /// the end.
     fn field(&mut self, last: &mut i16) -> Option<Option<(i16, u8)>> {
         let header = self.byte()?;
         if header == 0 {
@@ -178,7 +177,7 @@ impl Reader<'_> {
         Some(Some((id, header & 15)))
     }
 
-    /// A number of 32 bits that is not negative.
+    /// Reads a 32-bit number that is not negative.
     fn natural(&mut self) -> Option<u32> {
         i32::try_from(self.signed()?).ok()?.try_into().ok()
     }
@@ -188,8 +187,8 @@ impl Reader<'_> {
         Some((number >> 1) as i64 ^ -((number & 1) as i64))
     }
 
-    /// How many values the part `part` of a page's header says that there are, and in which encoding. `None` inside where
-    /// it does not say.
+    /// Returns the number of values and their encoding from part `part` of a page's header; an inner `None` where the
+    /// part lacks them.
     fn page_values(&mut self, part: i16) -> Option<Option<(u32, u32)>> {
         let (mut values, mut encoding, mut last) = (None, None, 0);
         while let Some((id, of)) = self.field(&mut last)? {
@@ -203,13 +202,14 @@ impl Reader<'_> {
             match (part, id) {
                 (5 | 7 | 8, 1) => values = Some(self.natural()?),
                 (5 | 7, 2) | (8, 4) => encoding = Some(self.natural()?),
-                _ => self.without_lists(of, DEEPEST)?,
+                _ => self.without_lists(of, MAX_DEPTH)?,
             }
         }
         Some(values.zip(encoding))
     }
 
-    /// Passes over the value of a field. The Parquet library reads lists of booleans otherwise than others.
+    /// Skips the value of a field. Lists are refused because the Parquet library reads lists of booleans in another
+    /// way.
     fn without_lists(&mut self, of: u8, depth: u32) -> Option<()> {
         match of {
             TRUE | FALSE => Some(()),
@@ -246,7 +246,7 @@ mod tests {
         assert!(!is_plausible(&deep));
     }
 
-    /// The header of a page of 5 values, whose 100 bytes are 300 when they are unpacked.
+    /// The header of a page of 5 values, whose 100 bytes decompress to 300.
     const HEADER: [u8; 19] = [
         0x15, 0, 0x15, 0xd8, 0x04, 0x15, 0xc8, 0x01, 0x2c, 0x15, 10, 0x15, 0, 0x15, 6, 0x15, 6, 0,
         0,

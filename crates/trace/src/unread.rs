@@ -1,79 +1,81 @@
-//! Tables of which rows or columns could not be read.
+//! Describes tables of which rows or columns could not be read.
 
 use crate::Diagnostic;
+use crate::damage::Damage;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
 use std::path::Path;
 
-/// A table that a trace should have, and of which rows or a column could not be read. What rests on it is not known.
+/// A table that a trace should have, and of which rows or a column could not be read. Findings that rest on it are
+/// unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct UnreadTable {
     /// The table.
     pub table: &'static str,
-    /// The name of its file.
+    /// Name of the table's file.
     pub file: String,
     /// The column; absent where the whole file cannot be read.
     pub column: Option<&'static str>,
-    /// Why: the end of a sentence.
+    /// Why, as the end of a sentence.
     pub reason: String,
     /// Rows of the table that could be read.
     pub rows_read: u64,
-    /// Rows that are missing; absent where their number is not known, 0 where only values of `column` are missing.
+    /// Rows that are missing; absent where their number is unknown, 0 where only values of `column` are missing.
     pub rows_missing: Option<u64>,
 }
 
 impl UnreadTable {
-    /// What a diagnostic says of a table, of which `rows_read` says how many rows could be read.
-    pub(crate) fn of(
+    /// Converts a diagnostic about a table. `rows_read` returns the rows of a table that could be read.
+    pub(crate) fn from_diagnostic(
         diagnostic: &Diagnostic,
         rows_read: impl Fn(&str) -> Option<usize>,
     ) -> Option<UnreadTable> {
         let (table, path, column, reason, rows_missing) = match diagnostic {
-            Diagnostic::MissingFile { table, path } => (table, path, None, "it is missing", None),
+            Diagnostic::MissingFile { table, path } => (table, path, None, &Damage::Missing, None),
             Diagnostic::UnreadableFile {
                 table,
                 path,
                 reason,
-            } => (table, path, None, reason.as_str(), None),
+            } => (table, path, None, reason, None),
             Diagnostic::UnreadableRows {
                 table,
                 path,
                 column,
                 reason,
                 rows,
-            } => (table, path, Some(*column), reason.as_str(), Some(*rows)),
+            } => (table, path, Some(*column), reason, Some(*rows)),
             Diagnostic::UnreadableColumn {
                 table,
                 path,
                 column,
                 reason,
                 ..
-            } => (table, path, Some(*column), reason.as_str(), Some(0)),
+            } => (table, path, Some(*column), reason, Some(0)),
             _ => return None,
         };
         Some(UnreadTable {
             table,
-            file: name(path),
+            file: file_name(path),
             column,
-            reason: reason.to_owned(),
+            reason: reason.to_string(),
             rows_read: rows_read(table).unwrap_or(0) as u64,
             rows_missing: rows_missing.map(|rows| rows as u64),
         })
     }
 
-    /// True where rows are missing, not only values of a column.
+    /// Returns true where rows are missing, as opposed to values of one column.
     pub fn lacks_rows(&self) -> bool {
         self.rows_missing != Some(0)
     }
 }
 
-fn name(path: &Path) -> String {
+fn file_name(path: &Path) -> String {
     let name = path.file_name().unwrap_or(path.as_os_str());
     name.to_string_lossy().into_owned()
 }
 
-/// Half a sentence: "dispatches.parquet cannot be read (its end is missing)".
+/// Formats a clause: "dispatches.parquet cannot be read (its end is missing)".
 impl fmt::Display for UnreadTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let UnreadTable {

@@ -1,4 +1,4 @@
-//! What earlier versions of the format had in place of columns of this version, and which tables.
+//! Maps columns and tables of this version of the format to those of earlier versions.
 
 use crate::column::{Column, Texts};
 use crate::kinds::SubmissionKind;
@@ -13,7 +13,7 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringViewArray};
 use arrow_schema::DataType;
 use std::sync::Arc;
 
-/// True of a table that traces of a version have. Without it, such a table is empty and nothing is missing.
+/// Returns true for a table that traces of a version have. Any other table is empty without anything missing.
 pub fn has_table(format_version: u32, table: &str) -> bool {
     match table {
         Counters::NAME | CounterValues::NAME => format_version > 1,
@@ -22,18 +22,18 @@ pub fn has_table(format_version: u32, table: &str) -> bool {
     }
 }
 
-/// True of a table that only some traces have: without its file it is empty and nothing is missing.
+/// Returns true for a table that only some traces have. Without its file, it is empty and nothing is missing.
 pub fn is_optional(table: &str) -> bool {
     [KernelMetrics::NAME, PcSamples::NAME].contains(&table)
 }
 
-/// True of a column that could not lack values once, so that version 1 wrote 0 for what is not known.
-pub(crate) fn is_absent_as_0(table: &str, column: &str) -> bool {
+/// Returns true for a column that was not nullable in version 1, which wrote 0 for an unknown value.
+pub(crate) fn had_zeros(table: &str, column: &str) -> bool {
     column == "thread" && [Submissions::NAME, HostCalls::NAME].contains(&table)
 }
 
-/// The ids, absent where they are 0.
-pub(crate) fn without_0(ids: ArrayRef) -> ArrayRef {
+/// Replaces ids of 0 by absent ones.
+pub(crate) fn zeros_to_absent(ids: ArrayRef) -> ArrayRef {
     match ids.as_primitive_opt::<UInt32Type>() {
         Some(numbers) if numbers.values().contains(&0) => {
             Arc::new(numbers.unary_opt::<_, UInt32Type>(|id| (id != 0).then_some(id)))
@@ -42,40 +42,39 @@ pub(crate) fn without_0(ids: ArrayRef) -> ArrayRef {
     }
 }
 
-/// What version 1 had in place of a column.
-pub(crate) enum Earlier {
-    /// The same under another name.
+/// The predecessor of a column in version 1.
+pub(crate) enum Predecessor {
+    /// The same column under another name.
     Named(&'static str),
-    /// Columns, of which it is computed.
-    Columns(Computed),
+    /// Columns from which the column is computed.
+    Columns(Computation),
 }
 
-/// How a column is computed.
 #[derive(Clone, Copy)]
-pub(crate) struct Computed {
-    /// Columns of the same type.
+pub(crate) struct Computation {
+    /// The source columns, which have the same type.
     pub from: &'static [&'static str],
-    /// Makes it, in the type that is wanted, of a batch of those columns. `None`: they are of other types.
-    pub make: fn(&RecordBatch, &DataType) -> Option<ArrayRef>,
+    /// Computes the column in the wanted type from a batch of the source columns; `None` where they have other types.
+    pub compute: fn(&RecordBatch, &DataType) -> Option<ArrayRef>,
 }
 
-/// A column that every table of [`earlier`] had in version 1, and has not had since.
-pub(crate) const ONLY_COLUMN: &str = "begin_ns";
+/// A column that every table of [`predecessor`] had in version 1, and never since.
+pub(crate) const VERSION_1_COLUMN: &str = "begin_ns";
 
-/// What version 1 had in place of a column of this version; `None` for one that it had too, or lacked for good.
-pub(crate) fn earlier(table: &str, column: &str) -> Option<Earlier> {
+/// Returns the predecessor of a column; `None` for a column that version 1 had too, or lacked for good.
+pub(crate) fn predecessor(table: &str, column: &str) -> Option<Predecessor> {
     if table != Submissions::NAME {
         return None;
     }
     match column {
-        "start_ns" => Some(Earlier::Named("begin_ns")),
-        "duration_ns" => Some(Earlier::Columns(Computed {
+        "start_ns" => Some(Predecessor::Named("begin_ns")),
+        "duration_ns" => Some(Predecessor::Columns(Computation {
             from: &["begin_ns", "end_ns"],
-            make: duration,
+            compute: duration,
         })),
-        "kind" => Some(Earlier::Columns(Computed {
+        "kind" => Some(Predecessor::Columns(Computation {
             from: &["function"],
-            make: kind,
+            compute: kind,
         })),
         _ => None,
     }
@@ -92,7 +91,7 @@ fn duration(batch: &RecordBatch, _: &DataType) -> Option<ArrayRef> {
     Some(Arc::new(durations.collect::<Int64Array>()))
 }
 
-/// Only CUDA's submissions had a function, which says what they submit.
+/// Derives the kind of a submission. Only CUDA's submissions had a function, which tells what they submit.
 fn kind(batch: &RecordBatch, wanted: &DataType) -> Option<ArrayRef> {
     let kind = |function: Option<&str>| match function {
         Some(name) => gapscope_model::cuda::submission_kind(name),

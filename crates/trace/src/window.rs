@@ -1,4 +1,4 @@
-//! A part of a trace, as a trace of its own.
+//! Cuts a window out of a trace.
 
 use crate::Trace;
 use crate::ids::{CommandBufferId, CounterId, DeviceId, ProcessId, SubmissionId};
@@ -7,12 +7,12 @@ use crate::tables::{CounterValues, Table, Tables};
 use std::collections::{HashMap, HashSet};
 
 impl Trace {
-    /// What some processes did from `start_ns` to `end_ns` (host's clock).
+    /// Returns the work of some processes from `start_ns` to `end_ns` (host's clock), as a trace.
     ///
-    /// GPU work belongs to the window in which it was submitted, whole; host calls and markers of the host belong to
-    /// every window that they touch; a counter's value that holds at its start is there from the start on. Kernels, labels,
-    /// buffers and the memory history before the window stay, because the work refers to them. The manifest's times are those of the window; its losses and notes are kept, since a
-    /// trace does not say when something was lost.
+    /// GPU work belongs, as a whole, to the window in which it was submitted. Host calls and markers of the host
+    /// belong to every window that they touch. A counter's value that holds at the window's start begins there.
+    /// Kernels, labels, buffers and earlier memory events stay, because the work refers to them. The manifest has the
+    /// times of the window and keeps its losses and notes, since a trace does not say when something was lost.
     #[must_use]
     pub fn window(&self, processes: &[ProcessId], start_ns: i64, end_ns: i64) -> Trace {
         let from = &self.tables;
@@ -85,7 +85,7 @@ impl Trace {
         });
         tables.markers = rows(&from.markers, |t, row| match t.command_buffer.at(row) {
             Some(id) => command_buffers.contains(&id),
-            // A range whose end is not known is open.
+            // A range without a known end is open.
             None => {
                 ours(t.process[row])
                     && t.start_ns.at(row).is_some_and(|start| {
@@ -93,7 +93,7 @@ impl Trace {
                     })
             }
         });
-        // A GPU is one device in each process: a counter of one is of the others too.
+        // A GPU is one device in each process, so a counter of one of these devices counts for the others too.
         let here = |id: DeviceId| {
             let uuid = |d: &&Device| d.id == id && !d.uuid.is_empty();
             let uuid = self.manifest.devices.iter().find(uuid).map(|d| &d.uuid);
@@ -112,7 +112,7 @@ impl Trace {
             counters.contains(&t.counter[row])
                 && (holds || touches(t.start_ns[row], t.duration_ns.at(row).unwrap_or(0)))
         });
-        // What holds until the next value holds from the window's start on.
+        // A value that holds until the next one holds from the window's start on.
         let values = &mut tables.counter_values;
         for (start, duration) in values.start_ns.iter_mut().zip(&values.duration_ns) {
             if duration.is_none() {
@@ -122,7 +122,7 @@ impl Trace {
         tables.memory = rows(&from.memory, |t, row| {
             ours(t.process[row]) && t.at_ns[row] <= end_ns
         });
-        // What lies outside of the window is not known in it.
+        // References to rows outside of the window are unknown.
         let known = |id| Some(id).filter(|id| submissions.contains(id));
         tables.dependencies.waits_for.change(known);
         let allocations: HashSet<_> = tables.memory.allocation.iter().copied().collect();
@@ -156,7 +156,7 @@ impl Manifest {
     }
 }
 
-/// The last value of each counter before a time.
+/// Returns the row of each counter's last value before a time.
 fn last_before(values: &CounterValues, at_ns: i64) -> HashMap<CounterId, usize> {
     let mut last: HashMap<CounterId, usize> = HashMap::new();
     for (row, (counter, start_ns)) in values.counter.iter().zip(&values.start_ns).enumerate() {
@@ -168,7 +168,7 @@ fn last_before(values: &CounterValues, at_ns: i64) -> HashMap<CounterId, usize> 
     last
 }
 
-/// The rows of a table that are wanted, in their order.
+/// Returns the rows of a table for which `wanted` is true, in their order.
 fn rows<T: Table>(from: &T, wanted: impl Fn(&T, usize) -> bool) -> T {
     let keep: Vec<bool> = (0..from.len()).map(|row| wanted(from, row)).collect();
     from.select(&keep)

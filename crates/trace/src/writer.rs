@@ -1,4 +1,4 @@
-//! Writing a trace while it is recorded.
+//! Writes a trace while it is recorded.
 //!
 //! Rows go to Parquet parts, `parts/TABLE-NNNNNN.parquet`, which [`TraceWriter::checkpoint`] closes and
 //! [`TraceWriter::finish`] merges into `TABLE.parquet`. A trace whose writer was killed opens as far as its closed
@@ -6,7 +6,7 @@
 
 use crate::checksums;
 use crate::files::{self, own_folder};
-use crate::manifest::Manifest;
+use crate::manifest::{self, Manifest};
 use crate::merge::merge;
 use crate::part::{self, PartWriter};
 use crate::tables::*;
@@ -44,11 +44,11 @@ impl std::fmt::Debug for TraceWriter {
 }
 
 impl TraceWriter {
-    /// Rows of a table that [`Self::flush_full`] encodes at once: enough that a batch costs little beside its rows, few
-    /// enough that a recording's memory stays small.
+    /// Rows of a table that [`Self::flush_full`] encodes at once: enough that a batch costs little beside its rows,
+    /// few enough that a recording needs little memory.
     pub const BATCH_ROWS: usize = 1 << 13;
 
-    /// Makes the trace `folder`. Its parent must exist.
+    /// Creates the trace `folder`, whose parent must exist.
     ///
     /// # Errors
     /// `folder` exists, its parent does not, or the system refuses.
@@ -63,13 +63,13 @@ impl TraceWriter {
             },
             _ => Error::write(folder)(source),
         })?;
-        make_folder(&folder.join(part::FOLDER))?;
-        make_folder(&folder.join(SOURCES))?;
+        make_folder(&folder.join(part::PARTS_FOLDER))?;
+        make_folder(&folder.join(SOURCES_FOLDER))?;
         TraceWriter::open(folder, &Parts::default())
     }
 
-    /// Continues the unfinished trace `folder` with the parts of its last durable checkpoint. What was written later
-    /// is deleted.
+    /// Continues the unfinished trace `folder` with the parts of its last durable checkpoint. Anything that was
+    /// written later is deleted.
     ///
     /// # Errors
     /// The trace is complete, a part is missing, or the system refuses.
@@ -79,7 +79,7 @@ impl TraceWriter {
                 path: folder.to_owned(),
             });
         }
-        let part_folder = folder.join(part::FOLDER);
+        let part_folder = folder.join(part::PARTS_FOLDER);
         let listed: HashSet<&str> = parts
             .tables
             .values()
@@ -106,7 +106,7 @@ impl TraceWriter {
     }
 
     fn open(folder: &Path, parts: &Parts) -> Result<TraceWriter, Error> {
-        let part_folder = folder.join(part::FOLDER);
+        let part_folder = folder.join(part::PARTS_FOLDER);
         let mut writers = Vec::new();
         macro_rules! open_parts {
             ($($field:ident: $table:ty,)+) => {$(
@@ -125,22 +125,22 @@ impl TraceWriter {
         })
     }
 
-    /// The folder of the trace.
+    /// Returns the folder of the trace.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Rows that are not encoded yet. Push new ones here, and call [`Self::flush_full`] often.
+    /// Returns the rows that are not encoded yet. Push new ones here, and call [`Self::flush_full`] often.
     pub fn tables_mut(&mut self) -> &mut Tables {
         &mut self.tables
     }
 
-    /// Bytes on disk so far: parts and sources.
+    /// Returns the bytes on disk so far, in parts and sources.
     pub fn bytes_written(&self) -> u64 {
         self.source_bytes + self.parts.iter().map(PartWriter::bytes).sum::<u64>()
     }
 
-    /// Encodes the tables that have [`Self::BATCH_ROWS`] rows waiting. Costs nothing when none has.
+    /// Encodes the tables that have [`Self::BATCH_ROWS`] rows waiting. The call is cheap when none has.
     ///
     /// # Errors
     /// The system refuses: the disk may be full. The rows since the last checkpoint of the table that could not be
@@ -169,10 +169,10 @@ impl TraceWriter {
         Ok(())
     }
 
-    /// Writes all rows, and closes the open parts: they are whole, and survive a crash of the machine.
+    /// Writes all rows and closes the open parts: they are complete and survive a crash of the machine.
     ///
     /// # Errors
-    /// As [`Self::flush_full`].
+    /// See [`Self::flush_full`].
     pub fn checkpoint(&mut self) -> Result<Parts, Error> {
         self.flush(1)?;
         let mut listed = Parts::default();
@@ -186,8 +186,8 @@ impl TraceWriter {
         Ok(listed)
     }
 
-    /// Writes `sources/HASH.EXTENSION` unless it is there. It survives the death of this process, not a crash of the
-    /// machine.
+    /// Writes `sources/HASH.EXTENSION` unless it exists. It survives the death of this process, but not a crash of
+    /// the machine.
     ///
     /// # Errors
     /// The hash is not hexadecimal, the extension is not a word, or the system refuses.
@@ -202,9 +202,9 @@ impl TraceWriter {
         if self.sources.contains(&name) {
             return Ok(());
         }
-        let path = self.folder.join(SOURCES).join(&name);
+        let path = self.folder.join(SOURCES_FOLDER).join(&name);
         if !path.exists() {
-            let new = files::new_name(&path);
+            let new = files::temporary_path(&path);
             fs::write(&new, bytes)
                 .and_then(|()| fs::rename(&new, &path))
                 .map_err(|source| {
@@ -217,8 +217,8 @@ impl TraceWriter {
         Ok(())
     }
 
-    /// Writes `trace.json`, as an unfinished trace's whatever [`Manifest::complete`] says: a trace opens as soon as
-    /// it has a manifest.
+    /// Writes `trace.json` for an unfinished trace, whatever [`Manifest::complete`] says. A trace opens as soon as it
+    /// has a manifest.
     ///
     /// # Errors
     /// The system refuses. An earlier manifest stays.
@@ -228,20 +228,20 @@ impl TraceWriter {
 
     fn replace_manifest(&self, manifest: &Manifest, complete: bool) -> Result<(), Error> {
         let manifest = Manifest {
-            format_version: crate::manifest::FORMAT_VERSION,
+            format_version: manifest::FORMAT_VERSION,
             complete,
             ..manifest.clone()
         };
         let json = serde_json::to_vec_pretty(&manifest).expect("a manifest's keys are texts");
         let json = checksums::signed_manifest(json);
-        files::replace(&self.folder.join(reader::MANIFEST), &json)
+        files::replace(&self.folder.join(manifest::FILE_NAME), &json)
     }
 
-    /// Completes the trace: all rows, one file a table, the manifest.
+    /// Completes the trace: all rows, one file for each table, and the manifest.
     ///
     /// # Errors
-    /// The system refuses: the disk may be full. The trace is then unfinished, and opens as such with all rows up to
-    /// the last checkpoint.
+    /// The system refuses, perhaps because the disk is full. The trace is then unfinished, and opens with all rows up
+    /// to the last checkpoint.
     pub fn finish(mut self, manifest: &Manifest) -> Result<(), Error> {
         self.checkpoint()?;
         let mut parts = self.parts.iter();
@@ -256,14 +256,14 @@ impl TraceWriter {
         }
         for_each_table!(merge);
         self.replace_manifest(manifest, true)?;
-        // Only now, so that there is no moment in which neither the parts nor the tables count. A complete trace's
-        // parts are not read, so one that cannot be deleted does no harm.
-        let _ = fs::remove_dir_all(self.folder.join(part::FOLDER));
+        // The parts go last, so that at every moment either the parts or the tables count. The parts of a complete
+        // trace are not read, so failing to delete one does no harm.
+        let _ = fs::remove_dir_all(self.folder.join(part::PARTS_FOLDER));
         Ok(())
     }
 }
 
-const SOURCES: &str = "sources";
+const SOURCES_FOLDER: &str = "sources";
 
 fn make_folder(path: &Path) -> Result<(), Error> {
     own_folder(path).map_err(Error::write(path))

@@ -1,4 +1,4 @@
-//! Writing and opening traces.
+//! Writes and opens traces.
 
 use gapscope_trace::ids::{KernelId, LabelId, ThreadId};
 use gapscope_trace::manifest::Manifest;
@@ -238,7 +238,7 @@ fn a_damaged_table_leaves_the_others() {
     assert_eq!(found.tables.dispatches, trace.tables.dispatches);
 }
 
-/// Overwrites what a column of a table's file holds from three quarters of it on.
+/// Overwrites the last quarter of a column in a table's file.
 fn damage(file: &Path, column: &str) {
     let mut bytes = fs::read(file).expect("readable");
     let reader = SerializedFileReader::new(fs::File::open(file).expect("open")).expect("a footer");
@@ -273,7 +273,7 @@ fn rows_before_damage_are_kept_and_those_after_are_counted() {
     let [cut, column] = found.unread.as_slice() else {
         panic!("{:?}", found.unread);
     };
-    // A row is nothing without its kernel, and has no time without its start.
+    // A row is nothing without its kernel; without its start it only lacks its time.
     let (cut, column) = match cut.lacks_rows() {
         true => (cut, column),
         false => (column, cut),
@@ -382,7 +382,7 @@ fn a_trace_that_cannot_be_completed_stays_readable() {
     let mut writer = TraceWriter::create(&folder).expect("create");
     writer.write_manifest(&trace.manifest).expect("manifest");
     push(&mut writer, &trace);
-    // What a full disk does, where no test can fill one: a file of the last step cannot be made.
+    // A file of the last step cannot be created, as on a full disk.
     let obstacle = folder.join("host_calls.parquet.new");
     fs::create_dir(&obstacle).expect("made");
     let error = writer.finish(&trace.manifest).expect_err("it cannot");
@@ -472,7 +472,7 @@ fn a_thread_that_is_not_known_is_absent_and_was_once_0() {
     }
 }
 
-/// Nobody writes into the pipes: whoever opens one waits for ever.
+/// The pipes have no writer: opening one blocks for ever.
 #[cfg(unix)]
 #[test]
 fn a_pipe_in_place_of_a_file_is_an_error() {
@@ -521,6 +521,6 @@ fn a_table_that_only_some_traces_have_is_written_with_rows_only() {
     assert_eq!(found.tables.kernel_metrics.submission.at(1), None);
     let sizes = gapscope_trace::table_sizes(&with, found.manifest.format_version);
     let sizes = sizes.expect("readable");
-    let of_metrics = sizes.iter().find(|size| size.table == "kernel_metrics");
-    assert_eq!(of_metrics.and_then(|size| size.rows), Some(2));
+    let kernel_metrics = sizes.iter().find(|size| size.table == "kernel_metrics");
+    assert_eq!(kernel_metrics.and_then(|size| size.rows), Some(2));
 }

@@ -1,4 +1,4 @@
-//! What a dispatch costs on disk, and how long it takes to write and to read.
+//! Measures the size of a dispatch on disk, and the time to write and to read it.
 //!
 //! `cargo test --release -p gapscope-trace --test bytes_a_dispatch -- --ignored --nocapture`
 
@@ -24,8 +24,8 @@ impl Noise {
     }
 }
 
-/// Inference as it looks on a device: a step of 900 dispatches of 30 kernels again and again, in command buffers of 50
-/// to 60 dispatches. Each kernel has its duration, from 2 to 90 µs, with 3 % of noise.
+/// Generates inference as it looks on a device: a step of 900 dispatches of 30 kernels again and again, in command
+/// buffers of 50 to 60 dispatches. Each kernel has its duration, from 2 to 90 µs, with 3 % of noise.
 struct Program {
     noise: Noise,
     now: i64,
@@ -63,7 +63,7 @@ impl Program {
         self.position += 1;
         Dispatch {
             command_buffer: Some(CommandBufferId(self.command_buffer)),
-            // There is a barrier between any two.
+            // There is a barrier between any two dispatches.
             position: 2 * (self.position - 1),
             queue: QueueId(1),
             kernel: KernelId(kernel),
@@ -100,8 +100,8 @@ fn peak_mib() -> u64 {
         .map_or(0, |kib| kib / 1024)
 }
 
-/// Processor time of this process, in the program and in the system: on a machine that others use too it says more
-/// than the time that passes.
+/// Returns the processor time of this process, in the program and in the system: on a busy machine it says more than
+/// elapsed time.
 fn processor_time() -> [Duration; 2] {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields = stat.rsplit(')').next().unwrap_or_default();

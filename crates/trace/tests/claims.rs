@@ -1,4 +1,4 @@
-//! Files that claim more than they hold, and files that hold little and would fill memory.
+//! Files that claim more than they hold, and small files that would fill memory.
 
 use arrow_array::{ArrayRef, DictionaryArray, Int32Array, RecordBatch, StringArray};
 use gapscope_trace::ids::KernelId;
@@ -17,7 +17,7 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Tests that look at this process's memory, one at a time.
+/// Serialises tests that measure this process' memory.
 static MEMORY: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 fn write(folder: &Path) {
@@ -32,7 +32,7 @@ fn write(folder: &Path) {
     writer.finish(&Manifest::default()).expect("finish");
 }
 
-/// Lets the footer of a file say that each of its columns has so many rows.
+/// Changes the number of rows that a file's footer claims for each column.
 fn claim(path: &Path, rows: i64) {
     let bytes = fs::read(path).expect("readable");
     let file = File::open(path).expect("readable");
@@ -50,7 +50,7 @@ fn claim(path: &Path, rows: i64) {
         let group = group.set_column_metadata(columns);
         group.build().expect("a row group")
     });
-    // Nobody signed for what it says now.
+    // The changed footer has no checksum.
     let said = metadata.file_metadata();
     let said = FileMetaData::new(
         said.version(),
@@ -105,7 +105,7 @@ fn a_footer_that_claims_any_number_of_rows_is_told_and_takes_no_memory() {
     }
 }
 
-/// Writes a file of kernels that all have one name.
+/// Writes a file of kernels with the same name.
 fn one_name(path: &Path, name: &str, rows: usize) {
     let columns: Vec<(&str, ArrayRef)> = vec![
         (
@@ -161,7 +161,7 @@ fn a_long_text_that_many_rows_have_is_in_memory_once() {
     assert!(names.iter().all(|other| Arc::ptr_eq(other, &names[0])));
 }
 
-/// Writes command buffers of which nothing but their number is to be said: a few kilobytes of file.
+/// Writes many command buffers of defaults into a file of a few kilobytes.
 fn run_lengths(path: &Path, rows: usize) {
     const BATCH: usize = 1 << 17;
     let mut table = CommandBuffers::default();

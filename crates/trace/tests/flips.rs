@@ -1,4 +1,4 @@
-//! A bit of a trace that changes after it was written: what is read is the same, or it is said.
+//! Flips a bit of a trace after it was written: reading it gives the same, or reports damage.
 
 use gapscope_trace::synthetic::Synthetic;
 use gapscope_trace::{DispatchPieces, Selection, read};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 const FLIPS: u64 = 1000;
 
-/// The files of a trace with what is in them.
+/// Returns the files of a trace with their contents.
 fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let entries = fs::read_dir(folder).expect("readable");
     let paths = entries.map(|entry| entry.expect("readable").path());
@@ -20,7 +20,7 @@ fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     paths.into_iter().map(read).collect()
 }
 
-/// Numbers that look random and are the same each time.
+/// Pseudorandom numbers, the same in each run.
 fn next(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;
@@ -44,7 +44,7 @@ fn no_flipped_bit_changes_what_is_read_in_silence() {
     let all: u64 = files.iter().map(|(_, bytes)| bytes.len() as u64).sum();
     let (mut state, mut said) = (7, 0);
     for flip in 0..FLIPS {
-        // By turns anywhere, and in any file.
+        // Flips alternate between any position and any file.
         let place = match flip % 2 {
             0 => next(&mut state) % all,
             _ => {
@@ -77,7 +77,7 @@ fn no_flipped_bit_changes_what_is_read_in_silence() {
             }
             _ => said += 1,
         }
-        // Where it says nothing, what is read piece by piece is the same too: it is the same file.
+        // Where nothing is reported, reading piece by piece gives the same too, as from an unchanged file.
         if let (Ok((trace, _)), true) = (&found, path.ends_with("dispatches.parquet"))
             && let Some(pieces) = DispatchPieces::open(&folder, &Selection::all())
         {

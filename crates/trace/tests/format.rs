@@ -1,4 +1,4 @@
-//! The format as it is promised: the page that describes it, and the traces of earlier versions.
+//! Keeps the promises of the format: its documentation, and traces of earlier versions.
 
 use gapscope_trace::manifest::{Clock, Device, Host, Loss, Manifest, Process, Queue, Thread};
 use gapscope_trace::reader::is_optional;
@@ -97,7 +97,7 @@ fn the_page_names_every_field_of_the_manifest() {
     }
 }
 
-/// The trace of a version, and what it holds.
+/// Returns the trace of a version and its text form.
 fn fixture(version: u32) -> (Trace, Trace) {
     let text = fs::read_to_string(in_repository(&format!("fixtures/v{version}.txt")));
     let expected = Trace::from_text(&text.expect("the text is there")).expect("it is a trace");
@@ -113,11 +113,11 @@ fn a_trace_of_version_1_opens() {
     let (found, expected) = fixture(1);
     assert_eq!(found.manifest.losses, expected.manifest.losses);
     assert_eq!(found, expected);
-    // The columns that version 2 has in place of others.
+    // These columns replaced others in version 2.
     assert_eq!(found.tables.submissions.duration_ns, [20_000, 20_000]);
     let kinds = &found.tables.submissions.kind;
     assert_eq!(kinds, &[SubmissionKind::CommandBuffers; 2]);
-    // What version 1 had no tables for is not missing.
+    // Tables that version 1 did not have are not missing.
     let sizes = table_sizes(&in_repository("fixtures/v1.gapscope"), 1).expect("readable");
     assert!(
         sizes

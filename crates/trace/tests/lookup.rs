@@ -1,4 +1,4 @@
-//! Finding rows by id.
+//! Finds rows by id.
 
 use gapscope_trace::Trace;
 use gapscope_trace::ids::{LabelId, ProcessId, QueueId, SubmissionId};

@@ -16,10 +16,10 @@ use std::sync::Arc;
 
 const ROWS: i64 = 1000;
 
-/// Tests that change this process's limit, one at a time.
+/// Serialises tests that change this process' limit.
 static LIMIT: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
-/// A page's header and what follows it.
+/// A page's header and the bytes after it.
 struct Page {
     unpacked: i64,
     packed: i64,
@@ -38,7 +38,7 @@ fn number(out: &mut Vec<u8>, value: i64) {
 }
 
 impl Page {
-    /// As the file has it: the header in the compact protocol, of a page of plain values.
+    /// Encodes the header in the compact protocol, for a page of plain values.
     fn written(&self) -> Vec<u8> {
         let mut out = vec![0x15, 0, 0x15];
         number(&mut out, self.unpacked);
@@ -54,7 +54,7 @@ impl Page {
     }
 }
 
-/// Writes a file whose only column is `start_ns`, and gives its one page.
+/// Writes a file whose only column is `start_ns`, and returns its only page.
 fn write(path: &Path, compression: Compression) -> Page {
     let values: ArrayRef = Arc::new(Int64Array::from_iter_values((0..ROWS).map(|at| at * at)));
     let batch = RecordBatch::try_from_iter([("start_ns", values)]).expect("a column");
@@ -70,7 +70,7 @@ fn write(path: &Path, compression: Compression) -> Page {
     let column = metadata.row_group(0).column(0);
     let (start, length) = column.byte_range();
     let bytes = &fs::read(path).expect("readable")[start as usize..][..length as usize];
-    // The shortest header with which the rest is as long as the header says.
+    // The shortest header for which the rest has the length that it states.
     let page = (8..64).find_map(|header| {
         let page = Page {
             unpacked: ROWS * 8,
@@ -85,7 +85,7 @@ fn write(path: &Path, compression: Compression) -> Page {
     page.expect("a page")
 }
 
-/// Puts these pages in place of those of the file, whose footer says that they are `unpacked` bytes.
+/// Replaces the pages of the file, whose footer claims `unpacked` bytes for them.
 fn replace(path: &Path, pages: &[Page], unpacked: i64) {
     let metadata = ParquetMetaDataReader::new()
         .parse_and_finish(&File::open(path).expect("readable"))
@@ -117,7 +117,7 @@ fn replace(path: &Path, pages: &[Page], unpacked: i64) {
     fs::write(path, out).expect("written");
 }
 
-/// The rows that are read, and why there are no more.
+/// Returns the number of rows that are read, and why there are no more.
 fn read(path: &Path) -> (usize, Option<String>) {
     read_column(path, "start_ns")
 }
@@ -126,13 +126,13 @@ fn read_column(path: &Path, column: &str) -> (usize, Option<String>) {
     let file = TableFile::open(path, Submissions::NAME, Submissions::schema()).expect("it opens");
     let batches = match file.read(&[column], None, 100) {
         Ok(batches) => batches,
-        Err(reason) => return (0, Some(reason)),
+        Err(reason) => return (0, Some(reason.to_string())),
     };
     let mut rows = 0;
     for batch in batches {
         match batch {
             Ok(batch) => rows += batch.num_rows(),
-            Err(ReadError::Damaged(reason)) => return (rows, Some(reason)),
+            Err(ReadError::Damaged(reason)) => return (rows, Some(reason.to_string())),
             Err(ReadError::Memory) => panic!("a kilobyte fills memory"),
         }
     }
@@ -223,17 +223,17 @@ fn rows_before_a_page_that_is_refused_are_read() {
     assert_eq!(read_with(&parts()), (1000, None));
     let more = [part(0, 400, 400), part(400, 600, 601)];
     let reason = "it has more values than its file says".to_owned();
-    assert_eq!(read_with(&more), (400, Some(reason)));
+    assert_eq!(read_with(&more), (400, Some(reason.to_string())));
     let fewer = [part(0, 400, 400), part(400, 500, 500)];
     let reason = "it has fewer values than its file says".to_owned();
-    assert_eq!(read_with(&fewer), (0, Some(reason)));
+    assert_eq!(read_with(&fewer), (0, Some(reason.to_string())));
     let mut torn = parts();
     torn[1].packed += 1;
     let reason = "a page of it goes on beyond its end".to_owned();
-    assert_eq!(read_with(&torn), (400, Some(reason)));
+    assert_eq!(read_with(&torn), (400, Some(reason.to_string())));
 }
 
-/// Without the check the Parquet library ends the process: it makes room for 2^40 lengths.
+/// Without the check, the Parquet library ends the process, because it allocates 2^40 lengths.
 #[test]
 fn texts_that_claim_more_lengths_than_rows_are_refused() {
     let _limit = LIMIT.lock().unwrap_or_else(|e| e.into_inner());
@@ -242,7 +242,7 @@ fn texts_that_claim_more_lengths_than_rows_are_refused() {
     for encoding in [6, 7] {
         for (values, said) in [
             (1_u64 << 40, "the lengths of its texts are damaged"),
-            // A text of 2 GiB, given by what it has in common with the one before.
+            // A text of 2 GiB, given as a prefix of the one before.
             (
                 1,
                 "more than the limit of memory, which GAPSCOPE_MEMORY_LIMIT sets",
@@ -289,7 +289,7 @@ fn texts_that_claim_more_lengths_than_rows_are_refused() {
     }
 }
 
-/// The most address space that this process had.
+/// Returns the greatest address space that this process had.
 fn peak_bytes() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status

@@ -1,4 +1,4 @@
-//! Dispatches that are read piece by piece are those that are read at once.
+//! Reads dispatches piece by piece and at once, with the same result.
 
 use gapscope_trace::ids::{KernelId, SubmissionId};
 use gapscope_trace::synthetic::Synthetic;
@@ -22,7 +22,7 @@ fn write(folder: &Path, change: impl FnOnce(&mut Trace)) {
     writer.finish(&trace.manifest).expect("finish");
 }
 
-/// What the pieces hold together, how many they were, and what was said of their ids.
+/// Returns the dispatches of all pieces, the number of pieces, and the diagnostics about ids.
 fn pieces(folder: &Path, selection: &Selection) -> Option<(Dispatches, usize, Vec<String>)> {
     let others = selection.clone().without::<Dispatches>();
     let (trace, said) = read(folder, &others).expect("it opens");
@@ -43,11 +43,11 @@ fn pieces_are_the_table() {
     let folder = temporary.path().join("a.gapscope");
     write(&folder, |trace| {
         let rows = &mut trace.tables.dispatches;
-        // Columns without any value, and with few.
+        // Columns without any value, and with few values.
         rows.label.change(|_| None);
         rows.start_ns.set(77_777, None);
         rows.submission.set(140_000, Some(SubmissionId(1)));
-        // Ids that lead nowhere, in two pieces.
+        // Unknown ids in two pieces.
         rows.kernel[5] = KernelId(4_000_000);
         rows.kernel[DISPATCHES as usize - 1] = KernelId(4_000_001);
     });
@@ -114,7 +114,7 @@ fn what_is_damaged_is_not_passed_off_as_whole() {
         fs::write(&file, damaged).expect("writable");
         match pieces(&folder, &Selection::all()) {
             None => refused += 1,
-            // What is flipped may be a value, or nothing that is read: as much as reading it at once finds.
+            // A flipped bit may hit a value or unused bytes: the diagnostics equal those of reading at once.
             Some((found, ..)) => {
                 let (whole, _) = read(&folder, &Selection::all()).expect("it opens");
                 assert!(found == whole.tables.dispatches, "at {at}");

@@ -1,4 +1,4 @@
-//! Whatever a trace holds, it comes back; whatever is damaged, nothing panics and nothing is passed off as whole.
+//! Any trace survives a round trip; after any damage, nothing panics and the damage is reported.
 
 use gapscope_trace::manifest::{Device, Exit, Loss, Manifest, Queue, Unmeasured};
 use gapscope_trace::tables::*;
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use std::fs;
 use std::path::Path;
 
-/// Texts of which each column takes those that are values of it.
+/// Texts of which each column takes those that are valid for it.
 const VALUES: [&str; 24] = [
     "0",
     "1",
@@ -35,13 +35,13 @@ const VALUES: [&str; 24] = [
     "measured",
 ];
 
-/// A row whose columns are chosen by `choices`, one a column.
+/// Builds a row whose columns are chosen by `choices`, one a column.
 fn row<T: Table>(choices: &[u8]) -> T::Row {
     let mut row = T::blank();
     for (column, choice) in T::COLUMNS.iter().zip(choices.iter().cycle()) {
-        // A quarter keeps the default.
+        // A quarter of the columns keep the default.
         let value = VALUES.get(*choice as usize % (VALUES.len() * 4 / 3));
-        // No thread is called 0, which once said that it is not known.
+        // Thread 0 does not occur, because it once stood for an unknown thread.
         if let Some(value) = value.filter(|value| (*column, **value) != ("thread", "0")) {
             T::set_from_text(&mut row, column, value);
         }
@@ -49,13 +49,13 @@ fn row<T: Table>(choices: &[u8]) -> T::Row {
     row
 }
 
-/// What a recording does.
+/// A step of a recording.
 #[derive(Debug, Clone)]
 enum Step {
     /// A row is pushed to the table with this number.
     Push(usize, Vec<u8>),
     Checkpoint,
-    /// The session dies after its checkpoint, having pushed rows that nobody will see, and is resumed.
+    /// The session dies after its checkpoint and is resumed; the rows pushed since are lost.
     Die,
 }
 
@@ -116,7 +116,7 @@ fn manifest() -> impl Strategy<Value = Manifest> {
                     reason: b.clone(),
                 }],
                 losses: vec![Loss {
-                    kind: LossKind::of(a.clone()),
+                    kind: LossKind::from_text(a.clone()),
                     count,
                     reason: b.into(),
                 }],
@@ -126,7 +126,7 @@ fn manifest() -> impl Strategy<Value = Manifest> {
         })
 }
 
-/// Writes a recording; gives back what it must hold.
+/// Writes a recording and returns the rows that it must hold.
 fn record(folder: &Path, steps: &[Step], manifest: &Manifest) -> Trace {
     let mut writer = TraceWriter::create(folder).expect("create");
     let mut tables = Tables::default();
@@ -158,7 +158,7 @@ fn record(folder: &Path, steps: &[Step], manifest: &Manifest) -> Trace {
     }
 }
 
-/// Damages a random file of a trace, and opens it.
+/// Damages a random file of a trace and opens it.
 fn damage_and_read(
     steps: &[Step],
     file: prop::sample::Index,
@@ -187,7 +187,7 @@ fn damage_and_read(
     (whole, bytes != undamaged, found)
 }
 
-/// All tables must stay tables: columns of one length, rows that can be taken and printed.
+/// Checks that tables are intact: columns of one length, rows that can be read and printed.
 fn use_everything(trace: &Trace) {
     assert!(Trace::from_text(&trace.to_text()).is_ok());
     macro_rules! batches {

@@ -1,4 +1,4 @@
-//! Traces whose tables other tools wrote again: what they are is the same, and so is what is read.
+//! Reads traces whose tables other tools rewrote in other types, with the same result.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int32Type, Int64Type, UInt32Type, UInt64Type};
@@ -17,10 +17,10 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-/// How a tool writes a column.
+/// The types in which a tool writes columns.
 type Rewrite = fn(&ArrayRef) -> ArrayRef;
 
-/// Numbers and texts as the widest types that tools have; times as what they are.
+/// Numbers and texts in the widest types, and times as timestamps.
 fn widest(column: &ArrayRef) -> ArrayRef {
     match column.data_type() {
         DataType::UInt32 => {
@@ -41,7 +41,7 @@ fn widest(column: &ArrayRef) -> ArrayRef {
     }
 }
 
-/// As pandas has it: what may be absent is a float, what has no value at all is of no type, texts are categories.
+/// Like pandas: nullable numbers are floats, columns without values have no type, texts are categories.
 fn pandas(column: &ArrayRef) -> ArrayRef {
     if column.null_count() == column.len() {
         return Arc::new(NullArray::new(column.len()));
@@ -78,7 +78,7 @@ fn texts(column: &ArrayRef) -> impl Iterator<Item = Option<&str>> {
     texts.expect("a dictionary of texts").into_iter()
 }
 
-/// Writes a table again, its columns the other way round.
+/// Rewrites a table with its columns in reverse order.
 fn write<T: Table>(folder: &Path, table: &T, rewrite: Rewrite, properties: WriterProperties) {
     let batch = table.to_batch();
     let columns = T::COLUMNS.iter().zip(batch.columns()).rev();
@@ -162,7 +162,7 @@ fn a_value_that_a_column_cannot_have_ends_it_and_is_named() {
             Arc::new(Int64Array::from(numbers))
         }
         DataType::Int64 => {
-            // Half a nanosecond cannot be.
+            // Half a nanosecond is not possible.
             let times = vec![0.5; column.len()];
             Arc::new(arrow_array::PrimitiveArray::<Float64Type>::from(times))
         }

@@ -1,4 +1,4 @@
-//! The text form: what it reads, what it refuses, and that it gives back what it was given.
+//! The text form: valid and invalid input, and round trips.
 
 use gapscope_trace::Trace;
 use gapscope_trace::manifest::{Exit, SamplingMode};

@@ -1,4 +1,4 @@
-//! A window of a trace holds the work that was submitted in it, and what that work refers to.
+//! Cuts windows: they hold the work submitted in them, and everything that it refers to.
 
 use gapscope_trace::Trace;
 use gapscope_trace::ids::*;
@@ -50,7 +50,7 @@ fn work_is_in_the_window_in_which_it_was_submitted() {
     let t = &window.tables;
     assert_eq!(t.submissions.id, [SubmissionId(1)]);
     assert_eq!(t.command_buffers.id, [CommandBufferId(1)]);
-    // One in the command buffer, one that a host call launched by itself.
+    // One dispatch is in the command buffer, the other was launched by a host call.
     assert_eq!(t.dispatches.start_ns, [Some(121_000), Some(125_000)]);
     assert_eq!(t.kernels.name, ["a".into()]);
     assert_eq!(t.host_calls.start_ns, [50_000], "it ends in the window");
@@ -99,7 +99,7 @@ fn counters_of_its_gpu_are_in_the_window_with_what_held_at_its_start() {
     let window = trace.window(&[ProcessId(1)], 100_000, 200_000);
     let t = &window.tables;
     assert_eq!(t.counters.id, [CounterId(1), CounterId(3)]);
-    // The device of the other process is the same GPU.
+    // The other process' device is the same GPU.
     assert_eq!(t.counters.device, [Some(DeviceId(1)), None]);
     assert_eq!(t.counter_values.start_ns, [100_000, 150_000, 90_000]);
     assert_eq!(t.counter_values.value, [200.0, 300.0, 6.0]);

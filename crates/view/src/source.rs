@@ -109,12 +109,12 @@ fn text(bytes: &[u8], extension: &str) -> Result<(String, String), String> {
 fn spirv(bytes: &[u8]) -> Result<(String, String), String> {
     let damaged = || "it is not valid SPIR-V".to_owned();
     // The library may panic when it meets damaged code.
-    let module = guarded(|| rspirv::dr::load_bytes(bytes).map_err(|error| error.to_string()));
-    let module = module.map_err(|_| damaged())?;
+    let module = guarded(|| rspirv::dr::load_bytes(bytes).ok());
+    let module = module.ok().flatten().ok_or_else(damaged)?;
     if let Some(found) = written(&module) {
         return Ok(found);
     }
-    let text = guarded(|| Ok(module.disassemble())).map_err(|_| damaged())?;
+    let text = guarded(|| module.disassemble()).map_err(|_| damaged())?;
     Ok(("SPIR-V assembly".to_owned(), text))
 }
 

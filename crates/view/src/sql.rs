@@ -1,6 +1,6 @@
 //! SQL over what is open, answered by the program `gapscope-query`: a child of this one, that ends when nobody waits for its answer any more.
 
-use gapscope_command::{INCOMPLETE, QUERY_PROGRAM, companion, one_line, without_number};
+use gapscope_companion::{INCOMPLETE, QUERY_PROGRAM, companion, one_line, without_number};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};

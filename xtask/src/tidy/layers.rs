@@ -73,7 +73,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("gapscope-analysis", &["gapscope-trace"]),
     (
         "gapscope-report",
-        &["gapscope-trace", "gapscope-analysis", "gapscope-command"],
+        &["gapscope-trace", "gapscope-analysis", "gapscope-companion"],
     ),
     ("gapscope-export", &["gapscope-trace", "gapscope-analysis"]),
     (
@@ -92,15 +92,15 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "gapscope-capture",
             "gapscope-dependencies",
             "gapscope-report",
-            "gapscope-command",
+            "gapscope-companion",
         ],
     ),
-    ("gapscope-command", &[]),
+    ("gapscope-companion", &[]),
     (
         "gapscope-query",
-        &["gapscope-trace", "gapscope-analysis", "gapscope-command"],
+        &["gapscope-trace", "gapscope-analysis", "gapscope-companion"],
     ),
-    ("gapscope-mcp", &["gapscope-command"]),
+    ("gapscope-mcp", &["gapscope-companion"]),
     (
         "gapscope-sdk",
         &[
@@ -120,7 +120,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "gapscope-fusion",
             "gapscope-replay",
             "gapscope-report",
-            "gapscope-command",
+            "gapscope-companion",
             "gapscope-export",
             "gapscope-import",
             "gapscope-device-peaks",

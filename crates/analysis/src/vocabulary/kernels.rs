@@ -8,7 +8,7 @@ mod marks;
 pub use gapscope_trace::kernel_names::readable;
 
 use crate::thresholds::CODES_OF_A_NAME;
-use gapscope_trace::kernel_names::{UNKNOWN, of_family};
+use gapscope_trace::kernel_names::{UNKNOWN, library_kernel_name};
 use gapscope_trace::tables::{Kernels, NameSource, Table};
 use gapscope_trace::text_column::TextColumn;
 use std::collections::{HashMap, HashSet};
@@ -104,7 +104,7 @@ fn base(name: &str, full: Option<&str>, source: NameSource) -> String {
         // People chose it for reading.
         NameSource::NamesFile | NameSource::Label => None,
         // A library's name may be in it, but brackets need not be those of C++.
-        NameSource::ObjectName | NameSource::SourceName => of_family(name),
+        NameSource::ObjectName | NameSource::SourceName => library_kernel_name(name),
         _ => Some(readable(name, full).into_owned()),
     };
     short(known.as_deref().unwrap_or(name))

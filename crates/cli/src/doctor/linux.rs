@@ -140,10 +140,10 @@ pub fn probe(probe: Probe, answer: &Path) -> Result<ExitCode, Failure> {
         Probe::Counters => {
             let said = counters::can_sample_counters().map_err(Reason::new);
             let said = serde_json::to_string(&said);
-            gapscope_command::write(&said.unwrap_or_default()).map_err(Failure::new)?;
+            gapscope_companion::write(&said.unwrap_or_default())?;
         }
         Probe::Wait => {
-            gapscope_command::write("\n").map_err(Failure::new)?;
+            gapscope_companion::write("\n")?;
             // The program waits for the end of its stdin, however that comes.
             let _ = std::io::stdin().read_to_end(&mut Vec::new());
         }

@@ -1,8 +1,8 @@
 //! Checks the programs and packages that accompany gapscope.
 
 use super::check::{Check, Group, State};
-use gapscope_command::companion;
-use gapscope_command::{MCP_PROGRAM, QUERY_PROGRAM};
+use gapscope_companion::companion;
+use gapscope_companion::{MCP_PROGRAM, QUERY_PROGRAM};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 

@@ -153,7 +153,7 @@ impl<'o, 'p> Collector<'o, 'p> {
             true => what.to_owned(),
             false => format!("{what} of category {category}"),
         };
-        self.ledger.add(LossKind::of(kind), 1, reason);
+        self.ledger.add(LossKind::from_text(kind), 1, reason);
     }
 
     /// An event with a start and a duration.

@@ -247,7 +247,10 @@ impl Slices {
             builder.inventory.lose("values of counters", 1, reason);
             return;
         }
-        let unit = track.unit_name.as_deref().map(CounterUnit::of);
+        let unit = track
+            .unit_name
+            .as_deref()
+            .map(CounterUnit::from_text_or_unknown);
         let unit = unit.unwrap_or(match track.unit {
             2 => CounterUnit::Count,
             3 => CounterUnit::Bytes,
@@ -297,7 +300,7 @@ impl Builder {
     ) {
         let own = event.text("scope").filter(|_| &*event.category == "label");
         let scope = match own {
-            Some(scope) => MarkerScope::of(scope),
+            Some(scope) => MarkerScope::from_text_or_unknown(scope),
             None if thread.is_some() => MarkerScope::Thread,
             None => MarkerScope::Process,
         };
@@ -354,7 +357,7 @@ impl Builder {
         self.host_call(HostCall {
             process,
             thread,
-            call: HostCallKind::of(&event.name),
+            call: HostCallKind::from_text_or_unknown(&event.name),
             start_ns: event.at_ns,
             duration_ns,
             count: count

@@ -245,7 +245,7 @@ impl Builder {
             }
             Work::Opaque => {
                 let kind = match (own, specification.category) {
-                    (true, _) => OpaqueWorkKind::of(&name),
+                    (true, _) => OpaqueWorkKind::from_text_or_unknown(&name),
                     (false, GRAPHICS) => OpaqueWorkKind::RenderPass,
                     (false, _) => OpaqueWorkKind::Other,
                 };

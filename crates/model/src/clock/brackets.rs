@@ -1,28 +1,28 @@
-//! Clocks without samples: the offset is bounded by what encloses each command buffer.
+//! Maps clocks without samples: what encloses each command buffer bounds the offset.
 //!
-//! A command buffer starts no earlier than its submission and ends no later than it is seen finished. Both bound the
-//! offset between the clocks at one moment, and, as the rate is off by at most a known tolerance, near that moment.
-//! The map goes through the middle of the feasible offsets at knots, and straight between them; half the width of the
-//! feasible interval is its error.
+//! A command buffer starts no earlier than its submission, and ends no later than it is seen to have finished. Both
+//! bound the offset between the clocks at one moment and, as the rate deviates by at most a known tolerance, near
+//! that moment. The map goes through the middle of the feasible offsets at knots, and straight between them; half the
+//! width of the feasible interval is its error.
 
 use super::{Fit, RATE_TOLERANCE, Rate, Ticks, within_decades};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Distance between knots, and length of the windows of which the tightest bounds are kept.
+/// Distance between knots, and length of the windows whose tightest bounds are kept.
 const KNOT_NS: i64 = 20_000_000;
 
-/// Bounds farther away than this say nothing that nearer ones do not.
-const HORIZON: i64 = 1000;
+/// Windows farther away than this add nothing to nearer ones.
+const HORIZON_WINDOWS: i64 = 1000;
 
-/// A fitted rate may still change by this share.
-const WANDER: f64 = 20e-6;
+/// The relative change that a fitted rate may still undergo.
+const RATE_WANDER: f64 = 20e-6;
 
-/// Bounds this far apart determine the rate.
+/// The least distance between bounds that determine the rate.
 const FIT_NS: i64 = 1_000_000_000;
 
-/// Windows that the rate is fitted against.
-const REFERENCES: usize = 16;
+/// Number of windows that the rate is fitted against.
+const MAX_REFERENCES: usize = 16;
 
 /// Bounds of the offset between two clocks, and the map through them.
 #[derive(Debug, Serialize, Deserialize)]
@@ -31,11 +31,11 @@ pub struct Brackets {
     windows: BTreeMap<i64, Window>,
     references: Vec<Window>,
     knots: BTreeMap<i64, Offset>,
-    /// Bounds of the offset's change, as a share of time, if it is constant.
+    /// Bounds of the offset's relative change, if it is constant.
     change: RateRange,
     used: u32,
     error_ns: i64,
-    /// Bounds contradicted one another: the error is not known.
+    /// True once bounds contradicted each other: the error is then unknown.
     contradicted: bool,
 }
 
@@ -49,40 +49,38 @@ struct Window {
 /// A bound of the offset.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Bound {
-    /// When, on the nominal device clock.
+    /// Time of the bound on the nominal device clock.
     at: i64,
     offset_ns: i64,
 }
 
-/// Offsets between two bounds.
 #[derive(Debug, Clone, Copy)]
-struct Feasible {
+struct FeasibleOffsets {
     lower_ns: i64,
     upper_ns: i64,
 }
 
-/// A range of rates, as shares of time.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct RateRange {
     least: f64,
     most: f64,
 }
 
-/// From the device's clock to the host's at one moment.
+/// The offset from the device's clock to the host's at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Offset {
     /// Host time less device time, in nanoseconds.
     pub offset_ns: i64,
-    /// It is wrong by no more, in nanoseconds.
+    /// Greatest error of the offset, in nanoseconds.
     pub error_ns: i64,
 }
 
-impl Feasible {
+impl FeasibleOffsets {
     fn middle_ns(self) -> i64 {
         self.lower_ns.midpoint(self.upper_ns)
     }
 
-    /// The middle, with half the width as its error.
+    /// Returns the middle, with half the width as its error.
     fn offset(self) -> Offset {
         Offset {
             offset_ns: self.middle_ns(),
@@ -92,7 +90,7 @@ impl Feasible {
 }
 
 impl Brackets {
-    /// No bounds yet, of a clock of `rate` nanoseconds a tick, as its driver says.
+    /// Creates a map without bounds, for a clock of `rate` nanoseconds per tick according to its driver.
     pub fn new(rate: f64) -> Brackets {
         Brackets {
             rate: Rate::from_f64(rate),
@@ -109,7 +107,8 @@ impl Brackets {
         }
     }
 
-    /// A command buffer ran from `start` to `end` on the device, after its submission and before it was seen finished.
+    /// Adds a command buffer that ran from `start` to `end` on the device, after its submission and before it was
+    /// seen to have finished.
     pub fn add(&mut self, start: Ticks, end: Ticks, submitted_ns: i64, seen_ns: i64) {
         let (start, end) = (self.rate.ns(start.0), self.rate.ns(end.0));
         let lower = submitted_ns.saturating_sub(start);
@@ -137,12 +136,12 @@ impl Brackets {
         }
     }
 
-    /// Narrows the bounds of the rate with the bounds of a window that is complete.
+    /// Narrows the bounds of the rate with the bounds of a completed window.
     fn narrow_rate(&mut self, index: i64) {
         let Some(window) = self.windows.get(&index).copied() else {
             return;
         };
-        if self.references.len() < REFERENCES {
+        if self.references.len() < MAX_REFERENCES {
             self.references.push(window);
         }
         let slope = |from: Option<Bound>, to: Option<Bound>| {
@@ -161,17 +160,17 @@ impl Brackets {
     }
 
     fn prune(&mut self, newest: i64) {
-        if self.windows.len() as i64 > 2 * HORIZON {
-            self.windows = self.windows.split_off(&(newest - HORIZON));
-            self.knots = self.knots.split_off(&(newest - HORIZON));
+        if self.windows.len() as i64 > 2 * HORIZON_WINDOWS {
+            self.windows = self.windows.split_off(&(newest - HORIZON_WINDOWS));
+            self.knots = self.knots.split_off(&(newest - HORIZON_WINDOWS));
         }
     }
 
-    /// The change of the offset with time, and how far it may be off.
+    /// Returns the relative change of the offset, and its error.
     fn drift(&self) -> (f64, f64) {
         let RateRange { least, most } = self.change;
-        let tolerance = (most - least) / 2.0 + WANDER;
-        // A rate that is not constant shows as a contradiction; then nothing was learnt.
+        let tolerance = (most - least) / 2.0 + RATE_WANDER;
+        // A rate that is not constant shows as a contradiction, and then nothing was learnt.
         if least <= most && tolerance < RATE_TOLERANCE {
             ((least + most) / 2.0, tolerance)
         } else {
@@ -179,8 +178,8 @@ impl Brackets {
         }
     }
 
-    /// The feasible offsets at a moment of the nominal device clock.
-    fn feasible(&self, at: i64) -> Option<Feasible> {
+    /// Returns the feasible offsets at a moment of the nominal device clock.
+    fn feasible(&self, at: i64) -> Option<FeasibleOffsets> {
         let (drift, tolerance) = self.drift();
         let moved = |bound: Bound, widening: f64| {
             let distance = (at - bound.at) as f64;
@@ -189,7 +188,9 @@ impl Brackets {
         };
         let index = at.div_euclid(KNOT_NS);
         let (mut lower, mut upper) = (None, None);
-        let near = self.windows.range(index - HORIZON..=index + HORIZON);
+        let near = self
+            .windows
+            .range(index - HORIZON_WINDOWS..=index + HORIZON_WINDOWS);
         for window in near.map(|(_, w)| w) {
             lower = lower.max(window.lower.map(|b| moved(b, -tolerance)));
             let bound = window.upper.map(|b| moved(b, tolerance));
@@ -198,19 +199,18 @@ impl Brackets {
                 (a, b) => a.or(b),
             };
         }
-        Some(Feasible {
+        Some(FeasibleOffsets {
             lower_ns: lower?,
             upper_ns: upper?,
         })
     }
 
-    /// The feasible offsets at the newest bounds.
-    fn newest(&self) -> Option<Feasible> {
+    fn newest(&self) -> Option<FeasibleOffsets> {
         let (index, _) = self.windows.last_key_value()?;
         self.feasible(*index * KNOT_NS)
     }
 
-    /// The ticks at a host time: the least and the greatest that are feasible.
+    /// Returns the least and the greatest feasible ticks at a host time.
     pub fn ticks_at(&self, host_ns: i64) -> Option<(Ticks, Ticks)> {
         let newest = self.newest()?;
         let ticks = |offset: i64| {
@@ -219,7 +219,7 @@ impl Brackets {
         Some((ticks(newest.upper_ns), ticks(newest.lower_ns)))
     }
 
-    /// True when bounds from behind `ticks` are there too.
+    /// Returns true when there are bounds after `ticks`, too.
     pub fn settled(&self, ticks: Ticks) -> bool {
         let index = self.rate.ns(ticks.0).div_euclid(KNOT_NS);
         self.windows
@@ -227,7 +227,7 @@ impl Brackets {
             .is_some_and(|(newest, _)| *newest > index + 1)
     }
 
-    /// The host time of `ticks`, which counts for the error of the map; `None` without bounds on both sides.
+    /// Returns the host time of `ticks`, and counts its error in the fit; `None` without bounds on both sides.
     pub fn host_ns(&mut self, ticks: Ticks) -> Option<i64> {
         let at = self.rate.ns(ticks.0);
         let index = at.div_euclid(KNOT_NS);
@@ -235,7 +235,7 @@ impl Brackets {
         let to = self.knot(index + 1)?;
         let part = i128::from(at.rem_euclid(KNOT_NS)) * i128::from(to.offset_ns - from.offset_ns);
         let offset = from.offset_ns + (part / i128::from(KNOT_NS)) as i64;
-        // Between knots the true offset strays from the line by at most what the rate allows.
+        // Between knots the rate limits how far the true offset strays from the line.
         let (_, tolerance) = self.drift();
         let stray = (tolerance * KNOT_NS as f64 / 2.0).ceil() as i64;
         self.error_ns = self
@@ -244,20 +244,20 @@ impl Brackets {
         Some(at.saturating_add(offset))
     }
 
-    /// About when `ticks` was, without counting it.
+    /// Returns an estimate of the host time of `ticks`, without counting its error.
     pub fn estimate_ns(&self, ticks: Ticks) -> Option<i64> {
         let offset_ns = self.newest()?.middle_ns();
         Some(self.rate.ns(ticks.0).saturating_add(offset_ns))
     }
 
-    /// The offset at `ticks` by the bounds so far, without settling it. `None`: there are none, or they contradict one
-    /// another.
+    /// Returns the offset at `ticks` by the bounds so far, without fixing it; `None` where there are no bounds, or
+    /// they contradict each other.
     pub fn offset(&self, ticks: Ticks) -> Option<Offset> {
         let feasible = self.feasible(self.rate.ns(ticks.0))?;
         (feasible.lower_ns <= feasible.upper_ns).then(|| feasible.offset())
     }
 
-    /// The map at a knot. Once used, it stays.
+    /// Returns the map at a knot. A knot is fixed on first use.
     fn knot(&mut self, index: i64) -> Option<Offset> {
         if let Some(knot) = self.knots.get(&index) {
             return Some(*knot);
@@ -269,14 +269,14 @@ impl Brackets {
         Some(knot)
     }
 
-    /// How well it maps; `None` without bounds.
+    /// Returns the quality of the map; `None` without bounds.
     pub fn fit(&self) -> Option<Fit> {
         let RateRange { least, most } = self.change;
         let fitted = least <= most && (most - least) / 2.0 < RATE_TOLERANCE / 2.0;
         (self.used > 0).then(|| Fit {
             error_ns: (!self.contradicted).then_some(self.error_ns),
             samples: self.used,
-            // An offset that grows means a device clock that is slow.
+            // A growing offset means that the device's clock is slow.
             drift_ppm: fitted.then_some(-(least + most) / 2.0 * 1e6),
         })
     }

@@ -1,38 +1,38 @@
-//! Clocks of which the driver reads both sides at once: linear pieces between samples.
+//! Maps clocks that the driver reads together: linear pieces between samples.
 
 use super::{Fit, Line, Point, RATE_TOLERANCE, Rate, Ticks, within_decades};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Samples kept for mapping. Rows wait for the next sample only, so older pieces are never needed.
-const KEPT: usize = 4096;
+/// Samples kept for mapping. Rows wait for the next sample only, so older pieces are not needed.
+const MAX_SAMPLES: usize = 4096;
 
-/// A piece is at least this many times as long as the errors at its ends, so that its slope is right to a thousandth.
-const LEAST_LENGTH: i64 = 1000;
+/// The least length of a piece as a multiple of the errors at its ends, which makes its slope right to a thousandth.
+const MIN_PIECE_LENGTH: i64 = 1000;
 
 /// Extrapolation takes its rate from samples this far back.
 const BASELINE_NS: i64 = 10_000_000_000;
 
-/// A clock that goes on is off its rate by less than this share, as far as a piece tells the rate.
-const GOES_ON: f64 = 2.0 / LEAST_LENGTH as f64;
+/// The relative deviation of a continuing clock, as far as a piece determines its rate.
+const RATE_STEADINESS: f64 = 2.0 / MIN_PIECE_LENGTH as f64;
 
-/// What a clock leaps by when it begins anew is more.
-const LEAP_NS: i64 = 10_000_000;
+/// The least jump of a clock that restarts.
+const MIN_LEAP_NS: i64 = 10_000_000;
 
-/// Linear pieces between samples.
+/// Maps device ticks to host time by linear pieces between samples.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Calibrated {
     nominal: Rate,
     samples: VecDeque<Sample>,
     first: Option<Sample>,
     used: u32,
-    /// The greatest error of the pieces that were used and are no longer kept.
+    /// Greatest error of pieces that were used and are no longer kept.
     dropped_error_ns: i64,
-    /// The greatest error of a time that was mapped outside the samples.
+    /// Greatest error of a time that was mapped outside the samples.
     outside_error_ns: i64,
-    /// Times have been mapped: earlier samples must stay.
+    /// True once times have been mapped: earlier samples must then stay.
     mapped: bool,
-    /// The piece that was used last, by the index of its first sample.
+    /// Index of the first sample of the piece that was used last.
     #[serde(skip)]
     cursor: usize,
 }
@@ -42,9 +42,8 @@ struct Sample {
     ticks: i64,
     host_ns: i64,
     error_ns: i64,
-    /// From here to the next sample.
     rate: Rate,
-    /// Times between here and the next sample have been mapped.
+    /// True once times between this sample and the next were mapped.
     used: bool,
 }
 
@@ -58,7 +57,7 @@ impl Sample {
 }
 
 impl Calibrated {
-    /// A map of a clock of `rate` nanoseconds a tick, as its driver says.
+    /// Creates a map of a clock of `rate` nanoseconds per tick according to its driver.
     pub fn new(rate: f64) -> Calibrated {
         Calibrated {
             nominal: Rate::from_f64(rate),
@@ -72,7 +71,7 @@ impl Calibrated {
         }
     }
 
-    /// Adds a sample. False when the device's clock went back.
+    /// Adds a sample. Returns false when the device's clock went back.
     pub fn add(&mut self, ticks: Ticks, host_ns: i64, error_ns: i64) -> bool {
         let sample = Sample {
             ticks: ticks.0,
@@ -89,13 +88,14 @@ impl Calibrated {
         };
         let (length_ns, length) = (host_ns - last.host_ns, ticks.0 - last.ticks);
         if length_ns < 0 {
-            // Samples of several threads: they need not be written in the order in which they were taken.
+            // Several threads take samples, which may be written out of order.
             return true;
         }
         if length < 0 {
             return false;
         }
-        if length_ns < LEAST_LENGTH.saturating_mul((last.error_ns + error_ns).max(1)) || length == 0
+        if length_ns < MIN_PIECE_LENGTH.saturating_mul((last.error_ns + error_ns).max(1))
+            || length == 0
         {
             if self.samples.len() == 1 && !self.mapped && error_ns < last.error_ns {
                 self.samples[0] = sample;
@@ -104,11 +104,11 @@ impl Calibrated {
             return true;
         }
         if let Some(last) = self.samples.back_mut() {
-            last.rate = Rate::of(length_ns, length);
+            last.rate = Rate::from_ratio(length_ns, length);
         }
         self.samples.push_back(sample);
         self.used += 1;
-        if self.samples.len() > KEPT {
+        if self.samples.len() > MAX_SAMPLES {
             if self.samples[0].used {
                 self.dropped_error_ns = self.dropped_error_ns.max(self.piece_error_ns(0));
             }
@@ -118,25 +118,26 @@ impl Calibrated {
         true
     }
 
-    /// True when the device's clock has not gone on from the samples, as when the machine slept: it began anew, or ran on
-    /// while the host's stood still.
+    /// Returns true when the device's clock did not continue from the samples, as after the machine slept: it
+    /// restarted, or ran on while the host's clock stood still.
     pub fn has_leapt(&self, ticks: Ticks, host_ns: i64, error_ns: i64) -> bool {
         let (Some(last), Some(expected)) = (self.samples.back(), self.ticks_at(host_ns)) else {
             return false;
         };
         let length_ns = host_ns.saturating_sub(last.host_ns);
-        // The driver's word on the rate is not enough to tell.
+        // The driver's nominal rate alone is not precise enough.
         if length_ns < 0 || self.samples.len() < 2 && ticks.0 >= last.ticks {
             return false;
         }
         let off_ns = self.nominal.ns(ticks.0.saturating_sub(expected.0));
-        let allowed_ns = LEAP_NS
+        let allowed_ns = MIN_LEAP_NS
             .saturating_add(last.error_ns.saturating_add(error_ns))
-            .saturating_add((length_ns as f64 * GOES_ON) as i64);
+            .saturating_add((length_ns as f64 * RATE_STEADINESS) as i64);
         off_ns.saturating_abs() > allowed_ns
     }
 
-    /// Goes on from a sample alone: what came before says nothing of what comes. Its ticks are counted so that they go on.
+    /// Continues from a single sample, because earlier samples say nothing about later times. Its ticks are counted
+    /// on from the earlier ones.
     pub fn anchor(&mut self, ticks: Ticks, host_ns: i64, error_ns: i64) {
         if let Some(fit) = self.fit() {
             self.dropped_error_ns = self.dropped_error_ns.max(fit.error_ns.unwrap_or(0));
@@ -149,7 +150,7 @@ impl Calibrated {
         (self.first, self.used) = (first.or(self.first), used);
     }
 
-    /// The ticks at a host time, about.
+    /// Returns the approximate ticks at a host time.
     pub fn ticks_at(&self, host_ns: i64) -> Option<Ticks> {
         let after = self.samples.partition_point(|s| s.host_ns <= host_ns);
         let sample = self.samples.get(after.saturating_sub(1))?;
@@ -158,7 +159,7 @@ impl Calibrated {
         Some(Ticks(sample.ticks.saturating_add(ticks)))
     }
 
-    /// How far a host time lies outside the samples.
+    /// Returns how far a host time lies outside the samples.
     pub fn distance_ns(&self, host_ns: i64) -> i64 {
         match (self.samples.front(), self.samples.back()) {
             (Some(first), Some(last)) => (first.host_ns.saturating_sub(host_ns))
@@ -168,12 +169,12 @@ impl Calibrated {
         }
     }
 
-    /// True when a sample lies behind `ticks`.
+    /// Returns true when a sample lies after `ticks`.
     pub fn covers(&self, ticks: Ticks) -> bool {
         self.samples.len() > 1 && self.samples.back().is_some_and(|s| s.ticks >= ticks.0)
     }
 
-    /// The host's time of `ticks`, which counts for the error of the map; `None` without a sample.
+    /// Returns the host's time of `ticks`, and counts its error in the fit; `None` without a sample.
     #[inline]
     pub fn host_ns(&mut self, ticks: Ticks) -> Option<i64> {
         self.mapped = true;
@@ -201,7 +202,7 @@ impl Calibrated {
         Some(host_ns)
     }
 
-    /// About when `ticks` was, without counting it.
+    /// Returns an estimate of the host time of `ticks`, without counting its error.
     pub fn estimate_ns(&self, ticks: Ticks) -> Option<i64> {
         let after = self.samples.partition_point(|s| s.ticks <= ticks.0);
         let from = self.samples.get(after.saturating_sub(1))?;
@@ -211,7 +212,7 @@ impl Calibrated {
         )
     }
 
-    /// The host time of `ticks` before the first or behind the last sample, and its error.
+    /// Returns the host time of `ticks` before the first or after the last sample, and its error.
     fn outside(&self, ticks: Ticks) -> Option<(i64, i64)> {
         let (first, last) = (self.samples.front()?, self.samples.back()?);
         let behind = ticks.0 >= last.ticks;
@@ -228,8 +229,8 @@ impl Calibrated {
             Some(far) => {
                 let (from, to) = if behind { (far, anchor) } else { (anchor, far) };
                 let length_ns = to.host_ns - from.host_ns;
-                let rate = Rate::of(length_ns, to.ticks - from.ticks);
-                // How far the rate is from the nominal one is the scale on which it may still change.
+                let rate = Rate::from_ratio(length_ns, to.ticks - from.ticks);
+                // The deviation of the rate from the nominal one is the scale on which it may still change.
                 let drift = (rate.as_f64() / self.nominal.as_f64() - 1.0).abs();
                 let reading = (from.error_ns + to.error_ns) as f64 / length_ns.max(1) as f64;
                 (rate, reading + drift)
@@ -250,8 +251,8 @@ impl Calibrated {
         self.samples.get(if behind { count - 2 } else { 1 })
     }
 
-    /// The error of times between samples `index` and `index + 1`: that of the samples, and how far the true map
-    /// may bend away from the line between them.
+    /// Returns the error of times between samples `index` and `index + 1`: that of the samples, and how far the true
+    /// map may bend away from the line between them.
     fn piece_error_ns(&self, index: usize) -> i64 {
         let (from, to) = (self.samples[index], self.samples[index + 1]);
         let reading = from.error_ns.max(to.error_ns);
@@ -260,15 +261,15 @@ impl Calibrated {
             .filter_map(|interior| self.bend_ns(interior, index))
             .max()
             .unwrap_or_else(|| {
-                // No neighbours to tell. At worst all the drift of the piece lies in a part of it.
+                // Without neighbours, all drift of the piece may lie in a part of it.
                 let nominal_ns = self.nominal.ns(to.ticks - from.ticks);
                 (to.host_ns - from.host_ns - nominal_ns).abs() + from.error_ns + to.error_ns
             });
         reading.saturating_add(bend).saturating_add(1)
     }
 
-    /// What sample `interior`, by its deviation from the line between its neighbours, says of the bend of a piece
-    /// beside it. `None` when it has not two neighbours at comparable distances.
+    /// Estimates the bend of a piece beside sample `interior` from that sample's deviation from the line between its
+    /// neighbours; `None` without two neighbours at comparable distances.
     fn bend_ns(&self, interior: usize, piece: usize) -> Option<i64> {
         let before = self.samples.get(interior.checked_sub(1)?)?;
         let (at, after) = (self.samples.get(interior)?, self.samples.get(interior + 1)?);
@@ -291,7 +292,7 @@ impl Calibrated {
         )
     }
 
-    /// How well it maps; `None` without a sample.
+    /// Returns the quality of the map; `None` without a sample.
     pub fn fit(&self) -> Option<Fit> {
         let (first, last) = (self.first?, self.samples.back()?);
         let count = self.samples.len();

@@ -1,27 +1,27 @@
-//! Straight lines between samples.
+//! Straight lines between samples, in integers.
 
-/// Both clocks at one moment.
+/// The readings of both clocks at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Point {
-    /// The device, in its own ticks.
+    /// The device's clock, in ticks.
     pub ticks: i128,
-    /// The host, in nanoseconds.
+    /// The host's clock, in nanoseconds.
     pub host_ns: i128,
 }
 
-/// The line through two points, in integers: no rounding adds up.
+/// The line through two points, in integers, so that rounding errors do not add up.
 #[derive(Debug, Clone, Copy)]
 pub struct Line {
-    /// The earlier one.
+    /// The earlier point.
     pub from: Point,
-    /// The later one, at more ticks.
+    /// The later point, at more ticks.
     pub to: Point,
 }
 
 impl Line {
-    /// The host's time on the line, rounded to the nearest.
+    /// Returns the host's time on the line, rounded to the nearest.
     pub fn host_ns(&self, ticks: i128) -> i128 {
-        // From the nearer end, so that nothing rests on the farther one.
+        // Starting from the nearer end keeps the error of the slope small.
         let near = if ticks >= self.to.ticks {
             self.to
         } else {
@@ -31,19 +31,19 @@ impl Line {
         near.host_ns + rounded(product, self.ticks())
     }
 
-    /// How far a point lies from the line, in nanoseconds.
+    /// Returns the distance of a point from the line, in nanoseconds.
     pub fn deviation_ns(&self, point: Point) -> u64 {
         let off = point.host_ns - self.host_ns(point.ticks);
         u64::try_from(off.abs()).unwrap_or(u64::MAX)
     }
 
-    /// Its length in ticks, at least 1.
+    /// Returns the line's length in ticks, at least 1.
     pub fn ticks(&self) -> i128 {
         (self.to.ticks - self.from.ticks).max(1)
     }
 }
 
-/// A quotient rounded to the nearest; `divisor` is positive.
+/// Divides and rounds to the nearest; `divisor` is positive.
 fn rounded(dividend: i128, divisor: i128) -> i128 {
     let half = divisor / 2;
     if dividend >= 0 {

@@ -1,12 +1,12 @@
-//! Clocks that are asked for any time: samples are kept as pairs of readings.
+//! Maps any device tick by pairs of readings of both clocks.
 
 use super::{Line, Point};
 use serde::Serialize;
 
-/// Samples that are kept; past them every other inner one is dropped.
-const MOST_PAIRS: usize = 256;
+/// The most samples that are kept; beyond them, every other inner one is dropped.
+const MAX_PAIRS: usize = 256;
 
-/// Both clocks at one moment.
+/// The readings of both clocks at one moment.
 ///
 /// ```
 /// use gapscope_model::clock::{ClockPair, PairedClock};
@@ -18,15 +18,15 @@ const MOST_PAIRS: usize = 256;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ClockPair {
-    /// The host, in nanoseconds.
+    /// The host's clock, in nanoseconds.
     pub cpu_ns: u64,
-    /// The device, in its own ticks.
+    /// The device's clock, in ticks.
     pub gpu_ticks: u64,
-    /// The two readings are at most this far apart, in nanoseconds, where that is known.
+    /// Greatest distance between the two readings, in nanoseconds, where it is known.
     pub error_ns: Option<u64>,
 }
 
-/// A time of the device on the host's clock.
+/// A device time on the host's clock.
 ///
 /// ```
 /// # use gapscope_model::clock::{ClockPair, PairedClock, HostTime};
@@ -40,9 +40,9 @@ pub struct ClockPair {
 pub struct HostTime {
     /// Nanoseconds.
     pub ns: u64,
-    /// It is wrong by no more, in nanoseconds; `None`: the samples do not say.
+    /// Greatest error, in nanoseconds; `None` where the samples do not determine it.
     pub error_ns: Option<u64>,
-    /// It lies before the first sample or after the last, so that it rests on the clocks' rate staying as it was.
+    /// True before the first sample or after the last, where the time assumes a constant rate.
     pub extrapolated: bool,
 }
 
@@ -56,11 +56,11 @@ pub struct HostTime {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NoTime {
-    /// There is no sample.
+    /// There are no samples.
     NoSamples,
-    /// There is one sample and the ticks' length is not known.
+    /// There is one sample, and the length of a tick is unknown.
     OneSample,
-    /// It lies before the host's clock began, or past what 64 bits hold.
+    /// The tick lies before the host's clock began, or beyond 64 bits.
     OutOfRange,
 }
 
@@ -89,9 +89,9 @@ impl ClockPair {
 
 /// Maps device ticks to host nanoseconds by samples of both clocks: linear from sample to sample, in integers.
 ///
-/// The error bound of a time is that of the samples around it (the greater of the two), and where there are three
-/// samples or more also how far an inner sample lies from the line through its neighbours. Outside of the samples it
-/// grows with the distance by the uncertainty of the rate.
+/// The error bound of a time is the greater one of the samples around it. With three samples or more, it also covers
+/// how far inner samples lie from the line through their neighbours. Outside of the samples, it grows with the
+/// distance by the uncertainty of the rate.
 ///
 /// ```
 /// use gapscope_model::clock::{PairedClock, ClockPair};
@@ -105,17 +105,17 @@ impl ClockPair {
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct PairedClock {
-    /// In the order of both clocks.
+    /// Sorted by both clocks.
     pairs: Vec<ClockPair>,
     nanoseconds_per_tick: Option<f64>,
     refused: u64,
-    /// How far an inner sample lay from the line through its neighbours, at most; also one that has been dropped.
+    /// Greatest distance of an inner sample, dropped ones included, from the line through its neighbours.
     bend_ns: u64,
 }
 
 impl PairedClock {
-    /// Adds a sample. One that contradicts the others, a later tick at an earlier time, is refused and counted; one
-    /// at a tick that is known replaces it when its error is no greater.
+    /// Adds a sample. A sample with a later tick at an earlier time contradicts the others: it is refused and
+    /// counted. A sample at a known tick replaces the old one if its error is no greater.
     ///
     /// ```
     /// # use gapscope_model::clock::{PairedClock, ClockPair};
@@ -138,7 +138,7 @@ impl PairedClock {
             };
             if known.cpu_ns != pair.cpu_ns && less(pair.error_ns, known.error_ns) {
                 *known = pair;
-                self.look_for_bends(at);
+                self.update_bend(at);
             }
             return;
         }
@@ -151,8 +151,8 @@ impl PairedClock {
             return;
         }
         self.pairs.insert(at, pair);
-        self.look_for_bends(at);
-        if self.pairs.len() > MOST_PAIRS {
+        self.update_bend(at);
+        if self.pairs.len() > MAX_PAIRS {
             let last = self.pairs.len() - 1;
             let mut index = 0;
             self.pairs.retain(|_| {
@@ -160,19 +160,19 @@ impl PairedClock {
                 index == last + 1 || index % 2 == 1
             });
             for at in 0..self.pairs.len() {
-                self.look_for_bends(at);
+                self.update_bend(at);
             }
         }
     }
 
-    /// Looks at the sample at `at` and its neighbours.
-    fn look_for_bends(&mut self, at: usize) {
+    /// Updates the bend from the sample at `at` and its neighbours.
+    fn update_bend(&mut self, at: usize) {
         let around = at.saturating_sub(2)..(at + 3).min(self.pairs.len());
         let bend = self.pairs[around].windows(3).map(bend_ns).max();
         self.bend_ns = self.bend_ns.max(bend.unwrap_or(0));
     }
 
-    /// The length of a tick as the driver says it: one sample is enough then.
+    /// Sets the length of a tick according to the driver: then one sample is enough.
     ///
     /// ```
     /// # use gapscope_model::clock::{PairedClock, ClockPair};
@@ -186,7 +186,7 @@ impl PairedClock {
         self.nanoseconds_per_tick = possible.then_some(nanoseconds);
     }
 
-    /// The samples, in order.
+    /// Returns the samples, in order.
     ///
     /// ```
     /// assert!(gapscope_model::clock::PairedClock::default().pairs().is_empty());
@@ -195,7 +195,7 @@ impl PairedClock {
         &self.pairs
     }
 
-    /// Samples that contradicted the others.
+    /// Returns the number of samples that contradicted the others.
     ///
     /// ```
     /// assert_eq!(gapscope_model::clock::PairedClock::default().refused(), 0);
@@ -204,7 +204,7 @@ impl PairedClock {
         self.refused
     }
 
-    /// The length of a tick: by the first and the last sample, else as the driver says it.
+    /// Returns the length of a tick: by the first and the last sample, else according to the driver.
     ///
     /// ```
     /// # use gapscope_model::clock::{PairedClock, ClockPair};
@@ -223,7 +223,7 @@ impl PairedClock {
         }
     }
 
-    /// The greatest error of a time between the samples, in nanoseconds; `None`: not known.
+    /// Returns the greatest error of a time between the samples, in nanoseconds; `None` when unknown.
     ///
     /// ```
     /// # use gapscope_model::clock::{PairedClock, ClockPair};
@@ -238,10 +238,10 @@ impl PairedClock {
         self.bound(said)
     }
 
-    /// The host's time of a tick.
+    /// Returns the host's time of a tick.
     ///
     /// # Errors
-    /// Why it is not known.
+    /// The time is unknown.
     ///
     /// ```
     /// # use gapscope_model::clock::{PairedClock, ClockPair};
@@ -258,7 +258,7 @@ impl PairedClock {
             return self.convert_by_one(*first, ticks);
         };
         let extrapolated = !(first.gpu_ticks..=last.gpu_ticks).contains(&ticks);
-        // The segment, or the whole recording's rate outside of it.
+        // The surrounding samples, or the outermost ones for extrapolation.
         let (a, b) = if extrapolated {
             (*first, *last)
         } else {
@@ -294,14 +294,14 @@ impl PairedClock {
         let ns = i128::from(pair.cpu_ns) + (distance as f64 * length).round() as i128;
         Ok(HostTime {
             ns: u64::try_from(ns).map_err(|_| NoTime::OutOfRange)?,
-            // How far the clocks have drifted since is not known.
+            // Nothing shows how far the clocks have drifted since.
             error_ns: (distance == 0).then_some(pair.error_ns).flatten(),
             extrapolated: true,
         })
     }
 
-    /// A bound of the samples' own errors, made no smaller than what the samples show. Three of them show something
-    /// even where their own errors are not known.
+    /// Raises the samples' own error bound to what they show of the bend. Three samples show something even where
+    /// their own errors are unknown.
     fn bound(&self, said: Option<u64>) -> Option<u64> {
         match said {
             Some(error) => Some(error.max(self.bend_ns)),
@@ -310,7 +310,7 @@ impl PairedClock {
     }
 }
 
-/// How far the second of three samples lies from the line through the others.
+/// Returns the distance of the second of three samples from the line through the others.
 fn bend_ns(three: &[ClockPair]) -> u64 {
     let [a, b, c] = three else { return 0 };
     let line = Line {

@@ -1,12 +1,12 @@
-//! The functions of CUDA that are recorded, or that say what waits for what.
+//! The CUDA functions that are recorded, or that matter for dependencies.
 //!
-//! Names are those of CUPTI's callbacks in CUDA 12.0 to 13.5, without suffixes. A function that only asks or sets
-//! something is not here, nor is one of Windows or of 32-bit programs: CUPTI tells nothing of it and it costs nothing. In
-//! PyTorch four of five runtime calls are cudaGetDevice and cudaGetLastError.
+//! Names are those of CUPTI's callbacks in CUDA 12.0 to 13.5, without suffixes. Functions that only read or set
+//! state, or are for Windows or 32-bit programs, are left out: CUPTI then reports nothing of them, and they cost
+//! nothing. In PyTorch, four of five runtime calls are cudaGetDevice and cudaGetLastError.
 
-use super::FunctionClass::{self, *};
+use super::class::FunctionClass::{self, *};
 
-/// In the order of their names, for a binary search.
+/// Sorted by name, for binary search.
 pub(super) const FUNCTIONS: &[(&str, FunctionClass)] = &[
     ("__cudaLaunchKernel", LaunchKernel),
     ("cuArray3DCreate", AllocateMemory),

@@ -1,7 +1,8 @@
 use super::*;
+use crate::LossKind;
 use std::collections::BTreeSet;
 
-/// Without suffixes, of CUDA 12.0 to 13.5, each with what `names.txt` says of it.
+/// Returns the functions of CUDA 12.0 to 13.5, without suffixes, each with its decision from `names.txt`.
 fn decisions() -> impl Iterator<Item = (&'static str, &'static str)> {
     let lines = include_str!("names.txt").lines();
     lines
@@ -24,7 +25,7 @@ fn of_each_function_it_is_decided_whether_its_work_is_recorded() {
                 "{name}: table.rs lacks it, and nothing is decided"
             ),
             "none" | "windows" | "32-bit" => assert!(!in_table, "{name}: table.rs has it"),
-            // A function of the runtime does as the driver's of that name.
+            // A runtime function does the same as the driver function of that name.
             "unrecorded" => {
                 let driver = name.replacen("cuda", "cu", 1);
                 let is_said = page.contains(&format!("`{driver}`"));
@@ -63,7 +64,7 @@ fn each_function_is_in_the_table_once_and_is_one_of_cuda() {
     }
 }
 
-/// A new version of CUDA has new functions: extend `names.txt`, and each that this finds is to be decided.
+/// Fails for new functions of a new CUDA version once they are in `names.txt`: each needs a decision.
 #[test]
 fn no_function_that_launches_copies_waits_or_allocates_is_forgotten() {
     const TELLING: [&str; 21] = [
@@ -89,7 +90,7 @@ fn no_function_that_launches_copies_waits_or_allocates_is_forgotten() {
         "Prefetch",
         "AddCallback",
     ];
-    // They ask for or change what a graph or a stream is, or are not for 64-bit programs.
+    // These read or change properties of a graph or a stream, or are not for 64-bit programs.
     const LEFT_OUT: [&str; 9] = [
         "GetParams",
         "BatchMemOpNode",

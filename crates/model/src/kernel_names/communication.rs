@@ -1,13 +1,13 @@
-//! Kernels that communicate with other devices, recognised by name.
+//! Recognises kernels that communicate with other devices, by name.
 //!
-//! Collectives, point-to-point transfers and barriers between devices are kernels like any other, and most of their
-//! time they wait for another device: time that is not computed. Their libraries name them well, so names tell them
-//! apart: as compiled (mangled), in full, or cut to what a table shows.
+//! Collectives, point-to-point transfers and barriers between devices are kernels like any other, but they mostly
+//! wait for another device instead of computing. Their libraries give them telling names, which are recognised as
+//! compiled (mangled), in full, or cut to what a table shows.
 //!
-//! What this cannot know: communication in kernels that are not named after it, such as a program's own reads of another
-//! device's memory. A kernel that multiplies matrices and communicates besides counts as computing.
+//! Communication in kernels with other names is not recognised, such as a program's own reads of another device's
+//! memory. A kernel that multiplies matrices and also communicates counts as computing.
 
-/// Starts of the names of kernels, of the libraries that communicate and do nothing else.
+/// Prefixes of the names of kernels from libraries that only communicate.
 const PREFIXES: [&str; 8] = [
     "nccl",
     "rccl",
@@ -15,17 +15,17 @@ const PREFIXES: [&str; 8] = [
     "nvshmem",
     "rocshmem",
     "oneccl",
-    // Mori's and others' exchange between experts.
+    // The exchange between experts of Mori and others.
     "epdispatch",
     "epcombine",
 ];
 
-/// Namespaces of such libraries, without what they compute before they communicate.
+/// Namespaces of libraries that communicate; those of [`COMPUTING_NAMESPACES`] inside them are excluded.
 const NAMESPACES: [&str; 3] = ["deep_ep", "mscclpp", "mori"];
-const COMPUTES: [&str; 1] = ["layout"];
+const COMPUTING_NAMESPACES: [&str; 1] = ["layout"];
 
-/// Parts of the names of kernels, in lower case and without underscores.
-const WORDS: [&str; 17] = [
+/// Parts of the names of kernels that communicate, in lower case and without underscores.
+const COMMUNICATION_WORDS: [&str; 17] = [
     "allreduce",
     "allgather",
     "reducescatter",
@@ -36,21 +36,21 @@ const WORDS: [&str; 17] = [
     "quickreduce",
     // Multicast instructions: PyTorch's symmetric memory and TensorRT-LLM.
     "multimem",
-    // Each rank spins until the others' data are there.
+    // Each rank spins until the data of the others have arrived.
     "lamport",
     "multigpubarrier",
     "putsignalkernel",
     "waitsignalkernel",
     "symmetricmemorybarrier",
     "userbuffers",
-    // NVSHMEM's calls on a stream: `barrier_on_stream_kernel`.
+    // NVSHMEM's calls on a stream, such as `barrier_on_stream_kernel`.
     "onstreamkernel",
     "sendrecv",
     "p2pbarrier",
 ];
 
-/// Parts of the names of kernels that do more, or do so within one device.
-const OTHERWISE: [&str; 6] = [
+/// Parts of the names of kernels that do more than communicate, or stay within one device.
+const EXCLUDED_WORDS: [&str; 6] = [
     "gemm",
     "matmul",
     "blockallreduce",
@@ -59,16 +59,16 @@ const OTHERWISE: [&str; 6] = [
     "copyout",
 ];
 
-/// Bytes of a name that are looked at: a function's own name is before its arguments, and nothing limits those.
-const LONGEST: usize = 4096;
+/// The most bytes of a name that are examined. A function's own name comes before its arguments, which have no limit.
+const MAX_NAME_BYTES: usize = 4096;
 
-/// True when a kernel of this name moves data between devices, or waits for other devices, and does little else.
+/// Returns true when a kernel of this name mostly moves data between devices or waits for other devices.
 pub fn is_communication(name: &str) -> bool {
-    let path = path(&name[..name.floor_char_boundary(LONGEST)]);
+    let path = path(&name[..name.floor_char_boundary(MAX_NAME_BYTES)]);
     let Some((own, around)) = path.split_last() else {
         return false;
     };
-    // TorchInductor names a kernel after all that was fused around it, and fuses nothing into collectives.
+    // TorchInductor lists everything fused into a kernel in its name, and fuses nothing into collectives.
     if own.starts_with("triton_") && own.contains("_fused_") {
         return false;
     }
@@ -79,12 +79,13 @@ pub fn is_communication(name: &str) -> bool {
     }
     let has = |words: &[&str]| words.iter().any(|part| word.contains(part));
     let within = |names: &[&str]| around.iter().any(|space| names.contains(space));
-    let library = within(&NAMESPACES) && !within(&COMPUTES);
+    let library = within(&NAMESPACES) && !within(&COMPUTING_NAMESPACES);
     let barrier = within(&["symmetric_memory"]) && word.contains("barrier");
-    (library || barrier || has(&WORDS)) && !has(&OTHERWISE)
+    (library || barrier || has(&COMMUNICATION_WORDS)) && !has(&EXCLUDED_WORDS)
 }
 
-/// Namespaces and, last, the own name of a function: without its result, arguments and those of templates.
+/// Returns the namespaces and, last, the own name of a function, without its result, arguments and template
+/// arguments.
 fn path(name: &str) -> Vec<&str> {
     match name.strip_prefix("_Z") {
         Some(mangled) => mangled_path(mangled),
@@ -92,7 +93,7 @@ fn path(name: &str) -> Vec<&str> {
     }
 }
 
-/// From `N4vllm26cross_device_reduce_1stageIf…`: names with their lengths before them.
+/// Parses names with their lengths in front, such as `N4vllm26cross_device_reduce_1stageIf…`.
 fn mangled_path(mangled: &str) -> Vec<&str> {
     let mut rest = mangled.trim_start_matches(['N', 'K', 'L']);
     let mut path = Vec::new();
@@ -112,8 +113,8 @@ fn plain_path(name: &str) -> Vec<&str> {
     let (mut depth, mut from) = (0usize, None);
     let mut chars = name.char_indices().peekable();
     while let Some((at, c)) = chars.next() {
-        let of_word = depth == 0 && (c.is_alphanumeric() || c == '_');
-        match (from, of_word) {
+        let is_word = depth == 0 && (c.is_alphanumeric() || c == '_');
+        match (from, is_word) {
             (None, true) => from = Some(at),
             (Some(start), false) => {
                 path.push(&name[start..at]);
@@ -122,11 +123,11 @@ fn plain_path(name: &str) -> Vec<&str> {
             _ => {}
         }
         match c {
-            // Arguments end the name; `(anonymous namespace)::` is a part of it.
+            // Arguments end the name, but `(anonymous namespace)::` is a part of it.
             '(' if depth == 0 && !name[at..].starts_with("(anonymous") => break,
             '<' | '(' => depth += 1,
             '>' | ')' => depth = depth.saturating_sub(1),
-            // What is before it was the result.
+            // The text before the blank was the result type.
             ' ' if depth == 0 && chars.peek().is_some_and(|(_, c)| !c.is_whitespace()) => {
                 path.clear();
             }

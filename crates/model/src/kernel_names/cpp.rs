@@ -1,62 +1,59 @@
-//! Names of C++ functions and types as trees of their brackets, whichever demangler wrote them.
+//! Parses names of C++ functions and types into trees of their brackets.
 //!
-//! `at::native::(anonymous namespace)::k<4ul, {lambda(float)#1}>(int)` of GNU's, and
-//! `at::native::<unnamed>::k<(unsigned long)4, [lambda(float) (instance 1)]>(T1)` of Nsight's.
+//! It accepts the output of GNU's demangler, `at::native::(anonymous namespace)::k<4ul, {lambda(float)#1}>(int)`, and
+//! of Nsight's, `at::native::<unnamed>::k<(unsigned long)4, [lambda(float) (instance 1)]>(T1)`.
 
-/// Longer names are not parsed.
-const LONGEST: usize = 1 << 16;
-/// Names that nest deeper are not parsed.
-const DEEPEST: usize = 100;
+/// The most bytes of a name that is parsed.
+const MAX_NAME_BYTES: usize = 1 << 16;
+const MAX_DEPTH: usize = 100;
 
-/// A piece of a name.
 #[derive(Debug, PartialEq)]
 pub(super) struct Token<'a> {
-    pub kind: Kind<'a>,
-    /// Blanks stand before it.
+    pub kind: TokenKind<'a>,
+    /// True after blanks.
     pub spaced: bool,
     start: usize,
 }
 
 #[derive(Debug, PartialEq)]
-pub(super) enum Kind<'a> {
+pub(super) enum TokenKind<'a> {
     /// An identifier or a number.
     Word(&'a str),
     /// `::`.
     Scope,
     /// `*`, `&`, `->` and the like.
     Sign(&'a str),
-    /// What is between brackets that begin so, by its commas.
+    /// The comma-separated items between brackets, with the opening bracket.
     Group(char, Vec<Vec<Token<'a>>>),
 }
 
 impl<'a> Token<'a> {
-    /// Where it starts in the name.
+    /// Returns the position in the name.
     pub fn start(&self) -> usize {
         self.start
     }
 
     fn word(&self) -> Option<&'a str> {
         match self.kind {
-            Kind::Word(word) => Some(word),
+            TokenKind::Word(word) => Some(word),
             _ => None,
         }
     }
 }
 
-/// Brackets that are still open.
-struct Open<'a> {
+struct OpenBracket<'a> {
     bracket: char,
     spaced: bool,
     start: usize,
     items: Vec<Vec<Token<'a>>>,
 }
 
-/// The pieces of a name; `None` where its brackets do not match.
+/// Splits a name into tokens; `None` where its brackets do not match.
 pub(super) fn parse(name: &str) -> Option<Vec<Token<'_>>> {
-    if name.len() > LONGEST {
+    if name.len() > MAX_NAME_BYTES {
         return None;
     }
-    let mut open: Vec<Open> = Vec::new();
+    let mut open: Vec<OpenBracket> = Vec::new();
     let mut tokens: Vec<Token> = Vec::new();
     let (mut at, mut spaced) = (0, false);
     while let Some(next) = name[at..].chars().next() {
@@ -69,7 +66,7 @@ pub(super) fn parse(name: &str) -> Option<Vec<Token<'_>>> {
             }
             ':' if name[at..].starts_with(':') => {
                 at += 1;
-                Kind::Scope
+                TokenKind::Scope
             }
             _ if is_word(next) => {
                 at = name[start..]
@@ -79,16 +76,16 @@ pub(super) fn parse(name: &str) -> Option<Vec<Token<'_>>> {
                 if word == "operator" {
                     at += operator(&name[at..]);
                 }
-                Kind::Word(match word {
+                TokenKind::Word(match word {
                     "operator" if name[start..at].ends_with("()") => "operator()",
                     _ => name[start..at].trim_end(),
                 })
             }
             '<' | '(' | '[' | '{' => {
-                if open.len() == DEEPEST {
+                if open.len() == MAX_DEPTH {
                     return None;
                 }
-                open.push(Open {
+                open.push(OpenBracket {
                     bracket: next,
                     spaced,
                     start,
@@ -104,7 +101,7 @@ pub(super) fn parse(name: &str) -> Option<Vec<Token<'_>>> {
             }
             '-' if name[at..].starts_with('>') => {
                 at += 1;
-                Kind::Sign("->")
+                TokenKind::Sign("->")
             }
             '>' | ')' | ']' | '}' => {
                 let closed = open.pop().filter(|open| closes(open.bracket, next))?;
@@ -112,7 +109,7 @@ pub(super) fn parse(name: &str) -> Option<Vec<Token<'_>>> {
                 spaced = false;
                 continue;
             }
-            _ => Kind::Sign(&name[start..at]),
+            _ => TokenKind::Sign(&name[start..at]),
         };
         tokens.push(Token {
             kind,
@@ -122,7 +119,7 @@ pub(super) fn parse(name: &str) -> Option<Vec<Token<'_>>> {
         spaced = false;
     }
     if name.ends_with('…') {
-        // The recorder has cut it: what is open ends there.
+        // The recorder has cut the name, so open brackets end here.
         while let Some(closed) = open.pop() {
             tokens = close(closed, tokens);
         }
@@ -130,15 +127,15 @@ pub(super) fn parse(name: &str) -> Option<Vec<Token<'_>>> {
     open.is_empty().then_some(tokens)
 }
 
-/// What stood before a bracket, and then what is in it.
-fn close<'a>(mut closed: Open<'a>, last: Vec<Token<'a>>) -> Vec<Token<'a>> {
-    // The first item is what stood before the bracket.
+/// Returns the tokens before a bracket, followed by the group that it closes.
+fn close<'a>(mut closed: OpenBracket<'a>, last: Vec<Token<'a>>) -> Vec<Token<'a>> {
+    // The first item holds the tokens before the bracket.
     let mut tokens = closed.items.remove(0);
     if !(last.is_empty() && closed.items.is_empty()) {
         closed.items.push(last);
     }
     tokens.push(Token {
-        kind: Kind::Group(closed.bracket, closed.items),
+        kind: TokenKind::Group(closed.bracket, closed.items),
         spaced: closed.spaced,
         start: closed.start,
     });
@@ -156,7 +153,7 @@ fn closes(open: char, close: char) -> bool {
     )
 }
 
-/// Length of what belongs to the word `operator` before `rest`.
+/// Returns the length of the rest of an operator's name, behind the word `operator`.
 fn operator(rest: &str) -> usize {
     let blanks = rest.len() - rest.trim_start_matches(' ').len();
     let signs = &rest[blanks..];
@@ -174,75 +171,78 @@ fn operator(rest: &str) -> usize {
     }
 }
 
-/// A part of a path: `name<arguments>(parameters)`.
+/// A segment of a path: `name<arguments>(parameters)`.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Part<'t, 'a> {
-    /// `lambda` for one; empty for a namespace without a name.
+pub(super) struct Segment<'t, 'a> {
+    /// `lambda` for a lambda; empty for an unnamed namespace.
     pub name: &'a str,
     /// Template arguments.
     pub arguments: &'t [Vec<Token<'a>>],
-    /// Parameters, if it is written as a function.
+    /// Parameters, for a function.
     pub parameters: Option<&'t [Vec<Token<'a>>]>,
 }
 
-/// The path that tokens end with: that of `void a::b<c>(d)` is `a`, `b<c>(d)`.
-pub(super) fn path<'t, 'a>(tokens: &'t [Token<'a>]) -> Vec<Part<'t, 'a>> {
+/// Returns the path at the end of tokens: `a`, `b<c>(d)` for `void a::b<c>(d)`.
+pub(super) fn path<'t, 'a>(tokens: &'t [Token<'a>]) -> Vec<Segment<'t, 'a>> {
     let mut start = 0;
     for (at, pair) in tokens.windows(2).enumerate() {
         let [before, token] = pair else { continue };
         let begins = match &token.kind {
-            Kind::Word("const" | "volatile") | Kind::Scope | Kind::Sign(_) => false,
-            Kind::Word(_) | Kind::Group(..) => token.spaced && before.kind != Kind::Scope,
+            TokenKind::Word("const" | "volatile") | TokenKind::Scope | TokenKind::Sign(_) => false,
+            TokenKind::Word(_) | TokenKind::Group(..) => {
+                token.spaced && before.kind != TokenKind::Scope
+            }
         };
         if begins {
             start = at + 1;
         }
     }
-    let parts = tokens[start..].split(|token| token.kind == Kind::Scope);
-    parts.map(part).collect()
+    let parts = tokens[start..].split(|token| token.kind == TokenKind::Scope);
+    parts.map(segment).collect()
 }
 
-fn part<'t, 'a>(tokens: &'t [Token<'a>]) -> Part<'t, 'a> {
-    let mut part = Part {
+fn segment<'t, 'a>(tokens: &'t [Token<'a>]) -> Segment<'t, 'a> {
+    let mut parsed = Segment {
         name: "",
         arguments: &[],
         parameters: None,
     };
     for (at, token) in tokens.iter().enumerate() {
         match &token.kind {
-            Kind::Word(word) if part.name.is_empty() => part.name = word,
-            Kind::Group('{' | '[', items) if at == 0 => {
+            TokenKind::Word(word) if parsed.name.is_empty() => parsed.name = word,
+            TokenKind::Group('{' | '[', items) if at == 0 => {
                 let inside = items.first().map_or(&[][..], Vec::as_slice);
                 if inside.first().and_then(Token::word) == Some("lambda") {
-                    part = self::part(&inside[..inside.len().min(2)]);
+                    parsed = segment(&inside[..inside.len().min(2)]);
                 }
             }
-            Kind::Group('<', items) if !part.name.is_empty() => part.arguments = items,
-            Kind::Group('(', items) if !part.name.is_empty() => part.parameters = Some(items),
+            TokenKind::Group('<', items) if !parsed.name.is_empty() => parsed.arguments = items,
+            TokenKind::Group('(', items) if !parsed.name.is_empty() => {
+                parsed.parameters = Some(items)
+            }
             _ => {}
         }
     }
-    part
+    parsed
 }
 
-/// The only word of tokens.
+/// Returns the word of tokens that consist of one.
 pub(super) fn word<'a>(tokens: &[Token<'a>]) -> Option<&'a str> {
     match tokens {
         [token] => token.word(),
         // `(int)4`
-        [cast, token] if matches!(cast.kind, Kind::Group('(', _)) => token.word(),
+        [cast, token] if matches!(cast.kind, TokenKind::Group('(', _)) => token.word(),
         _ => None,
     }
 }
 
-/// A whole number, whatever its type.
+/// Returns an integer, whatever its type.
 pub(super) fn number(tokens: &[Token]) -> Option<u64> {
     word(tokens)?.trim_end_matches(['u', 'l']).parse().ok()
 }
 
-/// True for the literal `true`.
 pub(super) fn is_true(tokens: &[Token]) -> bool {
-    let is_bool = |token: &Token| matches!(&token.kind, Kind::Group('(', items) if items.len() == 1 && word(&items[0]) == Some("bool"));
+    let is_bool = |token: &Token| matches!(&token.kind, TokenKind::Group('(', items) if items.len() == 1 && word(&items[0]) == Some("bool"));
     match tokens {
         [token] => token.word() == Some("true"),
         [cast, token] => is_bool(cast) && token.word() == Some("1"),
@@ -250,7 +250,7 @@ pub(super) fn is_true(tokens: &[Token]) -> bool {
     }
 }
 
-/// Each text once, in the order of the first.
+/// Removes duplicates and keeps the order.
 pub(super) fn distinct(texts: impl IntoIterator<Item = String>) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for text in texts {

@@ -1,22 +1,24 @@
-//! Names of C++ kernels: from what the compiler mangled to what people read.
+//! Demangles the names of C++ kernels.
 
 use cpp_demangle::{DemangleOptions, Symbol};
 
-/// Longer names are cut; a demangled name can be exponentially longer than the mangled one.
-const LONGEST: usize = 4096;
+/// The most characters of a name; longer ones are cut. A demangled name can be exponentially longer than the mangled
+/// one.
+const MAX_CHARACTERS: usize = 4096;
 
 /// A demangled name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CppName {
-    /// With namespaces and parameters.
+    /// The name with namespaces and parameters.
     pub full: String,
-    /// Without namespaces, return type and parameters; template arguments stay, since they tell kernels apart.
+    /// The name without namespaces, return type and parameters. Template arguments stay, since they tell kernels
+    /// apart.
     pub short: String,
 }
 
-/// The name behind a mangled one; `None` where it is not mangled, or not understood.
+/// Demangles a name; `None` where it is not mangled, or cannot be parsed.
 pub fn demangle(mangled: &str) -> Option<CppName> {
-    if !mangled.starts_with("_Z") || mangled.len() > 4 * LONGEST {
+    if !mangled.starts_with("_Z") || mangled.len() > 4 * MAX_CHARACTERS {
         return None;
     }
     let symbol = Symbol::new(mangled).ok()?;
@@ -30,18 +32,18 @@ pub fn demangle(mangled: &str) -> Option<CppName> {
 }
 
 fn cut(text: &str) -> String {
-    match text.char_indices().nth(LONGEST) {
+    match text.char_indices().nth(MAX_CHARACTERS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }
 }
 
-/// Without namespaces, wherever they are, and without what compilers add to numbers and brackets.
+/// Removes all namespaces, and what compilers add to numbers and brackets.
 fn shorten(name: &str) -> String {
     const ANONYMOUS: &str = "(anonymous namespace)";
     let name = name.replace(ANONYMOUS, "").replace("{lambda", "lambda");
     let mut short = String::with_capacity(name.len());
-    // Where the identifier that is being read began in `short`.
+    // Start in `short` of the current identifier.
     let mut word = 0;
     let mut rest = name.as_str();
     while let Some(next) = rest.chars().next() {
@@ -55,12 +57,12 @@ fn shorten(name: &str) -> String {
             // `> >`
         } else {
             short.push(next);
-            // A name with template arguments may be a namespace's too: `Outer<int>::Inner`.
+            // A name with template arguments may also be a namespace: `Outer<int>::Inner`.
             let in_name = next.is_alphanumeric() || matches!(next, '_' | '~');
             if !in_name && next != '>' {
                 word = short.len();
             } else if next == '>' {
-                word = open_of(&short).unwrap_or(word);
+                word = name_start(&short).unwrap_or(word);
             }
         }
         rest = behind;
@@ -68,8 +70,8 @@ fn shorten(name: &str) -> String {
     plain_numbers(&short)
 }
 
-/// Where the name begins whose template arguments end at the end of `text`.
-fn open_of(text: &str) -> Option<usize> {
+/// Returns the start of the name whose template arguments end at the end of `text`.
+fn name_start(text: &str) -> Option<usize> {
     let mut depth = 0;
     let open = text.char_indices().rev().find_map(|(at, c)| {
         match c {
@@ -88,7 +90,7 @@ fn open_of(text: &str) -> Option<usize> {
     Some(begin)
 }
 
-/// Literals without their types: `4` for `4ul` and `(int)4`, `true` for `(bool)1`.
+/// Removes the types of literals: `4ul` and `(int)4` become `4`, `(bool)1` becomes `true`.
 fn plain_numbers(text: &str) -> String {
     let mut text = text.replace("(bool)1", "true").replace("(bool)0", "false");
     for cast in [

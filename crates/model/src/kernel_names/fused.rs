@@ -1,13 +1,12 @@
-//! Kernels that MLX compiles: `Bf4ISinACf4ICosBDf4IExpCEf4OLogD_V_f4_123_contiguous` is a list of operations, each with
-//! the name and type of its result (`B`, 4 bytes of float), whether that is kept (`O`) or not (`I`), what it does (`Sin`)
-//! and its inputs (`A`). Results are named one letter after the other.
+//! Names kernels that MLX compiles. `Bf4ISinACf4ICosBDf4IExpCEf4OLogD_V_f4_123_contiguous` is a list of operations,
+//! each with the name and type of its result (`B`, 4 bytes of float), a flag whether the result is kept (`O`) or not
+//! (`I`), the operation (`Sin`) and its inputs (`A`). Results are named by successive letters.
 
-use super::functor::snake;
+use super::operations::snake;
 
-/// More operations are not spelled out.
-const MOST: usize = 24;
+const MAX_OPERATIONS: usize = 24;
 
-/// `sin cos exp log (fused f32, contiguous)`.
+/// Returns a name such as `sin cos exp log (fused f32, contiguous)`.
 pub(super) fn name(name: &str) -> Option<String> {
     let (tape, rest) = name.split_once('_')?;
     let inputs = rest.split('_').next()?;
@@ -16,18 +15,18 @@ pub(super) fn name(name: &str) -> Option<String> {
     }
     let first = inputs.len() as u64 + 1;
     let mut operations: Vec<String> = Vec::new();
-    let mut of_types: Vec<String> = Vec::new();
+    let mut types: Vec<String> = Vec::new();
     let (mut left, mut result) = (tape, first);
     while !left.is_empty() {
-        let (of_type, behind) = node(left, result)?;
+        let (type_name, behind) = node(left, result)?;
         let after = next_node(behind, result + 1).unwrap_or(behind.len());
         let operation = behind[..after].trim_end_matches(|c: char| c.is_ascii_uppercase());
-        if operation.is_empty() || operations.len() == MOST {
+        if operation.is_empty() || operations.len() == MAX_OPERATIONS {
             return None;
         }
         operations.push(snake(operation));
-        if !of_types.contains(&of_type) {
-            of_types.push(of_type);
+        if !types.contains(&type_name) {
+            types.push(type_name);
         }
         left = &behind[after..];
         result += 1;
@@ -41,18 +40,18 @@ pub(super) fn name(name: &str) -> Option<String> {
     Some(format!(
         "{} (fused {}{layout})",
         operations.join(" "),
-        of_types.join(" ")
+        types.join(" ")
     ))
 }
 
-/// The type at the start of the node of a result, and what follows it.
+/// Parses the start of a result's node; returns its type and the rest.
 fn node(text: &str, result: u64) -> Option<(String, &str)> {
     let text = text.strip_prefix(letters(result).as_str())?;
     let kind = text.chars().next().filter(|c| "biufcV".contains(*c))?;
     let text = &text[1..];
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let bytes: u32 = text[..digits].parse().ok().filter(|bytes| *bytes <= 16)?;
-    let of_type = match (kind, bytes) {
+    let type_name = match (kind, bytes) {
         ('b', _) => "bool".to_owned(),
         ('V', 2) => "bf16".to_owned(),
         ('c', bytes) => format!("complex{}", bytes * 8),
@@ -62,17 +61,17 @@ fn node(text: &str, result: u64) -> Option<(String, &str)> {
     let mut two = text.chars();
     let flag = two.next().is_some_and(|c| c == 'I' || c == 'O')
         && two.next().is_some_and(|c| c.is_ascii_uppercase());
-    Some((of_type, if flag { &text[1..] } else { text }))
+    Some((type_name, if flag { &text[1..] } else { text }))
 }
 
-/// Where the node of a result begins behind the operation that `text` starts with.
+/// Returns where the node of a result begins, behind the operation at the start of `text`.
 fn next_node(text: &str, result: u64) -> Option<usize> {
     let name = letters(result);
     let mut found = text.match_indices(name.as_str());
     found.find_map(|(at, _)| (at > 0 && node(&text[at..], result).is_some()).then_some(at))
 }
 
-/// The name of the first, second, … value: `A`, `B`, …, `Z`, `AA`, …
+/// Returns the name of a value, counted from 1: `A`, `B`, …, `Z`, `AA`, …
 fn letters(mut number: u64) -> String {
     let mut letters = Vec::new();
     while number > 0 {

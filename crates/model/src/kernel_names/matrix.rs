@@ -1,22 +1,19 @@
-//! Matrix products and convolutions of NVIDIA's libraries, whose kernels are named by words between underscores: the same
-//! words in the order of what people ask for. `nvjet_sm90_tst_128x256_64x4_1x2_h_bz_coopA_bias_TNN` is
-//! `gemm bf16 128x256 bias TNN (nvjet sm90 tst 64x4 1x2 h bz coopA)`. No word is dropped but those that all have.
+//! Names matrix products and convolutions of NVIDIA's libraries. Their kernels are named by words between
+//! underscores, which are reordered by interest: `nvjet_sm90_tst_128x256_64x4_1x2_h_bz_coopA_bias_TNN` becomes `gemm
+//! bf16 128x256 bias TNN (nvjet sm90 tst 64x4 1x2 h bz coopA)`. Only words that all kernels have are dropped.
 
-/// What is known of a kernel, from its words.
+/// The properties of a kernel, from its words.
 #[derive(Default)]
 struct Product<'a> {
     operation: &'a str,
-    /// Of the numbers that are multiplied.
-    of_type: &'a str,
+    input_type: &'a str,
     tile: &'a str,
     epilogue: Vec<&'a str>,
     layout: &'a str,
-    /// Everything else.
     details: Vec<&'a str>,
 }
 
 impl<'a> Product<'a> {
-    /// Puts a word where it belongs.
     fn word(&mut self, word: &'a str) {
         if self.tile.is_empty() && is_tile(word) {
             self.tile = word;
@@ -24,9 +21,9 @@ impl<'a> Product<'a> {
             self.epilogue.push(word);
         } else if self.layout.is_empty() && is_layout(word) {
             self.layout = word;
-        } else if self.of_type.is_empty() && is_type(word) {
-            self.of_type = word;
-        } else if !(is_type(word) && word == self.of_type) {
+        } else if self.input_type.is_empty() && is_type(word) {
+            self.input_type = word;
+        } else if !(is_type(word) && word == self.input_type) {
             self.details.push(word);
         }
     }
@@ -35,19 +32,18 @@ impl<'a> Product<'a> {
         if self.tile.is_empty() {
             return None;
         }
-        let of_type = match self.of_type {
+        let input_type = match self.input_type {
             "fp16" => "f16",
             "fp32" => "f32",
             other => other,
         };
-        let words = [self.operation, of_type, self.tile].into_iter();
+        let words = [self.operation, input_type, self.tile].into_iter();
         let words = words.chain(self.epilogue).chain([self.layout]);
         let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
         Some(format!("{} ({})", words.join(" "), self.details.join(" ")))
     }
 }
 
-/// The readable name of a product or a convolution.
 pub(super) fn name(name: &str) -> Option<String> {
     let words: Vec<&str> = name.split('_').filter(|word| !word.is_empty()).collect();
     match words.first()? {
@@ -60,7 +56,7 @@ pub(super) fn name(name: &str) -> Option<String> {
     }
 }
 
-/// `nvjet_[ARCHITECTURE_]TYPES_TILE_…`.
+/// Names `nvjet_[ARCHITECTURE_]TYPES_TILE_…`.
 fn nvjet<'a>(words: &[&'a str]) -> Option<String> {
     let mut product = Product {
         operation: "gemm",
@@ -72,26 +68,26 @@ fn nvjet<'a>(words: &[&'a str]) -> Option<String> {
         .details
         .extend(rest.next_if(|word| word.starts_with("sm")));
     let types: &'a str = rest.next()?;
-    // Letters for the inputs, the accumulator and the output, as cuBLAS abbreviates them everywhere.
-    product.of_type = match types {
+    // Letters for the types of inputs, accumulator and output, with cuBLAS's usual abbreviations.
+    product.input_type = match types {
         "hsh" | "hss" | "hhh" => "f16",
         "tst" | "tss" => "bf16",
         other => other,
     };
-    if product.of_type != types {
+    if product.input_type != types {
         product.details.push(types);
     }
     rest.for_each(|word| product.word(word));
     product.name()
 }
 
-/// Names with a word such as `sgemm`, `s16816gemm` or `s16816fprop`: of cuBLAS and CUTLASS.
+/// Names kernels of cuBLAS and CUTLASS with a word such as `sgemm`, `s16816gemm` or `s16816fprop`.
 fn instruction(words: &[&str]) -> Option<String> {
     let mut product = Product::default();
     let at = words.iter().position(|word| operation(word).is_some())?;
     let (instruction, named) = operation(words[at])?;
     product.operation = named;
-    product.of_type = match instruction {
+    product.input_type = match instruction {
         "s" => "f32",
         "d" => "f64",
         "h" => "f16",
@@ -99,7 +95,7 @@ fn instruction(words: &[&str]) -> Option<String> {
         "z" => "complex f64",
         _ => "",
     };
-    let typed = !product.of_type.is_empty();
+    let typed = !product.input_type.is_empty();
     for (place, word) in words.iter().enumerate() {
         match place {
             _ if place != at => product.word(word),
@@ -107,15 +103,15 @@ fn instruction(words: &[&str]) -> Option<String> {
             _ => {}
         }
     }
-    if product.of_type.is_empty() {
-        // The instruction says more than nothing.
-        product.of_type = instruction;
+    if product.input_type.is_empty() {
+        // The instruction is better than no type.
+        product.input_type = instruction;
         product.details.retain(|word| *word != instruction);
     }
     product.name()
 }
 
-/// The instruction before `gemm` and the like, and the operation in the words of people.
+/// Splits a word into the instruction and the readable operation.
 fn operation(word: &str) -> Option<(&str, &'static str)> {
     [
         ("gemm", "gemm"),
@@ -132,7 +128,7 @@ fn operation(word: &str) -> Option<(&str, &'static str)> {
     })
 }
 
-/// `sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x128x8_…_execute_kernel__5x_cublas`.
+/// Names `sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x128x8_…_execute_kernel__5x_cublas`.
 fn xmma(words: &[&str]) -> Option<String> {
     let operation = match *words.get(2)? {
         "gemm" => "gemm",
@@ -155,13 +151,14 @@ fn xmma(words: &[&str]) -> Option<String> {
                 product.epilogue.push("split-k");
             }
             "execute" | "kernel" | "5x" => {}
-            _ if product.of_type.is_empty() && pair(word).is_some() => {
-                // Types of both inputs; those of accumulator and output follow.
+            _ if product.input_type.is_empty() && pair(word).is_some() => {
+                // Types of both inputs come first, then those of accumulator and output.
                 let (a, b) = pair(word)?;
-                product.of_type = if a == b { a } else { word };
+                product.input_type = if a == b { a } else { word };
                 for _ in 0..2 {
                     let further = rest.next_if(|word| is_type(word) || pair(word).is_some());
-                    let same = |word: &&str| *word != product.of_type && pair(word) != Some((a, a));
+                    let same =
+                        |word: &&str| *word != product.input_type && pair(word) != Some((a, a));
                     product.details.extend(further.filter(same));
                 }
             }
@@ -171,7 +168,7 @@ fn xmma(words: &[&str]) -> Option<String> {
     product.name()
 }
 
-/// `f32f32`: two types.
+/// Splits two types, such as `f32f32`.
 fn pair(word: &str) -> Option<(&str, &str)> {
     (2..word.len().saturating_sub(1)).find_map(|at| {
         let (a, b) = (word.get(..at)?, word.get(at..)?);
@@ -199,7 +196,7 @@ fn is_type(word: &str) -> bool {
     )
 }
 
-/// `128x64`, `128x64x32`.
+/// Returns true for `128x64` and `128x64x32`.
 fn is_tile(word: &str) -> bool {
     let sides: Vec<&str> = word.split('x').collect();
     let number = |side: &&str| !side.is_empty() && side.bytes().all(|c| c.is_ascii_digit());
@@ -213,7 +210,7 @@ fn is_epilogue(word: &str) -> bool {
     )
 }
 
-/// Which of the matrices are transposed, or how an image lies in memory.
+/// Returns true for a word that says which matrices are transposed, or how an image lies in memory.
 fn is_layout(word: &str) -> bool {
     let letters = |of: &str| (2..=4).contains(&word.len()) && word.chars().all(|c| of.contains(c));
     letters("nt") || letters("NT") || matches!(word, "nhwc" | "nchw")

@@ -1,17 +1,15 @@
-//! Kernels of PyTorch by what they compute: `gelu<bf16> (vec4)`, `sum<float> (reduce 512,1)`.
+//! Names PyTorch's kernels by their operations: `gelu<bf16> (vec4)`, `sum<float> (reduce 512,1)`.
 
-use super::cpp::{self, Part, Token};
-use super::functor::{self, Functor};
-use super::types;
+use super::cpp::{self, Segment, Token};
+use super::operations::{Functor, functor, snake, type_text};
 
-/// The readable name of a kernel of PyTorch.
-pub(super) fn name(kernel: &Part) -> Option<String> {
+pub(super) fn name(kernel: &Segment) -> Option<String> {
     let argument = |at: usize| kernel.arguments.get(at).map(Vec::as_slice);
     let number = |at: usize| argument(at).and_then(cpp::number);
-    let done = |functor: Functor, how: &str| Some(format!("{functor} ({how})"));
+    let done = |operation: Functor, how: &str| Some(format!("{operation} ({how})"));
     match kernel.name {
         "vectorized_elementwise_kernel" => {
-            done(functor::of(argument(1)?)?, &format!("vec{}", number(0)?))
+            done(functor(argument(1)?)?, &format!("vec{}", number(0)?))
         }
         "unrolled_elementwise_kernel" => {
             let casts = |item: &Vec<Token>| {
@@ -22,12 +20,12 @@ pub(super) fn name(kernel: &Part) -> Option<String> {
                 true => "unrolled, cast",
                 false => "unrolled",
             };
-            done(functor::of(argument(0)?)?, how)
+            done(functor(argument(0)?)?, how)
         }
-        "elementwise_kernel" => done(functor::of(argument(2)?)?, "strided"),
-        "elementwise_kernel_with_index" => done(functor::of(argument(1)?)?, "by index"),
-        "index_elementwise_kernel" => done(functor::of(argument(2)?)?, "indexed"),
-        "_scatter_gather_elementwise_kernel" => done(functor::of(argument(2)?)?, "indexed"),
+        "elementwise_kernel" => done(functor(argument(2)?)?, "strided"),
+        "elementwise_kernel_with_index" => done(functor(argument(1)?)?, "by index"),
+        "index_elementwise_kernel" => done(functor(argument(2)?)?, "indexed"),
+        "_scatter_gather_elementwise_kernel" => done(functor(argument(2)?)?, "indexed"),
         "reduce_kernel" => reduction(kernel),
         "multi_tensor_apply_kernel" => multi_tensor(kernel),
         "softmax_warp_forward" | "softmax_warp_backward" => softmax_of_warps(kernel),
@@ -35,54 +33,60 @@ pub(super) fn name(kernel: &Part) -> Option<String> {
         | "cunn_SoftMaxForwardSmem"
         | "cunn_SoftMaxBackward"
         | "cunn_SoftMaxBackwardSmem" => softmax_of_blocks(kernel),
-        // A third argument says whether it is an RMS norm.
+        // A third argument is true for an RMS norm.
         "vectorized_layer_norm_kernel"
             if !kernel.arguments.iter().any(|item| cpp::is_true(item)) =>
         {
-            Some(format!("layer_norm{} (vectorized)", of(kernel, 0)?))
+            Some(format!(
+                "layer_norm{} (vectorized)",
+                bracketed_type(kernel, 0)?
+            ))
         }
-        "layer_norm_grad_input_kernel" => Some(format!("layer_norm_grad_input{}", of(kernel, 0)?)),
+        "layer_norm_grad_input_kernel" => Some(format!(
+            "layer_norm_grad_input{}",
+            bracketed_type(kernel, 0)?
+        )),
         name => concatenation(kernel, name.strip_prefix("CatArrayBatchedCopy")?),
     }
 }
 
-/// `<float>` of a template argument.
-fn of(kernel: &Part, at: usize) -> Option<String> {
-    Some(format!("<{}>", types::text(kernel.arguments.get(at)?)))
+/// Returns a template argument in brackets, such as `<float>`.
+fn bracketed_type(kernel: &Segment, at: usize) -> Option<String> {
+    Some(format!("<{}>", type_text(kernel.arguments.get(at)?)))
 }
 
-/// `reduce_kernel<threads, vector, ReduceOp<In, Op, Index, Out, …>>`.
-fn reduction(kernel: &Part) -> Option<String> {
+/// Names `reduce_kernel<threads, vector, ReduceOp<In, Op, Index, Out, …>>`.
+fn reduction(kernel: &Segment) -> Option<String> {
     let [threads, vector, operation] = kernel.arguments else {
         return None;
     };
     let path = cpp::path(operation);
     let reduce = path.last().filter(|part| part.name == "ReduceOp")?;
-    let [from, functor, _, to, ..] = reduce.arguments else {
+    let [from, operation, _, to, ..] = reduce.arguments else {
         return None;
     };
-    let (from, to) = (types::text(from), types::text(to));
-    let name = functor::of(functor)?.name;
-    let of = match from == to {
+    let (from, to) = (type_text(from), type_text(to));
+    let name = functor(operation)?.name;
+    let types = match from == to {
         true => from,
         false => format!("{from} -> {to}"),
     };
     let (threads, vector) = (cpp::number(threads)?, cpp::number(vector)?);
-    Some(format!("{name}<{of}> (reduce {threads},{vector})"))
+    Some(format!("{name}<{types}> (reduce {threads},{vector})"))
 }
 
-/// `multi_tensor_apply_kernel<Lists, Functor, further arguments…>`.
-fn multi_tensor(kernel: &Part) -> Option<String> {
+/// Names `multi_tensor_apply_kernel<Lists, Functor, further arguments…>`.
+fn multi_tensor(kernel: &Segment) -> Option<String> {
     let [_, functor, further @ ..] = kernel.arguments else {
         return None;
     };
     let path = cpp::path(functor);
     let functor = path.last()?;
-    let of_type = types::text(functor.arguments.first()?);
+    let of_type = type_text(functor.arguments.first()?);
     let name = functor.name.strip_suffix("Functor")?;
     let operation = further.first().and_then(|item| {
         let path = cpp::path(item);
-        Some(functor::snake(path.last()?.name))
+        Some(snake(path.last()?.name))
     });
     let operation = match operation.as_deref() {
         Some("plus") => Some("add"),
@@ -92,23 +96,23 @@ fn multi_tensor(kernel: &Part) -> Option<String> {
         Some(other) if !["float", "double", "long"].contains(&other) => Some(other),
         _ => None,
     };
-    let form = |prefix| name.strip_prefix(prefix).map(functor::snake);
+    let form = |prefix| name.strip_prefix(prefix).map(snake);
     let name = match (operation, form("BinaryOp"), form("PointwiseOp")) {
         (Some(operation), Some(form), _) => format!("{operation}_{form}"),
         (Some("mul"), _, Some(form)) => format!("addcmul_{form}"),
         (Some("div"), _, Some(form)) => format!("addcdiv_{form}"),
         (Some(operation), ..) if name == "UnaryOp" => operation.to_owned(),
-        _ => functor::snake(name.strip_suffix("Math").unwrap_or(name)),
+        _ => snake(name.strip_suffix("Math").unwrap_or(name)),
     };
     Some(format!("{name}<{of_type}> (multi-tensor)"))
 }
 
-/// `softmax_warp_forward<In, Out, Accumulator, log2 of elements, is log[, is masked]>`.
-fn softmax_of_warps(kernel: &Part) -> Option<String> {
+/// Names `softmax_warp_forward<In, Out, Accumulator, log2 of elements, is log[, is masked]>`.
+fn softmax_of_warps(kernel: &Segment) -> Option<String> {
     let [from, to, _, elements, is_log, masked @ ..] = kernel.arguments else {
         return None;
     };
-    let types = cpp::distinct([types::text(from), types::text(to)]).join(" -> ");
+    let types = cpp::distinct([type_text(from), type_text(to)]).join(" -> ");
     let name = match (cpp::is_true(is_log), kernel.name) {
         (false, "softmax_warp_forward") => "softmax",
         (false, _) => "softmax_backward",
@@ -124,8 +128,8 @@ fn softmax_of_warps(kernel: &Part) -> Option<String> {
     Some(format!("{name}<{types}> (warp, up to {elements}{masked})"))
 }
 
-/// `cunn_SoftMaxForward<vector, T, Accumulator, Out, Epilogue>`.
-fn softmax_of_blocks(kernel: &Part) -> Option<String> {
+/// Names `cunn_SoftMaxForward<vector, T, Accumulator, Out, Epilogue>`.
+fn softmax_of_blocks(kernel: &Segment) -> Option<String> {
     let [vector, from, _, to, epilogue, ..] = kernel.arguments else {
         return None;
     };
@@ -137,7 +141,7 @@ fn softmax_of_blocks(kernel: &Part) -> Option<String> {
         "LogSoftMaxBackwardEpilogue" => "log_softmax_backward",
         _ => return None,
     };
-    let types = cpp::distinct([types::text(from), types::text(to)]).join(" -> ");
+    let types = cpp::distinct([type_text(from), type_text(to)]).join(" -> ");
     let place = match kernel.name.ends_with("Smem") {
         true => "shared memory",
         false => "block",
@@ -146,16 +150,16 @@ fn softmax_of_blocks(kernel: &Part) -> Option<String> {
     Some(format!("{name}<{types}> ({place}, vec{vector})"))
 }
 
-/// `CatArrayBatchedCopy<T, Index, dimensions, batch, stride>`, with what follows the name in its variants.
-fn concatenation(kernel: &Part, variant: &str) -> Option<String> {
+/// Names `CatArrayBatchedCopy<T, Index, dimensions, batch, stride>` and its variants.
+fn concatenation(kernel: &Segment, variant: &str) -> Option<String> {
     let [of_type, _, sizes @ ..] = kernel.arguments else {
         return None;
     };
-    let sizes: Vec<String> = sizes.iter().map(|size| types::text(size)).collect();
+    let sizes: Vec<String> = sizes.iter().map(|size| type_text(size)).collect();
     let variant = match variant.trim_start_matches('_') {
         "" => String::new(),
         variant => format!("{} ", variant.replace('_', " ")),
     };
     let sizes = sizes.join(",");
-    Some(format!("cat<{}> ({variant}{sizes})", types::text(of_type)))
+    Some(format!("cat<{}> ({variant}{sizes})", type_text(of_type)))
 }

@@ -1,14 +1,14 @@
-//! The name that people read, from the one that a compiler or a library gave.
+//! Makes the kernel names of compilers and libraries readable.
 
-use super::cpp::{self, Kind, Part, Token};
-use super::{fused, matrix, pytorch, templates, types};
+use super::cpp::{self, Segment, Token, TokenKind};
+use super::{fused, matrix, operations, pytorch, templates};
 use std::borrow::Cow;
 
-/// What a kernel without any name is called.
+/// The name of a kernel without any name.
 pub const UNKNOWN: &str = "unknown kernel";
 
-/// A kernel's name as people read it: `add<float> (vec4)`, `gemm bf16 128x256 bias TNN (nvjet …)`. `full_name` is the whole
-/// name in C++ where `name` is a shorter one. What is not understood stays as it is.
+/// Returns a readable name: `add<float> (vec4)`, `gemm bf16 128x256 bias TNN (nvjet …)`. `full_name` is the whole C++
+/// name where `name` is a shorter one. Unknown names stay as they are.
 ///
 /// ```
 /// use gapscope_model::kernel_names::readable;
@@ -18,14 +18,14 @@ pub const UNKNOWN: &str = "unknown kernel";
 /// assert_eq!(readable("triton_poi_fused_cos_0", None), "triton_poi_fused_cos_0");
 /// ```
 pub fn readable<'a>(name: &'a str, full_name: Option<&str>) -> Cow<'a, str> {
-    if let Some(known) = of_family(full_name.unwrap_or(name)) {
+    if let Some(known) = library_kernel_name(full_name.unwrap_or(name)) {
         return Cow::Owned(known);
     }
     match full_name.filter(|full| *full != name) {
         Some(_) => {}
         None => {
             if let Some(plain) = cpp::parse(name).and_then(|tokens| plain(&tokens)) {
-                return Cow::Owned(of_family(&plain).unwrap_or(plain));
+                return Cow::Owned(library_kernel_name(&plain).unwrap_or(plain));
             }
         }
     }
@@ -35,15 +35,15 @@ pub fn readable<'a>(name: &'a str, full_name: Option<&str>) -> Cow<'a, str> {
     }
 }
 
-/// The name of a kernel of a library that is known here.
-pub fn of_family(name: &str) -> Option<String> {
+/// Returns the readable name of a kernel from a known library.
+pub fn library_kernel_name(name: &str) -> Option<String> {
     let tokens = cpp::parse(name)?;
     let path = cpp::path(&tokens);
     let kernel = path.last()?;
     match (tokens.as_slice(), kernel.name) {
         ([_], flat) => matrix::name(flat).or_else(|| fused::name(flat)),
         (_, "") => None,
-        // MLX's: the operations, and then the arguments of the template.
+        // MLX appends template arguments to the operations.
         ([_, _], flat) if kernel.parameters.is_none() && fused::name(flat).is_some() => {
             fused::name(flat)
         }
@@ -51,10 +51,10 @@ pub fn of_family(name: &str) -> Option<String> {
     }
 }
 
-/// A function without its return type, namespaces and parameters.
+/// Returns a function's name without its return type, namespaces and parameters.
 fn plain(tokens: &[Token]) -> Option<String> {
     let path = cpp::path(tokens);
-    let kernel: &Part = path.last()?;
+    let kernel: &Segment = path.last()?;
     if kernel.parameters.is_none()
         || !ends_with_parameters(tokens)
         || kernel.name.starts_with("operator")
@@ -63,14 +63,14 @@ fn plain(tokens: &[Token]) -> Option<String> {
     {
         return None;
     }
-    // Some names say nothing without what is around them: `gemvx::kernel<…>`.
+    // Some names mean nothing without the enclosing one: `gemvx::kernel<…>`.
     let around = match kernel.name {
         "kernel" | "Kernel" | "run" | "main" => path.iter().rev().nth(1).map(|part| part.name),
         _ => None,
     };
     let around = around.filter(|name| !name.is_empty());
     let around = around.map_or(String::new(), |name| format!("{name}::"));
-    // Parameters of cuBLAS as an argument repeat the types before them.
+    // cuBLAS parameters among the arguments repeat the types before them.
     let own = |item: &&Vec<Token>| {
         let path = cpp::path(item);
         !path
@@ -78,7 +78,7 @@ fn plain(tokens: &[Token]) -> Option<String> {
             .is_some_and(|part| part.name.starts_with("cublas"))
     };
     let arguments: Vec<String> = (kernel.arguments.iter().filter(own))
-        .map(|item| types::text(item))
+        .map(|item| operations::type_text(item))
         .collect();
     let arguments = match kernel.arguments {
         [] => String::new(),
@@ -87,7 +87,7 @@ fn plain(tokens: &[Token]) -> Option<String> {
     Some(format!("{around}{}{arguments}", kernel.name))
 }
 
-/// A name in C++ without its parameters, which repeat the arguments of its template.
+/// Returns a C++ name without its parameters, which repeat the template arguments.
 pub fn without_parameters(name: &str) -> &str {
     match cpp::parse(name) {
         Some(tokens) if ends_with_parameters(&tokens) => {
@@ -98,7 +98,7 @@ pub fn without_parameters(name: &str) -> &str {
     }
 }
 
-/// True where the last piece are parameters that belong to what is before them: not so in `add<float> (vec4)`.
+/// Returns true where the tokens end with a function's parameters, unlike `add<float> (vec4)`.
 fn ends_with_parameters(tokens: &[Token]) -> bool {
     matches!(
         tokens,
@@ -106,7 +106,7 @@ fn ends_with_parameters(tokens: &[Token]) -> bool {
             _,
             ..,
             Token {
-                kind: Kind::Group('(', _),
+                kind: TokenKind::Group('(', _),
                 spaced: false,
                 ..
             }

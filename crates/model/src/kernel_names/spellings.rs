@@ -1,14 +1,14 @@
-//! All names of one kernel.
+//! Collects all names of one kernel.
 
 use super::{demangle, readable};
 
-/// Every way in which a kernel's name is written: in the code, in C++, and as reports show it.
+/// The spellings of a kernel's name: in the code, in C++, and in reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spellings(Vec<String>);
 
 impl Spellings {
-    /// Of the kernel that the code calls so; the name may be mangled.
-    pub fn of(in_code: &str) -> Spellings {
+    /// Spells a kernel by its name in the code, which may be mangled.
+    pub fn new(in_code: &str) -> Spellings {
         let mut names = vec![in_code.to_owned()];
         let mut add = |name: &str| {
             if !names.iter().any(|known| known == name) {
@@ -26,11 +26,11 @@ impl Spellings {
         Spellings(names)
     }
 
-    /// True when one of them contains this text.
+    /// Returns true when one of the spellings contains `text`.
     ///
     /// ```
     /// use gapscope_model::kernel_names::Spellings;
-    /// let fill = Spellings::of(
+    /// let fill = Spellings::new(
     ///     "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEESt5arrayIPcLm1EEEEviT0_T1_",
     /// );
     /// for text in ["at6native29", "at::native::FillFunctor<float>", "elementwise_kernel<4", "fill<float> (vec4)"] {
@@ -42,7 +42,7 @@ impl Spellings {
         self.0.iter().any(|name| name.contains(text))
     }
 
-    /// As reports show it, but for what they put behind it to tell kernels of one name apart.
+    /// Returns the spelling in reports, without the suffixes that tell kernels of one name apart.
     pub fn shown(&self) -> &str {
         self.0.last().map_or("", String::as_str)
     }

@@ -1,25 +1,25 @@
-//! Kernels of CUTLASS, FlashAttention and CUB: templates whose arguments say what they do.
+//! Names kernels of CUTLASS, FlashAttention and CUB by their template arguments.
 
-use super::cpp::{self, Part, Token};
-use super::{matrix, types};
+use super::cpp::{self, Segment, Token};
+use super::matrix;
+use super::operations::{snake, type_text};
 
-/// The readable name of such a kernel.
-pub(super) fn name(path: &[Part]) -> Option<String> {
+pub(super) fn name(path: &[Segment]) -> Option<String> {
     let kernel = path.last()?;
     match kernel.name {
         "Kernel" | "Kernel2" => matrix::name(cpp::word(kernel.arguments.first()?)?),
-        "device_kernel" => of_device(kernel.arguments.first()?),
+        "device_kernel" => device_kernel(kernel.arguments.first()?),
         name if name.starts_with("flash_") => flash_attention(kernel),
         name if name.starts_with("Device") => {
             let cub = path.iter().any(|part| part.name == "cub");
-            cub.then(|| of_cub(kernel))
+            cub.then(|| cub_kernel(kernel))
         }
         _ => None,
     }
 }
 
-/// `flash_fwd_kernel<Flash_fwd_kernel_traits<head, rows, columns, warps, bool, bool, T, …>, …>`.
-fn flash_attention(kernel: &Part) -> Option<String> {
+/// Names `flash_fwd_kernel<Flash_fwd_kernel_traits<head, rows, columns, warps, bool, bool, T, …>, …>`.
+fn flash_attention(kernel: &Segment) -> Option<String> {
     let path = cpp::path(kernel.arguments.first()?);
     let traits = path.last()?;
     if !matches!(
@@ -30,7 +30,7 @@ fn flash_attention(kernel: &Part) -> Option<String> {
     }
     let number = |at: usize| cpp::number(traits.arguments.get(at)?);
     let (head, rows, columns) = (number(0)?, number(1)?, number(2)?);
-    let float = traits.arguments.iter().map(|item| types::text(item));
+    let float = traits.arguments.iter().map(|item| type_text(item));
     let float = float.into_iter().find(|text| is_float(text))?;
     let name = kernel.name.strip_suffix("_kernel").unwrap_or(kernel.name);
     Some(format!("{name}<{float}, hdim {head}> ({rows}x{columns})"))
@@ -40,31 +40,30 @@ fn is_float(text: &str) -> bool {
     matches!(text, "bf16" | "half" | "float" | "double" | "tf32")
 }
 
-/// What CUTLASS 3 launches.
-fn of_device(tokens: &[Token]) -> Option<String> {
+fn device_kernel(tokens: &[Token]) -> Option<String> {
     let path = cpp::path(tokens);
     let kernel = path.last()?;
     match kernel.name {
         "enable_sm90_or_later" | "enable_sm80_to_sm89" | "enable_sm90" | "enable_sm80" => {
-            of_device(kernel.arguments.first()?)
+            device_kernel(kernel.arguments.first()?)
         }
         "GemmUniversal" => universal(kernel),
         name if name.starts_with("FlashAttn") => {
             let main = cpp::path(kernel.arguments.first()?);
             let main = main.last()?;
             let mut tiles = main.arguments.iter().filter_map(|item| tile(item));
-            // The first is of the cluster.
+            // The first tile is that of the cluster.
             let sizes = tiles.nth(1)?;
             let [rows, columns, head] = sizes[..] else {
                 return None;
             };
-            let mut texts = main.arguments.iter().map(|item| types::text(item));
+            let mut texts = main.arguments.iter().map(|item| type_text(item));
             let float = texts.find(|text| is_float(text))?;
             let (name, arch) = match name.find("Sm") {
                 Some(at) => name.split_at(at),
                 None => (name, ""),
             };
-            let name = super::functor::snake(name);
+            let name = snake(name);
             let arch = arch.to_lowercase();
             Some(format!(
                 "{name}<{float}, hdim {head}> ({arch} {rows}x{columns})"
@@ -74,8 +73,8 @@ fn of_device(tokens: &[Token]) -> Option<String> {
     }
 }
 
-/// `GemmUniversal<problem, CollectiveMma<Mainloop<…>, tile, T, …>, …>`.
-fn universal(kernel: &Part) -> Option<String> {
+/// Names `GemmUniversal<problem, CollectiveMma<Mainloop<…>, tile, T, …>, …>`.
+fn universal(kernel: &Segment) -> Option<String> {
     let main = cpp::path(kernel.arguments.get(1)?);
     let main = main.last().filter(|part| part.name == "CollectiveMma")?;
     let [schedule, sizes, of_type, ..] = main.arguments else {
@@ -95,12 +94,12 @@ fn universal(kernel: &Part) -> Option<String> {
     let how = how.map_or(String::new(), |how| format!(" {how}"));
     Some(format!(
         "gemm {} {} (cutlass {name}{how})",
-        types::text(of_type),
+        type_text(of_type),
         sizes.join("x")
     ))
 }
 
-/// The sizes in `cute::tuple<cute::C<128>, cute::C<64>>`.
+/// Returns the sizes in `cute::tuple<cute::C<128>, cute::C<64>>`.
 fn tile(tokens: &[Token]) -> Option<Vec<u64>> {
     let path = cpp::path(tokens);
     let tuple = path.last().filter(|part| part.name == "tuple")?;
@@ -112,11 +111,11 @@ fn tile(tokens: &[Token]) -> Option<Vec<u64>> {
     sizes.collect()
 }
 
-/// A kernel of CUB without the policies that it was tuned with, which repeat its types.
-fn of_cub(kernel: &Part) -> String {
+/// Names a CUB kernel without its tuning policies, which repeat its types.
+fn cub_kernel(kernel: &Segment) -> String {
     let tuned = |item: &&Vec<Token>| {
         let path = cpp::path(item);
-        let named = |part: &Part| {
+        let named = |part: &Segment| {
             let name = part.name.to_lowercase();
             name.contains("policy") || name.contains("tuning")
         };
@@ -126,7 +125,7 @@ fn of_cub(kernel: &Part) -> String {
         .arguments
         .iter()
         .filter(tuned)
-        .map(|item| types::text(item))
+        .map(|item| type_text(item))
         .collect();
     let name = kernel.name.strip_suffix("Kernel").unwrap_or(kernel.name);
     match arguments.is_empty() {

@@ -1,32 +1,32 @@
-//! The metrics, in one place.
+//! Lists all metrics of a profile.
 
 use super::{MetricSection, MetricUnit, Stall};
 
-/// A metric that is measured of a profiled launch, where the GPU has it.
+/// A metric of a profiled launch, where the GPU has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Metric {
-    /// As Nsight Compute and CUPTI call it.
+    /// Name in Nsight Compute and CUPTI.
     pub name: &'static str,
-    /// What it is about.
+    /// Topic.
     pub section: MetricSection,
-    /// What it says.
+    /// Meaning, as a sentence.
     pub meaning: &'static str,
 }
 
 impl Metric {
-    /// The metric of this name, where it is one of [`METRICS`] or [`GRID`].
-    pub fn of(name: &str) -> Option<&'static Metric> {
+    /// Returns the metric of this name from [`METRICS`] and [`GRID`].
+    pub fn by_name(name: &str) -> Option<&'static Metric> {
         let all = METRICS.iter().chain([&GRID]);
         all.into_iter().find(|metric| metric.name == name)
     }
 
-    /// The unit of its value.
+    /// Returns the unit of the value.
     pub fn unit(&self) -> MetricUnit {
-        MetricUnit::of_metric(self.name)
+        MetricUnit::from_metric(self.name)
     }
 }
 
-/// Declares the metrics that are looked for by themselves, and the list of all.
+/// Declares constants for the metrics' names, and the list of metrics.
 macro_rules! metrics {
     ($($section:ident { $($constant:ident = $name:literal: $meaning:literal,)+ })+) => {
         /// Names of metrics.
@@ -88,7 +88,7 @@ metrics! {
     }
 }
 
-/// Workgroups of the launch: known without the GPU's counters, and named as Nsight Compute does.
+/// Workgroups of the launch: known without hardware counters, and named as in Nsight Compute.
 pub static GRID: Metric = Metric {
     name: "launch__grid_size",
     section: MetricSection::Occupancy,
@@ -128,7 +128,7 @@ mod tests {
             assert_ne!(metric.section, MetricSection::Unknown);
             assert!(metric.meaning.ends_with('.'), "{}", metric.meaning);
         }
-        assert_eq!(Metric::of("nonsense"), None);
+        assert_eq!(Metric::by_name("nonsense"), None);
         let units = |unit| METRICS.iter().filter(|m| m.unit() == unit).count();
         assert_eq!(units(MetricUnit::Bytes), 5);
         assert_eq!(units(MetricUnit::Hertz), 2);

@@ -1,4 +1,4 @@
-//! Why warps do not issue.
+//! The reasons for which warps do not issue.
 
 /// Declares the reasons.
 macro_rules! stalls {
@@ -12,15 +12,15 @@ macro_rules! stalls {
         }
 
         impl Stall {
-            /// All of them.
+            /// All reasons.
             pub const ALL: &'static [Stall] = &[$(Stall::$stall,)+];
 
-            /// As in the metric's name.
+            /// Returns the reason's part of the metric's name.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Stall::$stall => $key,)+ }
             }
 
-            /// The metric: warps that were stalled so, for each issued instruction.
+            /// Returns the name of the metric: stalled warps per issued instruction.
             pub const fn metric(self) -> &'static str {
                 match self {
                     $(Stall::$stall => concat!(
@@ -29,12 +29,12 @@ macro_rules! stalls {
                 }
             }
 
-            /// What the warps waited for.
+            /// Returns the meaning as a sentence.
             pub const fn meaning(self) -> &'static str {
                 match self { $(Stall::$stall => $meaning,)+ }
             }
 
-            /// What to do where it takes much of the time; `None` where that is no fault.
+            /// Returns advice for a stall that takes much of the time; `None` where the stall is no fault.
             pub const fn advice(self) -> Option<&'static str> {
                 match self { $(Stall::$stall => stalls!(@option $($advice)?),)+ }
             }

@@ -1,21 +1,21 @@
-//! Which launches are to be profiled.
+//! Parses which kernel launches to profile.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// So many launches of the kernels whose names contain a text: `NAME` or `NAME:N`.
+/// The first launches of kernels whose names contain a text: `NAME` or `NAME:N`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
-    /// Contained in one of the kernel's [`Spellings`](crate::kernel_names::Spellings).
+    /// A part of one of the kernel's [`Spellings`](crate::kernel_names::Spellings).
     pub name: String,
-    /// The first so many of each process, over all such kernels together; at least 1.
+    /// Number of launches in each process, over all such kernels together; at least 1.
     pub launches: u32,
 }
 
-/// What [`Wanted`] cannot be read from.
+/// Why a text is not a request for profiles.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WantedError {
-    /// There is no name.
+    /// The name is missing.
     NoName,
     /// The number is 0 or too great.
     Number(String),
@@ -30,7 +30,7 @@ impl fmt::Display for WantedError {
             WantedError::Number(number) => write!(
                 f,
                 "{number} is not a number of launches from 1 to {}",
-                Wanted::MOST
+                Wanted::MAX_LAUNCHES
             ),
         }
     }
@@ -39,17 +39,17 @@ impl fmt::Display for WantedError {
 impl std::error::Error for WantedError {}
 
 impl Wanted {
-    /// Each launch takes a good part of a second.
-    pub const MOST: u32 = 1000;
+    /// The most launches; each takes a good part of a second.
+    pub const MAX_LAUNCHES: u32 = 1000;
 
-    /// Several, as an environment variable has them: a line each.
+    /// Formats several requests for an environment variable, one a line.
     pub fn to_lines(all: &[Wanted]) -> String {
         let line = |wanted: &Wanted| format!("{} {}", wanted.launches, wanted.name);
         all.iter().map(line).collect::<Vec<_>>().join("\n")
     }
 
-    /// Reads [`Wanted::to_lines`]; lines that cannot be read are left out.
-    pub fn of_lines(lines: &str) -> Vec<Wanted> {
+    /// Parses [`Wanted::to_lines`] and skips lines that are not valid.
+    pub fn from_lines(lines: &str) -> Vec<Wanted> {
         let read = |line: &str| {
             let (launches, name) = line.split_once(' ')?;
             Some(Wanted {
@@ -64,7 +64,8 @@ impl Wanted {
 impl FromStr for Wanted {
     type Err = WantedError;
 
-    /// A number behind the last colon is that of launches, unless the colon is one of two, as in `at::native`.
+    /// Parses `NAME` or `NAME:N`. The last colon separates a number, unless it is part of a double colon, as in
+    /// `at::native`.
     fn from_str(text: &str) -> Result<Wanted, WantedError> {
         let (name, number) = match text.rsplit_once(':') {
             Some((name, number))
@@ -82,7 +83,7 @@ impl FromStr for Wanted {
         let launches = match number {
             None => 1,
             Some(number) => (number.parse().ok())
-                .filter(|launches| (1..=Wanted::MOST).contains(launches))
+                .filter(|launches| (1..=Wanted::MAX_LAUNCHES).contains(launches))
                 .ok_or_else(|| WantedError::Number(number.to_owned()))?,
         };
         Ok(Wanted {
@@ -116,7 +117,7 @@ mod tests {
         #[test]
         fn what_was_read_is_read_again(texts in proptest::collection::vec(".{0,30}(:[0-9]{1,4})?", 0..4)) {
             let all: Vec<Wanted> = texts.iter().filter_map(|text| text.parse().ok()).collect();
-            proptest::prop_assert_eq!(Wanted::of_lines(&Wanted::to_lines(&all)), all);
+            proptest::prop_assert_eq!(Wanted::from_lines(&Wanted::to_lines(&all)), all);
         }
     }
 }

@@ -1,9 +1,8 @@
-//! The line table of a code object: the location table of 3.11 and later (`Objects/locations.md` of CPython).
+//! Decodes the line table of a code object: the location table of 3.11 and later (`Objects/locations.md` of CPython).
 
-/// Longer tables are not read. That of a module with 100,000 lines has about 1 MiB.
-pub const MOST_BYTES: usize = 4 << 20;
+/// The most bytes of a table. That of a module with 100,000 lines has about 1 MiB.
+pub const MAX_TABLE_BYTES: usize = 4 << 20;
 
-/// An instruction has two bytes.
 const INSTRUCTION_BYTES: u64 = 2;
 
 /// The line table of a code object.
@@ -13,23 +12,23 @@ pub struct Lines<'a> {
     first_line: i32,
 }
 
-/// Instructions of one line.
 struct Entry {
-    /// Where they begin and end, in bytes from the first instruction.
+    /// The range in bytes from the first instruction.
     start: u64,
     end: u64,
-    /// `None` for what the compiler has added.
+    /// `None` for instructions that the compiler added.
     line: Option<i32>,
 }
 
 impl<'a> Lines<'a> {
-    /// Of a code object whose `def` is in `first_line`.
+    /// Creates the line table of a code object whose `def` is in `first_line`.
     pub fn new(table: &'a [u8], first_line: i32) -> Lines<'a> {
         Lines { table, first_line }
     }
 
-    /// The line of the instruction that begins so many bytes after the first one. An offset before the code's start, which a frame has that has
-    /// not begun, is in the first line. `None`: the instruction has no line, or is not of this code ([`Self::code_bytes`]).
+    /// Returns the line of the instruction at `offset` bytes from the first one. A negative offset, as in a frame
+    /// that has not begun, is in the first line. Returns `None` where the instruction has no line or is outside of
+    /// the code ([`Self::code_bytes`]).
     pub fn line(&self, offset: i64) -> Option<u32> {
         let Ok(offset) = u64::try_from(offset) else {
             return line(self.first_line);
@@ -39,7 +38,7 @@ impl<'a> Lines<'a> {
         entry.line.and_then(line)
     }
 
-    /// The length of the code's instructions, in bytes.
+    /// Returns the length of the code's instructions, in bytes.
     pub fn code_bytes(&self) -> u64 {
         self.entries().last().map_or(0, |entry| entry.end)
     }
@@ -52,7 +51,7 @@ impl<'a> Lines<'a> {
             let instructions = u64::from(head & 7) + 1;
             let kind = head >> 3 & 15;
             let delta = match kind {
-                // Columns follow, which are of no interest.
+                // Columns follow, which are not needed.
                 14 => {
                     let delta = signed(&mut after);
                     for _ in 0..3 {
@@ -84,7 +83,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// Lines count from 1; 0 is what a module's start has.
+/// Lines count from 1; the start of a module has 0.
 fn line(line: i32) -> Option<u32> {
     u32::try_from(line).ok().filter(|line| *line > 0)
 }
@@ -93,7 +92,7 @@ fn skip(rest: &mut &[u8], bytes: usize) {
     *rest = rest.get(bytes..).unwrap_or_default();
 }
 
-/// Six bits to a byte, the lowest first; bit 6 says that more follow.
+/// Decodes six bits per byte, the lowest first; bit 6 is set while more follow.
 fn unsigned(rest: &mut &[u8]) -> u32 {
     let (mut value, mut shift) = (0, 0);
     while let Some((byte, after)) = rest.split_first() {
@@ -107,7 +106,7 @@ fn unsigned(rest: &mut &[u8]) -> u32 {
     value
 }
 
-/// The lowest bit is the sign.
+/// Decodes a number whose lowest bit is the sign.
 fn signed(rest: &mut &[u8]) -> i32 {
     let value = unsigned(rest);
     let size = (value >> 1) as i32;

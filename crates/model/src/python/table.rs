@@ -1,17 +1,19 @@
-//! `_Py_DebugOffsets`: where an interpreter from 3.13 on says what is where. Which word says what differs by minor version.
+//! Decodes `_Py_DebugOffsets`, in which an interpreter from 3.13 on publishes its offsets. The position of each
+//! offset depends on the minor version.
 
-use super::{
-    CodeOffsets, FrameOffsets, Layout, Lock, LockOffsets, STRUCTURE_BYTES, TextOffsets,
-    ThreadOffsets, Unsupported, Version, at, word,
+use super::bytes::{at, word};
+use super::layout::{
+    CodeOffsets, FrameOffsets, HEADER_BYTES, Layout, Lock, LockOffsets, STRUCTURE_BYTES,
+    TextOffsets, ThreadOffsets, Unsupported, Version,
 };
 
 const COOKIE: &[u8; 8] = b"xdebugpy";
-/// Of `_PyRuntime` and interpreters, which are large.
-const MOST_OF_INTERPRETER: u64 = 16 << 20;
-/// `PyCompactUnicodeObject` has so many bytes more than `PyASCIIObject`.
-const MORE_THAN_ASCII: u64 = 16;
+/// The greatest offset in `_PyRuntime` and interpreters, which are large.
+const MAX_INTERPRETER_OFFSET: u64 = 16 << 20;
+/// The size of `PyCompactUnicodeObject` less that of `PyASCIIObject`.
+const COMPACT_MORE_BYTES: u64 = 16;
 
-/// The words of the table that are read, by their place.
+/// The positions of the offsets in the table, in words.
 struct Words {
     locked: u64,
     holder: u64,
@@ -34,7 +36,7 @@ struct Words {
     ascii_bytes: u64,
 }
 
-/// These are at one place in all versions.
+/// These positions are the same in all versions.
 const VERSION: u64 = 1;
 const FREE_THREADED: u64 = 2;
 const FIRST_INTERPRETER: u64 = 5;
@@ -121,16 +123,16 @@ pub fn layout(version: Version, table: &[u8]) -> Result<Layout, Unsupported> {
         15 => PYTHON_3_15,
         _ => return Err(Unsupported::Version(version)),
     };
-    let below = |place: u64, most: u64| {
+    let below = |place: u64, max: u64| {
         entry(place).and_then(|offset| {
-            let is_one = offset <= most;
+            let is_one = offset <= max;
             is_one.then_some(offset).ok_or(Unsupported::Table)
         })
     };
-    let large = |place| below(place, MOST_OF_INTERPRETER);
-    // With room for the word that is there.
+    let large = |place| below(place, MAX_INTERPRETER_OFFSET);
+    // This leaves room for the word at the offset.
     let small = |place| below(place, STRUCTURE_BYTES as u64 - 8);
-    let header = |place| below(place, super::HEADER_BYTES as u64 - 8);
+    let header = |place| below(place, HEADER_BYTES as u64 - 8);
     let ascii_data = header(words.ascii_bytes)?;
     Ok(Layout {
         first_interpreter: large(FIRST_INTERPRETER)?,
@@ -164,7 +166,7 @@ pub fn layout(version: Version, table: &[u8]) -> Result<Layout, Unsupported> {
             length: header(words.text_length)?,
             state: header(words.text_state)?,
             ascii_data,
-            other_data: ascii_data + MORE_THAN_ASCII,
+            other_data: ascii_data + COMPACT_MORE_BYTES,
         },
         bytes_data: header(words.bytes_data)?,
     })

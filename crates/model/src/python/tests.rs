@@ -9,7 +9,6 @@ const RELEASES: [u32; 5] = [
     0x030f_02f0,
 ];
 
-/// The table of a 3.13.0, as the interpreter has it.
 fn table_of_3_13() -> Vec<u8> {
     let mut words = vec![0_u64; 80];
     words[0] = u64::from_le_bytes(*b"xdebugpy");
@@ -57,14 +56,14 @@ fn unhex(text: &str) -> Vec<u8> {
 
 #[test]
 fn the_interpreter_says_where_things_are() {
-    let layout = Layout::of(Version(0x030d_00f0), &table_of_3_13()).unwrap();
+    let layout = Layout::for_version(Version(0x030d_00f0), &table_of_3_13()).unwrap();
     assert_eq!(layout.first_interpreter, 632);
     let thread = vec![0; layout.thread_bytes()];
     let thread = with_word(with_word(thread, 72, 0x7000), 160, 42);
     let thread = layout.thread(&thread).unwrap();
     assert_eq!(
         (thread.native_id, thread.current),
-        (42, Current::Frame(0x7000))
+        (42, CurrentFrame::Frame(0x7000))
     );
     let frame = vec![0; layout.frame_bytes()];
     let frame = with_word(
@@ -84,17 +83,17 @@ fn the_interpreter_says_where_things_are() {
 
 #[test]
 fn before_3_13_the_frame_is_behind_the_c_frame() {
-    let layout = Layout::of(Version(RELEASES[0]), &[]).unwrap();
+    let layout = Layout::for_version(Version(RELEASES[0]), &[]).unwrap();
     let thread = with_word(vec![0; layout.thread_bytes()], 56, 0x5000);
     assert_eq!(
         layout.thread(&thread).unwrap().current,
-        Current::AddressAt(0x5008)
+        CurrentFrame::AddressAt(0x5008)
     );
 }
 
 #[test]
 fn frames_without_code_are_passed_over_and_torn_ones_refused() {
-    let layout = Layout::of(Version(RELEASES[1]), &[]).unwrap();
+    let layout = Layout::for_version(Version(RELEASES[1]), &[]).unwrap();
     let bytes = with_word(vec![0; layout.frame_bytes()], 8, 0x6f00);
     let owned = |owner: u8, bytes: &[u8]| {
         let mut bytes = bytes.to_vec();
@@ -116,7 +115,7 @@ fn frames_without_code_are_passed_over_and_torn_ones_refused() {
 
 #[test]
 fn what_cannot_be_read_is_said() {
-    let refused = |version, table: &[u8]| Layout::of(Version(version), table).unwrap_err();
+    let refused = |version, table: &[u8]| Layout::for_version(Version(version), table).unwrap_err();
     let table = table_of_3_13();
     assert_eq!(
         refused(0x030a_0df0, &table).to_string(),
@@ -143,10 +142,10 @@ fn what_cannot_be_read_is_said() {
     assert_eq!(refused(0x030d_00f0, &without_cookie), Unsupported::Table);
 }
 
-/// A function with all forms of entries, and what `co_lines()` of that Python says of it.
+/// The table is of a function with all forms of entries, the lines are from that Python's `co_lines()`.
 #[test]
 fn lines_are_those_that_python_names() {
-    let of_3_12 = "8000e00809884189058041dc0d1290318b58f2003705148801d8080988519021d81415f103011316f100010e17f1000109178801f46801000e1290218b57f0000209149801d81c1dd610239071a2119211d21023f200011114d80e0f9011f0030128148841f703020914f000020914f06b01370514f07001000c0d8048f9f205001124f703020914f000020914fa";
+    let table_of_3_12 = "8000e00809884189058041dc0d1290318b58f2003705148801d8080988519021d81415f103011316f100010e17f1000109178801f46801000e1290218b57f0000209149801d81c1dd610239071a2119211d21023f200011114d80e0f9011f0030128148841f703020914f000020914f06b01370514f07001000c0d8048f9f205001124f703020914f000020914fa";
     let lines_of_3_12 = [
         (0, 2, Some(2)),
         (2, 12, Some(4)),
@@ -166,7 +165,7 @@ fn lines_are_those_that_python_names() {
         (170, 188, Some(58)),
         (188, 194, None),
     ];
-    let table = unhex(of_3_12);
+    let table = unhex(table_of_3_12);
     let lines = Lines::new(&table, 2);
     assert_eq!(lines.code_bytes(), 194);
     for (start, end, line) in lines_of_3_12 {
@@ -178,7 +177,6 @@ fn lines_are_those_that_python_names() {
     assert_eq!(lines.line(194), None, "behind the code");
 }
 
-/// A string as 3.12 has it.
 fn string(kind: u32, is_ascii: bool, characters: u64) -> Vec<u8> {
     let state = kind << 2 | 1 << 5 | u32::from(is_ascii) << 6;
     let bytes = with_word(vec![0; HEADER_BYTES], 16, characters);
@@ -187,7 +185,7 @@ fn string(kind: u32, is_ascii: bool, characters: u64) -> Vec<u8> {
 
 #[test]
 fn strings_of_every_width_are_read() {
-    let layout = Layout::of(Version(RELEASES[1]), &[]).unwrap();
+    let layout = Layout::for_version(Version(RELEASES[1]), &[]).unwrap();
     let read = |kind, is_ascii, characters, bytes: &[u8]| {
         let text = layout.text(&string(kind, is_ascii, characters)).unwrap();
         (text.offset, text.decode(bytes))
@@ -198,7 +196,7 @@ fn strings_of_every_width_are_read() {
     assert_eq!(read(2, false, 2, &wide), (56, "Ω훈".to_owned()));
     let widest = u32::from('𝛼').to_le_bytes();
     assert_eq!(read(4, false, 1, &widest), (56, "𝛼".to_owned()));
-    // Half of a pair, which Python allows.
+    // A lone surrogate, which Python allows.
     assert_eq!(read(2, false, 1, &[0x00, 0xd8]).1, "\u{fffd}");
     for (kind, is_ascii, characters) in [
         (0, false, 1),
@@ -211,7 +209,7 @@ fn strings_of_every_width_are_read() {
 }
 
 proptest! {
-    /// Nothing that the memory of a program may hold makes a reader panic.
+    /// No content of a program's memory makes a reader panic.
     #[test]
     fn any_bytes_can_be_read(
         release in 0_usize..RELEASES.len(),
@@ -225,8 +223,8 @@ proptest! {
         let head = [*b"xdebugpy", u64::from(version.0).to_le_bytes(), [0; 8]].concat();
         let known = head.len().min(hostile.len());
         hostile[..known].copy_from_slice(&head[..known]);
-        let _ = Layout::of(version, &table);
-        if let Ok(layout) = Layout::of(version, &hostile) {
+        let _ = Layout::for_version(version, &table);
+        if let Ok(layout) = Layout::for_version(version, &hostile) {
             read_all(&layout, &bytes);
         }
         let lines = Lines::new(&bytes, first_line);
@@ -236,7 +234,7 @@ proptest! {
         let _ = lines.line(i64::try_from(length).unwrap() - 1);
     }
 
-    /// Tables with small offsets, which get further than those of noise.
+    /// Tables with small offsets get further than those of noise.
     #[test]
     fn any_table_of_small_offsets_can_be_used(
         minor in 13_u32..=15,
@@ -249,7 +247,7 @@ proptest! {
         words[1] = u64::from(version.0);
         words[2] = 0;
         let table: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        if let Ok(layout) = Layout::of(version, &table) {
+        if let Ok(layout) = Layout::for_version(version, &table) {
             prop_assert!(layout.thread_bytes() <= STRUCTURE_BYTES);
             prop_assert!(layout.frame_bytes() <= STRUCTURE_BYTES);
             prop_assert!(layout.code_bytes() <= STRUCTURE_BYTES);

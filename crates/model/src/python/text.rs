@@ -1,18 +1,18 @@
-//! Strings: PEP 393, in its compact form, which names and paths of code always have.
+//! Decodes strings in the compact form of PEP 393, which names and paths of code always have.
 
-use super::{Inconsistent, TextOffsets, at, word};
+use super::bytes::{Inconsistent, at, word};
+use super::layout::TextOffsets;
 
-/// Longer ones are no names and no paths.
-const MOST_CHARACTERS: usize = 16 << 10;
+const MAX_CHARACTERS: usize = 16 << 10;
 
-/// Where the characters of a string are.
+/// The location of a string's characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Text {
-    /// Their first byte, as an offset in the string.
+    /// Offset of the first character in the string.
     pub offset: u64,
-    /// Their number.
+    /// Number of characters.
     pub characters: usize,
-    /// The bytes of one: 1, 2 or 4.
+    /// Bytes per character: 1, 2 or 4.
     pub width: usize,
 }
 
@@ -22,7 +22,7 @@ pub fn text(offsets: &TextOffsets, header: &[u8]) -> Result<Text, Inconsistent> 
     let length = word(header, offsets.length)?;
     let (kind, is_compact, is_ascii) = (state >> 2 & 7, state >> 5 & 1 == 1, state >> 6 & 1 == 1);
     let characters = usize::try_from(length).unwrap_or(usize::MAX);
-    if characters > MOST_CHARACTERS || !is_compact || !matches!(kind, 1 | 2 | 4) {
+    if characters > MAX_CHARACTERS || !is_compact || !matches!(kind, 1 | 2 | 4) {
         return Err(NO_TEXT);
     }
     if is_ascii && kind != 1 {
@@ -40,28 +40,28 @@ pub fn text(offsets: &TextOffsets, header: &[u8]) -> Result<Text, Inconsistent> 
 }
 
 impl Text {
-    /// The length of the characters in bytes: at most 64 KiB.
+    /// Returns the length of the characters in bytes: at most 64 KiB.
     pub fn bytes(&self) -> usize {
         self.characters * self.width
     }
 
-    /// Decodes characters. What is none, such as half of a pair, is replaced; missing ones are left out.
+    /// Decodes characters. Invalid ones, such as lone surrogates, are replaced; missing ones are left out.
     pub fn decode(&self, bytes: &[u8]) -> String {
         let bytes = &bytes[..bytes.len().min(self.bytes())];
-        let of = |code: u32| char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
+        let decode = |code: u32| char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
         match self.width {
             1 => bytes.iter().map(|byte| char::from(*byte)).collect(),
             2 => bytes
                 .as_chunks::<2>()
                 .0
                 .iter()
-                .map(|code| of(u32::from(u16::from_le_bytes(*code))))
+                .map(|code| decode(u32::from(u16::from_le_bytes(*code))))
                 .collect(),
             _ => bytes
                 .as_chunks::<4>()
                 .0
                 .iter()
-                .map(|code| of(u32::from_le_bytes(*code)))
+                .map(|code| decode(u32::from_le_bytes(*code)))
                 .collect(),
         }
     }

@@ -1,4 +1,4 @@
-//! Values as texts.
+//! Formats values as texts.
 
 use datafusion::arrow::array::{Array, RecordBatch};
 use datafusion::arrow::datatypes::DataType;
@@ -6,14 +6,13 @@ use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use std::fmt::Write as _;
 use std::io;
 
-/// The cells of a batch as texts.
 pub(super) struct Cells<'a> {
     columns: Vec<(&'a dyn Array, ArrayFormatter<'a>)>,
     text: String,
 }
 
 impl<'a> Cells<'a> {
-    pub fn of(batch: &'a RecordBatch, options: &'a FormatOptions) -> io::Result<Cells<'a>> {
+    pub fn new(batch: &'a RecordBatch, options: &'a FormatOptions) -> io::Result<Cells<'a>> {
         let columns = batch.columns().iter().map(|column| {
             let formatter = ArrayFormatter::try_new(column.as_ref(), options);
             Ok((column.as_ref(), formatter.map_err(io::Error::other)?))
@@ -24,10 +23,10 @@ impl<'a> Cells<'a> {
         })
     }
 
-    /// The text of a value; `None` for NULL.
+    /// Returns the text of a value; `None` for NULL.
     pub fn text(&mut self, row: usize, column: usize) -> io::Result<Option<&str>> {
         let (array, formatter) = &self.columns[column];
-        // An array of nothing but NULL has no marks for them.
+        // An array of type Null has no null bitmap.
         if array.is_null(row) || *array.data_type() == DataType::Null {
             return Ok(None);
         }

@@ -1,7 +1,7 @@
-//! CSV as the export writes it.
+//! Writes answers as CSV, in the same way as the export.
 
-use super::Writer;
 use super::cells::Cells;
+use super::writer::Writer;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::util::display::FormatOptions;
@@ -27,7 +27,7 @@ impl<'a> CsvWriter<'a> {
 impl Writer for CsvWriter<'_> {
     fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
         let options = FormatOptions::new();
-        let mut cells = Cells::of(batch, &options)?;
+        let mut cells = Cells::new(batch, &options)?;
         for row in 0..batch.num_rows() {
             for column in 0..batch.num_columns() {
                 if column > 0 {
@@ -47,7 +47,7 @@ impl Writer for CsvWriter<'_> {
     }
 }
 
-/// An empty text is quoted, unlike NULL.
+/// Writes a text. An empty text is quoted, which distinguishes it from NULL.
 fn write_text(text: &str, out: &mut dyn Write) -> io::Result<()> {
     match !text.is_empty() && !text.contains(['"', ',', '\n', '\r']) {
         true => out.write_all(text.as_bytes()),

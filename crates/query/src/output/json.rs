@@ -1,6 +1,6 @@
-//! JSON: an array of objects, a line each.
+//! Writes answers as a JSON array of objects, one a line.
 
-use super::Writer;
+use super::writer::Writer;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::json::WriterBuilder;
@@ -14,7 +14,7 @@ pub(super) struct JsonWriter<'a> {
 }
 
 impl<'a> JsonWriter<'a> {
-    /// Columns of one name would be one key.
+    /// Creates a writer. Two columns of the same name are an error, because they would share a key.
     pub fn new(schema: &SchemaRef, out: &'a mut (dyn Write + Send)) -> io::Result<JsonWriter<'a>> {
         let mut names: Vec<&String> = schema.fields().iter().map(|field| field.name()).collect();
         names.sort();
@@ -44,7 +44,7 @@ impl Writer for JsonWriter<'_> {
             .and_then(|()| writer.finish())
             .map_err(io::Error::other)?;
         drop(writer);
-        // No text has a line end: JSON escapes them.
+        // No text contains a line end: JSON escapes them.
         for line in self.lines.split(|byte| *byte == b'\n') {
             if line.is_empty() {
                 continue;

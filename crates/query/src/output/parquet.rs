@@ -1,6 +1,6 @@
-//! Parquet, for other programs.
+//! Writes answers as Parquet.
 
-use super::Writer;
+use super::writer::Writer;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
@@ -21,7 +21,7 @@ impl<'a> ParquetWriter<'a> {
         out: &'a mut (dyn Write + Send),
     ) -> io::Result<ParquetWriter<'a>> {
         let fields = schema.fields().iter();
-        // Texts as every reader knows them.
+        // Views are converted to plain texts, which every reader knows.
         let fields = fields.map(|field| match field.data_type() {
             DataType::Utf8View => Field::new(field.name(), DataType::Utf8, field.is_nullable()),
             _ => field.as_ref().clone(),

@@ -1,7 +1,7 @@
-//! JSON lines: the columns, then an array for each row.
+//! Writes answers as JSON lines: the columns, then an array for each row.
 
-use super::Writer;
 use super::cells::Cells;
+use super::writer::Writer;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::arrow::util::display::FormatOptions;
@@ -22,11 +22,11 @@ impl<'a> RowsWriter<'a> {
     }
 }
 
-/// What kind of values a column has: `integer`, `fraction`, `boolean` or `text`.
-fn kind(of: &DataType) -> &'static str {
-    match of {
-        of if of.is_integer() => "integer",
-        of if of.is_numeric() => "fraction",
+/// Returns the kind of a column's values: `integer`, `fraction`, `boolean` or `text`.
+fn kind(data_type: &DataType) -> &'static str {
+    match data_type {
+        t if t.is_integer() => "integer",
+        t if t.is_numeric() => "fraction",
         DataType::Boolean => "boolean",
         _ => "text",
     }
@@ -35,13 +35,13 @@ fn kind(of: &DataType) -> &'static str {
 impl Writer for RowsWriter<'_> {
     fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
         let options = FormatOptions::new();
-        let mut cells = Cells::of(batch, &options)?;
+        let mut cells = Cells::new(batch, &options)?;
         for row in 0..batch.num_rows() {
             for column in 0..batch.num_columns() {
                 self.out.write_all(if column == 0 { b"[" } else { b"," })?;
                 serde_json::to_writer(&mut self.out, &cells.text(row, column)?)?;
             }
-            // A row of no columns is one too.
+            // A row without columns is an empty array.
             self.out.write_all(if batch.num_columns() == 0 {
                 b"[]\n"
             } else {

@@ -1,30 +1,30 @@
-//! A table for people. The first rows settle the widths; later ones that need more stand out.
+//! Writes answers as a table for people. The first rows determine the widths; later, longer cells stick out.
 
-use super::Writer;
 use super::cells::Cells;
+use super::writer::Writer;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::util::display::FormatOptions;
 use gapscope_analysis::quantity::count;
-use gapscope_command::steers;
+use gapscope_companion::steers;
 use std::io::{self, Write};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Rows that are looked at before the first is written.
+/// Rows that are examined before the first is written.
 const MEASURED_ROWS: usize = 1000;
-/// Characters of a cell; CSV, JSON and Parquet have the whole text.
-const WIDEST: usize = 100;
-/// Significant digits of the largest fraction of a column; CSV, JSON and Parquet have all of them.
-const DIGITS: i32 = 3;
+/// The most characters of a cell; CSV, JSON and Parquet have the whole text.
+const MAX_CELL_CHARACTERS: usize = 100;
+/// Significant digits of the largest fraction in a column; CSV, JSON and Parquet have all digits.
+const SIGNIFICANT_DIGITS: i32 = 3;
 /// The fewest and most decimals of a column, unless all of its values are below [`SMALL`].
-const LEAST_DECIMALS: i32 = 2;
-const MOST_DECIMALS: i32 = 3;
+const MIN_DECIMALS: i32 = 2;
+const MAX_DECIMALS: i32 = 3;
 const SMALL: f64 = 0.001;
-/// Fractions that are larger, or have more decimals, are written with an exponent.
-const LARGEST: f64 = 1e15;
-const FINEST: i32 = 9;
-/// Columns that count, besides those whose names end in `_count`.
-const COUNTS: &[&str] = &[
+/// Larger fractions, and those with more decimals, are written with an exponent.
+const MAX_PLAIN: f64 = 1e15;
+const MAX_PLAIN_DECIMALS: i32 = 9;
+/// Columns of counts, besides those whose names end in `_count`.
+const COUNT_COLUMNS: &[&str] = &[
     "count",
     "n",
     "calls",
@@ -41,30 +41,29 @@ const COUNTS: &[&str] = &[
 pub(super) struct TableWriter<'a> {
     out: &'a mut (dyn Write + Send),
     columns: Vec<Column>,
-    /// Rows that wait for the widths.
     waiting: Vec<Vec<String>>,
     settled: bool,
-    /// The plans of `EXPLAIN` are whole pages.
+    /// True for the plans of `EXPLAIN`, which are whole pages.
     is_plan: bool,
 }
 
 struct Column {
     name: String,
     kind: Kind,
-    /// With thousands separators.
+    /// True for numbers with thousands separators.
     is_quantity: bool,
-    /// Of fractions, once they are settled.
+    /// Decimals of a column of fractions, once they are known.
     decimals: Option<usize>,
     width: usize,
 }
 
-/// How a column's cells are written.
+/// The kind of a column, which determines alignment and rounding.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Text,
-    /// On the right.
+    /// Aligned to the right.
     Number,
-    /// Also rounded.
+    /// Aligned to the right and rounded.
     Fraction,
 }
 
@@ -141,7 +140,7 @@ impl<'a> TableWriter<'a> {
 impl Writer for TableWriter<'_> {
     fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
         let options = FormatOptions::new();
-        let mut cells = Cells::of(batch, &options)?;
+        let mut cells = Cells::new(batch, &options)?;
         for row in 0..batch.num_rows() {
             if self.is_plan {
                 let kind = cells.text(row, 0)?.unwrap_or_default().to_owned();
@@ -175,7 +174,6 @@ impl Writer for TableWriter<'_> {
 }
 
 impl Column {
-    /// A value as it is shown.
     fn text(&self, value: String) -> String {
         let text = match self.kind {
             Kind::Text => return value,
@@ -189,7 +187,8 @@ impl Column {
     }
 }
 
-/// True for times, bytes and counts, also where they are added up: `sum(t.duration_ns)`. Other integers may be ids, which are no amounts.
+/// Returns true for times, bytes and counts, also when they are aggregated: `sum(t.duration_ns)`. Other integers may
+/// be ids.
 fn is_quantity(column: &str) -> bool {
     let inner = column.trim_end_matches(')');
     ["_ns", "_bytes", "_count"]
@@ -199,11 +198,11 @@ fn is_quantity(column: &str) -> bool {
         || inner.ends_with(".bytes")
         || inner.ends_with("(bytes")
         || column.starts_with("count(")
-        || COUNTS.contains(&column)
+        || COUNT_COLUMNS.contains(&column)
 }
 
-/// Decimals that all fractions of a column have, for [`DIGITS`] significant digits of the largest, and no more than they have; `None` where
-/// they are too small or too large for that.
+/// Returns the decimals for all fractions of a column: enough for [`SIGNIFICANT_DIGITS`] significant digits of the largest, and
+/// no more than the values have; `None` where the values are too small or too large.
 fn decimals<'a>(values: impl Iterator<Item = &'a str>) -> Option<usize> {
     let (mut most, mut given) = (0.0, 1);
     for text in values {
@@ -217,20 +216,20 @@ fn decimals<'a>(values: impl Iterator<Item = &'a str>) -> Option<usize> {
     if most == 0.0 {
         return Some(1);
     }
-    let wanted = DIGITS - 1 - most.log10().floor() as i32;
+    let wanted = SIGNIFICANT_DIGITS - 1 - most.log10().floor() as i32;
     let decimals = match most < SMALL {
         true => wanted,
-        false => wanted.clamp(LEAST_DECIMALS, MOST_DECIMALS).min(given),
+        false => wanted.clamp(MIN_DECIMALS, MAX_DECIMALS).min(given),
     };
-    (most < LARGEST && decimals <= FINEST).then_some(decimals as usize)
+    (most < MAX_PLAIN && decimals <= MAX_PLAIN_DECIMALS).then_some(decimals as usize)
 }
 
-/// A fraction with so many decimals. What is not quite nothing never reads as if it were.
+/// Rounds a fraction to some decimals. A value other than 0 never reads as 0.
 fn rounded(number: String, decimals: Option<usize>) -> String {
     let Some(value) = number.parse::<f64>().ok().filter(|value| value.is_finite()) else {
         return number;
     };
-    let Some(decimals) = decimals.filter(|_| value.abs() < LARGEST) else {
+    let Some(decimals) = decimals.filter(|_| value.abs() < MAX_PLAIN) else {
         return number;
     };
     let least = 10f64.powi(-(decimals as i32));
@@ -241,7 +240,7 @@ fn rounded(number: String, decimals: Option<usize>) -> String {
     }
 }
 
-/// With thousands separators in front of the point; what is no plain number stays.
+/// Adds thousands separators to the integer part of a plain number.
 fn separated(number: String) -> String {
     let sign = number.len() - number.trim_start_matches(['-', '<', '>']).len();
     let end = number.find('.').unwrap_or(number.len());
@@ -251,11 +250,11 @@ fn separated(number: String) -> String {
     }
 }
 
-/// A text on one line that does nothing to a terminal, cut if it is long.
+/// Makes a text harmless to a terminal, on one line, and cuts it if it is long.
 fn visible(text: &str) -> String {
     let mut shown = String::new();
     for (count, character) in text.chars().enumerate() {
-        if count == WIDEST {
+        if count == MAX_CELL_CHARACTERS {
             shown.push('…');
             break;
         }
@@ -351,6 +350,9 @@ mod tests {
             "a\\nb\\u{1b}[31mc\\u{202e}"
         );
         assert_eq!(visible("größer"), "größer");
-        assert_eq!(visible(&"x".repeat(10_000_000)).chars().count(), WIDEST + 1);
+        assert_eq!(
+            visible(&"x".repeat(10_000_000)).chars().count(),
+            MAX_CELL_CHARACTERS + 1
+        );
     }
 }

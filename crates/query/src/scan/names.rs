@@ -1,7 +1,7 @@
-//! The names behind the ids of one trace.
+//! Resolves the ids of one trace to names.
 
 use crate::library::Library;
-use crate::schema::{Name, OfStack};
+use crate::schema::{IdName, StackProperty};
 use crate::source::Source;
 use datafusion::arrow::array::cast::AsArray;
 use datafusion::arrow::array::{Array, ArrayRef, StringViewArray, UInt32Array};
@@ -21,17 +21,15 @@ use std::collections::HashMap;
 use std::fmt::Display;
 use std::sync::Arc;
 
-/// What is said of ids.
 pub(super) struct Names {
-    /// Texts, or numbers.
+    /// Distinct names, or numbers.
     texts: ArrayRef,
-    /// The text of each row, by its key columns.
-    places: Places,
+    /// Maps key columns to indexes into the names.
+    resolve_keys: KeyResolver,
 }
 
-type Places = Box<dyn Fn(&[ArrayRef]) -> UInt32Array + Send>;
+type KeyResolver = Box<dyn Fn(&[ArrayRef]) -> UInt32Array + Send>;
 
-/// A thread of a process.
 #[derive(PartialEq, Eq, Hash)]
 struct ThreadKey {
     process: ProcessId,
@@ -39,37 +37,36 @@ struct ThreadKey {
 }
 
 impl Names {
-    /// The names of a kind in a trace.
-    pub fn of(name: Name, source: &Source, library: &Library) -> Names {
+    pub fn load(name: IdName, source: &Source, library: &Library) -> Names {
         let manifest = &source.manifest;
         let vocabulary = || Vocabulary::of(manifest);
         match name {
-            Name::Kernel | Name::KernelItself => {
+            IdName::Kernel | IdName::KernelItself => {
                 let kernels = kernels(source, library);
                 let names = KernelNames::of(&kernels);
                 let texts = (0..kernels.len()).map(|row| Some(names.name(row).to_owned()));
                 by_id(KernelId, &kernels.id, texts)
             }
-            Name::KernelWhole => {
+            IdName::KernelWhole => {
                 let kernels = kernels(source, library);
                 let names = KernelNames::of(&kernels);
                 let texts = (0..kernels.len()).map(|row| names.full_name(row).map(str::to_owned));
                 by_id(KernelId, &kernels.id, texts)
             }
-            Name::Label | Name::LabelItself => {
+            IdName::Label | IdName::LabelItself => {
                 let labels =
                     tables(source, library, &Selection::manifest().with::<Labels>()).labels;
                 let paths = LabelPaths::new(&labels);
                 let texts = labels.id.iter().map(|id| paths.get(*id).map(str::to_owned));
                 by_id(LabelId, &labels.id, texts)
             }
-            Name::Counter => {
+            IdName::Counter => {
                 let selection = Selection::manifest().columns::<Counters>(&["id", "name"]);
                 let counters = tables(source, library, &selection).counters;
                 let names = counters.name.iter().map(|name| Some(name.to_string()));
                 by_id(CounterId, &counters.id, names)
             }
-            Name::Queue => {
+            IdName::Queue => {
                 let vocabulary = vocabulary();
                 let ids: Vec<_> = manifest.queues.iter().map(|queue| queue.id).collect();
                 by_id(
@@ -78,7 +75,7 @@ impl Names {
                     ids.iter().map(|id| Some(vocabulary.queue(*id))),
                 )
             }
-            Name::DeviceOfQueue => {
+            IdName::DeviceOfQueue => {
                 let vocabulary = vocabulary();
                 let ids: Vec<_> = manifest.queues.iter().map(|queue| queue.id).collect();
                 let names = ids.iter().map(|id| {
@@ -87,7 +84,7 @@ impl Names {
                 });
                 by_id(QueueId, &ids, names)
             }
-            Name::Device => {
+            IdName::Device => {
                 let vocabulary = vocabulary();
                 let ids: Vec<_> = manifest.devices.iter().map(|device| device.id).collect();
                 by_id(
@@ -96,24 +93,24 @@ impl Names {
                     ids.iter().map(|id| Some(vocabulary.device(*id))),
                 )
             }
-            Name::Process => {
+            IdName::Process => {
                 let ids: Vec<_> = manifest.processes.iter().map(|p| p.id).collect();
                 let names = manifest.processes.iter();
                 by_id(ProcessId, &ids, names.map(|p| Some(program(p).to_owned())))
             }
-            Name::Thread => threads(manifest, &vocabulary()),
-            Name::Stack(what) | Name::StackItself(what) => of_stacks(what, source, library),
+            IdName::Thread => threads(manifest, &vocabulary()),
+            IdName::Stack(what) | IdName::StackItself(what) => stacks(what, source, library),
         }
     }
 
-    /// The name of each row, by its key columns.
+    /// Returns the name of each row, by its key columns.
     pub fn resolve(&self, keys: &[ArrayRef]) -> Result<ArrayRef, DataFusionError> {
-        let places = (self.places)(keys);
+        let places = (self.resolve_keys)(keys);
         Ok(take(self.texts.as_ref(), &places as &dyn Array, None)?)
     }
 }
 
-/// What kernels are named by.
+/// Reads the columns that kernels' names depend on.
 fn kernels(source: &Source, library: &Library) -> Kernels {
     let columns = [
         "id",
@@ -127,7 +124,7 @@ fn kernels(source: &Source, library: &Library) -> Kernels {
     tables(source, library, &selection).kernels
 }
 
-/// Where a table cannot be read its ids have no names, as is said.
+/// Reads some tables. Ids of an unreadable table have no names, which is reported as a remark.
 fn tables(source: &Source, library: &Library, selection: &Selection) -> Tables {
     let missing = |what: &dyn Display| {
         library.remark(format!("{}: {what}: its names are missing", source.name));
@@ -144,8 +141,7 @@ fn tables(source: &Source, library: &Library, selection: &Selection) -> Tables {
     }
 }
 
-/// What is said of the stacks of a trace.
-fn of_stacks(what: OfStack, source: &Source, library: &Library) -> Names {
+fn stacks(what: StackProperty, source: &Source, library: &Library) -> Names {
     let selection = Selection::manifest().with::<Stacks>().with::<Frames>();
     let tables = tables(source, library, &selection);
     let stacks = code::Stacks::of(&tables);
@@ -154,15 +150,15 @@ fn of_stacks(what: OfStack, source: &Source, library: &Library) -> Names {
         let row = stacks.frame_rows(*id).next()?;
         Some(stacks.frame(row))
     };
-    if what == OfStack::Line {
+    if what == StackProperty::Line {
         let lines = ids.iter().map(|id| innermost(id)?.line);
         return by_ids(StackId, ids, Arc::new(lines.collect::<UInt32Array>()));
     }
     let texts = ids.iter().map(|id| match what {
-        OfStack::Function => Some(innermost(id)?.function?.to_string()),
-        OfStack::File => Some(innermost(id)?.file?.to_string()),
-        OfStack::Code => Some(code::text(&stacks.frames(*id))),
-        OfStack::Text | OfStack::Line => {
+        StackProperty::Function => Some(innermost(id)?.function?.to_string()),
+        StackProperty::File => Some(innermost(id)?.file?.to_string()),
+        StackProperty::Code => Some(code::text(&stacks.frames(*id))),
+        StackProperty::Text | StackProperty::Line => {
             let frames = stacks.frames(*id);
             let frames: Vec<String> = frames.iter().rev().map(CodeFrame::text).collect();
             Some(frames.join(";"))
@@ -179,7 +175,7 @@ fn by_ids<I: Id>(id: fn(u32) -> I, ids: &[I], texts: ArrayRef) -> Names {
     let index = IdIndex::new(ids);
     Names {
         texts,
-        places: Box::new(move |keys| {
+        resolve_keys: Box::new(move |keys| {
             let keys = keys[0].as_primitive::<UInt32Type>().iter();
             keys.map(|key| index.get(id(key?)).map(|row| row as u32))
                 .collect()
@@ -197,7 +193,7 @@ fn threads(manifest: &Manifest, vocabulary: &Vocabulary) -> Names {
     let names = names.map(|t| Some(vocabulary.thread(t.process, t.thread)));
     Names {
         texts: Arc::new(names.collect::<StringViewArray>()),
-        places: Box::new(move |keys| {
+        resolve_keys: Box::new(move |keys| {
             let processes = keys[0].as_primitive::<UInt32Type>().iter();
             let threads = keys[1].as_primitive::<UInt32Type>().iter();
             let row = |process, thread| {

@@ -1,6 +1,7 @@
-//! The plan that reads a table: which row groups of which traces, and on which partition.
+//! The plan that reads a table: which row groups of which traces, on which partition.
 
 use super::reader::Reader;
+use super::row_group::RowGroup;
 use crate::library::Library;
 use crate::schema::{ColumnFacts, TableFacts, schema};
 use datafusion::arrow::datatypes::SchemaRef;
@@ -21,16 +22,6 @@ use gapscope_trace::table_file::TableFile;
 use std::fmt;
 use std::sync::Arc;
 
-/// A row group to read.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Unit {
-    /// Index of the trace.
-    pub source: usize,
-    pub row_group: usize,
-    pub rows: usize,
-}
-
-/// Reads some columns of row groups.
 #[derive(Debug)]
 pub(super) struct Scan {
     pub facts: Arc<TableFacts>,
@@ -39,9 +30,9 @@ pub(super) struct Scan {
     /// The columns in the order of the schema.
     pub columns: Vec<ColumnFacts>,
     pub schema: SchemaRef,
-    /// For each partition its row groups. They are shared out here and not while they are read: a plan may run twice.
-    partitions: Vec<Vec<Unit>>,
-    /// No partition needs to give more rows.
+    /// The row groups of each partition. They are assigned here and not during execution, because a plan may run
+    /// twice.
+    partitions: Vec<Vec<RowGroup>>,
     limit: Option<usize>,
     properties: Arc<PlanProperties>,
 }
@@ -52,7 +43,7 @@ impl Scan {
         library: Arc<Library>,
         files: Arc<Vec<Option<TableFile>>>,
         columns: &[usize],
-        units: Vec<Unit>,
+        groups: Vec<RowGroup>,
         most_partitions: usize,
         limit: Option<usize>,
     ) -> Result<Scan, DataFusionError> {
@@ -61,7 +52,7 @@ impl Scan {
             .map(|at| facts.columns[*at].clone())
             .collect();
         let schema = schema(&columns);
-        let partitions = share_out(units, most_partitions);
+        let partitions = share_out(groups, most_partitions);
         let properties = PlanProperties::new(
             EquivalenceProperties::new(schema.clone()),
             Partitioning::UnknownPartitioning(partitions.len()),
@@ -81,28 +72,28 @@ impl Scan {
     }
 }
 
-/// Neighbours stay together, as those of one trace share its names, and every partition gets about as many rows.
-fn share_out(units: Vec<Unit>, most: usize) -> Vec<Vec<Unit>> {
-    let count = units.len().clamp(1, most.max(1));
-    let all: usize = units.iter().map(|unit| unit.rows).sum();
+/// Distributes row groups evenly by rows. Neighbours stay together, because those of one trace share its names.
+fn share_out(groups: Vec<RowGroup>, most: usize) -> Vec<Vec<RowGroup>> {
+    let count = groups.len().clamp(1, most.max(1));
+    let all: usize = groups.iter().map(|group| group.rows).sum();
     let mut partitions = vec![Vec::new(); count];
     let mut before = 0;
-    for unit in units {
-        // By the middle of its rows.
-        let place = (before + unit.rows / 2) as u128 * count as u128 / all.max(1) as u128;
-        partitions[(place as usize).min(count - 1)].push(unit);
-        before += unit.rows;
+    for group in groups {
+        // The position is the middle of the row group's rows.
+        let place = (before + group.rows / 2) as u128 * count as u128 / all.max(1) as u128;
+        partitions[(place as usize).min(count - 1)].push(group);
+        before += group.rows;
     }
     partitions
 }
 
 impl DisplayAs for Scan {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter) -> fmt::Result {
-        let groups: usize = self.partitions.iter().map(Vec::len).sum();
+        let count: usize = self.partitions.iter().map(Vec::len).sum();
         let names: Vec<&str> = self.columns.iter().map(|c| c.name.as_str()).collect();
         write!(
             f,
-            "TraceScan: {}, columns=[{}], row_groups={groups}, partitions={}",
+            "TraceScan: {}, columns=[{}], row_groups={count}, partitions={}",
             self.facts.name,
             names.join(", "),
             self.partitions.len()
@@ -165,12 +156,12 @@ impl ExecutionPlan for Scan {
         )))
     }
 
-    /// How many rows: `count(*)` needs nothing else, and joins choose their sides by it.
+    /// Returns the number of rows: it is all that `count(*)` needs, and joins choose their sides by it.
     fn partition_statistics(
         &self,
         partition: Option<usize>,
     ) -> Result<Arc<Statistics>, DataFusionError> {
-        let rows = |units: &Vec<Unit>| units.iter().map(|unit| unit.rows).sum::<usize>();
+        let rows = |groups: &Vec<RowGroup>| groups.iter().map(|group| group.rows).sum::<usize>();
         let rows = match partition {
             Some(partition) => rows(&self.partitions[partition]),
             None => self.partitions.iter().map(rows).sum(),
@@ -191,21 +182,21 @@ mod tests {
 
     #[test]
     fn every_row_group_is_read_once_and_the_work_is_even() {
-        let unit = |source, rows| Unit {
+        let group = |source, rows| RowGroup {
             source,
-            row_group: 0,
+            index: 0,
             rows,
         };
-        let units: Vec<Unit> = (0..100).map(|at| unit(at, 10 + at % 3)).collect();
-        let shared = share_out(units, 4);
+        let groups: Vec<RowGroup> = (0..100).map(|at| group(at, 10 + at % 3)).collect();
+        let shared = share_out(groups, 4);
         assert_eq!(shared.len(), 4);
-        let order: Vec<usize> = shared.iter().flatten().map(|unit| unit.source).collect();
+        let order: Vec<usize> = shared.iter().flatten().map(|group| group.source).collect();
         assert_eq!(order, (0..100).collect::<Vec<_>>());
         for part in &shared {
-            let rows: usize = part.iter().map(|unit| unit.rows).sum();
+            let rows: usize = part.iter().map(|group| group.rows).sum();
             assert!((250..=300).contains(&rows), "{rows}");
         }
-        assert_eq!(share_out(vec![unit(0, 5), unit(1, 5)], 8).len(), 2);
+        assert_eq!(share_out(vec![group(0, 5), group(1, 5)], 8).len(), 2);
         assert_eq!(share_out(Vec::new(), 8).len(), 1);
     }
 }

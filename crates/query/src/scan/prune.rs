@@ -1,6 +1,6 @@
-//! Leaving out row groups that cannot have a row of the answer.
+//! Excludes row groups that cannot have a row of the answer.
 
-use super::plan::Unit;
+use super::row_group::RowGroup;
 use crate::schema::{Origin, TableFacts};
 use crate::source::Traces;
 use datafusion::arrow::array::{ArrayRef, BooleanArray, UInt64Array, new_null_array};
@@ -16,22 +16,22 @@ use gapscope_trace::table_file::{Statistic, TableFile};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// What is known of row groups without reading them.
-pub(crate) struct RowGroups<'a> {
+/// The facts about row groups that are known without reading them.
+pub(crate) struct Pruning<'a> {
     pub facts: &'a TableFacts,
     pub traces: &'a Traces,
     pub files: &'a [Option<TableFile>],
-    pub units: &'a [Unit],
+    pub groups: &'a [RowGroup],
 }
 
-impl RowGroups<'_> {
-    /// For each row group, whether it may have a row that all filters let through.
+impl Pruning<'_> {
+    /// Returns, for each row group, whether it may have a row that passes all filters.
     pub fn that_may_match(
         &self,
         state: &dyn Session,
         filters: &[Expr],
     ) -> Result<Vec<bool>, DataFusionError> {
-        let every = || Ok(vec![true; self.units.len()]);
+        let every = || Ok(vec![true; self.groups.len()]);
         let Some(filter) = conjunction(filters.iter().cloned()) else {
             return every();
         };
@@ -46,30 +46,30 @@ impl RowGroups<'_> {
         }
     }
 
-    /// The value that all rows of a row group have.
+    /// Returns the value that all rows of a row group share.
     fn constants(&self, column: &Column) -> Option<ArrayRef> {
         let column = &self.facts.columns[self.facts.column(&column.name)?];
         let Origin::Trace(value) = column.origin else {
             return None;
         };
-        let units = self.units.iter();
-        ScalarValue::iter_to_array(units.map(|unit| self.traces.value(value, unit.source))).ok()
+        let groups = self.groups.iter();
+        ScalarValue::iter_to_array(groups.map(|group| self.traces.value(value, group.source))).ok()
     }
 
-    /// A statistic of a column of the files, for each row group. Where a footer does not have it, it is null: unknown.
-    fn of_files(&self, column: &Column, statistic: Statistic) -> Option<ArrayRef> {
+    /// Returns a statistic of a column for each row group; null where a footer lacks it.
+    fn file_statistics(&self, column: &Column, statistic: Statistic) -> Option<ArrayRef> {
         let known = &self.facts.columns[self.facts.column(&column.name)?];
         let data_type = match statistic {
             _ if known.origin != Origin::Own => return None,
-            Statistic::Absent => &DataType::UInt64,
-            // Texts may be cut short, and NaN stands in no order.
+            Statistic::NullCount => &DataType::UInt64,
+            // Statistics of texts may be truncated, and NaN has no order.
             _ if !known.data_type.is_integer() => return None,
             _ => &known.data_type,
         };
-        let mut arrays: Vec<ArrayRef> = Vec::with_capacity(self.units.len());
-        for unit in self.units {
-            let file = self.files[unit.source].as_ref()?;
-            let found = file.statistic(&column.name, unit.row_group, statistic);
+        let mut arrays: Vec<ArrayRef> = Vec::with_capacity(self.groups.len());
+        for group in self.groups {
+            let file = self.files[group.source].as_ref()?;
+            let found = file.statistic(&column.name, group.index, statistic);
             arrays.push(found.unwrap_or_else(|| new_null_array(data_type, 1)));
         }
         let arrays: Vec<_> = arrays.iter().map(AsRef::as_ref).collect();
@@ -77,27 +77,27 @@ impl RowGroups<'_> {
     }
 }
 
-impl PruningStatistics for RowGroups<'_> {
+impl PruningStatistics for Pruning<'_> {
     fn min_values(&self, column: &Column) -> Option<ArrayRef> {
         self.constants(column)
-            .or_else(|| self.of_files(column, Statistic::Least))
+            .or_else(|| self.file_statistics(column, Statistic::Min))
     }
 
     fn max_values(&self, column: &Column) -> Option<ArrayRef> {
         self.constants(column)
-            .or_else(|| self.of_files(column, Statistic::Greatest))
+            .or_else(|| self.file_statistics(column, Statistic::Max))
     }
 
     fn num_containers(&self) -> usize {
-        self.units.len()
+        self.groups.len()
     }
 
     fn null_counts(&self, column: &Column) -> Option<ArrayRef> {
-        self.of_files(column, Statistic::Absent)
+        self.file_statistics(column, Statistic::NullCount)
     }
 
     fn row_counts(&self) -> Option<ArrayRef> {
-        let rows = self.units.iter().map(|unit| unit.rows as u64);
+        let rows = self.groups.iter().map(|group| group.rows as u64);
         Some(Arc::new(rows.map(Some).collect::<UInt64Array>()))
     }
 

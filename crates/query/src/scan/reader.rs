@@ -1,47 +1,46 @@
 //! Reads row groups one after the other and adds the columns that no file has.
 
 use super::names::Names;
-use super::plan::Unit;
+use super::row_group::RowGroup;
 use crate::library::Library;
-use crate::schema::{ColumnFacts, Name, Origin};
+use crate::schema::{ColumnFacts, IdName, Origin};
 use crate::source::TraceValue;
 use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::error::DataFusionError;
+use gapscope_trace::Damage;
 use gapscope_trace::table_file::{Batches, ReadError, TableFile};
 use std::collections::HashMap;
 use std::sync::Arc;
 
 type Result<T> = std::result::Result<T, DataFusionError>;
 
-/// The batches of some row groups.
 pub(super) struct Reader {
     library: Arc<Library>,
     files: Arc<Vec<Option<TableFile>>>,
     columns: Arc<[ColumnFacts]>,
     schema: SchemaRef,
-    /// Columns to read of a file: those of the answer and the keys of names.
-    of_file: Vec<String>,
-    units: std::vec::IntoIter<Unit>,
+    /// The columns to read of a file: those of the answer and the keys of names.
+    file_columns: Vec<String>,
+    groups: std::vec::IntoIter<RowGroup>,
     batch_rows: usize,
     left: Option<usize>,
-    source: OfSource,
-    open: Option<Open>,
+    source: SourceValues,
+    open: Option<OpenGroup>,
     failed: bool,
 }
 
-/// What all rows of a trace share.
-struct OfSource {
+/// The values that all rows of a trace share.
+struct SourceValues {
     index: usize,
-    names: HashMap<Name, Names>,
+    names: HashMap<IdName, Names>,
     /// Columns with one value in every row, as long as the longest batch so far.
     values: HashMap<TraceValue, ArrayRef>,
 }
 
-/// The row group that is being read.
-enum Open {
+enum OpenGroup {
     Columns(Batches),
-    /// No column of the file is needed: so many rows are left.
+    /// No column of the file is needed; the number is that of the remaining rows.
     Rows(usize),
 }
 
@@ -51,14 +50,14 @@ impl Reader {
         files: Arc<Vec<Option<TableFile>>>,
         columns: Vec<ColumnFacts>,
         schema: SchemaRef,
-        units: Vec<Unit>,
+        groups: Vec<RowGroup>,
         batch_rows: usize,
         limit: Option<usize>,
     ) -> Reader {
-        let mut of_file: Vec<String> = Vec::new();
+        let mut file_columns: Vec<String> = Vec::new();
         let mut need = |name: &str| {
-            if !of_file.iter().any(|there| there == name) {
-                of_file.push(name.to_owned());
+            if !file_columns.iter().any(|there| there == name) {
+                file_columns.push(name.to_owned());
             }
         };
         for column in &columns {
@@ -73,9 +72,9 @@ impl Reader {
             files,
             columns: columns.into(),
             schema,
-            of_file,
-            source: OfSource::new(units.first().map_or(0, |unit| unit.source)),
-            units: units.into_iter(),
+            file_columns,
+            source: SourceValues::new(groups.first().map_or(0, |group| group.source)),
+            groups: groups.into_iter(),
             batch_rows,
             left: limit,
             open: None,
@@ -90,13 +89,13 @@ impl Reader {
             }
             let read = match &mut self.open {
                 None => None,
-                Some(Open::Rows(0)) => None,
-                Some(Open::Rows(left)) => {
+                Some(OpenGroup::Rows(0)) => None,
+                Some(OpenGroup::Rows(left)) => {
                     let rows = (*left).min(self.batch_rows);
                     *left -= rows;
                     Some((rows, None))
                 }
-                Some(Open::Columns(batches)) => {
+                Some(OpenGroup::Columns(batches)) => {
                     let next = batches.next().transpose();
                     let next = next.map_err(|error| self.failed(error))?;
                     next.map(|batch| (batch.num_rows(), Some(batch)))
@@ -104,28 +103,28 @@ impl Reader {
             };
             match read {
                 Some((rows, batch)) => return self.complete(rows, batch.as_ref()).map(Some),
-                None => match self.units.next() {
-                    Some(unit) => self.start(unit)?,
+                None => match self.groups.next() {
+                    Some(group) => self.start(group)?,
                     None => return Ok(None),
                 },
             }
         }
     }
 
-    fn start(&mut self, unit: Unit) -> Result<()> {
-        if self.source.index != unit.source {
-            self.source = OfSource::new(unit.source);
+    fn start(&mut self, group: RowGroup) -> Result<()> {
+        if self.source.index != group.source {
+            self.source = SourceValues::new(group.source);
         }
-        let Some(file) = &self.files[unit.source] else {
+        let Some(file) = &self.files[group.source] else {
             return Ok(());
         };
-        let known = self.of_file.iter().map(String::as_str);
+        let known = self.file_columns.iter().map(String::as_str);
         let known: Vec<&str> = known.filter(|name| file.has(name)).collect();
         self.open = Some(match known.is_empty() {
-            true => Open::Rows(unit.rows),
+            true => OpenGroup::Rows(group.rows),
             false => {
-                let batches = file.read(&known, Some(unit.row_group), self.batch_rows);
-                Open::Columns(batches.map_err(|reason| self.damaged(&reason))?)
+                let batches = file.read(&known, Some(group.index), self.batch_rows);
+                OpenGroup::Columns(batches.map_err(|damage| self.damaged(&damage))?)
             }
         });
         Ok(())
@@ -133,32 +132,32 @@ impl Reader {
 
     fn failed(&self, error: ReadError) -> DataFusionError {
         match error {
-            ReadError::Damaged(reason) => self.damaged(&reason),
+            ReadError::Damaged(damage) => self.damaged(&damage),
             ReadError::Memory => DataFusionError::ResourcesExhausted(String::new()),
         }
     }
 
-    fn damaged(&self, reason: &str) -> DataFusionError {
+    fn damaged(&self, damage: &Damage) -> DataFusionError {
         let source = &self.library.traces.sources[self.source.index];
         DataFusionError::Execution(format!(
-            "{} is damaged ({reason}): leave this trace out",
+            "{} is damaged ({damage}): leave this trace out",
             source.name
         ))
     }
 
-    /// Adds what the file does not have.
+    /// Adds the columns that the file does not have.
     fn complete(&mut self, rows: usize, read: Option<&RecordBatch>) -> Result<RecordBatch> {
         let keep = self.left.map_or(rows, |left| left.min(rows));
         self.left = self.left.map(|left| left - keep);
-        let of_file = |name: &str| read.and_then(|batch| batch.column_by_name(name)).cloned();
+        let file_columns = |name: &str| read.and_then(|batch| batch.column_by_name(name)).cloned();
         let mut arrays = Vec::with_capacity(self.columns.len());
         let columns = self.columns.clone();
         for column in columns.iter() {
             let missing = || new_null_array(&column.data_type, rows);
             arrays.push(match column.origin {
-                Origin::Own => of_file(&column.name).unwrap_or_else(missing),
+                Origin::Own => file_columns(&column.name).unwrap_or_else(missing),
                 Origin::Name(name) => {
-                    let keys = name.keys().iter().map(|key| of_file(key));
+                    let keys = name.keys().iter().map(|key| file_columns(key));
                     match keys.collect::<Option<Vec<ArrayRef>>>() {
                         Some(keys) => self.source.names(name, &self.library).resolve(&keys)?,
                         None => missing(),
@@ -176,22 +175,22 @@ impl Reader {
     }
 }
 
-impl OfSource {
-    fn new(index: usize) -> OfSource {
-        OfSource {
+impl SourceValues {
+    fn new(index: usize) -> SourceValues {
+        SourceValues {
             index,
             names: HashMap::new(),
             values: HashMap::new(),
         }
     }
 
-    fn names(&mut self, name: Name, library: &Library) -> &Names {
+    fn names(&mut self, name: IdName, library: &Library) -> &Names {
         let source = &library.traces.sources[self.index];
         let names = self.names.entry(name);
-        names.or_insert_with(|| Names::of(name, source, library))
+        names.or_insert_with(|| Names::load(name, source, library))
     }
 
-    /// A column of one value, of at least so many rows.
+    /// Returns a column of one value, with at least `rows` rows.
     fn value(&mut self, value: TraceValue, rows: usize, library: &Library) -> Result<ArrayRef> {
         if let Some(array) = self.values.get(&value).filter(|array| array.len() >= rows) {
             return Ok(array.clone());

@@ -1,28 +1,29 @@
-//! A table of all traces, as DataFusion asks for it.
+//! Provides a table of all traces to DataFusion.
 
-use super::plan::{Scan, Unit};
-use super::prune::RowGroups;
+use super::plan::Scan;
+use super::prune::Pruning;
+use super::row_group::RowGroup;
 use crate::library::Library;
 use crate::schema::{Origin, TableFacts};
 use async_trait::async_trait;
-use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::error::DataFusionError;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
+use gapscope_trace::Damage;
 use gapscope_trace::parallel;
 use gapscope_trace::reader::{has_table, is_optional};
-use gapscope_trace::table_file::{OpenError, TableFile};
+use gapscope_trace::table_file::TableFile;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// One table of the trace format with the rows of all traces.
 #[derive(Debug)]
 pub(crate) struct TraceTable {
     facts: Arc<TableFacts>,
     library: Arc<Library>,
-    /// By source; absent for those whose file cannot be read, and those of a version without this table. Footers are read
-    /// when the table is first asked for.
+    /// By source; absent where the file cannot be read, or the trace's version lacks the table. Footers are read when
+    /// the table is first used.
     files: OnceLock<Arc<Vec<Option<TableFile>>>>,
 }
 
@@ -39,15 +40,15 @@ impl TraceTable {
         let files = self.files.get_or_init(|| {
             let sources = &self.library.traces.sources;
             let opened = parallel::each(sources.iter().collect(), |source| {
-                let path = path_of(&source.folder, &self.facts);
+                let path = table_path(&source.folder, &self.facts);
                 let is_there = !is_optional(self.facts.name) || path.exists();
                 (is_there && has_table(source.manifest.format_version, self.facts.name))
                     .then(|| open(&source.folder, &self.facts))
                     .transpose()
             });
             let files = opened.into_iter().map(|opened| {
-                opened.unwrap_or_else(|sentence| {
-                    self.library.remark(sentence);
+                opened.unwrap_or_else(|error| {
+                    self.library.remark(error.to_string());
                     None
                 })
             });
@@ -57,31 +58,45 @@ impl TraceTable {
     }
 }
 
-fn path_of(folder: &Path, facts: &TableFacts) -> PathBuf {
+fn table_path(folder: &Path, facts: &TableFacts) -> PathBuf {
     folder.join(format!("{}.parquet", facts.name))
 }
 
-/// Opens the table's file in `folder`. The error is a sentence.
-fn open(folder: &Path, facts: &TableFacts) -> Result<TableFile, String> {
-    let path = path_of(folder, facts);
-    let unreadable = |reason: String| {
-        format!(
-            "{} cannot be read ({reason}): its rows are missing",
-            path.display()
-        )
+/// Why the file of a table cannot be used.
+#[derive(Debug, thiserror::Error)]
+enum OpenError {
+    #[error("{} is missing: its rows are unknown", path.display())]
+    Missing { path: PathBuf },
+    #[error("{} cannot be read ({damage}): its rows are missing", path.display())]
+    Damaged { path: PathBuf, damage: Damage },
+    #[error(
+        "{} cannot be read (its column {column} is of type {held} and not {wanted}): its rows are missing",
+        path.display()
+    )]
+    Type {
+        path: PathBuf,
+        column: String,
+        held: DataType,
+        wanted: DataType,
+    },
+}
+
+fn open(folder: &Path, facts: &TableFacts) -> Result<TableFile, OpenError> {
+    let path = table_path(folder, facts);
+    let file = match TableFile::open(&path, facts.name, facts.schema.clone()) {
+        Ok(file) => file,
+        Err(Damage::Missing) => return Err(OpenError::Missing { path }),
+        Err(damage) => return Err(OpenError::Damaged { path, damage }),
     };
-    let file = TableFile::open(&path, facts.name, facts.schema.clone());
-    let file = file.map_err(|error| match error {
-        OpenError::Missing => format!("{} is missing: its rows are unknown", path.display()),
-        OpenError::Unreadable(reason) => unreadable(reason),
-    })?;
-    let of_file = facts.columns.iter().filter(|c| c.origin == Origin::Own);
-    for column in of_file {
-        if let Some(found) = file.foreign_type(&column.name) {
-            return Err(unreadable(format!(
-                "its column {} is of type {found} and not {}",
-                column.name, column.data_type
-            )));
+    let own = facts.columns.iter().filter(|c| c.origin == Origin::Own);
+    for column in own {
+        if let Some(held) = file.foreign_type(&column.name) {
+            return Err(OpenError::Type {
+                path,
+                column: column.name.clone(),
+                held,
+                wanted: column.data_type.clone(),
+            });
         }
     }
     Ok(file)
@@ -97,7 +112,7 @@ impl TableProvider for TraceTable {
         TableType::Base
     }
 
-    /// Filters leave out row groups, not rows.
+    /// Filters exclude row groups, not rows.
     fn supports_filters_pushdown(
         &self,
         filters: &[&Expr],
@@ -113,24 +128,24 @@ impl TableProvider for TraceTable {
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
         let files = self.files();
-        let mut units = Vec::new();
+        let mut groups = Vec::new();
         for (source, file) in files.iter().enumerate() {
             let Some(file) = file else { continue };
-            units.extend((0..file.row_groups()).map(|row_group| Unit {
+            groups.extend((0..file.row_groups()).map(|index| RowGroup {
                 source,
-                row_group,
-                rows: file.rows_of(row_group),
+                index,
+                rows: file.rows_of(index),
             }));
         }
-        let groups = RowGroups {
+        let pruning = Pruning {
             facts: &self.facts,
             traces: &self.library.traces,
             files: &files,
-            units: &units,
+            groups: &groups,
         };
-        let kept = groups.that_may_match(state, filters)?;
+        let kept = pruning.that_may_match(state, filters)?;
         let mut kept = kept.into_iter();
-        units.retain(|unit| kept.next().unwrap_or(true) && unit.rows > 0);
+        groups.retain(|group| kept.next().unwrap_or(true) && group.rows > 0);
         let all: Vec<usize> = (0..self.facts.columns.len()).collect();
         let columns = projection.unwrap_or(&all);
         Ok(Arc::new(Scan::new(
@@ -138,9 +153,9 @@ impl TableProvider for TraceTable {
             self.library.clone(),
             files,
             columns,
-            units,
+            groups,
             state.config().target_partitions(),
-            // With filters the rows of the answer may come late.
+            // With filters, the rows of the answer may come late.
             limit.filter(|_| filters.is_empty()),
         )?))
     }

@@ -1,10 +1,10 @@
-//! `device_activity` and `process_activity` say what SQL finds in the work itself.
+//! `device_activity` and `process_activity` agree with SQL over the work itself.
 
-use crate::{Place, csv};
+use crate::{TestFolder, csv};
 use gapscope_trace::Trace;
 use gapscope_trace::synthetic::Synthetic;
 
-/// All timed work with its device and process; the busy time by sorting it.
+/// Computes busy time in SQL by sorting all timed work, with its device and process.
 const BY_SQL: &str = "
 with timed as (
   select queue, start_ns, start_ns + duration_ns as end_ns from dispatches
@@ -23,14 +23,14 @@ from runs group by KEY order by KEY";
 
 #[test]
 fn figures_are_those_of_the_work() {
-    let place = Place::new();
+    let folder = TestFolder::new();
     let of = Synthetic {
         dispatches: 20_000,
         devices: 3,
         ..Synthetic::default()
     };
-    place.write("t.gapscope", of.trace());
-    let session = place.session(&["t.gapscope"]);
+    folder.write("t.gapscope", of.trace());
+    let session = folder.session(&["t.gapscope"]);
     for (key, table) in [
         ("device", "device_activity"),
         ("process", "process_activity"),
@@ -46,7 +46,7 @@ fn figures_are_those_of_the_work() {
 
 #[test]
 fn processes_share_a_physical_device_and_devices_without_an_identity_are_apart() {
-    let place = Place::new();
+    let folder = TestFolder::new();
     let text = "manifest sampling_mode=dispatch\nprocess id=1 pid=10\nprocess id=2 pid=20
         device id=1 process=1 name=A uuid=aa\ndevice id=2 process=2 name=A uuid=aa
         device id=3 process=1 name=B\ndevice id=4 process=2 name=B
@@ -58,8 +58,8 @@ fn processes_share_a_physical_device_and_devices_without_an_identity_are_apart()
         transfer queue=4 kind=copy start_ns=100 duration_ns=4
         dispatch queue=9 kernel=1 start_ns=50 duration_ns=1
         command_buffer id=1 queue=1 start_ns=0 duration_ns=1000";
-    place.trace("t.gapscope", text);
-    let session = place.session(&["t.gapscope"]);
+    folder.trace("t.gapscope", text);
+    let session = folder.session(&["t.gapscope"]);
     assert_eq!(
         csv(
             &session,
@@ -78,8 +78,8 @@ fn processes_share_a_physical_device_and_devices_without_an_identity_are_apart()
     let mut trace = Trace::from_text(text).unwrap();
     trace.manifest.sampling_mode = gapscope_trace::manifest::SamplingMode::CommandBuffer;
     trace.tables.dispatches.start_ns.change(|_| None);
-    place.write("whole.gapscope", trace);
-    let session = place.session(&["whole.gapscope"]);
+    folder.write("whole.gapscope", trace);
+    let session = folder.session(&["whole.gapscope"]);
     assert_eq!(
         csv(
             &session,

@@ -1,7 +1,7 @@
-//! What queries on one trace answer, in every form.
+//! Answers to queries on one trace, in every format.
 
-use crate::{Place, TEXT, csv, one};
-use gapscope_query::{Format, Rows};
+use crate::{TEXT, TestFolder, csv, one};
+use gapscope_query::{Format, RowCount};
 use gapscope_trace::Trace;
 
 #[test]
@@ -34,12 +34,12 @@ fn unknown_times_are_null_and_count_is_of_all_rows() {
 
 #[test]
 fn a_thread_that_an_old_trace_does_not_know_is_null() {
-    let place = Place::new();
+    let folder = TestFolder::new();
     let old = TEXT.replace("thread=101 start_ns", "thread=0 start_ns");
     let old = old.replace("thread=101 call=submit", "thread=0 call=submit");
     assert_eq!(old.matches("thread=0").count(), 2);
-    place.trace("t.gapscope", &old);
-    let session = place.session(&["t.gapscope"]);
+    folder.trace("t.gapscope", &old);
+    let session = folder.session(&["t.gapscope"]);
     let sql = "select thread, thread_name from submissions";
     assert_eq!(csv(&session, sql), "thread,thread_name\n,\n");
     let sql = "select count(*) as n from submissions where thread is null";
@@ -99,7 +99,7 @@ fn filters_limits_and_joins_agree_with_the_rows() {
 
 #[test]
 fn every_form_says_the_same() {
-    let place = Place::new();
+    let folder = TestFolder::new();
     let mut trace = Trace::from_text(TEXT).unwrap();
     trace
         .tables
@@ -107,13 +107,13 @@ fn every_form_says_the_same() {
         .name
         .set(0, "a,\"b\"\n\u{1b}[31mc".into());
     trace.tables.kernels.name.set(1, "".into());
-    place.write("t.gapscope", trace);
-    let session = place.session(&["t.gapscope"]);
+    folder.write("t.gapscope", trace);
+    let session = folder.session(&["t.gapscope"]);
     let sql = "select k.name, position, duration_ns / 1e3 as us
         from dispatches left join kernels k on k.id = kernel order by position";
     let ask = |format| {
         let mut out = Vec::new();
-        assert_eq!(session.run(sql, format, &mut out).unwrap(), Rows(4));
+        assert_eq!(session.run(sql, format, &mut out).unwrap(), RowCount(4));
         out
     };
     let text = |format| String::from_utf8(ask(format)).unwrap();
@@ -139,8 +139,8 @@ fn every_form_says_the_same() {
         Some("NULL                       3  NULL")
     );
 
-    // Parquet of ours is read as a table is by others.
-    let path = place.path("answer.parquet");
+    // Parquet output is as readable as that of other tools.
+    let path = folder.path("answer.parquet");
     std::fs::write(&path, ask(Format::Parquet)).unwrap();
     let file = std::fs::File::open(&path).unwrap();
     use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -159,7 +159,7 @@ fn every_form_says_the_same() {
 
 #[test]
 fn kernels_are_called_as_in_reports_and_their_whole_names_are_beside() {
-    let place = Place::new();
+    let folder = TestFolder::new();
     let mut trace = Trace::from_text(TEXT).unwrap();
     let whole = "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, std::array<char*, 1ul> >(int)";
     trace
@@ -168,8 +168,8 @@ fn kernels_are_called_as_in_reports_and_their_whole_names_are_beside() {
         .name
         .set(0, "vectorized_elementwise_kernel".into());
     trace.tables.kernels.full_name.set(0, Some(whole.into()));
-    place.write("t.gapscope", trace);
-    let session = place.session(&["t.gapscope"]);
+    folder.write("t.gapscope", trace);
+    let session = folder.session(&["t.gapscope"]);
     let ask = |sql: &str| {
         let mut out = Vec::new();
         session.run(sql, Format::Csv, &mut out).unwrap();

@@ -1,6 +1,6 @@
-//! Wrong SQL, wrong traces: one sentence that says what to do.
+//! Invalid SQL and invalid traces: each error is one sentence that says what to do.
 
-use crate::{Place, TEXT, csv, cut_short, error, one};
+use crate::{TEXT, TestFolder, csv, cut_short, error, one};
 use gapscope_trace::TraceWriter;
 
 #[test]
@@ -45,10 +45,10 @@ fn wrong_sql_gets_one_sentence_with_a_hint() {
 
 #[test]
 fn statements_that_do_not_read_get_one_sentence() {
-    let (place, session) = one();
+    let (folder, session) = one();
     let copy = format!(
         "copy (select 1) to '{}'",
-        place.path("stolen.csv").display()
+        folder.path("stolen.csv").display()
     );
     for sql in [
         "alter table dispatches rename to d",
@@ -70,8 +70,8 @@ fn statements_that_do_not_read_get_one_sentence() {
 
 #[test]
 fn nothing_is_written_but_the_answer() {
-    let (place, session) = one();
-    let path = place.path("stolen.csv");
+    let (folder, session) = one();
+    let path = folder.path("stolen.csv");
     for sql in [
         format!("copy (select 1) to '{}'", path.display()),
         "insert into dispatches select * from dispatches".to_owned(),
@@ -101,12 +101,12 @@ fn nothing_is_written_but_the_answer() {
 
 #[test]
 fn a_torn_table_is_named_and_the_rest_is_answered() {
-    let place = Place::new();
-    place.trace("a.gapscope", TEXT);
-    place.trace("b.gapscope", TEXT);
-    cut_short(&place.path("b.gapscope/dispatches.parquet"));
-    std::fs::remove_file(place.path("b.gapscope/transfers.parquet")).unwrap();
-    let session = place.session(&["a.gapscope", "b.gapscope"]);
+    let folder = TestFolder::new();
+    folder.trace("a.gapscope", TEXT);
+    folder.trace("b.gapscope", TEXT);
+    cut_short(&folder.path("b.gapscope/dispatches.parquet"));
+    std::fs::remove_file(folder.path("b.gapscope/transfers.parquet")).unwrap();
+    let session = folder.session(&["a.gapscope", "b.gapscope"]);
     assert_eq!(
         csv(&session, "select count(*) as n from command_buffers"),
         "n\n2\n"
@@ -121,7 +121,7 @@ fn a_torn_table_is_named_and_the_rest_is_answered() {
     );
     let remarks = session.take_remarks();
     assert_eq!(remarks.len(), 1);
-    let remark = place.without_folder(&remarks[0]);
+    let remark = folder.without_folder(&remarks[0]);
     assert!(
         remark.starts_with("b.gapscope/dispatches.parquet cannot be read ("),
         "{remark}"
@@ -131,7 +131,7 @@ fn a_torn_table_is_named_and_the_rest_is_answered() {
         "n\n1\n"
     );
     assert_eq!(
-        place.without_folder(&session.take_remarks()[0]),
+        folder.without_folder(&session.take_remarks()[0]),
         "b.gapscope/transfers.parquet is missing: its rows are unknown"
     );
     assert_eq!(
@@ -143,38 +143,38 @@ fn a_torn_table_is_named_and_the_rest_is_answered() {
 
 #[test]
 fn a_damaged_page_fails_and_names_the_trace() {
-    let place = Place::new();
-    place.trace("a.gapscope", TEXT);
-    let path = place.path("a.gapscope/dispatches.parquet");
+    let folder = TestFolder::new();
+    folder.trace("a.gapscope", TEXT);
+    let path = folder.path("a.gapscope/dispatches.parquet");
     let mut bytes = std::fs::read(&path).unwrap();
-    // The pages stand before the footer, which stays whole.
+    // Pages come before the footer, which stays intact.
     for byte in &mut bytes[4..200] {
         *byte = 0xff;
     }
     std::fs::write(&path, bytes).unwrap();
-    let session = place.session(&["a.gapscope"]);
+    let session = folder.session(&["a.gapscope"]);
     let text = error(&session, "select * from dispatches");
-    let text = place.without_folder(&text);
+    let text = folder.without_folder(&text);
     assert!(text.starts_with("a.gapscope is damaged ("), "{text}");
 }
 
 #[test]
 fn what_is_no_trace_is_named_and_skipped() {
-    let place = Place::new();
-    place.trace("a.gapscope", TEXT);
-    std::fs::create_dir(place.path("empty.gapscope")).unwrap();
-    std::fs::write(place.path("file.gapscope"), "hello").unwrap();
+    let folder = TestFolder::new();
+    folder.trace("a.gapscope", TEXT);
+    std::fs::create_dir(folder.path("empty.gapscope")).unwrap();
+    std::fs::write(folder.path("file.gapscope"), "hello").unwrap();
     drop(
-        TraceWriter::create(&place.path("begun.gapscope")).map(|writer| {
+        TraceWriter::create(&folder.path("begun.gapscope")).map(|writer| {
             writer.write_manifest(&Default::default()).unwrap();
         }),
     );
-    let traces = place.open(&["*.gapscope"]).unwrap();
+    let traces = folder.open(&["*.gapscope"]).unwrap();
     assert_eq!(traces.sources.len(), 1);
     let skipped: Vec<String> = traces
         .skipped
         .iter()
-        .map(|text| place.without_folder(text))
+        .map(|text| folder.without_folder(text))
         .collect();
     assert_eq!(skipped.len(), 3);
     assert!(
@@ -193,9 +193,10 @@ fn what_is_no_trace_is_named_and_skipped() {
 
 #[test]
 fn traces_that_cannot_be_found_are_said() {
-    let place = Place::new();
-    place.trace("runs/rank=0", TEXT);
-    let error = |names: &[&str]| place.without_folder(&place.open(names).unwrap_err().to_string());
+    let folder = TestFolder::new();
+    folder.trace("runs/rank=0", TEXT);
+    let error =
+        |names: &[&str]| folder.without_folder(&folder.open(names).unwrap_err().to_string());
     assert_eq!(error(&["nothing"]), "nothing does not exist");
     assert!(error(&["*.gapscope"]).starts_with("nothing is called *.gapscope: "));
     assert!(error(&["[.gapscope"]).contains("cannot be understood"));

@@ -1,6 +1,6 @@
-//! The examples of `docs/query.md` run.
+//! Runs the examples of `docs/query.md`.
 
-use crate::{Place, TEXT, csv};
+use crate::{TEXT, TestFolder, csv};
 use gapscope_query::saved;
 use gapscope_trace::Trace;
 use gapscope_trace::synthetic::Synthetic;
@@ -9,7 +9,7 @@ const PAGE: &str = include_str!("../../../../docs/query.md");
 
 #[test]
 fn every_example_runs() {
-    let place = Place::new();
+    let folder = TestFolder::new();
     for seed in 0..2 {
         let of = Synthetic {
             dispatches: 5_000,
@@ -22,9 +22,9 @@ fn every_example_runs() {
         let counters = Trace::from_text(counters).unwrap().tables;
         trace.tables.counters = counters.counters;
         trace.tables.counter_values = counters.counter_values;
-        place.write(&format!("runs/rank={seed}"), trace);
+        folder.write(&format!("runs/rank={seed}"), trace);
     }
-    let session = place.session(&["runs/rank=*"]);
+    let session = folder.session(&["runs/rank=*"]);
     let mut examples = 0;
     for block in PAGE.split("```sql\n").skip(1) {
         let sql = block.split("```").next().unwrap();
@@ -46,9 +46,9 @@ fn every_saved_query_is_listed() {
 
 #[test]
 fn the_columns_of_names_are_listed() {
-    let place = Place::new();
-    place.trace("t.gapscope", TEXT);
-    let session = place.session(&["t.gapscope"]);
+    let folder = TestFolder::new();
+    folder.trace("t.gapscope", TEXT);
+    let session = folder.session(&["t.gapscope"]);
     let schema = session.schema(Some("dispatches")).unwrap();
     for name in ["kernel_name", "label_path", "queue_name", "device_name"] {
         assert!(PAGE.contains(&format!("`{name}`")) && schema.contains(name));

@@ -1,6 +1,6 @@
-//! The table `gaps` says what the report says.
+//! The table `gaps` agrees with the report.
 
-use crate::{Place, csv};
+use crate::{TestFolder, csv};
 use gapscope_analysis::{Findings, Options};
 use gapscope_trace::Trace;
 use gapscope_trace::synthetic::Synthetic;
@@ -49,9 +49,9 @@ fn they_sum_to_the_idle_time_of_the_report() {
         ..Synthetic::default()
     };
     for trace in [synthetic.trace(), warming_up()] {
-        let place = Place::new();
-        place.write("t.gapscope", trace.clone());
-        let session = place.session(&["t.gapscope"]);
+        let folder = TestFolder::new();
+        folder.write("t.gapscope", trace.clone());
+        let session = folder.session(&["t.gapscope"]);
         let by_cause = |filter: &str| {
             let sql = format!(
                 "select cause, sum(duration_ns) as ns from gaps {filter} group by cause order by cause"
@@ -66,10 +66,10 @@ fn they_sum_to_the_idle_time_of_the_report() {
 
 #[test]
 fn a_gap_has_its_device_its_parts_and_what_ended_it() {
-    let place = Place::new();
-    place.write("runs/rank=4", warming_up());
-    place.write("runs/rank=5", warming_up());
-    let session = place.session(&["runs/rank=*"]);
+    let folder = TestFolder::new();
+    folder.write("runs/rank=4", warming_up());
+    folder.write("runs/rank=5", warming_up());
+    let session = folder.session(&["runs/rank=*"]);
     let sql = "select rank, device, device_name, label_path, submission, gap_ns, count(*) as parts, sum(duration_ns) as ns
         from gaps where rank = 5 group by all order by submission limit 1";
     assert_eq!(
@@ -82,12 +82,12 @@ fn a_gap_has_its_device_its_parts_and_what_ended_it() {
         csv(&session, sql),
         "kernel_before,kernel_after,process,thread\nk,k,1,7\n"
     );
-    // It counts from the start of the recording, also where the clock does not.
+    // The column counts from the start of the recording, whatever the clock's zero is.
     let mut late = warming_up();
     late.manifest.start_ns = -7;
-    place.write("late.gapscope", late);
+    folder.write("late.gapscope", late);
     let started = "select distinct start_ns - from_start_ns as start_ns from gaps";
-    let late = place.session(&["late.gapscope"]);
+    let late = folder.session(&["late.gapscope"]);
     assert_eq!(csv(&late, started), "start_ns\n-7\n");
     let plan = csv(&session, &format!("explain {sql}"));
     assert!(plan.contains("ComputedScan: gaps, traces=1"), "{plan}");
@@ -99,10 +99,10 @@ fn a_gap_has_its_device_its_parts_and_what_ended_it() {
 
 #[test]
 fn a_trace_without_a_table_is_said() {
-    let place = Place::new();
-    place.write("t.gapscope", warming_up());
-    std::fs::remove_file(place.path("t.gapscope/dispatches.parquet")).unwrap();
-    let session = place.session(&["t.gapscope"]);
+    let folder = TestFolder::new();
+    folder.write("t.gapscope", warming_up());
+    std::fs::remove_file(folder.path("t.gapscope/dispatches.parquet")).unwrap();
+    let session = folder.session(&["t.gapscope"]);
     assert_eq!(csv(&session, "select count(*) as n from gaps"), "n\n0\n");
     let remarks = session.take_remarks();
     assert!(

@@ -1,6 +1,6 @@
-//! The table `kernel_counters` says what the report says.
+//! The table `kernel_counters` agrees with the report.
 
-use crate::{Place, csv};
+use crate::{TestFolder, csv};
 use std::fmt::Write;
 
 /// Ten dispatches of 1 ms of a kernel, with samples of 100 µs.
@@ -32,9 +32,9 @@ dispatch queue=1 kernel=2 start_ns=15ms duration_ns=1ms\n",
 
 #[test]
 fn it_has_a_row_for_each_kernel_and_counter() {
-    let place = Place::new();
-    place.trace("t.gapscope", &text());
-    let session = place.session(&["t.gapscope"]);
+    let folder = TestFolder::new();
+    folder.trace("t.gapscope", &text());
+    let session = folder.session(&["t.gapscope"]);
     let rows = csv(
         &session,
         "select kernel_name, dispatches, \"limit\", limited_by, reached, winnable_ns, counter, mean, samples, covered_share

@@ -1,4 +1,4 @@
-//! Queries on real trace folders.
+//! Runs queries on real trace folders.
 
 mod activity;
 mod answers;
@@ -16,7 +16,7 @@ use gapscope_trace::{Trace, TraceWriter};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Two queues of one device, three kernels of which one has no name in the trace, transfers, host calls, labels.
+/// A trace with two queues of one device, three kernels (one without a name), transfers, host calls and labels.
 pub const TEXT: &str = "\
 manifest sampling_mode=dispatch start_ns=0 end_ns=1ms
 process id=1 pid=100 executable=/usr/bin/program
@@ -39,7 +39,7 @@ dispatch command_buffer=1 position=3 queue=1 kernel=77
 transfer command_buffer=1 position=4 queue=1 kind=copy bytes=4000 start_ns=200us duration_ns=1us
 ";
 
-/// To [`TEXT`]: work that the host submitted late, with samples of meanwhile.
+/// Work that the host submitted late, with samples from the time before, to append to [`TEXT`].
 pub const LATE: &str = "\
 submission id=2 process=1 queue=1 thread=101 start_ns=400us duration_ns=10us command_buffers=1
 host_call process=1 thread=101 call=submit start_ns=400us duration_ns=10us queue=1
@@ -60,14 +60,14 @@ sample time_ns=425us process=1 thread=101 stack=0 state=running source=sampled p
 ";
 
 /// A folder for one test.
-pub struct Place {
+pub struct TestFolder {
     folder: tempfile::TempDir,
 }
 
-impl Place {
+impl TestFolder {
     #[expect(clippy::new_without_default, reason = "an empty folder is made")]
-    pub fn new() -> Place {
-        Place {
+    pub fn new() -> TestFolder {
+        TestFolder {
             folder: tempfile::tempdir().unwrap(),
         }
     }
@@ -98,18 +98,18 @@ impl Place {
         Session::new(self.open(names).unwrap()).unwrap()
     }
 
-    /// A text without the place of the test.
+    /// Replaces the test's folder in a text.
     pub fn without_folder(&self, text: &str) -> String {
         text.replace(&format!("{}/", self.folder.path().display()), "")
     }
 }
 
-/// A session on one trace of [`TEXT`].
-pub fn one() -> (Place, Session) {
-    let place = Place::new();
-    place.trace("t.gapscope", TEXT);
-    let session = place.session(&["t.gapscope"]);
-    (place, session)
+/// Opens a session on one trace of [`TEXT`].
+pub fn one() -> (TestFolder, Session) {
+    let folder = TestFolder::new();
+    folder.trace("t.gapscope", TEXT);
+    let session = folder.session(&["t.gapscope"]);
+    (folder, session)
 }
 
 pub fn csv(session: &Session, sql: &str) -> String {

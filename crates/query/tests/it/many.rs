@@ -1,16 +1,16 @@
 //! Many traces: partitions, globs, older versions, sizes.
 
-use crate::{Place, TEXT, csv};
+use crate::{TEXT, TestFolder, csv};
 use gapscope_trace::Trace;
 use gapscope_trace::synthetic::Synthetic;
 
 #[test]
 fn folders_are_columns() {
-    let place = Place::new();
+    let folder = TestFolder::new();
     for (model, rank) in [("big%20one", 0), ("big%20one", 10), ("small", 2)] {
-        place.trace(&format!("runs/model={model}/rank={rank}"), TEXT);
+        folder.trace(&format!("runs/model={model}/rank={rank}"), TEXT);
     }
-    let session = place.session(&["runs/*/rank=*"]);
+    let session = folder.session(&["runs/*/rank=*"]);
     let sql = "select model, rank, count(*) as n from dispatches where rank >= 2 group by model, rank order by rank";
     assert_eq!(
         csv(&session, sql),
@@ -18,17 +18,17 @@ fn folders_are_columns() {
     );
     let sql = "select trace, rank from traces order by rank";
     assert_eq!(
-        place.without_folder(&csv(&session, sql)),
+        folder.without_folder(&csv(&session, sql)),
         "trace,rank\nruns/model=big%20one/rank=0,0\nruns/model=small/rank=2,2\nruns/model=big%20one/rank=10,10\n"
     );
 }
 
 #[test]
 fn a_trace_without_a_folder_has_null_there_and_taken_names_are_told_apart() {
-    let place = Place::new();
-    place.trace("plain.gapscope", TEXT);
-    place.trace("queue=7/kernel_name=x/t.gapscope", TEXT);
-    let session = place.session(&["plain.gapscope", "queue=7/kernel_name=x/t.gapscope"]);
+    let folder = TestFolder::new();
+    folder.trace("plain.gapscope", TEXT);
+    folder.trace("queue=7/kernel_name=x/t.gapscope", TEXT);
+    let session = folder.session(&["plain.gapscope", "queue=7/kernel_name=x/t.gapscope"]);
     let sql = "select folder_queue, folder_kernel_name, queue, kernel_name from dispatches where position = 0 order by 1";
     assert_eq!(
         csv(&session, sql),
@@ -38,10 +38,10 @@ fn a_trace_without_a_folder_has_null_there_and_taken_names_are_told_apart() {
 
 #[test]
 fn one_trace_given_twice_counts_once() {
-    let place = Place::new();
-    place.trace("a.gapscope", TEXT);
-    std::os::unix::fs::symlink(place.path("a.gapscope"), place.path("link.gapscope")).unwrap();
-    let session = place.session(&["a.gapscope", "a.gapscope", "*.gapscope"]);
+    let folder = TestFolder::new();
+    folder.trace("a.gapscope", TEXT);
+    std::os::unix::fs::symlink(folder.path("a.gapscope"), folder.path("link.gapscope")).unwrap();
+    let session = folder.session(&["a.gapscope", "a.gapscope", "*.gapscope"]);
     assert_eq!(
         csv(&session, "select count(*) as n from dispatches"),
         "n\n4\n"
@@ -50,35 +50,35 @@ fn one_trace_given_twice_counts_once() {
 
 #[test]
 fn the_ranks_of_a_trace_belong_to_it() {
-    let place = Place::new();
+    let folder = TestFolder::new();
     let mut trace = Trace::from_text(TEXT).unwrap();
     trace.manifest.ranks = vec![0, 1];
-    place.write("t.gapscope", trace);
-    place.trace("t.gapscope/rank=0", TEXT);
-    place.trace("t.gapscope/rank=1", TEXT);
-    let session = place.session(&["t.gapscope"]);
+    folder.write("t.gapscope", trace);
+    folder.trace("t.gapscope/rank=0", TEXT);
+    folder.trace("t.gapscope/rank=1", TEXT);
+    let session = folder.session(&["t.gapscope"]);
     let sql = "select rank, count(*) as n from dispatches group by rank order by rank";
     assert_eq!(csv(&session, sql), "rank,n\n0,4\n1,4\n,4\n");
 }
 
 #[test]
 fn a_name_with_characters_of_globs_is_a_name() {
-    let place = Place::new();
-    place.trace("a[1]*.gapscope", TEXT);
-    place.trace("a[1]x.gapscope", TEXT);
-    let session = place.session(&["a[1]*.gapscope"]);
+    let folder = TestFolder::new();
+    folder.trace("a[1]*.gapscope", TEXT);
+    folder.trace("a[1]x.gapscope", TEXT);
+    let session = folder.session(&["a[1]*.gapscope"]);
     assert_eq!(csv(&session, "select count(*) as n from traces"), "n\n1\n");
 }
 
-/// An earlier version had no column `submission`: NULL in its rows.
+/// An earlier version lacks the column `submission`, which is NULL in its rows.
 #[test]
 fn columns_that_an_older_trace_lacks_are_null() {
     use parquet::arrow::ArrowWriter;
     use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-    let place = Place::new();
-    place.trace("old.gapscope", TEXT);
-    place.trace("new.gapscope", TEXT);
-    let path = place.path("old.gapscope/dispatches.parquet");
+    let folder = TestFolder::new();
+    folder.trace("old.gapscope", TEXT);
+    folder.trace("new.gapscope", TEXT);
+    let path = folder.path("old.gapscope/dispatches.parquet");
     let file = std::fs::File::open(&path).unwrap();
     let mut batches = ParquetRecordBatchReaderBuilder::try_new(file)
         .unwrap()
@@ -94,7 +94,7 @@ fn columns_that_an_older_trace_lacks_are_null() {
     let mut writer = ArrowWriter::try_new(file, batch.schema(), None).unwrap();
     writer.write(&batch).unwrap();
     writer.close().unwrap();
-    let session = place.session(&["*.gapscope"]);
+    let session = folder.session(&["*.gapscope"]);
     let sql = "select count(*) as n, count(label) as labels, count(label_path) as paths, count(kernel_name) as kernels from dispatches";
     assert_eq!(csv(&session, sql), "n,labels,paths,kernels\n8,1,1,6\n");
     let sql = "select count(*) as n from dispatches where label is null";
@@ -106,7 +106,7 @@ fn columns_that_an_older_trace_lacks_are_null() {
 
 #[test]
 fn answers_agree_with_the_tables_of_large_traces() {
-    let place = Place::new();
+    let folder = TestFolder::new();
     let traces: Vec<Trace> = (1..=3)
         .map(|seed| {
             let of = Synthetic {
@@ -116,11 +116,11 @@ fn answers_agree_with_the_tables_of_large_traces() {
                 ..Synthetic::default()
             };
             let trace = of.trace();
-            place.write(&format!("rank={seed}"), trace.clone());
+            folder.write(&format!("rank={seed}"), trace.clone());
             trace
         })
         .collect();
-    let session = place.session(&["rank=*"]);
+    let session = folder.session(&["rank=*"]);
     let mut expected = "rank,kernel_name,n,ns,longest\n".to_owned();
     for (rank, trace) in (1..).zip(&traces) {
         let (d, k) = (&trace.tables.dispatches, &trace.tables.kernels);

@@ -1,6 +1,6 @@
-//! The program as its users meet it: what it prints, where, and how it ends.
+//! Runs the program like its users: output, streams and exit status.
 
-use crate::Place;
+use crate::TestFolder;
 use gapscope_query::saved;
 use std::process::{Command, Output, Stdio};
 
@@ -10,13 +10,13 @@ const TRACE: &str = include_str!("../../../report/tests/traces/host_bound.txt");
 const SQL: &str = "select kernel_name, count(*) as n from dispatches group by kernel_name order by n desc, kernel_name";
 
 /// A folder with a trace, in which the program runs.
-fn place() -> Place {
-    let place = Place::new();
-    place.trace("t.gapscope", TRACE);
-    place
+fn folder() -> TestFolder {
+    let folder = TestFolder::new();
+    folder.trace("t.gapscope", TRACE);
+    folder
 }
 
-impl Place {
+impl TestFolder {
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(PROGRAM);
         command
@@ -43,16 +43,16 @@ fn one_line(output: &Output) -> String {
 
 #[test]
 fn an_answer_is_a_table() {
-    let output = place().run(&["t.gapscope", "select name, api from devices"]);
+    let output = folder().run(&["t.gapscope", "select name, api from devices"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     insta::assert_snapshot!(text(&output.stdout));
 }
 
 #[test]
 fn a_table_is_for_people_and_the_other_forms_for_programs() {
-    let place = place();
+    let folder = folder();
     let sql = "select 492521621 as busy_ns, 492521621 as id, 2186853.9 as mean_ns, v as ms from (values (99.31141), (130.0157)) t(v)";
-    let table = text(&place.run(&["t.gapscope", sql]).stdout);
+    let table = text(&folder.run(&["t.gapscope", sql]).stdout);
     let lines: Vec<&str> = table.lines().skip(2).collect();
     assert_eq!(
         lines,
@@ -61,7 +61,7 @@ fn a_table_is_for_people_and_the_other_forms_for_programs() {
             "492,521,621  492521621  2,186,853.9  130.02"
         ]
     );
-    let csv = text(&place.run(&["--format", "csv", "t.gapscope", sql]).stdout);
+    let csv = text(&folder.run(&["--format", "csv", "t.gapscope", sql]).stdout);
     assert!(
         csv.contains("492521621,492521621,2186853.9,130.0157"),
         "{csv}"
@@ -70,7 +70,7 @@ fn a_table_is_for_people_and_the_other_forms_for_programs() {
 
 #[test]
 fn what_is_no_question_fails_with_one_sentence() {
-    let place = place();
+    let folder = folder();
     for sql in [
         " ",
         "begin",
@@ -78,7 +78,7 @@ fn what_is_no_question_fails_with_one_sentence() {
         "alter table dispatches rename to d",
         "select 1; select 2",
     ] {
-        let output = place.run(&["t.gapscope", sql]);
+        let output = folder.run(&["t.gapscope", sql]);
         assert_eq!(output.status.code(), Some(1), "{sql}");
         let said = one_line(&output);
         assert!(
@@ -96,16 +96,16 @@ fn what_is_no_question_fails_with_one_sentence() {
 
 #[test]
 fn the_forms_and_files_of_answers() {
-    let place = place();
+    let folder = folder();
     for format in ["table", "csv", "json", "rows", "parquet"] {
-        let piped = place.run(&["--format", format, "t.gapscope", SQL]);
+        let piped = folder.run(&["--format", format, "t.gapscope", SQL]);
         assert!(piped.status.success(), "{}", text(&piped.stderr));
         let to_file = ["--format", format, "-o", format, "t.gapscope", SQL];
-        let filed = place.run(&to_file);
+        let filed = folder.run(&to_file);
         assert!(filed.status.success() && filed.stdout.is_empty());
         assert!(!piped.stdout.is_empty());
-        assert_eq!(piped.stdout, std::fs::read(place.path(format)).unwrap());
-        let again = place.run(&to_file);
+        assert_eq!(piped.stdout, std::fs::read(folder.path(format)).unwrap());
+        let again = folder.run(&to_file);
         assert_eq!(again.status.code(), Some(1));
         assert_eq!(
             one_line(&again),
@@ -119,7 +119,7 @@ fn the_forms_and_files_of_answers() {
 #[test]
 fn rows_for_programs_are_exact_and_have_their_types() {
     let sql = "select cast(18446744073709551615 as bigint unsigned) as n, 1.5 as x, true as b, null as nothing, 'a\"b\n' as t, '' as e";
-    let output = place().run(&["--format", "rows", "t.gapscope", sql]);
+    let output = folder().run(&["--format", "rows", "t.gapscope", sql]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let said = text(&output.stdout);
     let lines: Vec<serde_json::Value> = said
@@ -149,8 +149,8 @@ fn rows_for_programs_are_exact_and_have_their_types() {
     );
     let row = serde_json::json!(["18446744073709551615", "1.5", "true", null, "a\"b\n", ""]);
     assert_eq!(lines[1..], [row]);
-    // Columns are there without rows too.
-    let none = place().run(&[
+    // Columns are printed even without rows.
+    let none = folder().run(&[
         "--format",
         "rows",
         "t.gapscope",
@@ -164,9 +164,9 @@ fn rows_for_programs_are_exact_and_have_their_types() {
 
 #[test]
 fn an_answer_has_at_most_the_rows_that_are_asked_for() {
-    let place = place();
+    let folder = folder();
     let rows = |sql: &str| {
-        let output = place.run(&["--format", "csv", "--most", "3", "t.gapscope", sql]);
+        let output = folder.run(&["--format", "csv", "--most", "3", "t.gapscope", sql]);
         assert!(output.status.success(), "{sql}: {}", text(&output.stderr));
         text(&output.stdout).lines().count() - 1
     };
@@ -174,9 +174,9 @@ fn an_answer_has_at_most_the_rows_that_are_asked_for() {
     assert_eq!(rows(all), 3);
     assert_eq!(rows(&format!("{all} limit 2")), 2);
     let sorted = "select value from generate_series(1, 10) order by value desc";
-    let output = place.run(&["--format=csv", "--most=2", "t.gapscope", sorted]);
+    let output = folder.run(&["--format=csv", "--most=2", "t.gapscope", sorted]);
     assert_eq!(text(&output.stdout), "value\n10\n9\n");
-    // These are no queries that a limit could be put around.
+    // A limit cannot be put around these statements.
     for other in ["explain select 1", "describe devices", "show tables"] {
         assert!(rows(other) > 0, "{other}");
     }
@@ -184,7 +184,7 @@ fn an_answer_has_at_most_the_rows_that_are_asked_for() {
 
 #[test]
 fn the_schema_as_json_has_tables_and_saved_queries() {
-    let output = place().run(&["--schema", "--format", "json", "t.gapscope"]);
+    let output = folder().run(&["--schema", "--format", "json", "t.gapscope"]);
     let all: serde_json::Value = serde_json::from_str(&text(&output.stdout)).unwrap();
     let names = |what: &str| -> Vec<String> {
         let all = all[what].as_array().unwrap().iter();
@@ -202,8 +202,8 @@ fn the_schema_as_json_has_tables_and_saved_queries() {
 
 #[test]
 fn a_query_that_fails_leaves_no_file() {
-    let place = place();
-    let output = place.run(&[
+    let folder = folder();
+    let output = folder.run(&[
         "-o",
         "out.csv",
         "t.gapscope",
@@ -211,8 +211,8 @@ fn a_query_that_fails_leaves_no_file() {
     ]);
     assert_eq!(output.status.code(), Some(1));
     assert!(one_line(&output).starts_with("gapscope: there is no column nosuch"));
-    assert!(!place.path("out.csv").exists());
-    let output = place.run(&["-o", "no/where.csv", "t.gapscope", "select 1"]);
+    assert!(!folder.path("out.csv").exists());
+    let output = folder.run(&["-o", "no/where.csv", "t.gapscope", "select 1"]);
     assert_eq!(
         one_line(&output),
         "gapscope: no/where.csv cannot be written: No such file or directory\n"
@@ -221,34 +221,34 @@ fn a_query_that_fails_leaves_no_file() {
 
 #[test]
 fn sql_comes_from_stdin_when_none_is_given() {
-    let place = place();
+    let folder = folder();
     let ask = |sql: &str| {
-        let mut command = place.command(&["--format", "csv", "t.gapscope"]);
-        std::fs::write(place.path("question.sql"), sql).unwrap();
-        let file = std::fs::File::open(place.path("question.sql")).unwrap();
+        let mut command = folder.command(&["--format", "csv", "t.gapscope"]);
+        std::fs::write(folder.path("question.sql"), sql).unwrap();
+        let file = std::fs::File::open(folder.path("question.sql")).unwrap();
         command.stdin(Stdio::from(file)).output().unwrap()
     };
-    let given = place.run(&["--format", "csv", "t.gapscope", SQL]);
+    let given = folder.run(&["--format", "csv", "t.gapscope", SQL]);
     assert_eq!(ask(&format!("{SQL};\n")).stdout, given.stdout);
     assert!(one_line(&ask("  \n")).starts_with("gapscope: no SQL was given"));
 }
 
 #[test]
 fn a_skipped_trace_is_named_and_the_status_says_so() {
-    let place = place();
-    std::fs::create_dir(place.path("other.gapscope")).unwrap();
+    let folder = folder();
+    std::fs::create_dir(folder.path("other.gapscope")).unwrap();
     let sql = "select trace from traces";
-    let output = place.run(&["--format", "csv", "*.gapscope", sql]);
+    let output = folder.run(&["--format", "csv", "*.gapscope", sql]);
     assert_eq!(output.status.code(), Some(3));
     assert_eq!(text(&output.stdout), "trace\nt.gapscope\n");
     assert_eq!(
         one_line(&output),
         "gapscope: skipped: other.gapscope is not a gapscope trace: it has no trace.json, which a recording writes first\n"
     );
-    let file = place.path("t.gapscope/kernels.parquet");
+    let file = folder.path("t.gapscope/kernels.parquet");
     let bytes = std::fs::read(&file).unwrap();
     std::fs::write(&file, &bytes[..bytes.len() - 9]).unwrap();
-    let output = place.run(&[
+    let output = folder.run(&[
         "--format",
         "csv",
         "t.gapscope",
@@ -263,25 +263,25 @@ fn a_skipped_trace_is_named_and_the_status_says_so() {
 
 #[test]
 fn what_was_typed_wrong() {
-    let place = place();
+    let folder = folder();
     for arguments in [
         &["nothing.gapscope", "select 1"][..],
         &["t.gapscope", "selct 1"],
         &["--saved", "nosuch", "t.gapscope"],
         &["t.gapscope", "copy dispatches to 'stolen.csv'"],
     ] {
-        let output = place.run(arguments);
+        let output = folder.run(arguments);
         assert_eq!(output.status.code(), Some(1), "{arguments:?}");
         one_line(&output);
     }
-    assert!(!place.path("stolen.csv").exists());
+    assert!(!folder.path("stolen.csv").exists());
 }
 
 #[test]
 fn a_reader_that_has_had_enough_is_not_a_failure() {
-    let place = place();
+    let folder = folder();
     let sql = "select * from (values (1)) a cross join generate_series(1, 3000000)";
-    let mut child = place
+    let mut child = folder
         .command(&["--format", "csv", "t.gapscope", sql])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -295,10 +295,10 @@ fn a_reader_that_has_had_enough_is_not_a_failure() {
 
 #[test]
 fn saved_queries_are_in_the_help() {
-    let place = place();
-    let help = text(&place.run(&["--help"]).stdout);
+    let folder = folder();
+    let help = text(&folder.run(&["--help"]).stdout);
     for saved in saved::ALL {
-        let output = place.run(&["--saved", saved.name, "t.gapscope"]);
+        let output = folder.run(&["--saved", saved.name, "t.gapscope"]);
         assert!(output.status.success(), "{}", text(&output.stderr));
         assert!(
             help.contains(&format!("  {} ", saved.name)),
@@ -308,7 +308,7 @@ fn saved_queries_are_in_the_help() {
     }
 }
 
-/// The prompt, on a terminal that `script` makes.
+/// Runs the prompt on a terminal that `script` creates.
 #[test]
 fn the_prompt_answers_and_keeps_a_history() {
     let has_script = Command::new("script")
@@ -316,11 +316,13 @@ fn the_prompt_answers_and_keeps_a_history() {
         .output()
         .is_ok_and(|o| o.status.success());
     if !has_script {
+        let required = std::env::var_os("GAPSCOPE_REQUIRE_CLIENTS").is_some_and(|of| of == "1");
+        assert!(!required, "there is no `script`");
         eprintln!("skipped: there is no `script`");
         return;
     }
-    let place = place();
-    // What is typed ahead is dropped when the prompt takes the terminal.
+    let folder = folder();
+    // The prompt drops input that was typed before it took over the terminal.
     let typed = [
         "select count(*)\\n  as answer\\n from devices;\\n",
         ".schema queues\\n",
@@ -332,8 +334,8 @@ fn the_prompt_answers_and_keeps_a_history() {
     let shell = format!("({typed}sleep 1) | script -qec '{PROGRAM} t.gapscope' /dev/null");
     let output = Command::new("sh")
         .args(["-c", &shell])
-        .current_dir(place.path("."))
-        .env("XDG_STATE_HOME", place.path("state"))
+        .current_dir(folder.path("."))
+        .env("XDG_STATE_HOME", folder.path("state"))
         .env("TERM", "xterm")
         .output()
         .unwrap();
@@ -346,6 +348,6 @@ fn the_prompt_answers_and_keeps_a_history() {
     ] {
         assert!(said.contains(part), "{part}: {said}");
     }
-    let history = std::fs::read_to_string(place.path("state/gapscope/query-history")).unwrap();
+    let history = std::fs::read_to_string(folder.path("state/gapscope/query-history")).unwrap();
     assert!(history.contains("as answer"), "{history}");
 }

@@ -1,16 +1,16 @@
-//! Saved queries: each runs, and says what the trace shows.
+//! Runs each saved query and compares it with the trace.
 
-use crate::{LATE, Place, TEXT, csv, one};
+use crate::{LATE, TEXT, TestFolder, csv, one};
 use gapscope_query::saved;
 
 #[test]
 fn every_saved_query_runs_on_one_trace_and_on_many() {
-    let place = Place::new();
+    let folder = TestFolder::new();
     let text = format!("{TEXT}{LATE}");
-    place.trace("runs/model=a/rank=0", &text);
-    place.trace("runs/model=a/rank=1", &text);
+    folder.trace("runs/model=a/rank=0", &text);
+    folder.trace("runs/model=a/rank=1", &text);
     for names in [&["runs/*/rank=0"][..], &["runs/*/rank=*"]] {
-        let session = place.session(names);
+        let session = folder.session(names);
         for saved in saved::ALL {
             let answer = csv(&session, &session.saved(saved.name).unwrap());
             let several = answer.starts_with("trace,model,rank,");
@@ -46,10 +46,10 @@ fn they_say_what_the_trace_shows() {
 
 #[test]
 fn the_code_of_idle_time_is_that_of_the_submitting_threads_samples_in_it() {
-    let place = Place::new();
-    place.trace("t.gapscope", &format!("{TEXT}{LATE}"));
-    let session = place.session(&["t.gapscope"]);
-    // Not counted: another thread, a hook's line, a sample while the device worked.
+    let folder = TestFolder::new();
+    folder.trace("t.gapscope", &format!("{TEXT}{LATE}"));
+    let session = folder.session(&["t.gapscope"]);
+    // Not counted: another thread, a hook's sample, and a sample while the device worked.
     assert_eq!(
         csv(&session, &session.saved("code").unwrap()),
         "cause,code,samples,about_ms\n\

@@ -1,6 +1,6 @@
 //! Traces of every version have the same SQL columns.
 
-use crate::{Place, csv};
+use crate::{TestFolder, csv};
 use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray, UInt32Array};
 use gapscope_query::{Session, Traces};
 use gapscope_trace::Trace;
@@ -9,7 +9,7 @@ use parquet::file::properties::WriterProperties;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A session on the committed traces of versions.
+/// Opens a session on the committed traces of all versions.
 fn fixtures(versions: &[u32]) -> Session {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
     let folders = versions
@@ -43,7 +43,7 @@ fn both_versions_give_the_same_rows_in_every_table_that_both_have() {
         let sql = format!("select * from {table}");
         let answers = sessions.each_ref().map(|session| {
             let answer = csv(session, &sql);
-            // The name of the trace apart.
+            // Only the trace's name differs.
             let answer = answer.replace("v1.gapscope", "v2.gapscope");
             let mut rows: Vec<String> = answer.lines().map(str::to_owned).collect();
             rows.sort();
@@ -88,11 +88,11 @@ fn tables_that_version_1_lacks_are_empty_and_nothing_is_missing() {
         csv(&session, sql),
         "name,unit,device_name,queue_name\nmemory clock,hertz,Some device,main\n"
     );
-    // Without its file, a trace of a version that has the table lacks something.
-    let place = Place::new();
-    place.trace("t.gapscope", crate::TEXT);
-    std::fs::remove_file(place.path("t.gapscope/counters.parquet")).unwrap();
-    let session = place.session(&["t.gapscope"]);
+    // Without its file, a trace whose version has the table is damaged.
+    let folder = TestFolder::new();
+    folder.trace("t.gapscope", crate::TEXT);
+    std::fs::remove_file(folder.path("t.gapscope/counters.parquet")).unwrap();
+    let session = folder.session(&["t.gapscope"]);
     assert_eq!(
         csv(&session, "select count(*) as n from counters"),
         "n\n0\n"
@@ -133,7 +133,7 @@ fn samples_say_their_code_by_names_and_versions_without_have_none() {
 
 #[test]
 fn a_circle_of_stacks_ends_and_a_stack_that_is_not_there_has_no_names() {
-    let place = Place::new();
+    let folder = TestFolder::new();
     let text = format!(
         "{}{}stack id=7 parent=8 frame=0\nstack id=8 parent=7 frame=1\n\
          sample time_ns=1us process=1 thread=101 stack=7 state=running source=sampled period_ns=20us\n\
@@ -141,18 +141,18 @@ fn a_circle_of_stacks_ends_and_a_stack_that_is_not_there_has_no_names() {
         crate::TEXT,
         crate::LATE
     );
-    place.trace("t.gapscope", &text);
-    let session = place.session(&["t.gapscope"]);
+    folder.trace("t.gapscope", &text);
+    let session = folder.session(&["t.gapscope"]);
     let sql = "select function, stack_text like '%;%' as deep from samples where time_ns < 10000 order by time_ns";
     assert_eq!(csv(&session, sql), "function,deep\nmain,false\n,\n");
 }
 
 /// Six submissions of version 1, two in a row group: at 0, 100, 200, … ns, for 0, 10, 20, … ns.
-fn version_1(place: &Place, name: &str) {
+fn version_1(folder: &TestFolder, name: &str) {
     let mut trace = Trace::from_text(crate::TEXT).unwrap();
     trace.manifest.format_version = 1;
-    place.write(name, trace);
-    let manifest = place.path(name).join("trace.json");
+    folder.write(name, trace);
+    let manifest = folder.path(name).join("trace.json");
     let json = std::fs::read_to_string(&manifest).unwrap();
     std::fs::write(
         &manifest,
@@ -178,7 +178,7 @@ fn version_1(place: &Place, name: &str) {
         ("function", Arc::new(StringArray::from(functions.to_vec()))),
     ]);
     let batch = batch.unwrap();
-    let path = place.path(name).join("submissions.parquet");
+    let path = folder.path(name).join("submissions.parquet");
     let properties = WriterProperties::builder()
         .set_max_row_group_row_count(Some(2))
         .build();
@@ -190,9 +190,9 @@ fn version_1(place: &Place, name: &str) {
 
 #[test]
 fn what_a_submission_of_version_1_is_follows_from_its_function() {
-    let place = Place::new();
-    version_1(&place, "old.gapscope");
-    let session = place.session(&["old.gapscope"]);
+    let folder = TestFolder::new();
+    version_1(&folder, "old.gapscope");
+    let session = folder.session(&["old.gapscope"]);
     let sql = "select start_ns, duration_ns, kind, function from submissions order by start_ns";
     assert_eq!(
         csv(&session, sql),
@@ -204,7 +204,7 @@ fn what_a_submission_of_version_1_is_follows_from_its_function() {
          400,40,kernel,cuLaunchKernel\n\
          500,50,transfer,cuMemsetD8Async\n"
     );
-    // The kind alone, without the columns that it is made of.
+    // The kind alone, without the columns that it is computed from.
     let sql = "select kind, count(*) as n from submissions group by kind order by kind";
     assert_eq!(
         csv(&session, sql),
@@ -214,12 +214,12 @@ fn what_a_submission_of_version_1_is_follows_from_its_function() {
 
 #[test]
 fn row_groups_are_left_out_by_the_times_of_version_1_and_never_by_what_is_computed() {
-    let place = Place::new();
-    version_1(&place, "old.gapscope");
-    place.trace("new.gapscope", crate::TEXT);
-    let old = place.session(&["old.gapscope"]);
-    let both = place.session(&["old.gapscope", "new.gapscope"]);
-    // The one submission of the new trace starts at 10000 ns and takes 10000 ns, on a known thread.
+    let folder = TestFolder::new();
+    version_1(&folder, "old.gapscope");
+    folder.trace("new.gapscope", crate::TEXT);
+    let old = folder.session(&["old.gapscope"]);
+    let both = folder.session(&["old.gapscope", "new.gapscope"]);
+    // The only submission of the new trace starts at 10000 ns and takes 10000 ns, on a known thread.
     for (filter, groups, of_old, groups_of_both, of_both) in [
         ("start_ns >= 400", 1, 2, 2, 3),
         ("start_ns < 200", 1, 2, 1, 2),

@@ -4,7 +4,7 @@ use crate::process::recorder;
 use crate::recorder::Recorder;
 use crate::{labels, nvtx, tracing};
 use gapscope_spool::hook::guard;
-use gapscope_spool::interface::{Host, Table};
+use gapscope_spool::interface::{Provider, Table};
 use gapscope_spool::{Spool, ids};
 use std::ffi::{CStr, c_int, c_void};
 
@@ -56,7 +56,7 @@ pub unsafe extern "C" fn InitializeInjectionNvtxExtension(
     c_int::from(attached.unwrap_or(false))
 }
 
-static TABLE: Table = Table::of::<Recorder>();
+static TABLE: Table = Table::new::<Recorder>();
 
 /// Returns the functions by which the program speaks to this library; see `gapscope_spool::interface`.
 #[unsafe(no_mangle)]
@@ -64,7 +64,7 @@ pub extern "C" fn gapscope_interface(version: u32) -> *const c_void {
     TABLE.answer(version).cast()
 }
 
-impl Host for Recorder {
+impl Provider for Recorder {
     const NAME: &'static CStr = c"cuda";
 
     fn get() -> Option<&'static Recorder> {

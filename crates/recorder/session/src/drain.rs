@@ -363,7 +363,7 @@ impl Drain {
         };
         assembler.describe(&mut manifest);
         manifest.unmeasured.clone_from(&self.unmeasured);
-        if let Some(store) = Store::of_user() {
+        if let Some(store) = Store::for_user() {
             store.add_to(&mut manifest);
         }
         manifest.end_ns = assembler.latest_ns().max(manifest.start_ns);

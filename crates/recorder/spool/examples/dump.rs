@@ -1,4 +1,4 @@
-//! Prints what a spool folder holds: `cargo run -p gapscope-spool --example dump -- SPOOL`.
+//! Prints the contents of a spool folder: `cargo run -p gapscope-spool --example dump -- SPOOL`.
 
 use gapscope_spool::SpoolReader;
 use gapscope_spool::event::{Command, CommonEvent, Event, VulkanEvent};

@@ -1,4 +1,4 @@
-//! One chunk file: a header and the records of one thread.
+//! Reads and writes one chunk file: a header and the records of one thread.
 
 use crate::control::map_new_file;
 use crate::{Error, VERSION};
@@ -7,10 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-/// "GAPSPOOL"
 const MAGIC: u64 = u64::from_le_bytes(*b"GAPSPOOL");
 const HEADER_BYTES: usize = 64;
-/// Length of the payload (u32), its group (u32), sequence number (u64).
+/// Bytes of a record's header: length of the payload (u32), its group (u32), sequence number (u64).
 pub(crate) const RECORD_HEADER_BYTES: usize = 16;
 
 #[repr(C)]
@@ -18,23 +17,21 @@ struct Header {
     magic: AtomicU64,
     version: AtomicU32,
     thread: AtomicU32,
-    /// Bytes of whole records behind the header.
+    /// Bytes of complete records behind the header.
     committed: AtomicU64,
-    /// 1 when the writer will append no more.
+    /// 1 once the writer will append nothing more.
     sealed: AtomicU32,
 }
 
-/// A record that has been committed.
 pub(crate) struct Record<'a> {
     pub sequence: u64,
     /// [`crate::event::EventGroup::GROUP`]
     pub group: u32,
     pub payload: &'a [u8],
-    /// The offset of the record behind this one.
+    /// Offset of the next record.
     pub next: usize,
 }
 
-/// The writing end. One thread owns it.
 pub(crate) struct ChunkWriter {
     map: MmapRaw,
     used: usize,
@@ -50,7 +47,7 @@ impl ChunkWriter {
         Ok(chunk)
     }
 
-    /// The bytes that a chunk needs to hold one record of `payload` bytes.
+    /// Returns the size of a chunk that holds one record of `payload` bytes.
     pub fn bytes_for(payload: usize) -> usize {
         HEADER_BYTES + RECORD_HEADER_BYTES + payload.next_multiple_of(8)
     }
@@ -60,8 +57,8 @@ impl ChunkWriter {
         unsafe { &*self.map.as_ptr().cast::<Header>() }
     }
 
-    /// Lets `fill` write a payload into the free space, takes its number and commits it. `None`, and no number taken,
-    /// when it did not fit.
+    /// Lets `fill` write a payload into the free space, then takes a sequence number and commits the record. Returns
+    /// `None`, without taking a number, when the payload did not fit.
     pub fn append(
         &mut self,
         group: u32,
@@ -82,7 +79,7 @@ impl ChunkWriter {
         let length = fill(body)?;
         head[..4].copy_from_slice(&(length as u32).to_le_bytes());
         head[4..8].copy_from_slice(&group.to_le_bytes());
-        // As late as possible: while a number is taken and its record not committed, the reader waits.
+        // The number is taken as late as possible: the reader waits from then until the record is committed.
         head[8..].copy_from_slice(&sequence().to_le_bytes());
         // The last record may end within the padding of a full chunk.
         self.used = (self.used + RECORD_HEADER_BYTES + length.next_multiple_of(8))
@@ -100,7 +97,6 @@ impl ChunkWriter {
     }
 }
 
-/// The reading end.
 pub(crate) struct ChunkReader {
     map: MmapRaw,
     path: PathBuf,
@@ -125,7 +121,7 @@ impl ChunkReader {
             path: path.to_owned(),
         };
         if chunk.header().magic.load(Acquire) != MAGIC {
-            return Err(foreign("its first bytes are others".to_owned()));
+            return Err(foreign("its first bytes differ".to_owned()));
         }
         let version = chunk.header().version.load(Relaxed);
         if version != VERSION {
@@ -147,7 +143,7 @@ impl ChunkReader {
         self.map.len() as u64
     }
 
-    /// The committed bytes. Only what a damaged file says is cut to what the file has.
+    /// Returns the committed bytes, at most as many as the file has: a damaged file may claim more.
     fn committed(&self) -> &[u8] {
         let length =
             (self.header().committed.load(Acquire) as usize).min(self.map.len() - HEADER_BYTES);
@@ -155,10 +151,10 @@ impl ChunkReader {
         unsafe { std::slice::from_raw_parts(self.map.as_ptr().add(HEADER_BYTES), length) }
     }
 
-    /// The record at `offset`, or `None` when nothing more is committed.
+    /// Returns the record at `offset`, or `None` when nothing more is committed.
     ///
     /// # Errors
-    /// A record that reaches past the committed bytes: the file is damaged from here on.
+    /// The record reaches past the committed bytes: the file is damaged from here on.
     pub fn record(&self, offset: usize) -> Result<Option<Record<'_>>, Error> {
         let committed = self.committed();
         let Some(head) = committed.get(offset..offset + RECORD_HEADER_BYTES) else {

@@ -1,18 +1,18 @@
-//! The host's clocks.
+//! Reads the host's clocks.
 
 /// A clock of the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HostClock {
-    /// CLOCK_MONOTONIC, the time base of every trace. It stands still while the machine sleeps.
+    /// CLOCK_MONOTONIC, the time base of every trace. It stops while the machine sleeps.
     Monotonic,
-    /// CLOCK_MONOTONIC_RAW: the same without the corrections of its rate.
+    /// CLOCK_MONOTONIC_RAW: like `Monotonic`, without rate corrections.
     MonotonicRaw,
-    /// CLOCK_BOOTTIME: the same with the time asleep.
+    /// CLOCK_BOOTTIME: like `Monotonic`, with the time asleep.
     Boottime,
 }
 
 impl HostClock {
-    /// Its time in nanoseconds.
+    /// Reads the clock, in nanoseconds.
     #[inline]
     pub fn now_ns(self) -> i64 {
         let clock = match self {
@@ -30,7 +30,7 @@ impl HostClock {
     }
 }
 
-/// Nanoseconds of the host's monotonic clock, the time base of every trace.
+/// Reads the host's monotonic clock, the time base of every trace, in nanoseconds.
 #[inline]
 pub fn monotonic_ns() -> i64 {
     HostClock::Monotonic.now_ns()

@@ -1,4 +1,4 @@
-//! The control page of a process: shared counters and switches.
+//! The control page of a process: counters and switches that it shares with the session.
 
 use crate::{Error, Rank, VERSION};
 use memmap2::{MmapOptions, MmapRaw};
@@ -8,50 +8,48 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64};
 
-/// "GAPSCTL\0"
 const MAGIC: u64 = u64::from_le_bytes(*b"GAPSCTL\0");
 
-/// What a process and the session share, in one mapped page. All fields may change at any time on either side.
+/// The mapped page that a process and the session share. Either side may change any field at any time.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Page {
     magic: AtomicU64,
     version: AtomicU32,
-    /// The process.
+    /// Process id.
     pub pid: AtomicU32,
-    /// When the process began to record, on the host's monotonic clock.
+    /// Start of the process' recording, on the host's monotonic clock.
     pub start_ns: AtomicI64,
-    /// The sequence number of the next record to be begun.
+    /// Sequence number of the next record.
     pub next_sequence: AtomicU64,
-    /// Bytes of chunk files made by the process.
+    /// Bytes of chunk files that the process has created.
     pub bytes_created: AtomicU64,
     /// Bytes of chunk files that the session has read and deleted.
     pub bytes_drained: AtomicU64,
-    /// Records dropped because the spool was at its limit or the disk was full. They have sequence numbers.
+    /// Records that were dropped because the spool was at its limit or the disk was full. They have sequence numbers.
     pub dropped: AtomicU64,
-    /// 1 while the hooks shall record.
+    /// 1 while the hooks record.
     pub recording: AtomicU32,
-    /// Incremented by the session at each drain, so that a process can see that nobody drains.
+    /// Incremented by the session at each drain, so that a process can tell whether it is being drained.
     pub drains: AtomicU32,
-    /// Captures that the process has begun.
+    /// Number of windows (`start_capture`) that the process has begun.
     pub captures: AtomicU32,
-    /// Captures that the session is done with; they are numbered from 1 and finished in order.
+    /// Number of windows that the session has finished; they are numbered from 1 and finished in order.
     pub captures_finished: AtomicU32,
-    /// Bit `n % 64`: the session could not write capture `n`.
+    /// Bit `n % 64` is set when the session could not write window `n`.
     pub captures_failed: AtomicU64,
-    /// One more than the process's rank; 0: it has none.
+    /// Rank of the process plus one; 0 when it has none.
     rank_and_one: AtomicU32,
-    /// Ranks that there are.
     world_size: AtomicU32,
-    /// One more than its rank on the machine; 0: not known.
+    /// Local rank plus one; 0 when unknown.
     local_rank_and_one: AtomicU32,
-    /// Processes forked from this one that could not make their spool: nothing of them is recorded.
+    /// Number of forked processes that could not create their spool: nothing of them is recorded.
     pub unrecorded_children: AtomicU64,
-    /// The PID namespace in which it has its number, as [`pid_namespace`] says.
+    /// PID namespace of `pid`, as in [`pid_namespace`].
     pub pid_namespace: AtomicU64,
 }
 
-/// The number of this process's PID namespace; 0: not known.
+/// Returns the number of this process' PID namespace; 0 when unknown.
 pub fn pid_namespace() -> u64 {
     std::fs::metadata("/proc/self/ns/pid").map_or(0, |namespace| namespace.ino())
 }
@@ -65,7 +63,7 @@ pub struct Control {
 impl Control {
     const BYTES: usize = 4096;
 
-    /// Makes the page of this process in `folder`.
+    /// Creates the page of this process in `folder`.
     pub fn create(folder: &Path, start_ns: i64, recording: bool) -> Result<Control, Error> {
         let path = folder.join("control");
         let map = map_new_file(&path, Self::BYTES)?;
@@ -77,7 +75,7 @@ impl Control {
         page.pid_namespace.store(pid_namespace(), Relaxed);
         page.start_ns.store(start_ns, Relaxed);
         page.recording.store(u32::from(recording), Relaxed);
-        if let Some(rank) = Rank::of_environment() {
+        if let Some(rank) = Rank::from_environment() {
             let local = rank.local_rank.and_then(|local| local.checked_add(1));
             page.local_rank_and_one.store(local.unwrap_or(0), Relaxed);
             page.world_size.store(rank.world_size, Relaxed);
@@ -113,7 +111,7 @@ impl Control {
         let control = Control { map };
         use std::sync::atomic::Ordering::{Acquire, Relaxed};
         if control.page().magic.load(Acquire) != MAGIC {
-            return Err(foreign("its first bytes are others".to_owned()));
+            return Err(foreign("its first bytes differ".to_owned()));
         }
         match control.page().version.load(Relaxed) {
             VERSION => Ok(control),
@@ -121,7 +119,7 @@ impl Control {
         }
     }
 
-    /// The process's rank, where it has one.
+    /// Returns the rank of the process, if it has one.
     pub fn rank(&self) -> Option<Rank> {
         use std::sync::atomic::Ordering::Relaxed;
         let page = self.page();
@@ -136,7 +134,7 @@ impl Control {
         })
     }
 
-    /// The shared counters.
+    /// Returns the shared page.
     pub fn page(&self) -> &Page {
         // SAFETY: the mapping is page-aligned, at least `BYTES` long, lives as long as `self`, and `Page` consists of
         // atomics, for which every bit pattern is valid and which may be shared with another process.
@@ -144,8 +142,8 @@ impl Control {
     }
 }
 
-/// Makes a file whose blocks are really allocated (a sparse one would raise SIGBUS in the program when the disk
-/// fills), and maps it.
+/// Creates and maps a file with allocated blocks: a sparse file would raise SIGBUS in the program when the disk fills
+/// up.
 pub(crate) fn map_new_file(path: &Path, bytes: usize) -> Result<MmapRaw, Error> {
     let file = OpenOptions::new()
         .read(true)
@@ -154,7 +152,7 @@ pub(crate) fn map_new_file(path: &Path, bytes: usize) -> Result<MmapRaw, Error> 
         .open(path)
         .map_err(|e| Error::io(path, e))?;
     let refused = match exceeds_file_limit(bytes as u64) {
-        // Past it the call would raise SIGXFSZ in the program.
+        // Beyond the limit, the call would raise SIGXFSZ in the program.
         true => libc::EFBIG,
         // SAFETY: the descriptor is open for writing for the whole call.
         false => unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, bytes as libc::off_t) },
@@ -169,8 +167,8 @@ pub(crate) fn map_new_file(path: &Path, bytes: usize) -> Result<MmapRaw, Error> 
         .map_err(|e| Error::io(path, e))
 }
 
-/// Whether a file of so many bytes is past the limit of this process (`ulimit -f`): to make one raises SIGXFSZ, which ends the
-/// program.
+/// Returns true when a file of this size would exceed the limit of this process (`ulimit -f`): creating it would
+/// raise SIGXFSZ, which ends the program.
 pub fn exceeds_file_limit(bytes: u64) -> bool {
     let mut limit = libc::rlimit {
         rlim_cur: libc::RLIM_INFINITY,

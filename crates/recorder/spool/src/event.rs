@@ -1,9 +1,9 @@
-//! What hooks write for the session.
+//! The events that hooks write for the session.
 //!
-//! Host times are nanoseconds of the monotonic clock; device times are raw ticks, which the session maps with
+//! Host times are nanoseconds of the monotonic clock. Device times are raw ticks, which the session maps with
 //! [`CommonEvent::ClockSample`]s, unless the device's clock is [`ClockSource::Host`].
 //!
-//! What every API has is a [`CommonEvent`]; the hooks for Vulkan and CUDA have events of their own besides.
+//! Events that every API has are [`CommonEvent`]s; the hooks for Vulkan and CUDA also have events of their own.
 
 mod activity;
 mod command;
@@ -14,7 +14,7 @@ mod label;
 mod packed;
 mod vulkan;
 
-pub use activity::{Activity, WaitKind};
+pub use activity::Activity;
 pub use command::{Command, Op};
 pub use cuda::{CudaEvent, DeviceLimits, LaunchShape, PoolEdge, heap};
 pub use encoding::EventGroup;
@@ -23,26 +23,26 @@ pub use gapscope_model::{
     Api, HostCallKind, LossKind, MemoryPlace, OpaqueWorkKind, SampleSource, StreamKind,
     TransferKind,
 };
-pub use gapscope_model::{BETWEEN_POLLS_NS, OverheadKind, Span};
+pub use gapscope_model::{BETWEEN_POLLS_NS, OverheadKind, Span, WaitKind};
 pub use label::{LabelEdge, LabelScope, Layer, Payload};
 pub use packed::{Packer, Torn, unpack};
 pub use vulkan::{
     Binding, Instance, Outcome, PerformanceCounter, PerformanceUnit, SemaphoreValue, VulkanEvent,
 };
 
-/// No query: the command is not timed.
+/// The query index of a command that is not timed.
 pub const NO_QUERY: u32 = u32::MAX;
-/// A tick that the device has not delivered.
+/// The value of a timestamp that the device has not delivered.
 pub const NO_TICKS: u64 = u64::MAX;
 
 /// A record of the spool.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event<'a> {
-    /// Of any API.
+    /// An event of any API.
     Common(CommonEvent<'a>),
-    /// Of the Vulkan layer.
+    /// An event of the Vulkan layer.
     Vulkan(VulkanEvent<'a>),
-    /// Of the CUDA library.
+    /// An event of the CUDA library.
     Cuda(CudaEvent<'a>),
 }
 

@@ -1,4 +1,4 @@
-//! What every hook does inside the recorded program so that the program does not notice it.
+//! Keeps a hook invisible to the recorded program: panics, threads, unloading.
 
 use crate::event::CommonEvent;
 use std::borrow::Cow;
@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 
 static CAUGHT: AtomicU64 = AtomicU64::new(0);
 
-/// Runs work of ours. A panic in it is counted and does not reach the program; `None` then.
+/// Runs the hook's own work. A panic in it is counted and does not reach the program; the result is then `None`.
 #[inline]
 pub fn guard<T>(work: impl FnOnce() -> T) -> Option<T> {
     match catch_unwind(AssertUnwindSafe(work)) {
@@ -21,17 +21,17 @@ pub fn guard<T>(work: impl FnOnce() -> T) -> Option<T> {
     }
 }
 
-/// How many panics have been caught since the last call.
+/// Returns the number of panics that were caught since the last call.
 pub fn take_caught() -> u64 {
     CAUGHT.swap(0, Relaxed)
 }
 
-/// Panics of the hook print nothing: standard error belongs to the program.
+/// Makes panics of the hook print nothing: standard error belongs to the program.
 pub fn silence() {
     std::panic::set_hook(Box::new(|_| {}));
 }
 
-/// What the first event of a process says of it; `hook` is the name of the hook.
+/// Returns the first event of a process; `hook` is the name of the hook.
 pub fn process_event(hook: &'static str) -> CommonEvent<'static> {
     let arguments = std::fs::read("/proc/self/cmdline").unwrap_or_default();
     let arguments = arguments
@@ -52,8 +52,8 @@ pub fn process_event(hook: &'static str) -> CommonEvent<'static> {
     }
 }
 
-/// Keeps the hook's library mapped to the end of the process: whoever loaded it may unload it while exit handlers are
-/// registered and a thread of ours, or a driver, still calls it.
+/// Keeps the hook's library mapped to the end of the process. Its user may unload it while exit handlers are
+/// registered and a thread of the hook, or a driver, still calls it.
 pub fn pin_library() {
     // SAFETY: dladdr fills `info` for an address inside the library that this code is linked into, whose file name then
     // lives as long as the library; dlopen of a library that is loaded already runs no initialiser.
@@ -67,10 +67,10 @@ pub fn pin_library() {
     }
 }
 
-/// Starts a thread of the hook. It handles none of the program's signals, and a panic in it goes nowhere.
+/// Starts a thread of the hook. The thread handles none of the program's signals, and its panics are swallowed.
 ///
 /// # Errors
-/// The system gives no thread.
+/// The system cannot create a thread.
 pub fn spawn(work: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
     // SAFETY: both sets are valid; the mask is this thread's own, the new thread inherits it, and it is restored.
     unsafe {

@@ -1,7 +1,7 @@
-//! Ids that hooks give to what events refer to.
+//! Ids that hooks give to the things that events refer to.
 //!
-//! They are per process and say nothing in the trace, whose ids are types of another crate: `gapscope_trace::ids::QueueId`
-//! is not [`Queue`]. Each kind of thing has a counter of its own, and no id is used twice.
+//! They are unique in a process and do not occur in the trace, whose ids are types of another crate:
+//! `gapscope_trace::ids::QueueId` is not [`Queue`]. Each kind of thing has its own counter, and no id is used twice.
 
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
@@ -16,10 +16,10 @@ macro_rules! ids {
         pub struct $name(pub $number);
 
         impl $name {
-            /// The id of nothing, where an event may lack one.
+            /// The absent id, in events where the id is optional.
             pub const NONE: $name = $name(0);
 
-            /// The id, unless it is [`Self::NONE`].
+            /// Returns the id, unless it is [`Self::NONE`].
             #[inline]
             pub fn some(self) -> Option<$name> {
                 (self != Self::NONE).then_some(self)
@@ -34,67 +34,67 @@ macro_rules! ids {
     )+};
 }
 
-/// What a [`Counter`] counts to.
+/// A value of a [`Counter`].
 #[derive(Debug)]
 pub struct Number(u64);
 
 ids! {
-    /// A device. [`NONE`](Self::NONE): any of the process.
+    /// A device. [`NONE`](Self::NONE) stands for any device of the process.
     Device(u32);
     /// A Vulkan queue, a CUDA stream.
     Queue(u32);
     /// A kernel.
     Kernel(u32);
-    /// A text of labels.
+    /// The text of a label.
     Text(u32);
     /// An allocation of device memory.
     Allocation(u32);
-    /// A buffer. [`NONE`](Self::NONE): an image, a null descriptor, or not known.
+    /// A buffer. [`NONE`](Self::NONE) stands for an image, a null descriptor, or an unknown buffer.
     Buffer(u32);
-    /// What a descriptor set holds at one moment. [`NONE`](Self::NONE): no buffer.
+    /// The contents of a descriptor set at one moment. [`NONE`](Self::NONE) stands for no buffers.
     BindingContent(u32);
-    /// What a command buffer holds between two resets.
+    /// A command recording: the contents of a command buffer between two resets.
     Recording(u32);
-    /// A submitted execution of a recording.
+    /// A submitted execution of a command recording.
     Instance(u64);
     /// A semaphore.
     Semaphore(u32);
-    /// A thread of the host, by the system's number. [`NONE`](Self::NONE): not known.
+    /// A thread of the host, by the system's number. [`NONE`](Self::NONE) stands for an unknown thread.
     Thread(u32);
-    /// A capture, by its number in the process from 1.
+    /// A window that the program asked for (`start_capture`), by its number in the process from 1.
     Capture(u32);
-    /// A domain of labels. [`NONE`](Self::NONE): the default one.
+    /// A domain of labels. [`NONE`](Self::NONE) is the default domain.
     LabelDomain(u32);
-    /// A category of labels. [`NONE`](Self::NONE): none.
+    /// A category of labels. [`NONE`](Self::NONE) stands for no category.
     LabelCategory(u32);
     /// A range of labels that may end on another thread.
     LabelRange(u64);
     /// A function of an API that the program calls.
     Function(u32);
-    /// A way in which the program launches a kernel.
+    /// A combination of kernel, queue and launch parameters.
     Launch(u32);
-    /// A way of transfers.
+    /// A combination of queue, kind and memory of transfers.
     Route(u32);
     /// A memory pool.
     Pool(u32);
-    /// A line of a function of the host, as the log of one thread knows it.
+    /// A line of a host function, as numbered in the log of one thread.
     Frame(u32);
-    /// A CUDA event. [`NONE`](Self::NONE): not known.
+    /// A CUDA event. [`NONE`](Self::NONE) stands for an unknown event.
     CudaEvent(u32);
-    /// What a call and the work that it caused have in common. They are given in the order of the calls and wrap at 2^32.
-    /// [`NONE`](Self::NONE): none.
+    /// Links a call to the work that it caused. Correlations are given in the order of calls and wrap at 2^32.
+    /// [`NONE`](Self::NONE) stands for no correlation.
     Correlation(u32);
 }
 
 impl Correlation {
-    /// True when this call was made before the other.
+    /// Returns true when this call was made before the other.
     #[inline]
     pub fn is_before(self, other: Correlation) -> bool {
         (self.0.wrapping_sub(other.0) as i32) < 0
     }
 }
 
-/// Gives new ids, from 1.
+/// Hands out new ids, from 1.
 #[derive(Debug)]
 pub struct Counter<Id> {
     next: AtomicU64,
@@ -102,7 +102,7 @@ pub struct Counter<Id> {
 }
 
 impl<Id: From<Number>> Counter<Id> {
-    /// A counter that has given none.
+    /// Creates a counter that starts at 1.
     pub const fn new() -> Counter<Id> {
         Counter {
             next: AtomicU64::new(1),
@@ -110,7 +110,7 @@ impl<Id: From<Number>> Counter<Id> {
         }
     }
 
-    /// A new id.
+    /// Returns a new id.
     #[inline]
     pub fn next(&self) -> Id {
         Id::from(Number(self.next.fetch_add(1, Relaxed)))

@@ -1,8 +1,8 @@
 //! The crash-safe event log between a recorded program and the recording session.
 //!
-//! Each thread of the program appends records to a chunk file that it alone writes and that is mapped into memory:
-//! no lock, no system call and no allocation for an event. A record counts from the moment in which the chunk's
-//! committed length is stored (release), so whatever was written before a SIGKILL can be read afterwards.
+//! Each thread of the program appends records to a memory-mapped chunk file that it alone writes: an event takes no
+//! lock, no system call and no allocation. A record counts from the moment when the chunk's committed length is
+//! stored (release), so everything written before a SIGKILL can be read afterwards.
 //!
 //! ```text
 //! SPOOL/p<pid>-<start ns>/control          one page: next sequence number, drops, the session's switches
@@ -10,9 +10,10 @@
 //!                                          records of one thread in order, from about this number on
 //! ```
 //!
-//! Every record has a sequence number from one counter of the process, taken when its bytes are in place, just before
+//! Every record has a sequence number from a counter of the process, taken when its bytes are in place, just before
 //! it is committed. The [`reader`] delivers records in that order, which respects "happened before" between threads.
 //! The counter lives in the control page, so after the program's death the reader knows exactly how many records were
+//! begun and never committed: they are a counted loss.
 //! begun and never committed: they are a counted loss.
 #![warn(missing_docs)]
 
@@ -36,46 +37,46 @@ pub use rank::Rank;
 pub use reader::{ProcessSpool, SpoolReader};
 pub use writer::Spool;
 
-/// The version of chunk and control files. The spool is transient: the session reads its own version only.
+/// The version of chunk and control files. The spool is transient: a session only reads its own version.
 pub const VERSION: u32 = 5;
 
 /// Environment variables by which the session configures the hooks in the recorded program.
 pub mod env {
-    /// The folder in which each process makes its own spool folder. Unset: nothing is recorded.
+    /// The folder in which each process creates its spool folder. If unset, nothing is recorded.
     pub const SPOOL: &str = "GAPSCOPE_SPOOL";
     /// `command-buffer`, `dispatch` or `dispatch-serialised`.
     pub const MODE: &str = "GAPSCOPE_MODE";
-    /// The most bytes of spool that may wait to be drained in one process; past it records are dropped and counted.
+    /// The most bytes of a process' spool that may wait to be drained; beyond it records are dropped and counted.
     pub const LIMIT: &str = "GAPSCOPE_SPOOL_LIMIT";
-    /// `0`: recording waits until the session, or a label, starts it.
+    /// `0`: recording is off until the session, or a label, starts it.
     pub const RECORDING: &str = "GAPSCOPE_RECORDING";
     /// How timestamps leave the GPU: `ask` the driver, or `copy` them inside the command buffers. By default the hook
     /// chooses by driver.
     pub const RESULTS: &str = "GAPSCOPE_RESULTS";
     /// Recording starts when a debug label that contains this text begins.
     pub const START_LABEL: &str = "GAPSCOPE_START_LABEL";
-    /// Of CUDA graphs, time each `node` or the `graph` as a whole (cheaper, without kernels). By default nodes, but in
-    /// mode `command-buffer` graphs.
+    /// Whether CUDA graphs are timed by `node` or as a whole `graph` (cheaper, without kernels). The default is by
+    /// node, except in mode `command-buffer`.
     pub const CUDA_GRAPHS: &str = "GAPSCOPE_CUDA_GRAPHS";
-    /// CUDA records to leave out, separated by commas, to measure what each kind costs the program: `kernels`, `copies`,
-    /// `peer-copies`, `fills`, `calls`, `waits`, `events`, `overheads`, `memory`, `pools`. Each is a loss.
+    /// CUDA records to leave out, separated by commas, to measure the cost of each kind: `kernels`, `copies`,
+    /// `peer-copies`, `fills`, `calls`, `waits`, `events`, `overheads`, `memory`, `pools`. Each is counted as a loss.
     pub const CUDA_WITHOUT: &str = "GAPSCOPE_CUDA_WITHOUT";
     /// `0`: no stacks of threads are taken.
     pub const STACKS: &str = "GAPSCOPE_STACKS";
-    /// What labels are set in a program that sets none, separated by commas: `modules`, `operators`.
+    /// The labels to inject into a program without labels, separated by commas: `modules`, `operators`.
     pub const LABELS: &str = "GAPSCOPE_LABELS";
-    /// Set: performance queries of Vulkan count what command buffers do.
+    /// If set, Vulkan performance queries measure command buffers.
     pub const COUNTERS: &str = "GAPSCOPE_COUNTERS";
-    /// Kernels whose launches are profiled one by one, a line each: how many launches, a space, a part of the name
+    /// Kernels whose launches are profiled, one a line: number of launches, a space, a part of the name
     /// ([`Wanted`](gapscope_model::kernel_profile::Wanted)).
     pub const PROFILE_KERNELS: &str = "GAPSCOPE_PROFILE_KERNELS";
-    /// Set: instructions of CUDA kernels are sampled, of those whose names contain its value.
+    /// If set, instructions of CUDA kernels whose names contain the value are sampled.
     pub const INSTRUCTIONS: &str = "GAPSCOPE_INSTRUCTIONS";
-    /// The libcupti to use, where the one that the CUDA library would find is the wrong one.
+    /// The libcupti to use instead of the one that the CUDA library would find.
     pub const CUPTI: &str = "GAPSCOPE_CUPTI";
 }
 
-/// An error of the reader or of the writer's set-up.
+/// An error of the reader, or of setting up the writer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -84,21 +85,21 @@ pub enum Error {
     Io {
         /// The file or folder.
         path: std::path::PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// A file is not what its name says.
+    /// A file does not match its name.
     #[error("{path} is not a gapscope spool file of version {VERSION}: {reason}")]
     Foreign {
         /// The file.
         path: std::path::PathBuf,
-        /// What is wrong with it.
+        /// What is wrong with the file.
         reason: String,
     },
 }
 
 impl Error {
-    /// The file or folder.
+    /// Returns the file or folder.
     pub fn path(&self) -> &std::path::Path {
         match self {
             Error::Io { path, .. } | Error::Foreign { path, .. } => path,

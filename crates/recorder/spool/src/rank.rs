@@ -1,81 +1,82 @@
-//! Processes that work on one thing together, as `torchrun` and `mpirun` start them.
+//! Finds the rank of a process in a distributed program, as started by `torchrun` or `mpirun`.
 
 use serde::{Deserialize, Serialize};
 
-/// The place of a process among the processes of a distributed program.
+/// The position of a process among the processes of a distributed program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Rank {
-    /// Its number, from 0.
+    /// Number of the process, from 0.
     pub rank: u32,
-    /// How many there are, on all machines: at least 2.
+    /// Number of processes on all machines: at least 2.
     pub world_size: u32,
-    /// Its number among those of its machine, where that is known.
+    /// Number of the process on its machine, where it is known.
     pub local_rank: Option<u32>,
 }
 
-/// Variables by which a launcher tells a process its rank, the number of ranks, and its rank on the machine.
-struct Variables {
+/// The variables in which a launcher passes the rank, the number of ranks, and the rank on the machine.
+struct LauncherVariables {
     rank: &'static str,
     world_size: &'static [&'static str],
     local_rank: &'static [&'static str],
 }
 
-/// What launchers set. The first whose rank and number of ranks make sense counts: what a program's own launcher sets comes before what started that.
-const VARIABLES: [Variables; 8] = [
+/// The variables of known launchers. The first with a plausible rank and size wins: a program's own launcher comes
+/// before the one that started that launcher.
+const LAUNCHERS: [LauncherVariables; 8] = [
     // torchrun, DeepSpeed, Accelerate, Lightning.
-    Variables {
+    LauncherVariables {
         rank: "RANK",
         world_size: &["WORLD_SIZE"],
         local_rank: &["LOCAL_RANK"],
     },
     // Horovod, under any of its launchers.
-    Variables {
+    LauncherVariables {
         rank: "HOROVOD_RANK",
         world_size: &["HOROVOD_SIZE"],
         local_rank: &["HOROVOD_LOCAL_RANK"],
     },
-    // By convention, for programs that hand them to `jax.distributed.initialize`.
-    Variables {
+    // A convention of programs that pass the values to `jax.distributed.initialize`.
+    LauncherVariables {
         rank: "JAX_PROCESS_ID",
         world_size: &["JAX_NUM_PROCESSES", "JAX_PROCESS_COUNT"],
         local_rank: &["JAX_LOCAL_PROCESS_ID"],
     },
-    Variables {
+    LauncherVariables {
         rank: "OMPI_COMM_WORLD_RANK",
         world_size: &["OMPI_COMM_WORLD_SIZE"],
         local_rank: &["OMPI_COMM_WORLD_LOCAL_RANK"],
     },
     // MVAPICH.
-    Variables {
+    LauncherVariables {
         rank: "MV2_COMM_WORLD_RANK",
         world_size: &["MV2_COMM_WORLD_SIZE"],
         local_rank: &["MV2_COMM_WORLD_LOCAL_RANK"],
     },
-    // MPICH and Intel MPI by Hydra, Cray's by PALS.
-    Variables {
+    // MPICH and Intel MPI with Hydra, Cray's with PALS.
+    LauncherVariables {
         rank: "PMI_RANK",
         world_size: &["PMI_SIZE"],
         local_rank: &["MPI_LOCALRANKID", "PMI_LOCAL_RANK", "PALS_LOCAL_RANKID"],
     },
-    Variables {
+    LauncherVariables {
         rank: "PALS_RANKID",
         world_size: &["PMI_SIZE"],
         local_rank: &["PALS_LOCAL_RANKID"],
     },
-    Variables {
+    LauncherVariables {
         rank: "SLURM_PROCID",
-        // Of the step first: an allocation may be larger.
+        // The step comes first, because an allocation may be larger.
         world_size: &["SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"],
         local_rank: &["SLURM_LOCALID"],
     },
 ];
 
 impl Rank {
-    /// The rank that an environment says; `None` for a process that is alone.
-    pub fn of(variable: impl Fn(&str) -> Option<String>) -> Option<Rank> {
+    /// Returns the rank in an environment; `None` for a process that is alone.
+    pub fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Option<Rank> {
         let number = |name: &str| variable(name)?.trim().parse::<u32>().ok();
         let first = |names: &[&str]| names.iter().find_map(|name| number(name));
-        VARIABLES.iter().find_map(|names| {
+        LAUNCHERS.iter().find_map(|names| {
             let (rank, world_size) = (number(names.rank)?, first(names.world_size)?);
             (world_size > 1 && rank < world_size).then(|| Rank {
                 rank,
@@ -85,9 +86,9 @@ impl Rank {
         })
     }
 
-    /// The rank that this process's environment says.
-    pub fn of_environment() -> Option<Rank> {
-        Rank::of(|name| std::env::var(name).ok())
+    /// Returns the rank in the environment of this process.
+    pub fn from_environment() -> Option<Rank> {
+        Rank::from_variables(|name| std::env::var(name).ok())
     }
 }
 
@@ -95,8 +96,8 @@ impl Rank {
 mod tests {
     use super::*;
 
-    fn of(pairs: &[(&str, &str)]) -> Option<Rank> {
-        Rank::of(|name| {
+    fn rank_of(pairs: &[(&str, &str)]) -> Option<Rank> {
+        Rank::from_variables(|name| {
             let found = pairs.iter().find(|(key, _)| *key == name);
             found.map(|(_, value)| (*value).to_owned())
         })
@@ -104,17 +105,20 @@ mod tests {
 
     #[test]
     fn a_rank_needs_its_number_and_company() {
-        let rank = of(&[("RANK", "1"), ("WORLD_SIZE", "4"), ("LOCAL_RANK", "0")]).unwrap();
+        let rank = rank_of(&[("RANK", "1"), ("WORLD_SIZE", "4"), ("LOCAL_RANK", "0")]).unwrap();
         assert_eq!(
             (rank.rank, rank.world_size, rank.local_rank),
             (1, 4, Some(0))
         );
-        assert_eq!(of(&[("RANK", "0"), ("WORLD_SIZE", "1")]), None);
-        assert_eq!(of(&[("RANK", "4"), ("WORLD_SIZE", "4")]), None);
-        assert_eq!(of(&[("RANK", "x"), ("WORLD_SIZE", "4")]), None);
-        assert_eq!(of(&[]), None);
+        assert_eq!(rank_of(&[("RANK", "0"), ("WORLD_SIZE", "1")]), None);
+        assert_eq!(rank_of(&[("RANK", "4"), ("WORLD_SIZE", "4")]), None);
+        assert_eq!(rank_of(&[("RANK", "x"), ("WORLD_SIZE", "4")]), None);
+        assert_eq!(rank_of(&[]), None);
         let mpi = [("OMPI_COMM_WORLD_RANK", "3"), ("OMPI_COMM_WORLD_SIZE", "4")];
-        assert_eq!(of(&mpi).map(|r| (r.rank, r.local_rank)), Some((3, None)));
+        assert_eq!(
+            rank_of(&mpi).map(|r| (r.rank, r.local_rank)),
+            Some((3, None))
+        );
     }
 
     #[test]
@@ -142,7 +146,7 @@ mod tests {
             ("PALS_RANKID", "PMI_SIZE", "PALS_LOCAL_RANKID"),
             ("SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"),
         ] {
-            let known = of(&[(rank, "5"), (size, "8"), (local, "1")])
+            let known = rank_of(&[(rank, "5"), (size, "8"), (local, "1")])
                 .map(|r| (r.rank, r.world_size, r.local_rank));
             assert_eq!(known, Some((5, 8, Some(1))), "{rank}");
         }
@@ -150,14 +154,14 @@ mod tests {
 
     #[test]
     fn the_programs_own_launcher_comes_before_what_started_it() {
-        // torchrun in a job of one task, and a step of a larger allocation.
+        // A job of torchrun in one task, and a step of a larger allocation.
         let job = [
             ("SLURM_PROCID", "1"),
             ("SLURM_NTASKS", "16"),
             ("SLURM_STEP_NUM_TASKS", "2"),
         ];
-        assert_eq!(of(&job).map(|r| (r.rank, r.world_size)), Some((1, 2)));
+        assert_eq!(rank_of(&job).map(|r| (r.rank, r.world_size)), Some((1, 2)));
         let both = [&[("RANK", "7"), ("WORLD_SIZE", "8")][..], &job].concat();
-        assert_eq!(of(&both).map(|r| (r.rank, r.world_size)), Some((7, 8)));
+        assert_eq!(rank_of(&both).map(|r| (r.rank, r.world_size)), Some((7, 8)));
     }
 }

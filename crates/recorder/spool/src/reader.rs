@@ -1,4 +1,4 @@
-//! The session's end of the spool.
+//! Reads the spool for the session, in the order of sequence numbers.
 
 use crate::chunk::ChunkReader;
 use crate::{Control, Error, Event, ids};
@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::time::{Duration, Instant};
 
-/// A number that was taken and is not committed for this long is lost: its thread ended between the two, or hangs
-/// there. What may still come of it is passed over, so that it is counted once.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long an uncommitted sequence number is waited for: after that its thread has ended between taking and
+/// committing it, or hangs. A record that comes still later is skipped, so that it is counted once.
+const GAP_PATIENCE: Duration = Duration::from_secs(2);
 
-/// All processes under one spool folder.
+/// Finds the processes under one spool folder.
 #[derive(Debug)]
 pub struct SpoolReader {
     root: PathBuf,
@@ -20,7 +20,7 @@ pub struct SpoolReader {
 }
 
 impl SpoolReader {
-    /// Reads the spool under `root`, which need not hold anything yet.
+    /// Opens the spool under `root`, which may still be empty.
     pub fn open(root: impl Into<PathBuf>) -> SpoolReader {
         SpoolReader {
             root: root.into(),
@@ -28,10 +28,11 @@ impl SpoolReader {
         }
     }
 
-    /// The processes that have appeared since the last call, oldest first.
+    /// Returns the processes that have appeared since the last call, oldest first.
     ///
     /// # Errors
-    /// The spool folder cannot be read, or a process's control page, which is said once; the others are still found.
+    /// The spool folder cannot be read, or a process' control page cannot (reported once); the others are still
+    /// found.
     pub fn new_processes(&mut self) -> Result<Vec<ProcessSpool>, Error> {
         let mut found = Vec::new();
         let mut unreadable = None;
@@ -39,7 +40,7 @@ impl SpoolReader {
             if !self.known.contains(&folder) && folder.is_dir() {
                 match ProcessSpool::open(&folder) {
                     Ok(process) => found.push(process),
-                    // It is just being made; the next call sees it whole.
+                    // The folder is being created; the next call sees it complete.
                     Err(_) if is_young(&folder) => continue,
                     Err(error) => {
                         unreadable = Some((folder, error));
@@ -58,10 +59,10 @@ impl SpoolReader {
     }
 }
 
-/// Counts of what [`ProcessSpool::drain`] met besides events.
+/// Counts of records that [`ProcessSpool::drain`] could not deliver.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Damage {
-    /// Records begun but never committed, dropped, or cut off.
+    /// Records that were begun but never committed, dropped, or cut off.
     pub missing_records: u64,
     /// Records that could not be decoded.
     pub undecodable_records: u64,
@@ -76,9 +77,9 @@ pub struct ProcessSpool {
     expected: u64,
     consumed: Vec<(PathBuf, u64)>,
     damage: Damage,
-    /// Missing records that drops explain.
+    /// Missing records that the drop counter explains.
     explained: u64,
-    /// The number that is waited for, and since when.
+    /// The number that is being waited for, and since when.
     waited_for: Option<(u64, Instant)>,
 }
 
@@ -94,32 +95,31 @@ impl std::fmt::Debug for ProcessSpool {
 #[derive(Default)]
 struct ThreadLog {
     chunks: VecDeque<Chunk>,
-    /// Where in the first chunk.
     offset: usize,
 }
 
-/// A chunk file. It is mapped when its records are due, and of a thread only one at a time, however many wait.
+/// A chunk file. It is mapped when its records are due, one at a time for each thread.
 struct Chunk {
     path: PathBuf,
-    /// No record in it has a lower number.
+    /// Lower bound of the sequence numbers in the chunk.
     from: u64,
     reader: Option<ChunkReader>,
 }
 
-/// The record that comes next in a log, in the order of the numbers.
+/// The next record in a log, ordered by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Next {
+struct NextRecord {
     number: u64,
-    /// False: the chunk has not been opened, and the number may be greater.
+    /// False while the chunk has not been opened: the number is then a lower bound.
     is_known: bool,
 }
 
-/// How far a drain may go.
+/// The end of a drain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Until {
-    /// Up to the first sequence number that some thread has taken and not committed, unless that was long ago.
+    /// Stops at the first sequence number that was taken and not committed, unless that was long ago.
     Committed,
-    /// To the end: the process is gone, so what is missing is lost.
+    /// Drains everything: the process is gone, so missing records are lost.
     End,
 }
 
@@ -138,43 +138,43 @@ impl ProcessSpool {
         })
     }
 
-    /// The process.
+    /// Returns the process id.
     pub fn pid(&self) -> u32 {
         self.control.page().pid.load(Relaxed)
     }
 
-    /// When it began to record, on the host's monotonic clock.
+    /// Returns the start of the recording, on the host's monotonic clock.
     pub fn start_ns(&self) -> i64 {
         self.control.page().start_ns.load(Relaxed)
     }
 
-    /// Its folder.
+    /// Returns the folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The shared counters and switches.
+    /// Returns the shared counters and switches.
     pub fn control(&self) -> &Control {
         &self.control
     }
 
-    /// The sequence number of the next record to be delivered: a checkpoint.
+    /// Returns the sequence number of the next record to deliver: a checkpoint.
     pub fn position(&self) -> u64 {
         self.expected
     }
 
-    /// Continues from a checkpoint: records below `position` are passed over.
+    /// Continues from a checkpoint: records below `position` are skipped.
     pub fn resume_at(&mut self, position: u64) {
         self.expected = position;
     }
 
-    /// What was missing so far.
+    /// Returns the counts of missing records so far.
     pub fn damage(&self) -> Damage {
         self.damage
     }
 
-    /// Delivers new records in sequence, each with its thread: at least those that had been committed at the call. Returns
-    /// how many.
+    /// Delivers new records in sequence, each with its thread, at least those that were committed at the call.
+    /// Returns their number.
     ///
     /// # Errors
     /// The folder cannot be read. A damaged chunk is not an error: its rest is counted in [`Self::damage`].
@@ -184,12 +184,12 @@ impl ProcessSpool {
         mut deliver: impl FnMut(ids::Thread, Event<'_>),
     ) -> Result<u64, Error> {
         self.control.page().drains.fetch_add(1, Relaxed);
-        // Read before the logs, so that everything below it has at least been begun.
+        // This read comes before the logs, so that everything below the number has at least been begun.
         let begun = self.control.page().next_sequence.load(Acquire);
         self.find_chunks()?;
         let mut delivered = 0;
         let mut queue = self.queue();
-        // The number that was looked for once more in all logs: it may have been committed since.
+        // The number that was looked for again in all logs, because it may have been committed meanwhile.
         let mut looked_for = None;
         while let Some(&Reverse((next, thread))) = queue.peek() {
             let sequence = next.number;
@@ -200,7 +200,7 @@ impl ProcessSpool {
                 }
                 continue;
             }
-            // Another log had a record of this number: the bytes of one of them are damaged.
+            // Another log has a record of this number, so one of them is damaged.
             if sequence < self.expected {
                 queue.pop();
                 if let Some(next) = self.peek(thread, self.expected, until) {
@@ -237,7 +237,7 @@ impl ProcessSpool {
                 queue.push(Reverse((next, thread)));
             }
         }
-        // Those of threads that have ended: what comes of another one of the number makes a new one.
+        // Logs of threads that have ended go; a new thread with the same number gets a new log.
         self.logs.retain(|_, log| !log.chunks.is_empty());
         if until == Until::End {
             let lost = begun.saturating_sub(self.expected);
@@ -247,10 +247,10 @@ impl ProcessSpool {
         Ok(delivered)
     }
 
-    /// The threads in the order of their next records.
-    fn queue(&self) -> BinaryHeap<Reverse<(Next, u32)>> {
+    /// Returns the threads in the order of their next records.
+    fn queue(&self) -> BinaryHeap<Reverse<(NextRecord, u32)>> {
         let next = |(thread, log): (&u32, &ThreadLog)| {
-            let next = Next {
+            let next = NextRecord {
                 number: log.chunks.front()?.from,
                 is_known: false,
             };
@@ -259,8 +259,8 @@ impl ProcessSpool {
         self.logs.iter().filter_map(next).collect()
     }
 
-    /// What comes next in the log of a thread, as [`ThreadLog::peek`]; `None`: nothing is committed.
-    fn peek(&mut self, thread: u32, due: u64, until: Until) -> Option<Next> {
+    /// Returns the next record in the log of a thread, see [`ThreadLog::peek`]; `None` when nothing is committed.
+    fn peek(&mut self, thread: u32, due: u64, until: Until) -> Option<NextRecord> {
         let log = self.logs.get_mut(&thread)?;
         loop {
             let next = log.peek(&mut self.damage, &mut self.consumed, due, until)?;
@@ -268,7 +268,7 @@ impl ProcessSpool {
                 return Some(next);
             }
             if next.number >= self.control.page().next_sequence.load(Acquire) {
-                // It was never given out: the bytes are damaged.
+                // The number was never handed out: the bytes are damaged.
                 self.damage.undecodable_records += 1;
             } else if next.number >= self.expected {
                 return Some(next);
@@ -277,7 +277,7 @@ impl ProcessSpool {
         }
     }
 
-    /// Deletes the chunk files that have been delivered whole. Call it once what came from them is durable.
+    /// Deletes the chunk files that were delivered completely. Call it once the data from them is durable.
     pub fn delete_consumed(&mut self) {
         for (path, bytes) in self.consumed.drain(..) {
             if std::fs::remove_file(&path).is_ok() {
@@ -287,8 +287,8 @@ impl ProcessSpool {
         }
     }
 
-    /// The records up to `sequence` will never come: drops explain them (these have numbers), or they have been waited
-    /// for long enough.
+    /// Returns true when the records up to `sequence` will never come: drops, which have numbers, explain them, or
+    /// they have been waited for long enough.
     fn gap_is_final(&mut self, sequence: u64) -> bool {
         let missing = sequence - self.expected;
         let dropped = self.control.page().dropped.load(Acquire);
@@ -297,7 +297,7 @@ impl ProcessSpool {
             return true;
         }
         match self.waited_for {
-            Some((number, since)) if number == self.expected => since.elapsed() >= PATIENCE,
+            Some((number, since)) if number == self.expected => since.elapsed() >= GAP_PATIENCE,
             _ => {
                 self.waited_for = Some((self.expected, Instant::now()));
                 false
@@ -310,7 +310,7 @@ impl ProcessSpool {
             if path.extension().is_none_or(|e| e != "chunk") || self.seen_chunks.contains(&path) {
                 continue;
             }
-            if let Some((thread, from)) = parts_of_name(&path) {
+            if let Some((thread, from)) = parse_chunk_name(&path) {
                 let log = self.logs.entry(thread).or_default();
                 self.seen_chunks.insert(path.clone());
                 log.chunks.push_back(Chunk {
@@ -325,29 +325,29 @@ impl ProcessSpool {
 }
 
 impl ThreadLog {
-    /// What comes next; a chunk whose records have higher numbers than `due` is not opened for it. Moves on to the next
-    /// chunk when one is finished.
+    /// Returns the next record. A chunk that only has numbers above `due` is not opened. A finished chunk is replaced
+    /// by the next one.
     fn peek(
         &mut self,
         damage: &mut Damage,
         consumed: &mut Vec<(PathBuf, u64)>,
         due: u64,
         until: Until,
-    ) -> Option<Next> {
+    ) -> Option<NextRecord> {
         loop {
-            // A thread seals its chunk before it makes another.
+            // A thread seals its chunk before it creates another.
             let is_last = self.chunks.len() == 1 && until != Until::End;
             let chunk = self.chunks.front_mut()?;
             if chunk.reader.is_none() {
                 if chunk.from > due {
-                    return Some(Next {
+                    return Some(NextRecord {
                         number: chunk.from,
                         is_known: false,
                     });
                 }
                 match ChunkReader::open(&chunk.path) {
                     Ok(reader) => chunk.reader = Some(reader),
-                    // A foreign or torn file never becomes whole; what is missing is known by its numbers.
+                    // A foreign or torn file never becomes whole; its records show as missing numbers.
                     Err(Error::Foreign { .. }) if !is_last => {
                         self.chunks.pop_front();
                         continue;
@@ -356,16 +356,16 @@ impl ThreadLog {
                         self.chunks.pop_front();
                         continue;
                     }
-                    // Its thread is still writing the header, or the system cannot open it now.
+                    // The thread is still writing the header, or the system cannot open the file now.
                     Err(_) => return None,
                 }
             }
             let reader = chunk.reader.as_ref()?;
-            // Before the records: once sealed, what is committed is all.
+            // The seal is read before the records: once sealed, the committed records are complete.
             let finished = !is_last || reader.sealed();
             match reader.record(self.offset) {
                 Ok(Some(record)) => {
-                    return Some(Next {
+                    return Some(NextRecord {
                         number: record.sequence,
                         is_known: true,
                     });
@@ -396,8 +396,8 @@ impl ThreadLog {
     }
 }
 
-/// The thread in the name of a chunk file, and the number that its records have at least: `t<tid>-<n>-<number>.chunk`.
-fn parts_of_name(path: &Path) -> Option<(u32, u64)> {
+/// Parses the thread and the lower bound of sequence numbers from a chunk's name: `t<tid>-<n>-<number>.chunk`.
+fn parse_chunk_name(path: &Path) -> Option<(u32, u64)> {
     let (thread, rest) = path
         .file_stem()?
         .to_str()?

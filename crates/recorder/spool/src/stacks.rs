@@ -1,78 +1,78 @@
-//! The Python stack of a thread at the calls that explain gaps: at the end of a long wait, and at a submission after the thread
-//! has long made no call.
+//! Records the Python stack of a thread at the calls that explain gaps: at the end of a long wait, and at a
+//! submission after a long time without calls.
 //!
-//! The thread reads its own frames, which do not change while it is in the hook, whether it has the interpreter's lock or not.
-//! Nothing of Python is called but the function that gives the thread's state.
+//! The thread reads its own frames, which do not change while it is in the hook, with or without the interpreter's
+//! lock. The only Python function that is called is the one that returns the thread's state.
 
 mod cache;
 mod python;
 
 use crate::event::{CommonEvent, SampleSource, Span};
 use crate::{Spool, ids};
-use cache::Cache;
-use python::{MOST_FRAMES, Place, Python};
+use cache::LineCache;
+use python::{CodePosition, MAX_FRAMES, Python};
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::sync::OnceLock;
 
-/// A shorter wait is no gap to speak of.
-const LONG_WAIT_NS: i64 = 100_000;
-/// A thread that has made no call for so long may be why the device idles.
-const LONG_ABSENCE_NS: i64 = 200_000;
-/// Between two stacks of a thread: with all caches cold a stack takes 8 µs, of which this makes 1.6 % at most.
-const BETWEEN_STACKS_NS: i64 = 500_000;
+/// The shortest wait that is worth a stack.
+const MIN_WAIT_NS: i64 = 100_000;
+/// A thread without calls for this long may be the reason why the device is idle.
+const MIN_ABSENCE_NS: i64 = 200_000;
+/// The least time between two stacks of a thread. With cold caches a stack takes 8 µs, so the cost is 1.6 % at most.
+const MIN_STACK_DISTANCE_NS: i64 = 500_000;
 
-/// When a thread last was in a call, and when its stack was taken last.
+/// The times of a thread's last call and last stack.
 #[derive(Debug, Clone, Copy)]
-struct Last {
+struct LastTimes {
     call_end_ns: i64,
     stack_ns: i64,
 }
 
 thread_local! {
-    // It needs no destructor, so it is there as long as the thread is.
-    static LAST: Cell<Last> = const { Cell::new(Last { call_end_ns: i64::MAX, stack_ns: i64::MIN }) };
-    static CACHE: RefCell<Option<Cache>> = const { RefCell::new(None) };
+    // The cell needs no destructor, so it lives as long as the thread.
+    static LAST: Cell<LastTimes> = const { Cell::new(LastTimes { call_end_ns: i64::MAX, stack_ns: i64::MIN }) };
+    static CACHE: RefCell<Option<LineCache>> = const { RefCell::new(None) };
 }
 
 static IS_ON: OnceLock<bool> = OnceLock::new();
 static PYTHON: OnceLock<Option<Python>> = OnceLock::new();
 
-/// A call of this thread that waited for the device has ended.
+/// Records the stack after a long wait for the device, which has just ended on this thread.
 #[inline]
 pub fn waited(spool: &Spool, span: Span) {
     let end_ns = span.end_ns();
     let last = LAST.get();
-    LAST.set(Last {
+    LAST.set(LastTimes {
         call_end_ns: end_ns,
         ..last
     });
-    if span.duration_ns >= LONG_WAIT_NS && is_due(last, end_ns) {
-        take(spool, end_ns, SampleSource::AfterWait);
+    if span.duration_ns >= MIN_WAIT_NS && is_due(last, end_ns) {
+        record_stack(spool, end_ns, SampleSource::AfterWait);
     }
 }
 
-/// A call of this thread that submits has ended.
+/// Records the stack at a submission, which has just ended on this thread, after a long time without calls.
 #[inline]
 pub fn submitted(spool: &Spool, span: Span) {
     let last = LAST.get();
-    LAST.set(Last {
+    LAST.set(LastTimes {
         call_end_ns: span.end_ns(),
         ..last
     });
     let away_ns = span.start_ns.saturating_sub(last.call_end_ns);
-    if away_ns >= LONG_ABSENCE_NS && is_due(last, span.start_ns) {
-        take(spool, span.start_ns, SampleSource::AtSubmission);
+    if away_ns >= MIN_ABSENCE_NS && is_due(last, span.start_ns) {
+        record_stack(spool, span.start_ns, SampleSource::AtSubmission);
     }
 }
 
-fn is_due(last: Last, now_ns: i64) -> bool {
-    now_ns.saturating_sub(last.stack_ns) >= BETWEEN_STACKS_NS
+fn is_due(last: LastTimes, now_ns: i64) -> bool {
+    now_ns.saturating_sub(last.stack_ns) >= MIN_STACK_DISTANCE_NS
 }
 
 fn python() -> Option<&'static Python> {
     if PYTHON.get().is_none() {
-        // A thread that runs no Python cannot tell.
+        // Only a thread that runs Python can find the interpreter.
         let found = Python::find()?;
         let _ = PYTHON.set(found);
     }
@@ -80,27 +80,27 @@ fn python() -> Option<&'static Python> {
 }
 
 #[cold]
-fn take(spool: &Spool, at_ns: i64, source: SampleSource) {
+fn record_stack(spool: &Spool, at_ns: i64, source: SampleSource) {
     let is_on = || std::env::var_os(crate::env::STACKS).is_none_or(|value| value != "0");
     if !spool.recording() || !*IS_ON.get_or_init(is_on) {
         return;
     }
-    LAST.set(Last {
+    LAST.set(LastTimes {
         stack_ns: at_ns,
         ..LAST.get()
     });
     let Some(python) = python() else {
         return;
     };
-    let mut frames = [Place::default(); MOST_FRAMES];
+    let mut frames = [CodePosition::default(); MAX_FRAMES];
     let Some(frames) = python.stack(&mut frames) else {
         return;
     };
-    let mut ids = [ids::Frame::NONE; MOST_FRAMES];
-    // Without it, as at the thread's end, there is no stack.
+    let mut ids = [ids::Frame::NONE; MAX_FRAMES];
+    // At the end of a thread the cache is gone, and no stack is recorded.
     let _ = CACHE.try_with(|cache| {
         let mut cache = cache.try_borrow_mut().ok()?;
-        let cache = cache.get_or_insert_with(Cache::new);
+        let cache = cache.get_or_insert_with(LineCache::new);
         for (frame, id) in frames.iter().zip(&mut ids) {
             *id = cache.id(frame, || {
                 let line = python.line(frame)?;

@@ -1,4 +1,4 @@
-//! The hooks' end of the spool.
+//! Writes the spool inside the recorded program.
 
 use crate::chunk::ChunkWriter;
 use crate::event::{CommonEvent, EventGroup};
@@ -12,57 +12,58 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64};
 use std::sync::{Mutex, TryLockError};
 
-/// A thread's first chunk, so that many threads that write little do not fill the spool; each next one is larger, up to the
-/// most.
+/// Size of a thread's first chunk, which is small so that many threads with few records do not fill the spool. Each
+/// next chunk is larger, up to [`MAX_CHUNK_BYTES`].
 const FIRST_CHUNK_BYTES: usize = 64 << 10;
-const MOST_CHUNK_BYTES: usize = 1 << 20;
-const CHUNKS_GROW: usize = 4;
-/// The least, where a larger one finds no space; what a thread still writes when its own log is gone is little too.
-const LEAST_CHUNK_BYTES: usize = 16 << 10;
-/// For so long after a chunk could not be made none is tried: a program that records into a full disk must not pay for an
-/// attempt with each record.
+const MAX_CHUNK_BYTES: usize = 1 << 20;
+const CHUNK_GROWTH: usize = 4;
+/// Size of a chunk when there is no space for a larger one, and of the log for records of ending threads.
+const MIN_CHUNK_BYTES: usize = 16 << 10;
+/// How long no chunk is created after a failure: a program that records into a full disk must not pay for an attempt
+/// with each record.
 const RETRY_NS: i64 = 10_000_000;
-/// How often a thread asks for the log of late records before it drops one.
-const LATE_TRIES: u32 = 1000;
+/// How often a thread tries to lock the log of late records before it drops one.
+const LATE_LOCK_ATTEMPTS: u32 = 1000;
 /// Default of [`crate::env::LIMIT`]: 2 GiB.
-const DEFAULT_LIMIT: u64 = 2 << 30;
+const DEFAULT_LIMIT_BYTES: u64 = 2 << 30;
 
-/// Makes the first event of a process ([`CommonEvent::Process`]); called again in each forked child that records.
-pub type Hello = fn() -> CommonEvent<'static>;
+/// Returns the first event of a process ([`CommonEvent::Process`]); called again in each forked child that records.
+pub type FirstEvent = fn() -> CommonEvent<'static>;
 
-/// The spool of this process, and of the processes that it forks.
+/// The spool of this process and its forked children.
 pub struct Spool {
     root: PathBuf,
     limit: u64,
     record_at_once: bool,
-    hello: Hello,
-    /// A [`Process`] that is never freed: that of this process, or that of its parent until it has made its own. There is
-    /// no lock: a fork while another thread held one would leave it locked in the child for ever.
+    first_event: FirstEvent,
+    /// A [`Process`] that is never freed: that of this process, or that of its parent until this process has created
+    /// its own. There is no lock, because a fork while another thread holds it would leave it locked in the child for
+    /// ever.
     process: AtomicPtr<Process>,
 }
 
-/// One process's end of the spool.
+/// The spool folder of one process.
 struct Process {
     generation: u32,
-    /// `None`: it could not be made, and nothing of the process is recorded.
-    home: Option<Home>,
-    /// Where the process that forked it counts it in that case.
-    parent: Option<&'static Home>,
+    /// `None` when the folder could not be created: then nothing of the process is recorded.
+    folder: Option<ProcessFolder>,
+    /// The parent's folder, in which an unrecorded child is counted.
+    parent: Option<&'static ProcessFolder>,
 }
 
-struct Home {
-    folder: PathBuf,
+struct ProcessFolder {
+    path: PathBuf,
     control: Control,
     chunks: AtomicU64,
-    greeted: AtomicBool,
-    /// The log of a thread whose own is gone because it is ending.
+    has_first_event: AtomicBool,
+    /// The log for threads whose own log is gone because they are ending.
     late: Mutex<Option<ThreadLog>>,
 }
 
 /// Counts forks: a thread's log belongs to one generation.
 static GENERATION: AtomicU32 = AtomicU32::new(1);
 
-/// Changes when the process has been forked: what was written before is not in the child's spool.
+/// Returns a number that changes with each fork: earlier records are not in the child's spool.
 pub fn generation() -> u32 {
     GENERATION.load(Acquire)
 }
@@ -74,10 +75,9 @@ thread_local! {
 struct ThreadLog {
     generation: u32,
     thread: u32,
-    home: &'static Home,
+    folder: &'static ProcessFolder,
     chunk_bytes: usize,
     chunk: Option<ChunkWriter>,
-    /// No chunk is made before.
     retry_ns: i64,
 }
 
@@ -90,27 +90,27 @@ impl Drop for ThreadLog {
 }
 
 impl Spool {
-    /// Opens the spool that the environment names. `Ok(None)` when it names none.
+    /// Opens the spool that the environment names; `Ok(None)` when it names none.
     ///
     /// # Errors
-    /// The folder cannot be written: the program runs on unrecorded.
-    pub fn from_env(hello: Hello) -> Result<Option<Spool>, Error> {
+    /// The folder cannot be written: the program then runs unrecorded.
+    pub fn from_env(first_event: FirstEvent) -> Result<Option<Spool>, Error> {
         // SAFETY: the call only reads what the kernel has told the process.
         let privileged = unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
         let root = std::env::var_os(crate::env::SPOOL).filter(|v| !v.is_empty());
-        // Who starts a program with more rights than his own must not choose where it writes.
+        // A user who starts a program with elevated rights must not choose where it writes.
         let (Some(root), false) = (root, privileged) else {
             return Ok(None);
         };
         let limit = std::env::var(crate::env::LIMIT)
             .ok()
             .and_then(|v| v.parse().ok())
-            .unwrap_or(DEFAULT_LIMIT);
+            .unwrap_or(DEFAULT_LIMIT_BYTES);
         let record_at_once = std::env::var(crate::env::RECORDING).map_or(true, |v| v != "0");
-        Spool::create(PathBuf::from(root), limit, record_at_once, hello).map(Some)
+        Spool::create(PathBuf::from(root), limit, record_at_once, first_event).map(Some)
     }
 
-    /// Makes this process's spool under `root`.
+    /// Creates this process' spool under `root`.
     ///
     /// # Errors
     /// The folder cannot be written.
@@ -118,22 +118,22 @@ impl Spool {
         root: PathBuf,
         limit: u64,
         record_at_once: bool,
-        hello: Hello,
+        first_event: FirstEvent,
     ) -> Result<Spool, Error> {
         let generation = generation();
-        let home = Home::create(&root, record_at_once)?;
+        let folder = ProcessFolder::create(&root, record_at_once)?;
         // SAFETY: the handler only increments an atomic.
         unsafe { libc::pthread_atfork(None, None, Some(forked)) };
         let process = Process {
             generation,
-            home: Some(home),
+            folder: Some(folder),
             parent: None,
         };
         let spool = Spool {
             root,
             limit,
             record_at_once,
-            hello,
+            first_event,
             process: AtomicPtr::new(Box::into_raw(Box::new(process))),
         };
         let _ = LOG.try_with(|log| {
@@ -144,11 +144,11 @@ impl Spool {
         Ok(spool)
     }
 
-    /// True while hooks shall record work. Definitions (devices, kernels, names, buffers) are always written.
+    /// Returns true while hooks record work. Definitions (devices, kernels, names, buffers) are always written.
     #[inline]
     pub fn recording(&self) -> bool {
-        self.home()
-            .is_some_and(|home| home.control.page().recording.load(Relaxed) != 0)
+        self.folder()
+            .is_some_and(|folder| folder.control.page().recording.load(Relaxed) != 0)
     }
 
     /// Starts recording in this process, as a start label does.
@@ -158,25 +158,25 @@ impl Spool {
 
     /// Switches recording on or off in this process, as a capture does.
     pub fn record(&self, on: bool) {
-        if let Some(home) = self.home() {
-            let recording = &home.control.page().recording;
+        if let Some(folder) = self.folder() {
+            let recording = &folder.control.page().recording;
             recording.store(u32::from(on), Relaxed);
         }
     }
 
-    /// The shared counters of this process.
+    /// Returns the shared counters of this process.
     pub fn control(&self) -> Option<&'static Control> {
-        self.home().map(|home| &home.control)
+        self.folder().map(|folder| &folder.control)
     }
 
-    /// This process's end of the spool, made anew in a forked child.
+    /// Returns this process' folder, which is created anew in a forked child.
     #[inline]
-    fn home(&self) -> Option<&'static Home> {
+    fn folder(&self) -> Option<&'static ProcessFolder> {
         let process = self.process();
         if process.generation != generation() {
-            return self.make_home(process);
+            return self.create_folder(process);
         }
-        process.home.as_ref()
+        process.folder.as_ref()
     }
 
     #[inline]
@@ -185,38 +185,38 @@ impl Spool {
         unsafe { &*self.process.load(Acquire) }
     }
 
-    /// Makes the end of a forked child. Of threads that do so at once, one wins.
+    /// Creates the folder of a forked child. Of several threads that do so at once, one wins.
     #[cold]
-    fn make_home(&self, forked: &'static Process) -> Option<&'static Home> {
+    fn create_folder(&self, forked: &'static Process) -> Option<&'static ProcessFolder> {
         let generation = generation();
-        let parent = forked.home.as_ref().or(forked.parent);
+        let parent = forked.folder.as_ref().or(forked.parent);
         let new = Box::into_raw(Box::new(Process {
             generation,
-            home: Home::create(&self.root, self.record_at_once).ok(),
+            folder: ProcessFolder::create(&self.root, self.record_at_once).ok(),
             parent,
         }));
         let old = std::ptr::from_ref(forked).cast_mut();
         match self.process.compare_exchange(old, new, AcqRel, Acquire) {
             Ok(_) => {
-                let home = self.process().home.as_ref();
-                if let (None, Some(parent)) = (home, parent) {
+                let folder = self.process().folder.as_ref();
+                if let (None, Some(parent)) = (folder, parent) {
                     let unrecorded = &parent.control.page().unrecorded_children;
                     unrecorded.fetch_add(1, Relaxed);
                 }
-                home
+                folder
             }
             Err(_) => {
                 // SAFETY: nobody else has seen the pointer.
                 let lost = unsafe { Box::from_raw(new) };
-                if let Some(home) = lost.home {
-                    let _ = std::fs::remove_dir_all(&home.folder);
+                if let Some(folder) = lost.folder {
+                    let _ = std::fs::remove_dir_all(&folder.path);
                 }
-                self.process().home.as_ref()
+                self.process().folder.as_ref()
             }
         }
     }
 
-    /// Appends a record to the calling thread's log. A record that cannot be kept is counted, never reported here.
+    /// Appends a record to the calling thread's log. A record that cannot be kept is counted and never reported here.
     pub fn write(&self, event: &impl EventGroup) {
         let kept = LOG.try_with(|log| match log.try_borrow_mut() {
             Ok(mut log) => {
@@ -232,18 +232,17 @@ impl Spool {
         }
     }
 
-    /// The thread's log in this process.
     fn open_log<'a>(&self, log: &'a mut Option<ThreadLog>) -> Option<&'a mut ThreadLog> {
         if log.as_ref().is_none_or(|l| l.generation != generation()) {
-            let (home, thread) = (self.home()?, thread_id());
-            // A thread of the same number has ended: its records come before.
-            if let Ok(mut late) = home.late.try_lock()
+            let (folder, thread) = (self.folder()?, thread_id());
+            // An earlier thread with the same number has ended: its records come first.
+            if let Ok(mut late) = folder.late.try_lock()
                 && late.as_ref().is_some_and(|late| late.thread == thread)
             {
                 *late = None;
             }
-            let new = log.insert(ThreadLog::new(home, thread, FIRST_CHUNK_BYTES));
-            self.greet(new);
+            let new = log.insert(ThreadLog::new(folder, thread, FIRST_CHUNK_BYTES));
+            self.write_first_event(new);
             let name = thread_name();
             new.write(
                 self.limit,
@@ -256,16 +255,17 @@ impl Spool {
         log.as_mut()
     }
 
-    /// The thread is ending and its log is gone: the record goes to one that such threads use in turn.
+    /// Writes a record of an ending thread, whose log is gone, to a log that such threads share.
     #[cold]
     fn write_late(&self, event: &impl EventGroup) {
-        let Some(home) = self.home() else {
+        let Some(folder) = self.folder() else {
             return;
         };
         let thread = thread_id();
-        for _ in 0..LATE_TRIES {
-            // Not `lock`: a signal handler of the program may have interrupted this thread while it held it.
-            let mut late = match home.late.try_lock() {
+        for _ in 0..LATE_LOCK_ATTEMPTS {
+            // `lock` could deadlock: a signal handler of the program may have interrupted this thread while it held
+            // the lock.
+            let mut late = match folder.late.try_lock() {
                 Ok(late) => late,
                 Err(TryLockError::Poisoned(late)) => late.into_inner(),
                 Err(TryLockError::WouldBlock) => {
@@ -275,48 +275,48 @@ impl Spool {
             };
             let log = match &mut *late {
                 Some(log) if log.thread == thread => log,
-                other => other.insert(ThreadLog::new(home, thread, LEAST_CHUNK_BYTES)),
+                other => other.insert(ThreadLog::new(folder, thread, MIN_CHUNK_BYTES)),
             };
-            self.greet(log);
+            self.write_first_event(log);
             log.write(self.limit, event);
             return;
         }
-        home.drop_record();
+        folder.drop_record();
     }
 
-    /// The first log of a process starts with its greeting.
-    fn greet(&self, log: &mut ThreadLog) {
-        if !log.home.greeted.swap(true, Relaxed) {
-            log.write(self.limit, &(self.hello)());
+    /// Starts the first log of a process with the event of [`FirstEvent`].
+    fn write_first_event(&self, log: &mut ThreadLog) {
+        if !log.folder.has_first_event.swap(true, Relaxed) {
+            log.write(self.limit, &(self.first_event)());
         }
     }
 
     fn drop_record(&self) {
-        if let Some(home) = self.home() {
-            home.drop_record();
+        if let Some(folder) = self.folder() {
+            folder.drop_record();
         }
     }
 }
 
-impl Home {
-    fn create(root: &Path, recording: bool) -> Result<Home, Error> {
-        let (start_ns, folder) = loop {
+impl ProcessFolder {
+    fn create(root: &Path, recording: bool) -> Result<ProcessFolder, Error> {
+        let (start_ns, path) = loop {
             let start_ns = monotonic_ns();
-            let folder = root.join(format!("p{}-{start_ns}", std::process::id()));
-            // Of no umask: the files inside hold what the program runs.
-            match DirBuilder::new().mode(0o700).create(&folder) {
-                // Another thread, or another hook, of this process in the same nanosecond.
+            let path = root.join(format!("p{}-{start_ns}", std::process::id()));
+            // The mode is independent of the umask, because the files expose what the program runs.
+            match DirBuilder::new().mode(0o700).create(&path) {
+                // Another thread, or another hook, of this process created it in the same nanosecond.
                 Err(e) if e.kind() == ErrorKind::AlreadyExists => continue,
-                made => made.map_err(|e| Error::io(&folder, e))?,
+                made => made.map_err(|e| Error::io(&path, e))?,
             }
-            break (start_ns, folder);
+            break (start_ns, path);
         };
-        let control = Control::create(&folder, start_ns, recording)?;
-        Ok(Home {
-            folder,
+        let control = Control::create(&path, start_ns, recording)?;
+        Ok(ProcessFolder {
+            path,
             control,
             chunks: AtomicU64::new(0),
-            greeted: AtomicBool::new(false),
+            has_first_event: AtomicBool::new(false),
             late: Mutex::new(None),
         })
     }
@@ -329,11 +329,11 @@ impl Home {
 }
 
 impl ThreadLog {
-    fn new(home: &'static Home, thread: u32, chunk_bytes: usize) -> ThreadLog {
+    fn new(folder: &'static ProcessFolder, thread: u32, chunk_bytes: usize) -> ThreadLog {
         ThreadLog {
             generation: generation(),
             thread,
-            home,
+            folder,
             chunk_bytes,
             chunk: None,
             retry_ns: i64::MIN,
@@ -349,32 +349,32 @@ impl ThreadLog {
         }
         self.chunk = self.new_chunk(limit, event);
         if self.append(event).is_none() {
-            self.home.drop_record();
+            self.folder.drop_record();
         }
     }
 
-    /// A chunk in which the event has space; `None` past the limit, and when the disk is full.
+    /// Creates a chunk with space for the event; `None` beyond the limit, and when the disk is full.
     fn new_chunk(&mut self, limit: u64, event: &impl EventGroup) -> Option<ChunkWriter> {
-        let page = self.home.control.page();
+        let page = self.folder.control.page();
         let (created, drained) = (&page.bytes_created, &page.bytes_drained);
         let waiting = created.load(Relaxed).saturating_sub(drained.load(Relaxed));
         let needed = event.encoded_bytes().map_or(0, ChunkWriter::bytes_for);
-        for bytes in [self.chunk_bytes, LEAST_CHUNK_BYTES] {
+        for bytes in [self.chunk_bytes, MIN_CHUNK_BYTES] {
             let wanted = needed.max(bytes);
             if waiting + wanted as u64 > limit || monotonic_ns() < self.retry_ns {
                 continue;
             }
-            let number = self.home.chunks.fetch_add(1, Relaxed);
-            // Nobody opens it before the records up to there have been read.
+            let number = self.folder.chunks.fetch_add(1, Relaxed);
+            // The reader opens the chunk only after it has read the records below this number.
             let from = page.next_sequence.load(Relaxed);
             let name = format!("t{}-{number:08}-{from}.chunk", self.thread);
-            let path = self.home.folder.join(name);
+            let path = self.folder.path.join(name);
             if let Ok(chunk) = ChunkWriter::create(&path, self.thread, wanted) {
                 created.fetch_add(chunk.bytes() as u64, Relaxed);
-                self.chunk_bytes = (bytes * CHUNKS_GROW).min(MOST_CHUNK_BYTES);
+                self.chunk_bytes = (bytes * CHUNK_GROWTH).min(MAX_CHUNK_BYTES);
                 return Some(chunk);
             }
-            if bytes == LEAST_CHUNK_BYTES {
+            if bytes == MIN_CHUNK_BYTES {
                 self.retry_ns = monotonic_ns() + RETRY_NS;
             }
         }
@@ -382,7 +382,7 @@ impl ThreadLog {
     }
 
     fn append<E: EventGroup>(&mut self, event: &E) -> Option<()> {
-        let next = &self.home.control.page().next_sequence;
+        let next = &self.folder.control.page().next_sequence;
         let chunk = self.chunk.as_mut()?;
         let sequence = || next.fetch_add(1, Relaxed);
         chunk.append(E::GROUP, sequence, |space| event.encode(space))
@@ -398,7 +398,6 @@ fn thread_id() -> u32 {
     unsafe { libc::gettid() as u32 }
 }
 
-/// The thread's name as the kernel has it.
 fn thread_name() -> String {
     let mut name = [0u8; 16];
     // SAFETY: PR_GET_NAME writes at most 16 bytes, NUL included.

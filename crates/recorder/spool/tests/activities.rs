@@ -1,4 +1,4 @@
-//! Packed activities: what goes in comes out, in few bytes, and damage is found.
+//! Packs and unpacks activities: round trips, small sizes, and detected damage.
 
 use gapscope_spool::event::{
     Activity, CudaEvent, EventGroup, OverheadKind, Packer, Span, Torn, WaitKind, unpack,
@@ -15,7 +15,7 @@ fn span() -> impl Strategy<Value = Option<Span>> {
 }
 
 fn activity() -> impl Strategy<Value = Activity> {
-    // Few values of the keys, so that entries resemble the ones before.
+    // Few values of the keys, so that entries resemble their predecessors.
     let key = || prop_oneof![0..4u32, any::<u32>()];
     let correlation = || prop_oneof![0..50u32, any::<u32>()];
     prop_oneof![
@@ -160,8 +160,8 @@ fn a_batch_can_be_read_without_the_one_before() {
     assert_eq!(back, (10..20).map(entry).collect::<Vec<_>>());
 }
 
-/// As a loop of PyTorch looks: a launch every 5 µs, whose correlation grows by five because of four calls that only ask,
-/// and a kernel of about 2 µs.
+/// Activities like those of a PyTorch loop: a launch every 5 µs, whose correlation grows by five because four calls
+/// in between only ask for state, and a kernel of about 2 µs.
 #[test]
 fn a_launch_in_a_loop_takes_few_bytes() {
     const LAUNCHES: u32 = 10_000;

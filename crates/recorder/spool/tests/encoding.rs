@@ -1,4 +1,4 @@
-//! Events as bytes: each group comes back as what it was, and frequent events are small.
+//! Encodes events as bytes: each group survives a round trip, and frequent events are small.
 
 use gapscope_spool::event::{
     CommonEvent, CudaEvent, Event, EventGroup, HostCallKind, Instance, LabelEdge, LabelScope,
@@ -7,7 +7,7 @@ use gapscope_spool::event::{
 use gapscope_spool::ids;
 use std::borrow::Cow;
 
-/// Eleven days after the system was started.
+/// Eleven days after the start of the system.
 const NOW_NS: i64 = 1_000_000_000_000_000;
 
 fn span() -> Span {
@@ -53,7 +53,7 @@ fn label() -> CommonEvent<'static> {
     }
 }
 
-/// The sizes are those of version 2 at most.
+/// The sizes are at most those of version 2.
 #[test]
 fn frequent_events_are_small() {
     let seen = VulkanEvent::InstanceEnd {

@@ -1,7 +1,7 @@
-//! The in-process interface as a program calls it: in this process, with a fake hook that only has a spool.
+//! Calls the in-process interface like a program, with a fake hook that only has a spool.
 
 use gapscope_spool::event::{CommonEvent, Event, LabelEdge, LabelScope, Layer};
-use gapscope_spool::interface::{Hooks, Host, Status, Table, VERSION};
+use gapscope_spool::interface::{Hooks, Provider, Status, Table, VERSION};
 use gapscope_spool::reader::Until;
 use gapscope_spool::{Spool, SpoolReader, ids};
 use std::borrow::Cow;
@@ -10,12 +10,12 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// A fake: a hook without a GPU.
+/// A fake hook without a GPU.
 struct FakeHook(Spool);
 
 static HOOK: OnceLock<FakeHook> = OnceLock::new();
 
-impl Host for FakeHook {
+impl Provider for FakeHook {
     const NAME: &'static CStr = c"fake";
 
     fn get() -> Option<&'static FakeHook> {
@@ -36,7 +36,7 @@ impl Host for FakeHook {
     }
 }
 
-static TABLE: Table = Table::of::<FakeHook>();
+static TABLE: Table = Table::new::<FakeHook>();
 
 fn hello() -> CommonEvent<'static> {
     CommonEvent::ProcessEnd { at_ns: 0 }
@@ -44,20 +44,20 @@ fn hello() -> CommonEvent<'static> {
 
 fn push(text: &str) -> Status {
     // SAFETY: the text lives through the call.
-    Status::of(unsafe { (TABLE.push_label)(text.as_ptr().cast(), text.len()) })
+    Status::from_code(unsafe { (TABLE.push_label)(text.as_ptr().cast(), text.len()) })
 }
 
 fn start(path: &str) -> Result<u32, Status> {
     let mut capture = 0;
     // SAFETY: text and variable live through the call.
     let status = unsafe { (TABLE.start_capture)(path.as_ptr().cast(), path.len(), &mut capture) };
-    match Status::of(status) {
+    match Status::from_code(status) {
         Status::Done => Ok(capture),
         other => Err(other),
     }
 }
 
-/// What the program said, in order.
+/// Returns the program's events, in order.
 #[derive(Debug, PartialEq)]
 enum Said {
     Label(LabelEdge, u32),
@@ -66,16 +66,16 @@ enum Said {
     Capture(u32, LabelEdge, PathBuf),
 }
 
-/// One test, because a process has one hook of a kind and one capture at a time.
+/// This is one test, because a process has one hook of a kind and one capture at a time.
 #[test]
 fn a_program_captures_and_labels() {
-    // A panic of a hook is no output of the program.
+    // A panic of a hook must not print.
     std::panic::set_hook(Box::new(|_| {}));
     assert!(
         Hooks::loaded().is_empty(),
         "no library of a hook is in this process"
     );
-    assert_eq!(Status::of((TABLE.state)()), Status::NotRecorded);
+    assert_eq!(Status::from_code((TABLE.state)()), Status::NotRecorded);
     assert_eq!(push("x"), Status::NotRecorded);
     assert_eq!(start("x"), Err(Status::NotRecorded));
 
@@ -91,12 +91,12 @@ fn a_program_captures_and_labels() {
     assert!(!TABLE.answer(VERSION).is_null());
     assert!(TABLE.answer(VERSION + 1).is_null() && TABLE.answer(0).is_null());
     assert_eq!(TABLE.bytes as usize, size_of::<Table>());
-    assert_eq!(Status::of((TABLE.state)()), Status::Off);
+    assert_eq!(Status::from_code((TABLE.state)()), Status::Off);
 
     assert_eq!(push("one"), Status::Done);
-    assert_eq!(Status::of((TABLE.pop_label)()), Status::Done);
+    assert_eq!(Status::from_code((TABLE.pop_label)()), Status::Done);
     assert_eq!(
-        Status::of((TABLE.pop_label)()),
+        Status::from_code((TABLE.pop_label)()),
         Status::NoLabel,
         "each end has its start"
     );
@@ -106,61 +106,78 @@ fn a_program_captures_and_labels() {
         "no panic reaches the program"
     );
     assert_eq!(push(&"x".repeat(1 << 20)), Status::BadText);
-    // SAFETY: null is what is tried.
+    // SAFETY: null is a valid argument that is refused.
     let null = unsafe { (TABLE.push_label)(std::ptr::null(), 5) };
-    assert_eq!(Status::of(null), Status::BadText);
+    assert_eq!(Status::from_code(null), Status::BadText);
 
     // SAFETY: the text lives through the call.
     let push_layer = |layer: u32| unsafe { (TABLE.push_layer)(layer, "m".as_ptr().cast(), 1) };
-    assert_eq!(Status::of(push_layer(2)), Status::BadText, "no such layer");
-    assert_eq!(Status::of((TABLE.pop_layer)(0)), Status::NoLabel);
-    assert_eq!(Status::of(push_layer(0)), Status::Done);
-    assert_eq!(Status::of((TABLE.pop_layer)(1)), Status::NoLabel);
-    assert_eq!(Status::of((TABLE.pop_label)()), Status::NoLabel);
-    assert_eq!(Status::of((TABLE.pop_layer)(0)), Status::Done);
-    assert_eq!(Status::of((TABLE.pop_layer)(0)), Status::NoLabel);
+    assert_eq!(
+        Status::from_code(push_layer(2)),
+        Status::BadText,
+        "no such layer"
+    );
+    assert_eq!(Status::from_code((TABLE.pop_layer)(0)), Status::NoLabel);
+    assert_eq!(Status::from_code(push_layer(0)), Status::Done);
+    assert_eq!(Status::from_code((TABLE.pop_layer)(1)), Status::NoLabel);
+    assert_eq!(Status::from_code((TABLE.pop_label)()), Status::NoLabel);
+    assert_eq!(Status::from_code((TABLE.pop_layer)(0)), Status::Done);
+    assert_eq!(Status::from_code((TABLE.pop_layer)(0)), Status::NoLabel);
 
     let first = start("relative.gapscope").expect("it starts");
-    assert_eq!(Status::of((TABLE.state)()), Status::Done, "recording is on");
+    assert_eq!(
+        Status::from_code((TABLE.state)()),
+        Status::Done,
+        "recording is on"
+    );
     assert_eq!(start("other"), Err(Status::AlreadyCapturing));
     assert_eq!(
-        Status::of((TABLE.stop_capture)(first + 7)),
-        Status::NotCapturing
-    );
-    assert_eq!(Status::of((TABLE.capture_state)(first)), Status::Pending);
-    assert_eq!(Status::of((TABLE.stop_capture)(first)), Status::Done);
-    assert_eq!(
-        Status::of((TABLE.stop_capture)(first)),
+        Status::from_code((TABLE.stop_capture)(first + 7)),
         Status::NotCapturing
     );
     assert_eq!(
-        Status::of((TABLE.state)()),
+        Status::from_code((TABLE.capture_state)(first)),
+        Status::Pending
+    );
+    assert_eq!(Status::from_code((TABLE.stop_capture)(first)), Status::Done);
+    assert_eq!(
+        Status::from_code((TABLE.stop_capture)(first)),
+        Status::NotCapturing
+    );
+    assert_eq!(
+        Status::from_code((TABLE.state)()),
         Status::Off,
         "as before the capture"
     );
     page.captures_finished.store(first, Relaxed);
-    assert_eq!(Status::of((TABLE.capture_state)(first)), Status::Done);
+    assert_eq!(
+        Status::from_code((TABLE.capture_state)(first)),
+        Status::Done
+    );
 
     page.recording.store(1, Relaxed);
     let second = start("").expect("it starts");
-    assert_eq!(Status::of((TABLE.stop_capture)(second)), Status::Done);
     assert_eq!(
-        Status::of((TABLE.state)()),
+        Status::from_code((TABLE.stop_capture)(second)),
+        Status::Done
+    );
+    assert_eq!(
+        Status::from_code((TABLE.state)()),
         Status::Done,
         "it was on before"
     );
     page.captures_failed.store(1 << second, Relaxed);
     page.captures_finished.store(second, Relaxed);
     assert_eq!(
-        Status::of((TABLE.capture_state)(second)),
+        Status::from_code((TABLE.capture_state)(second)),
         Status::NotWritten
     );
     assert_eq!(
-        Status::of((TABLE.capture_state)(second + 1)),
+        Status::from_code((TABLE.capture_state)(second + 1)),
         Status::NotCapturing
     );
     assert_eq!(
-        Status::of((TABLE.flush)(1)),
+        Status::from_code((TABLE.flush)(1)),
         Status::TimedOut,
         "the fake never finishes"
     );

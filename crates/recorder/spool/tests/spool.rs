@@ -1,4 +1,4 @@
-//! The spool as hooks write it and the session reads it: order, loss, bounds, forks and damage.
+//! Writes the spool like hooks and reads it like the session: order, loss, bounds, forks and damage.
 
 use gapscope_spool::event::{CommonEvent, Event, VulkanEvent};
 use gapscope_spool::reader::{Damage, ProcessSpool, Until};
@@ -41,7 +41,7 @@ fn only_process(root: &Path) -> ProcessSpool {
     processes.remove(0)
 }
 
-/// The ids of the `Free` events, in the order of delivery.
+/// Returns the ids of the `Free` events, in the order of delivery.
 fn frees(process: &mut ProcessSpool, until: Until) -> Vec<u32> {
     let mut ids = Vec::new();
     let note = |_, event: Event<'_>| {
@@ -53,7 +53,7 @@ fn frees(process: &mut ProcessSpool, until: Until) -> Vec<u32> {
     ids
 }
 
-/// Each test has a thread of its own, so that its log is its own.
+/// Runs each test in its own thread, which has its own log.
 fn in_thread<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| scope.spawn(work).join().expect("no panic"))
 }
@@ -64,10 +64,8 @@ fn events_of_threads_come_in_the_order_in_which_they_happened() {
     in_thread(|| {
         let spool = spool(folder.path(), NO_LIMIT);
         for turn in 0..200 {
-            // Each thread ends before the next begins: that is an order.
-            std::thread::scope(|scope| {
-                scope.spawn(|| spool.write(&free(turn)));
-            });
+            // Each thread ends before the next begins, which orders their records.
+            in_thread(|| spool.write(&free(turn)));
         }
     });
     let mut process = only_process(folder.path());
@@ -78,16 +76,15 @@ fn events_of_threads_come_in_the_order_in_which_they_happened() {
     assert_eq!(process.damage(), Damage::default());
 }
 
-/// A recording may have many more threads than the system lets a process have mappings.
+/// A recording may have many more threads than a process may have mappings.
 #[test]
 fn chunks_of_threads_that_have_ended_are_mapped_one_after_the_other() {
     let folder = tempfile::tempdir().expect("a folder");
     in_thread(|| {
         let spool = spool(folder.path(), NO_LIMIT);
         for turn in 0..100 {
-            std::thread::scope(|scope| {
-                scope.spawn(|| spool.write(&free(turn)));
-            });
+            // This waits until the thread's log is unmapped, unlike the end of a scope.
+            in_thread(|| spool.write(&free(turn)));
         }
     });
     let mut process = only_process(folder.path());
@@ -286,7 +283,7 @@ fn a_child_that_cannot_make_its_spool_is_counted() {
         fork(|| {
             (0..3).for_each(|n| spool.write(&free(n)));
             assert!(!spool.recording());
-            // Its own child is counted too.
+            // The child's own child is counted, too.
             fork(|| spool.write(&free(1)));
         });
         let page = process.control().page();
@@ -307,7 +304,7 @@ fn many_threads_that_write_little_do_not_fill_the_spool() {
     assert_eq!(process.damage(), Damage::default());
 }
 
-/// Writes events when its thread has ended otherwise.
+/// Writes events after its thread's log has ended.
 struct Late(RefCell<Option<&'static Spool>>);
 
 impl Drop for Late {
@@ -327,7 +324,7 @@ fn a_thread_whose_log_is_gone_writes_into_one_small_chunk() {
     let spool = in_thread(|| spool(folder.path(), NO_LIMIT));
     for _ in 0..2 {
         in_thread(|| {
-            // Made before the log of the thread, it goes after it.
+            // A thread local that exists before the log is dropped after it.
             LATE.with(|late| *late.0.borrow_mut() = Some(spool));
             spool.write(&free(1000));
         });
@@ -350,7 +347,7 @@ fn a_number_that_its_thread_never_commits_does_not_stall_a_running_program() {
     in_thread(|| {
         let spool = spool(folder.path(), NO_LIMIT);
         spool.write(&free(1));
-        // As a thread does that is killed at the worst moment.
+        // Stands for a thread that is killed between taking a number and committing its record.
         spool
             .control()
             .unwrap()
@@ -368,7 +365,7 @@ fn a_number_that_its_thread_never_commits_does_not_stall_a_running_program() {
         }
         assert_eq!(more, [2]);
         assert_eq!(process.damage().missing_records, 1);
-        // It does not hide drops that come later.
+        // The loss does not hide later drops.
         let page = spool.control().unwrap().page();
         page.next_sequence.fetch_add(1, Relaxed);
         page.dropped.fetch_add(1, Relaxed);
@@ -425,7 +422,7 @@ fn of_records_with_one_number_in_two_logs_one_is_delivered() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever a crash or a bad disk leaves: no panic, and every record is delivered or counted.
+    /// After any crash or disk error nothing panics, and every record is delivered or counted.
     #[test]
     fn damaged_files_never_panic_and_every_record_is_accounted_for(
         records in 1u32..400,
@@ -454,7 +451,7 @@ proptest! {
         let mut delivered = 0;
         process.drain(Until::End, |_, _| delivered += 1).expect("readable");
         let damage = process.damage();
-        // The greeting and the thread's name are records too.
+        // The first event and the thread's name are records, too.
         prop_assert!(delivered + damage.missing_records + damage.undecodable_records >= u64::from(records) + 2);
     }
 
@@ -473,7 +470,7 @@ fn after_a_chunk_could_not_be_made_the_next_try_waits_and_comes() {
         let folder = only_process(root.path()).folder().to_owned();
         let moved = root.path().join("moved");
         std::fs::rename(&folder, &moved).unwrap();
-        // More than the first chunk holds.
+        // More than fits into the first chunk.
         (0..10_000).for_each(|memory| spool.write(&free(memory)));
         let dropped = || spool.control().unwrap().page().dropped.load(Relaxed);
         assert!(dropped() > 0);

@@ -13,7 +13,9 @@ pub use no_stack::NoStack;
 
 use crate::memory::{Memory, Snapshot};
 use code_objects::CodeObjects;
-use gapscope_model::python::{Current, Inconsistent, Layout, Lock, LockOffsets, STRUCTURE_BYTES};
+use gapscope_model::python::{
+    CurrentFrame, Inconsistent, Layout, Lock, LockOffsets, STRUCTURE_BYTES,
+};
 use rustc_hash::FxHashMap;
 use std::io;
 
@@ -168,8 +170,8 @@ impl Reader {
             return Err(Inconsistent("a thread has ended").into());
         }
         let mut frame = match found.current {
-            Current::Frame(frame) => frame,
-            Current::AddressAt(address) => {
+            CurrentFrame::Frame(frame) => frame,
+            CurrentFrame::AddressAt(address) => {
                 let mut word = [0; 8];
                 self.snapshot.read(self.memory, address, &mut word)?;
                 u64::from_le_bytes(word)

@@ -2,11 +2,11 @@
 
 use crate::recorder::{Recorder, recorder};
 use crate::{devices, polls};
-use gapscope_spool::interface::{Host, Table};
+use gapscope_spool::interface::{Provider, Table};
 use gapscope_spool::{Spool, ids};
 use std::ffi::CStr;
 
-impl Host for Recorder {
+impl Provider for Recorder {
     const NAME: &'static CStr = c"vulkan";
 
     fn get() -> Option<&'static Recorder> {
@@ -30,7 +30,7 @@ impl Host for Recorder {
     }
 }
 
-static TABLE: Table = Table::of::<Recorder>();
+static TABLE: Table = Table::new::<Recorder>();
 
 /// Exports [`gapscope_spool::interface::SYMBOL`].
 #[unsafe(no_mangle)]

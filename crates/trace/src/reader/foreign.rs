@@ -1,10 +1,10 @@
-//! What something that is not a trace looks like.
+//! Describes a file or folder that is not a trace.
 
 use crate::{Error, files};
 use std::io::Read;
 use std::path::Path;
 
-/// Says that `path` is not a trace, and what it is instead where that can be seen.
+/// Returns the error that `path` is not a trace, with a guess at what it is.
 pub(super) fn error(path: &Path) -> Error {
     if let Err(e) = path.metadata() {
         return Error::read(path)(e);

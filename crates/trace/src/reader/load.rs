@@ -1,9 +1,10 @@
-//! Loading columns from Parquet files, several at once.
+//! Loads columns from Parquet files, several at once.
 
 use crate::column::{ColumnValues, Texts};
+use crate::damage::Damage;
 use crate::parallel;
 use crate::table::Table;
-use crate::table_file::{MOST_ROWS, OpenError, ReadError, TableFile};
+use crate::table_file::{MAX_ROWS, ReadError, TableFile};
 use crate::{Diagnostic, Error};
 use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
@@ -13,63 +14,55 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(super) const BATCH_ROWS: usize = 1 << 14;
 
 /// A table's columns and the files that they come from.
-pub(super) struct Source<'a> {
+pub(super) struct TableSource<'a> {
     table: &'static str,
-    files: Vec<Part>,
-    columns: Vec<Column<'a>>,
+    files: Vec<TableFile>,
+    columns: Vec<SelectedColumn<'a>>,
 }
 
-/// One file of a table.
-struct Part {
-    file: TableFile,
-}
-
-struct Column<'a> {
+struct SelectedColumn<'a> {
     name: &'static str,
     values: &'a mut dyn ColumnValues,
-    /// How far it could be read, for each file.
-    read: Vec<Read>,
+    /// How much of each file was read.
+    read: Vec<ColumnRead>,
 }
 
-/// How far the column of a file could be read.
-struct Read {
-    /// Rows whose values are good, from the file's first.
+struct ColumnRead {
+    /// Rows with good values, from the file's first row on.
     rows: usize,
-    /// Why there are no more.
-    failed: Option<String>,
+    failed: Option<Damage>,
 }
 
-/// Why reading ends.
-enum Stop {
-    /// The column has no more good values than so many, for this reason.
-    Column(usize, String),
+enum ReadStop {
+    /// The column has this many good values, and no more for this reason.
+    Column(usize, Damage),
     Memory,
 }
 
-impl<'a> Source<'a> {
-    /// Reads the footers of `paths`, files of `table`. Those without a readable one are left out. Only the columns that
-    /// `selected` says are filled: the others stay empty.
+impl<'a> TableSource<'a> {
+    /// Reads the footers of `paths`, files of `table`, and leaves out those that are unreadable. Only the columns
+    /// that `selected` accepts are filled; the others stay empty.
     pub fn open<T: Table>(
         paths: Vec<PathBuf>,
         table: &'a mut T,
         selected: impl Fn(&'static str) -> bool,
         diagnostics: &mut Vec<Diagnostic>,
-    ) -> Source<'a> {
-        let mut files: Vec<Part> = Vec::new();
+    ) -> TableSource<'a> {
+        let mut files: Vec<TableFile> = Vec::new();
         for path in paths {
-            let before = files.iter().map(|part| part.file.rows()).sum();
-            match Part::open::<T>(&path, before) {
+            let before = files.iter().map(TableFile::rows).sum();
+            match open_part::<T>(&path, before) {
                 Ok(file) => files.push(file),
                 Err(diagnostic) => diagnostics.push(diagnostic),
             }
         }
         let columns = T::COLUMNS.iter().zip(table.columns_mut());
         let columns = columns.filter(|(name, _)| selected(name));
-        Source {
+        TableSource {
             table: T::NAME,
             files,
             columns: columns
-                .map(|(name, values)| Column {
+                .map(|(name, values)| SelectedColumn {
                     name,
                     values,
                     read: Vec::new(),
@@ -79,13 +72,12 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Opens the file of a table.
 pub(crate) fn open<T: Table>(path: &Path) -> Result<TableFile, Diagnostic> {
-    TableFile::open(path, T::NAME, T::schema()).map_err(|error| {
+    TableFile::open(path, T::NAME, T::schema()).map_err(|damage| {
         let (table, path) = (T::NAME, path.to_owned());
-        match error {
-            OpenError::Missing => Diagnostic::MissingFile { table, path },
-            OpenError::Unreadable(reason) => Diagnostic::UnreadableFile {
+        match damage {
+            Damage::Missing => Diagnostic::MissingFile { table, path },
+            reason => Diagnostic::UnreadableFile {
                 table,
                 path,
                 reason,
@@ -94,73 +86,66 @@ pub(crate) fn open<T: Table>(path: &Path) -> Result<TableFile, Diagnostic> {
     })
 }
 
-impl Part {
-    fn open<T: Table>(path: &Path, before: usize) -> Result<Part, Diagnostic> {
-        let file = open::<T>(path)?;
-        if file.rows() > MOST_ROWS - before {
-            return Err(Diagnostic::UnreadableFile {
-                table: T::NAME,
-                path: path.to_owned(),
-                reason: format!("its table would have more than {MOST_ROWS} rows"),
-            });
-        }
-        Ok(Part { file })
+/// Opens a further file of a table that has `before` rows.
+fn open_part<T: Table>(path: &Path, before: usize) -> Result<TableFile, Diagnostic> {
+    let file = open::<T>(path)?;
+    if file.rows() > MAX_ROWS - before {
+        return Err(Diagnostic::UnreadableFile {
+            table: T::NAME,
+            path: path.to_owned(),
+            reason: Damage::ManyRowsInTable,
+        });
     }
+    Ok(file)
+}
 
-    /// Appends a column, which shall have rows for `space` in the end.
-    fn read(
-        &self,
-        column: &'static str,
-        values: &mut dyn ColumnValues,
-        texts: &mut Texts,
-        space: usize,
-    ) -> Result<(), Stop> {
-        if !self.file.has(column) {
-            return match values.nullable() {
-                true => Ok(()),
-                false => Err(Stop::Column(0, "the file has no such column".to_owned())),
-            };
-        }
-        // Which of them are missing cannot be told.
-        let other_number = || {
-            Stop::Column(
-                0,
-                "it has another number of rows than its file says".to_owned(),
-            )
-        };
-        let (first, all) = (values.rows(), self.file.rows());
-        let batches = self.file.read(&[column], None, BATCH_ROWS);
-        for batch in batches.map_err(|reason| Stop::Column(0, reason))? {
-            let good = values.rows() - first;
-            let batch = batch.map_err(|error| match error {
-                ReadError::Damaged(reason) => Stop::Column(good, reason),
-                ReadError::Memory => Stop::Memory,
-            })?;
-            if batch.num_rows() > all - good {
-                return Err(other_number());
-            }
-            if !values.reserve(batch.num_rows(), space) {
-                return Err(Stop::Memory);
-            }
-            if !values.append_array(batch.column(0).as_ref(), texts) {
-                let held = batch.column(0).data_type();
-                let reason = format!("it is of type {held}, or lacks values");
-                return Err(Stop::Column(good, reason));
-            }
-        }
-        match values.rows() - first == all {
+/// Appends a column of a file to `values`, which end with `space` rows.
+fn read_column(
+    file: &TableFile,
+    column: &'static str,
+    values: &mut dyn ColumnValues,
+    texts: &mut Texts,
+    space: usize,
+) -> Result<(), ReadStop> {
+    if !file.has(column) {
+        return match values.nullable() {
             true => Ok(()),
-            false => Err(other_number()),
+            false => Err(ReadStop::Column(0, Damage::NoColumn)),
+        };
+    }
+    // Nothing tells which rows are missing.
+    let other_rows = || ReadStop::Column(0, Damage::OtherRows);
+    let (first, all) = (values.rows(), file.rows());
+    let batches = file.read(&[column], None, BATCH_ROWS);
+    for batch in batches.map_err(|damage| ReadStop::Column(0, damage))? {
+        let good = values.rows() - first;
+        let batch = batch.map_err(|error| match error {
+            ReadError::Damaged(damage) => ReadStop::Column(good, damage),
+            ReadError::Memory => ReadStop::Memory,
+        })?;
+        if batch.num_rows() > all - good {
+            return Err(other_rows());
         }
+        if !values.reserve(batch.num_rows(), space) {
+            return Err(ReadStop::Memory);
+        }
+        if !values.append_array(batch.column(0).as_ref(), texts) {
+            let held = batch.column(0).data_type().clone();
+            return Err(ReadStop::Column(good, Damage::TypeOrNullsOf { held }));
+        }
+    }
+    match values.rows() - first == all {
+        true => Ok(()),
+        false => Err(other_rows()),
     }
 }
 
 /// Fills the columns of all tables.
 ///
 /// # Errors
-/// They take more memory than they may.
+/// They take more memory than allowed.
 pub(super) fn load(
-    mut tables: Vec<Source<'_>>,
+    mut tables: Vec<TableSource<'_>>,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Result<(), Error> {
     let columns = tables.iter_mut().flat_map(|source| {
@@ -168,7 +153,7 @@ pub(super) fn load(
         source.columns.iter_mut().map(move |column| (files, column))
     });
     let mut jobs: Vec<_> = columns.collect();
-    // The columns of the longest table first, so that no thread is left with one at last.
+    // The columns of the longest table come first, so that no thread ends with one of them.
     jobs.sort_by_key(|(files, _)| Reverse(rows(files)));
     let stopped = AtomicBool::new(false);
     parallel::each(jobs, |(files, column)| column.load(files, &stopped))
@@ -180,43 +165,43 @@ pub(super) fn load(
     Ok(())
 }
 
-/// Rows of all files of a table, as they say.
-fn rows(files: &[Part]) -> usize {
-    files.iter().map(|part| part.file.rows()).sum()
+/// Returns the number of rows of all files of a table, according to their footers.
+fn rows(files: &[TableFile]) -> usize {
+    files.iter().map(TableFile::rows).sum()
 }
 
-impl Column<'_> {
+impl SelectedColumn<'_> {
     /// Appends the column of every file, as far as it can be read.
-    fn load(&mut self, files: &[Part], stopped: &AtomicBool) -> Result<(), Error> {
+    fn load(&mut self, files: &[TableFile], stopped: &AtomicBool) -> Result<(), Error> {
         let mut texts = Texts::default();
-        for (at, part) in files.iter().enumerate() {
-            // What another column gave back is not for this one.
+        for (at, file) in files.iter().enumerate() {
+            // Memory that another column gave back is not for this one.
             if stopped.load(Ordering::Relaxed) {
                 break;
             }
             let first = self.values.rows();
             let all = first + rows(&files[at..]);
-            let failed = match part.read(self.name, self.values, &mut texts, all) {
+            let failed = match read_column(file, self.name, self.values, &mut texts, all) {
                 Ok(()) => None,
-                Err(Stop::Column(good, reason)) => {
+                Err(ReadStop::Column(good, damage)) => {
                     self.values.truncate(first + good);
-                    Some(reason)
+                    Some(damage)
                 }
-                Err(Stop::Memory) => {
+                Err(ReadStop::Memory) => {
                     stopped.store(true, Ordering::Relaxed);
-                    return Err(Error::memory(part.file.path()));
+                    return Err(Error::memory(file.path()));
                 }
             };
             let rows = self.values.rows() - first;
-            self.read.push(Read { rows, failed });
+            self.read.push(ColumnRead { rows, failed });
         }
         Ok(())
     }
 
-    /// Cuts the rows of each file, or fills them up with defaults, to as many as are kept.
+    /// Truncates the rows of each file, or fills them up with defaults, to the number in `kept`.
     fn fit(&mut self, kept: &[usize]) {
         let mut end = self.values.rows();
-        // From the last file, so that rows before keep their places.
+        // Going backwards keeps earlier rows at their positions.
         for (read, kept) in self.read.iter().zip(kept).rev() {
             let first = end - read.rows;
             match read.rows > *kept {
@@ -228,21 +213,26 @@ impl Column<'_> {
     }
 }
 
-impl Source<'_> {
-    /// Gives all columns the same rows: those for which there is all that a row needs. Reports what is missing.
+impl TableSource<'_> {
+    /// Gives all columns the same rows: those that have everything a row needs. Reports what is missing.
     fn settle(&mut self, diagnostics: &mut Vec<Diagnostic>) {
         let files = self.files.iter().enumerate();
-        let kept = files.map(|(at, part)| self.kept(at, part, diagnostics));
+        let kept = files.map(|(at, file)| self.rows_to_keep(at, file, diagnostics));
         let kept: Vec<usize> = kept.collect();
         for column in &mut self.columns {
             column.fit(&kept);
         }
     }
 
-    /// How many rows there are of the file at `at`.
-    fn kept(&self, at: usize, part: &Part, diagnostics: &mut Vec<Diagnostic>) -> usize {
-        let (table, path) = (self.table, part.file.path());
-        let missing = |column: &Column| part.file.rows() - column.read[at].rows;
+    /// Returns the number of rows to keep of the file at `at`.
+    fn rows_to_keep(
+        &self,
+        at: usize,
+        file: &TableFile,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> usize {
+        let (table, path) = (self.table, file.path());
+        let missing = |column: &SelectedColumn| file.rows() - column.read[at].rows;
         for column in self.columns.iter().filter(|c| c.values.nullable()) {
             if let Some(reason) = &column.read[at].failed {
                 diagnostics.push(Diagnostic::UnreadableColumn {
@@ -256,7 +246,7 @@ impl Source<'_> {
         }
         let needed = self.columns.iter().filter(|c| !c.values.nullable());
         let Some(first_end) = needed.min_by_key(|column| column.read[at].rows) else {
-            // Nothing that a row needs is wanted: then there are those that any column has.
+            // No column is required, so the longest optional one decides.
             let rows = self.columns.iter().map(|column| column.read[at].rows);
             return rows.max().unwrap_or(0);
         };

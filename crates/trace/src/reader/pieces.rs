@@ -1,9 +1,11 @@
-//! Reading the dispatches of a trace piece by piece.
+//! Reads the dispatches of a trace piece by piece.
 
 use super::load::{self, BATCH_ROWS};
-use super::references::Known;
-use super::{Selection, read_manifest, table_path};
+use super::references::KnownIds;
+use super::selection::Selection;
+use super::{read_manifest, table_path};
 use crate::column::{ColumnValues, Texts};
+use crate::damage::Damage;
 use crate::parallel;
 use crate::table_file::{Batches, ReadError, TableFile};
 use crate::tables::{ColumnFacts, Dispatches, Table};
@@ -12,24 +14,23 @@ use arrow_array::{Array, ArrayRef};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Rows of a piece: its columns fill a few megabytes, and what it costs to hand one over is little beside its rows.
+/// Rows of a piece: its columns fill a few megabytes, and handing it over costs little beside its rows.
 const PIECE_ROWS: usize = 4 * BATCH_ROWS;
 
-/// The dispatches of a trace, of which there may be ten million: who takes what it needs of each piece never has all of
-/// their columns in memory.
+/// The dispatches of a trace, of which there may be ten million. A caller that takes what it needs from each piece
+/// never has all of their columns in memory.
 #[derive(Debug)]
 pub struct DispatchPieces {
     file: TableFile,
     selection: Selection,
-    /// What times count from.
+    /// The time that becomes 0.
     origin_ns: i64,
-    /// What was taken of them so far has filled memory.
     stopped: AtomicBool,
 }
 
 impl DispatchPieces {
-    /// The dispatches of the complete trace `folder`, whose columns `selection` says. `None` where [`super::read`] has
-    /// more to say of them: the trace is not complete, or their file cannot be read.
+    /// Opens the dispatches of the complete trace `folder`, with the columns of `selection`. Returns `None` where
+    /// [`super::read`] reports more: the trace is not complete, or the file cannot be read.
     pub fn open(folder: &Path, selection: &Selection) -> Option<DispatchPieces> {
         if !read_manifest(folder).ok()?.complete {
             return None;
@@ -43,30 +44,30 @@ impl DispatchPieces {
         })
     }
 
-    /// The same, with times that count from `origin_ns`.
+    /// Returns the same dispatches with times that count from `origin_ns`.
     #[must_use]
     pub fn from_origin(self, origin_ns: i64) -> DispatchPieces {
         DispatchPieces { origin_ns, ..self }
     }
 
-    /// How many dispatches there are.
+    /// Returns the number of dispatches.
     pub fn rows(&self) -> usize {
         self.file.rows()
     }
 
-    /// Hands over all dispatches in their order, while the next are being read. `trace` has the other tables. Gives what
-    /// [`super::read`] says of their ids. `None` where a column cannot be read, which may be found late: then
-    /// [`super::read`] says which it is, and gives what there is of the others; or where [`Self::stopped`] says why.
+    /// Hands over all dispatches in their order, while the next ones are being read. `trace` has the other tables.
+    /// Returns the diagnostics about their ids. Returns `None` where a column turns out to be unreadable, for which
+    /// [`super::read`] has the reason and the other columns; or where [`Self::stopped`] has the reason.
     #[must_use]
     pub fn each(
         &self,
         trace: &Trace,
         take: &mut (dyn FnMut(&Dispatches) + Send),
     ) -> Option<Vec<Diagnostic>> {
-        let known = Known::of(trace, &self.selection);
-        let mut unknown = known.of_dispatches();
+        let known = KnownIds::new(trace, &self.selection);
+        let mut unknown = known.dispatches();
         let mut take = |piece: &Dispatches| {
-            unknown.look(piece);
+            unknown.check(piece);
             take(piece);
         };
         let columns = Dispatches::columns();
@@ -77,15 +78,15 @@ impl DispatchPieces {
         while held > 0 || read < self.rows() {
             let rows = PIECE_ROWS.min(self.rows() - read);
             next.clear();
-            // A piece is taken while the columns of the next are read: what takes longest stands in front.
+            // A piece is taken while the columns of the next one are read; the longest job comes first.
             let mut jobs = Vec::new();
             if held > 0 {
-                jobs.push(Job::Take(&piece, &mut take));
+                jobs.push(PieceJob::Take(&piece, &mut take));
             }
             let into = next.columns_mut().into_iter();
             let into = columns.iter_mut().zip(into);
-            jobs.extend(into.map(|(from, into)| Job::Read { from, into, rows }));
-            let done = parallel::each(jobs, Job::run).into_iter();
+            jobs.extend(into.map(|(from, into)| PieceJob::Read { from, into, rows }));
+            let done = parallel::each(jobs, PieceJob::run).into_iter();
             if let Err(error) = done.collect::<Result<(), ReadError>>() {
                 self.stopped
                     .fetch_or(error == ReadError::Memory, Ordering::Relaxed);
@@ -99,18 +100,18 @@ impl DispatchPieces {
                 }
             }
         }
-        // Which of them are missing cannot be told.
+        // Nothing tells which rows are missing.
         let all_read = columns.iter_mut().all(ColumnReader::is_read);
         all_read.then(|| unknown.diagnostics())
     }
 
-    /// That memory was full before all dispatches were taken.
+    /// Returns the error where the memory limit was exceeded before all dispatches were taken.
     pub fn stopped(&self) -> Option<Error> {
         let stopped = self.stopped.load(Ordering::Relaxed);
         stopped.then(|| Error::memory(self.file.path()))
     }
 
-    /// Where a column comes from; `None` where its values cannot be read.
+    /// Returns the source of a column; `None` where its values cannot be read.
     fn column(&self, facts: &ColumnFacts) -> Option<ColumnReader> {
         if !self.selection.has_column(Dispatches::NAME, facts.name) {
             return Some(ColumnReader::LeftOut);
@@ -127,8 +128,8 @@ impl DispatchPieces {
     }
 }
 
-/// What is done at one time.
-enum Job<'a> {
+/// A job that runs beside others.
+enum PieceJob<'a> {
     Take(&'a Dispatches, &'a mut (dyn FnMut(&Dispatches) + Send)),
     Read {
         from: &'a mut ColumnReader,
@@ -137,34 +138,33 @@ enum Job<'a> {
     },
 }
 
-impl Job<'_> {
+impl PieceJob<'_> {
     fn run(self) -> Result<(), ReadError> {
         match self {
-            Job::Take(piece, take) => {
+            PieceJob::Take(piece, take) => {
                 take(piece);
                 Ok(())
             }
-            Job::Read { from, into, rows } => from.fill(into, rows),
+            PieceJob::Read { from, into, rows } => from.fill(into, rows),
         }
     }
 }
 
-/// Where the values of a column come from.
 enum ColumnReader {
-    /// It stays empty.
+    /// The column was not selected and stays empty.
     LeftOut,
-    /// It has no value in any row.
+    /// The file lacks the column, and no row has a value.
     Absent,
     There {
         batches: Box<Batches>,
-        /// What is left of the last batch.
+        /// The unread end of the last batch.
         rest: Option<ArrayRef>,
         texts: Texts,
     },
 }
 
 impl ColumnReader {
-    /// True where the file has no more values than it says.
+    /// Returns true when the file has no more values than it claims.
     fn is_read(&mut self) -> bool {
         match self {
             ColumnReader::LeftOut | ColumnReader::Absent => true,
@@ -172,7 +172,6 @@ impl ColumnReader {
         }
     }
 
-    /// Appends the next `rows` values.
     fn fill(&mut self, into: &mut dyn ColumnValues, rows: usize) -> Result<(), ReadError> {
         let (batches, rest, texts) = match self {
             ColumnReader::LeftOut => return Ok(()),
@@ -186,19 +185,18 @@ impl ColumnReader {
                 texts,
             } => (batches, rest, texts),
         };
-        let damaged = |reason: &str| Err(ReadError::Damaged(reason.to_owned()));
         let until = into.rows() + rows;
         while into.rows() < until {
             let array = match rest.take() {
                 Some(array) => array,
                 None => match batches.next() {
                     Some(batch) => batch?.column(0).clone(),
-                    None => return damaged("it has fewer rows than its file says"),
+                    None => return Err(Damage::FewerRows.into()),
                 },
             };
             let wanted = array.len().min(until - into.rows());
             if !into.append_array(array.slice(0, wanted).as_ref(), texts) {
-                return damaged("it is of another type, or lacks values");
+                return Err(Damage::TypeOrNulls.into());
             }
             if wanted < array.len() {
                 *rest = Some(array.slice(wanted, array.len() - wanted));

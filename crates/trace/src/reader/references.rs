@@ -1,6 +1,6 @@
-//! Do the ids in a trace lead anywhere?
+//! Checks that the ids in a trace lead somewhere.
 
-use super::Selection;
+use super::selection::Selection;
 use crate::ids::*;
 use crate::lookup::IdIndex;
 use crate::parallel;
@@ -8,8 +8,8 @@ use crate::tables::*;
 use crate::{Diagnostic, Trace};
 use gapscope_model::LossKind;
 
-/// What ids lead to; absent where that is not looked into.
-pub(super) struct Known {
+/// The ids that a trace defines; absent where they are not checked.
+pub(super) struct KnownIds {
     processes: Option<IdIndex<ProcessId>>,
     devices: Option<IdIndex<DeviceId>>,
     queues: Option<IdIndex<QueueId>>,
@@ -25,21 +25,21 @@ pub(super) struct Known {
     frames: Option<IdIndex<FrameId>>,
 }
 
-impl Known {
-    /// What the ids of a trace may lead to. Tables that were not selected are not looked into.
-    pub fn of(trace: &Trace, selection: &Selection) -> Known {
+impl KnownIds {
+    /// Indexes the ids of a trace. Tables that were not selected are not indexed.
+    pub fn new(trace: &Trace, selection: &Selection) -> KnownIds {
         let t = &trace.tables;
         let m = &trace.manifest;
-        let checked = !selection.unchecked;
+        let checked = selection.is_checked();
         fn ids<I: Id>(checked: bool, ids: impl Iterator<Item = I>) -> Option<IdIndex<I>> {
             checked.then(|| IdIndex::new(&ids.collect::<Vec<I>>()))
         }
-        // A trace that says that it lacks submissions is not odd for it.
+        // A trace that admits lost submissions may refer to them.
         let lost = m
             .losses
             .iter()
             .any(|loss| loss.kind == LossKind::Submissions);
-        Known {
+        KnownIds {
             processes: ids(checked, m.processes.iter().map(|p| p.id)),
             devices: ids(checked, m.devices.iter().map(|d| d.id)),
             queues: ids(checked, m.queues.iter().map(|q| q.id)),
@@ -59,46 +59,29 @@ impl Known {
         }
     }
 
-    /// For the ids of dispatches.
-    pub fn of_dispatches(&self) -> OfDispatches<'_> {
-        OfDispatches {
+    pub fn dispatches(&self) -> DispatchReferences<'_> {
+        DispatchReferences {
             known: self,
             found: [None; 6],
         }
     }
 }
 
-/// The columns that [`Known`] is made of.
-pub(super) fn referred_to() -> Selection {
-    let id = &["id"];
-    Selection::default()
-        .columns::<Kernels>(id)
-        .columns::<Labels>(id)
-        .columns::<Buffers>(id)
-        .columns::<Bindings>(id)
-        .columns::<Memory>(&["allocation"])
-        .columns::<Submissions>(id)
-        .columns::<CommandBuffers>(id)
-        .columns::<Counters>(id)
-        .columns::<Stacks>(id)
-        .columns::<Frames>(id)
-}
-
 fn index<T: Table, I: Id>(selection: &Selection, ids: &[I]) -> Option<IdIndex<I>> {
-    (!selection.unchecked && selection.has_table(T::NAME)).then(|| IdIndex::new(ids))
+    (selection.is_checked() && selection.has_table(T::NAME)).then(|| IdIndex::new(ids))
 }
 
-/// Ids that lead nowhere: how many, and the first of them.
-type Unknown = Option<(usize, u64)>;
+/// The number of unknown ids, and the first of them.
+type UnknownIds = Option<(usize, u64)>;
 
-/// Ids of dispatches, which come in pieces, that lead nowhere.
-pub(super) struct OfDispatches<'a> {
-    known: &'a Known,
+/// The unknown ids of dispatches, which come in pieces.
+pub(super) struct DispatchReferences<'a> {
+    known: &'a KnownIds,
     /// By column, in the order of [`Self::COLUMNS`].
-    found: [Unknown; 6],
+    found: [UnknownIds; 6],
 }
 
-impl OfDispatches<'_> {
+impl DispatchReferences<'_> {
     const COLUMNS: [&'static str; 6] = [
         "command_buffer",
         "queue",
@@ -108,8 +91,7 @@ impl OfDispatches<'_> {
         "submission",
     ];
 
-    /// Looks into more dispatches.
-    pub fn look(&mut self, t: &Dispatches) {
+    pub fn check(&mut self, t: &Dispatches) {
         let k = self.known;
         let found = [
             unknown(&t.command_buffer, &k.command_buffers),
@@ -127,7 +109,6 @@ impl OfDispatches<'_> {
         }
     }
 
-    /// What was found.
     pub fn diagnostics(self) -> Vec<Diagnostic> {
         let found = Self::COLUMNS.into_iter().zip(self.found);
         let found = found.filter_map(|(column, found)| diagnostic("dispatches", column, found));
@@ -135,10 +116,10 @@ impl OfDispatches<'_> {
     }
 }
 
-/// Reports ids that the trace does not know.
+/// Reports ids that the trace does not define.
 pub(super) fn check(trace: &Trace, selection: &Selection, diagnostics: &mut Vec<Diagnostic>) {
     let t = &trace.tables;
-    let k = Known::of(trace, selection);
+    let k = KnownIds::new(trace, selection);
     let mut checks: Vec<Box<dyn Fn() -> Option<Diagnostic> + Send + '_>> = Vec::new();
     macro_rules! check {
         ($($table:ident { $($column:ident -> $known:ident,)+ })+) => {$($(
@@ -206,7 +187,7 @@ pub(super) fn check(trace: &Trace, selection: &Selection, diagnostics: &mut Vec<
     );
 }
 
-fn diagnostic(table: &'static str, column: &'static str, found: Unknown) -> Option<Diagnostic> {
+fn diagnostic(table: &'static str, column: &'static str, found: UnknownIds) -> Option<Diagnostic> {
     let (rows, example) = found?;
     Some(Diagnostic::UnknownId {
         table,
@@ -216,32 +197,32 @@ fn diagnostic(table: &'static str, column: &'static str, found: Unknown) -> Opti
     })
 }
 
-/// A column's value as an id, if it is there.
-trait MayBe<I> {
+/// A column's value as an id, if there is one.
+trait OptionalId<I> {
     fn id(self) -> Option<I>;
 }
 
-impl<I: Id> MayBe<I> for &I {
+impl<I: Id> OptionalId<I> for &I {
     fn id(self) -> Option<I> {
         Some(*self)
     }
 }
 
-impl<I: Id> MayBe<I> for Option<I> {
+impl<I: Id> OptionalId<I> for Option<I> {
     fn id(self) -> Option<I> {
         self
     }
 }
 
-fn unknown<I: Id, V: MayBe<I>>(
+fn unknown<I: Id, V: OptionalId<I>>(
     ids: impl IntoIterator<Item = V>,
     known: &Option<IdIndex<I>>,
-) -> Unknown {
+) -> UnknownIds {
     let known = known.as_ref()?;
-    let mut found: Unknown = None;
-    // Neighbours are often the same.
+    let mut found: UnknownIds = None;
+    // Neighbouring ids are often the same.
     let mut last_known = None;
-    for id in ids.into_iter().filter_map(MayBe::id) {
+    for id in ids.into_iter().filter_map(OptionalId::id) {
         if last_known == Some(id) {
             continue;
         }

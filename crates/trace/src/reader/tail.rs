@@ -1,7 +1,7 @@
-//! Reading an unfinished trace while it grows.
+//! Reads an unfinished trace while it grows.
 
 use super::find_parts;
-use super::load::{self, Source};
+use super::load::{self, TableSource};
 use crate::tables::*;
 use crate::{Diagnostic, Error, for_each_table, part};
 use std::collections::HashMap;
@@ -16,7 +16,7 @@ pub struct Tail {
 }
 
 impl Tail {
-    /// Begins with the first part of each table of the trace `folder`.
+    /// Starts with the first part of each table of the trace `folder`.
     pub fn new(folder: &Path) -> Tail {
         Tail {
             folder: folder.to_owned(),
@@ -24,8 +24,8 @@ impl Tail {
         }
     }
 
-    /// The rows of the parts that have been closed since the last time, and what of them could not be read. Parts are
-    /// closed table after table: a row may name another that comes with the next call.
+    /// Returns the rows of the parts that were closed since the last call, and diagnostics about them. Parts are
+    /// closed table after table, so a row may refer to another one that comes with the next call.
     ///
     /// # Errors
     /// The folder cannot be read, or its rows take too much memory.
@@ -51,7 +51,7 @@ impl Tail {
                 let name = <$table>::NAME;
                 let paths = fresh.remove(name).unwrap_or_default();
                 if !paths.is_empty() {
-                    sources.push(Source::open(paths, &mut tables.$field, |_| true, &mut diagnostics));
+                    sources.push(TableSource::open(paths, &mut tables.$field, |_| true, &mut diagnostics));
                 }
             )+};
         }
@@ -62,7 +62,7 @@ impl Tail {
 }
 
 impl Tables {
-    /// Takes all rows of `other`, behind the own ones.
+    /// Moves all rows of `other` to the end of these tables.
     pub fn append(&mut self, other: &mut Tables) {
         macro_rules! append {
             ($($field:ident: $table:ty,)+) => {$( self.$field.append(&mut other.$field); )+};
@@ -70,7 +70,7 @@ impl Tables {
         for_each_table!(append);
     }
 
-    /// True without rows.
+    /// Returns true without rows.
     pub fn is_empty(&self) -> bool {
         macro_rules! empty {
             ($($field:ident: $table:ty,)+) => { true $( && self.$field.is_empty() )+ };

@@ -1,16 +1,13 @@
-//! The kernels, labels, buffers and bindings of a made-up trace.
+//! Generates the kernels, labels, buffers and bindings of a trace.
 
-use super::Synthetic;
 use super::noise::Noise;
-use super::stream::PROCESS;
+use super::parameters::{PROCESS, Synthetic};
 use crate::Tables;
 use crate::build::Labels;
 use crate::ids::*;
 use crate::tables::{Access, Binding, Buffer, Kernel, NameSource, Table};
 
-/// Buffers of each queue.
 pub(super) const BUFFERS: u32 = 64;
-/// Bytes of a buffer.
 pub(super) const BUFFER_BYTES: u64 = 4 << 20;
 
 const OPERATIONS: [&str; 12] = [
@@ -29,35 +26,38 @@ const OPERATIONS: [&str; 12] = [
 ];
 const TYPES: [&str; 4] = ["f32", "f16", "q4_k", "q8_0"];
 
-/// What a kernel usually takes and how many workgroups it has.
+/// The typical duration and workgroups of a kernel.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Usual {
+pub(super) struct TypicalKernel {
     pub duration_ns: i64,
     pub groups: u32,
 }
 
-/// The parts of a layer, each with a label inside the layer's.
+/// The parts of a layer, each with a label inside that of the layer.
 pub(super) const PARTS: [&str; 2] = ["attention", "feed-forward"];
-/// The label around all layers.
 pub(super) const FORWARD: LabelId = LabelId(0);
 
-/// The label of a layer, which is counted from 0.
+/// Returns the label of layer `layer`, from 0.
 pub(super) fn layer_label(layer: u32) -> LabelId {
     LabelId(FORWARD.0 + 1 + layer * (1 + PARTS.len() as u32))
 }
 
-/// The buffer, counted from 0, of a queue.
+/// Returns the id of buffer `buffer`, from 0, of a queue.
 pub(super) fn buffer_id(queue: QueueId, buffer: u32) -> BufferId {
     BufferId((queue.0 - 1) * BUFFERS + buffer % BUFFERS + 1)
 }
 
-/// Adds kernels, labels, buffers and bindings; gives what is usual for each kernel.
-pub(super) fn add(of: &Synthetic, noise: &mut Noise, tables: &mut Tables) -> Vec<Usual> {
-    labels(of, tables);
-    for queue in of.queues() {
-        buffers(of, queue, tables);
+/// Adds kernels, labels, buffers and bindings. Returns the typical values of each kernel.
+pub(super) fn add(
+    parameters: &Synthetic,
+    noise: &mut Noise,
+    tables: &mut Tables,
+) -> Vec<TypicalKernel> {
+    labels(parameters, tables);
+    for queue in parameters.queues() {
+        buffers(parameters, queue, tables);
     }
-    let count = of.kernels.max(1);
+    let count = parameters.kernels.max(1);
     let kernel = |id: u32| {
         let at = id as usize - 1;
         let operation = OPERATIONS[at % OPERATIONS.len()];
@@ -88,7 +88,7 @@ pub(super) fn add(of: &Synthetic, noise: &mut Noise, tables: &mut Tables) -> Vec
         });
         // From 2 to 66 us, short ones more often.
         let duration_ns = (2_000 << noise.below(6)) + noise.between(0, 2_000);
-        Usual {
+        TypicalKernel {
             duration_ns,
             groups: 1 << noise.between(2, 12),
         }
@@ -96,11 +96,11 @@ pub(super) fn add(of: &Synthetic, noise: &mut Noise, tables: &mut Tables) -> Vec
     (1..=count).map(kernel).collect()
 }
 
-/// In the order of their ids: see [`layer_label`].
-fn labels(of: &Synthetic, tables: &mut Tables) {
+/// Adds the labels in the order of their ids: see [`layer_label`].
+fn labels(parameters: &Synthetic, tables: &mut Tables) {
     let mut labels = Labels::default();
     let forward = labels.named(None, "forward");
-    for layer in 0..of.layers.max(1) {
+    for layer in 0..parameters.layers.max(1) {
         let layer = labels.named(Some(forward), &format!("layer {layer}"));
         for text in PARTS {
             labels.named(Some(layer), text);
@@ -109,14 +109,15 @@ fn labels(of: &Synthetic, tables: &mut Tables) {
     labels.push_into(&mut tables.labels);
 }
 
-/// A dispatch reads one buffer of its queue and writes the next: set of bindings N has buffer N first.
-fn buffers(of: &Synthetic, queue: QueueId, tables: &mut Tables) {
+/// Adds buffers and bindings: a dispatch reads one buffer of its queue and writes the next. Binding set N begins with
+/// buffer N.
+fn buffers(parameters: &Synthetic, queue: QueueId, tables: &mut Tables) {
     for buffer in 0..BUFFERS {
         let id = buffer_id(queue, buffer);
         tables.buffers.push(Buffer {
             id,
             process: PROCESS,
-            device: of.device_of(queue),
+            device: parameters.device_of(queue),
             bytes: BUFFER_BYTES,
             allocation: Some(AllocationId(queue.0)),
             offset_bytes: Some(u64::from(buffer) * BUFFER_BYTES),

@@ -1,4 +1,4 @@
-//! Traces of the ranks of a distributed program, made up, with planted faults.
+//! Generates the traces of the ranks of a distributed program with planted faults.
 
 use super::noise::Noise;
 use crate::ids::*;
@@ -12,7 +12,6 @@ const PROCESS: ProcessId = ProcessId(1);
 const THREAD: ThreadId = ThreadId(7);
 const MAIN: QueueId = QueueId(1);
 const COLLECTIVES: QueueId = QueueId(2);
-/// Kernels with their usual times.
 const KERNELS: [(&str, i64); 4] = [
     ("gemm", 180_000),
     ("softmax", 30_000),
@@ -20,27 +19,26 @@ const KERNELS: [(&str, i64); 4] = [
     ("adam", 60_000),
 ];
 const ALL_REDUCE: (&str, i64) = ("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 250_000);
-/// From one launch to the next.
 const LAUNCH_NS: i64 = 4_000;
 
-/// A distributed program that was never run: steps of layers, each step ended by an all-reduce of all ranks.
+/// A distributed program that never ran: steps of layers, each step ended by an all-reduce of all ranks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fleet {
     /// Ranks.
     pub ranks: u32,
-    /// Ranks of each machine.
+    /// Ranks per machine.
     pub on_machine: u32,
     /// Steps.
     pub steps: u32,
-    /// Layers of a step: three kernels each.
+    /// Layers of a step, with three kernels each.
     pub layers: u32,
     /// The machine whose GPUs take 8 % longer for everything but collectives.
     pub slow_machine: Option<u32>,
     /// The rank whose `softmax` takes three times as long.
     pub slow_kernel: Option<u32>,
-    /// The rank whose host comes 1 ms late to each step.
+    /// The rank whose host is 1 ms late for each step.
     pub late_host: Option<u32>,
-    /// Another seed is another fleet.
+    /// The seed: another one gives another fleet.
     pub seed: u64,
 }
 
@@ -77,7 +75,7 @@ impl Fleet {
         Ok(())
     }
 
-    /// When the all-reduce of each step ends: after the last rank has come.
+    /// Returns when the all-reduce of each step ends: after the last rank has arrived.
     fn ends_of_steps(&self) -> Vec<i64> {
         let mut noises: Vec<Noise> = (0..self.ranks).map(|rank| self.noise(rank)).collect();
         let mut end_ns = START_NS;
@@ -105,7 +103,7 @@ impl Fleet {
         }
     }
 
-    /// The kernels of a step with their times: each differs by up to 3 %.
+    /// Returns the kernels of a step with their times, which vary by up to 3 %.
     fn times(&self, rank: u32, noise: &mut Noise) -> Vec<(usize, i64)> {
         let slow = self.slow_machine == Some(rank / self.on_machine.max(1));
         let layer = [0, 1, 2].repeat(self.layers as usize);

@@ -1,4 +1,4 @@
-//! Numbers that look random and are the same everywhere.
+//! Generates pseudorandom numbers that are the same everywhere.
 
 /// SplitMix64, by Guy Steele, Doug Lea and Christine Flood: *Fast splittable pseudorandom number generators* (2014).
 #[derive(Debug, Clone)]
@@ -17,17 +17,16 @@ impl Noise {
         z ^ (z >> 31)
     }
 
-    /// Below `end`, which is not 0.
+    /// Returns a number below `end`, which is not 0.
     pub fn below(&mut self, end: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(end)) >> 64) as u64
     }
 
-    /// From `first` up to `last`.
+    /// Returns a number from `first` to `last`, both included.
     pub fn between(&mut self, first: i64, last: i64) -> i64 {
         first + self.below((last - first) as u64 + 1) as i64
     }
 
-    /// True once in `times`.
     pub fn once_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }
@@ -35,18 +34,19 @@ impl Noise {
 
 /// Numbers of common distributions.
 impl Noise {
-    /// Above 0 and at most 1.
+    /// Returns a number above 0 and at most 1.
     pub fn unit(&mut self) -> f64 {
         ((self.next() >> 11) + 1) as f64 / (1u64 << 53) as f64
     }
 
-    /// Of the normal distribution with mean 0 and standard deviation 1: Box and Muller's.
+    /// Returns a normally distributed number with mean 0 and standard deviation 1, by the method of Box and Muller.
     pub fn normal(&mut self) -> f64 {
         let radius = (-2.0 * self.unit().ln()).sqrt();
         radius * (std::f64::consts::TAU * self.unit()).cos()
     }
 
-    /// Of Student's distribution with four degrees of freedom, scaled to standard deviation 1: now and then far off.
+    /// Returns a number of Student's distribution with four degrees of freedom, scaled to standard deviation 1, which
+    /// has outliers.
     pub fn heavy(&mut self) -> f64 {
         let squares = -2.0 * (self.unit() * self.unit()).ln();
         self.normal() / (squares / 4.0).sqrt() / std::f64::consts::SQRT_2

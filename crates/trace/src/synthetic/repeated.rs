@@ -1,11 +1,12 @@
-//! Runs of one made-up program, which differ as runs do: to find out what a comparison of runs tells of noise.
+//! Generates runs of one made-up program that differ as real runs do, to test what a comparison of runs makes of
+//! noise.
 //!
-//! A run is slower or faster than another as a whole (clocks), and each of its kernels is (where memory lies); runs get slower one after
-//! the other (heat). Inside of a run neighbours resemble each other, some dispatches take far longer than others of their kernel,
-//! the first evaluations take longer, and now and then the host is late.
+//! A whole run is slower or faster than another (clocks), and so is each of its kernels (memory placement); runs get
+//! slower one after the other (heat). Inside a run, neighbours resemble each other, some dispatches take far longer
+//! than others of their kernel, the first evaluations take longer, and the host is sometimes late.
 
 use super::noise::Noise;
-use super::stream::{PROCESS, START_NS};
+use super::parameters::{PROCESS, START_NS, Synthetic};
 use crate::ids::*;
 use crate::manifest::*;
 use crate::tables::*;
@@ -14,30 +15,30 @@ use crate::{Tables, Trace};
 /// One run of a made-up program.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Repeated {
-    /// Kernels of the program.
+    /// Number of kernels of the program.
     pub kernels: u32,
     /// Evaluations of the run: instances of its label.
     pub evaluations: u32,
-    /// Another seed is another program.
+    /// The seed of the program.
     pub program: u64,
-    /// Another seed is another run of it.
+    /// The seed of the run.
     pub run: u64,
-    /// Runs that came before it in the session.
+    /// Number of earlier runs in the session.
     pub place: u32,
-    /// A kernel, from 0, that takes this factor longer.
+    /// A kernel, from 0, with the factor by which it takes longer.
     pub slower: Option<(u32, f64)>,
     /// How much runs differ.
     pub spread: Spread,
 }
 
-/// How much runs differ: standard deviations as parts of a time.
+/// How much runs differ: standard deviations as fractions of a time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
-    /// Of all kernels of a run together; far off now and then.
+    /// Of all kernels of a run together; with outliers.
     pub run: f64,
     /// Of each kernel of a run.
     pub kernel: f64,
-    /// What a run is slower than that before it: no deviation, but a drift.
+    /// By how much a run is slower than the one before: a drift, not a deviation.
     pub drift: f64,
     /// Of neighbours in a run together.
     pub neighbours: f64,
@@ -46,7 +47,7 @@ pub struct Spread {
 }
 
 impl Default for Spread {
-    /// That of a GPU of its own with free clocks.
+    /// Returns the spread of a dedicated GPU with free clocks.
     fn default() -> Spread {
         Spread {
             run: 0.002,
@@ -58,7 +59,7 @@ impl Default for Spread {
     }
 }
 
-/// Names of kernels, from the first on; more have a letter behind them.
+/// Names of the first kernels; later ones append a letter.
 const NAMES: [&str; 10] = [
     "matmul",
     "softmax",
@@ -72,15 +73,13 @@ const NAMES: [&str; 10] = [
     "embed",
 ];
 
-/// How much neighbours resemble each other.
-const MEMORY: f64 = 0.98;
+const NEIGHBOUR_CORRELATION: f64 = 0.98;
 
 const LABEL: LabelId = LabelId(1);
 const QUEUE: QueueId = QueueId(1);
 const DEVICE: DeviceId = DeviceId(1);
 const THREAD: ThreadId = ThreadId(4243);
 
-/// What the program runs.
 struct Kernel {
     usual_ns: f64,
     /// Dispatches in an evaluation.
@@ -88,7 +87,7 @@ struct Kernel {
 }
 
 impl Repeated {
-    /// The name of a kernel, from 0.
+    /// Returns the name of a kernel, from 0.
     pub fn kernel_name(kernel: u32) -> String {
         let name = NAMES[kernel as usize % NAMES.len()];
         match kernel as usize / NAMES.len() {
@@ -97,7 +96,7 @@ impl Repeated {
         }
     }
 
-    /// The kernels of a program, some of which take most of the time.
+    /// Returns the kernels of the program, some of which take most of the time.
     fn program(&self) -> Vec<Kernel> {
         let mut noise = Noise::new(self.program);
         let kernel = |_| Kernel {
@@ -107,7 +106,7 @@ impl Repeated {
         (0..self.kernels.max(1)).map(kernel).collect()
     }
 
-    /// The run.
+    /// Generates the run.
     pub fn trace(&self) -> Trace {
         let program = self.program();
         let mut noise = Noise::new(self.run ^ 0x5eed_0000_0000_0000);
@@ -133,8 +132,9 @@ impl Repeated {
             let mut position = 0;
             for (at, kernel) in program.iter().enumerate() {
                 for _ in 0..kernel.times {
-                    neighbours =
-                        MEMORY * neighbours + (1.0 - MEMORY * MEMORY).sqrt() * noise.normal();
+                    neighbours = NEIGHBOUR_CORRELATION * neighbours
+                        + (1.0 - NEIGHBOUR_CORRELATION * NEIGHBOUR_CORRELATION).sqrt()
+                            * noise.normal();
                     let own =
                         spread.neighbours * neighbours + spread.dispatch * noise.normal().abs();
                     let outlier = match noise.once_in(500) {
@@ -168,9 +168,9 @@ impl Repeated {
     }
 
     fn manifest(&self, end_ns: i64) -> Manifest {
-        let one = super::Synthetic {
+        let one = Synthetic {
             queues: 1,
-            ..super::Synthetic::default()
+            ..Synthetic::default()
         };
         Manifest {
             start_unix_ns: Some(1_790_000_000_000_000_000 + i64::from(self.place) * 60_000_000_000),
@@ -179,7 +179,7 @@ impl Repeated {
     }
 }
 
-/// Where host and device are.
+/// The positions of host and device in time.
 struct Clocks {
     host_ns: i64,
     device_ns: i64,

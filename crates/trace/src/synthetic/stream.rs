@@ -1,44 +1,33 @@
-//! The rows of a made-up trace, a submission at a time.
+//! Generates the rows of a trace, one submission at a time.
 
-use super::Synthetic;
 use super::catalogue::{
-    self, BUFFER_BYTES, BUFFERS, FORWARD, PARTS, Usual, buffer_id, layer_label,
+    self, BUFFER_BYTES, BUFFERS, FORWARD, PARTS, TypicalKernel, buffer_id, layer_label,
 };
 use super::noise::Noise;
+use super::parameters::{PROCESS, START_NS, Synthetic, thread_of};
 use crate::Tables;
 use crate::ids::*;
 use crate::tables::*;
 
-pub(super) const PROCESS: ProcessId = ProcessId(1);
-pub(super) const START_NS: i64 = 1_000_000_000;
+const DISPATCHES_PER_PART: u64 = 6;
+/// A thread that is this far ahead of its queue waits for it.
+const MAX_AHEAD_NS: i64 = 5_000_000;
 
-/// Dispatches of one part of a layer.
-const IN_PART: u64 = 6;
-/// A thread that is so far ahead of its queue waits for it.
-const MOST_AHEAD_NS: i64 = 5_000_000;
-
-/// The thread that feeds a queue.
-pub(super) fn thread_of(queue: QueueId) -> ThreadId {
-    ThreadId(4242 + queue.0)
-}
-
-/// One queue and its thread.
 #[derive(Debug, Clone)]
 struct Feed {
     queue: QueueId,
     device: DeviceId,
-    /// Where the thread is.
     host_ns: i64,
-    /// Where the queue's work so far ends.
+    /// The end of the queue's work so far.
     device_ns: i64,
     last_submission: Option<SubmissionId>,
     next_buffer: u32,
 }
 
 pub(super) struct Stream<'a> {
-    of: &'a Synthetic,
+    parameters: &'a Synthetic,
     noise: Noise,
-    usual: Vec<Usual>,
+    usual: Vec<TypicalKernel>,
     feeds: Vec<Feed>,
     left: u64,
     submissions: u64,
@@ -47,30 +36,29 @@ pub(super) struct Stream<'a> {
 }
 
 impl Stream<'_> {
-    pub fn new(of: &Synthetic) -> Stream<'_> {
+    pub fn new(parameters: &Synthetic) -> Stream<'_> {
         let feed = |queue: QueueId| Feed {
             queue,
-            device: of.device_of(queue),
+            device: parameters.device_of(queue),
             host_ns: START_NS + 1_000_000,
             device_ns: START_NS,
             last_submission: None,
             next_buffer: 0,
         };
         Stream {
-            of,
-            noise: Noise::new(of.seed),
+            parameters,
+            noise: Noise::new(parameters.seed),
             usual: Vec::new(),
-            feeds: of.queues().map(feed).collect(),
-            left: of.dispatches,
+            feeds: parameters.queues().map(feed).collect(),
+            left: parameters.dispatches,
             submissions: 0,
             command_buffers: 0,
-            allocations: of.queues.max(1),
+            allocations: parameters.queues.max(1),
         }
     }
 
-    /// Adds what stands before all work.
     pub fn begin(&mut self, tables: &mut Tables) {
-        self.usual = catalogue::add(self.of, &mut self.noise, tables);
+        self.usual = catalogue::add(self.parameters, &mut self.noise, tables);
         for feed in &mut self.feeds {
             let bytes = u64::from(BUFFERS) * BUFFER_BYTES;
             feed.call(tables, HostCallKind::AllocateMemory, 80_000, Some(bytes));
@@ -82,7 +70,6 @@ impl Stream<'_> {
         }
     }
 
-    /// When the last work ended.
     pub fn end_ns(&self) -> i64 {
         let ends = self
             .feeds
@@ -91,12 +78,12 @@ impl Stream<'_> {
         ends.max().unwrap_or(START_NS) + 1_000_000
     }
 
-    /// Adds one submission with its command buffers; false when all dispatches are there.
+    /// Adds one submission with its command buffers. Returns false when all dispatches are there.
     pub fn submit(&mut self, tables: &mut Tables) -> bool {
         if self.left == 0 {
             return false;
         }
-        // The thread that is furthest behind, so that rows come in the order of time, more or less.
+        // The thread that is furthest behind, so that rows come roughly in the order of time.
         let at = (0..self.feeds.len()).min_by_key(|at| self.feeds[*at].host_ns);
         let at = at.expect("there is a queue");
         self.prepare(at, tables);
@@ -140,7 +127,7 @@ impl Stream<'_> {
         true
     }
 
-    /// What a thread does before it submits.
+    /// Adds what a thread does before it submits.
     fn prepare(&mut self, at: usize, tables: &mut Tables) {
         let noise = &mut self.noise;
         let feed = &mut self.feeds[at];
@@ -169,7 +156,7 @@ impl Stream<'_> {
         }
     }
 
-    /// Some submissions wait for the last one of another queue.
+    /// Makes some submissions wait for the last one of another queue.
     fn depend(&mut self, at: usize, submission: SubmissionId, tables: &mut Tables) {
         let other = self.noise.below(self.feeds.len() as u64) as usize;
         if other == at || !self.noise.once_in(8) {
@@ -190,12 +177,12 @@ impl Stream<'_> {
         }
     }
 
-    /// What a thread does after it submitted: it polls, waits, or goes on.
+    /// Adds what a thread does after it submitted: it polls, waits, or goes on.
     fn settle(&mut self, at: usize, tables: &mut Tables) {
         let noise = &mut self.noise;
         let feed = &mut self.feeds[at];
         let ahead_ns = feed.device_ns - feed.host_ns;
-        if ahead_ns > MOST_AHEAD_NS || noise.once_in(6) {
+        if ahead_ns > MAX_AHEAD_NS || noise.once_in(6) {
             feed.host_ns += 1_000;
             let length_ns = (feed.device_ns - feed.host_ns).max(0) + noise.between(8_000, 20_000);
             feed.call(tables, HostCallKind::WaitFences, length_ns, None);
@@ -215,7 +202,7 @@ impl Stream<'_> {
     fn command_buffer(&mut self, at: usize, submission: SubmissionId, tables: &mut Tables) {
         self.command_buffers += 1;
         let id = CommandBufferId(self.command_buffers);
-        let mut recorded = Recorded {
+        let mut recorded = CommandBufferState {
             id,
             position: 0,
             dispatches: 0,
@@ -225,7 +212,7 @@ impl Stream<'_> {
         if self.noise.once_in(2) {
             self.transfer(at, TransferKind::Update, &mut recorded, tables);
         }
-        let layers = u64::from(self.of.layers.max(1));
+        let layers = u64::from(self.parameters.layers.max(1));
         let first = self.noise.below(layers);
         let forward_ns = self.feeds[at].device_ns;
         for layer in first..first + 2 + self.noise.below(4) {
@@ -255,14 +242,20 @@ impl Stream<'_> {
         });
     }
 
-    fn layer(&mut self, at: usize, layer: u32, recorded: &mut Recorded, tables: &mut Tables) {
+    fn layer(
+        &mut self,
+        at: usize,
+        layer: u32,
+        recorded: &mut CommandBufferState,
+        tables: &mut Tables,
+    ) {
         let begin_ns = self.feeds[at].device_ns;
         let label = layer_label(layer);
         for part in 0..PARTS.len() as u32 {
             let part_ns = self.feeds[at].device_ns;
             // A layer runs the same kernels each time.
-            let first = u64::from(layer) * 5 + u64::from(part) * IN_PART;
-            for step in 0..IN_PART.min(self.left) {
+            let first = u64::from(layer) * 5 + u64::from(part) * DISPATCHES_PER_PART;
+            for step in 0..DISPATCHES_PER_PART.min(self.left) {
                 self.dispatch(
                     at,
                     first + step,
@@ -290,7 +283,7 @@ impl Stream<'_> {
         at: usize,
         kernel: u64,
         label: LabelId,
-        recorded: &mut Recorded,
+        recorded: &mut CommandBufferState,
         tables: &mut Tables,
     ) {
         let noise = &mut self.noise;
@@ -299,7 +292,7 @@ impl Stream<'_> {
         let usual = self.usual[kernel];
         let duration_ns = usual.duration_ns + noise.between(0, usual.duration_ns / 8);
         let start_ns = match noise.below(16) {
-            // Where nothing is between them, the next may begin before the one before has ended.
+            // Without a barrier between them, a dispatch may begin before the previous one has ended.
             0 if recorded.dispatches > 0 => feed.device_ns - noise.between(0, 1_500),
             _ => {
                 if recorded.position.is_multiple_of(3) {
@@ -338,7 +331,7 @@ impl Stream<'_> {
         &mut self,
         at: usize,
         kind: TransferKind,
-        recorded: &mut Recorded,
+        recorded: &mut CommandBufferState,
         tables: &mut Tables,
     ) {
         let feed = &mut self.feeds[at];
@@ -365,7 +358,7 @@ impl Stream<'_> {
         feed.device_ns = start_ns + duration_ns;
     }
 
-    /// A label's range in a command buffer, up to now.
+    /// Adds a label's range in a command buffer, up to now.
     fn marker(
         &self,
         at: usize,
@@ -391,15 +384,14 @@ impl Stream<'_> {
     }
 }
 
-/// What is in a command buffer so far.
-struct Recorded {
+struct CommandBufferState {
     id: CommandBufferId,
     position: u32,
     dispatches: u32,
     transfers: u32,
 }
 
-impl Recorded {
+impl CommandBufferState {
     fn next(&mut self) -> u32 {
         self.position += 1;
         self.position - 1
@@ -407,7 +399,7 @@ impl Recorded {
 }
 
 impl Feed {
-    /// A host call from now on; the thread goes on after it.
+    /// Adds a host call that starts now; the thread goes on after it.
     fn call(
         &mut self,
         tables: &mut Tables,

@@ -1,5 +1,6 @@
-//! A line of the text form: a word and `name=value` pairs.
+//! Splits a line of the text form into a word and `name=value` pairs.
 
+use super::problem::TextProblem;
 use std::iter::Peekable;
 use std::str::Chars;
 
@@ -11,8 +12,8 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// `None` for an empty line and for a comment.
-    pub fn parse(text: &str) -> Result<Option<Line>, String> {
+    /// Parses a line; `None` for an empty line and for a comment.
+    pub fn parse(text: &str) -> Result<Option<Line>, TextProblem> {
         let mut chars = text.chars().peekable();
         let mut line: Option<Line> = None;
         loop {
@@ -25,9 +26,7 @@ impl Line {
             let has_value = chars.next_if_eq(&'=').is_some();
             match &mut line {
                 None if has_value => {
-                    return Err(format!(
-                        "`{name}=` stands where the kind of the row is expected"
-                    ));
+                    return Err(TextProblem::NoRow(name));
                 }
                 None => {
                     line = Some(Line {
@@ -36,14 +35,15 @@ impl Line {
                     });
                 }
                 Some(_) if !has_value || name.is_empty() => {
-                    return Err(format!("`{name}` is not of the form column=value"));
+                    return Err(TextProblem::NoPair(name));
                 }
                 Some(line) => {
                     let value = if chars.next_if_eq(&'"').is_some() {
-                        let value = quoted(&mut chars)
-                            .ok_or_else(|| format!("the quoted value of `{name}` is not closed"))?;
+                        let Some(value) = quoted(&mut chars) else {
+                            return Err(TextProblem::OpenQuote(name));
+                        };
                         if chars.peek().is_some_and(|c| !c.is_whitespace()) {
-                            return Err(format!("text follows the quoted value of `{name}`"));
+                            return Err(TextProblem::TextAfterQuote(name));
                         }
                         value
                     } else {
@@ -55,7 +55,7 @@ impl Line {
         }
     }
 
-    /// The value of `name`.
+    /// Returns the value of `name`.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.pairs
             .iter()
@@ -72,7 +72,7 @@ fn take_until(chars: &mut Peekable<Chars<'_>>, end: impl Fn(char) -> bool) -> St
     taken
 }
 
-/// What stands before the closing quote. `None`: there is none, or an escape is unknown.
+/// Returns the text before the closing quote; `None` without a closing quote, or with an unknown escape.
 fn quoted(chars: &mut Peekable<Chars<'_>>) -> Option<String> {
     let mut value = String::new();
     loop {
@@ -96,7 +96,7 @@ fn quoted(chars: &mut Peekable<Chars<'_>>) -> Option<String> {
     }
 }
 
-/// Appends ` name=value`, quoted where that is needed.
+/// Appends ` name=value`, quoted where necessary.
 pub(super) fn write_pair(text: &mut String, name: &str, value: &str) {
     text.push(' ');
     text.push_str(name);

@@ -1,12 +1,14 @@
-//! Values of the text form: times with units, and the parts of the manifest, which are known by their JSON.
+//! Converts values of the text form: times with units, and parts of the manifest by way of their JSON.
 
+use super::problem::TextProblem;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
-/// A time as plain nanoseconds; any other column as it is.
-pub(super) fn without_unit<'a>(column: &str, text: &'a str) -> Result<Cow<'a, str>, String> {
+/// Converts a time to plain nanoseconds; returns the values of other columns unchanged.
+pub(super) fn without_unit<'a>(column: &str, text: &'a str) -> Result<Cow<'a, str>, TextProblem> {
+    let owned = || (column.to_owned(), text.to_owned());
     if !column.ends_with("_ns") {
         return Ok(Cow::Borrowed(text));
     }
@@ -21,45 +23,45 @@ pub(super) fn without_unit<'a>(column: &str, text: &'a str) -> Result<Cow<'a, st
         "ms" => 6,
         "s" => 9,
         _ => {
-            return Err(format!(
-                "`{column}={text}` has no known unit: ns, us, ms or s"
-            ));
+            let (column, text) = owned();
+            return Err(TextProblem::NoUnit { column, text });
         }
     };
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     let is_number =
         !(whole.is_empty() && fraction.is_empty()) && fraction.bytes().all(|b| b.is_ascii_digit());
     if !is_number {
-        return Err(format!("`{column}={text}` is not a time"));
+        let (column, text) = owned();
+        return Err(TextProblem::NotATime { column, text });
     }
     let fraction = fraction.trim_end_matches('0');
     if fraction.len() > digits {
-        return Err(format!(
-            "`{column}={text}` is not a whole number of nanoseconds"
-        ));
+        let (column, text) = owned();
+        return Err(TextProblem::Fraction { column, text });
     }
     Ok(Cow::Owned(format!("{whole}{fraction:0<digits$}")))
 }
 
-/// `base` with the fields set that `pairs` name; a dot reaches into a part, a repeated name appends to a list.
+/// Returns `base` with the fields of `pairs` set. A dot reaches into a part; a repeated name appends to a list.
 pub(super) fn read<P: Serialize + DeserializeOwned>(
     base: &P,
     pairs: &[(String, String)],
     kind: &str,
-) -> Result<P, String> {
+) -> Result<P, TextProblem> {
     let known = to_json(base);
     let mut json = known.clone();
     let mut given = Vec::new();
     for (name, text) in pairs {
         let field = find(&known, name).ok_or_else(|| {
             let fields = flatten(&known).into_iter().map(|(name, _)| name);
-            format!(
-                "a {kind} has no `{name}`; it has {}",
-                fields.collect::<Vec<_>>().join(", ")
-            )
+            TextProblem::UnknownField {
+                part: kind.to_owned(),
+                field: name.clone(),
+                known: fields.collect::<Vec<_>>().join(", "),
+            }
         })?;
         if !field.is_array() && given.contains(&name) {
-            return Err(format!("`{name}` is given twice"));
+            return Err(TextProblem::GivenTwice(name.clone()));
         }
         given.push(name);
         let plain = without_unit(name, text)?;
@@ -67,12 +69,12 @@ pub(super) fn read<P: Serialize + DeserializeOwned>(
             .into_iter()
             .map(|value| with(json.clone(), name, value))
             .find(|json| P::deserialize(json).is_ok())
-            .ok_or_else(|| format!("`{text}` is not a value of `{name}`"))?;
+            .ok_or_else(|| TextProblem::not_a_value(text, name))?;
     }
-    serde_json::from_value(json).map_err(|e| e.to_string())
+    serde_json::from_value(json).map_err(|error| TextProblem::Json(error.to_string()))
 }
 
-/// The fields of `part` that differ from `base`, as [`read`] takes them.
+/// Returns the fields of `part` that differ from `base`, in the form that [`read`] takes.
 pub(super) fn differences<P: Serialize>(base: &P, part: &P) -> Vec<(String, String)> {
     let base = to_json(base);
     let mut pairs = Vec::new();
@@ -101,7 +103,7 @@ fn leaf_text(value: &Value) -> String {
     }
 }
 
-/// All that a text may mean; the type of the field decides.
+/// Returns all readings of a text; the type of the field decides between them.
 fn candidates(text: &str) -> Vec<Value> {
     let number = text
         .parse::<i64>()
@@ -117,7 +119,7 @@ fn candidates(text: &str) -> Vec<Value> {
         .collect()
 }
 
-/// The field `name`. What is inside an absent field is not known, so any name is found there.
+/// Finds the field `name`. The inside of an absent field is unknown, so any name is found there.
 fn find<'a>(json: &'a Value, name: &str) -> Option<&'a Value> {
     name.split('.').try_fold(json, |json, part| match json {
         Value::Null => Some(json),
@@ -139,7 +141,7 @@ fn with(mut json: Value, name: &str, value: Value) -> Value {
     json
 }
 
-/// All leaves with their dotted names. Lists are leaves.
+/// Returns all leaves with their dotted names. Lists are leaves.
 fn flatten(json: &Value) -> Vec<(String, Value)> {
     let Value::Object(fields) = json else {
         return Vec::new();

@@ -130,7 +130,7 @@ fn of_snapshot(
         || RankDigest::of(timeline, found, rank),
     );
     answers.extend(rest);
-    let manifest = Diagnostic::of_manifest(&listed.path, &snapshot.trace.manifest);
+    let manifest = Diagnostic::for_manifest(&listed.path, &snapshot.trace.manifest);
     changed.extend(manifest.map(|diagnostic| diagnostic.to_string()));
     OfTrace {
         answers,

@@ -201,7 +201,7 @@ fn without_the_program_the_command_s_sentence_is_said() {
     let folder = Folder::new();
     let client = Client::of(&[folder.trace("t", SMALL)]);
     // Nothing is beside the tests; it may be in PATH where they run.
-    if gapscope_command::companion::find(gapscope_command::QUERY_PROGRAM).is_some() {
+    if gapscope_companion::companion::find(gapscope_companion::QUERY_PROGRAM).is_some() {
         return;
     }
     for key in ["query?sql=x", "catalogue"] {

@@ -45,7 +45,7 @@ struct ActiveProfile {
 /// Reads the user's choice.
 pub fn prepare() {
     let wanted = std::env::var(env::PROFILE_KERNELS).unwrap_or_default();
-    let wanted = Wanted::of_lines(&wanted);
+    let wanted = Wanted::from_lines(&wanted);
     if !wanted.is_empty() {
         *lock(&CHOICE) = Some(Choice::new(wanted));
         IS_ON.store(true, Relaxed);

@@ -39,7 +39,7 @@ impl FunctionFilter {
         if self.known.len() >= MAX_NAMES {
             self.known.clear();
         }
-        let wants = Spellings::of(function).contain(&self.wanted);
+        let wants = Spellings::new(function).contain(&self.wanted);
         self.known.insert(function.into(), wants);
         wants
     }

@@ -60,12 +60,12 @@ impl FromStr for CounterSet {
         let mut named = Vec::new();
         let mut parts = text.split(',').peekable();
         while let Some(name) = parts.next() {
-            let mut counter = HardwareCounter::of(name.trim());
+            let mut counter = HardwareCounter::from_text_or_unknown(name.trim());
             // One counter has a comma in its name.
             if counter == HardwareCounter::Unknown
                 && let Some(rest) = parts.peek()
             {
-                counter = HardwareCounter::of(format!("{name},{rest}").trim());
+                counter = HardwareCounter::from_text_or_unknown(format!("{name},{rest}").trim());
                 if counter != HardwareCounter::Unknown {
                     parts.next();
                 }

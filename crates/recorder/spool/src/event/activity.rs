@@ -1,41 +1,40 @@
-//! What a tracing library of the driver reports afterwards, many at once ([`super::CudaEvent::Activities`]).
+//! The entries that a driver's tracing library reports afterwards, in batches ([`super::CudaEvent::Activities`]).
 
-use super::{OverheadKind, Span};
+use super::{OverheadKind, Span, WaitKind};
 use crate::ids;
 
-/// One thing that happened. The thread that wrote it has nothing to do with it, and neither order nor delay are
-/// promised: an entry may be older than one of a batch before it.
+/// An entry of a batch. It is unrelated to the thread that wrote it, and neither order nor delay are guaranteed: an
+/// entry may be older than one of an earlier batch.
 ///
-/// What belongs together has the same `correlation`: the host call, and the work on the device that it caused (all
-/// nodes of a graph have that of the call that launched the graph). Correlations are unique in a process until they
-/// wrap.
+/// A host call and the work on the device that it caused have the same `correlation` (all nodes of a graph have that
+/// of the call that launched the graph). Correlations are unique in a process until they wrap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Activity {
     /// A kernel ran.
     Kernel {
-        /// What and where: [`super::CudaEvent::Launch`].
+        /// Kernel, queue and parameters: [`super::CudaEvent::Launch`].
         launch: ids::Launch,
-        /// When; `None`: the library did not deliver its times.
+        /// Interval; `None` when the library did not deliver its times.
         span: Option<Span>,
         /// The call that launched it.
         correlation: ids::Correlation,
-        /// It is a node of a graph.
+        /// True for a node of a graph.
         of_graph: bool,
     },
     /// A copy or a fill ran on the device.
     Transfer {
-        /// What and where: [`super::CudaEvent::Route`].
+        /// Queue, kind and memory: [`super::CudaEvent::Route`].
         route: ids::Route,
         /// Bytes written.
         bytes: u64,
-        /// As for a kernel.
+        /// Interval; `None` when the library did not deliver its times.
         span: Option<Span>,
         /// The call that caused it.
         correlation: ids::Correlation,
-        /// It is a node of a graph.
+        /// True for a node of a graph.
         of_graph: bool,
     },
-    /// A whole graph ran: its nodes are not distinguished.
+    /// A whole graph ran; its nodes are not told apart.
     GraphRun {
         /// The queue that it was launched on.
         queue: ids::Queue,
@@ -48,23 +47,23 @@ pub enum Activity {
     Wait {
         /// Who waited for what.
         kind: WaitKind,
-        /// The queue that was waited for, or that waits ([`WaitKind::QueueForEvent`]), or any of the context that was
-        /// waited for ([`WaitKind::HostForContext`]).
+        /// The queue that was waited for, or that waits ([`WaitKind::QueueForEvent`]), or any queue of the context
+        /// that was waited for ([`WaitKind::HostForContext`]).
         queue: ids::Queue,
         /// The event that was waited for.
         event: ids::CudaEvent,
-        /// The occurrence of the event ([`Activity::EventRecord`]) that was waited for; 0: not known.
+        /// The occurrence of the event ([`Activity::EventRecord`]) that was waited for; 0 when unknown.
         occurrence: u64,
-        /// When the host waited. For a queue: when the wait was put on it.
+        /// Interval of the host's wait, or the moment when a queue's wait was enqueued.
         span: Option<Span>,
         /// The call.
         correlation: ids::Correlation,
     },
     /// An event was put on a queue (cudaEventRecord): it occurs when the work before it is done.
     EventRecord {
-        /// Which event.
+        /// The event.
         event: ids::CudaEvent,
-        /// Tells its occurrences apart; 0: not known.
+        /// Tells occurrences of the event apart; 0 when unknown.
         occurrence: u64,
         /// The queue.
         queue: ids::Queue,
@@ -73,14 +72,14 @@ pub enum Activity {
     },
     /// Time that the driver or the tracing itself took.
     Overhead {
-        /// For what.
+        /// The cause.
         kind: OverheadKind,
-        /// The thread that paid.
+        /// The thread that paid for it.
         thread: ids::Thread,
-        /// When.
+        /// Interval.
         span: Option<Span>,
     },
-    /// A call put on a queue what leaves no record of the device, such as a wait for a value in memory.
+    /// A call enqueued an item of which the device keeps no record, such as a wait for a value in memory.
     Submission {
         /// The queue.
         queue: ids::Queue,
@@ -93,45 +92,9 @@ pub enum Activity {
         queue: ids::Queue,
         /// The thread that ran it.
         thread: ids::Thread,
-        /// When.
+        /// Interval.
         span: Option<Span>,
-        /// The call that put it on the queue, or launched its graph.
+        /// The call that enqueued the function, or launched its graph.
         correlation: ids::Correlation,
     },
-}
-
-/// Numbers an enum for [`super::Packer`]; numbers that are not listed are its last variant.
-macro_rules! numbered {
-    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident,)+ }) => {
-        $(#[$meta])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        #[repr(u8)]
-        pub enum $name { $($(#[$doc])* $variant,)+ }
-
-        impl $name {
-            /// All of them, in the order of their numbers from 0.
-            pub const ALL: &[$name] = &[$($name::$variant,)+];
-
-            /// The one of this number.
-            pub fn from_number(number: u8) -> $name {
-                *Self::ALL.get(usize::from(number)).unwrap_or(&Self::Unknown)
-            }
-        }
-    };
-}
-
-numbered! {
-    /// Who waited for what.
-    WaitKind {
-        /// The host for an event.
-        HostForEvent,
-        /// A queue for an event of another: the host goes on.
-        QueueForEvent,
-        /// The host for a queue.
-        HostForQueue,
-        /// The host for all queues of a context.
-        HostForContext,
-        /// Another kind.
-        Unknown,
-    }
 }

@@ -1,8 +1,9 @@
 //! Events of the CUDA library.
 //!
-//! The driver's tracing library reports single kernels and transfers after they happened. They come packed in batches of
-//! [`super::Activity`] entries; what many entries share ([`CudaEvent::Launch`], [`CudaEvent::Route`]) is written once,
-//! before the first batch that refers to it. Calls are written by the threads that make them ([`CudaEvent::Called`]).
+//! The driver's tracing library reports kernels and transfers after they happened. They come in batches of packed
+//! [`super::Activity`] entries; data that many entries share ([`CudaEvent::Launch`], [`CudaEvent::Route`]) is written
+//! once, before the first batch that refers to it. Calls are written by the threads that make them
+//! ([`CudaEvent::Called`]).
 
 use super::{LabelScope, Payload, Span};
 use crate::ids;
@@ -14,14 +15,14 @@ use std::borrow::Cow;
 /// An event of the CUDA library.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum CudaEvent<'a> {
-    /// Activities, packed. Any thread may write it; see [`super::Activity`] for what is promised.
+    /// A batch of activities. Any thread may write it; see [`super::Activity`] for the guarantees.
     Activities {
-        /// How many activities the process had written before these. A hole between batches is thus an exact loss; the
-        /// batch that a process writes at its end has no entries and closes the last hole.
+        /// Number of activities that the process had written before these, so that a hole between batches is an exact
+        /// loss. The last batch of a process has no entries and closes the last hole.
         first: u64,
         /// Entries in `bytes`.
         count: u32,
-        /// For [`super::unpack`].
+        /// The entries, for [`super::unpack`].
         #[serde(with = "serde_bytes")]
         bytes: &'a [u8],
     },
@@ -29,169 +30,170 @@ pub enum CudaEvent<'a> {
     Function {
         /// The function.
         function: ids::Function,
-        /// What it does.
+        /// The effect of the function.
         class: FunctionClass,
-        /// Its name, without suffixes for versions: `cudaMalloc`.
+        /// Name of the function, without version suffixes: `cudaMalloc`.
         name: Cow<'a, str>,
     },
-    /// The thread that writes this has called a function, which has returned.
+    /// The writing thread has called a function, which has returned.
     Called {
-        /// Which.
+        /// The function.
         function: ids::Function,
         /// From its start to its return.
         span: Span,
-        /// Its own correlation; see [`super::Activity`]. None: nothing of it is recorded besides.
+        /// Correlation of the call, see [`super::Activity`]. Absent when nothing else of the call is recorded.
         correlation: ids::Correlation,
-        /// What it returned (CUresult, cudaError_t); 0 is success.
+        /// The result (CUresult, cudaError_t); 0 is success.
         result: u32,
     },
-    /// A thread asked again and again for the same state (cudaEventQuery): several calls as one. Any thread may write it.
+    /// A thread asked repeatedly for the same state (cudaEventQuery): several calls as one. Any thread may write it.
     Polled {
-        /// Which function.
+        /// The function.
         function: ids::Function,
         /// The thread that called.
         thread: ids::Thread,
         /// From the start of the first call to the return of the last.
         span: Span,
-        /// Calls.
+        /// Number of calls.
         count: u32,
         /// Time inside the calls.
         busy_ns: i64,
-        /// What each returned.
+        /// The result of each call.
         result: u32,
     },
-    /// A way in which the program launches a kernel ([`super::Activity::Kernel`]).
+    /// A combination of kernel, queue and launch parameters ([`super::Activity::Kernel`]).
     Launch {
-        /// The way.
+        /// The combination's id.
         launch: ids::Launch,
-        /// What it is.
+        /// The combination.
         shape: LaunchShape,
     },
-    /// No later batch refers to launches below this one: they may be forgotten.
+    /// Ends launch ids: later batches refer to none below this one, so they may be forgotten.
     LaunchesEnd {
-        /// The least id that may still come.
+        /// The least id that is still in use.
         below: ids::Launch,
     },
-    /// A way of transfers ([`super::Activity::Transfer`]).
+    /// A combination of queue, kind and memory of transfers ([`super::Activity::Transfer`]).
     Route {
-        /// The way.
+        /// The combination's id.
         route: ids::Route,
         /// The queue.
         queue: ids::Queue,
-        /// What the transfer does.
+        /// The kind of the transfers.
         kind: TransferKind,
         /// The memory that it reads.
         source: MemoryPlace,
         /// The memory that it writes.
         destination: MemoryPlace,
     },
-    /// What is known of a queue that is a CUDA stream, besides [`super::CommonEvent::Queue`].
+    /// Properties of a queue that is a CUDA stream, in addition to [`super::CommonEvent::Queue`].
     Stream {
         /// The queue.
         queue: ids::Queue,
-        /// What kind of stream.
+        /// The kind of stream.
         kind: StreamKind,
-        /// As the program set it; lower is more urgent, 0 is the default.
+        /// Priority as the program set it; lower is more urgent, 0 is the default.
         priority: i32,
     },
-    /// What a CUDA device can do, besides [`super::CommonEvent::Device`].
+    /// Properties of a CUDA device, in addition to [`super::CommonEvent::Device`].
     DeviceLimits {
         /// The device.
         device: ids::Device,
-        /// Its limits.
+        /// The properties.
         limits: DeviceLimits,
     },
     /// The state of a memory pool.
     Pool {
         /// The pool.
         pool: ids::Pool,
-        /// Its device.
+        /// The device.
         device: ids::Device,
-        /// Why it is written.
+        /// The reason for the event.
         edge: PoolEdge,
         /// Bytes that the pool holds of the device's memory.
         bytes: u64,
-        /// When.
+        /// Time of the event.
         at_ns: i64,
     },
-    /// More of the label that the same thread wrote last.
+    /// Details of the label that the same thread wrote last.
     LabelDetail {
-        /// Its category, which [`super::CommonEvent::Name`] may name.
+        /// Category of the label, which [`super::CommonEvent::Name`] may name.
         category: ids::LabelCategory,
-        /// Its value.
+        /// The value.
         payload: Option<Payload>,
     },
-    /// The value of a label, where it has several parts.
+    /// The value of a label with several parts.
     LabelPayload {
-        /// Of the label that the same thread ends next in this scope. `None`: of the one that it wrote last.
+        /// The scope in which the same thread ends the label next; `None` for the label that it wrote last.
         ending: Option<LabelScope>,
         /// Names and values: `bytes=4096, root=0`.
         text: &'a str,
     },
-    /// The thread that writes this has launched a graph of which more is known than of a call ([`CudaEvent::Called`]).
+    /// The writing thread has launched a graph with known contents; otherwise like [`CudaEvent::Called`].
     GraphLaunched {
-        /// Which function.
+        /// The function.
         function: ids::Function,
-        /// From its start to its return, which was a success.
+        /// From the start of the call to its return, which was a success.
         span: Span,
-        /// Its own correlation; see [`super::Activity`].
+        /// Correlation of the call, see [`super::Activity`].
         correlation: ids::Correlation,
-        /// Functions of the host that the graph runs.
+        /// Number of host functions that the graph runs.
         host_functions: u32,
     },
-    /// Records of work on a device have come: whatever they are of had ended.
+    /// Records of finished work on a device have arrived.
     Delivered {
         /// The device.
         device: ids::Device,
         /// The latest end of work in them.
         end_ns: i64,
-        /// When they came, read before anything was done with them.
+        /// Time of arrival, read before the records were processed.
         at_ns: i64,
     },
-    /// The thread that writes this has launched a kernel, which was profiled; the call itself is written later.
+    /// The writing thread has launched a kernel, which was profiled. The call itself is written later.
     KernelProfiled {
-        /// That of the call; see [`super::Activity`].
+        /// Correlation of the call, see [`super::Activity`].
         correlation: ids::Correlation,
         /// The kernel, as the code calls it.
         kernel: Cow<'a, str>,
-        /// How long the thread was held up: the launch is in it.
+        /// How long the thread was held up, launch included.
         span: Span,
-        /// How often the kernel ran; 0: nothing was measured.
+        /// Number of times that the kernel ran; 0 when nothing was measured.
         passes: u32,
-        /// Places in [`METRICS`](gapscope_model::kernel_profile::METRICS), with values.
+        /// Indexes into [`METRICS`](gapscope_model::kernel_profile::METRICS), with values.
         values: Cow<'a, [(u16, f64)]>,
     },
     /// The instructions that run on a device are sampled from now on.
     InstructionSampling {
         /// The device.
         device: ids::Device,
-        /// Cycles between two samples; 0: not known.
+        /// Cycles between two samples; 0 when unknown.
         period_cycles: u64,
-        /// What keeps a warp from issuing its next instruction, in CUPTI's words, by its numbers.
+        /// CUPTI's stall reasons, by number.
         reasons: Vec<(u32, Cow<'a, str>)>,
     },
-    /// Samples of a function's instructions, besides those of before.
+    /// New samples of a function's instructions.
     InstructionSamples {
         /// The device.
         device: ids::Device,
         /// CUPTI's checksum of the cubin.
         cubin: u64,
-        /// The function, as the code calls it; empty: not known.
+        /// The function, as the code calls it; empty when unknown.
         function: Cow<'a, str>,
-        /// Bytes from the function's start, number of the reason, samples.
+        /// Triples of an offset in bytes from the function's start, the number of the stall reason, and the number of
+        /// samples.
         samples: Cow<'a, [(u64, u32, u32)]>,
     },
-    /// A cubin with lines of its source was loaded while instructions are sampled.
+    /// A cubin with line information was loaded while instructions are sampled.
     SampledCubin {
-        /// CUPTI's checksum of it.
+        /// CUPTI's checksum of the cubin.
         cubin: u64,
-        /// The cubin; empty: it is too large to be kept.
+        /// The cubin; empty when it is too large to be kept.
         #[serde(with = "serde_bytes")]
         bytes: &'a [u8],
     },
 }
 
-/// Everything that is the same each time a program launches a kernel in the same way: a launch is then a small number.
+/// The parameters that repeated launches of a kernel share, so that a launch is recorded as a small number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct LaunchShape {
     /// The kernel.
@@ -202,17 +204,17 @@ pub struct LaunchShape {
     pub groups: [u32; 3],
     /// Threads of a workgroup in x, y, z.
     pub local_size: [u32; 3],
-    /// Shared memory that the code declares, bytes for each workgroup.
+    /// Shared memory that the code declares, bytes per workgroup.
     pub static_shared_bytes: u32,
-    /// Shared memory that the launch asked for, bytes for each workgroup.
+    /// Shared memory that the launch requested, bytes per workgroup.
     pub dynamic_shared_bytes: u32,
-    /// Local memory (spilled registers, stack), bytes for each thread.
+    /// Local memory (spilled registers, stack), bytes per thread.
     pub local_bytes: u32,
-    /// Registers for each thread.
+    /// Registers per thread.
     pub registers: u16,
 }
 
-/// What a device can do. 0: not known.
+/// Properties of a device; 0 when unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceLimits {
     /// Compute capability, major and minor.
@@ -221,28 +223,28 @@ pub struct DeviceLimits {
     pub multiprocessors: u32,
     /// Clock of the cores, kHz.
     pub core_clock_khz: u32,
-    /// Bandwidth of the device's memory by its data sheet, bytes a second.
+    /// Memory bandwidth according to the data sheet, bytes per second.
     pub memory_bytes_per_s: u64,
-    /// Size of the L2 cache.
+    /// Size of the L2 cache in bytes.
     pub l2_bytes: u64,
-    /// Threads that a multiprocessor can hold.
+    /// Threads that fit on a multiprocessor.
     pub threads_per_multiprocessor: u32,
     /// Registers of a multiprocessor.
     pub registers_per_multiprocessor: u32,
-    /// Shared memory of a multiprocessor.
+    /// Shared memory of a multiprocessor in bytes.
     pub shared_bytes_per_multiprocessor: u64,
-    /// Workgroups that a multiprocessor can hold.
+    /// Workgroups that fit on a multiprocessor.
     pub groups_per_multiprocessor: u32,
-    /// It is a part of a device (MIG).
+    /// True for a partition of a device (MIG).
     pub partition: bool,
 }
 
-/// What happened to a memory pool.
+/// The reason for a [`CudaEvent::Pool`] event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PoolEdge {
-    /// It was made, seen for the first time, gave memory back to the system, or its use changed.
+    /// The pool was created, seen for the first time, or trimmed, or its use changed.
     Change,
-    /// It is gone.
+    /// The pool is gone.
     End,
 }
 
@@ -250,10 +252,10 @@ pub enum PoolEdge {
 pub mod heap {
     /// Device memory (cudaMalloc, cuMemAlloc, arrays).
     pub const DEVICE: u32 = 0;
-    /// Memory that moves between host and device by itself (cudaMallocManaged).
+    /// Memory that migrates between host and device (cudaMallocManaged).
     pub const MANAGED: u32 = 1;
     /// Page-locked host memory (cudaMallocHost).
     pub const PINNED: u32 = 2;
-    /// Device memory out of a memory pool (cudaMallocAsync): what the pool holds is in [`super::CudaEvent::Pool`].
+    /// Device memory out of a memory pool (cudaMallocAsync), whose size is in [`super::CudaEvent::Pool`].
     pub const POOL: u32 = 3;
 }

@@ -1,20 +1,20 @@
-//! Events as bytes. Which group an event is of stands in the header of its record, so it costs no byte.
+//! Encodes events as bytes. A record's header holds the group of its event, which thus costs no byte.
 
 use super::{CommonEvent, CudaEvent, Event, VulkanEvent};
 use serde::Serialize;
 
-/// A group of events: what hooks write.
+/// A group of events that hooks write.
 pub trait EventGroup: Serialize {
-    /// Its number on the wire.
+    /// The number of the group in records.
     const GROUP: u32;
 
-    /// Writes the event at the start of `space`; gives its length, or `None` when it does not fit.
+    /// Writes the event at the start of `space` and returns its length, or `None` when it does not fit.
     #[inline]
     fn encode(&self, space: &mut [u8]) -> Option<usize> {
         postcard::to_slice(self, space).ok().map(|used| used.len())
     }
 
-    /// The length that [`Self::encode`] needs.
+    /// Returns the length that [`Self::encode`] needs.
     fn encoded_bytes(&self) -> Option<usize> {
         postcard::experimental::serialized_size(self).ok()
     }
@@ -33,7 +33,7 @@ impl EventGroup for CudaEvent<'_> {
 }
 
 impl Event<'_> {
-    /// Reads an event that [`EventGroup::encode`] wrote.
+    /// Decodes an event that [`EventGroup::encode`] wrote.
     pub fn decode(group: u32, bytes: &[u8]) -> Option<Event<'_>> {
         match group {
             CommonEvent::GROUP => postcard::from_bytes(bytes).ok().map(Event::Common),

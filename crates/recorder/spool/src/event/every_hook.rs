@@ -9,75 +9,75 @@ use std::borrow::Cow;
 /// An event of any API.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum CommonEvent<'a> {
-    /// The first record of a process: its greeting.
+    /// The first record of a process.
     Process {
-        /// The process.
+        /// Process id.
         pid: u32,
-        /// Its parent.
+        /// Process id of the parent.
         parent: u32,
-        /// The path of its executable.
+        /// Path of the executable.
         executable: Cow<'a, str>,
-        /// Its arguments, the command included.
+        /// Arguments, the command included.
         arguments: Vec<Cow<'a, str>>,
         /// The hook that records it: `vulkan`, `cuda`.
         hook: Cow<'a, str>,
     },
-    /// The process ends in an orderly way; absent after SIGKILL or `_exit`.
+    /// The process ends in an orderly way; missing after SIGKILL or `_exit`.
     ProcessEnd {
-        /// When.
+        /// Time of the event.
         at_ns: i64,
     },
-    /// A thread starts to write; the first record of its log, but for the greeting.
+    /// A thread starts to write: the first record of its log, apart from [`CommonEvent::Process`].
     Thread {
         /// The thread.
         thread: ids::Thread,
-        /// Its name at that time.
+        /// Name of the thread at that time.
         name: &'a str,
     },
-    /// A logical device was made.
+    /// A logical device was created.
     Device {
         /// The device.
         device: ids::Device,
         /// The interface through which it is used.
         api: Api,
-        /// As the driver names it.
+        /// Name according to the driver.
         name: Cow<'a, str>,
         /// Driver name and version.
         driver: Cow<'a, str>,
-        /// Distinguishes physical devices of one name.
+        /// Identifies physical devices of the same name.
         uuid: [u8; 16],
-        /// Nanoseconds for each tick, as the driver says.
+        /// Nanoseconds per tick, according to the driver.
         nanoseconds_per_tick: f64,
-        /// How clock samples come about.
+        /// The source of clock samples.
         clock: ClockSource,
         /// Sizes of the memory heaps in bytes.
         heaps: Vec<u64>,
     },
-    /// The device is gone; `lost`: by an error and not by the program.
+    /// The device is gone.
     DeviceEnd {
         /// The device.
         device: ids::Device,
-        /// The driver answered that the device is lost.
+        /// True when the driver reported the device as lost.
         lost: bool,
-        /// When.
+        /// Time of the event.
         at_ns: i64,
     },
-    /// Both clocks at one moment.
+    /// Readings of both clocks at one moment.
     ClockSample {
         /// The device.
         device: ids::Device,
         /// Raw ticks of the device.
         ticks: u64,
-        /// The host at the same moment.
+        /// Host time at the same moment.
         host_ns: i64,
-        /// The two readings are at most this far apart.
+        /// Greatest distance between the two readings.
         error_ns: u32,
     },
     /// A queue that the program uses.
     Queue {
         /// The queue.
         queue: ids::Queue,
-        /// Its device.
+        /// The device.
         device: ids::Device,
         /// Queue family. CUDA: number of the context.
         family: u32,
@@ -85,14 +85,14 @@ pub enum CommonEvent<'a> {
         index: u32,
         /// VkQueueFlags. CUDA: compute and transfer.
         flags: u32,
-        /// Valid bits of a timestamp; 0: the queue has none.
+        /// Valid bits of a timestamp; 0 when the queue has no timestamps.
         timestamp_bits: u32,
     },
     /// The code of kernels.
     Source {
         /// First 16 bytes of the BLAKE3 hash of `bytes`.
         hash: [u8; 16],
-        /// What `bytes` is.
+        /// Format of `bytes`.
         format: SourceFormat,
         /// The code.
         #[serde(with = "serde_bytes")]
@@ -102,15 +102,15 @@ pub enum CommonEvent<'a> {
     Kernel {
         /// The kernel.
         kernel: ids::Kernel,
-        /// Its [`CommonEvent::Source`]. All zero: not known.
+        /// Hash of its [`CommonEvent::Source`]; all zero when unknown.
         source: [u8; 16],
-        /// The entry point. CUDA: the name in the code, as the compiler mangled it.
+        /// Entry point. CUDA: the mangled name in the code.
         entry_point: Cow<'a, str>,
-        /// Specialisation: (constant id, value bytes) pairs as `id:hex` joined by `,`; empty when there is none.
+        /// Specialisation constants as `id:hex` (constant id, value bytes), joined by `,`; empty when there are none.
         specialisation: Cow<'a, str>,
         /// Name in the source debug information, such as the file; empty when there is none.
         source_name: Cow<'a, str>,
-        /// Threads in a workgroup; zeros: not known.
+        /// Threads of a workgroup; zeros when unknown.
         local_size: [u32; 3],
         /// Access to each buffer binding, as the code declares it.
         accesses: Vec<BindingAccess>,
@@ -133,52 +133,52 @@ pub enum CommonEvent<'a> {
     Allocate {
         /// The allocation.
         memory: ids::Allocation,
-        /// Its device.
+        /// The device.
         device: ids::Device,
-        /// Its heap. CUDA: one of [`super::heap`].
+        /// Heap of the allocation. CUDA: one of [`super::heap`].
         heap: u32,
-        /// Its size.
+        /// Size in bytes.
         bytes: u64,
-        /// When.
+        /// Time of the event.
         at_ns: i64,
     },
     /// Device memory was freed.
     Free {
         /// The allocation.
         memory: ids::Allocation,
-        /// When.
+        /// Time of the event.
         at_ns: i64,
     },
     /// A label on a queue or on a thread.
     Label {
-        /// Where it is.
+        /// Place of the label.
         scope: LabelScope,
-        /// Its start, its end, or an instant.
+        /// Start, end, or an instant.
         edge: LabelEdge,
-        /// Its text; none at the end.
+        /// Text of the label; absent at the end.
         text: ids::Text,
-        /// When the program said so.
+        /// When the program set it.
         at_ns: i64,
     },
-    /// The program starts or stops a capture: a window in which it is recorded.
+    /// The program starts or stops a window in which it is recorded (`start_capture`).
     Capture {
-        /// The capture.
+        /// The window.
         capture: ids::Capture,
-        /// Its start or its end.
+        /// Start or end of the window.
         edge: LabelEdge,
-        /// At the start: the absolute path of the trace that the session shall write; empty: none.
+        /// At the start: the absolute path of the trace that the session is to write; empty for none.
         #[serde(with = "serde_bytes")]
         path: Cow<'a, [u8]>,
-        /// When.
+        /// Time of the event.
         at_ns: i64,
     },
     /// Something was not recorded.
     Loss {
-        /// What.
+        /// The kind of loss.
         kind: LossKind,
-        /// How many of it.
+        /// How many were lost.
         count: u64,
-        /// Why: a stable phrase.
+        /// Why, as a stable phrase.
         reason: Cow<'a, str>,
     },
     /// A sentence that belongs in every report of the recording.
@@ -186,42 +186,42 @@ pub enum CommonEvent<'a> {
         /// The sentence.
         text: Cow<'a, str>,
     },
-    /// A line of a Python function that is in stacks of the writing thread from here on.
+    /// A line of a Python function that later stacks of the writing thread refer to.
     Frame {
-        /// Its id, which is the thread's own.
+        /// Id of the line, unique to the thread.
         frame: ids::Frame,
         /// The function, with the classes and functions around it.
         function: Cow<'a, str>,
-        /// Its file, as Python has it.
+        /// File of the function, as Python names it.
         file: Cow<'a, str>,
-        /// The line that runs.
+        /// The current line.
         line: u32,
     },
     /// The Python stack of the writing thread at the end of a call.
     Stack {
-        /// When.
+        /// Time of the event.
         at_ns: i64,
-        /// Which call ended.
+        /// The kind of call that ended.
         source: SampleSource,
-        /// Its frames, the innermost first. When it was deeper than is read, the outermost are missing.
+        /// Frames of the stack, innermost first. The outermost frames of a very deep stack are missing.
         frames: Cow<'a, [ids::Frame]>,
     },
 }
 
-/// Where clock samples come from.
+/// The source of clock samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ClockSource {
     /// The driver reads both clocks at once.
     Calibrated,
-    /// No samples: a command buffer runs after its submission began and before it was seen finished, and each such
-    /// bracket bounds the offset.
+    /// There are no samples. A command buffer runs after its submission began and before it was seen to have
+    /// finished, and each such bracket bounds the offset.
     Brackets,
-    /// Times of the device come as nanoseconds of the host's monotonic clock: the driver's tracing library maps them,
-    /// and does not say how well.
+    /// Device times come as nanoseconds of the host's monotonic clock: the driver's tracing library maps them, with
+    /// an unknown error.
     Host,
 }
 
-/// What the bytes of a source are.
+/// The format of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SourceFormat {
     /// A SPIR-V module.
@@ -230,22 +230,22 @@ pub enum SourceFormat {
     Ptx,
     /// An ELF file with machine code for NVIDIA's GPUs.
     Cubin,
-    /// PTX and cubins for several GPUs in one, which may be compressed.
+    /// PTX and cubins for several GPUs in one file, perhaps compressed.
     FatBinary,
 }
 
-/// An object that carries a name.
+/// A named object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Object {
-    /// A kernel, by its pipeline.
+    /// A kernel, named by its pipeline.
     Kernel(ids::Kernel),
-    /// The source of this kernel, by its shader module.
+    /// The source of this kernel, named by its shader module.
     KernelSource(ids::Kernel),
     /// A buffer.
     Buffer(ids::Buffer),
     /// A queue.
     Queue(ids::Queue),
-    /// A recording, by its command buffer.
+    /// A command recording, named by its command buffer.
     Recording(ids::Recording),
     /// A host thread.
     Thread(ids::Thread),
@@ -255,15 +255,15 @@ pub enum Object {
     LabelCategory(ids::LabelCategory),
 }
 
-/// What a kernel's code may do with a buffer binding.
+/// The access of a kernel's code to a buffer binding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BindingAccess {
     /// Descriptor set.
     pub set: u32,
     /// Binding in the set.
     pub binding: u32,
-    /// The code may read it.
+    /// True when the code may read the buffer.
     pub reads: bool,
-    /// The code may write it.
+    /// True when the code may write the buffer.
     pub writes: bool,
 }

@@ -1,29 +1,29 @@
-//! Labels: what the program says of its own work.
+//! Labels that describe the program's work.
 
 use crate::ids;
 use gapscope_model::{MODULE_DOMAIN, OPERATOR_DOMAIN};
 use serde::{Deserialize, Serialize};
 
-/// Where a label is.
+/// The place of a label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LabelScope {
-    /// On a queue: it covers what is submitted to it until its end.
+    /// On a queue: it covers everything submitted to the queue until its end.
     Queue(ids::Queue),
     /// On the writing thread.
     Thread,
-    /// On the writing thread, in a domain (of NVTX): its labels nest among themselves only.
+    /// On the writing thread, in a domain (of NVTX) whose labels nest only among themselves.
     Domain(ids::LabelDomain),
-    /// On the process: it may end on another thread and overlap others in any way. At its end it has no text.
+    /// On the process: it may end on another thread and overlap others in any way. Its end has no text.
     Range {
-        /// Its domain.
+        /// The domain.
         domain: ids::LabelDomain,
         /// Tells ranges apart.
         range: ids::LabelRange,
     },
 }
 
-/// Labels that gapscope has set for a program that sets none, each in a domain of its own, so that they are told from the
-/// program's and nest around and inside them: modules around operators, and the program's own labels between.
+/// The kinds of labels that gapscope injects into a program without labels. Each kind has its own domain, which tells
+/// it from the program's labels; modules nest around operators, and the program's own labels between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Layer {
     /// A module of the model, by its path.
@@ -33,28 +33,28 @@ pub enum Layer {
 }
 
 impl Layer {
-    /// All, at the index that [`Self::index`] says.
+    /// All kinds, at the position of [`Self::index`].
     pub const ALL: [Layer; 2] = [Layer::Module, Layer::Operator];
 
-    /// Its number: of the interface too.
+    /// Returns the number, which the interface also uses.
     pub fn index(self) -> usize {
         self as usize
     }
 
-    /// Its domain, whose name a hook writes before its first use as it does for every domain.
+    /// Returns the domain. A hook writes its name before the first use, as for every domain.
     pub fn domain(self) -> ids::LabelDomain {
         // Domains of NVTX are counted from 1.
         ids::LabelDomain(u32::MAX - self as u32)
     }
 
-    /// The layer with a domain; none: a domain of the program.
+    /// Returns the kind with a domain; `None` for a domain of the program.
     pub fn of(domain: ids::LabelDomain) -> Option<Layer> {
         Layer::ALL
             .into_iter()
             .find(|layer| layer.domain() == domain)
     }
 
-    /// The name of its domain.
+    /// Returns the name of the domain.
     pub fn name(self) -> &'static str {
         match self {
             Layer::Module => MODULE_DOMAIN,
@@ -63,7 +63,7 @@ impl Layer {
     }
 }
 
-/// Which end of a label.
+/// The end of a label that an event marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub enum LabelEdge {
@@ -75,10 +75,10 @@ pub enum LabelEdge {
 /// The value that a program gave a label.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum Payload {
-    /// A count.
+    /// An unsigned integer.
     Unsigned(u64),
-    /// A number.
+    /// A signed integer.
     Signed(i64),
-    /// A number with a fraction.
+    /// A floating-point number.
     Float(f64),
 }

@@ -1,7 +1,7 @@
-//! [`Activity`] entries as bytes: about 7 for a kernel.
+//! Packs [`Activity`] entries into bytes: about 7 for a kernel.
 //!
-//! Each entry is a tag (3 bits of kind, 5 of flags) and LEB128 numbers. Times, correlations and nodes are differences
-//! from the last entry of the same kind in the same batch, so each batch can be read on its own.
+//! Each entry is a tag (3 bits of kind, 5 of flags) and LEB128 numbers. Times, correlations and nodes are stored as
+//! differences from the last entry of the same kind in the same batch, so that each batch can be read on its own.
 
 use super::{Activity, OverheadKind, Span, WaitKind};
 use crate::ids;
@@ -16,20 +16,19 @@ const SUBMISSION: u8 = 6;
 const HOST_FUNCTION: u8 = 7;
 const KINDS: usize = 8;
 
-/// The times are unknown.
+/// Flag: the times are unknown.
 const NO_SPAN: u8 = 0x08;
-/// The correlation differs from the last one as much as that did from the one before.
+/// Flag: the correlation advances by the same step as in the last entry.
 const STEADY: u8 = 0x10;
-/// Kernel and transfer: it is a node of a graph.
+/// Flag of kernels and transfers: the entry is a node of a graph.
 const OF_GRAPH: u8 = 0x20;
-/// Kernel: launch; transfer: route; overhead: thread; the others: queue: as in the last entry.
+/// Flag: the launch (kernel), route (transfer), thread (overhead) or queue (other kinds) is that of the last entry.
 const SAME: u8 = 0x40;
-/// The longest entry: a tag, six numbers of at most 10 bytes and a byte.
-const LONGEST: usize = 62;
+/// Bytes of the longest entry: a tag, six numbers of at most 10 bytes and a byte.
+const MAX_ENTRY_BYTES: usize = 62;
 
-/// What the entries of one kind are differences from.
 #[derive(Debug, Clone, Copy, Default)]
-struct Last {
+struct LastEntry {
     end_ns: i64,
     correlation: u32,
     step: u32,
@@ -42,13 +41,13 @@ pub struct Packer {
     bytes: Vec<u8>,
     capacity: usize,
     count: u32,
-    last: [Last; KINDS],
+    last: [LastEntry; KINDS],
 }
 
 impl Packer {
-    /// A packer of batches of at most `capacity` bytes. It allocates here and never again.
+    /// Creates a packer of batches of at most `capacity` bytes. It allocates here and never again.
     pub fn new(capacity: usize) -> Packer {
-        let capacity = capacity.max(LONGEST);
+        let capacity = capacity.max(MAX_ENTRY_BYTES);
         Packer {
             bytes: Vec::with_capacity(capacity),
             capacity,
@@ -57,18 +56,18 @@ impl Packer {
         }
     }
 
-    /// True when another entry might not fit: take the batch with [`Self::bytes`] and then [`Self::clear`].
+    /// Returns true when another entry might not fit: take the batch with [`Self::bytes`], then call [`Self::clear`].
     #[inline]
     pub fn is_full(&self) -> bool {
-        self.bytes.len() + LONGEST > self.capacity
+        self.bytes.len() + MAX_ENTRY_BYTES > self.capacity
     }
 
-    /// Entries in the batch.
+    /// Returns the number of entries in the batch.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// The batch so far.
+    /// Returns the bytes of the batch so far.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -80,7 +79,7 @@ impl Packer {
         self.last = Default::default();
     }
 
-    /// Appends an entry. A full batch grows past its capacity.
+    /// Appends an entry. A batch that is already full grows past its capacity.
     #[inline]
     pub fn push(&mut self, activity: &Activity) {
         self.count += 1;
@@ -181,10 +180,9 @@ impl Packer {
     }
 }
 
-/// An entry that is being written.
 struct Entry<'a> {
     bytes: &'a mut Vec<u8>,
-    last: &'a mut Last,
+    last: &'a mut LastEntry,
     tag: u8,
     key: u32,
     span: Option<Span>,
@@ -199,7 +197,7 @@ impl Entry<'_> {
         }
     }
 
-    /// Tag, key, correlation and times: what every kind has.
+    /// Writes tag, key, correlation and times, which every kind has.
     #[inline]
     fn head_with_key(&mut self) {
         let step = self.correlation.wrapping_sub(self.last.correlation);
@@ -248,17 +246,17 @@ fn unzigzag(number: u64) -> i64 {
     (number >> 1) as i64 ^ -((number & 1) as i64)
 }
 
-/// The bytes of a batch are damaged from some entry on.
+/// A batch whose bytes are damaged from some entry on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the activities are damaged at byte {at} of {bytes}")]
 pub struct Torn {
-    /// The start of the entry that could not be read.
+    /// Start of the damaged entry.
     pub at: usize,
-    /// The bytes of the batch.
+    /// Size of the batch.
     pub bytes: usize,
 }
 
-/// The entries that a [`Packer`] wrote. After damage nothing more comes.
+/// Decodes the entries that a [`Packer`] wrote. The iterator ends after damage.
 pub fn unpack(bytes: &[u8]) -> impl Iterator<Item = Result<Activity, Torn>> + '_ {
     let mut reader = Reader {
         bytes,
@@ -284,7 +282,7 @@ pub fn unpack(bytes: &[u8]) -> impl Iterator<Item = Result<Activity, Torn>> + '_
 struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
-    last: [Last; KINDS],
+    last: [LastEntry; KINDS],
 }
 
 impl Reader<'_> {

@@ -1,7 +1,7 @@
 //! Events of the Vulkan layer.
 //!
-//! A command buffer is *recorded* once and may run many times. So its commands are written once, as a recording, and
-//! each submitted instance refers to it; the session expands instances into dispatches.
+//! A command buffer is recorded once and may run many times. Its commands are written once, as a command recording,
+//! and each submitted instance refers to it; the session expands instances into dispatches.
 
 use super::{DeviceLimits, Span};
 use crate::ids;
@@ -12,15 +12,15 @@ use std::borrow::Cow;
 /// An event of the Vulkan layer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum VulkanEvent<'a> {
-    /// A buffer was made.
+    /// A buffer was created.
     Buffer {
         /// The buffer.
         buffer: ids::Buffer,
-        /// Its device.
+        /// The device.
         device: ids::Device,
-        /// Its size.
+        /// Size in bytes.
         bytes: u64,
-        /// When.
+        /// Time of the event.
         at_ns: i64,
     },
     /// A buffer got its memory.
@@ -29,41 +29,41 @@ pub enum VulkanEvent<'a> {
         buffer: ids::Buffer,
         /// The allocation.
         memory: ids::Allocation,
-        /// Where in it.
+        /// Offset in the allocation.
         offset: u64,
     },
     /// A buffer is gone.
     BufferEnd {
         /// The buffer.
         buffer: ids::Buffer,
-        /// When.
+        /// Time of the event.
         at_ns: i64,
     },
-    /// The buffers that a descriptor set (or a push) holds at one moment. Immutable: a change makes a new content.
+    /// The buffers in a descriptor set (or a push) at one moment. Contents are immutable: a change creates a new one.
     Bindings {
         /// The content.
         content: ids::BindingContent,
         /// One entry for each buffer descriptor.
         entries: Cow<'a, [Binding]>,
     },
-    /// Commands, in order, appended to a recording.
+    /// Commands to append to a command recording, in order.
     Commands {
-        /// The recording.
+        /// The command recording.
         recording: ids::Recording,
         /// Whole [`super::Command`]s as bytes.
         #[serde(with = "serde_bytes")]
         commands: &'a [u8],
     },
-    /// The recording cannot be submitted any more.
+    /// The command recording can no longer be submitted.
     RecordingEnd {
-        /// The recording.
+        /// The command recording.
         recording: ids::Recording,
     },
     /// One batch (VkSubmitInfo) of a submission call reached a queue. Written after the call.
     Submit {
         /// The queue.
         queue: ids::Queue,
-        /// The call.
+        /// Interval of the call.
         span: Span,
         /// The command buffers in order.
         instances: Cow<'a, [Instance]>,
@@ -76,39 +76,39 @@ pub enum VulkanEvent<'a> {
     Timestamps {
         /// The instance.
         instance: ids::Instance,
-        /// The recording whose queries these are: the instance's own, or a secondary one that it executed.
+        /// The command recording that the queries belong to: the instance's own, or a secondary one that it executed.
         recording: ids::Recording,
         /// Index of the first query.
         first_query: u32,
-        /// Raw ticks as little-endian u64, [`super::NO_TICKS`] where the device gave none.
+        /// Raw ticks as little-endian u64; [`super::NO_TICKS`] where the device delivered none.
         #[serde(with = "serde_bytes")]
         ticks: &'a [u8],
     },
-    /// The times of an instance that was bracketed by command buffers of ours, because it may run twice at once.
+    /// The times of an instance that the hook enclosed in its own command buffers, because it may run twice at once.
     Bracket {
         /// The instance.
         instance: ids::Instance,
-        /// Raw ticks before it.
+        /// Raw ticks before the instance.
         begin_ticks: u64,
-        /// Raw ticks after it.
+        /// Raw ticks after the instance.
         end_ticks: u64,
     },
-    /// No more timestamps come for this instance.
+    /// No more timestamps come for an instance.
     InstanceEnd {
         /// The instance.
         instance: ids::Instance,
-        /// Whether and why it has no times.
+        /// Whether it has times, or why not.
         outcome: Outcome,
-        /// When the hook saw that it had finished (no earlier than it did); when it gave up otherwise.
+        /// When the hook saw that it had finished, which is no earlier than it did, or gave up.
         seen_ns: i64,
     },
     /// A host call, or several of one kind folded into one.
     HostCall {
-        /// Which call.
+        /// The kind of call.
         call: HostCallKind,
         /// From the start of the (first) call to the return of the (last) one.
         span: Span,
-        /// How many calls.
+        /// Number of calls.
         count: u32,
         /// Time inside the calls.
         busy_ns: i64,
@@ -123,23 +123,23 @@ pub enum VulkanEvent<'a> {
     HostSignal {
         /// The semaphore and the value.
         semaphore: SemaphoreValue,
-        /// When.
+        /// Time of the event.
         at_ns: i64,
     },
-    /// A semaphore is gone, or what is no submission has waited for its signal, such as a presentation: no later wait is for
-    /// an earlier signal.
+    /// A semaphore is gone, or an operation other than a submission, such as a presentation, has waited for its
+    /// signal: no later wait is for an earlier signal.
     SemaphoreEnd {
         /// The semaphore.
         semaphore: ids::Semaphore,
     },
-    /// How large a device is, as far as its driver tells.
+    /// Properties of a device, as far as its driver tells.
     DeviceLimits {
         /// The device.
         device: ids::Device,
-        /// Its limits.
+        /// The properties.
         limits: DeviceLimits,
     },
-    /// What the performance queries of a queue family count, from here on.
+    /// The counters of a queue family's performance queries, from here on.
     CounterSet {
         /// The device.
         device: ids::Device,
@@ -148,36 +148,36 @@ pub enum VulkanEvent<'a> {
         /// The counters, in the order of their values.
         counters: Cow<'a, [PerformanceCounter]>,
     },
-    /// Nothing is counted on a device though it was asked for.
+    /// Counters were requested, but a device has none.
     CountersRefused {
         /// The device.
         device: ids::Device,
         /// Why, as the end of a sentence.
         reason: Cow<'a, str>,
     },
-    /// What was counted while an instance ran, from its first command that acts on.
+    /// Counter values of an instance, from its first command that acts on.
     Counted {
         /// The instance.
         instance: ids::Instance,
         /// The family of its [`VulkanEvent::CounterSet`].
         family: u32,
-        /// A value for each counter of that.
+        /// A value for each counter of the set.
         values: Cow<'a, [f64]>,
     },
 }
 
-/// What a performance query counts.
+/// A counter of performance queries.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PerformanceCounter {
-    /// As the driver names it.
+    /// Name according to the driver.
     pub name: String,
-    /// Of what it is one.
+    /// Category according to the driver.
     pub category: String,
-    /// Its unit.
+    /// Unit of the values.
     pub unit: PerformanceUnit,
 }
 
-/// The unit of a performance counter: those of `VkPerformanceCounterUnitKHR`.
+/// The unit of a performance counter, from `VkPerformanceCounterUnitKHR`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PerformanceUnit {
     /// A number of something.
@@ -188,7 +188,7 @@ pub enum PerformanceUnit {
     Nanoseconds,
     /// Bytes.
     Bytes,
-    /// Bytes a second.
+    /// Bytes per second.
     BytesPerSecond,
     /// Kelvin.
     Kelvin,
@@ -204,7 +204,7 @@ pub enum PerformanceUnit {
     Cycles,
 }
 
-/// One buffer range that kernels may reach.
+/// A buffer range that kernels may access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Binding {
     /// Number of the binding in its set.
@@ -215,7 +215,7 @@ pub struct Binding {
     pub buffer: ids::Buffer,
     /// First byte.
     pub offset: u64,
-    /// Size; `u64::MAX`: to the end of the buffer.
+    /// Size; `u64::MAX` for the rest of the buffer.
     pub bytes: u64,
     /// VkDescriptorType.
     pub kind: u32,
@@ -224,9 +224,9 @@ pub struct Binding {
 /// A command buffer in a submission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Instance {
-    /// This execution.
+    /// Id of this execution.
     pub instance: ids::Instance,
-    /// What it executes.
+    /// The command recording that it executes.
     pub recording: ids::Recording,
 }
 
@@ -239,21 +239,21 @@ pub struct SemaphoreValue {
     pub value: u64,
 }
 
-/// How an instance's timing ended. All but `Timed` mean unknown times.
+/// The outcome of timing an instance. All values but `Timed` mean unknown times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
-    /// Its timestamps have been written.
+    /// The timestamps have been written.
     Timed,
     /// The queue's family has no timestamps.
     NoTimestamps,
-    /// It ran (or may have run) but its timestamps never came: the program ended, reset or freed it first.
+    /// It ran (or may have run), but its timestamps never came: the program ended, reset or freed it first.
     NotSeen,
     /// The device was lost.
     DeviceLost,
-    /// Recorded while recording was off.
+    /// Recorded while the recorder was off.
     NotInstrumented,
-    /// The hook could get no queries, or nothing could be added to the submission.
+    /// The hook got no queries, or could add nothing to the submission.
     NoQueries,
-    /// A rendering is suspended across its start or its end, where nothing may be added.
+    /// A rendering is suspended across its start or end, where nothing may be added.
     SuspendedRendering,
 }

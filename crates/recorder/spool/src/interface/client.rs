@@ -1,25 +1,24 @@
-//! The program's end of the interface.
+//! The program's side of the interface: finds and calls loaded hooks.
 
-use super::{Entry, LEAST_BYTES, SYMBOL, Status, Table, VERSION};
+use super::{Entry, MIN_TABLE_BYTES, SYMBOL, Status, Table, VERSION};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
-/// How the file names of hooks start.
 const FILE_PREFIX: &[u8] = b"libgapscope_";
 
 /// A hook that is loaded into this process.
 #[derive(Debug, Clone, Copy)]
 pub struct Hook(&'static Table);
 
-/// The hooks that are loaded into this process. Looking them up takes microseconds; a hook may be loaded later, with
+/// The hooks that are loaded into this process. Looking them up takes microseconds. A hook may be loaded later, with
 /// the first Vulkan instance or CUDA context, so look again while there is none.
 #[derive(Debug, Clone, Default)]
 pub struct Hooks(Vec<Hook>);
 
 impl Hooks {
-    /// Looks at the libraries of this process. Nothing is loaded that is not loaded already.
+    /// Searches the loaded libraries of this process. Nothing is loaded.
     pub fn loaded() -> Hooks {
         let mut names: Vec<CString> = Vec::new();
         // SAFETY: `collect` is called with `names`, which lives until the call returns.
@@ -33,8 +32,8 @@ impl Hooks {
         )
     }
 
-    /// How many libraries this process has loaded so far. While it stays the same no hook has come. A fraction of a
-    /// microsecond; it takes a lock of the system's loader.
+    /// Returns the number of libraries loaded so far. While it stays the same, no hook has appeared. The call takes a
+    /// fraction of a microsecond and a lock of the system's loader.
     pub fn libraries_loaded() -> u64 {
         let mut loaded: u64 = 0;
         // SAFETY: `count` is called with `loaded`, which lives until the call returns.
@@ -42,18 +41,18 @@ impl Hooks {
         loaded
     }
 
-    /// The hooks.
+    /// Returns the hooks.
     pub fn iter(&self) -> impl Iterator<Item = &Hook> {
         self.0.iter()
     }
 
-    /// True when there is none.
+    /// Returns true when there are no hooks.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// Stops at the first library: each says how many there have been.
+/// Reads the number of loaded libraries at the first one and stops.
 unsafe extern "C" fn count(
     info: *mut libc::dl_phdr_info,
     bytes: usize,
@@ -99,27 +98,28 @@ fn table_in(library: &CStr) -> Option<&'static Table> {
         }
         let entry = std::mem::transmute::<*mut c_void, Entry>(symbol);
         let table = entry(VERSION).as_ref()?;
-        (table.version >= VERSION && table.bytes as usize >= LEAST_BYTES).then_some(table)
+        (table.version >= VERSION && table.bytes as usize >= MIN_TABLE_BYTES).then_some(table)
     }
 }
 
 impl Hook {
-    /// `vulkan` or `cuda`.
+    /// Returns the hook's name, `vulkan` or `cuda`.
     pub fn name(&self) -> &'static str {
         // SAFETY: the table's text is static and NUL-terminated.
         let name = unsafe { CStr::from_ptr(self.0.hook) };
         name.to_str().unwrap_or("unknown")
     }
 
-    /// Whether this process is recorded: [`Status::Done`], [`Status::Off`] or [`Status::NotRecorded`].
+    /// Returns whether this process is recorded: [`Status::Done`], [`Status::Off`] or [`Status::NotRecorded`].
     pub fn state(&self) -> Status {
-        Status::of((self.0.state)())
+        Status::from_code((self.0.state)())
     }
 
-    /// Begins a capture; its number. `None`: the window is only marked, and no trace of its own is written.
+    /// Begins a capture and returns its number. Without a path, the window is only marked and gets no trace of its
+    /// own.
     ///
     /// # Errors
-    /// The status that says why not.
+    /// The status that tells why no capture began.
     pub fn start_capture(&self, path: Option<&Path>) -> Result<u32, Status> {
         let path = path.map_or(&[] as &[u8], |path| path.as_os_str().as_bytes());
         let mut capture = 0;
@@ -127,7 +127,7 @@ impl Hook {
         let status = unsafe {
             (self.0.start_capture)(path.as_ptr().cast::<c_char>(), path.len(), &mut capture)
         };
-        match Status::of(status) {
+        match Status::from_code(status) {
             Status::Done => Ok(capture),
             other => Err(other),
         }
@@ -135,34 +135,34 @@ impl Hook {
 
     /// Ends a capture.
     pub fn stop_capture(&self, capture: u32) -> Status {
-        Status::of((self.0.stop_capture)(capture))
+        Status::from_code((self.0.stop_capture)(capture))
     }
 
-    /// How far a capture is.
+    /// Returns the state of a capture.
     pub fn capture_state(&self, capture: u32) -> Status {
-        Status::of((self.0.capture_state)(capture))
+        Status::from_code((self.0.capture_state)(capture))
     }
 
     /// Begins a label on the calling thread.
     pub fn push_label(&self, text: &str) -> Status {
         // SAFETY: the text lives through the call.
-        Status::of(unsafe { (self.0.push_label)(text.as_ptr().cast(), text.len()) })
+        Status::from_code(unsafe { (self.0.push_label)(text.as_ptr().cast(), text.len()) })
     }
 
     /// Ends the innermost label of the calling thread.
     pub fn pop_label(&self) -> Status {
-        Status::of((self.0.pop_label)())
+        Status::from_code((self.0.pop_label)())
     }
 
     /// Sets a label at this moment on the calling thread.
     pub fn instant_label(&self, text: &str) -> Status {
         // SAFETY: the text lives through the call.
-        Status::of(unsafe { (self.0.instant_label)(text.as_ptr().cast(), text.len()) })
+        Status::from_code(unsafe { (self.0.instant_label)(text.as_ptr().cast(), text.len()) })
     }
 
     /// Waits until the times of all finished work are in the spool.
     pub fn flush(&self, timeout: Duration) -> Status {
         let timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
-        Status::of((self.0.flush)(timeout_ns))
+        Status::from_code((self.0.flush)(timeout_ns))
     }
 }

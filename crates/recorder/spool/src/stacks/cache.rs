@@ -1,45 +1,45 @@
-//! The lines of functions that a thread has written to its log, with their ids.
+//! Remembers the lines that a thread has written to its log, with their ids.
 
-use super::python::Place;
+use super::python::CodePosition;
 use crate::ids;
 use crate::writer::generation;
 
-/// Two lines with the same place here push each other out, and are then written again.
-const PLACES: usize = 1 << 9;
+/// Number of slots. Lines that share a slot evict each other and are then written again.
+const SLOTS: usize = 1 << 9;
 
-/// Lines by where they are.
-pub struct Cache {
+/// Lines by their positions in code.
+pub struct LineCache {
     /// A forked child has another log.
     generation: u32,
     last: u32,
-    places: Box<[(Place, ids::Frame)]>,
+    slots: Box<[(CodePosition, ids::Frame)]>,
 }
 
-impl Cache {
-    pub fn new() -> Cache {
-        Cache {
+impl LineCache {
+    pub fn new() -> LineCache {
+        LineCache {
             generation: generation(),
             last: 0,
-            places: vec![(Place::default(), ids::Frame::NONE); PLACES].into(),
+            slots: vec![(CodePosition::default(), ids::Frame::NONE); SLOTS].into(),
         }
     }
 
-    /// The id of a line; one that is new is written first. `None`: what it is cannot be read.
+    /// Returns the id of a line; a new one is written first. Returns `None` when the line cannot be read.
     pub fn id<W: FnOnce(ids::Frame)>(
         &mut self,
-        place: &Place,
+        position: &CodePosition,
         line: impl FnOnce() -> Option<W>,
     ) -> Option<ids::Frame> {
         if self.generation != generation() {
-            *self = Cache::new();
+            *self = LineCache::new();
         }
-        let known = &mut self.places[place.hash() % PLACES];
-        if known.0 == *place && known.1 != ids::Frame::NONE {
+        let known = &mut self.slots[position.hash() % SLOTS];
+        if known.0 == *position && known.1 != ids::Frame::NONE {
             return Some(known.1);
         }
         let write = line()?;
         self.last = self.last.wrapping_add(1).max(1);
-        *known = (*place, ids::Frame(self.last));
+        *known = (*position, ids::Frame(self.last));
         write(known.1);
         Some(known.1)
     }

@@ -1,35 +1,37 @@
-//! Reads the frames of the calling thread.
+//! Reads the Python frames of the calling thread.
 //!
-//! Before the first stack is taken by plain reads, one is read through `/proc/self/mem`, which refuses a wrong address where a
-//! plain read would end the program. What a line is called is always read so: once for each line.
+//! Before stacks are taken by plain reads, one is read through `/proc/self/mem`, which refuses a wrong address where
+//! a plain read would end the program. Names and lines are always read that way, once for each line.
 
-use gapscope_model::python::{Code, Current, Inconsistent, Layout, Lines, TABLE_BYTES, Version};
+use gapscope_model::python::{
+    Code, CurrentFrame, Inconsistent, Layout, Lines, TABLE_BYTES, Version,
+};
 use std::ffi::{CStr, c_int, c_void};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// Frames of one stack; of deeper ones the outermost are left out.
-pub const MOST_FRAMES: usize = 128;
-/// Long enough for each structure that is read plainly.
-const MOST_BYTES: usize = 512;
-/// The parts of strings and of `bytes` that say how long they are: no such object is shorter.
+/// The most frames of a stack; the outermost frames of deeper ones are left out.
+pub const MAX_FRAMES: usize = 128;
+/// The most bytes of any structure that is read by plain reads.
+const MAX_STRUCTURE_BYTES: usize = 512;
+/// Bytes of the headers of strings and `bytes` that hold their lengths: no such object is shorter.
 const TEXT_HEADER_BYTES: usize = 40;
 const BYTES_HEADER_BYTES: usize = 24;
 
-/// So often an interpreter is tried out before it is taken for one that cannot be read.
-const MOST_TRIES: u32 = 32;
-static TRIES: AtomicU32 = AtomicU32::new(0);
+/// The number of attempts after which an interpreter counts as unreadable.
+const MAX_ATTEMPTS: u32 = 32;
+static ATTEMPTS: AtomicU32 = AtomicU32::new(0);
 
-/// Where a frame is in its code. The name tells a code object from another one that took its place.
+/// A position in code. The name detects another code object at the same address.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct CodePosition {
     code: u64,
     name: u64,
     instruction: u64,
 }
 
-impl Place {
+impl CodePosition {
     pub fn hash(&self) -> usize {
         let mixed =
             (self.code ^ self.instruction.rotate_left(17)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -38,10 +40,10 @@ impl Place {
 }
 
 /// A line of a function.
-pub struct Line {
+pub struct SourceLine {
     pub function: String,
     pub file: String,
-    /// 0: not known.
+    /// SourceLine number; 0 when unknown.
     pub line: u32,
 }
 
@@ -53,15 +55,13 @@ pub struct Python {
     is_initialized: unsafe extern "C" fn() -> c_int,
 }
 
-/// How memory of this process is read.
 trait Memory {
     fn read(&self, address: u64, bytes: &mut [u8]) -> Option<()>;
 }
 
-/// By a plain read.
-struct Plain;
+struct DirectMemory;
 
-impl Memory for Plain {
+impl Memory for DirectMemory {
     fn read(&self, address: u64, bytes: &mut [u8]) -> Option<()> {
         if address < 1 << 16 {
             return None;
@@ -75,55 +75,55 @@ impl Memory for Plain {
     }
 }
 
-/// By the system, which refuses what is not mapped.
-struct Checked(File);
+/// Reads memory through the system, which refuses unmapped addresses.
+struct CheckedMemory(File);
 
-impl Checked {
-    fn open() -> Option<Checked> {
-        File::open("/proc/self/mem").ok().map(Checked)
+impl CheckedMemory {
+    fn open() -> Option<CheckedMemory> {
+        File::open("/proc/self/mem").ok().map(CheckedMemory)
     }
 }
 
-impl Memory for Checked {
+impl Memory for CheckedMemory {
     fn read(&self, address: u64, bytes: &mut [u8]) -> Option<()> {
         self.0.read_exact_at(bytes, address).ok()
     }
 }
 
 impl Python {
-    /// The interpreter that this process is, or has loaded for all to see; `Some(None)`: there is none that can be read. `None`: the calling thread
-    /// runs no Python, and another one has to find out.
+    /// Finds the interpreter in this process' global symbols. Returns `Some(None)` where there is none that can be
+    /// read, and `None` where the calling thread runs no Python, so that another thread must try.
     pub fn find() -> Option<Option<Python>> {
-        let Some(python) = Python::of_process() else {
+        let Some(python) = Python::in_process() else {
             return Some(None);
         };
         if python.thread_state() == 0 {
             return None;
         }
-        let mut places = [Place::default(); MOST_FRAMES];
-        let is_read = Checked::open().is_some_and(|memory| {
-            let found = python.walk(&memory, &mut places);
-            found.is_some_and(|places| python.line(&places[0]).is_some())
+        let mut positions = [CodePosition::default(); MAX_FRAMES];
+        let is_read = CheckedMemory::open().is_some_and(|memory| {
+            let found = python.walk(&memory, &mut positions);
+            found.is_some_and(|positions| python.line(&positions[0]).is_some())
         });
         match is_read {
             true => Some(Some(python)),
-            // A thread that has a state may run no Python.
-            false if TRIES.fetch_add(1, Relaxed) < MOST_TRIES => None,
+            // A thread with a state may still run no Python.
+            false if ATTEMPTS.fetch_add(1, Relaxed) < MAX_ATTEMPTS => None,
             false => Some(None),
         }
     }
 
-    fn of_process() -> Option<Python> {
+    fn in_process() -> Option<Python> {
         let runtime = symbol(c"_PyRuntime")?;
         let version = symbol(c"Py_Version")?;
         let thread_state = symbol(c"PyGILState_GetThisThreadState")?;
         let is_initialized = symbol(c"Py_IsInitialized")?;
-        let memory = Checked::open()?;
+        let memory = CheckedMemory::open()?;
         let mut number = [0; 4];
         memory.read(version, &mut number)?;
         let mut table = [0; TABLE_BYTES];
         memory.read(runtime, &mut table)?;
-        let layout = Layout::of(Version(u32::from_ne_bytes(number)), &table).ok()?;
+        let layout = Layout::for_version(Version(u32::from_ne_bytes(number)), &table).ok()?;
         let python = Python {
             layout,
             // SAFETY: the function of this name has this type in every version that has a layout.
@@ -140,11 +140,14 @@ impl Python {
             layout.frame_bytes(),
             layout.code_bytes(),
         ];
-        let has_room = lengths.into_iter().all(|length| length <= MOST_BYTES);
+        let has_room = lengths
+            .into_iter()
+            .all(|length| length <= MAX_STRUCTURE_BYTES);
         has_room.then_some(python)
     }
 
-    /// The address of the state of this thread; 0 where it has none, or the interpreter is about to end and takes states apart.
+    /// Returns the address of this thread's state; 0 where it has none, or the interpreter is shutting down and
+    /// destroys states.
     fn thread_state(&self) -> u64 {
         // SAFETY: both read variables, of the process and of the thread.
         unsafe {
@@ -155,14 +158,18 @@ impl Python {
         }
     }
 
-    /// The stack of this thread, the innermost frame first, as deep as there is room. `None`: it runs no Python.
-    pub fn stack<'a>(&self, places: &'a mut [Place]) -> Option<&'a [Place]> {
-        self.walk(&Plain, places)
+    /// Returns this thread's stack, innermost frame first, as far as it fits; `None` when it runs no Python.
+    pub fn stack<'a>(&self, positions: &'a mut [CodePosition]) -> Option<&'a [CodePosition]> {
+        self.walk(&DirectMemory, positions)
     }
 
-    fn walk<'a>(&self, memory: &impl Memory, places: &'a mut [Place]) -> Option<&'a [Place]> {
+    fn walk<'a>(
+        &self,
+        memory: &impl Memory,
+        positions: &'a mut [CodePosition],
+    ) -> Option<&'a [CodePosition]> {
         let state = self.thread_state();
-        let mut bytes = [0; MOST_BYTES];
+        let mut bytes = [0; MAX_STRUCTURE_BYTES];
         let state = self.read(
             memory,
             state,
@@ -171,17 +178,17 @@ impl Python {
             Layout::thread,
         )?;
         let mut at = match state.current {
-            Current::Frame(at) => at,
-            Current::AddressAt(address) => {
+            CurrentFrame::Frame(at) => at,
+            CurrentFrame::AddressAt(address) => {
                 let mut at = [0; 8];
                 memory.read(address, &mut at)?;
                 u64::from_ne_bytes(at)
             }
         };
         let mut found = 0;
-        // The interpreter's own frames between others take no room.
-        for _ in 0..4 * places.len() {
-            if at == 0 || found == places.len() {
+        // The interpreter's own frames in between take no room.
+        for _ in 0..4 * positions.len() {
+            if at == 0 || found == positions.len() {
                 break;
             }
             let frame = self.read(
@@ -193,7 +200,7 @@ impl Python {
             )?;
             if frame.code != 0 {
                 let code = self.code(memory, frame.code)?;
-                places[found] = Place {
+                positions[found] = CodePosition {
                     code: frame.code,
                     name: code.name,
                     instruction: frame.instruction,
@@ -202,11 +209,11 @@ impl Python {
             }
             at = frame.previous;
         }
-        (found > 0).then(|| &places[..found])
+        (found > 0).then(|| &positions[..found])
     }
 
     fn code(&self, memory: &impl Memory, address: u64) -> Option<Code> {
-        let mut bytes = [0; MOST_BYTES];
+        let mut bytes = [0; MAX_STRUCTURE_BYTES];
         self.read(
             memory,
             address,
@@ -221,7 +228,7 @@ impl Python {
         memory: &impl Memory,
         address: u64,
         length: usize,
-        bytes: &mut [u8; MOST_BYTES],
+        bytes: &mut [u8; MAX_STRUCTURE_BYTES],
         parse: impl FnOnce(&Layout, &[u8]) -> Result<T, Inconsistent>,
     ) -> Option<T> {
         let bytes = bytes.get_mut(..length)?;
@@ -229,10 +236,10 @@ impl Python {
         parse(&self.layout, bytes).ok()
     }
 
-    /// What a place is called.
-    pub fn line(&self, place: &Place) -> Option<Line> {
-        let memory = Checked::open()?;
-        let code = self.code(&memory, place.code)?;
+    /// Returns the function, file and line of a position.
+    pub fn line(&self, position: &CodePosition) -> Option<SourceLine> {
+        let memory = CheckedMemory::open()?;
+        let code = self.code(&memory, position.code)?;
         let mut header = [0; BYTES_HEADER_BYTES];
         memory.read(code.lines, &mut header)?;
         let mut table = vec![0; self.layout.bytes_length(&header).ok()?];
@@ -240,10 +247,10 @@ impl Python {
             code.lines.checked_add(self.layout.bytes_offset())?,
             &mut table,
         )?;
-        let first = place.code.checked_add(code.instructions)?;
-        let offset = place.instruction.wrapping_sub(first) as i64;
+        let first = position.code.checked_add(code.instructions)?;
+        let offset = position.instruction.wrapping_sub(first) as i64;
         let line = Lines::new(&table, code.first_line).line(offset);
-        Some(Line {
+        Some(SourceLine {
             function: self.text(&memory, code.name)?,
             file: self.text(&memory, code.file)?,
             line: line.unwrap_or_default(),
@@ -260,7 +267,7 @@ impl Python {
     }
 }
 
-/// The address of what the program, or a library that is loaded for all to see, calls so.
+/// Returns the address of a global symbol of the program or its libraries.
 fn symbol(name: &CStr) -> Option<u64> {
     // SAFETY: the name ends with a zero.
     let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };

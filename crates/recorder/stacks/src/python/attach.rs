@@ -93,7 +93,7 @@ pub fn read_at(
     let version = Version(memory.word(version)? as u32);
     let mut table = [0; TABLE_BYTES];
     memory.read(runtime, &mut table)?;
-    let layout = match Layout::of(version, &table) {
+    let layout = match Layout::for_version(version, &table) {
         Ok(layout) => layout,
         Err(refused) => return Ok(Err(refused)),
     };

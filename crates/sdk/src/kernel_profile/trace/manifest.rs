@@ -63,7 +63,7 @@ pub(super) fn of(
             ..Process::default()
         }],
         devices: vec![Device {
-            api: Api::of(&info.device.api),
+            api: Api::from_text_or_unknown(&info.device.api),
             name: info.device.name.clone(),
             driver: info.device.driver.clone(),
             clock: clock(info),

@@ -79,7 +79,7 @@ impl Choice {
     }
 
     fn named(&self, kernel: &str) -> Option<MatchedKernel> {
-        let spellings = Spellings::of(kernel);
+        let spellings = Spellings::new(kernel);
         let wanted: Vec<usize> = (0..self.wanted.len())
             .filter(|at| spellings.contain(&self.wanted[*at].wanted.name))
             .collect();

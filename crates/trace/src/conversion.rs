@@ -1,6 +1,7 @@
-//! Columns that other tools wrote again in other types: pandas makes numbers of 64 bits of all, and floats of those that
-//! may be absent. What is the same value is read as it was; nothing is rounded.
+//! Converts columns that other tools rewrote in other types: pandas turns all integers into 64-bit ones, and nullable
+//! ones into floats. Only values that convert exactly are accepted; nothing is rounded.
 
+use crate::damage::Damage;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampNanosecondType,
@@ -10,21 +11,21 @@ use arrow_array::{ArrayRef, ArrowPrimitiveType, PrimitiveArray, new_null_array};
 use arrow_schema::{DataType, TimeUnit};
 use std::sync::Arc;
 
-/// From here on floats do not tell whole numbers from their neighbours.
-const EXACT: f64 = (1_u64 << f64::MANTISSA_DIGITS) as f64;
+/// The first float at which neighbouring whole numbers can no longer be told apart.
+const EXACT_LIMIT: f64 = (1_u64 << f64::MANTISSA_DIGITS) as f64;
 
-/// True where values of type `held` can be those of a column of type `wanted`.
-pub(crate) fn is_read_as(held: &DataType, wanted: &DataType) -> bool {
+/// Returns true where values of type `held` may be converted to type `wanted`.
+pub(crate) fn is_convertible(held: &DataType, wanted: &DataType) -> bool {
     match (held, wanted) {
         (held, wanted) if held == wanted => true,
-        // All are absent, and a tool that looks at values cannot tell of what type.
+        // All values are absent, so the writer could not tell their type.
         (DataType::Null, _) => true,
         (DataType::Float32, DataType::Float64) => true,
         (held, wanted) => is_number(held) && wanted.is_integer(),
     }
 }
 
-/// True where statistics of a column of type `held` are true of its values as they are read.
+/// Returns true where statistics of a column of type `held` are valid for its converted values.
 pub(crate) fn keeps_statistics(held: &DataType, wanted: &DataType) -> bool {
     held == wanted || held.is_integer() && wanted.is_integer()
 }
@@ -35,32 +36,35 @@ fn is_number(held: &DataType) -> bool {
     held.is_integer() || matches!(held, Float32 | Float64) || is_time
 }
 
-/// The same values in the wanted type.
+/// Converts values to the wanted type.
 ///
 /// # Errors
-/// A value has none in that type. The error is a sentence's end.
-pub(crate) fn read_as(array: &ArrayRef, wanted: &DataType) -> Result<ArrayRef, String> {
+/// A value has no exact equivalent in that type.
+pub(crate) fn convert(array: &ArrayRef, wanted: &DataType) -> Result<ArrayRef, Damage> {
     match wanted {
         held if held == array.data_type() => Ok(array.clone()),
         wanted if *array.data_type() == DataType::Null => Ok(new_null_array(wanted, array.len())),
-        DataType::Int32 => integers::<Int32Type>(array),
-        DataType::Int64 => integers::<Int64Type>(array),
-        DataType::UInt32 => integers::<UInt32Type>(array),
-        DataType::UInt64 => integers::<UInt64Type>(array),
+        DataType::Int32 => to_integers::<Int32Type>(array),
+        DataType::Int64 => to_integers::<Int64Type>(array),
+        DataType::UInt32 => to_integers::<UInt32Type>(array),
+        DataType::UInt64 => to_integers::<UInt64Type>(array),
         DataType::Float64 if *array.data_type() == DataType::Float32 => {
             let wide = array.as_primitive::<Float32Type>();
             Ok(Arc::new(wide.unary::<_, Float64Type>(f64::from)))
         }
-        wanted => Err(other(array, wanted)),
+        wanted => Err(other_type(array, wanted)),
     }
 }
 
-fn other(array: &ArrayRef, wanted: &DataType) -> String {
-    format!("it is of type {} and not {wanted}", array.data_type())
+fn other_type(array: &ArrayRef, wanted: &DataType) -> Damage {
+    Damage::Type {
+        held: array.data_type().clone(),
+        wanted: wanted.clone(),
+    }
 }
 
-/// A type of whole numbers that columns have.
-trait Whole:
+/// An integer type of a column.
+trait IntegerType:
     ArrowPrimitiveType<
     Native: TryFrom<i8>
                 + TryFrom<i16>
@@ -73,51 +77,58 @@ trait Whole:
 >
 {
 }
-impl Whole for Int32Type {}
-impl Whole for Int64Type {}
-impl Whole for UInt32Type {}
-impl Whole for UInt64Type {}
+impl IntegerType for Int32Type {}
+impl IntegerType for Int64Type {}
+impl IntegerType for UInt32Type {}
+impl IntegerType for UInt64Type {}
 
-fn integers<W: Whole>(array: &ArrayRef) -> Result<ArrayRef, String> {
+fn to_integers<W: IntegerType>(array: &ArrayRef) -> Result<ArrayRef, Damage> {
     match array.data_type() {
-        DataType::Int8 => of_integers::<Int8Type, W>(array),
-        DataType::Int16 => of_integers::<Int16Type, W>(array),
-        DataType::Int32 => of_integers::<Int32Type, W>(array),
-        DataType::Int64 => of_integers::<Int64Type, W>(array),
-        DataType::UInt8 => of_integers::<UInt8Type, W>(array),
-        DataType::UInt16 => of_integers::<UInt16Type, W>(array),
-        DataType::UInt32 => of_integers::<UInt32Type, W>(array),
-        DataType::UInt64 => of_integers::<UInt64Type, W>(array),
+        DataType::Int8 => convert_integers::<Int8Type, W>(array),
+        DataType::Int16 => convert_integers::<Int16Type, W>(array),
+        DataType::Int32 => convert_integers::<Int32Type, W>(array),
+        DataType::Int64 => convert_integers::<Int64Type, W>(array),
+        DataType::UInt8 => convert_integers::<UInt8Type, W>(array),
+        DataType::UInt16 => convert_integers::<UInt16Type, W>(array),
+        DataType::UInt32 => convert_integers::<UInt32Type, W>(array),
+        DataType::UInt64 => convert_integers::<UInt64Type, W>(array),
         DataType::Timestamp(TimeUnit::Nanosecond, _) => {
-            of_integers::<TimestampNanosecondType, W>(array)
+            convert_integers::<TimestampNanosecondType, W>(array)
         }
         DataType::Float32 => {
             let floats = array.as_primitive::<Float32Type>().iter();
-            // Those of 32 bits tell fewer numbers apart.
+            // 32-bit floats tell fewer numbers apart.
             let least = f64::from(f32::EPSILON).recip() * 2.0;
-            of_floats::<W>(floats.map(|value| value.map(f64::from)), least)
+            convert_floats::<W>(floats.map(|value| value.map(f64::from)), least)
         }
-        DataType::Float64 => of_floats::<W>(array.as_primitive::<Float64Type>().iter(), EXACT),
-        _ => Err(other(array, &W::DATA_TYPE)),
+        DataType::Float64 => {
+            convert_floats::<W>(array.as_primitive::<Float64Type>().iter(), EXACT_LIMIT)
+        }
+        _ => Err(other_type(array, &W::DATA_TYPE)),
     }
 }
 
-fn of_integers<H: ArrowPrimitiveType, W: Whole>(array: &ArrayRef) -> Result<ArrayRef, String>
+fn convert_integers<H: ArrowPrimitiveType, W: IntegerType>(
+    array: &ArrayRef,
+) -> Result<ArrayRef, Damage>
 where
     W::Native: TryFrom<H::Native>,
 {
     let held = array.as_primitive::<H>();
     let same = |value: H::Native| {
-        W::Native::try_from(value).map_err(|_| format!("it holds {value:?}, no {}", W::DATA_TYPE))
+        W::Native::try_from(value).map_err(|_| Damage::Value {
+            value: format!("{value:?}"),
+            wanted: W::DATA_TYPE,
+        })
     };
-    Ok(Arc::new(held.try_unary::<_, W, String>(same)?))
+    Ok(Arc::new(held.try_unary::<_, W, Damage>(same)?))
 }
 
-/// The whole numbers that floats are; NaN stands for none.
-fn of_floats<W: Whole>(
+/// Converts floats to the integers that they equal; NaN stands for an absent value.
+fn convert_floats<W: IntegerType>(
     floats: impl Iterator<Item = Option<f64>>,
     exact: f64,
-) -> Result<ArrayRef, String> {
+) -> Result<ArrayRef, Damage> {
     let whole = floats.map(|float| {
         let Some(float) = float.filter(|float| !float.is_nan()) else {
             return Ok(None);
@@ -125,14 +136,12 @@ fn of_floats<W: Whole>(
         let is_exact = float.fract() == 0.0 && float.abs() < exact;
         let number = is_exact.then_some(float as i64);
         let number = number.and_then(|number| W::Native::try_from(number).ok());
-        number.map(Some).ok_or_else(|| {
-            format!(
-                "it holds {float} as a float, which is no exact {}",
-                W::DATA_TYPE
-            )
+        number.map(Some).ok_or_else(|| Damage::Inexact {
+            value: float.to_string(),
+            wanted: W::DATA_TYPE,
         })
     });
-    let whole: PrimitiveArray<W> = whole.collect::<Result<_, String>>()?;
+    let whole: PrimitiveArray<W> = whole.collect::<Result<_, Damage>>()?;
     Ok(Arc::new(whole))
 }
 
@@ -146,10 +155,10 @@ mod tests {
 
     fn read<W: ArrowPrimitiveType>(
         array: impl Array + 'static,
-    ) -> Result<Vec<Option<W::Native>>, String> {
+    ) -> Result<Vec<Option<W::Native>>, Damage> {
         let array: ArrayRef = Arc::new(array);
-        let may = is_read_as(array.data_type(), &W::DATA_TYPE);
-        let wide = read_as(&array, &W::DATA_TYPE)?;
+        let may = is_convertible(array.data_type(), &W::DATA_TYPE);
+        let wide = convert(&array, &W::DATA_TYPE)?;
         assert!(may, "{} as {}", array.data_type(), W::DATA_TYPE);
         Ok(wide.as_primitive::<W>().iter().collect())
     }
@@ -165,7 +174,12 @@ mod tests {
         );
         let times = TimestampNanosecondArray::from(vec![7]).with_timezone("UTC");
         assert_eq!(read::<Int64Type>(times), Ok(vec![Some(7)]));
-        let floats = Float64Array::from(vec![Some(-0.0), None, Some(f64::NAN), Some(EXACT - 1.0)]);
+        let floats = Float64Array::from(vec![
+            Some(-0.0),
+            None,
+            Some(f64::NAN),
+            Some(EXACT_LIMIT - 1.0),
+        ]);
         let expected = Ok(vec![Some(0), None, None, Some((1 << 53) - 1)]);
         assert_eq!(read::<UInt64Type>(floats), expected);
         assert_eq!(read::<Int64Type>(NullArray::new(2)), Ok(vec![None, None]));
@@ -179,7 +193,7 @@ mod tests {
         assert!(read::<UInt32Type>(UInt64Array::from(vec![1 << 32])).is_err());
         assert!(read::<Int64Type>(UInt64Array::from(vec![1 << 63])).is_err());
         assert!(read::<Int32Type>(UInt32Array::from(vec![1 << 31])).is_err());
-        for float in [0.5, EXACT, -EXACT, f64::INFINITY] {
+        for float in [0.5, EXACT_LIMIT, -EXACT_LIMIT, f64::INFINITY] {
             assert!(
                 read::<Int64Type>(Float64Array::from(vec![float])).is_err(),
                 "{float}"
@@ -194,8 +208,8 @@ mod tests {
             // Its nanoseconds are lost.
             Arc::new(TimestampMicrosecondArray::from(vec![1])),
         ] {
-            assert!(!is_read_as(other.data_type(), &DataType::Int64));
-            assert!(read_as(&other, &DataType::Int64).is_err());
+            assert!(!is_convertible(other.data_type(), &DataType::Int64));
+            assert!(convert(&other, &DataType::Int64).is_err());
         }
     }
 }

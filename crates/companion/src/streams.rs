@@ -1,29 +1,32 @@
-//! Text for stdout and sentences for stderr.
+//! Writes text to stdout and sentences to stderr.
 
-use std::io::{ErrorKind, Write, stderr, stdout};
+use std::io::{self, ErrorKind, Write, stderr, stdout};
 
-/// Writes text to stdout. A reader that has had enough (`| head`) is not a failure.
+/// Stdout cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write to stdout: {}", without_number(&.0.to_string()))]
+pub struct WriteError(#[source] io::Error);
+
+/// Writes text to stdout. A reader that closes the pipe (`| head`) is not a failure.
 ///
 /// # Errors
-/// What stdout goes to cannot be written: a sentence about it.
-pub fn write(text: &str) -> Result<(), String> {
+/// Stdout cannot be written.
+pub fn write(text: &str) -> Result<(), WriteError> {
     let mut out = stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        Err(error) => {
-            let text = format!("cannot write to stdout: {error}");
-            Err(without_number(&text))
-        }
+        Err(error) => Err(WriteError(error)),
     }
 }
 
-/// Writes text to stderr. That nobody reads it is not a failure either.
+/// Writes text to stderr and ignores failures.
 pub fn say(text: &str) {
     let _ = stderr().lock().write_all(text.as_bytes());
 }
 
-/// A sentence on one line that does nothing to a terminal, whatever an error of the system or a trace holds.
+/// Puts a sentence on one line and replaces everything that controls a terminal, whatever an error of the system or a
+/// trace holds.
 pub fn one_line(text: &str) -> String {
     let harmless = |c: char| match c {
         '\n' | '\r' => ' ',
@@ -33,13 +36,13 @@ pub fn one_line(text: &str) -> String {
     text.chars().map(harmless).collect()
 }
 
-/// True for control characters, and for marks that turn the direction of writing and so hide what is there.
+/// Returns true for control characters, and for marks that change the direction of writing and can hide text.
 pub fn steers(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// A sentence without the system's error numbers, which say nothing to a reader.
+/// Removes the system's error numbers from a sentence.
 pub fn without_number(text: &str) -> String {
     match text.split_once(" (os error ") {
         Some((before, after)) => {

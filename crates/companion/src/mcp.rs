@@ -3,8 +3,8 @@
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 
-/// The longest recording that a client may ask for, in seconds, where the options do not say.
-pub const LONGEST: u32 = 120;
+/// The default of `--longest`: the longest recording that a client may ask for, in seconds.
+pub const DEFAULT_LONGEST_S: u32 = 120;
 
 /// Serve gapscope's tasks to an agent, by the Model Context Protocol
 ///
@@ -28,7 +28,7 @@ pub struct Mcp {
     pub read_only: bool,
 
     /// The longest recording that a client may ask for, in seconds
-    #[arg(long, value_name = "S", default_value_t = LONGEST, value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    #[arg(long, value_name = "S", default_value_t = DEFAULT_LONGEST_S, value_parser = clap::value_parser!(u32).range(1..=86_400))]
     pub longest: u32,
 
     /// The most characters of an answer

@@ -67,7 +67,7 @@ pub struct Query {
     pub traces: Vec<OsString>,
 }
 
-/// How an answer is written.
+/// The format of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 #[expect(missing_docs, reason = "it would be printed in completions")]
 pub enum AnswerFormat {

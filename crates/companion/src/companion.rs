@@ -1,9 +1,9 @@
-//! Programs beside gapscope, which do what is large or slow to build: where they are, and what is said where they are not.
+//! Finds the programs beside gapscope, which are large or slow to build, and words the error when one is missing.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-/// The program of this name: beside the one that runs, or in PATH.
+/// Finds a program beside the running one, or in PATH.
 pub fn find(name: &str) -> Option<PathBuf> {
     let executable = std::env::current_exe().and_then(|path| path.canonicalize());
     let beside = executable.ok().map(|path| path.with_file_name(name));
@@ -12,7 +12,7 @@ pub fn find(name: &str) -> Option<PathBuf> {
         .or_else(|| in_path(name))
 }
 
-/// The sentence that a task says whose program is not there.
+/// Returns the error for a task whose program is missing.
 pub fn missing(task: &str, name: &str) -> String {
     format!(
         "`gapscope {task}` needs the program {name}, which is neither beside gapscope nor in PATH: {}",
@@ -20,14 +20,14 @@ pub fn missing(task: &str, name: &str) -> String {
     )
 }
 
-/// What to do where it is not there.
+/// Returns the advice for a missing program.
 pub fn mend(name: &str) -> String {
     format!(
         "build it with `cargo build -p {name}` (with the same --release or --profile), or install the wheel, which has it"
     )
 }
 
-/// The program of this name in PATH.
+/// Finds a program in PATH.
 pub fn in_path(name: &str) -> Option<PathBuf> {
     let folders = std::env::var_os("PATH").unwrap_or_default();
     let may_run = |path: &PathBuf| {

@@ -1,8 +1,9 @@
-//! Where programs keep what their user did and prefers.
+//! Locates the user's state: history and preferences.
 
 use std::path::PathBuf;
 
-/// `gapscope` in the folder for such, as the XDG Base Directory Specification has it: `$XDG_STATE_HOME`, or else `~/.local/state`.
+/// Returns gapscope's folder according to the XDG Base Directory Specification: in `$XDG_STATE_HOME`, or else
+/// `~/.local/state`.
 pub fn state_folder() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let folder = match set("XDG_STATE_HOME") {

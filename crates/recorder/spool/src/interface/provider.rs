@@ -1,4 +1,4 @@
-//! The hook's end of the interface.
+//! The hook's side of the interface: answers the program's calls.
 
 use super::{Status, Table, VERSION};
 use crate::event::{CommonEvent, LabelEdge, LabelScope, Layer, Object};
@@ -14,24 +14,24 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Longer texts are refused.
-const LONGEST_TEXT: usize = 64 * 1024;
+/// The most bytes of a text; longer ones are refused.
+const MAX_TEXT_BYTES: usize = 64 * 1024;
 
-/// What a hook brings so that [`Table::of`] can make its table.
-pub trait Host: Sync + 'static {
+/// The hook behind a table that [`Table::new`] makes.
+pub trait Provider: Sync + 'static {
     /// The hook's name.
     const NAME: &'static CStr;
 
-    /// The hook's state, when this process is recorded.
+    /// Returns the hook's state, when this process is recorded.
     fn get() -> Option<&'static Self>;
 
-    /// Its spool.
+    /// Returns the hook's spool.
     fn spool(&self) -> &Spool;
 
-    /// The id of a text, which is written to the spool once.
+    /// Returns the id of a text, which is written to the spool once.
     fn text(&self, text: &str) -> ids::Text;
 
-    /// Recording is about to start or to stop.
+    /// Called before recording starts or stops.
     fn recording_changes(&self) {}
 
     /// Switches recording on or off.
@@ -39,30 +39,27 @@ pub trait Host: Sync + 'static {
         self.spool().record(on);
     }
 
-    /// Writes what is known of finished work to the spool; true when no work is pending any more.
+    /// Writes the results of finished work to the spool. Returns true when no work is pending any more.
     fn flush(&self) -> bool;
 }
 
-/// The capture that is open.
-struct Open {
+struct OpenCapture {
     generation: u32,
     capture: u32,
-    /// Recording was on before.
     was_recording: bool,
 }
 
-static OPEN: Mutex<Option<Open>> = Mutex::new(None);
+static OPEN: Mutex<Option<OpenCapture>> = Mutex::new(None);
 
 thread_local! {
-    /// Labels that this thread has pushed and not popped.
     static DEPTH: Cell<u32> = const { Cell::new(0) };
-    /// The same of each layer.
+    /// The same for each kind of injected labels.
     static LAYER_DEPTHS: Cell<[u32; Layer::ALL.len()]> = const { Cell::new([0; Layer::ALL.len()]) };
 }
 
 impl Table {
-    /// The table of a hook.
-    pub const fn of<H: Host>() -> Table {
+    /// Creates the table of a hook.
+    pub const fn new<H: Provider>() -> Table {
         Table {
             version: VERSION,
             bytes: size_of::<Table>() as u32,
@@ -80,7 +77,7 @@ impl Table {
         }
     }
 
-    /// What the exported function returns: the table, or null for a caller who needs a newer one.
+    /// Returns the table, or null for a caller who needs a newer version. The exported function returns this.
     pub fn answer(&'static self, version: u32) -> *const Table {
         if (1..=VERSION).contains(&version) {
             self
@@ -90,10 +87,10 @@ impl Table {
     }
 }
 
-/// Runs a function of the interface: no panic leaves it.
-fn guarded<H: Host>(work: impl FnOnce(&'static H) -> Status) -> i32 {
+/// Runs a function of the interface without letting a panic out.
+fn guarded<H: Provider>(work: impl FnOnce(&'static H) -> Status) -> i32 {
     let status = guard(|| match H::get() {
-        Some(host) => work(host),
+        Some(hook) => work(hook),
         None => Status::NotRecorded,
     });
     status.unwrap_or(Status::Internal) as i32
@@ -102,20 +99,20 @@ fn guarded<H: Host>(work: impl FnOnce(&'static H) -> Status) -> i32 {
 /// # Safety
 /// `text` is null or points to `bytes` bytes.
 unsafe fn bytes_at<'a>(text: *const c_char, bytes: usize) -> Option<&'a [u8]> {
-    if text.is_null() || bytes > LONGEST_TEXT {
+    if text.is_null() || bytes > MAX_TEXT_BYTES {
         return None;
     }
     // SAFETY: as the caller promises.
     Some(unsafe { std::slice::from_raw_parts(text.cast(), bytes) })
 }
 
-fn page<H: Host>(host: &H) -> Option<&'static crate::control::Page> {
-    host.spool().control().map(Control::page)
+fn page<H: Provider>(hook: &H) -> Option<&'static crate::control::Page> {
+    hook.spool().control().map(Control::page)
 }
 
-extern "C" fn state<H: Host>() -> i32 {
-    guarded::<H>(|host| {
-        if host.spool().recording() {
+extern "C" fn state<H: Provider>() -> i32 {
+    guarded::<H>(|hook| {
+        if hook.spool().recording() {
             Status::Done
         } else {
             Status::Off
@@ -123,12 +120,12 @@ extern "C" fn state<H: Host>() -> i32 {
     })
 }
 
-unsafe extern "C" fn start_capture<H: Host>(
+unsafe extern "C" fn start_capture<H: Provider>(
     path: *const c_char,
     path_bytes: usize,
     capture: *mut u32,
 ) -> i32 {
-    guarded::<H>(|host| {
+    guarded::<H>(|hook| {
         let path = if path.is_null() {
             &[]
         } else {
@@ -141,7 +138,7 @@ unsafe extern "C" fn start_capture<H: Host>(
         if capture.is_null() || path.contains(&0) {
             return Status::BadText;
         }
-        let Some(page) = page(host) else {
+        let Some(page) = page(hook) else {
             return Status::NotRecorded;
         };
         let generation = crate::writer::generation();
@@ -150,19 +147,19 @@ unsafe extern "C" fn start_capture<H: Host>(
             return Status::AlreadyCapturing;
         }
         let number = page.captures.fetch_add(1, Relaxed) + 1;
-        let was_recording = host.spool().recording();
+        let was_recording = hook.spool().recording();
         if !was_recording {
-            host.recording_changes();
+            hook.recording_changes();
         }
-        // Written first: what is recorded because of the capture follows its start.
-        host.spool().write(&CommonEvent::Capture {
+        // The event is written first: everything recorded because of the capture follows its start.
+        hook.spool().write(&CommonEvent::Capture {
             capture: ids::Capture(number),
             edge: LabelEdge::Begin,
             path: absolute(path),
             at_ns: monotonic_ns(),
         });
-        host.record(true);
-        *open = Some(Open {
+        hook.record(true);
+        *open = Some(OpenCapture {
             generation,
             capture: number,
             was_recording,
@@ -173,7 +170,7 @@ unsafe extern "C" fn start_capture<H: Host>(
     })
 }
 
-/// The path as the session, which may have another working directory, can use it.
+/// Makes a path usable by the session, which may have another working directory.
 fn absolute(path: &[u8]) -> Cow<'_, [u8]> {
     if path.is_empty() {
         return Cow::Borrowed(path);
@@ -184,20 +181,20 @@ fn absolute(path: &[u8]) -> Cow<'_, [u8]> {
     }
 }
 
-extern "C" fn stop_capture<H: Host>(capture: u32) -> i32 {
-    guarded::<H>(|host| {
+extern "C" fn stop_capture<H: Provider>(capture: u32) -> i32 {
+    guarded::<H>(|hook| {
         let generation = crate::writer::generation();
         let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(ended) = open.take_if(|o| o.generation == generation && o.capture == capture)
         else {
             return Status::NotCapturing;
         };
-        host.flush();
+        hook.flush();
         if !ended.was_recording {
-            host.recording_changes();
-            host.record(false);
+            hook.recording_changes();
+            hook.record(false);
         }
-        host.spool().write(&CommonEvent::Capture {
+        hook.spool().write(&CommonEvent::Capture {
             capture: ids::Capture(capture),
             edge: LabelEdge::End,
             path: Cow::Borrowed(&[]),
@@ -207,9 +204,9 @@ extern "C" fn stop_capture<H: Host>(capture: u32) -> i32 {
     })
 }
 
-extern "C" fn capture_state<H: Host>(capture: u32) -> i32 {
-    guarded::<H>(|host| {
-        let Some(page) = page(host) else {
+extern "C" fn capture_state<H: Provider>(capture: u32) -> i32 {
+    guarded::<H>(|hook| {
+        let Some(page) = page(hook) else {
             return Status::NotRecorded;
         };
         if capture == 0 || capture > page.captures.load(Relaxed) {
@@ -219,7 +216,7 @@ extern "C" fn capture_state<H: Host>(capture: u32) -> i32 {
         if page.captures_finished.load(Acquire) < capture {
             return Status::Pending;
         }
-        // One bit for each of the last 64 captures.
+        // There is one bit for each of the last 64 captures.
         let failed = page.captures_failed.load(Relaxed) >> (capture % 64) & 1 == 1;
         if failed {
             Status::NotWritten
@@ -229,9 +226,9 @@ extern "C" fn capture_state<H: Host>(capture: u32) -> i32 {
     })
 }
 
-/// Writes one end of a label of a layer; before the first of a process, the name of the layer's domain.
+/// Writes one end of an injected label, after the name of its domain if that is the first one of the process.
 pub fn write_layer(spool: &Spool, layer: Layer, edge: LabelEdge, text: ids::Text, at_ns: i64) {
-    /// The process in whose spool the name is.
+    /// The generation of the process in whose spool the name is.
     static NAMED: [AtomicU32; Layer::ALL.len()] = [const { AtomicU32::new(0) }; Layer::ALL.len()];
     let generation = crate::writer::generation();
     if NAMED[layer.index()].swap(generation, Relaxed) != generation {
@@ -248,25 +245,25 @@ pub fn write_layer(spool: &Spool, layer: Layer, edge: LabelEdge, text: ids::Text
     });
 }
 
-unsafe extern "C" fn push_layer<H: Host>(layer: u32, text: *const c_char, bytes: usize) -> i32 {
-    guarded::<H>(|host| {
+unsafe extern "C" fn push_layer<H: Provider>(layer: u32, text: *const c_char, bytes: usize) -> i32 {
+    guarded::<H>(|hook| {
         let at_ns = monotonic_ns();
         // SAFETY: the caller's own text.
         let text = unsafe { bytes_at(text, bytes) };
         let (Some(layer), Some(text)) = (Layer::ALL.get(layer as usize), text) else {
             return Status::BadText;
         };
-        let text = host.text(&String::from_utf8_lossy(text));
+        let text = hook.text(&String::from_utf8_lossy(text));
         let mut open = LAYER_DEPTHS.get();
         open[layer.index()] = open[layer.index()].saturating_add(1);
         LAYER_DEPTHS.set(open);
-        write_layer(host.spool(), *layer, LabelEdge::Begin, text, at_ns);
+        write_layer(hook.spool(), *layer, LabelEdge::Begin, text, at_ns);
         Status::Done
     })
 }
 
-extern "C" fn pop_layer<H: Host>(layer: u32) -> i32 {
-    guarded::<H>(|host| {
+extern "C" fn pop_layer<H: Provider>(layer: u32) -> i32 {
+    guarded::<H>(|hook| {
         let Some(layer) = Layer::ALL.get(layer as usize) else {
             return Status::NoLabel;
         };
@@ -277,7 +274,7 @@ extern "C" fn pop_layer<H: Host>(layer: u32) -> i32 {
         open[layer.index()] = left;
         LAYER_DEPTHS.set(open);
         write_layer(
-            host.spool(),
+            hook.spool(),
             *layer,
             LabelEdge::End,
             ids::Text::NONE,
@@ -289,19 +286,20 @@ extern "C" fn pop_layer<H: Host>(layer: u32) -> i32 {
 
 /// # Safety
 /// `text` is null or points to `bytes` bytes.
-unsafe fn label<H: Host>(text: *const c_char, bytes: usize, edge: LabelEdge) -> i32 {
-    guarded::<H>(|host| {
+unsafe fn label<H: Provider>(text: *const c_char, bytes: usize, edge: LabelEdge) -> i32 {
+    guarded::<H>(|hook| {
         // SAFETY: as the caller promises.
         let Some(text) = (unsafe { bytes_at(text, bytes) }) else {
             return Status::BadText;
         };
-        // It may start the recording.
-        let text = host.text(&String::from_utf8_lossy(text));
+        // The text may start the recording.
+        let text = hook.text(&String::from_utf8_lossy(text));
         if edge == LabelEdge::Begin {
             DEPTH.with(|depth| depth.set(depth.get().saturating_add(1)));
         }
-        // Written even while recording is off: a label that is open when recording starts applies to what follows.
-        host.spool().write(&CommonEvent::Label {
+        // The label is written even while recording is off: a label that is open when recording starts applies from
+        // then on.
+        hook.spool().write(&CommonEvent::Label {
             scope: LabelScope::Thread,
             edge,
             text,
@@ -311,18 +309,18 @@ unsafe fn label<H: Host>(text: *const c_char, bytes: usize, edge: LabelEdge) -> 
     })
 }
 
-unsafe extern "C" fn push_label<H: Host>(text: *const c_char, bytes: usize) -> i32 {
+unsafe extern "C" fn push_label<H: Provider>(text: *const c_char, bytes: usize) -> i32 {
     // SAFETY: the caller's own text.
     unsafe { label::<H>(text, bytes, LabelEdge::Begin) }
 }
 
-unsafe extern "C" fn instant_label<H: Host>(text: *const c_char, bytes: usize) -> i32 {
+unsafe extern "C" fn instant_label<H: Provider>(text: *const c_char, bytes: usize) -> i32 {
     // SAFETY: the caller's own text.
     unsafe { label::<H>(text, bytes, LabelEdge::Instant) }
 }
 
-extern "C" fn pop_label<H: Host>() -> i32 {
-    guarded::<H>(|host| {
+extern "C" fn pop_label<H: Provider>() -> i32 {
+    guarded::<H>(|hook| {
         let popped = DEPTH.with(|depth| match depth.get().checked_sub(1) {
             Some(left) => {
                 depth.set(left);
@@ -333,7 +331,7 @@ extern "C" fn pop_label<H: Host>() -> i32 {
         if !popped {
             return Status::NoLabel;
         }
-        host.spool().write(&CommonEvent::Label {
+        hook.spool().write(&CommonEvent::Label {
             scope: LabelScope::Thread,
             edge: LabelEdge::End,
             text: ids::Text::NONE,
@@ -343,12 +341,12 @@ extern "C" fn pop_label<H: Host>() -> i32 {
     })
 }
 
-extern "C" fn flush<H: Host>(timeout_ns: u64) -> i32 {
-    guarded::<H>(|host| {
+extern "C" fn flush<H: Provider>(timeout_ns: u64) -> i32 {
+    guarded::<H>(|hook| {
         let begun = Instant::now();
         let timeout = Duration::from_nanos(timeout_ns);
         loop {
-            if host.flush() {
+            if hook.flush() {
                 return Status::Done;
             }
             if begun.elapsed() >= timeout {

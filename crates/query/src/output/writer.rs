@@ -1,0 +1,10 @@
+//! The interface of the writers of all formats.
+
+use datafusion::arrow::array::RecordBatch;
+use std::io;
+
+/// Writes the batches of one answer.
+pub(crate) trait Writer {
+    fn write(&mut self, batch: &RecordBatch) -> io::Result<()>;
+    fn finish(self: Box<Self>) -> io::Result<()>;
+}
