@@ -1,13 +1,13 @@
 //! Answers that take the analyses.
 
 use crate::Error;
-use crate::analyst::Analysed;
+use crate::analysis_thread::AnalysedTrace;
 use crate::frame::{Frame, Type};
-use crate::part::{self, Asked, Part};
-use crate::rows::work_link;
+use crate::range_query::{self, RangeQuery, RangeRows};
+use crate::row_details::work_link;
 use crate::store::Store;
 use crate::texts::cut;
-use crate::track::{Source, TrackId};
+use crate::track::{DrawnTable, TrackId};
 use gapscope_analysis::counters::{self, Counter};
 use gapscope_analysis::equal_work::{WorkCost, compare};
 use gapscope_analysis::intervals::Interval;
@@ -25,13 +25,13 @@ use std::sync::Arc;
 /// Slices of the picture by cause.
 const SLICES: usize = 1024;
 /// The graph is laid out by the page, which takes so many nodes well.
-const MOST_NODES: usize = 150;
+const MAX_GRAPH_NODES: usize = 150;
 /// The graph is of so many dispatches and transfers: some seconds.
-const MOST_ITEMS: usize = 1_000_000;
-const MOST_NEIGHBOURS: usize = 64;
-const MOST_INSTANCES: usize = 10_000;
+const MAX_GRAPH_ITEMS: usize = 1_000_000;
+const MAX_NEIGHBOURS: usize = 64;
+const MAX_INSTANCES: usize = 10_000;
 /// Kernels whose change is listed.
-const MOST_KERNELS: usize = 200;
+const MAX_COMPARED_KERNELS: usize = 200;
 
 /// The part of an answer that is missing, and why.
 pub fn missing(sentence: impl Into<String>) -> Value {
@@ -39,14 +39,14 @@ pub fn missing(sentence: impl Into<String>) -> Value {
 }
 
 /// What `gapscope report --json` prints, and what the page needs besides.
-pub fn findings(analysed: &Analysed) -> Arc<Vec<u8>> {
+pub fn findings(analysed: &AnalysedTrace) -> Arc<Vec<u8>> {
     let answer = analysed
         .findings
         .get_or_init(|| Arc::new(make_findings(analysed)));
     answer.clone()
 }
 
-fn make_findings(analysed: &Analysed) -> Vec<u8> {
+fn make_findings(analysed: &AnalysedTrace) -> Vec<u8> {
     let snapshot = &analysed.snapshot;
     let trace = analysed.timeline.trace;
     let timeline = analysed.timeline;
@@ -108,7 +108,7 @@ pub fn cut_texts(value: &mut Value) {
 }
 
 /// The frame of the gaps of a GPU, or of a part of them; `None` when there is no such GPU.
-pub fn gaps(analysed: &Analysed, gpu: usize, asked: Option<Asked>) -> Option<Vec<u8>> {
+pub fn gaps(analysed: &AnalysedTrace, gpu: usize, asked: Option<RangeQuery>) -> Option<Vec<u8>> {
     let gaps = analysed.gaps();
     let mut range = *gaps.bounds.get(gpu)?..*gaps.bounds.get(gpu + 1)?;
     let mut header = Map::new();
@@ -120,14 +120,14 @@ pub fn gaps(analysed: &Analysed, gpu: usize, asked: Option<Asked>) -> Option<Vec
             let start_ns = gaps.start_ns[row];
             Interval::new(start_ns, start_ns + gaps.duration_ns[row])
         };
-        match Part::of(&[range.start, range.end], asked, times) {
-            Part::Rows(lanes) => range = lanes.into_iter().next()?,
-            Part::Slices(lanes) => {
+        match RangeRows::new(&[range.start, range.end], asked, times) {
+            RangeRows::Rows(lanes) => range = lanes.into_iter().next()?,
+            RangeRows::Slices(lanes) => {
                 let name = |row: usize| texts.cause(gaps.causes[row]);
-                return Some(part::frame(&lanes, asked.range, header, name));
+                return Some(range_query::frame(&lanes, asked.range, header, name));
             }
         }
-        part::note(&mut header, asked.range);
+        range_query::note(&mut header, asked.range);
     } else {
         header.insert("whole".to_owned(), true.into());
     }
@@ -157,7 +157,7 @@ pub fn gaps(analysed: &Analysed, gpu: usize, asked: Option<Asked>) -> Option<Vec
 }
 
 /// The details of a part of a gap.
-pub fn gap(analysed: &Analysed, row: usize) -> Option<Value> {
+pub fn gap(analysed: &AnalysedTrace, row: usize) -> Option<Value> {
     let gaps = analysed.gaps();
     let cause = *gaps.causes.get(row)?;
     let gpu = gaps.bounds.partition_point(|start| *start <= row) - 1;
@@ -186,7 +186,7 @@ pub fn gap(analysed: &Analysed, row: usize) -> Option<Value> {
 }
 
 /// A counter as a frame; `None` when the trace has no such counter.
-pub fn counter(analysed: &Analysed, id: TrackId) -> Option<Vec<u8>> {
+pub fn counter(analysed: &AnalysedTrace, id: TrackId) -> Option<Vec<u8>> {
     let TrackId::Counter(key) = id else {
         return None;
     };
@@ -207,7 +207,7 @@ pub fn counter(analysed: &Analysed, id: TrackId) -> Option<Vec<u8>> {
 }
 
 /// The analyses of a range.
-pub fn range(analysed: &Analysed, window: Interval) -> Value {
+pub fn range(analysed: &AnalysedTrace, window: Interval) -> Value {
     if let Some(sentence) = unknown_because(analysed.timeline.trace, CAUSES) {
         return missing(sentence);
     }
@@ -255,11 +255,14 @@ fn busy_in(timeline: &gapscope_analysis::Timeline, window: Interval) -> Option<i
 }
 
 /// The folded graph.
-pub fn graph(analysed: &Analysed, window: Option<Interval>) -> Value {
+pub fn graph(analysed: &AnalysedTrace, window: Option<Interval>) -> Value {
     if let Some(sentence) = unknown_because(analysed.timeline.trace, DATAFLOW) {
         return missing(sentence);
     }
-    match analysed.flow().graph(window, MOST_NODES, MOST_ITEMS) {
+    match analysed
+        .flow()
+        .graph(window, MAX_GRAPH_NODES, MAX_GRAPH_ITEMS)
+    {
         Ok(graph) => {
             let edge = |edge: &gapscope_analysis::dataflow::FlowEdge| json!({"from": edge.from, "to": edge.to, "count": edge.count, "buffers": edge.buffers, "bytes": edge.bytes.to_string()});
             let mut answer = json!({
@@ -278,20 +281,20 @@ pub fn graph(analysed: &Analysed, window: Option<Interval>) -> Value {
 }
 
 /// What a dispatch or transfer depends on, and what depends on it.
-pub fn dependencies(analysed: &Analysed, source: Source, row: usize) -> Value {
+pub fn dependencies(analysed: &AnalysedTrace, source: DrawnTable, row: usize) -> Value {
     if let Some(sentence) = unknown_because(analysed.timeline.trace, DATAFLOW) {
         return missing(sentence);
     }
     let kind = match source {
-        Source::Dispatch => WorkKind::Dispatch,
-        Source::Transfer => WorkKind::Transfer,
+        DrawnTable::Dispatch => WorkKind::Dispatch,
+        DrawnTable::Transfer => WorkKind::Transfer,
         _ => return missing("Only dispatches and transfers have known buffers."),
     };
     let flow = analysed.flow();
     let describe = |found: &gapscope_analysis::dataflow::Dependency| {
         let source = match found.kind {
-            WorkKind::Transfer => Source::Transfer,
-            _ => Source::Dispatch,
+            WorkKind::Transfer => DrawnTable::Transfer,
+            _ => DrawnTable::Dispatch,
         };
         let mut link = work_link(&analysed.snapshot, source, found.row);
         let buffers = found
@@ -304,7 +307,7 @@ pub fn dependencies(analysed: &Analysed, source: Source, row: usize) -> Value {
         link["kind"] = json!(found.hazard);
         link
     };
-    match flow.neighbours(kind, row, MOST_NEIGHBOURS) {
+    match flow.neighbours(kind, row, MAX_NEIGHBOURS) {
         Ok(found) => json!({
             "predecessors": found.predecessors.iter().map(describe).collect::<Vec<_>>(),
             "successors": found.successors.iter().map(describe).collect::<Vec<_>>(),
@@ -317,7 +320,7 @@ pub fn dependencies(analysed: &Analysed, source: Source, row: usize) -> Value {
 }
 
 /// Where a label was set.
-pub fn instances(analysed: &Analysed, path: &str) -> Value {
+pub fn instances(analysed: &AnalysedTrace, path: &str) -> Value {
     let snapshot = &analysed.snapshot;
     let trace = &snapshot.trace;
     let markers = &trace.tables.markers;
@@ -325,7 +328,7 @@ pub fn instances(analysed: &Analysed, path: &str) -> Value {
     let rows = (0..markers.len())
         .filter(|row| Some(snapshot.texts.label_path(markers.label[*row])) == label);
     let mut found: Vec<(Interval, usize)> = rows
-        .filter_map(|row| Some((Source::Marker.times(trace, row)?, row)))
+        .filter_map(|row| Some((DrawnTable::Marker.times(trace, row)?, row)))
         .collect();
     // The device's times are of the work itself.
     if found
@@ -335,11 +338,11 @@ pub fn instances(analysed: &Analysed, path: &str) -> Value {
         found.retain(|(_, row)| markers.scope[*row] == MarkerScope::CommandBuffer);
     }
     found.sort_unstable();
-    let instances = found.iter().take(MOST_INSTANCES).map(|(times, row)| {
+    let instances = found.iter().take(MAX_INSTANCES).map(|(times, row)| {
         json!({
             "start_ns": times.start_ns,
             "duration_ns": times.length_ns(),
-            "track": Source::Marker.track(trace, *row, &snapshot.whole).to_string(),
+            "track": DrawnTable::Marker.track(trace, *row, &snapshot.whole).to_string(),
             "row": row,
         })
     });
@@ -387,7 +390,7 @@ pub fn comparison(before: Side, after: Side) -> Result<Result<Value, String>, Er
 /// Two sides with work, compared.
 pub fn compared(before: WorkCost, after: WorkCost) -> Value {
     let mut comparison = compare(before, after);
-    comparison.kernels.truncate(MOST_KERNELS);
+    comparison.kernels.truncate(MAX_COMPARED_KERNELS);
     let mut answer = json!(comparison);
     cut_texts(&mut answer);
     answer
@@ -400,7 +403,7 @@ fn cost(Side { store, extent }: Side) -> Result<WorkCost, Error> {
 }
 
 /// What a side costs.
-pub fn cost_of(analysed: &Analysed, extent: &Extent) -> WorkCost {
+pub fn cost_of(analysed: &AnalysedTrace, extent: &Extent) -> WorkCost {
     let (timeline, bindings) = (analysed.timeline, analysed.bindings());
     match extent {
         Extent::All => WorkCost::of_trace(timeline, bindings, analysed.name),

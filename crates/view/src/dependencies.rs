@@ -8,17 +8,17 @@ use std::cmp::Reverse;
 use std::ops::Range;
 
 /// Nodes in one answer: the page lays out so many well.
-pub const NODES_AT_MOST: usize = 2_000;
+pub const MAX_DEPENDENCY_NODES: usize = 2_000;
 /// Edges in one answer.
-const EDGES_AT_MOST: usize = 10_000;
+const MAX_DEPENDENCY_EDGES: usize = 10_000;
 /// What is listed of one node or edge.
-const ACCESSES_AT_MOST: usize = 64;
-const BUFFERS_AT_MOST: usize = 8;
+const MAX_NODE_ACCESSES: usize = 64;
+const MAX_EDGE_BUFFERS: usize = 8;
 /// Barriers in one answer.
-const BARRIERS_AT_MOST: usize = 10_000;
+const MAX_BARRIERS: usize = 10_000;
 
 /// What the page is told of dependencies.
-pub struct Part<'a> {
+pub struct DependenciesPart<'a> {
     pub found: &'a Dependencies,
     /// Which of its nodes.
     pub nodes: Range<usize>,
@@ -33,7 +33,7 @@ pub struct Part<'a> {
     pub remarks: Vec<String>,
 }
 
-impl Part<'_> {
+impl DependenciesPart<'_> {
     pub fn answer(&self) -> Value {
         let graph = &self.found.graph;
         let nodes = &graph.nodes[self.nodes.clone()];
@@ -61,7 +61,7 @@ impl Part<'_> {
             "possible_hazard_count": self.found.possible_hazards.len(),
             "barrier_count": self.found.barriers.len(),
             "needless_count": self.found.barriers.iter().filter(needless).count(),
-            "barriers": (barriers.iter().take(BARRIERS_AT_MOST))
+            "barriers": (barriers.iter().take(MAX_BARRIERS))
                 .map(|barrier| json!({
                     "position": self.before + barrier.position,
                     "submission": barrier.submission,
@@ -105,7 +105,7 @@ impl Part<'_> {
                 _ => outside += 1,
             }
         }
-        let left_out = inside.len().saturating_sub(EDGES_AT_MOST);
+        let left_out = inside.len().saturating_sub(MAX_DEPENDENCY_EDGES);
         if left_out > 0 {
             let next: FxHashMap<usize, usize> =
                 path.windows(2).map(|two| (two[0], two[1])).collect();
@@ -116,7 +116,7 @@ impl Part<'_> {
                 (!is_hazard, !is_on_path, Reverse(edge.bytes), *number)
             };
             inside.sort_by_cached_key(rank);
-            inside.truncate(EDGES_AT_MOST);
+            inside.truncate(MAX_DEPENDENCY_EDGES);
             inside.sort_unstable();
         }
         (inside, left_out, outside)
@@ -146,7 +146,7 @@ impl Part<'_> {
             .get(number)
             .copied()
             .unwrap_or(Order::Unknown);
-        let names = buffers.iter().take(BUFFERS_AT_MOST).map(|name| cut(name));
+        let names = buffers.iter().take(MAX_EDGE_BUFFERS).map(|name| cut(name));
         json!({
             "from": self.before + from,
             "to": self.before + to,
@@ -162,7 +162,7 @@ impl Part<'_> {
 
     fn node(&self, number: usize, node: &Node) -> Value {
         let (read, written) = node.bytes();
-        let accesses = node.accesses.iter().take(ACCESSES_AT_MOST).map(access);
+        let accesses = node.accesses.iter().take(MAX_NODE_ACCESSES).map(access);
         json!({
             "id": self.before + number,
             "kind": node.kind.map_or("unknown", NodeKind::as_str),

@@ -2,22 +2,22 @@
 
 mod access;
 mod answer;
-mod kept;
-mod question;
+mod preference_routes;
+mod request;
 mod sql;
 
 use crate::answers::{self, Extent, Side};
-use crate::captured::Captured;
 use crate::lanes::Columns;
-use crate::notes::Unwritten;
-use crate::part::Asked;
+use crate::notes::NotesError;
 use crate::preferences::Preferences;
-use crate::recorded::{self, Which};
+use crate::range_query::RangeQuery;
+use crate::served_capture::Captured;
 use crate::sql::Sql;
 use crate::store::Store;
+use crate::trace_dependencies::{self, DependencyScope};
 use crate::traces::Traces;
-use crate::track::{Source, TrackId};
-use crate::{code, page, ranks, rows, source};
+use crate::track::{DrawnTable, TrackId};
+use crate::{kernel_source, page, ranks, row_details, stack_samples};
 use answer::{Answer, Content, Refusal};
 use axum::body::Bytes;
 use axum::extract::State;
@@ -26,13 +26,13 @@ use axum::http::StatusCode;
 use axum::routing::{get, put};
 use axum::{Router, middleware};
 use gapscope_analysis::unread::{CAUSES, unknown_because};
-use question::{Key, Parameters, Range, Time, TraceQuestion, blocking, interval};
+use request::{Key, Parameters, Range, Time, TraceRequest, blocking, interval};
 use serde::Deserialize;
 use serde_json::json;
 use std::sync::Arc;
 
 /// A part of a track has at most this part of the rows that the page holds: tracks are many.
-const PARTS: u64 = 64;
+const PART_SHARE: u64 = 64;
 
 /// What is served, to whom.
 pub struct Served {
@@ -67,7 +67,7 @@ pub fn router(served: Arc<Served>) -> Router {
         .route("/instances", get(instances))
         .route("/graph", get(graph))
         .route("/row/{table}", get(sql::row))
-        .route("/arrangement", put(kept::arrange))
+        .route("/arrangement", put(preference_routes::arrange))
         .route("/notes", get(notes).put(replace_notes));
     let api = Router::new()
         .route("/overview", get(overview))
@@ -76,7 +76,10 @@ pub fn router(served: Arc<Served>) -> Router {
         .route("/ranks", get(ranked))
         .route("/query", get(sql::rows))
         .route("/catalogue", get(sql::catalogue))
-        .route("/queries", get(kept::queries).put(kept::ask))
+        .route(
+            "/queries",
+            get(preference_routes::queries).put(preference_routes::ask),
+        )
         .nest("/t/{trace}", trace);
     Router::new()
         .route("/{token}/", get(async || file("index.html")))
@@ -116,13 +119,16 @@ async fn overview(State(served): State<Arc<Served>>) -> Answer {
 }
 
 #[derive(Deserialize)]
-struct Known {
+struct KnownGenerations {
     /// The known generations of all traces, with points between them.
     #[serde(default)]
     generations: String,
 }
 
-async fn live(State(served): State<Arc<Served>>, Parameters(known): Parameters<Known>) -> Answer {
+async fn live(
+    State(served): State<Arc<Served>>,
+    Parameters(known): Parameters<KnownGenerations>,
+) -> Answer {
     let generations = known.generations.split('.').filter(|text| !text.is_empty());
     let generations: Vec<u64> = generations
         .map(str::parse)
@@ -133,7 +139,7 @@ async fn live(State(served): State<Arc<Served>>, Parameters(known): Parameters<K
 
 /// The two sides of a comparison.
 #[derive(Deserialize)]
-struct Sides {
+struct ComparedSides {
     #[serde(default)]
     a: usize,
     a_label: Option<String>,
@@ -148,7 +154,7 @@ struct Sides {
 
 async fn compare(
     State(served): State<Arc<Served>>,
-    Parameters(sides): Parameters<Sides>,
+    Parameters(sides): Parameters<ComparedSides>,
 ) -> Answer {
     let before = extent(sides.a_label, sides.a_from, sides.a_to)?;
     let after = extent(sides.b_label, sides.b_from, sides.b_to)?;
@@ -180,12 +186,12 @@ fn extent(label: Option<String>, from: Option<Time>, to: Option<Time>) -> Result
 
 /// The part of a live trace that is already known.
 #[derive(Deserialize)]
-struct After {
+struct KnownGeneration {
     #[serde(default)]
     after: u64,
 }
 
-async fn strings(question: TraceQuestion, Parameters(known): Parameters<After>) -> Answer {
+async fn strings(question: TraceRequest, Parameters(known): Parameters<KnownGeneration>) -> Answer {
     question
         .answer(move |store| {
             let snapshot = store.snapshot()?;
@@ -221,17 +227,17 @@ struct TrackPart {
 }
 
 impl TrackPart {
-    fn asked(&self, served: &Served) -> Result<Option<Asked>, Refusal> {
+    fn asked(&self, served: &Served) -> Result<Option<RangeQuery>, Refusal> {
         let range = interval(self.from, self.to)?;
-        Ok(range.map(|range| Asked {
+        Ok(range.map(|range| RangeQuery {
             range,
-            most_rows: (served.page_rows / PARTS) as usize,
+            most_rows: (served.page_rows / PART_SHARE) as usize,
         }))
     }
 }
 
 async fn track(
-    question: TraceQuestion,
+    question: TraceRequest,
     State(served): State<Arc<Served>>,
     Key(key): Key<TrackKey>,
     Parameters(part): Parameters<TrackPart>,
@@ -260,7 +266,7 @@ async fn track(
 }
 
 async fn track_labels(
-    question: TraceQuestion,
+    question: TraceRequest,
     State(served): State<Arc<Served>>,
     Key(key): Key<TrackKey>,
     Parameters(part): Parameters<TrackPart>,
@@ -280,7 +286,7 @@ async fn track_labels(
         .await
 }
 
-async fn counter(question: TraceQuestion, Key(key): Key<TrackKey>) -> Answer {
+async fn counter(question: TraceRequest, Key(key): Key<TrackKey>) -> Answer {
     question
         .answer(move |store| {
             let id = key.id()?;
@@ -289,7 +295,7 @@ async fn counter(question: TraceQuestion, Key(key): Key<TrackKey>) -> Answer {
         .await
 }
 
-async fn findings(question: TraceQuestion) -> Answer {
+async fn findings(question: TraceRequest) -> Answer {
     question
         .answer(|store| {
             let findings = store.analyst().ask(answers::findings)?;
@@ -298,13 +304,13 @@ async fn findings(question: TraceQuestion) -> Answer {
         .await
 }
 
-async fn samples(question: TraceQuestion) -> Answer {
+async fn samples(question: TraceRequest) -> Answer {
     question
-        .answer(|store| frame(store.analyst().ask(code::samples)?))
+        .answer(|store| frame(store.analyst().ask(stack_samples::samples)?))
         .await
 }
 
-async fn idle_samples(question: TraceQuestion) -> Answer {
+async fn idle_samples(question: TraceRequest) -> Answer {
     question
         .answer(|store| {
             let idle =
@@ -312,7 +318,7 @@ async fn idle_samples(question: TraceQuestion) -> Answer {
                     .analyst()
                     .ask(|all| match unknown_because(all.timeline.trace, CAUSES) {
                         Some(sentence) => Err(Refusal::unknown(sentence)),
-                        None => Ok(code::idle(all)),
+                        None => Ok(stack_samples::idle(all)),
                     })?;
             frame(idle?)
         })
@@ -322,7 +328,7 @@ async fn idle_samples(question: TraceQuestion) -> Answer {
 /// While a recording goes on its folder is the recorder's.
 const LIVE: &str = "Notes can be written when the recording has ended.";
 
-async fn notes(question: TraceQuestion) -> Answer {
+async fn notes(question: TraceRequest) -> Answer {
     question
         .answer(|store| {
             let live = store.status()?.live;
@@ -331,7 +337,7 @@ async fn notes(question: TraceQuestion) -> Answer {
         .await
 }
 
-async fn replace_notes(question: TraceQuestion, sent: Result<Bytes, BytesRejection>) -> Answer {
+async fn replace_notes(question: TraceRequest, sent: Result<Bytes, BytesRejection>) -> Answer {
     let sent = sent.map_err(|error| Refusal::bad_request(format!("{}.", error.body_text())))?;
     question
         .answer(move |store| {
@@ -344,9 +350,11 @@ async fn replace_notes(question: TraceQuestion, sent: Result<Bytes, BytesRejecti
             }
             match store.notes().replace(&sent) {
                 Ok(()) => Ok(store.notes().answer(None).into()),
-                Err(Unwritten::Wrong(sentence)) => Err(Refusal::bad_request(sentence)),
-                Err(Unwritten::Refused(sentence)) => Err(refused(StatusCode::FORBIDDEN, &sentence)),
-                Err(Unwritten::Changed) => Err(refused(
+                Err(NotesError::Wrong(sentence)) => Err(Refusal::bad_request(sentence)),
+                Err(NotesError::Refused(sentence)) => {
+                    Err(refused(StatusCode::FORBIDDEN, &sentence))
+                }
+                Err(NotesError::Changed) => Err(refused(
                     StatusCode::CONFLICT,
                     "The notes were changed in another window meanwhile.",
                 )),
@@ -361,12 +369,12 @@ struct RowKey {
     row: usize,
 }
 
-async fn row(question: TraceQuestion, Key(RowKey { table, row }): Key<RowKey>) -> Answer {
+async fn row(question: TraceRequest, Key(RowKey { table, row }): Key<RowKey>) -> Answer {
     question
         .answer(move |store| {
             let details = match table.as_str() {
                 "gaps" => store.analyst().ask(move |all| answers::gap(all, row))?,
-                table => rows::details(&*store.full()?, table, row),
+                table => row_details::details(&*store.full()?, table, row),
             };
             Ok(details.ok_or_else(Refusal::not_found)?.into())
         })
@@ -375,7 +383,7 @@ async fn row(question: TraceQuestion, Key(RowKey { table, row }): Key<RowKey>) -
 
 /// A part of what depends on what.
 #[derive(Deserialize)]
-struct Part {
+struct PartParameters {
     from: Option<Time>,
     to: Option<Time>,
     #[serde(default)]
@@ -386,8 +394,8 @@ struct Part {
 
 async fn all_dependencies(
     State(served): State<Arc<Served>>,
-    question: Result<TraceQuestion, Refusal>,
-    Parameters(part): Parameters<Part>,
+    question: Result<TraceRequest, Refusal>,
+    Parameters(part): Parameters<PartParameters>,
 ) -> Answer {
     if let Some(capture) = served.capture.clone() {
         return blocking(move || Ok(capture.dependencies(part.first)?.into())).await;
@@ -397,37 +405,37 @@ async fn all_dependencies(
         .answer(move |store| {
             let which = match part.around {
                 Some(row) => around(store, &row)?,
-                None => Which::Range {
+                None => DependencyScope::Range {
                     window,
                     first: part.first,
                 },
             };
             Ok(store
                 .analyst()
-                .ask_of_all(move |all| recorded::dependencies(all, &which))?
+                .ask_of_all(move |all| trace_dependencies::dependencies(all, &which))?
                 .into())
         })
         .await
 }
 
 /// A dispatch or a transfer, by its name `TABLE.ROW`.
-fn around(store: &Store, name: &str) -> Result<Which, Refusal> {
+fn around(store: &Store, name: &str) -> Result<DependencyScope, Refusal> {
     let (table, row) = name.split_once('.').ok_or_else(Refusal::not_found)?;
-    let source = [Source::Dispatch, Source::Transfer]
+    let source = [DrawnTable::Dispatch, DrawnTable::Transfer]
         .into_iter()
         .find(|source| source.table() == table);
     let source = source.ok_or_else(Refusal::not_found)?;
     let row: usize = row.parse().map_err(|_| Refusal::not_found())?;
     match row < source.rows(&store.snapshot()?.trace) {
-        true => Ok(Which::Around { source, row }),
+        true => Ok(DependencyScope::RowContext { source, row }),
         false => Err(Refusal::not_found()),
     }
 }
 
-async fn dependencies(question: TraceQuestion, Key(RowKey { table, row }): Key<RowKey>) -> Answer {
+async fn dependencies(question: TraceRequest, Key(RowKey { table, row }): Key<RowKey>) -> Answer {
     question
         .answer(move |store| {
-            let mut sources = Source::ALL.into_iter();
+            let mut sources = DrawnTable::ALL.into_iter();
             let source = sources.find(|source| source.table() == table);
             let source = source.ok_or_else(Refusal::not_found)?;
             if row >= source.rows(&store.snapshot()?.trace) {
@@ -446,16 +454,17 @@ struct KernelKey {
     row: usize,
 }
 
-async fn kernel_source(question: TraceQuestion, Key(KernelKey { row }): Key<KernelKey>) -> Answer {
+async fn kernel_source(question: TraceRequest, Key(KernelKey { row }): Key<KernelKey>) -> Answer {
     question
         .answer(move |store| {
-            let source = source::source(&store.snapshot()?.trace, store.folder(), row);
+            let source =
+                kernel_source::kernel_source(&store.snapshot()?.trace, store.folder(), row);
             Ok(source.ok_or_else(Refusal::not_found)?.into())
         })
         .await
 }
 
-async fn range(question: TraceQuestion, Parameters(range): Parameters<Range>) -> Answer {
+async fn range(question: TraceRequest, Parameters(range): Parameters<Range>) -> Answer {
     let range = range
         .interval()?
         .ok_or_else(|| Refusal::bad_request("A range has a start and an end: from=F&to=E."))?;
@@ -474,7 +483,7 @@ struct LabelPath {
     label: Option<String>,
 }
 
-async fn instances(question: TraceQuestion, Parameters(path): Parameters<LabelPath>) -> Answer {
+async fn instances(question: TraceRequest, Parameters(path): Parameters<LabelPath>) -> Answer {
     let label = path
         .label
         .ok_or_else(|| Refusal::bad_request("Which label? label=PATH."))?;
@@ -488,7 +497,7 @@ async fn instances(question: TraceQuestion, Parameters(path): Parameters<LabelPa
         .await
 }
 
-async fn graph(question: TraceQuestion, Parameters(range): Parameters<Range>) -> Answer {
+async fn graph(question: TraceRequest, Parameters(range): Parameters<Range>) -> Answer {
     let range = range.interval()?;
     question
         .answer(move |store| {

@@ -1,6 +1,6 @@
 //! Where rows are by their ids, and which rows belong together.
 
-use crate::track::{ROW_BITS, Source};
+use crate::track::{DrawnTable, ROW_BITS};
 use gapscope_trace::Trace;
 use gapscope_trace::ids::{
     BindingSetId, BufferId, CommandBufferId, KernelId, LabelId, ProcessId, SubmissionId, ThreadId,
@@ -10,7 +10,11 @@ use gapscope_trace::tables::{HostCallKind, Table};
 use rustc_hash::FxHashMap;
 
 /// The kinds of work inside command buffers, in the order of the two highest bits of their places.
-pub const WORK: [Source; 3] = [Source::Dispatch, Source::Transfer, Source::Opaque];
+pub const WORK: [DrawnTable; 3] = [
+    DrawnTable::Dispatch,
+    DrawnTable::Transfer,
+    DrawnTable::Opaque,
+];
 
 /// When and where a host call was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -22,7 +26,7 @@ struct CallStart {
 
 /// A row, or its place, and what it belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Owned {
+struct OwnedRow {
     owner: u32,
     row: u32,
 }
@@ -38,21 +42,21 @@ pub struct Index {
     /// By row of the submission: row of the host call, or [`NONE`].
     calls: Vec<u32>,
     /// Sorted: rows of a host call and its submissions.
-    of_calls: Vec<Owned>,
+    of_calls: Vec<OwnedRow>,
     /// Sorted: rows of a submission and its command buffers.
-    of_submissions: Vec<Owned>,
+    of_submissions: Vec<OwnedRow>,
     /// Sorted: row of a submission and place of work that is in no command buffer.
-    direct: Vec<Owned>,
+    direct: Vec<OwnedRow>,
     /// By row of the command buffer: place of its first timed work, or [`NONE`].
     firsts: Vec<u32>,
     /// Sorted: rows of a submission and of its dependencies.
-    dependencies: Vec<Owned>,
+    dependencies: Vec<OwnedRow>,
     /// Sorted: id of a set of bindings and its rows.
-    bindings: Vec<Owned>,
+    bindings: Vec<OwnedRow>,
 }
 
 impl Index {
-    pub fn of(trace: &Trace) -> Index {
+    pub fn new(trace: &Trace) -> Index {
         let tables = &trace.tables;
         let mut index = Index {
             kernels: IdIndex::new(&tables.kernels.id),
@@ -67,14 +71,14 @@ impl Index {
             firsts: vec![NONE; tables.command_buffers.len()],
             dependencies: Vec::new(),
             bindings: (tables.bindings.id.iter().zip(0..))
-                .map(|(id, row)| Owned { owner: id.0, row })
+                .map(|(id, row)| OwnedRow { owner: id.0, row })
                 .collect(),
         };
         index.bindings.sort_unstable();
         index.find_calls(trace);
         for (row, id) in tables.command_buffers.submission.iter().enumerate() {
             if let Some(submission) = index.submissions.get(*id) {
-                index.of_submissions.push(Owned {
+                index.of_submissions.push(OwnedRow {
                     owner: submission as u32,
                     row: row as u32,
                 });
@@ -83,7 +87,7 @@ impl Index {
         index.of_submissions.sort_unstable();
         for (row, id) in tables.dependencies.submission.iter().enumerate() {
             if let Some(submission) = index.submissions.get(*id) {
-                index.dependencies.push(Owned {
+                index.dependencies.push(OwnedRow {
                     owner: submission as u32,
                     row: row as u32,
                 });
@@ -121,7 +125,7 @@ impl Index {
             });
             if let Some(call) = start.and_then(|start| starts.get(&start)) {
                 self.calls[row] = *call;
-                self.of_calls.push(Owned {
+                self.of_calls.push(OwnedRow {
                     owner: *call,
                     row: row as u32,
                 });
@@ -148,16 +152,16 @@ impl Index {
                         }
                         None => {
                             let submission = table.submission.at(row).and_then(|id| self.submissions.get(id));
-                            self.direct.extend(submission.map(|submission| Owned { owner: submission as u32, row: place }));
+                            self.direct.extend(submission.map(|submission| OwnedRow { owner: submission as u32, row: place }));
                         }
                     }
                 }
             )+};
         }
         find! {
-            0: dispatches, Source::Dispatch;
-            1: transfers, Source::Transfer;
-            2: opaque_work, Source::Opaque;
+            0: dispatches, DrawnTable::Dispatch;
+            1: transfers, DrawnTable::Transfer;
+            2: opaque_work, DrawnTable::Opaque;
         }
         self.direct.sort_unstable();
     }
@@ -182,7 +186,7 @@ impl Index {
     }
 
     /// Work of a submission that is in no command buffer.
-    pub fn direct_work_of(&self, submission: usize) -> impl Iterator<Item = (Source, usize)> {
+    pub fn direct_work_of(&self, submission: usize) -> impl Iterator<Item = (DrawnTable, usize)> {
         of(&self.direct, submission).map(work)
     }
 
@@ -197,7 +201,7 @@ impl Index {
     }
 
     /// The first timed work in a command buffer.
-    pub fn first_work_of(&self, command_buffer: usize) -> Option<(Source, usize)> {
+    pub fn first_work_of(&self, command_buffer: usize) -> Option<(DrawnTable, usize)> {
         let first = self.firsts.get(command_buffer).copied();
         first
             .filter(|place| *place != NONE)
@@ -205,11 +209,11 @@ impl Index {
     }
 }
 
-fn work(place: usize) -> (Source, usize) {
+fn work(place: usize) -> (DrawnTable, usize) {
     crate::track::place(&WORK, place as u32)
 }
 
-fn of(rows: &[Owned], owner: usize) -> impl Iterator<Item = usize> {
+fn of(rows: &[OwnedRow], owner: usize) -> impl Iterator<Item = usize> {
     let owner = owner as u32;
     let from = rows.partition_point(|row| row.owner < owner);
     rows[from..]

@@ -1,10 +1,10 @@
 //! The rows of a track, split into lanes, as frames.
 
+use crate::density_index::TableRows;
 use crate::frame::{Frame, Type};
-use crate::part::{self, Asked, Part};
-use crate::survey::Places;
+use crate::range_query::{self, RangeQuery, RangeRows};
 use crate::texts::{NONE, Texts};
-use crate::track::{ROW_BITS, Source, TrackId, Whole, place};
+use crate::track::{DrawnTable, ROW_BITS, TrackId, WholeCommandBuffers, place};
 use gapscope_analysis::intervals::Interval;
 use gapscope_analysis::lanes::Lanes;
 use gapscope_trace::Trace;
@@ -25,7 +25,7 @@ pub struct PlacedRows {
 #[derive(Debug, Default, Clone)]
 struct Addition {
     generation: u64,
-    /// Places (see [`place`]) by lane, within a lane in order of start.
+    /// TableRows (see [`place`]) by lane, within a lane in order of start.
     rows: Vec<u32>,
     /// Where each lane starts in `rows`, and the end of the last.
     bounds: Vec<usize>,
@@ -63,10 +63,10 @@ impl PlacedRows {
         &mut self,
         id: TrackId,
         trace: &Trace,
-        whole: &Whole,
+        whole: &WholeCommandBuffers,
         texts: &Texts,
         generation: u64,
-        all: &[Places],
+        all: &[TableRows],
     ) {
         let tables = id.tables();
         self.taken.resize(tables.len(), 0);
@@ -102,7 +102,7 @@ impl PlacedRows {
         let order = |row: &u32| {
             let Interval { start_ns, end_ns } = interval(row);
             let depth = match place(tables, *row) {
-                (Source::Marker, row) => texts.label_depth(trace.tables.markers.label[row]),
+                (DrawnTable::Marker, row) => texts.label_depth(trace.tables.markers.label[row]),
                 _ => 0,
             };
             // What is around comes before what is inside.
@@ -165,7 +165,7 @@ impl PlacedRows {
         id: TrackId,
         trace: &Trace,
         texts: &Texts,
-        asked: Asked,
+        asked: RangeQuery,
         columns: Columns,
     ) -> Vec<u8> {
         let all = self.after(0);
@@ -173,12 +173,12 @@ impl PlacedRows {
         let generation = self.additions.last().map_or(0, |last| last.generation);
         header.insert("generation".to_owned(), generation.into());
         let at = |row: usize| place(id.tables(), all.rows[row]);
-        let part = Part::of(&all.bounds, asked, |row| {
+        let part = RangeRows::new(&all.bounds, asked, |row| {
             let (source, row) = at(row);
             source.times(trace, row).unwrap_or_default()
         });
         match part {
-            Part::Rows(lanes) => {
+            RangeRows::Rows(lanes) => {
                 let mut bounds = vec![0];
                 let mut rows = Vec::new();
                 for lane in lanes {
@@ -190,10 +190,10 @@ impl PlacedRows {
                     rows,
                     bounds,
                 };
-                part::note(&mut header, asked.range);
+                range_query::note(&mut header, asked.range);
                 columns.frame(id, trace, texts, &rows, header)
             }
-            Part::Slices(lanes) => part::frame(&lanes, asked.range, header, |row| {
+            RangeRows::Slices(lanes) => range_query::frame(&lanes, asked.range, header, |row| {
                 let (source, row) = at(row);
                 name(source, row, trace, texts)
             }),
@@ -277,15 +277,15 @@ fn rows_frame(
 
 /// What a row is called.
 #[inline]
-pub fn name(source: Source, row: usize, trace: &Trace, texts: &Texts) -> u32 {
+pub fn name(source: DrawnTable, row: usize, trace: &Trace, texts: &Texts) -> u32 {
     let tables = &trace.tables;
     match source {
-        Source::Dispatch => texts.kernel(tables.dispatches.kernel[row]),
-        Source::Transfer => texts.transfer(tables.transfers.kind[row]),
-        Source::Opaque => texts.opaque(tables.opaque_work.kind[row]),
-        Source::CommandBuffer => texts.command_buffer(row),
-        Source::HostCall => texts.call(tables.host_calls.call[row]),
-        Source::Marker => texts.label(tables.markers.label[row]),
+        DrawnTable::Dispatch => texts.kernel(tables.dispatches.kernel[row]),
+        DrawnTable::Transfer => texts.transfer(tables.transfers.kind[row]),
+        DrawnTable::Opaque => texts.opaque(tables.opaque_work.kind[row]),
+        DrawnTable::CommandBuffer => texts.command_buffer(row),
+        DrawnTable::HostCall => texts.call(tables.host_calls.call[row]),
+        DrawnTable::Marker => texts.label(tables.markers.label[row]),
     }
 }
 
@@ -307,24 +307,24 @@ fn labels_frame(
     frame.u32(added.rows.iter().map(|at| {
         let (source, row) = place(sources, *at);
         let label = match source {
-            Source::Dispatch => tables
+            DrawnTable::Dispatch => tables
                 .dispatches
                 .label
                 .at(row)
                 .or_else(|| around(tables.dispatches.command_buffer.at(row))),
-            Source::Transfer => tables
+            DrawnTable::Transfer => tables
                 .transfers
                 .label
                 .at(row)
                 .or_else(|| around(tables.transfers.command_buffer.at(row))),
-            Source::Opaque => tables
+            DrawnTable::Opaque => tables
                 .opaque_work
                 .label
                 .at(row)
                 .or_else(|| around(tables.opaque_work.command_buffer.at(row))),
-            Source::CommandBuffer => tables.command_buffers.label.at(row),
-            Source::Marker => Some(tables.markers.label[row]),
-            Source::HostCall => None,
+            DrawnTable::CommandBuffer => tables.command_buffers.label.at(row),
+            DrawnTable::Marker => Some(tables.markers.label[row]),
+            DrawnTable::HostCall => None,
         };
         label.map_or(NONE, |id| texts.label_path(id))
     }));
@@ -334,8 +334,8 @@ fn labels_frame(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::density_index::DensityIndex;
     use crate::frame::tests::{column, parse};
-    use crate::survey::Survey;
     use gapscope_trace::ids::QueueId;
     use gapscope_trace::tables::{Dispatch, Table, Transfer};
     use proptest::prelude::*;
@@ -402,10 +402,10 @@ mod tests {
                 for (transfer, queue, start_ns, ns) in part {
                     push(&mut trace, *transfer, *queue, *start_ns, *ns);
                 }
-                let texts = Texts::of(&trace);
+                let texts = Texts::new(&trace);
                 for queue in 0..2 {
                     let id = TrackId::Work(QueueId(queue as u32 + 1));
-                    placed[queue].extend(id, &trace, &Whole::None, &texts, generation, &[]);
+                    placed[queue].extend(id, &trace, &WholeCommandBuffers::None, &texts, generation, &[]);
                     let addition = placed[queue].frame(id, &trace, &texts, generation - 1, Columns::Rows);
                     for (lane, rows) in lanes(&addition).into_iter().enumerate() {
                         if grown[queue].len() <= lane {
@@ -415,18 +415,18 @@ mod tests {
                     }
                 }
             }
-            let texts = Texts::of(&trace);
+            let texts = Texts::new(&trace);
             let mut found = Vec::new();
             for queue in 0..2 {
                 let id = TrackId::Work(QueueId(queue as u32 + 1));
                 let whole = lanes(&placed[queue].frame(id, &trace, &texts, 0, Columns::Rows));
                 prop_assert_eq!(&whole, &grown[queue]);
                 // Taken up at once, the rows that the survey knows are those that are looked for.
-                let survey = Survey::of(&trace, &Whole::None);
+                let survey = DensityIndex::new(&trace, &WholeCommandBuffers::None);
                 let surveyed = survey.tracks.iter().find(|track| track.id == id);
-                let at_once = |all: &[Places]| {
+                let at_once = |all: &[TableRows]| {
                     let mut placed = PlacedRows::default();
-                    placed.extend(id, &trace, &Whole::None, &texts, 1, all);
+                    placed.extend(id, &trace, &WholeCommandBuffers::None, &texts, 1, all);
                     placed.frame(id, &trace, &texts, 0, Columns::Rows)
                 };
                 prop_assert_eq!(at_once(surveyed.map_or(&[], |track| &track.places)), at_once(&[]));
@@ -436,7 +436,7 @@ mod tests {
                         let (source, row) = place(id.tables(), *at);
                         let times = source.times(&trace, row).unwrap();
                         prop_assert_eq!((times.start_ns, times.end_ns), (*start_ns, *end_ns));
-                        prop_assert_eq!(source.track(&trace, row, &Whole::None), id);
+                        prop_assert_eq!(source.track(&trace, row, &WholeCommandBuffers::None), id);
                         found.push((source.table(), row));
                     }
                 }
@@ -451,7 +451,7 @@ mod tests {
     /// The frame of a track, as if it were asked for alone.
     fn frame_of(trace: &Trace, texts: &Texts, id: TrackId, columns: Columns) -> Vec<u8> {
         let mut placed = PlacedRows::default();
-        placed.extend(id, trace, &Whole::None, texts, 1, &[]);
+        placed.extend(id, trace, &WholeCommandBuffers::None, texts, 1, &[]);
         placed.frame(id, trace, texts, 0, columns)
     }
 
@@ -459,7 +459,7 @@ mod tests {
     fn a_long_duration_is_exact_too() {
         let mut trace = Trace::default();
         push(&mut trace, false, 1, 5, 1 << 40);
-        let texts = Texts::of(&trace);
+        let texts = Texts::new(&trace);
         let frame = frame_of(&trace, &texts, TrackId::Work(QueueId(1)), Columns::Rows);
         assert_eq!(column(&frame, "duration"), [(1u64 << 40) as f64]);
     }
@@ -474,7 +474,7 @@ mod tests {
             dispatch queue=1 kernel=1 start_ns=4 duration_ns=1",
         )
         .unwrap();
-        let texts = Texts::of(&trace);
+        let texts = Texts::new(&trace);
         let frame = frame_of(&trace, &texts, TrackId::Work(QueueId(1)), Columns::Labels);
         let labels: Vec<_> = column(&frame, "label")
             .iter()
@@ -491,7 +491,7 @@ mod tests {
             marker label=2 scope=command-buffer queue=1 start_ns=5 duration_ns=10",
         )
         .unwrap();
-        let texts = Texts::of(&trace);
+        let texts = Texts::new(&trace);
         let frame = frame_of(&trace, &texts, TrackId::Labels(QueueId(1)), Columns::Rows);
         let names = column(&frame, "name");
         let names = names.iter().map(|name| texts.text(*name as u32));

@@ -6,42 +6,42 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-mod analyst;
+mod analysis_thread;
 mod answers;
-mod bins;
-mod captured;
 mod chunks;
-mod code;
+mod density_index;
 mod dependencies;
 mod error;
-mod file;
 mod frame;
 mod groups;
+mod html_file;
 mod http;
 mod index;
+mod kernel_source;
 mod lanes;
-mod named;
 mod notes;
-mod origin;
 mod overview;
 mod page;
-mod part;
 mod preferences;
+mod range_query;
 mod ranks;
-mod recorded;
-mod rows;
-mod saved;
+mod rebase_times;
+mod row_details;
+mod row_lookup;
+mod saved_view;
+mod served_capture;
 mod server;
 mod snapshot;
-mod source;
 mod sql;
+mod stack_samples;
 mod store;
-mod survey;
 mod texts;
+mod time_bins;
+mod trace_dependencies;
 mod traces;
 mod track;
 
 pub use error::Error;
-pub use file::{Written, write_file};
-pub use saved::Saved;
+pub use html_file::{Written, write_file};
+pub use saved_view::Saved;
 pub use server::{Options, Running, Server};

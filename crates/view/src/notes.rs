@@ -13,9 +13,9 @@ const FILE: &str = "notes.json";
 /// What this gapscope writes, and all that it reads.
 const FORMAT: u32 = 1;
 /// Notes of a trace at most, characters of one, bytes of the file.
-const MOST_NOTES: usize = 1000;
-const MOST_CHARACTERS: usize = 10_000;
-const MOST_BYTES: u64 = 8 << 20;
+const MAX_NOTES: usize = 1000;
+const MAX_NOTE_CHARACTERS: usize = 10_000;
+const MAX_FILE_BYTES: u64 = 8 << 20;
 
 /// A note.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -31,7 +31,7 @@ struct Note {
 /// What the file holds.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct NotesFile {
     format: u32,
     notes: Vec<Note>,
 }
@@ -39,7 +39,7 @@ struct Written {
 /// What the page sends.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Sent {
+struct ReplacedNotes {
     /// Of the notes that it has changed.
     revision: String,
     notes: Vec<Note>,
@@ -47,7 +47,7 @@ struct Sent {
 
 /// Why notes were not written.
 #[derive(Debug, PartialEq)]
-pub enum Unwritten {
+pub enum NotesError {
     /// What was sent are no notes.
     Wrong(String),
     /// They were changed elsewhere meanwhile.
@@ -64,7 +64,7 @@ pub struct Notes {
 }
 
 impl Notes {
-    pub fn of(folder: &Path) -> Notes {
+    pub fn new(folder: &Path) -> Notes {
         Notes {
             folder: folder.to_owned(),
             writing: Mutex::new(()),
@@ -84,20 +84,20 @@ impl Notes {
     /// Replaces all notes by those of an answer's shape, if nobody has changed them since that revision.
     ///
     /// # Errors
-    /// See [`Unwritten`].
-    pub fn replace(&self, sent: &[u8]) -> Result<(), Unwritten> {
-        let Sent { revision, notes } = serde_json::from_slice(sent)
-            .map_err(|error| Unwritten::Wrong(format!("These are no notes: {error}.")))?;
-        check(&notes).map_err(Unwritten::Wrong)?;
+    /// See [`NotesError`].
+    pub fn replace(&self, sent: &[u8]) -> Result<(), NotesError> {
+        let ReplacedNotes { revision, notes } = serde_json::from_slice(sent)
+            .map_err(|error| NotesError::Wrong(format!("These are no notes: {error}.")))?;
+        check(&notes).map_err(NotesError::Wrong)?;
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let (now, _) = self.read().map_err(Unwritten::Refused)?;
+        let (now, _) = self.read().map_err(NotesError::Refused)?;
         if now != revision {
-            return Err(Unwritten::Changed);
+            return Err(NotesError::Changed);
         }
         self.write(notes).map_err(|error| {
             let path = self.folder.join(FILE);
             let reason = error.to_string();
-            Unwritten::Refused(format!("{}.", Error::Write { path, reason }))
+            NotesError::Refused(format!("{}.", Error::Write { path, reason }))
         })
     }
 
@@ -112,7 +112,7 @@ impl Notes {
         let mut bytes = Vec::new();
         match open(&path) {
             Ok(file) => file
-                .take(MOST_BYTES + 1)
+                .take(MAX_FILE_BYTES + 1)
                 .read_to_end(&mut bytes)
                 .map_err(|error| unread(error.to_string()))?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -120,7 +120,7 @@ impl Notes {
             }
             Err(error) => return Err(unread(error.to_string())),
         };
-        if bytes.len() as u64 > MOST_BYTES {
+        if bytes.len() as u64 > MAX_FILE_BYTES {
             return Err(unread("it is too large".to_owned()));
         }
         #[derive(Deserialize)]
@@ -134,7 +134,7 @@ impl Notes {
                 "a later gapscope wrote it, in format {format}"
             )));
         }
-        let Written { notes, .. } =
+        let NotesFile { notes, .. } =
             serde_json::from_slice(&bytes).map_err(|error| unread(error.to_string()))?;
         check(&notes).map_err(|sentence| unread(sentence.trim_end_matches('.').to_owned()))?;
         Ok((blake3::hash(&bytes).to_hex().to_string(), notes))
@@ -150,7 +150,7 @@ impl Notes {
             };
         }
         let format = FORMAT;
-        let mut text = serde_json::to_vec_pretty(&Written { format, notes })?;
+        let mut text = serde_json::to_vec_pretty(&NotesFile { format, notes })?;
         text.push(b'\n');
         let part = self
             .folder
@@ -178,8 +178,8 @@ fn open(path: &Path) -> io::Result<File> {
 }
 
 fn check(notes: &[Note]) -> Result<(), String> {
-    if notes.len() > MOST_NOTES {
-        return Err(format!("A trace has at most {MOST_NOTES} notes."));
+    if notes.len() > MAX_NOTES {
+        return Err(format!("A trace has at most {MAX_NOTES} notes."));
     }
     for Note {
         from_ns,
@@ -193,8 +193,10 @@ fn check(notes: &[Note]) -> Result<(), String> {
         if text.trim().is_empty() {
             return Err("A note has a text.".to_owned());
         }
-        if text.chars().count() > MOST_CHARACTERS {
-            return Err(format!("A note has at most {MOST_CHARACTERS} characters."));
+        if text.chars().count() > MAX_NOTE_CHARACTERS {
+            return Err(format!(
+                "A note has at most {MAX_NOTE_CHARACTERS} characters."
+            ));
         }
     }
     Ok(())
@@ -220,10 +222,10 @@ mod tests {
     #[test]
     fn notes_are_kept_until_the_last_is_removed() {
         let folder = tempfile::tempdir().unwrap();
-        let notes = Notes::of(folder.path());
+        let notes = Notes::new(folder.path());
         assert_eq!(notes.answer(None)["notes"], json!([]));
         notes.replace(&sent("", &["first", "second"])).unwrap();
-        let answer = Notes::of(folder.path()).answer(Some("why"));
+        let answer = Notes::new(folder.path()).answer(Some("why"));
         assert_eq!(answer["notes"][1]["text"], "second");
         assert_eq!(answer["unwritable"], "why");
         notes.replace(&sent(&revision(&notes), &[])).unwrap();
@@ -233,9 +235,12 @@ mod tests {
     #[test]
     fn notes_that_somebody_else_changed_are_not_written_over() {
         let folder = tempfile::tempdir().unwrap();
-        let notes = Notes::of(folder.path());
+        let notes = Notes::new(folder.path());
         notes.replace(&sent("", &["mine"])).unwrap();
-        assert_eq!(notes.replace(&sent("", &["late"])), Err(Unwritten::Changed));
+        assert_eq!(
+            notes.replace(&sent("", &["late"])),
+            Err(NotesError::Changed)
+        );
         assert_eq!(notes.answer(None)["notes"][0]["text"], "mine");
     }
 
@@ -243,7 +248,7 @@ mod tests {
     fn a_file_that_cannot_be_read_is_told_and_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(FILE);
-        let notes = Notes::of(folder.path());
+        let notes = Notes::new(folder.path());
         for (text, says) in [
             ("{", "cannot be read"),
             (
@@ -263,7 +268,7 @@ mod tests {
             );
             assert!(matches!(
                 notes.replace(&sent("", &["x"])),
-                Err(Unwritten::Refused(_))
+                Err(NotesError::Refused(_))
             ));
             assert_eq!(fs::read_to_string(&path).unwrap(), text);
         }
@@ -280,15 +285,15 @@ mod tests {
     #[test]
     fn what_is_no_note_is_refused() {
         let folder = tempfile::tempdir().unwrap();
-        let notes = Notes::of(folder.path());
-        let long = "x".repeat(MOST_CHARACTERS + 1);
+        let notes = Notes::new(folder.path());
+        let long = "x".repeat(MAX_NOTE_CHARACTERS + 1);
         for wrong in [
             &b"no"[..],
             &sent("", &[" "]),
             &sent("", &[&long]),
-            &sent("", &["x"; MOST_NOTES + 1]),
+            &sent("", &["x"; MAX_NOTES + 1]),
         ] {
-            assert!(matches!(notes.replace(wrong), Err(Unwritten::Wrong(_))));
+            assert!(matches!(notes.replace(wrong), Err(NotesError::Wrong(_))));
         }
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
@@ -298,7 +303,7 @@ mod tests {
         fn any_bytes_are_read_or_told(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             let folder = tempfile::tempdir().unwrap();
             fs::write(folder.path().join(FILE), &bytes).unwrap();
-            let answer = Notes::of(folder.path()).answer(None);
+            let answer = Notes::new(folder.path()).answer(None);
             prop_assert!(answer.get("missing").is_some() || answer.get("notes").is_some());
         }
     }

@@ -1,10 +1,10 @@
 //! The overview: all that the first drawing needs.
 
 use crate::answers::cut_texts;
-use crate::code;
+use crate::density_index::{CallKinds, TrackDensity};
 use crate::groups::Group;
 use crate::snapshot::Snapshot;
-use crate::survey::{Kinds, Surveyed};
+use crate::stack_samples;
 use crate::texts::cut;
 use crate::track::TrackId;
 use base64::Engine;
@@ -77,7 +77,7 @@ pub fn together(traces: Vec<Value>, program: Option<&str>, file: Value) -> Value
         "file": file,
         "traces": traces,
         "together": program,
-        "bins": crate::survey::BINS,
+        "bins": crate::density_index::BINS,
     })
 }
 
@@ -97,7 +97,7 @@ pub fn overview(snapshot: &Snapshot, name: &str, sizes: &[TableSize]) -> Value {
         .chain(&snapshot.remarks)
         .map(|text| cut(text))
         .collect();
-    let extent = snapshot.survey().extent;
+    let extent = snapshot.density_index().extent;
     let api = snapshot.vocabulary.words().api;
     let causes = Cause::ALL.map(|cause| cause.facts(api));
     let (mut facts, mut losses) = (json!(manifest), json!(manifest.losses));
@@ -136,7 +136,7 @@ pub fn layout(snapshot: &Snapshot) -> (Vec<Group>, Vec<Track>) {
     let gpus = vocabulary.gpus();
     // What belongs to no known device comes last.
     let unknown = gpus.count();
-    let surveyed = &snapshot.survey().tracks;
+    let surveyed = &snapshot.density_index().tracks;
     let mut queues: BTreeSet<QueueId> = manifest.queues.iter().map(|queue| queue.id).collect();
     let mut processes: BTreeSet<ProcessId> = manifest
         .processes
@@ -160,7 +160,7 @@ pub fn layout(snapshot: &Snapshot) -> (Vec<Group>, Vec<Track>) {
         }
     }
     let mut samples: HashMap<TrackId, u64> = HashMap::new();
-    for thread in code::threads(trace) {
+    for thread in stack_samples::threads(trace) {
         *samples.entry(TrackId::Samples(thread)).or_default() += 1;
     }
     for id in samples.keys() {
@@ -176,7 +176,7 @@ pub fn layout(snapshot: &Snapshot) -> (Vec<Group>, Vec<Track>) {
         }
     }
     // A trace may have thousands of devices, queues and threads: nothing is looked for in all of them.
-    let surveyed: HashMap<TrackId, &Surveyed> = surveyed.iter().map(|t| (t.id, t)).collect();
+    let surveyed: HashMap<TrackId, &TrackDensity> = surveyed.iter().map(|t| (t.id, t)).collect();
     let mut counters_by_owner: HashMap<CounterOwner, Vec<&Counter>> = HashMap::new();
     for counter in &counters {
         let of_owner = counters_by_owner.entry(counter.owner).or_default();
@@ -290,7 +290,7 @@ fn counter_track(vocabulary: &Vocabulary, counter: &Counter, group: &Group) -> T
 }
 
 fn surveyed_track(
-    surveyed: &HashMap<TrackId, &Surveyed>,
+    surveyed: &HashMap<TrackId, &TrackDensity>,
     id: TrackId,
     group: &Group,
     name: String,
@@ -300,8 +300,8 @@ fn surveyed_track(
         rows: Some(found.rows),
         untimed: found.untimed,
         only_call: match found.calls {
-            Kinds::Only(call) => Some(call),
-            Kinds::None | Kinds::Several => None,
+            CallKinds::Only(call) => Some(call),
+            CallKinds::None | CallKinds::Several => None,
         },
         busy: Some(STANDARD.encode(&found.busy)),
         ..track(id, group, name)

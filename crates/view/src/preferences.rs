@@ -15,11 +15,11 @@ const FILE: &str = "view.json";
 /// What this gapscope writes, and all that it reads.
 const FORMAT: u32 = 1;
 /// Traces whose arrangement is kept, and queries; the oldest go.
-const MOST_TRACES: usize = 200;
-const MOST_QUERIES: usize = 30;
+const MAX_ARRANGEMENTS: usize = 200;
+const MAX_QUERIES: usize = 30;
 /// Bytes of an arrangement or a query, and of the file.
-const MOST_TEXT: usize = 60_000;
-const MOST_BYTES: u64 = 32 << 20;
+const MAX_TEXT_BYTES: usize = 60_000;
+const MAX_FILE_BYTES: u64 = 32 << 20;
 
 /// How the tracks of a trace are arranged, as the page writes it into its address. All absent: as at first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,7 +35,7 @@ struct Arrangement {
 
 /// What the file holds, the latest first.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Written {
+struct PreferencesFile {
     format: u32,
     #[serde(default)]
     queries: Vec<String>,
@@ -52,7 +52,7 @@ struct Arranged {
 
 /// Why something is not kept: a sentence.
 #[derive(Debug)]
-pub enum Unkept {
+pub enum PreferenceError {
     /// What was sent is no such thing.
     Wrong(String),
     /// There is no folder for it, or it cannot be written.
@@ -68,7 +68,7 @@ pub struct Preferences {
 
 impl Preferences {
     /// Those in a folder; without one nothing is kept.
-    pub fn of(folder: Option<&Path>) -> Preferences {
+    pub fn new(folder: Option<&Path>) -> Preferences {
         Preferences {
             file: folder.map(|folder| folder.join(FILE)),
             writing: Mutex::new(()),
@@ -99,14 +99,14 @@ impl Preferences {
     /// Keeps how the tracks of a trace are arranged.
     ///
     /// # Errors
-    /// See [`Unkept`].
-    pub fn arrange(&self, trace: String, sent: &[u8]) -> Result<(), Unkept> {
+    /// See [`PreferenceError`].
+    pub fn arrange(&self, trace: String, sent: &[u8]) -> Result<(), PreferenceError> {
         let how: Arrangement = parsed(sent)?;
         self.change(|written| {
             written.arranged.retain(|one| one.trace != trace);
             if how != Arrangement::default() {
                 written.arranged.insert(0, Arranged { trace, how });
-                written.arranged.truncate(MOST_TRACES);
+                written.arranged.truncate(MAX_ARRANGEMENTS);
             }
         })
     }
@@ -114,24 +114,26 @@ impl Preferences {
     /// Keeps a query that was asked.
     ///
     /// # Errors
-    /// See [`Unkept`].
-    pub fn ask(&self, sent: &[u8]) -> Result<(), Unkept> {
+    /// See [`PreferenceError`].
+    pub fn ask(&self, sent: &[u8]) -> Result<(), PreferenceError> {
         let query: String = parsed(sent)?;
         self.change(|written| {
             written.queries.retain(|one| *one != query);
             written.queries.insert(0, query);
-            written.queries.truncate(MOST_QUERIES);
+            written.queries.truncate(MAX_QUERIES);
         })
     }
 
-    fn change(&self, change: impl FnOnce(&mut Written)) -> Result<(), Unkept> {
+    fn change(&self, change: impl FnOnce(&mut PreferencesFile)) -> Result<(), PreferenceError> {
         let Some(path) = &self.file else {
-            return Err(Unkept::Refused("There is no folder for it.".to_owned()));
+            return Err(PreferenceError::Refused(
+                "There is no folder for it.".to_owned(),
+            ));
         };
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let refused = |error: io::Error| {
             let (path, reason) = (path.clone(), error.to_string());
-            Unkept::Refused(format!("{}.", Error::Write { path, reason }))
+            PreferenceError::Refused(format!("{}.", Error::Write { path, reason }))
         };
         // What cannot be read is of a later gapscope, or of somebody else: it is left alone.
         let mut written = self.read().map_err(refused)?;
@@ -141,19 +143,21 @@ impl Preferences {
     }
 
     /// Nothing where there is no file.
-    fn read(&self) -> io::Result<Written> {
+    fn read(&self) -> io::Result<PreferencesFile> {
         let Some(path) = &self.file else {
-            return Ok(Written::default());
+            return Ok(PreferencesFile::default());
         };
         let file = match fs::metadata(path) {
             Ok(found) if found.is_file() => File::open(path)?,
             Ok(_) => return Err(io::Error::other("it is not a file")),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Written::default()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(PreferencesFile::default());
+            }
             Err(error) => return Err(error),
         };
         let mut bytes = Vec::new();
-        file.take(MOST_BYTES).read_to_end(&mut bytes)?;
-        let written: Written = serde_json::from_slice(&bytes)?;
+        file.take(MAX_FILE_BYTES).read_to_end(&mut bytes)?;
+        let written: PreferencesFile = serde_json::from_slice(&bytes)?;
         match written.format {
             FORMAT => Ok(written),
             format => Err(io::Error::other(format!(
@@ -163,16 +167,18 @@ impl Preferences {
     }
 }
 
-fn parsed<'a, T: Deserialize<'a>>(sent: &'a [u8]) -> Result<T, Unkept> {
-    if sent.len() > MOST_TEXT {
-        return Err(Unkept::Wrong("It is too long to be kept.".to_owned()));
+fn parsed<'a, T: Deserialize<'a>>(sent: &'a [u8]) -> Result<T, PreferenceError> {
+    if sent.len() > MAX_TEXT_BYTES {
+        return Err(PreferenceError::Wrong(
+            "It is too long to be kept.".to_owned(),
+        ));
     }
     serde_json::from_slice(sent)
-        .map_err(|error| Unkept::Wrong(format!("It cannot be understood: {error}.")))
+        .map_err(|error| PreferenceError::Wrong(format!("It cannot be understood: {error}.")))
 }
 
 /// All of it or nothing: whoever reads meanwhile has the old or the new.
-fn write(path: &Path, written: &Written) -> io::Result<()> {
+fn write(path: &Path, written: &PreferencesFile) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
@@ -206,10 +212,10 @@ mod tests {
     fn arrangements_are_kept_by_trace_for_the_next_server() {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("not/there/yet");
-        let kept = Preferences::of(Some(&place));
+        let kept = Preferences::new(Some(&place));
         arrange(&kept, "a", r#"{"tracks": "pq1.work", "text": "q"}"#);
         arrange(&kept, "b", r#"{"order": "x"}"#);
-        let again = Preferences::of(Some(&place));
+        let again = Preferences::new(Some(&place));
         let of = |traces: &[&str]| {
             let traces: Vec<String> = traces.iter().map(|one| (*one).to_owned()).collect();
             again.arranged(&traces)
@@ -222,7 +228,7 @@ mod tests {
         // As at first is nothing that would have to be kept.
         arrange(&kept, "a", "{}");
         assert_eq!(of(&["a"]), [Value::Null]);
-        for trace in 0..MOST_TRACES + 5 {
+        for trace in 0..MAX_ARRANGEMENTS + 5 {
             arrange(&kept, &trace.to_string(), r#"{"order": "y"}"#);
         }
         assert_eq!(
@@ -237,33 +243,42 @@ mod tests {
     #[test]
     fn queries_are_kept_once_the_latest_first() {
         let folder = tempfile::tempdir().unwrap();
-        let kept = Preferences::of(Some(folder.path()));
+        let kept = Preferences::new(Some(folder.path()));
         for query in ["select 1", "select 2", "select 1"] {
             kept.ask(json!(query).to_string().as_bytes()).unwrap();
         }
         assert_eq!(kept.queries(), json!(["select 1", "select 2"]));
-        assert!(matches!(kept.ask(b"{}"), Err(Unkept::Wrong(_))));
-        let long = json!("x".repeat(MOST_TEXT)).to_string();
-        assert!(matches!(kept.ask(long.as_bytes()), Err(Unkept::Wrong(_))));
+        assert!(matches!(kept.ask(b"{}"), Err(PreferenceError::Wrong(_))));
+        let long = json!("x".repeat(MAX_TEXT_BYTES)).to_string();
+        assert!(matches!(
+            kept.ask(long.as_bytes()),
+            Err(PreferenceError::Wrong(_))
+        ));
     }
 
     #[test]
     fn what_cannot_be_read_is_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(FILE);
-        let kept = Preferences::of(Some(folder.path()));
+        let kept = Preferences::new(Some(folder.path()));
         for text in ["{", r#"{"format": 2, "queries": ["x"]}"#] {
             fs::write(&path, text).unwrap();
             assert_eq!(kept.queries(), json!([]));
-            assert!(matches!(kept.ask(b"\"select 1\""), Err(Unkept::Refused(_))));
+            assert!(matches!(
+                kept.ask(b"\"select 1\""),
+                Err(PreferenceError::Refused(_))
+            ));
             assert_eq!(fs::read_to_string(&path).unwrap(), text);
         }
     }
 
     #[test]
     fn without_a_folder_nothing_is_kept() {
-        let kept = Preferences::of(None);
-        assert!(matches!(kept.ask(b"\"select 1\""), Err(Unkept::Refused(_))));
+        let kept = Preferences::new(None);
+        assert!(matches!(
+            kept.ask(b"\"select 1\""),
+            Err(PreferenceError::Refused(_))
+        ));
         assert_eq!(kept.queries(), json!([]));
         assert!(!kept.are_kept());
     }
@@ -273,7 +288,7 @@ mod tests {
         fn any_bytes_are_read_or_not(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             let folder = tempfile::tempdir().unwrap();
             fs::write(folder.path().join(FILE), &bytes).unwrap();
-            let kept = Preferences::of(Some(folder.path()));
+            let kept = Preferences::new(Some(folder.path()));
             prop_assert!(kept.queries().is_array());
             prop_assert_eq!(kept.arranged(&["a".to_owned()]).len(), 1);
         }

@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// Collectives whose arrivals are given: those with the greatest skews.
-const LONGEST: usize = 1000;
+const MAX_LISTED_COLLECTIVES: usize = 1000;
 
 /// A trace and the number of the rank that it is of.
-pub struct OfRank {
+pub struct RankTrace {
     /// Its index among the traces that are served.
     pub trace: usize,
     /// The rank.
@@ -24,10 +24,10 @@ pub struct OfRank {
 ///
 /// # Errors
 /// A trace cannot be read.
-pub fn compared(of: &[OfRank]) -> Result<Value, Error> {
+pub fn compared(of: &[RankTrace]) -> Result<Value, Error> {
     let mut digests = Vec::new();
     let mut traces = Vec::new();
-    for OfRank { trace, rank, store } in of {
+    for RankTrace { trace, rank, store } in of {
         let rank = *rank;
         let found = store
             .analyst()
@@ -45,7 +45,7 @@ pub fn together(digests: &[RankDigest], traces: &[usize]) -> Value {
             "Collectives did not run on several devices here: there are no ranks to compare.",
         );
     }
-    let mut answer = json!(ranks(digests, LONGEST));
+    let mut answer = json!(ranks(digests, MAX_LISTED_COLLECTIVES));
     cut_texts(&mut answer);
     if let Value::Object(answer) = &mut answer {
         answer.insert("traces".to_owned(), json!(traces));

@@ -1,9 +1,9 @@
 //! Opening the server, running and ending it.
 
 use crate::Error;
-use crate::captured::{Captured, is_capture};
 use crate::http::{self, Served};
 use crate::preferences::Preferences;
+use crate::served_capture::{Captured, is_capture};
 use crate::sql::Sql;
 use crate::traces::{Traces, name};
 use gapscope_trace::Names;
@@ -108,7 +108,7 @@ impl Server {
             served: Arc::new(Served {
                 traces,
                 capture,
-                preferences: Preferences::of(options.state.as_deref()),
+                preferences: Preferences::new(options.state.as_deref()),
                 sql: Sql::new(options.query_program, options.longest_query),
                 page_rows: options.page_rows.unwrap_or(PAGE_ROWS),
                 token,

@@ -1,13 +1,13 @@
 //! What is known of a trace at one time.
 
 use crate::chunks::chunks;
+use crate::density_index::DensityIndex;
 use crate::index::Index;
 use crate::lanes::{Columns, PlacedRows};
-use crate::origin;
-use crate::part::Asked;
-use crate::survey::Survey;
+use crate::range_query::RangeQuery;
+use crate::rebase_times;
 use crate::texts::Texts;
-use crate::track::{Source, TrackId, Whole};
+use crate::track::{DrawnTable, TrackId, WholeCommandBuffers};
 use gapscope_analysis::Timeline;
 use gapscope_analysis::timeline::WorkKind;
 use gapscope_analysis::vocabulary::Vocabulary;
@@ -41,8 +41,8 @@ pub struct Snapshot {
     /// Names of what the manifest lists.
     pub vocabulary: Vocabulary,
     pub texts: Texts,
-    pub whole: Whole,
-    survey: OnceLock<Survey>,
+    pub whole: WholeCommandBuffers,
+    survey: OnceLock<DensityIndex>,
     index: OnceLock<Index>,
     /// Of the tracks that have been asked for.
     placed: Mutex<FxHashMap<TrackId, Arc<Mutex<PlacedRows>>>>,
@@ -102,7 +102,7 @@ impl Snapshot {
     /// It cannot be opened.
     pub fn quick(folder: &Path, names: Option<&Arc<Names>>) -> Result<Snapshot, Error> {
         let (trace, diagnostics) = gapscope_trace::read(folder, &drawing().named(names))?;
-        match Whole::quick(&trace, || untimed(&trace)) {
+        match WholeCommandBuffers::quick(&trace, || untimed(&trace)) {
             Some(whole) => Ok(Snapshot::with(trace, diagnostics, false, Some(whole))),
             None => {
                 drop(trace);
@@ -117,11 +117,11 @@ impl Snapshot {
     /// It cannot be opened.
     pub fn full(folder: &Path, names: Option<&Arc<Names>>) -> Result<Snapshot, Error> {
         let (trace, diagnostics) = gapscope_trace::read(folder, &Selection::all().named(names))?;
-        Ok(Snapshot::of(trace, diagnostics))
+        Ok(Snapshot::new(trace, diagnostics))
     }
 
     /// A trace that is in memory, with all columns.
-    pub fn of(trace: Trace, diagnostics: Vec<Diagnostic>) -> Snapshot {
+    pub fn new(trace: Trace, diagnostics: Vec<Diagnostic>) -> Snapshot {
         Snapshot::with(trace, diagnostics, true, None)
     }
 
@@ -129,11 +129,11 @@ impl Snapshot {
         mut trace: Trace,
         diagnostics: Vec<Diagnostic>,
         full: bool,
-        whole: Option<Whole>,
+        whole: Option<WholeCommandBuffers>,
     ) -> Snapshot {
         let origin_ns = trace.manifest.start_ns;
-        origin::shift(&mut trace, origin_ns);
-        let texts = Texts::of(&trace);
+        rebase_times::shift(&mut trace, origin_ns);
+        let texts = Texts::new(&trace);
         let mut snapshot = Snapshot {
             generation: 1,
             edition: 1,
@@ -143,7 +143,7 @@ impl Snapshot {
             remarks: diagnostics.iter().map(ToString::to_string).collect(),
             vocabulary: Vocabulary::of(&trace.manifest),
             texts,
-            whole: Whole::None,
+            whole: WholeCommandBuffers::None,
             survey: OnceLock::new(),
             index: OnceLock::new(),
             placed: Mutex::default(),
@@ -157,15 +157,15 @@ impl Snapshot {
     pub fn with_all(&self, folder: &Path, names: Option<&Arc<Names>>) -> Result<Snapshot, Error> {
         let (mut trace, diagnostics) =
             gapscope_trace::read(folder, &Selection::all().named(names))?;
-        let same = Source::ALL
+        let same = DrawnTable::ALL
             .iter()
             .all(|source| source.rows(&trace) == source.rows(&self.trace));
         if !same {
             // A column that drawing does not take is damaged: what was made of the rows that go with it is worth nothing.
-            return Ok(Snapshot::of(trace, diagnostics));
+            return Ok(Snapshot::new(trace, diagnostics));
         }
-        origin::shift(&mut trace, self.origin_ns);
-        let texts = Texts::of(&trace);
+        rebase_times::shift(&mut trace, self.origin_ns);
+        let texts = Texts::new(&trace);
         let placed = self
             .placed
             .lock()
@@ -194,14 +194,14 @@ impl Snapshot {
             manifest,
             ..Trace::default()
         };
-        origin::shift(&mut trace, self.origin_ns);
+        rebase_times::shift(&mut trace, self.origin_ns);
         self.vocabulary = Vocabulary::of(&trace.manifest);
         self.trace.manifest = trace.manifest;
     }
 
     /// Takes up rows that a live trace has got; their times are those of the trace.
     pub fn grow(&mut self, mut rows: Tables, diagnostics: Vec<Diagnostic>) {
-        origin::shift_tables(&mut rows, self.origin_ns);
+        rebase_times::shift_tables(&mut rows, self.origin_ns);
         self.trace.tables.append(&mut rows);
         self.remarks
             .extend(diagnostics.iter().map(ToString::to_string));
@@ -221,9 +221,9 @@ impl Snapshot {
     }
 
     /// Finds which command buffers are drawn as work where that is not given.
-    fn look(&mut self, whole: Option<Whole>) {
+    fn look(&mut self, whole: Option<WholeCommandBuffers>) {
         let trace = &self.trace;
-        let whole = whole.or_else(|| Whole::quick(trace, || untimed(trace)));
+        let whole = whole.or_else(|| WholeCommandBuffers::quick(trace, || untimed(trace)));
         self.whole = whole.unwrap_or_else(|| {
             // The analyses say which; they need to know all.
             let timeline = Timeline::of(trace);
@@ -232,22 +232,22 @@ impl Snapshot {
             let mut rows: Vec<u32> = whole.map(|work| work.row() as u32).collect();
             rows.sort_unstable();
             match rows.is_empty() {
-                true => Whole::None,
-                false => Whole::These(rows),
+                true => WholeCommandBuffers::None,
+                false => WholeCommandBuffers::These(rows),
             }
         });
         self.survey = OnceLock::new();
     }
 
     /// Which tracks there are, made when it is first asked for.
-    pub fn survey(&self) -> &Survey {
+    pub fn density_index(&self) -> &DensityIndex {
         self.survey
-            .get_or_init(|| Survey::of(&self.trace, &self.whole))
+            .get_or_init(|| DensityIndex::new(&self.trace, &self.whole))
     }
 
     /// Where rows are by their ids.
     pub fn index(&self) -> &Index {
-        self.index.get_or_init(|| Index::of(&self.trace))
+        self.index.get_or_init(|| Index::new(&self.trace))
     }
 
     /// A frame of a track; `None` when there is no such track.
@@ -258,14 +258,14 @@ impl Snapshot {
     }
 
     /// A frame of a part of a track; `None` when there is no such track.
-    pub fn part(&self, id: TrackId, asked: Asked, columns: Columns) -> Option<Vec<u8>> {
+    pub fn part(&self, id: TrackId, asked: RangeQuery, columns: Columns) -> Option<Vec<u8>> {
         self.with_placed(id, |placed| {
             placed.part(id, &self.trace, &self.texts, asked, columns)
         })
     }
 
     fn with_placed<T>(&self, id: TrackId, answer: impl FnOnce(&PlacedRows) -> T) -> Option<T> {
-        let mut tracks = self.survey().tracks.iter();
+        let mut tracks = self.density_index().tracks.iter();
         let all = &tracks.find(|track| track.id == id)?.places;
         let placed = {
             let mut all = self.placed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -285,6 +285,10 @@ impl Snapshot {
 
     /// Rows that are drawn.
     pub fn drawn(&self) -> u64 {
-        self.survey().tracks.iter().map(|track| track.rows).sum()
+        self.density_index()
+            .tracks
+            .iter()
+            .map(|track| track.rows)
+            .sum()
     }
 }

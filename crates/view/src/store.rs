@@ -1,10 +1,10 @@
 //! A trace that is served: read when it is needed, and followed while it is recorded.
 
 use crate::Error;
-use crate::analyst::Analyst;
+use crate::analysis_thread::AnalysisThread;
 use crate::notes::Notes;
-use crate::origin;
 use crate::overview;
+use crate::rebase_times;
 use crate::snapshot::Snapshot;
 use gapscope_analysis::ranks::RankDigest;
 use gapscope_trace::reader::Tail;
@@ -21,35 +21,35 @@ use std::time::{Duration, Instant};
 const LOOK_EVERY: Duration = Duration::from_millis(400);
 
 /// Of a hundred ranks few are read at a time: all at once they would take longer, and more memory.
-static READING: Gate = Gate {
+static READING: Admission = Admission {
     inside: Mutex::new(0),
     left: Condvar::new(),
 };
 
 /// Lets as many through at a time as there are cores.
-struct Gate {
+struct Admission {
     inside: Mutex<usize>,
     left: Condvar,
 }
 
-impl Gate {
+impl Admission {
     fn through<R>(&self, work: impl FnOnce() -> R) -> R {
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
         let full = |inside: &mut usize| *inside >= cores;
         let inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
         let inside = self.left.wait_while(inside, full);
         *inside.unwrap_or_else(PoisonError::into_inner) += 1;
-        let _out = Out(self);
+        let _out = AdmissionGuard(self);
         work()
     }
 }
 
 /// Who is inside, even where its work panics.
-struct Out<'a>(&'a Gate);
+struct AdmissionGuard<'a>(&'a Admission);
 
-impl Drop for Out<'_> {
+impl Drop for AdmissionGuard<'_> {
     fn drop(&mut self) {
-        let Gate { inside, left } = self.0;
+        let Admission { inside, left } = self.0;
         *inside.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
         left.notify_one();
     }
@@ -64,7 +64,7 @@ pub struct Store {
     ready: Condvar,
     /// Held while all columns are read, so that it is done once.
     filling: Mutex<()>,
-    analyst: Analyst,
+    analyst: AnalysisThread,
     notes: Notes,
 }
 
@@ -122,8 +122,8 @@ impl Store {
             }),
             ready: Condvar::new(),
             filling: Mutex::new(()),
-            analyst: Analyst::start(store.clone()),
-            notes: Notes::of(folder),
+            analyst: AnalysisThread::start(store.clone()),
+            notes: Notes::new(folder),
         });
         let reading = store.clone();
         std::thread::spawn(move || {
@@ -131,7 +131,7 @@ impl Store {
                 true => Ok(empty(&reading.folder)),
                 false => READING.through(|| {
                     let snapshot = Snapshot::quick(&reading.folder, reading.names.as_ref())?;
-                    snapshot.survey();
+                    snapshot.density_index();
                     Ok(snapshot)
                 }),
             };
@@ -161,7 +161,7 @@ impl Store {
     }
 
     /// Who analyses it.
-    pub fn analyst(&self) -> &Analyst {
+    pub fn analyst(&self) -> &AnalysisThread {
         &self.analyst
     }
 
@@ -211,7 +211,7 @@ impl Store {
         let others = selection.without::<Dispatches>();
         let (mut trace, said) = read(&self.folder, &others).ok()?;
         let origin_ns = trace.manifest.start_ns;
-        origin::shift(&mut trace, origin_ns);
+        rebase_times::shift(&mut trace, origin_ns);
         Some(InPieces {
             trace,
             pieces: pieces.from_origin(origin_ns),
@@ -271,12 +271,12 @@ impl Store {
         let taken = take_up(&self.folder, self.names.as_ref(), snapshot, tail);
         let said = taken.unwrap_or_else(|error| {
             let Some(growing) = Arc::get_mut(snapshot) else {
-                return Taken::Later;
+                return TakeUp::Later;
             };
             growing.remark_lost(&error);
-            Taken::Now
+            TakeUp::Now
         });
-        if said == Taken::Later {
+        if said == TakeUp::Later {
             *looked = None;
         }
     }
@@ -284,7 +284,7 @@ impl Store {
 
 /// When what a live trace has got is shown.
 #[derive(PartialEq, Eq)]
-enum Taken {
+enum TakeUp {
     Now,
     /// Who still reads what was there before is not disturbed: there is a next time.
     Later,
@@ -296,7 +296,7 @@ fn take_up(
     names: Option<&Arc<Names>>,
     snapshot: &mut Arc<Snapshot>,
     tail: &mut Option<Tail>,
-) -> Result<Taken, gapscope_trace::Error> {
+) -> Result<TakeUp, gapscope_trace::Error> {
     let manifest = read_manifest(folder)?;
     if manifest.complete {
         // Its files are new, and the names of kernels are better: all is read again.
@@ -305,10 +305,10 @@ fn take_up(
         complete.edition = snapshot.edition + 1;
         *snapshot = Arc::new(complete);
         *tail = None;
-        return Ok(Taken::Now);
+        return Ok(TakeUp::Now);
     }
     let Some(growing) = Arc::get_mut(snapshot) else {
-        return Ok(Taken::Later);
+        return Ok(TakeUp::Later);
     };
     if let Some(tail) = tail {
         let (rows, diagnostics) = tail.read()?;
@@ -317,7 +317,7 @@ fn take_up(
             growing.grow(rows, diagnostics);
         }
     }
-    Ok(Taken::Now)
+    Ok(TakeUp::Now)
 }
 
 /// A live trace before its first part.
@@ -326,7 +326,7 @@ fn empty(folder: &Path) -> Snapshot {
         manifest: read_manifest(folder).unwrap_or_default(),
         ..Trace::default()
     };
-    let mut snapshot = Snapshot::of(trace, Vec::new());
+    let mut snapshot = Snapshot::new(trace, Vec::new());
     snapshot.live = true;
     snapshot
 }

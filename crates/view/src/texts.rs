@@ -12,11 +12,11 @@ use rustc_hash::FxHashMap;
 pub const NONE: u32 = u32::MAX;
 
 /// Longer texts are cut: the page lays each of them out, and may show one a thousand times.
-const MOST_CHARACTERS: usize = 1000;
+const MAX_TEXT_CHARACTERS: usize = 1000;
 
 /// A text, cut if it is too long.
 pub fn cut(text: &str) -> String {
-    match text.char_indices().nth(MOST_CHARACTERS) {
+    match text.char_indices().nth(MAX_TEXT_CHARACTERS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }
@@ -45,7 +45,7 @@ pub struct Texts {
 
 impl Texts {
     /// The texts of a trace.
-    pub fn of(trace: &Trace) -> Texts {
+    pub fn new(trace: &Trace) -> Texts {
         let mut texts = Texts {
             all: Vec::new(),
             ids: FxHashMap::default(),
@@ -117,7 +117,7 @@ impl Texts {
 
     fn add(&mut self, text: &str) -> u32 {
         let cut;
-        let text = match text.len() > MOST_CHARACTERS {
+        let text = match text.len() > MAX_TEXT_CHARACTERS {
             true => {
                 cut = self::cut(text);
                 cut.as_str()
@@ -215,7 +215,7 @@ mod tests {
     #[test]
     fn everything_has_its_name() {
         let trace = Trace::from_text(TRACE).unwrap();
-        let texts = Texts::of(&trace);
+        let texts = Texts::new(&trace);
         assert_eq!(texts.text(texts.kernel(KernelId(9))), "matmul");
         assert_eq!(texts.text(texts.kernel(KernelId(8))), "unknown kernel");
         assert_eq!(texts.text(texts.label(LabelId(2))), "attention");
@@ -230,7 +230,7 @@ mod tests {
     #[test]
     fn ids_stay_when_a_trace_grows() {
         let mut trace = Trace::from_text(TRACE).unwrap();
-        let mut texts = Texts::of(&trace);
+        let mut texts = Texts::new(&trace);
         let before = texts.all().to_vec();
         let more = format!("{TRACE}\nkernel id=10 name=softmax\nlabel id=3 text=deep parent=2");
         trace = Trace::from_text(&more).unwrap();
@@ -247,9 +247,9 @@ mod tests {
     fn a_name_of_ten_megabytes_is_cut_where_a_character_ends() {
         let name = "é".repeat(5_000_000);
         let trace = Trace::from_text(&format!("label id=1 text={name}")).unwrap();
-        let texts = Texts::of(&trace);
+        let texts = Texts::new(&trace);
         let shown = texts.text(texts.label(LabelId(1)));
-        assert_eq!(shown.chars().count(), MOST_CHARACTERS + 1);
+        assert_eq!(shown.chars().count(), MAX_TEXT_CHARACTERS + 1);
         assert!(shown.ends_with('…'));
         assert_eq!(texts.find(&name), Some(texts.label(LabelId(1))));
     }

@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::overview;
 use crate::preferences::{Preferences, identity};
-use crate::ranks::OfRank;
+use crate::ranks::RankTrace;
 use crate::store::{Store, TraceStatus};
 use gapscope_trace::{Names, rank_folders, read_manifest};
 use serde_json::{Value, json};
@@ -55,7 +55,7 @@ impl Traces {
             all: Vec::new(),
             ranks: Vec::new(),
         };
-        for Listed { name, path, rank } in listed(paths, &ranks, live) {
+        for ListedTrace { name, path, rank } in listed(paths, &ranks, live) {
             match rank {
                 Some(rank) => stores.add(rank, &path, live, names)?,
                 None => stores.all.push(Store::open(&path, name, live, names)?),
@@ -108,7 +108,7 @@ impl Traces {
     }
 
     /// The traces of ranks; without such the only one that there is, as it may have ranks inside.
-    pub fn of_ranks(&self) -> Vec<OfRank> {
+    pub fn of_ranks(&self) -> Vec<RankTrace> {
         let (stores, together) = self.all();
         let ranks = self.stores().ranks.clone();
         let before = stores.len().saturating_sub(ranks.len());
@@ -120,7 +120,7 @@ impl Traces {
         (numbered.into_iter())
             .filter_map(|(trace, rank)| {
                 let store = stores.get(trace)?.clone();
-                Some(OfRank { trace, rank, store })
+                Some(RankTrace { trace, rank, store })
             })
             .collect()
     }
@@ -216,7 +216,7 @@ fn add_arranged(
 }
 
 /// A trace among those that are shown together.
-pub struct Listed {
+pub struct ListedTrace {
     /// What it is called.
     pub name: String,
     /// Its folder.
@@ -226,15 +226,15 @@ pub struct Listed {
 }
 
 /// The traces that paths name, those of `ranks` last.
-pub fn listed(paths: &[PathBuf], ranks: &[(u32, PathBuf)], live: bool) -> Vec<Listed> {
+pub fn listed(paths: &[PathBuf], ranks: &[(u32, PathBuf)], live: bool) -> Vec<ListedTrace> {
     // Ranks that were gathered by hand have no trace around them.
     let is_trace = |path: &&PathBuf| ranks.is_empty() || live || path.join("trace.json").is_file();
-    let named = paths.iter().filter(is_trace).map(|path| Listed {
+    let named = paths.iter().filter(is_trace).map(|path| ListedTrace {
         name: name(path),
         path: path.clone(),
         rank: None,
     });
-    let of_ranks = ranks.iter().map(|(rank, path)| Listed {
+    let of_ranks = ranks.iter().map(|(rank, path)| ListedTrace {
         name: rank_name(*rank),
         path: path.clone(),
         rank: Some(*rank),

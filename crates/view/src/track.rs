@@ -92,19 +92,19 @@ impl TrackId {
     }
 
     /// The tables of its rows: the two highest bits of a place are an index into these.
-    pub const fn tables(self) -> &'static [Source] {
+    pub const fn tables(self) -> &'static [DrawnTable] {
         match self {
             TrackId::Work(_) => &[
-                Source::Dispatch,
-                Source::Transfer,
-                Source::Opaque,
-                Source::CommandBuffer,
+                DrawnTable::Dispatch,
+                DrawnTable::Transfer,
+                DrawnTable::Opaque,
+                DrawnTable::CommandBuffer,
             ],
-            TrackId::CommandBuffers(_) => &[Source::CommandBuffer],
+            TrackId::CommandBuffers(_) => &[DrawnTable::CommandBuffer],
             TrackId::Labels(_) | TrackId::QueueLabels(_) | TrackId::ThreadLabels(..) => {
-                &[Source::Marker]
+                &[DrawnTable::Marker]
             }
-            TrackId::Calls(..) => &[Source::HostCall],
+            TrackId::Calls(..) => &[DrawnTable::HostCall],
             TrackId::Gaps(_) | TrackId::Counter(_) | TrackId::Samples(_) => &[],
         }
     }
@@ -139,7 +139,7 @@ impl fmt::Display for ThreadKey {
 
 /// A table whose rows are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Source {
+pub enum DrawnTable {
     Dispatch,
     Transfer,
     Opaque,
@@ -148,25 +148,25 @@ pub enum Source {
     Marker,
 }
 
-impl Source {
-    pub const ALL: [Source; 6] = [
-        Source::Dispatch,
-        Source::Transfer,
-        Source::Opaque,
-        Source::CommandBuffer,
-        Source::HostCall,
-        Source::Marker,
+impl DrawnTable {
+    pub const ALL: [DrawnTable; 6] = [
+        DrawnTable::Dispatch,
+        DrawnTable::Transfer,
+        DrawnTable::Opaque,
+        DrawnTable::CommandBuffer,
+        DrawnTable::HostCall,
+        DrawnTable::Marker,
     ];
 
     /// The name of the table.
     pub const fn table(self) -> &'static str {
         match self {
-            Source::Dispatch => "dispatches",
-            Source::Transfer => "transfers",
-            Source::Opaque => "opaque_work",
-            Source::CommandBuffer => "command_buffers",
-            Source::HostCall => "host_calls",
-            Source::Marker => "markers",
+            DrawnTable::Dispatch => "dispatches",
+            DrawnTable::Transfer => "transfers",
+            DrawnTable::Opaque => "opaque_work",
+            DrawnTable::CommandBuffer => "command_buffers",
+            DrawnTable::HostCall => "host_calls",
+            DrawnTable::Marker => "markers",
         }
     }
 
@@ -175,12 +175,12 @@ impl Source {
         let tables = &trace.tables;
         match self {
             // Of a table that is read in part, these columns always are.
-            Source::Dispatch => tables.dispatches.queue.len(),
-            Source::Transfer => tables.transfers.queue.len(),
-            Source::Opaque => tables.opaque_work.queue.len(),
-            Source::CommandBuffer => tables.command_buffers.queue.len(),
-            Source::HostCall => tables.host_calls.start_ns.len(),
-            Source::Marker => tables.markers.label.len(),
+            DrawnTable::Dispatch => tables.dispatches.queue.len(),
+            DrawnTable::Transfer => tables.transfers.queue.len(),
+            DrawnTable::Opaque => tables.opaque_work.queue.len(),
+            DrawnTable::CommandBuffer => tables.command_buffers.queue.len(),
+            DrawnTable::HostCall => tables.host_calls.start_ns.len(),
+            DrawnTable::Marker => tables.markers.label.len(),
         }
     }
 
@@ -189,27 +189,27 @@ impl Source {
     pub fn times(self, trace: &Trace, row: usize) -> Option<Interval> {
         let tables = &trace.tables;
         let (start_ns, duration_ns) = match self {
-            Source::Dispatch => (
+            DrawnTable::Dispatch => (
                 tables.dispatches.start_ns.at(row),
                 tables.dispatches.duration_ns.at(row),
             ),
-            Source::Transfer => (
+            DrawnTable::Transfer => (
                 tables.transfers.start_ns.at(row),
                 tables.transfers.duration_ns.at(row),
             ),
-            Source::Opaque => (
+            DrawnTable::Opaque => (
                 tables.opaque_work.start_ns.at(row),
                 tables.opaque_work.duration_ns.at(row),
             ),
-            Source::CommandBuffer => (
+            DrawnTable::CommandBuffer => (
                 tables.command_buffers.start_ns.at(row),
                 tables.command_buffers.duration_ns.at(row),
             ),
-            Source::HostCall => (
+            DrawnTable::HostCall => (
                 Some(tables.host_calls.start_ns[row]),
                 Some(tables.host_calls.duration_ns[row]),
             ),
-            Source::Marker => (
+            DrawnTable::Marker => (
                 tables.markers.start_ns.at(row),
                 tables.markers.duration_ns.at(row),
             ),
@@ -221,28 +221,28 @@ impl Source {
     #[inline]
     pub fn call(self, trace: &Trace, row: usize) -> Option<HostCallKind> {
         match self {
-            Source::HostCall => trace.tables.host_calls.call.get(row).copied(),
+            DrawnTable::HostCall => trace.tables.host_calls.call.get(row).copied(),
             _ => None,
         }
     }
 
     /// The track of a row. `whole` says of command buffers whether they count as work.
     #[inline]
-    pub fn track(self, trace: &Trace, row: usize, whole: &Whole) -> TrackId {
+    pub fn track(self, trace: &Trace, row: usize, whole: &WholeCommandBuffers) -> TrackId {
         let tables = &trace.tables;
         match self {
-            Source::Dispatch => TrackId::Work(tables.dispatches.queue[row]),
-            Source::Transfer => TrackId::Work(tables.transfers.queue[row]),
-            Source::Opaque => TrackId::Work(tables.opaque_work.queue[row]),
-            Source::CommandBuffer if whole.contains(row) => {
+            DrawnTable::Dispatch => TrackId::Work(tables.dispatches.queue[row]),
+            DrawnTable::Transfer => TrackId::Work(tables.transfers.queue[row]),
+            DrawnTable::Opaque => TrackId::Work(tables.opaque_work.queue[row]),
+            DrawnTable::CommandBuffer if whole.contains(row) => {
                 TrackId::Work(tables.command_buffers.queue[row])
             }
-            Source::CommandBuffer => TrackId::CommandBuffers(tables.command_buffers.queue[row]),
-            Source::HostCall => TrackId::Calls(ThreadKey {
+            DrawnTable::CommandBuffer => TrackId::CommandBuffers(tables.command_buffers.queue[row]),
+            DrawnTable::HostCall => TrackId::Calls(ThreadKey {
                 process: tables.host_calls.process[row],
                 thread: tables.host_calls.thread.at(row),
             }),
-            Source::Marker => {
+            DrawnTable::Marker => {
                 let markers = &tables.markers;
                 match (markers.scope[row], markers.queue.at(row)) {
                     (MarkerScope::CommandBuffer, Some(queue)) => TrackId::Labels(queue),
@@ -260,7 +260,7 @@ impl Source {
 /// Command buffers that are work as a whole, because what is inside has no times: the analyses count them as busy from
 /// start to end, so they are drawn where work is.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub enum Whole {
+pub enum WholeCommandBuffers {
     /// None is.
     #[default]
     None,
@@ -270,12 +270,12 @@ pub enum Whole {
     These(Vec<u32>),
 }
 
-impl Whole {
+impl WholeCommandBuffers {
     /// What can be said without the analyses; `None` when that takes them. `untimed` tells whether work inside command
     /// buffers has no times.
-    pub fn quick(trace: &Trace, untimed: impl FnOnce() -> bool) -> Option<Whole> {
+    pub fn quick(trace: &Trace, untimed: impl FnOnce() -> bool) -> Option<WholeCommandBuffers> {
         match trace.manifest.sampling_mode {
-            SamplingMode::CommandBuffer => Some(Whole::All),
+            SamplingMode::CommandBuffer => Some(WholeCommandBuffers::All),
             _ if trace
                 .tables
                 .command_buffers
@@ -285,16 +285,16 @@ impl Whole {
             {
                 None
             }
-            _ => Some(Whole::None),
+            _ => Some(WholeCommandBuffers::None),
         }
     }
 
     #[inline]
     fn contains(&self, row: usize) -> bool {
         match self {
-            Whole::None => false,
-            Whole::All => true,
-            Whole::These(rows) => rows.binary_search(&(row as u32)).is_ok(),
+            WholeCommandBuffers::None => false,
+            WholeCommandBuffers::All => true,
+            WholeCommandBuffers::These(rows) => rows.binary_search(&(row as u32)).is_ok(),
         }
     }
 }
@@ -304,7 +304,7 @@ pub const ROW_BITS: u32 = 30;
 
 /// The table and row of a place on a track.
 #[inline]
-pub fn place(tables: &[Source], place: u32) -> (Source, usize) {
+pub fn place(tables: &[DrawnTable], place: u32) -> (DrawnTable, usize) {
     (
         tables[(place >> ROW_BITS) as usize],
         (place & ((1 << ROW_BITS) - 1)) as usize,

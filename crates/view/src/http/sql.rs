@@ -2,10 +2,10 @@
 
 use super::Served;
 use super::answer::{Answer, Refusal};
-use super::question::{Key, Parameters, TraceQuestion};
+use super::request::{Key, Parameters, TraceRequest};
 use crate::Error;
-use crate::named::named;
-use crate::sql::Unasked;
+use crate::row_lookup::find_row;
+use crate::sql::SqlError;
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Deserialize;
@@ -17,11 +17,11 @@ use std::sync::Arc;
 /// Its folder is read by another program, which reads whole recordings only.
 const LIVE: &str = "SQL is answered when the recording has ended.";
 
-impl From<Unasked> for Refusal {
-    fn from(unasked: Unasked) -> Refusal {
+impl From<SqlError> for Refusal {
+    fn from(unasked: SqlError) -> Refusal {
         let (status, sentence) = match unasked {
-            Unasked::Absent(sentence) => (StatusCode::NOT_IMPLEMENTED, sentence),
-            Unasked::Failed(sentence) => (StatusCode::BAD_REQUEST, sentence),
+            SqlError::Absent(sentence) => (StatusCode::NOT_IMPLEMENTED, sentence),
+            SqlError::Failed(sentence) => (StatusCode::BAD_REQUEST, sentence),
         };
         Refusal { status, sentence }
     }
@@ -66,13 +66,13 @@ pub struct Table {
 
 /// The row of a table that has these values.
 pub async fn row(
-    question: TraceQuestion,
+    question: TraceRequest,
     Key(Table { table }): Key<Table>,
     Parameters(values): Parameters<BTreeMap<String, String>>,
 ) -> Answer {
     question
         .answer(move |store| {
-            let found = named(&store.full()?.trace, &table, &values);
+            let found = find_row(&store.full()?.trace, &table, &values);
             Ok(match found.ok_or_else(Refusal::not_found)? {
                 Ok(row) => json!({ "row": row }),
                 Err(sentence) => json!({ "missing": sentence }),

@@ -12,12 +12,12 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// Longer code is not read.
-const MOST_BYTES: u64 = 32 << 20;
+const MAX_CODE_BYTES: u64 = 32 << 20;
 /// Longer text is cut.
-const MOST_TEXT: usize = 4 << 20;
+const MAX_TEXT_BYTES: usize = 4 << 20;
 
 /// The code of the kernel in row `row`; `None` when there is no such row.
-pub fn source(trace: &Trace, folder: &Path, row: usize) -> Option<Value> {
+pub fn kernel_source(trace: &Trace, folder: &Path, row: usize) -> Option<Value> {
     let kernels = &trace.tables.kernels;
     let hash = kernels.source.get(row)?;
     let Some(hash) = hash else {
@@ -48,9 +48,11 @@ pub fn source(trace: &Trace, folder: &Path, row: usize) -> Option<Value> {
     };
     Some(match found {
         Ok((language, mut text)) => {
-            let cut = text.len() > MOST_TEXT;
+            let cut = text.len() > MAX_TEXT_BYTES;
             if cut {
-                let end = (0..=MOST_TEXT).rev().find(|at| text.is_char_boundary(*at));
+                let end = (0..=MAX_TEXT_BYTES)
+                    .rev()
+                    .find(|at| text.is_char_boundary(*at));
                 text.truncate(end.unwrap_or(0));
             }
             json!({"language": language, "text": text, "cut": cut, "file": file})
@@ -79,11 +81,11 @@ fn find(folder: &Path, hash: &str) -> Option<(PathBuf, String)> {
 fn read(path: &Path) -> Result<Vec<u8>, String> {
     let file = fs::File::open(path).map_err(|error| error.to_string())?;
     let mut bytes = Vec::new();
-    file.take(MOST_BYTES + 1)
+    file.take(MAX_CODE_BYTES + 1)
         .read_to_end(&mut bytes)
         .map_err(|error| error.to_string())?;
-    match bytes.len() as u64 > MOST_BYTES {
-        true => Err(format!("it is longer than {} MiB", MOST_BYTES >> 20)),
+    match bytes.len() as u64 > MAX_CODE_BYTES {
+        true => Err(format!("it is longer than {} MiB", MAX_CODE_BYTES >> 20)),
         false => Ok(bytes),
     }
 }
@@ -159,7 +161,7 @@ mod tests {
         fs::write(folder.path().join("secret.txt"), "secret").unwrap();
         fs::write(folder.path().join("sources").join(file), bytes).unwrap();
         let trace = Trace::from_text(&format!("kernel id=1 name=k source={hash}")).unwrap();
-        source(&trace, folder.path(), 0).unwrap()
+        kernel_source(&trace, folder.path(), 0).unwrap()
     }
 
     #[test]
@@ -221,11 +223,11 @@ mod tests {
     fn a_kernel_without_code_says_so() {
         let trace = Trace::from_text("kernel id=1 name=k").unwrap();
         assert!(
-            source(&trace, Path::new("/nowhere"), 0)
+            kernel_source(&trace, Path::new("/nowhere"), 0)
                 .unwrap()
                 .get("missing")
                 .is_some()
         );
-        assert_eq!(source(&trace, Path::new("/nowhere"), 1), None);
+        assert_eq!(kernel_source(&trace, Path::new("/nowhere"), 1), None);
     }
 }

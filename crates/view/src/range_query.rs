@@ -1,7 +1,7 @@
 //! A part of a track: the rows in a range of time, or where those are too many, slices of it.
 
-use crate::bins::{Bins, Piece, within};
 use crate::frame::{Frame, Type};
+use crate::time_bins::{BinPart, TimeBins, within};
 use gapscope_analysis::intervals::Interval;
 use serde_json::{Map, Value, json};
 use std::ops::Range;
@@ -11,63 +11,67 @@ pub const SLICES: usize = 4096;
 
 /// What is asked of a track.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Asked {
+pub struct RangeQuery {
     pub range: Interval,
     /// So many rows are given; more are told in slices.
     pub most_rows: usize,
 }
 
 /// The rows of each lane in a range.
-pub enum Part {
+pub enum RangeRows {
     Rows(Vec<Range<usize>>),
-    Slices(Vec<Slices>),
+    Slices(Vec<LaneSlices>),
 }
 
 /// The slices of a lane.
-pub struct Slices {
+pub struct LaneSlices {
     /// The share of each in which a row ran, times 255: 0 for nothing at all.
     busy: Vec<u8>,
     /// The row that ran longest in each; any where none did.
     longest: Vec<usize>,
 }
 
-impl Part {
+impl RangeRows {
     /// Of lanes that lie between `bounds`: in each of them rows are in order, and none overlap.
-    pub fn of(bounds: &[usize], asked: Asked, times: impl Fn(usize) -> Interval) -> Part {
+    pub fn new(
+        bounds: &[usize],
+        asked: RangeQuery,
+        times: impl Fn(usize) -> Interval,
+    ) -> RangeRows {
         let lanes = bounds.windows(2);
         let rows: Vec<Range<usize>> = lanes
             .map(|lane| within(lane[0]..lane[1], asked.range, &times))
             .collect();
         if rows.iter().map(Range::len).sum::<usize>() <= asked.most_rows {
-            return Part::Rows(rows);
+            return RangeRows::Rows(rows);
         }
-        let bins = Bins::of(asked.range, SLICES);
-        Part::Slices(
+        let bins = TimeBins::new(asked.range, SLICES);
+        RangeRows::Slices(
             rows.into_iter()
-                .map(|rows| Slices::of(rows, &bins, asked.range, &times))
+                .map(|rows| LaneSlices::new(rows, &bins, asked.range, &times))
                 .collect(),
         )
     }
 }
 
-impl Slices {
-    fn of(
+impl LaneSlices {
+    fn new(
         rows: Range<usize>,
-        bins: &Bins,
+        bins: &TimeBins,
         range: Interval,
         times: impl Fn(usize) -> Interval,
-    ) -> Slices {
+    ) -> LaneSlices {
         let mut longest = vec![(0, rows.start); SLICES];
         let seen = rows.clone().map(|row| match times(row) {
             instant if instant.is_empty() => instant,
             interval => interval.intersection(range),
         });
-        let busy = bins.shares(seen, |number, Piece { bin, ns }| {
+        let busy = bins.shares(seen, |number, BinPart { bin, ns }| {
             if ns > longest[bin].0 {
                 longest[bin] = (ns, rows.start + number);
             }
         });
-        Slices {
+        LaneSlices {
             busy,
             longest: longest.into_iter().map(|(_, row)| row).collect(),
         }
@@ -140,14 +144,14 @@ mod tests {
             let (rows, bounds) = lanes(&lengths);
             let range = Interval::new(start_ns, start_ns + ns);
             let found: Vec<usize> = (0..rows.len()).filter(|row| has_part(rows[*row], range)).collect();
-            let asked = |most_rows| Asked { range, most_rows };
-            let Part::Rows(given) = Part::of(&bounds, asked(found.len()), |row| rows[row]) else {
+            let asked = |most_rows| RangeQuery { range, most_rows };
+            let RangeRows::Rows(given) = RangeRows::new(&bounds, asked(found.len()), |row| rows[row]) else {
                 return Err(TestCaseError::fail("they are not too many"));
             };
             prop_assert_eq!(given.len(), lengths.len());
             prop_assert_eq!(given.into_iter().flatten().collect::<Vec<_>>(), found.clone());
             if !found.is_empty() {
-                prop_assert!(matches!(Part::of(&bounds, asked(found.len() - 1), |row| rows[row]), Part::Slices(_)));
+                prop_assert!(matches!(RangeRows::new(&bounds, asked(found.len() - 1), |row| rows[row]), RangeRows::Slices(_)));
             }
         }
 
@@ -155,7 +159,7 @@ mod tests {
         fn slices_say_how_busy_they_were_and_what_ran_longest(lengths in lengths(), start_ns in 0i64..300_000, width_ns in 1i64..100) {
             let (rows, bounds) = lanes(&lengths);
             let range = Interval::new(start_ns, start_ns + width_ns * SLICES as i64);
-            let slices = Slices::of(within(0..bounds[1], range, |row| rows[row]), &Bins::of(range, SLICES), range, |row| rows[row]);
+            let slices = LaneSlices::new(within(0..bounds[1], range, |row| rows[row]), &TimeBins::new(range, SLICES), range, |row| rows[row]);
             for (bin, (busy, longest)) in slices.busy.iter().zip(&slices.longest).enumerate() {
                 let from_ns = start_ns + bin as i64 * width_ns;
                 let slice = Interval::new(from_ns, from_ns + width_ns);

@@ -1,6 +1,6 @@
 //! Samples of threads' stacks: all of them for the tracks, and those in gaps for the code of idle time.
 
-use crate::analyst::Analysed;
+use crate::analysis_thread::AnalysedTrace;
 use crate::answers::cut_texts;
 use crate::frame::{Frame, Type};
 use crate::track::{ThreadKey, TrackId};
@@ -56,7 +56,7 @@ impl<T: Copy + Eq + Hash> Numbered<T> {
 }
 
 /// The frame of all samples, with their stacks in its header; `None`: the trace has no samples.
-pub fn samples(analysed: &Analysed) -> Option<Vec<u8>> {
+pub fn samples(analysed: &AnalysedTrace) -> Option<Vec<u8>> {
     let samples = Samples::of(analysed.timeline)?;
     let snapshot = &analysed.snapshot;
     let trace = analysed.timeline.trace;
@@ -116,7 +116,7 @@ pub fn samples(analysed: &Analysed) -> Option<Vec<u8>> {
     Some(frame.finish())
 }
 
-fn described(analysed: &Analysed, threads: &[ThreadKey]) -> Value {
+fn described(analysed: &AnalysedTrace, threads: &[ThreadKey]) -> Value {
     let snapshot = &analysed.snapshot;
     let workers: HashSet<ProcessId> = (snapshot.trace.manifest.processes.iter())
         .filter(|process| process.is_only_sampled())
@@ -186,7 +186,7 @@ fn stacks(samples: &Samples, trace: &Trace, header: &mut Map<String, Value>) {
 }
 
 /// The frame of the samples in gaps; `None`: the trace has no samples.
-pub fn idle(analysed: &Analysed) -> Option<Vec<u8>> {
+pub fn idle(analysed: &AnalysedTrace) -> Option<Vec<u8>> {
     let (idle, causes) = Samples::of(analysed.timeline)?.idle();
     let snapshot = &analysed.snapshot;
     let mut header = Map::new();

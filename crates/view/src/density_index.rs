@@ -1,9 +1,9 @@
 //! The survey of a trace: which tracks it has, from when to when, and how busy each is in equal slices of time. It is all
 //! that the first drawing needs.
 
-use crate::bins::Bins;
 use crate::chunks::chunks;
-use crate::track::{Source, TrackId, Whole};
+use crate::time_bins::TimeBins;
+use crate::track::{DrawnTable, TrackId, WholeCommandBuffers};
 use gapscope_analysis::intervals::Interval;
 use gapscope_trace::Trace;
 use gapscope_trace::parallel::each;
@@ -18,78 +18,78 @@ pub const BINS: usize = 2048;
 
 /// What there is of one track.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Surveyed {
+pub struct TrackDensity {
     pub id: TrackId,
     /// Rows with known times.
     pub rows: u64,
     /// Rows without.
     pub untimed: u64,
     /// The kinds of its rows, where they are host calls.
-    pub calls: Kinds,
+    pub calls: CallKinds,
     /// The share of each slice in which a row ran, times 255; 0 for nothing at all, 255 for all of it.
     pub busy: Vec<u8>,
     /// All of its rows, in the order of their tables.
-    pub places: Arc<[Places]>,
+    pub places: Arc<[TableRows]>,
 }
 
 /// Rows of a table, in their order: neighbours mostly.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Places {
-    pub source: Source,
+pub struct TableRows {
+    pub source: DrawnTable,
     pub rows: Vec<Range<u32>>,
 }
 
 /// Which kinds of host call there are among rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Kinds {
+pub enum CallKinds {
     #[default]
     None,
     Only(HostCallKind),
     Several,
 }
 
-impl Kinds {
+impl CallKinds {
     /// Those of both.
     #[inline]
-    fn and(self, other: Kinds) -> Kinds {
+    fn and(self, other: CallKinds) -> CallKinds {
         match (self, other) {
-            (Kinds::None, one) | (one, Kinds::None) => one,
+            (CallKinds::None, one) | (one, CallKinds::None) => one,
             (one, same) if one == same => one,
-            _ => Kinds::Several,
+            _ => CallKinds::Several,
         }
     }
 }
 
 /// What there is of a trace.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Survey {
+pub struct DensityIndex {
     /// In the order of their ids.
-    pub tracks: Vec<Surveyed>,
+    pub tracks: Vec<TrackDensity>,
     /// From the first time that is drawn to the last, the recording included.
     pub extent: Interval,
 }
 
 /// What some rows of a table have of one track.
-struct Part {
+struct TrackPart {
     id: TrackId,
-    source: Source,
+    source: DrawnTable,
     /// Which they are: neighbours mostly.
     rows: Vec<Range<u32>>,
     untimed: u64,
-    calls: Kinds,
-    times: Times,
+    calls: CallKinds,
+    times: TimeSummary,
 }
 
-impl Part {
-    fn places(&mut self) -> Places {
+impl TrackPart {
+    fn places(&mut self) -> TableRows {
         let (source, rows) = (self.source, std::mem::take(&mut self.rows));
-        Places { source, rows }
+        TableRows { source, rows }
     }
 }
 
 /// What is to be known of rows with known times, before they are looked at again.
 #[derive(Clone, Copy)]
-struct Times {
+struct TimeSummary {
     rows: u64,
     /// The first time and the last.
     extent: Interval,
@@ -100,8 +100,8 @@ struct Times {
     unordered: bool,
 }
 
-impl Times {
-    const NONE: Times = Times {
+impl TimeSummary {
+    const NONE: TimeSummary = TimeSummary {
         rows: 0,
         extent: Interval {
             start_ns: i64::MAX,
@@ -114,7 +114,7 @@ impl Times {
 
     #[inline]
     fn add(&mut self, interval: Interval) {
-        self.and(Times {
+        self.and(TimeSummary {
             rows: 1,
             extent: interval,
             first_ns: interval.start_ns,
@@ -125,7 +125,7 @@ impl Times {
 
     /// Those of both, which stand behind these.
     #[inline]
-    fn and(&mut self, behind: Times) {
+    fn and(&mut self, behind: TimeSummary) {
         if behind.rows == 0 {
             return;
         }
@@ -145,15 +145,20 @@ impl Times {
 
 /// The parts of some rows. Neighbours are mostly of one track.
 #[derive(Default)]
-struct Parts {
-    all: Vec<Part>,
+struct TrackParts {
+    all: Vec<TrackPart>,
     places: FxHashMap<TrackId, usize>,
     last: Option<(TrackId, usize)>,
 }
 
-impl Parts {
-    fn of(trace: &Trace, whole: &Whole, source: Source, rows: Range<usize>) -> Vec<Part> {
-        let mut parts = Parts::default();
+impl TrackParts {
+    fn new(
+        trace: &Trace,
+        whole: &WholeCommandBuffers,
+        source: DrawnTable,
+        rows: Range<usize>,
+    ) -> Vec<TrackPart> {
+        let mut parts = TrackParts::default();
         for row in rows {
             let part = parts.part(source.track(trace, row, whole), source);
             // No table has 2^32 rows.
@@ -167,26 +172,26 @@ impl Parts {
                 None => part.untimed += 1,
             }
             if let Some(call) = source.call(trace, row) {
-                part.calls = part.calls.and(Kinds::Only(call));
+                part.calls = part.calls.and(CallKinds::Only(call));
             }
         }
         parts.all
     }
 
     #[inline]
-    fn part(&mut self, id: TrackId, source: Source) -> &mut Part {
+    fn part(&mut self, id: TrackId, source: DrawnTable) -> &mut TrackPart {
         let place = match self.last {
             Some((last, place)) if last == id => place,
             _ => {
                 let all = &mut self.all;
                 let place = *self.places.entry(id).or_insert_with(|| {
-                    all.push(Part {
+                    all.push(TrackPart {
                         id,
                         source,
                         rows: Vec::new(),
                         untimed: 0,
-                        calls: Kinds::None,
-                        times: Times::NONE,
+                        calls: CallKinds::None,
+                        times: TimeSummary::NONE,
                     });
                     all.len() - 1
                 });
@@ -198,48 +203,48 @@ impl Parts {
     }
 }
 
-impl Survey {
+impl DensityIndex {
     /// Surveys a trace.
-    pub fn of(trace: &Trace, whole: &Whole) -> Survey {
-        let stretches = Source::ALL
+    pub fn new(trace: &Trace, whole: &WholeCommandBuffers) -> DensityIndex {
+        let stretches = DrawnTable::ALL
             .into_iter()
             .flat_map(|source| chunks(source.rows(trace)).map(move |rows| (source, rows)))
             .collect();
         let parts = each(stretches, |(source, rows)| {
-            Parts::of(trace, whole, source, rows)
+            TrackParts::new(trace, whole, source, rows)
         });
-        let mut parts_of: BTreeMap<TrackId, Vec<Part>> = BTreeMap::new();
+        let mut parts_of: BTreeMap<TrackId, Vec<TrackPart>> = BTreeMap::new();
         for part in parts.into_iter().flatten() {
             parts_of.entry(part.id).or_default().push(part);
         }
         let timed = parts_of.values().flatten().map(|part| part.times);
         let extents = timed.filter(|times| times.rows > 0);
         let extent = extents.fold(moments(trace), |all, times| all.hull(times.extent));
-        let bins = Bins::of(extent, BINS);
+        let bins = TimeBins::new(extent, BINS);
         let tracks = each(
             parts_of.into_iter().collect(),
-            |(id, mut parts): (_, Vec<Part>)| Surveyed {
+            |(id, mut parts): (_, Vec<TrackPart>)| TrackDensity {
                 id,
                 rows: parts.iter().map(|part| part.times.rows).sum(),
                 untimed: parts.iter().map(|part| part.untimed).sum(),
-                calls: (parts.iter()).fold(Kinds::None, |all, part| all.and(part.calls)),
+                calls: (parts.iter()).fold(CallKinds::None, |all, part| all.and(part.calls)),
                 busy: bins.shares(in_order(trace, &parts), |_, _| {}),
-                places: parts.iter_mut().map(Part::places).collect(),
+                places: parts.iter_mut().map(TrackPart::places).collect(),
             },
         );
-        Survey { tracks, extent }
+        DensityIndex { tracks, extent }
     }
 }
 
 /// When the rows of a track ran, by their starts: rows of a table are read again where they stand in that order, and are else copied.
 /// The parts are in the order of their tables and rows.
-fn in_order<'a>(trace: &'a Trace, parts: &'a [Part]) -> impl Iterator<Item = Interval> + 'a {
+fn in_order<'a>(trace: &'a Trace, parts: &'a [TrackPart]) -> impl Iterator<Item = Interval> + 'a {
     let mut tables: Vec<_> = parts
         .chunk_by(|one, next| one.source == next.source)
         .map(|parts| {
-            let mut times = Times::NONE;
+            let mut times = TimeSummary::NONE;
             parts.iter().for_each(|part| times.and(part.times));
-            let rows = InTable::of(trace, parts);
+            let rows = RowTimes::new(trace, parts);
             let (rows, copied) = match times.unordered {
                 false => (Some(rows), Vec::new()),
                 true => {
@@ -270,18 +275,18 @@ fn in_order<'a>(trace: &'a Trace, parts: &'a [Part]) -> impl Iterator<Item = Int
 }
 
 /// When rows of a table ran.
-struct InTable<'a> {
+struct RowTimes<'a> {
     trace: &'a Trace,
-    source: Source,
+    source: DrawnTable,
     left: std::iter::Flatten<std::vec::IntoIter<&'a [Range<u32>]>>,
     run: Range<u32>,
 }
 
-impl<'a> InTable<'a> {
+impl<'a> RowTimes<'a> {
     /// Of parts of one table, of which there is one at least.
-    fn of(trace: &'a Trace, parts: &'a [Part]) -> InTable<'a> {
+    fn new(trace: &'a Trace, parts: &'a [TrackPart]) -> RowTimes<'a> {
         let runs: Vec<&[Range<u32>]> = parts.iter().map(|part| part.rows.as_slice()).collect();
-        InTable {
+        RowTimes {
             trace,
             source: parts[0].source,
             left: runs.into_iter().flatten(),
@@ -290,7 +295,7 @@ impl<'a> InTable<'a> {
     }
 }
 
-impl Iterator for InTable<'_> {
+impl Iterator for RowTimes<'_> {
     type Item = Interval;
 
     #[inline]
@@ -350,9 +355,9 @@ mod tests {
         assert_eq!(track.busy[..6], [255, 128, 255, 0, 255, 0]);
     }
 
-    fn survey(text: &str) -> Survey {
+    fn density_index(text: &str) -> DensityIndex {
         let trace = Trace::from_text(text).unwrap();
-        Survey::of(&trace, &Whole::None)
+        DensityIndex::new(&trace, &WholeCommandBuffers::None)
     }
 
     #[test]
@@ -394,9 +399,9 @@ mod tests {
             host_call process=1 thread=7 call=wait-fences start_ns=2 duration_ns=1
             dispatch queue=1 kernel=1 start_ns=0 duration_ns=5",
         );
-        let kinds: Vec<Kinds> = survey.tracks.iter().map(|track| track.calls).collect();
-        let compiles = Kinds::Only(HostCallKind::CreatePipelines);
-        assert_eq!(kinds, [Kinds::None, Kinds::Several, compiles]);
+        let kinds: Vec<CallKinds> = survey.tracks.iter().map(|track| track.calls).collect();
+        let compiles = CallKinds::Only(HostCallKind::CreatePipelines);
+        assert_eq!(kinds, [CallKinds::None, CallKinds::Several, compiles]);
     }
 
     #[test]
@@ -431,7 +436,7 @@ mod tests {
             .filter(|at| !hole.contains(at))
             .for_each(&mut push);
         hole.for_each(push);
-        let survey = Survey::of(&trace, &Whole::None);
+        let survey = DensityIndex::new(&trace, &WholeCommandBuffers::None);
         assert_eq!(survey.tracks[0].rows, CHUNK_ROWS as u64 + 1000);
         assert_eq!(survey.tracks[0].busy, [255; BINS]);
     }
@@ -449,7 +454,7 @@ mod tests {
                     ..Default::default()
                 });
             }
-            let survey = Survey::of(&trace, &Whole::None);
+            let survey = DensityIndex::new(&trace, &WholeCommandBuffers::None);
             let length = survey.extent.length_ns();
             for (bin, share) in survey.tracks[0].busy.iter().enumerate() {
                 let from = length * bin as i64 / BINS as i64;

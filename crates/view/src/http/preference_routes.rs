@@ -2,8 +2,8 @@
 
 use super::Served;
 use super::answer::{Answer, Refusal};
-use super::question::{Key, blocking};
-use crate::preferences::{Unkept, identity};
+use super::request::{Key, blocking};
+use crate::preferences::{PreferenceError, identity};
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
@@ -12,11 +12,11 @@ use serde::Deserialize;
 use serde_json::json;
 use std::sync::Arc;
 
-impl From<Unkept> for Refusal {
-    fn from(unkept: Unkept) -> Refusal {
+impl From<PreferenceError> for Refusal {
+    fn from(unkept: PreferenceError) -> Refusal {
         let (status, sentence) = match unkept {
-            Unkept::Wrong(sentence) => (StatusCode::BAD_REQUEST, sentence),
-            Unkept::Refused(sentence) => (StatusCode::FORBIDDEN, sentence),
+            PreferenceError::Wrong(sentence) => (StatusCode::BAD_REQUEST, sentence),
+            PreferenceError::Refused(sentence) => (StatusCode::FORBIDDEN, sentence),
         };
         Refusal { status, sentence }
     }

@@ -1,15 +1,15 @@
 //! What a file has of one trace.
 
-use super::comparisons::OfSides;
-use super::{Answer, MOST_ROWS};
-use crate::analyst::Analysed;
+use super::comparisons::ComparisonSides;
+use super::{FileAnswer, MAX_FILE_ROWS};
+use crate::analysis_thread::AnalysedTrace;
 use crate::lanes::Columns;
 use crate::notes::Notes;
-use crate::recorded::{self, Which};
 use crate::snapshot::Snapshot;
-use crate::traces::Listed;
+use crate::trace_dependencies::{self, DependencyScope};
+use crate::traces::ListedTrace;
 use crate::track::TrackId;
-use crate::{Error, answers, code, overview, rows, source};
+use crate::{Error, answers, kernel_source, overview, row_details, stack_samples};
 use gapscope_analysis::Timeline;
 use gapscope_analysis::quantity as number;
 use gapscope_analysis::ranks::RankDigest;
@@ -25,11 +25,11 @@ const SMALL_TRACK: u64 = 20_000;
 /// Rows in a block of details.
 const BLOCK: usize = 256;
 /// Details of a table with more rows than this are left out: one row is some hundred bytes.
-const MOST_DETAILS: usize = 200_000;
+const MAX_DETAILED_ROWS: usize = 200_000;
 
 /// What a file has of one trace.
-pub(super) struct OfTrace {
-    pub answers: Vec<Answer>,
+pub(super) struct TraceAnswers {
+    pub answers: Vec<FileAnswer>,
     /// Its part of the overview.
     pub overview: Value,
     /// What is left out and why, a sentence each.
@@ -39,12 +39,12 @@ pub(super) struct OfTrace {
     /// What could not be read.
     pub unread: Vec<UnreadTable>,
     /// What its work and that of its labels cost, to be compared.
-    pub costs: OfSides,
+    pub costs: ComparisonSides,
     /// Its ranks.
     pub digests: Vec<RankDigest>,
 }
 
-impl OfTrace {
+impl TraceAnswers {
     /// Reads the trace at an index, with these names for kernels. `alone`: the file has no other; `left`: drawn rows that it
     /// has room for.
     ///
@@ -52,13 +52,16 @@ impl OfTrace {
     /// It cannot be read.
     pub(super) fn read(
         index: usize,
-        listed: &Listed,
+        listed: &ListedTrace,
         names: Option<&Arc<Names>>,
         alone: bool,
         left: &mut u64,
-    ) -> Result<OfTrace, Error> {
+    ) -> Result<TraceAnswers, Error> {
         let snapshot = Arc::new(Snapshot::full(&listed.path, names)?);
-        let (timeline, _) = parallel::both(|| Timeline::of(&snapshot.trace), || snapshot.survey());
+        let (timeline, _) = parallel::both(
+            || Timeline::of(&snapshot.trace),
+            || snapshot.density_index(),
+        );
         Ok(of_snapshot(
             index, listed, &snapshot, &timeline, alone, left,
         ))
@@ -67,13 +70,13 @@ impl OfTrace {
 
 fn of_snapshot(
     index: usize,
-    listed: &Listed,
+    listed: &ListedTrace,
     snapshot: &Arc<Snapshot>,
     timeline: &Timeline,
     alone: bool,
     left: &mut u64,
-) -> OfTrace {
-    let analysed = Analysed::of(&listed.name, snapshot.clone(), timeline, &snapshot.remarks);
+) -> TraceAnswers {
+    let analysed = AnalysedTrace::new(&listed.name, snapshot.clone(), timeline, &snapshot.remarks);
     let drawn = snapshot.drawn();
     let whole = drawn <= *left;
     *left -= if whole { drawn } else { 0 };
@@ -81,7 +84,7 @@ fn of_snapshot(
     let mut left_out = Vec::new();
     if !whole {
         let others = match *left {
-            MOST_ROWS => String::new(),
+            MAX_FILE_ROWS => String::new(),
             left => format!(", of which {} are left by the others", number::count(left)),
         };
         left_out.push(format!(
@@ -89,16 +92,16 @@ fn of_snapshot(
              are drawn as their busy share in {} slices of time, and details of single rows are left out. \
              `gapscope view` shows all.",
             number::count(drawn),
-            number::count(MOST_ROWS),
+            number::count(MAX_FILE_ROWS),
             number::count(SMALL_TRACK),
-            number::count(crate::survey::BINS as u64)
+            number::count(crate::density_index::BINS as u64)
         ));
     }
-    if samples > MOST_ROWS {
+    if samples > MAX_FILE_ROWS {
         left_out.push(format!(
             "The {} samples of its threads are left out: a file holds {}.",
             number::count(samples),
-            number::count(MOST_ROWS)
+            number::count(MAX_FILE_ROWS)
         ));
     }
     let version = snapshot.trace.manifest.format_version;
@@ -108,22 +111,23 @@ fn of_snapshot(
 
     // They need the order of all work, and nothing that the findings rest on.
     let of_data = || {
-        let analysed = Analysed::of(&listed.name, snapshot.clone(), timeline, &snapshot.remarks);
-        let all = Which::Range {
+        let analysed =
+            AnalysedTrace::new(&listed.name, snapshot.clone(), timeline, &snapshot.remarks);
+        let all = DependencyScope::Range {
             window: None,
             first: 0,
         };
         [
-            Answer::json(key("graph"), &answers::graph(&analysed, None)),
-            Answer::json(
+            FileAnswer::json(key("graph"), &answers::graph(&analysed, None)),
+            FileAnswer::json(
                 key("dependencies"),
-                &recorded::dependencies(&analysed, &all),
+                &trace_dependencies::dependencies(&analysed, &all),
             ),
         ]
     };
-    let findings = || Answer::new(key("findings"), answers::findings(&analysed).to_vec());
+    let findings = || FileAnswer::new(key("findings"), answers::findings(&analysed).to_vec());
     let (findings, of_data) = parallel::both(findings, of_data);
-    let mut answers: Vec<Answer> = std::iter::once(findings).chain(of_data).collect();
+    let mut answers: Vec<FileAnswer> = std::iter::once(findings).chain(of_data).collect();
     let (found, rank) = (analysed.found(), listed.rank.unwrap_or(0));
     let ((rest, mut changed), digests) = parallel::both(
         || rest(index, listed, &analysed, whole),
@@ -132,13 +136,13 @@ fn of_snapshot(
     answers.extend(rest);
     let manifest = Diagnostic::of_manifest(&listed.path, &snapshot.trace.manifest);
     changed.extend(manifest.map(|diagnostic| diagnostic.to_string()));
-    OfTrace {
+    TraceAnswers {
         answers,
         overview,
         left_out,
         changed,
         unread: snapshot.trace.unread.clone(),
-        costs: OfSides::of(&analysed, whole, alone),
+        costs: ComparisonSides::new(&analysed, whole, alone),
         digests,
     }
 }
@@ -147,19 +151,19 @@ fn of_snapshot(
 /// written, a sentence each.
 fn rest(
     index: usize,
-    listed: &Listed,
-    analysed: &Analysed,
+    listed: &ListedTrace,
+    analysed: &AnalysedTrace,
     whole: bool,
-) -> (Vec<Answer>, Vec<String>) {
+) -> (Vec<FileAnswer>, Vec<String>) {
     let snapshot = &analysed.snapshot;
     let key = |rest: &str| format!("t/{index}/{rest}");
     let mut answers = Vec::new();
-    if snapshot.trace.tables.samples.len() as u64 <= MOST_ROWS {
-        let samples = code::samples(analysed);
-        answers.extend(samples.map(|frame| Answer::new(key("code"), frame)));
+    if snapshot.trace.tables.samples.len() as u64 <= MAX_FILE_ROWS {
+        let samples = stack_samples::samples(analysed);
+        answers.extend(samples.map(|frame| FileAnswer::new(key("code"), frame)));
         if unknown_because(&snapshot.trace, CAUSES).is_none() {
-            let idle = code::idle(analysed);
-            answers.extend(idle.map(|frame| Answer::new(key("code/idle"), frame)));
+            let idle = stack_samples::idle(analysed);
+            answers.extend(idle.map(|frame| FileAnswer::new(key("code/idle"), frame)));
         }
     }
     for track in overview::layout(snapshot).1 {
@@ -169,8 +173,9 @@ fn rest(
         match id {
             TrackId::Counter(_) => {
                 let counter = answers::counter(analysed, id);
-                answers
-                    .extend(counter.map(|frame| Answer::new(key(&format!("counter/{id}")), frame)));
+                answers.extend(
+                    counter.map(|frame| FileAnswer::new(key(&format!("counter/{id}")), frame)),
+                );
             }
             TrackId::Samples(_) => {}
             TrackId::Gaps(_) if unknown_because(&snapshot.trace, CAUSES).is_some() => {}
@@ -178,32 +183,35 @@ fn rest(
                 let gaps = analysed.gaps().causes.len() as u64;
                 if whole || gaps <= SMALL_TRACK {
                     let frame = answers::gaps(analysed, gpu as usize, None);
-                    answers
-                        .extend(frame.map(|frame| Answer::new(key(&format!("track/{id}")), frame)));
+                    answers.extend(
+                        frame.map(|frame| FileAnswer::new(key(&format!("track/{id}")), frame)),
+                    );
                 }
             }
             _ if whole || track.rows.unwrap_or(0) <= SMALL_TRACK => {
                 let frame = snapshot.frame(id, 0, Columns::Rows);
-                answers.extend(frame.map(|frame| Answer::new(key(&format!("track/{id}")), frame)));
+                answers
+                    .extend(frame.map(|frame| FileAnswer::new(key(&format!("track/{id}")), frame)));
                 if matches!(id, TrackId::Work(_) | TrackId::CommandBuffers(_)) {
                     let labels = snapshot.frame(id, 0, Columns::Labels);
-                    answers.extend(
-                        labels.map(|frame| Answer::new(key(&format!("track/{id}/label")), frame)),
-                    );
+                    answers
+                        .extend(labels.map(|frame| {
+                            FileAnswer::new(key(&format!("track/{id}/label")), frame)
+                        }));
                 }
             }
             _ => {}
         }
     }
-    let notes = Notes::of(&listed.path).answer(Some(
+    let notes = Notes::new(&listed.path).answer(Some(
         "This file is not changed: `gapscope view` of the trace writes notes.",
     ));
-    answers.push(Answer::json(key("notes"), &notes));
+    answers.push(FileAnswer::json(key("notes"), &notes));
     let strings = json!({"from": 0, "strings": snapshot.texts.all()});
-    answers.push(Answer::json(key("strings"), &strings));
+    answers.push(FileAnswer::json(key("strings"), &strings));
     let mut changed = Vec::new();
     for row in 0..snapshot.trace.tables.kernels.len() {
-        let source = source::source(&snapshot.trace, &listed.path, row);
+        let source = kernel_source::kernel_source(&snapshot.trace, &listed.path, row);
         if let Some(source) = &source
             && source.get("changed").is_some()
             && let Some(sentence) = source["missing"].as_str()
@@ -211,7 +219,8 @@ fn rest(
         {
             changed.push(sentence.to_owned());
         }
-        answers.extend(source.map(|source| Answer::json(key(&format!("source/{row}")), &source)));
+        answers
+            .extend(source.map(|source| FileAnswer::json(key(&format!("source/{row}")), &source)));
     }
     if whole {
         details(index, analysed, &mut answers);
@@ -219,15 +228,15 @@ fn rest(
     (answers, changed)
 }
 
-fn details(index: usize, analysed: &Analysed, answers: &mut Vec<Answer>) {
+fn details(index: usize, analysed: &AnalysedTrace, answers: &mut Vec<FileAnswer>) {
     let mut add = |table: &str, row: &dyn Fn(usize) -> Option<Value>| {
         let mut at = 0;
-        while at < MOST_DETAILS {
+        while at < MAX_DETAILED_ROWS {
             let block: Vec<Value> = (at..at + BLOCK).map_while(row).collect();
             let last = block.len() < BLOCK;
             if !block.is_empty() {
                 let key = format!("t/{index}/rows/{table}/{}", at / BLOCK);
-                answers.push(Answer::json(key, &Value::from(block)));
+                answers.push(FileAnswer::json(key, &Value::from(block)));
             }
             if last {
                 return;
@@ -235,8 +244,10 @@ fn details(index: usize, analysed: &Analysed, answers: &mut Vec<Answer>) {
             at += BLOCK;
         }
     };
-    for table in rows::TABLES {
-        add(table, &|row| rows::details(&analysed.snapshot, table, row));
+    for table in row_details::TABLES {
+        add(table, &|row| {
+            row_details::details(&analysed.snapshot, table, row)
+        });
     }
     add("gaps", &|row| answers::gap(analysed, row));
 }
@@ -257,23 +268,23 @@ mod tests {
         let mut writer = TraceWriter::create(&path).unwrap();
         *writer.tables_mut() = trace.tables;
         writer.finish(&trace.manifest).unwrap();
-        let listed = Listed {
+        let listed = ListedTrace {
             name: "a".to_owned(),
             path,
             rank: None,
         };
         let drawn = Snapshot::full(&listed.path, None).unwrap().drawn();
         let mut left = 2 * drawn - 1;
-        let first = OfTrace::read(0, &listed, None, false, &mut left).unwrap();
+        let first = TraceAnswers::read(0, &listed, None, false, &mut left).unwrap();
         assert_eq!((first.left_out.len(), left), (0, drawn - 1));
-        let second = OfTrace::read(1, &listed, None, false, &mut left).unwrap();
+        let second = TraceAnswers::read(1, &listed, None, false, &mut left).unwrap();
         assert!(
             second.left_out[0].contains(&format!("of which {left} are left by the others")),
             "{:?}",
             second.left_out
         );
         // Small tracks are in it nevertheless; details are not.
-        let has = |of: &OfTrace, key: &str| of.answers.iter().any(|answer| answer.key == key);
+        let has = |of: &TraceAnswers, key: &str| of.answers.iter().any(|answer| answer.key == key);
         assert!(has(&first, "t/0/rows/dispatches/0") && has(&second, "t/1/track/q1.work"));
         assert!(!has(&second, "t/1/rows/dispatches/0"));
     }

@@ -3,7 +3,7 @@
 use crate::lanes;
 use crate::snapshot::Snapshot;
 use crate::texts::cut;
-use crate::track::{Source, ThreadKey, TrackId};
+use crate::track::{DrawnTable, ThreadKey, TrackId};
 use gapscope_analysis::intervals::Interval;
 use gapscope_trace::ids::{
     BindingSetId, CommandBufferId, DeviceId, KernelId, LabelId, QueueId, SubmissionId,
@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 /// Links that are listed of one relation.
-const MOST_LINKS: usize = 64;
+const MAX_LINKS: usize = 64;
 
 /// Tables whose rows have details, with those that are drawn first.
 pub const TABLES: [&str; 11] = [
@@ -50,7 +50,7 @@ struct Link {
 
 /// What a row belongs to.
 #[derive(Debug, Default)]
-struct Around {
+struct RowContext {
     title: String,
     times: Option<Interval>,
     times_unknown_because: Option<String>,
@@ -131,9 +131,9 @@ fn fields<T: Table>(table: &T, row: usize) -> Vec<Field> {
         .collect()
 }
 
-fn around(snapshot: &Snapshot, table: &str, row: usize) -> Around {
+fn around(snapshot: &Snapshot, table: &str, row: usize) -> RowContext {
     let tables = &snapshot.trace.tables;
-    if let Some(source) = Source::ALL
+    if let Some(source) = DrawnTable::ALL
         .into_iter()
         .find(|source| source.table() == table)
     {
@@ -142,7 +142,7 @@ fn around(snapshot: &Snapshot, table: &str, row: usize) -> Around {
     match table {
         "submissions" => {
             let t = &tables.submissions;
-            let mut around = Around {
+            let mut around = RowContext {
                 title: format!("submission {}", t.id[row]),
                 times: Interval::of_row(Some(t.start_ns[row]), Some(t.duration_ns[row])),
                 queue: Some(t.queue[row]),
@@ -150,50 +150,50 @@ fn around(snapshot: &Snapshot, table: &str, row: usize) -> Around {
                     process: t.process[row],
                     thread: t.thread.at(row),
                 }),
-                ..Around::default()
+                ..RowContext::default()
             };
             around.submitted_by(snapshot, Some(row));
             around.waits_for(snapshot, row);
             around.runs(snapshot, std::iter::once(row));
             around
         }
-        "kernels" => Around {
+        "kernels" => RowContext {
             title: kernel_name(snapshot, tables.kernels.id[row]),
             kernel: Some(tables.kernels.id[row]),
-            ..Around::default()
+            ..RowContext::default()
         },
-        "labels" => Around {
+        "labels" => RowContext {
             title: tables.labels.text[row].to_string(),
             label: Some(tables.labels.id[row]),
-            ..Around::default()
+            ..RowContext::default()
         },
-        "buffers" => Around {
+        "buffers" => RowContext {
             title: buffer_name(snapshot, row),
             device: Some(tables.buffers.device[row]),
-            ..Around::default()
+            ..RowContext::default()
         },
-        _ => Around {
+        _ => RowContext {
             title: tables.memory.event[row].as_str().to_owned(),
             times: Interval::of_row(Some(tables.memory.at_ns[row]), Some(0)),
             device: Some(tables.memory.device[row]),
-            ..Around::default()
+            ..RowContext::default()
         },
     }
 }
 
-fn drawn(snapshot: &Snapshot, source: Source, row: usize) -> Around {
+fn drawn(snapshot: &Snapshot, source: DrawnTable, row: usize) -> RowContext {
     let (trace, index) = (&snapshot.trace, snapshot.index());
     let tables = &trace.tables;
     let name = lanes::name(source, row, trace, &snapshot.texts);
     let times = source.times(trace, row);
-    let mut around = Around {
+    let mut around = RowContext {
         title: snapshot.texts.text(name).to_owned(),
         times,
         track: times.map(|_| source.track(trace, row, &snapshot.whole)),
-        ..Around::default()
+        ..RowContext::default()
     };
     match source {
-        Source::Dispatch => {
+        DrawnTable::Dispatch => {
             let t = &tables.dispatches;
             around.label = t.label.at(row);
             around.kernel = Some(t.kernel[row]);
@@ -201,7 +201,7 @@ fn drawn(snapshot: &Snapshot, source: Source, row: usize) -> Around {
             around.bindings = bindings(snapshot, t.bindings.at(row));
             around.of_work(snapshot, t.command_buffer.at(row), t.submission.at(row));
         }
-        Source::Transfer => {
+        DrawnTable::Transfer => {
             let t = &tables.transfers;
             around.label = t.label.at(row);
             around.queue = Some(t.queue[row]);
@@ -222,13 +222,13 @@ fn drawn(snapshot: &Snapshot, source: Source, row: usize) -> Around {
                 }));
             }
         }
-        Source::Opaque => {
+        DrawnTable::Opaque => {
             let t = &tables.opaque_work;
             around.label = t.label.at(row);
             around.queue = Some(t.queue[row]);
             around.of_work(snapshot, t.command_buffer.at(row), t.submission.at(row));
         }
-        Source::CommandBuffer => {
+        DrawnTable::CommandBuffer => {
             let t = &tables.command_buffers;
             around.label = t.label.at(row);
             around.queue = Some(t.queue[row]);
@@ -239,7 +239,7 @@ fn drawn(snapshot: &Snapshot, source: Source, row: usize) -> Around {
                 .links
                 .extend(first.map(|(source, row)| link(snapshot, "runs", source, row)));
         }
-        Source::HostCall => {
+        DrawnTable::HostCall => {
             let t = &tables.host_calls;
             around.queue = t.queue.at(row);
             around.thread = Some(ThreadKey {
@@ -248,7 +248,7 @@ fn drawn(snapshot: &Snapshot, source: Source, row: usize) -> Around {
             });
             around.runs(snapshot, index.submissions_of(row));
         }
-        Source::Marker => {
+        DrawnTable::Marker => {
             let t = &tables.markers;
             around.label = Some(t.label[row]);
             around.queue = t.queue.at(row);
@@ -262,7 +262,7 @@ fn drawn(snapshot: &Snapshot, source: Source, row: usize) -> Around {
                 .and_then(|id| index.command_buffers.get(id));
             around.links.extend(
                 command_buffer
-                    .map(|row| link(snapshot, "command-buffer", Source::CommandBuffer, row)),
+                    .map(|row| link(snapshot, "command-buffer", DrawnTable::CommandBuffer, row)),
             );
         }
     }
@@ -272,7 +272,7 @@ fn drawn(snapshot: &Snapshot, source: Source, row: usize) -> Around {
     around
 }
 
-impl Around {
+impl RowContext {
     fn of_work(
         &mut self,
         snapshot: &Snapshot,
@@ -289,8 +289,12 @@ impl Around {
         self.submitted_by(snapshot, submission);
         if let Some(row) = row {
             self.label = self.label.or(tables.command_buffers.label.at(row));
-            self.links
-                .push(link(snapshot, "command-buffer", Source::CommandBuffer, row));
+            self.links.push(link(
+                snapshot,
+                "command-buffer",
+                DrawnTable::CommandBuffer,
+                row,
+            ));
         }
     }
 
@@ -299,7 +303,7 @@ impl Around {
         let Some(row) = submission else { return };
         if let Some(call) = index.call(row) {
             self.links
-                .push(link(snapshot, "submitted-by", Source::HostCall, call));
+                .push(link(snapshot, "submitted-by", DrawnTable::HostCall, call));
         }
         self.thread = self.thread.or(Some(ThreadKey {
             process: t.process[row],
@@ -327,7 +331,7 @@ impl Around {
                     .command_buffers_of(submission)
                     .map(|row| match index.first_work_of(row) {
                         Some((source, row)) => link(snapshot, "runs", source, row),
-                        None => link(snapshot, "runs", Source::CommandBuffer, row),
+                        None => link(snapshot, "runs", DrawnTable::CommandBuffer, row),
                     });
             let direct = index.direct_work_of(submission);
             buffers.chain(direct.map(|(source, row)| link(snapshot, "runs", source, row)))
@@ -339,17 +343,17 @@ impl Around {
         let mut count = 0usize;
         for link in links {
             count += 1;
-            if count <= MOST_LINKS {
+            if count <= MAX_LINKS {
                 self.links.push(link);
             }
         }
-        if count > MOST_LINKS {
+        if count > MAX_LINKS {
             self.link_counts.insert(relation.to_owned(), count.into());
         }
     }
 }
 
-fn link(snapshot: &Snapshot, relation: &'static str, source: Source, row: usize) -> Link {
+fn link(snapshot: &Snapshot, relation: &'static str, source: DrawnTable, row: usize) -> Link {
     let trace = &snapshot.trace;
     let times = source.times(trace, row);
     let name = lanes::name(source, row, trace, &snapshot.texts);
@@ -378,7 +382,7 @@ fn submission_link(snapshot: &Snapshot, relation: &'static str, row: usize) -> L
 }
 
 /// A link to a piece of work, for whoever finds it otherwise.
-pub fn work_link(snapshot: &Snapshot, source: Source, row: usize) -> Value {
+pub fn work_link(snapshot: &Snapshot, source: DrawnTable, row: usize) -> Value {
     let link = link(snapshot, "", source, row);
     json!({
         "table": link.table,
@@ -453,21 +457,21 @@ fn bindings(snapshot: &Snapshot, set: Option<BindingSetId>) -> Value {
 }
 
 /// Why a row has no times, in a sentence.
-fn unknown_because(snapshot: &Snapshot, source: Source, row: usize) -> String {
+fn unknown_because(snapshot: &Snapshot, source: DrawnTable, row: usize) -> String {
     let (index, tables) = (snapshot.index(), &snapshot.trace.tables);
     let id = match source {
-        Source::Dispatch => tables.dispatches.command_buffer.at(row),
-        Source::Transfer => tables.transfers.command_buffer.at(row),
-        Source::Opaque => tables.opaque_work.command_buffer.at(row),
-        Source::Marker => tables.markers.command_buffer.at(row),
-        Source::CommandBuffer => Some(tables.command_buffers.id[row]),
-        Source::HostCall => None,
+        DrawnTable::Dispatch => tables.dispatches.command_buffer.at(row),
+        DrawnTable::Transfer => tables.transfers.command_buffer.at(row),
+        DrawnTable::Opaque => tables.opaque_work.command_buffer.at(row),
+        DrawnTable::Marker => tables.markers.command_buffer.at(row),
+        DrawnTable::CommandBuffer => Some(tables.command_buffers.id[row]),
+        DrawnTable::HostCall => None,
     };
     let command_buffer = id.and_then(|id| index.command_buffers.get(id));
     let timing = command_buffer.map(|row| tables.command_buffers.timing[row]);
     let mode = snapshot.trace.manifest.sampling_mode.as_str();
     match timing {
-        Some(Timing::Measured) if source != Source::CommandBuffer => {
+        Some(Timing::Measured) if source != DrawnTable::CommandBuffer => {
             format!("Only its command buffer was timed (sampling mode {mode}).")
         }
         Some(Timing::Measured) | None => {

@@ -1,7 +1,7 @@
 //! A capture that is served: what was captured, and what depends on what in it.
 
 use crate::Error;
-use crate::dependencies::{NODES_AT_MOST, Part};
+use crate::dependencies::{DependenciesPart, MAX_DEPENDENCY_NODES};
 use crate::texts::cut;
 use gapscope_capture::model::{Command, EndReason, PipelineId, Submission};
 use gapscope_capture::{Capture, RECORDS};
@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 /// Kernels that are listed.
-const KERNELS_AT_MOST: usize = 2_000;
+const MAX_LISTED_KERNELS: usize = 2_000;
 
 /// A capture that is served.
 pub struct Captured {
@@ -98,7 +98,7 @@ impl Captured {
         let kernels = capture
             .pipelines
             .values()
-            .take(KERNELS_AT_MOST)
+            .take(MAX_LISTED_KERNELS)
             .map(|pipeline| {
                 let code = capture
                     .modules
@@ -153,7 +153,7 @@ impl Captured {
             "file": null,
             "traces": [],
             "together": null,
-            "bins": crate::survey::BINS,
+            "bins": crate::density_index::BINS,
             "capture": capture,
         })
     }
@@ -167,9 +167,9 @@ impl Captured {
         let count = found.graph.nodes.len();
         let first = first.min(count);
         let submissions: Vec<&Submission> = self.capture.submissions().collect();
-        let part = Part {
+        let part = DependenciesPart {
             found,
-            nodes: first..count.min(first.saturating_add(NODES_AT_MOST)),
+            nodes: first..count.min(first.saturating_add(MAX_DEPENDENCY_NODES)),
             before: 0,
             count,
             place: &|_| None,

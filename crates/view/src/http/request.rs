@@ -41,13 +41,13 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Parameters<T> 
 }
 
 /// A question about one trace.
-pub struct TraceQuestion {
+pub struct TraceRequest {
     store: Arc<Store>,
     /// The edition of the trace that is meant, where the question names rows.
     edition: Option<u64>,
 }
 
-impl FromRequestParts<Arc<Served>> for TraceQuestion {
+impl FromRequestParts<Arc<Served>> for TraceRequest {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, served: &Arc<Served>) -> Result<Self, Refusal> {
@@ -62,11 +62,11 @@ impl FromRequestParts<Arc<Served>> for TraceQuestion {
         let Key(TraceKey { trace }) = Key::from_request_parts(parts, served).await?;
         let Parameters(Edition { edition }) = Parameters::from_request_parts(parts, served).await?;
         let store = served.traces.at(trace).ok_or_else(Refusal::not_found)?;
-        Ok(TraceQuestion { store, edition })
+        Ok(TraceRequest { store, edition })
     }
 }
 
-impl TraceQuestion {
+impl TraceRequest {
     pub async fn answer(self, answer: impl FnOnce(&Store) -> Answer + Send + 'static) -> Answer {
         blocking(move || {
             let answer = answer(&self.store);

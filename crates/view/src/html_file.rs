@@ -3,15 +3,15 @@
 mod comparisons;
 mod trace;
 
-use crate::captured::{Captured, is_capture};
-use crate::dependencies::NODES_AT_MOST;
+use crate::dependencies::MAX_DEPENDENCY_NODES;
 use crate::ranks::together;
-use crate::saved::Saved;
-use crate::traces::{Listed, common_clock, listed, name};
+use crate::saved_view::Saved;
+use crate::served_capture::{Captured, is_capture};
+use crate::traces::{ListedTrace, common_clock, listed, name};
 use crate::{Error, frame, overview, page};
 use base64::engine::general_purpose::STANDARD;
 use base64::write::EncoderWriter;
-use comparisons::Costs;
+use comparisons::ComparisonCosts;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use gapscope_analysis::quantity::count;
@@ -23,10 +23,10 @@ use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
-use trace::OfTrace;
+use trace::TraceAnswers;
 
 /// Rows that are drawn, at most, in a file that has all of them.
-pub const MOST_ROWS: u64 = 200_000;
+pub const MAX_FILE_ROWS: u64 = 200_000;
 
 /// What became of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -56,7 +56,7 @@ pub fn write_file(
             path: path.to_owned(),
         });
     }
-    let All {
+    let FileAnswers {
         answers,
         mut written,
     } = match saved.paths.iter().find(|path| is_capture(path)) {
@@ -91,30 +91,31 @@ pub fn write_file(
 }
 
 /// The answers of a file, and what became of what they are of.
-struct All {
-    answers: Vec<Answer>,
+struct FileAnswers {
+    answers: Vec<FileAnswer>,
     written: Written,
 }
 
 /// Answers of all traces, one after the other: one of them is in memory at a time.
-fn all(saved: &Saved, names: Option<&Arc<Names>>) -> Result<All, Error> {
+fn all(saved: &Saved, names: Option<&Arc<Names>>) -> Result<FileAnswers, Error> {
     let ranks = match saved.paths.as_slice() {
         [one] => rank_folders(one),
         _ => Vec::new(),
     };
     common_clock(&saved.paths, &ranks)?;
     let traces = listed(&saved.paths, &ranks, false);
-    for Listed { path, .. } in &traces {
+    for ListedTrace { path, .. } in &traces {
         if !read_manifest(path)?.complete {
             return Err(Error::Unfinished { path: path.clone() });
         }
     }
-    let (mut answers, mut overviews, mut costs) = (Vec::new(), Vec::new(), Costs::default());
+    let (mut answers, mut overviews, mut costs) =
+        (Vec::new(), Vec::new(), ComparisonCosts::default());
     let (mut digests, mut of_ranks): (Vec<RankDigest>, Vec<usize>) = Default::default();
-    let (mut folded, mut left) = (Vec::new(), MOST_ROWS);
+    let (mut folded, mut left) = (Vec::new(), MAX_FILE_ROWS);
     let mut written = Written::default();
     for (index, trace) in traces.iter().enumerate() {
-        let of = OfTrace::read(index, trace, names, traces.len() == 1, &mut left)?;
+        let of = TraceAnswers::read(index, trace, names, traces.len() == 1, &mut left)?;
         let whose = |sentence: String| match traces.len() {
             1 => sentence,
             _ => format!("{}: {sentence}", trace.name),
@@ -135,26 +136,26 @@ fn all(saved: &Saved, names: Option<&Arc<Names>>) -> Result<All, Error> {
     let mut overview = overview::together(overviews, program.as_deref(), file);
     overview["state"] = json!(saved.state());
     overview["first"] = json!(saved.first());
-    answers.push(Answer::json("overview", &overview));
+    answers.push(FileAnswer::json("overview", &overview));
     // Two traces that are compared are no ranks.
     if digests.len() > 1 && (program.is_some() || traces.len() == 1) {
-        answers.push(Answer::json("ranks", &together(&digests, &of_ranks)));
+        answers.push(FileAnswer::json("ranks", &together(&digests, &of_ranks)));
     }
     answers.extend(costs.answers());
-    Ok(All { answers, written })
+    Ok(FileAnswers { answers, written })
 }
 
 /// Answers of a capture.
-fn captured(path: &Path) -> Result<All, Error> {
+fn captured(path: &Path) -> Result<FileAnswers, Error> {
     let capture = Captured::open(path, name(path))?;
     let mut overview = capture.overview();
     let dependencies = capture.dependencies(0)?;
     let all = dependencies["node_count"].as_u64().unwrap_or(0);
-    let folded = (all > NODES_AT_MOST as u64).then(|| {
+    let folded = (all > MAX_DEPENDENCY_NODES as u64).then(|| {
         format!(
             "Of {} commands the first {} are in this file: `gapscope view` has all of them.",
             count(all),
-            count(NODES_AT_MOST as u64)
+            count(MAX_DEPENDENCY_NODES as u64)
         )
     });
     overview["file"] = json!({"folded": folded, "made_unix_ns": now()});
@@ -162,10 +163,10 @@ fn captured(path: &Path) -> Result<All, Error> {
     {
         remarks.push(json!(folded));
     }
-    Ok(All {
+    Ok(FileAnswers {
         answers: vec![
-            Answer::json("overview", &overview),
-            Answer::json("t/0/dependencies", &dependencies),
+            FileAnswer::json("overview", &overview),
+            FileAnswer::json("t/0/dependencies", &dependencies),
         ],
         written: Written {
             folded,
@@ -181,31 +182,31 @@ fn now() -> String {
 }
 
 /// An answer, by what the page asks.
-struct Answer {
+struct FileAnswer {
     key: String,
     bytes: Vec<u8>,
 }
 
-impl Answer {
-    fn new(key: impl Into<String>, bytes: Vec<u8>) -> Answer {
-        Answer {
+impl FileAnswer {
+    fn new(key: impl Into<String>, bytes: Vec<u8>) -> FileAnswer {
+        FileAnswer {
             key: key.into(),
             bytes,
         }
     }
 
-    fn json(key: impl Into<String>, value: &Value) -> Answer {
-        Answer::new(key, value.to_string().into_bytes())
+    fn json(key: impl Into<String>, value: &Value) -> FileAnswer {
+        FileAnswer::new(key, value.to_string().into_bytes())
     }
 }
 
-fn write(mut out: impl Write, answers: &[Answer]) -> io::Result<()> {
+fn write(mut out: impl Write, answers: &[FileAnswer]) -> io::Result<()> {
     let (before, after) = page::single();
     out.write_all(before.as_bytes())?;
     out.write_all(b"<script type=\"text/plain\" id=\"gapscope-data\">")?;
     let mut places = Map::new();
     let mut offset = 0;
-    for Answer { key, bytes } in answers {
+    for FileAnswer { key, bytes } in answers {
         places.insert(key.clone(), json!([offset, bytes.len()]));
         offset = (offset + bytes.len()).next_multiple_of(8);
     }
@@ -214,7 +215,7 @@ fn write(mut out: impl Write, answers: &[Answer]) -> io::Result<()> {
         Compression::default(),
     );
     packed.write_all(&frame::head(&json!({"answers": places})))?;
-    for Answer { bytes, .. } in answers {
+    for FileAnswer { bytes, .. } in answers {
         packed.write_all(bytes)?;
         packed.write_all(&[0; 8][..bytes.len().next_multiple_of(8) - bytes.len()])?;
     }

@@ -1,7 +1,7 @@
 //! Comparisons that a file has: of two traces as wholes, and of labels beside each other.
 
-use super::Answer;
-use crate::analyst::Analysed;
+use super::FileAnswer;
+use crate::analysis_thread::AnalysedTrace;
 use crate::answers::{Extent, compared, cost_of};
 use crate::texts::cut;
 use form_urlencoded::Serializer;
@@ -9,21 +9,21 @@ use gapscope_analysis::equal_work::WorkCost;
 use gapscope_analysis::unread::{CAUSES, unknown_because};
 
 /// Labels of a trace that are compared with each other.
-const MOST_LABELS: usize = 6;
+const MAX_COMPARED_LABELS: usize = 6;
 
 /// What the sides of one trace cost: all of it, and the labels that are likeliest to be compared.
 #[derive(Debug, Default)]
-pub(super) struct OfSides {
+pub(super) struct ComparisonSides {
     sides: Vec<(Extent, WorkCost)>,
     /// Labels that are not among them.
     left_out: usize,
 }
 
-impl OfSides {
+impl ComparisonSides {
     /// Of a trace; `whole`: it is small enough for its labels to be looked at one by one; `alone`: the file has no other.
-    pub(super) fn of(analysed: &Analysed, whole: bool, alone: bool) -> OfSides {
+    pub(super) fn new(analysed: &AnalysedTrace, whole: bool, alone: bool) -> ComparisonSides {
         if unknown_because(analysed.timeline.trace, CAUSES).is_some() {
-            return OfSides::default();
+            return ComparisonSides::default();
         }
         let labels = &analysed.found().labels;
         let mut paths: Vec<String> = labels.iter().map(|label| cut(&label.path)).collect();
@@ -43,7 +43,7 @@ impl OfSides {
         let listed = paths
             .iter()
             .filter(|path| Some(depth(path)) == outermost && beside(path));
-        let room = if whole { MOST_LABELS } else { 0 };
+        let room = if whole { MAX_COMPARED_LABELS } else { 0 };
         let extents: Vec<Extent> = (listed.clone().take(room))
             .map(|path| Extent::Label(path.clone()))
             .collect();
@@ -51,7 +51,7 @@ impl OfSides {
         // A trace is compared with another as a whole, and its labels with each other.
         let all = (!alone).then_some(Extent::All).into_iter().chain(extents);
         let sides = all.map(|extent| (extent.clone(), cost_of(analysed, &extent)));
-        OfSides {
+        ComparisonSides {
             sides: sides.filter(|(_, cost)| !cost.is_empty()).collect(),
             left_out,
         }
@@ -65,15 +65,15 @@ fn around(path: &str) -> &str {
 
 /// What all sides of a file cost.
 #[derive(Debug, Default)]
-pub(super) struct Costs {
+pub(super) struct ComparisonCosts {
     /// With the index of the trace.
     sides: Vec<(usize, Extent, WorkCost)>,
     left_out: usize,
 }
 
-impl Costs {
+impl ComparisonCosts {
     /// Adds those of a trace.
-    pub(super) fn add(&mut self, trace: usize, of: OfSides) {
+    pub(super) fn add(&mut self, trace: usize, of: ComparisonSides) {
         let sides = of.sides.into_iter();
         self.sides
             .extend(sides.map(|(extent, cost)| (trace, extent, cost)));
@@ -91,7 +91,7 @@ impl Costs {
     }
 
     /// Every side compared with every other that may be its counterpart: wholes, and labels.
-    pub(super) fn answers(&self) -> Vec<Answer> {
+    pub(super) fn answers(&self) -> Vec<FileAnswer> {
         let mut answers = Vec::new();
         for (a, before_extent, before) in &self.sides {
             for (b, after_extent, after) in &self.sides {
@@ -102,7 +102,10 @@ impl Costs {
                 };
                 if fits {
                     let key = key([(*a, before_extent), (*b, after_extent)]);
-                    answers.push(Answer::json(key, &compared(before.clone(), after.clone())));
+                    answers.push(FileAnswer::json(
+                        key,
+                        &compared(before.clone(), after.clone()),
+                    ));
                 }
             }
         }

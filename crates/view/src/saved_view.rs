@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// Version of the file.
 const VERSION: u64 = 1;
 /// No saved view is larger, in bytes.
-const MOST_BYTES: u64 = 1 << 20;
+const MAX_FILE_BYTES: u64 = 1 << 20;
 /// The part of the state that says which of several ranks comes first; the page has it in the query of its address.
 const FIRST: &str = "first";
 
@@ -28,7 +28,7 @@ pub struct Saved {
 
 /// What `Save this view` of the page writes.
 #[derive(Debug, Deserialize)]
-struct Written {
+struct SavedViewFile {
     gapscope_view: u64,
     traces: Vec<PathBuf>,
     #[serde(default)]
@@ -97,9 +97,9 @@ impl Saved {
             reason,
         };
         let mut text = String::new();
-        (File::open(path).and_then(|file| file.take(MOST_BYTES + 1).read_to_string(&mut text)))
+        (File::open(path).and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text)))
             .map_err(|error| refused(error.to_string()))?;
-        if text.len() as u64 > MOST_BYTES {
+        if text.len() as u64 > MAX_FILE_BYTES {
             return Err(refused("it is larger than any saved view".to_owned()));
         }
         let (paths, state) = parsed(&text).map_err(refused)?;
@@ -123,7 +123,7 @@ impl Saved {
 
 /// The traces and the state of a saved view; else why it is none.
 fn parsed(text: &str) -> Result<(Vec<PathBuf>, Pairs), String> {
-    let written: Written = serde_json::from_str(text)
+    let written: SavedViewFile = serde_json::from_str(text)
         .map_err(|_| "it is not what `Save this view` of the page wrote".to_owned())?;
     if written.gapscope_view > VERSION {
         return Err("a later gapscope saved it: open it with that".to_owned());

@@ -25,7 +25,7 @@ macro_rules! value {
 
 /// The only row that has these values, or why none is meant. Values of columns that do not tell rows apart are not looked at. `None`: rows
 /// of this table are not drawn.
-pub fn named(
+pub fn find_row(
     trace: &Trace,
     table: &str,
     values: &BTreeMap<String, String>,
@@ -119,7 +119,7 @@ dispatch command_buffer=1 position=2 queue=1 kernel=1";
             let values = values
                 .iter()
                 .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-            named(&trace, table, &values.collect())
+            find_row(&trace, table, &values.collect())
         };
         assert_eq!(find("dispatches", &[("start_ns", "140")]), Some(Ok(1)));
         let second = [("command_buffer", "1"), ("position", "2"), ("bytes", "x")];

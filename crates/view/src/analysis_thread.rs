@@ -18,10 +18,10 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// Gaps that are listed.
-const LONGEST: usize = 1000;
+const MAX_LISTED_GAPS: usize = 1000;
 
 /// A trace as the analyses see it.
-pub struct Analysed<'a> {
+pub struct AnalysedTrace<'a> {
     pub name: &'a str,
     /// What is drawn of it.
     pub snapshot: Arc<Snapshot>,
@@ -40,14 +40,14 @@ pub struct Analysed<'a> {
     pub findings: OnceCell<Arc<Vec<u8>>>,
 }
 
-impl<'a> Analysed<'a> {
-    pub fn of(
+impl<'a> AnalysedTrace<'a> {
+    pub fn new(
         name: &'a str,
         snapshot: Arc<Snapshot>,
         timeline: &'a Timeline<'a>,
         remarks: &'a [String],
-    ) -> Analysed<'a> {
-        Analysed {
+    ) -> AnalysedTrace<'a> {
+        AnalysedTrace {
             name,
             snapshot,
             timeline,
@@ -79,7 +79,7 @@ impl<'a> Analysed<'a> {
     pub fn found(&self) -> &Findings {
         self.found.get_or_init(|| {
             let options = Options {
-                longest: LONGEST,
+                longest: MAX_LISTED_GAPS,
                 ..Options::default()
             };
             Findings::of_timeline(self.timeline, &options)
@@ -99,7 +99,7 @@ impl<'a> Analysed<'a> {
     }
 
     pub fn gaps(&self) -> &Gaps {
-        self.gaps.get_or_init(|| Gaps::of(self.timeline))
+        self.gaps.get_or_init(|| Gaps::new(self.timeline))
     }
 }
 
@@ -116,7 +116,7 @@ pub struct Gaps {
 }
 
 impl Gaps {
-    fn of(timeline: &Timeline) -> Gaps {
+    fn new(timeline: &Timeline) -> Gaps {
         let mut gaps = Gaps {
             bounds: vec![0],
             ..Gaps::default()
@@ -138,7 +138,7 @@ impl Gaps {
 }
 
 /// Takes the trace, or why there is none.
-type Answer = Box<dyn for<'a, 'b> FnOnce(Result<&'b Analysed<'a>, Error>) + Send>;
+type Answer = Box<dyn for<'a, 'b> FnOnce(Result<&'b AnalysedTrace<'a>, Error>) + Send>;
 
 /// What is asked of the thread.
 struct Question {
@@ -149,20 +149,20 @@ struct Question {
 
 /// Asks the thread.
 #[derive(Debug)]
-pub struct Analyst {
+pub struct AnalysisThread {
     questions: Mutex<Sender<Question>>,
 }
 
-impl Analyst {
+impl AnalysisThread {
     /// Starts the thread, which ends with the store.
-    pub fn start(store: Weak<Store>) -> Analyst {
+    pub fn start(store: Weak<Store>) -> AnalysisThread {
         let (questions, asked) = channel();
         std::thread::spawn(move || {
             // What is drawn goes first.
             step_back();
             answer_all(&store, &asked);
         });
-        Analyst {
+        AnalysisThread {
             questions: Mutex::new(questions),
         }
     }
@@ -187,7 +187,7 @@ impl Analyst {
     /// The trace cannot be read, or the analysis failed.
     pub fn ask<T: Send + 'static>(
         &self,
-        question: impl for<'a, 'b> FnOnce(&'b Analysed<'a>) -> T + Send + 'static,
+        question: impl for<'a, 'b> FnOnce(&'b AnalysedTrace<'a>) -> T + Send + 'static,
     ) -> Result<T, Error> {
         self.ask_of(false, question)
     }
@@ -198,7 +198,7 @@ impl Analyst {
     /// As [`Self::ask`].
     pub fn ask_of_all<T: Send + 'static>(
         &self,
-        question: impl for<'a, 'b> FnOnce(&'b Analysed<'a>) -> T + Send + 'static,
+        question: impl for<'a, 'b> FnOnce(&'b AnalysedTrace<'a>) -> T + Send + 'static,
     ) -> Result<T, Error> {
         self.ask_of(true, question)
     }
@@ -206,7 +206,7 @@ impl Analyst {
     fn ask_of<T: Send + 'static>(
         &self,
         of_all: bool,
-        question: impl for<'a, 'b> FnOnce(&'b Analysed<'a>) -> T + Send + 'static,
+        question: impl for<'a, 'b> FnOnce(&'b AnalysedTrace<'a>) -> T + Send + 'static,
     ) -> Result<T, Error> {
         let (answer, answered) = channel();
         self.send(of_all, move |analysed| {
@@ -219,7 +219,7 @@ impl Analyst {
     fn send(
         &self,
         of_all: bool,
-        answer: impl for<'a, 'b> FnOnce(Result<&'b Analysed<'a>, Error>) + Send + 'static,
+        answer: impl for<'a, 'b> FnOnce(Result<&'b AnalysedTrace<'a>, Error>) + Send + 'static,
     ) {
         let answer = Box::new(answer);
         let questions = self.questions.lock();
@@ -272,7 +272,7 @@ fn answer_by_all(
         (question.answer)(Err(Error::Analysis));
         return None;
     };
-    let analysed = Analysed::of(&name, snapshot.clone(), &timeline, &snapshot.remarks);
+    let analysed = AnalysedTrace::new(&name, snapshot.clone(), &timeline, &snapshot.remarks);
     let mut question = question;
     loop {
         answer(&analysed, question);
@@ -315,7 +315,7 @@ fn answer_by_pieces(
         .into_iter()
         .chain(said.iter().map(ToString::to_string))
         .collect();
-    let mut analysed = Analysed::of(&name, snapshot, &timeline, &remarks);
+    let mut analysed = AnalysedTrace::new(&name, snapshot, &timeline, &remarks);
     let mut question = question;
     while !question.of_all {
         answer(&analysed, question);
@@ -332,6 +332,6 @@ fn answer_by_pieces(
 }
 
 /// A question that panics loses its answer, and its asker is told.
-fn answer(analysed: &Analysed, question: Question) {
+fn answer(analysed: &AnalysedTrace, question: Question) {
     let _ = catch_unwind(AssertUnwindSafe(|| (question.answer)(Ok(analysed))));
 }

@@ -7,26 +7,26 @@ use std::ops::Range;
 const INSTANT: u64 = 1 << 63;
 
 /// Equal slices of a time.
-pub struct Bins {
+pub struct TimeBins {
     /// Where each starts, and the end of the last.
     bounds_ns: Vec<i64>,
 }
 
 /// A piece of an interval that lies in one bin.
-pub struct Piece {
+pub struct BinPart {
     pub bin: usize,
     pub ns: u64,
 }
 
-impl Bins {
+impl TimeBins {
     /// So many slices, one at least, of a time.
-    pub fn of(extent: Interval, count: usize) -> Bins {
+    pub fn new(extent: Interval, count: usize) -> TimeBins {
         let length = i128::from(extent.end_ns) - i128::from(extent.start_ns);
         let bound = |bin: usize| {
             let offset = length * bin as i128 / count as i128;
             (i128::from(extent.start_ns) + offset) as i64
         };
-        Bins {
+        TimeBins {
             bounds_ns: (0..=count).map(bound).collect(),
         }
     }
@@ -58,7 +58,7 @@ impl Bins {
     pub fn shares(
         &self,
         intervals: impl Iterator<Item = Interval>,
-        mut visit: impl FnMut(usize, Piece),
+        mut visit: impl FnMut(usize, BinPart),
     ) -> Vec<u8> {
         let mut busy = vec![0u64; self.count()];
         let (mut until_ns, mut instant, mut filled) = (i64::MIN, 0, 0);
@@ -68,7 +68,7 @@ impl Bins {
                 busy[instant] |= INSTANT;
                 visit(
                     number,
-                    Piece {
+                    BinPart {
                         bin: instant,
                         ns: 0,
                     },
@@ -85,7 +85,7 @@ impl Bins {
                 let to_ns = self.end_ns(filled).min(end_ns);
                 let ns = (to_ns - from_ns).max(0) as u64;
                 busy[filled] += ns;
-                visit(number, Piece { bin: filled, ns });
+                visit(number, BinPart { bin: filled, ns });
                 if to_ns >= end_ns {
                     break;
                 }

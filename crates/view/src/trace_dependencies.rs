@@ -1,11 +1,11 @@
 //! What depends on what in a range of a trace: by what is bound, since a trace does not say what a kernel reaches of it.
 
-use crate::analyst::Analysed;
+use crate::analysis_thread::AnalysedTrace;
 use crate::answers::missing;
-use crate::dependencies::{NODES_AT_MOST, Part};
-use crate::rows::{buffer_name, work_link};
+use crate::dependencies::{DependenciesPart, MAX_DEPENDENCY_NODES};
+use crate::row_details::{buffer_name, work_link};
 use crate::snapshot::Snapshot;
-use crate::track::Source;
+use crate::track::DrawnTable;
 use gapscope_analysis::intervals::Interval;
 use gapscope_analysis::timeline::WorkKind;
 use gapscope_analysis::unread::{DATAFLOW, unknown_because};
@@ -21,7 +21,7 @@ const AROUND: usize = 200;
 /// Memory of buffers whose allocation is unknown: one for each.
 const OWN_MEMORY: u64 = 1 << 32;
 /// Keeps sums of places in memory that a damaged trace names inside of 64 bits.
-const PLACE_AT_MOST: u64 = u64::MAX >> 2;
+const MAX_ADDRESS: u64 = u64::MAX >> 2;
 /// A submission that is not known.
 const NO_SUBMISSION: usize = usize::MAX;
 
@@ -30,26 +30,26 @@ const BOUND: &str = "only what is bound is recorded";
 const SOMEWHERE: &str = "where in its buffers a transfer goes is not recorded";
 
 /// What of a trace is asked for.
-pub enum Which {
+pub enum DependencyScope {
     /// What starts in a range, or all, from the `first` on.
     Range {
         window: Option<Interval>,
         first: usize,
     },
     /// What is around a row.
-    Around { source: Source, row: usize },
+    RowContext { source: DrawnTable, row: usize },
 }
 
 /// What depends on what in a part of a trace.
-pub fn dependencies(analysed: &Analysed, which: &Which) -> Value {
+pub fn dependencies(analysed: &AnalysedTrace, which: &DependencyScope) -> Value {
     let snapshot = &*analysed.snapshot;
     if let Some(sentence) = unknown_because(&snapshot.trace, DATAFLOW) {
         return missing(sentence);
     }
     let flow = analysed.flow();
     let (window, first, most) = match *which {
-        Which::Range { window, first } => (window, first, NODES_AT_MOST),
-        Which::Around { source, row } => {
+        DependencyScope::Range { window, first } => (window, first, MAX_DEPENDENCY_NODES),
+        DependencyScope::RowContext { source, row } => {
             let wanted = (kind(source), row);
             match flow.work(None).position(|work| work == wanted) {
                 Some(at) => (None, at.saturating_sub(AROUND), 2 * AROUND),
@@ -61,7 +61,7 @@ pub fn dependencies(analysed: &Analysed, which: &Which) -> Value {
     };
     let mut all = flow.work(window);
     let before = all.by_ref().take(first).count();
-    let work: Vec<(Source, usize)> = (all.by_ref().take(most))
+    let work: Vec<(DrawnTable, usize)> = (all.by_ref().take(most))
         .map(|(kind, row)| (source(kind), row))
         .collect();
     let count = before + work.len() + all.count();
@@ -84,7 +84,7 @@ pub fn dependencies(analysed: &Analysed, which: &Which) -> Value {
         remarks.push("What these depend on of the work before them is not shown.".to_owned());
     }
     let found = Dependencies::without_barriers(nodes, REASON);
-    let part = Part {
+    let part = DependenciesPart {
         nodes: 0..work.len(),
         before,
         count,
@@ -105,16 +105,16 @@ pub fn dependencies(analysed: &Analysed, which: &Which) -> Value {
     part.answer()
 }
 
-fn source(kind: WorkKind) -> Source {
+fn source(kind: WorkKind) -> DrawnTable {
     match kind {
-        WorkKind::Transfer => Source::Transfer,
-        _ => Source::Dispatch,
+        WorkKind::Transfer => DrawnTable::Transfer,
+        _ => DrawnTable::Dispatch,
     }
 }
 
-fn kind(source: Source) -> WorkKind {
+fn kind(source: DrawnTable) -> WorkKind {
     match source {
-        Source::Transfer => WorkKind::Transfer,
+        DrawnTable::Transfer => WorkKind::Transfer,
         _ => WorkKind::Dispatch,
     }
 }
@@ -124,7 +124,7 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    fn node(&self, source: Source, row: usize) -> Node {
+    fn node(&self, source: DrawnTable, row: usize) -> Node {
         let snapshot = self.snapshot;
         let trace = &snapshot.trace;
         let name = crate::lanes::name(source, row, trace, &snapshot.texts);
@@ -135,7 +135,7 @@ impl Work<'_> {
             ..Node::default()
         };
         match source {
-            Source::Transfer => self.transfer(row, &mut node),
+            DrawnTable::Transfer => self.transfer(row, &mut node),
             _ => self.dispatch(row, &mut node),
         }
         node
@@ -241,13 +241,13 @@ impl Work<'_> {
     ) -> Access {
         let buffers = &self.snapshot.trace.tables.buffers;
         let row = self.snapshot.index().buffers.get(buffer);
-        let size = row.map_or(PLACE_AT_MOST, |row| buffers.bytes[row].min(PLACE_AT_MOST));
+        let size = row.map_or(MAX_ADDRESS, |row| buffers.bytes[row].min(MAX_ADDRESS));
         let range = range.unwrap_or(0..size);
         let range = range.start.min(size)..range.end.min(size);
         let placed =
             row.and_then(|row| Some((buffers.allocation.at(row)?, buffers.offset_bytes.at(row)?)));
         let (memory, offset) = match placed {
-            Some((allocation, offset)) => (allocation.number(), offset.min(PLACE_AT_MOST)),
+            Some((allocation, offset)) => (allocation.number(), offset.min(MAX_ADDRESS)),
             None => (OWN_MEMORY | buffer.number(), 0),
         };
         let name = row.map(|row| buffer_name(self.snapshot, row));
