@@ -7,6 +7,9 @@ use std::ops::Range;
 use gapscope_capture::Capture;
 use gapscope_capture::model::CommandsId;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::bytes::ByteSet;
 use crate::footprint::Limits;
 use crate::graph::{Edge, Graph, Node, Part};
@@ -53,7 +56,8 @@ pub struct BarrierUse {
 }
 
 /// Whether something needs a barrier.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Need {
     /// A dependency that no other barrier covers.
     Needed,

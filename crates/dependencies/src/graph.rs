@@ -9,6 +9,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::bytes::ByteSet;
 use crate::footprint::Grid;
 use crate::scope::Scope;
@@ -22,7 +25,8 @@ const LOOKS_AT_MOST: u64 = 200_000_000;
 const RANGES_AT_MOST: usize = 64;
 
 /// What a command does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum NodeKind {
     /// A kernel runs.
     Dispatch,
@@ -112,13 +116,16 @@ impl Node {
 }
 
 /// Why one command must come after another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, JsonSchema)]
 pub enum EdgeKind {
     /// It reads what the other wrote.
+    #[serde(rename = "RAW")]
     ReadAfterWrite,
     /// It writes what the other read.
+    #[serde(rename = "WAR")]
     WriteAfterRead,
     /// It writes what the other wrote, and nobody read in between.
+    #[serde(rename = "WAW")]
     WriteAfterWrite,
 }
 

@@ -3,6 +3,9 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::graph::{Edge, EdgeKind, Node, Part};
 use crate::scope::{Scope, Scopes, Stages};
 use crate::window::{Barrier, OfBatch};
@@ -11,7 +14,8 @@ use crate::window::{Barrier, OfBatch};
 const LOOKS_AT_MOST: u64 = 100_000_000;
 
 /// What orders the ends of an edge.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Order {
     /// Barriers between them.
     Barrier,

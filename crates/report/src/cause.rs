@@ -1,13 +1,15 @@
-//! What is said of a cause of idle time: the code that ran, and advice with what it is of.
+//! Describes a cause of idle time for report and page: the code that ran, and advice.
 
 use crate::number;
 use crate::section::code;
 use gapscope_analysis::Findings;
 use gapscope_analysis::gaps::GapTotal;
 use gapscope_analysis::thresholds::UNCERTAIN_SHARE;
+use schemars::JsonSchema;
+use serde::Serialize;
 
-/// What a report says of a cause beside its time.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The code and the advice that a report shows for a cause of idle time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CauseNote {
     /// The code of the submitting threads, such as `train.py:41 load_batch > resize 71 %`; absent where no samples tell.
     pub code: Option<String>,
@@ -16,20 +18,19 @@ pub struct CauseNote {
 }
 
 impl CauseNote {
-    /// Of one of the causes in `findings`.
-    pub fn of(findings: &Findings, total: &GapTotal) -> CauseNote {
-        let mut advice = findings.advice.iter();
-        let advice = advice.find(|advice| advice.cause == total.cause);
+    /// Describes one of the causes in `findings`.
+    pub fn new(findings: &Findings, total: &GapTotal) -> CauseNote {
+        let advice = findings.advice(total.cause);
         let causes = findings.code.iter().flat_map(|code| &code.causes);
         let mut codes = causes.filter(|code| code.cause == total.cause);
         CauseNote {
             code: codes.next().and_then(code::in_short),
-            advice: advice.map(|advice| note(total, &advice.text)),
+            advice: advice.map(|advice| note(total, advice)),
         }
     }
 }
 
-/// Advice on a cause, whose it is where that is not the submitting thread, and whether it is certain.
+/// Returns advice on a cause, with the share of other threads and how much of the time is uncertain.
 pub(crate) fn note(total: &GapTotal, advice: &str) -> String {
     let mut note = advice.to_owned();
     if total.by_other_threads_ns > 0 {
@@ -47,7 +48,7 @@ pub(crate) fn note(total: &GapTotal, advice: &str) -> String {
     note
 }
 
-/// Whether so much uncertain time is a part of a whole that matters.
+/// Returns true where uncertain time is large enough, beside the whole, to be reported.
 pub(crate) fn matters(uncertain_ns: i64, whole_ns: i64) -> bool {
     uncertain_ns as f64 >= UNCERTAIN_SHARE * whole_ns as f64
 }

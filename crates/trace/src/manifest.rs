@@ -7,11 +7,23 @@ use std::collections::BTreeMap;
 
 pub use gapscope_model::{Api, Loss};
 
+/// The schema of a [`Loss`], whose type hooks share: something that was not recorded.
+#[derive(JsonSchema)]
+#[schemars(rename = "Loss")]
+pub struct LossSchema {
+    /// What was not recorded: `dispatch times`, `records`.
+    pub what: String,
+    /// How many of it.
+    pub count: u64,
+    /// Why.
+    pub reason: String,
+}
+
 /// The version of the trace format that this crate writes.
 pub const FORMAT_VERSION: u32 = 3;
 
 /// What is known of a recording as a whole. Unknown fields of later minor additions are ignored.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct Manifest {
     /// Version of the format; a reader refuses a greater one.
@@ -48,6 +60,7 @@ pub struct Manifest {
     /// Ranks with traces of their own, in folders `rank=N` of this one; this one holds what has no rank.
     pub ranks: Vec<u32>,
     /// What was not recorded.
+    #[schemars(with = "Vec<LossSchema>")]
     pub losses: Vec<Loss>,
     /// Sentences that every report prints.
     pub notes: Vec<String>,
@@ -90,7 +103,7 @@ where
 }
 
 /// A rank of a distributed program.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct Rank {
     /// Its number, from 0.
@@ -139,7 +152,7 @@ impl SamplingMode {
 }
 
 /// The recording machine.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct Host {
     /// Operating system and version.
@@ -157,7 +170,7 @@ pub struct Host {
 }
 
 /// A recorded process.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct Process {
     /// Id in the trace.
@@ -204,7 +217,7 @@ impl Process {
 }
 
 /// A thread of a recorded process.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct Thread {
     /// Id of the process.
@@ -216,7 +229,7 @@ pub struct Thread {
 }
 
 /// A device as one process used it.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct Device {
     /// Id in the trace.
@@ -224,6 +237,7 @@ pub struct Device {
     /// Id of the process.
     pub process: ProcessId,
     /// The interface through which it was used.
+    #[schemars(with = "String")]
     pub api: Api,
     /// Name.
     pub name: String,
@@ -267,7 +281,7 @@ pub struct MeasuredLimits {
 }
 
 /// What a device can do. What is not known is absent.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct DeviceLimits {
     /// CUDA's compute capability, such as `9.0`.
@@ -295,7 +309,7 @@ pub struct DeviceLimits {
 }
 
 /// The map from a device's clock to the host's.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct Clock {
     /// Where the samples come from.
@@ -311,7 +325,7 @@ pub struct Clock {
 }
 
 /// Where clock samples come from.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClockMethod {
     /// The driver reads both clocks at once.
@@ -324,7 +338,7 @@ pub enum ClockMethod {
 }
 
 /// A queue.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct Queue {
     /// Id in the trace.

@@ -1,4 +1,4 @@
-//! The kernel table.
+//! The section on kernels.
 
 use super::{count, duration, mean, or_unknown, rest, rows};
 use crate::document::{Block, Column, Table, Text};
@@ -19,7 +19,7 @@ pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
         rows(
             findings,
             Dispatches::NAME,
-            number::of(findings.dispatch_count, "dispatch", "dispatches")
+            number::of(*findings.dispatch_count, "dispatch", "dispatches")
         ),
         number::of(kernels.len() as u64, "kernel", "kernels"),
     );
@@ -96,7 +96,7 @@ pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
     blocks
 }
 
-/// Rows that are of several pipelines, which differ in their specialisation, or in their code too where the name says so.
+/// Notes which rows stand for several pipelines, which differ in their specialisation, or also in their code where the name says so.
 fn variants(shown: &[Kernel]) -> Option<Block> {
     const MOST: usize = 3;
     let several = || shown.iter().filter(|kernel| kernel.variants > 1);
