@@ -1,4 +1,4 @@
-//! Findings about a trace as terminal text, Markdown and JSON.
+//! Turns findings about a trace into terminal text, Markdown and JSON.
 //!
 //! A [`Report`] becomes a [`Document`], which [`Terminal`] and [`markdown`] draw; [`json`] writes the findings
 //! themselves.

@@ -1,4 +1,4 @@
-//! The code behind the idle time: lines of the program, by samples of the submitting threads' stacks.
+//! The section on the code behind the idle time: lines of the program, by samples of the submitting threads' stacks.
 
 use super::{bar, count};
 use crate::document::{Block, Column, Table, Text, Tone};
@@ -104,17 +104,17 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize) -> Vec<Bloc
     blocks
 }
 
-/// Stacks that read the same, in one line.
+/// Stacks that read the same and share a line of the report.
 struct Line<'a> {
     text: String,
-    /// The one with most time.
+    /// The stack with the most time.
     first: &'a CodeTime,
     total_ns: i64,
     samples: u64,
 }
 
 impl<'a> Line<'a> {
-    /// The greatest first, as `times` are.
+    /// Groups stacks by their text, in the order of `times`: the greatest first.
     fn all(times: &'a [CodeTime], text: impl Fn(&CodeTime) -> String) -> Vec<Line<'a>> {
         let mut lines: Vec<Line<'a>> = Vec::new();
         let mut places: HashMap<String, usize> = HashMap::new();
@@ -151,7 +151,7 @@ fn source(time: &CodeTime) -> Option<&str> {
     frame.source.as_deref()
 }
 
-/// The code of a cause in a few words: `train.py:41 load_batch > resize 71 %`. Without shares where there are few samples.
+/// Returns the code of a cause in a few words, such as `train.py:41 load_batch > resize 71 %`; without shares where there are few samples.
 pub(crate) fn in_short(cause: &CauseCode) -> Option<String> {
     let lines = Line::all(&cause.code, name).into_iter();
     let lines: Vec<String> = lines
@@ -175,12 +175,12 @@ pub(crate) fn in_short(cause: &CauseCode) -> Option<String> {
     }
 }
 
-/// The code of a gap: what most of its samples show.
+/// Returns the code that most samples of a gap show.
 pub(crate) fn of_gap(code: &[CodeTime]) -> String {
     code.first().map(name).unwrap_or_default()
 }
 
-/// What hooks saw of causes of which there are few samples.
+/// Lists the lines that hooks saw, for causes with few samples.
 fn exact(code: &Code) -> Vec<Block> {
     let few = code
         .causes

@@ -109,7 +109,7 @@ fn the_explanation_says_what_limits_a_kernel() {
     let trace = trace(MEASURED);
     let timeline = Timeline::of(&trace);
     let findings = Findings::of_timeline(&timeline, &Options::default());
-    let claims = Explanation::of("t", &timeline, &findings, &[]).claims;
+    let claims = Explanation::new("t", &timeline, &findings, &[]).claims;
     let text = |name: &str| {
         let begin = format!("The kernel {name} ");
         let claim = claims.iter().find(|claim| claim.text.starts_with(&begin));
