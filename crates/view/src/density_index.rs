@@ -339,7 +339,7 @@ mod tests {
 
     #[test]
     fn a_track_of_several_tables_is_in_order_of_all() {
-        let survey = survey(
+        let index = density_index(
             "manifest start_ns=0 end_ns=2048000
             dispatch queue=1 kernel=1 start_ns=2000 duration_ns=1000
             dispatch queue=1 kernel=1 start_ns=0 duration_ns=1000
@@ -347,7 +347,7 @@ mod tests {
             transfer queue=1 kind=copy start_ns=500 duration_ns=1000
             transfer queue=1 kind=copy start_ns=4250 duration_ns=750",
         );
-        let [track] = survey.tracks.as_slice() else {
+        let [track] = index.tracks.as_slice() else {
             panic!("one queue has one track");
         };
         assert_eq!(track.rows, 5);
@@ -362,7 +362,7 @@ mod tests {
 
     #[test]
     fn tracks_have_their_rows_and_the_extent_is_of_all() {
-        let survey = survey(
+        let index = density_index(
             "manifest start_ns=0 end_ns=2048000
             dispatch queue=1 kernel=1 start_ns=-100 duration_ns=50
             dispatch queue=2 kernel=1 start_ns=0 duration_ns=1000
@@ -374,7 +374,7 @@ mod tests {
             process: ProcessId(1),
             thread: Some(ThreadId(7)),
         };
-        let found: Vec<_> = survey
+        let found: Vec<_> = index
             .tracks
             .iter()
             .map(|t| (t.id, t.rows, t.untimed))
@@ -387,26 +387,26 @@ mod tests {
                 (TrackId::Calls(thread), 1, 0),
             ]
         );
-        assert_eq!(survey.extent, Interval::new(-100, 4_000_000));
+        assert_eq!(index.extent, Interval::new(-100, 4_000_000));
     }
 
     #[test]
     fn a_thread_that_calls_one_thing_only_is_told_apart() {
-        let survey = survey(
+        let index = density_index(
             "host_call process=1 thread=7 call=submit start_ns=0 duration_ns=1
             host_call process=1 thread=8 call=create-pipelines start_ns=0 duration_ns=1
             host_call process=1 thread=8 call=create-pipelines start_ns=5 duration_ns=1
             host_call process=1 thread=7 call=wait-fences start_ns=2 duration_ns=1
             dispatch queue=1 kernel=1 start_ns=0 duration_ns=5",
         );
-        let kinds: Vec<CallKinds> = survey.tracks.iter().map(|track| track.calls).collect();
+        let kinds: Vec<CallKinds> = index.tracks.iter().map(|track| track.calls).collect();
         let compiles = CallKinds::Only(HostCallKind::CreatePipelines);
         assert_eq!(kinds, [CallKinds::None, CallKinds::Several, compiles]);
     }
 
     #[test]
     fn a_slice_says_whether_nothing_something_or_all_of_it_was_busy() {
-        let survey = survey(
+        let index = density_index(
             "manifest start_ns=0 end_ns=2048000
             dispatch queue=1 kernel=1 start_ns=1000 duration_ns=1000
             dispatch queue=1 kernel=1 start_ns=2000 duration_ns=1
@@ -414,7 +414,7 @@ mod tests {
             dispatch queue=1 kernel=1 start_ns=4000 duration_ns=1499
             dispatch queue=1 kernel=1 start_ns=7000 duration_ns=0",
         );
-        assert_eq!(survey.tracks[0].busy[..8], [0, 255, 1, 1, 255, 128, 0, 1]);
+        assert_eq!(index.tracks[0].busy[..8], [0, 255, 1, 1, 255, 128, 0, 1]);
     }
 
     #[test]
@@ -436,9 +436,9 @@ mod tests {
             .filter(|at| !hole.contains(at))
             .for_each(&mut push);
         hole.for_each(push);
-        let survey = DensityIndex::new(&trace, &WholeCommandBuffers::None);
-        assert_eq!(survey.tracks[0].rows, CHUNK_ROWS as u64 + 1000);
-        assert_eq!(survey.tracks[0].busy, [255; BINS]);
+        let index = DensityIndex::new(&trace, &WholeCommandBuffers::None);
+        assert_eq!(index.tracks[0].rows, CHUNK_ROWS as u64 + 1000);
+        assert_eq!(index.tracks[0].busy, [255; BINS]);
     }
 
     proptest! {
@@ -454,9 +454,9 @@ mod tests {
                     ..Default::default()
                 });
             }
-            let survey = DensityIndex::new(&trace, &WholeCommandBuffers::None);
-            let length = survey.extent.length_ns();
-            for (bin, share) in survey.tracks[0].busy.iter().enumerate() {
+            let index = DensityIndex::new(&trace, &WholeCommandBuffers::None);
+            let length = index.extent.length_ns();
+            for (bin, share) in index.tracks[0].busy.iter().enumerate() {
                 let from = length * bin as i64 / BINS as i64;
                 let to = length * (bin as i64 + 1) / BINS as i64;
                 let covered = (from..to).filter(|ns| times.iter().any(|(s, d)| s * 4 <= *ns && *ns < (s + d) * 4)).count() as i64;

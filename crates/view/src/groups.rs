@@ -1,21 +1,9 @@
 //! The groups of a trace: its GPUs and its recorded processes.
 
+use crate::protocol::{Group, GroupKind};
 use crate::texts::cut;
 use gapscope_analysis::vocabulary::Vocabulary;
-use gapscope_trace::ids::{DeviceId, ProcessId};
-use serde::Serialize;
-
-/// A GPU, a recorded process, or the host.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Group {
-    pub id: String,
-    pub kind: &'static str,
-    pub name: String,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub device_ids: Vec<DeviceId>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub process: Option<ProcessId>,
-}
+use gapscope_trace::ids::ProcessId;
 
 impl Group {
     /// The group of a GPU.
@@ -23,7 +11,7 @@ impl Group {
         let gpus = vocabulary.gpus();
         Group {
             id: format!("g{gpu}"),
-            kind: "gpu",
+            kind: GroupKind::Gpu,
             name: cut(&gpus.title(gpu)),
             device_ids: gpus.devices(gpu).to_vec(),
             process: None,
@@ -34,7 +22,7 @@ impl Group {
     pub fn host() -> Group {
         Group {
             id: "host".to_owned(),
-            kind: "host",
+            kind: GroupKind::Host,
             name: "host".to_owned(),
             device_ids: Vec::new(),
             process: None,
@@ -45,7 +33,7 @@ impl Group {
     pub fn process(vocabulary: &Vocabulary, id: ProcessId) -> Group {
         Group {
             id: format!("p{id}"),
-            kind: "process",
+            kind: GroupKind::Process,
             name: cut(&vocabulary.process(id)),
             device_ids: Vec::new(),
             process: Some(id),

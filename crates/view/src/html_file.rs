@@ -4,11 +4,12 @@ mod comparisons;
 mod trace;
 
 use crate::dependencies::MAX_DEPENDENCY_NODES;
+use crate::protocol::{FileFacts, Overview};
 use crate::ranks::together;
 use crate::saved_view::Saved;
-use crate::served_capture::{Captured, is_capture};
+use crate::served_capture::{ServedCapture, is_capture};
 use crate::traces::{ListedTrace, common_clock, listed, name};
-use crate::{Error, frame, overview, page};
+use crate::{Error, frame, page};
 use base64::engine::general_purpose::STANDARD;
 use base64::write::EncoderWriter;
 use comparisons::ComparisonCosts;
@@ -17,7 +18,8 @@ use flate2::write::GzEncoder;
 use gapscope_analysis::quantity::count;
 use gapscope_analysis::ranks::RankDigest;
 use gapscope_trace::{Names, UnreadTable, rank_folders, read_manifest};
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Map, json};
 use std::fs;
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::Path;
@@ -131,14 +133,16 @@ fn all(saved: &Saved, names: Option<&Arc<Names>>) -> Result<FileAnswers, Error> 
     }
     folded.extend(costs.left_out());
     written.folded = (!folded.is_empty()).then(|| folded.join(" "));
-    let file = json!({"folded": written.folded, "made_unix_ns": now()});
     let program = (!ranks.is_empty()).then(|| name(&saved.paths[0]));
-    let mut overview = overview::together(overviews, program.as_deref(), file);
-    overview["state"] = json!(saved.state());
-    overview["first"] = json!(saved.first());
+    let are_ranks = program.is_some() || traces.len() == 1;
+    let overview = Overview {
+        state: Some(saved.state()),
+        first: saved.first().map(str::to_owned),
+        ..Overview::new(overviews, program, Some(facts(&written)))
+    };
     answers.push(FileAnswer::json("overview", &overview));
     // Two traces that are compared are no ranks.
-    if digests.len() > 1 && (program.is_some() || traces.len() == 1) {
+    if digests.len() > 1 && are_ranks {
         answers.push(FileAnswer::json("ranks", &together(&digests, &of_ranks)));
     }
     answers.extend(costs.answers());
@@ -147,32 +151,41 @@ fn all(saved: &Saved, names: Option<&Arc<Names>>) -> Result<FileAnswers, Error> 
 
 /// Answers of a capture.
 fn captured(path: &Path) -> Result<FileAnswers, Error> {
-    let capture = Captured::open(path, name(path))?;
-    let mut overview = capture.overview();
+    let capture = ServedCapture::open(path, name(path))?;
     let dependencies = capture.dependencies(0)?;
-    let all = dependencies["node_count"].as_u64().unwrap_or(0);
-    let folded = (all > MAX_DEPENDENCY_NODES as u64).then(|| {
-        format!(
-            "Of {} commands the first {} are in this file: `gapscope view` has all of them.",
-            count(all),
-            count(MAX_DEPENDENCY_NODES as u64)
-        )
-    });
-    overview["file"] = json!({"folded": folded, "made_unix_ns": now()});
-    if let (Some(folded), Some(remarks)) = (&folded, overview["capture"]["remarks"].as_array_mut())
-    {
-        remarks.push(json!(folded));
+    let node_count = dependencies.node_count;
+    let written = Written {
+        folded: (node_count > MAX_DEPENDENCY_NODES).then(|| {
+            format!(
+                "Of {} commands the first {} are in this file: `gapscope view` has all of them.",
+                count(node_count as u64),
+                count(MAX_DEPENDENCY_NODES as u64)
+            )
+        }),
+        ..Written::default()
+    };
+    let mut overview = Overview {
+        file: Some(facts(&written)),
+        ..capture.overview()
+    };
+    if let Some(capture) = &mut overview.capture {
+        capture.remarks.extend(written.folded.clone());
     }
     Ok(FileAnswers {
         answers: vec![
             FileAnswer::json("overview", &overview),
             FileAnswer::json("t/0/dependencies", &dependencies),
         ],
-        written: Written {
-            folded,
-            ..Written::default()
-        },
+        written,
     })
+}
+
+/// What the page says of a file.
+fn facts(written: &Written) -> FileFacts {
+    FileFacts {
+        folded: written.folded.clone(),
+        made_unix_ns: now(),
+    }
 }
 
 /// The time on the wall clock, as digits.
@@ -195,8 +208,9 @@ impl FileAnswer {
         }
     }
 
-    fn json(key: impl Into<String>, value: &Value) -> FileAnswer {
-        FileAnswer::new(key, value.to_string().into_bytes())
+    fn json(key: impl Into<String>, message: &impl Serialize) -> FileAnswer {
+        // Messages of the protocol can all be written as JSON.
+        FileAnswer::new(key, serde_json::to_vec(message).unwrap_or_default())
     }
 }
 

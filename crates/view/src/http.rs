@@ -10,15 +10,16 @@ use crate::answers::{self, Extent, Side};
 use crate::lanes::Columns;
 use crate::notes::NotesError;
 use crate::preferences::Preferences;
+use crate::protocol::{Overview, Strings};
 use crate::range_query::RangeQuery;
-use crate::served_capture::Captured;
+use crate::served_capture::ServedCapture;
 use crate::sql::Sql;
 use crate::store::Store;
 use crate::trace_dependencies::{self, DependencyScope};
 use crate::traces::Traces;
 use crate::track::{DrawnTable, TrackId};
 use crate::{kernel_source, page, ranks, row_details, stack_samples};
-use answer::{Answer, Content, Refusal};
+use answer::{Answer, Content, Refusal, json};
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
@@ -28,7 +29,6 @@ use axum::{Router, middleware};
 use gapscope_analysis::unread::{CAUSES, unknown_because};
 use request::{Key, Parameters, Range, Time, TraceRequest, blocking, interval};
 use serde::Deserialize;
-use serde_json::json;
 use std::sync::Arc;
 
 /// A part of a track has at most this part of the rows that the page holds: tracks are many.
@@ -38,7 +38,7 @@ const PART_SHARE: u64 = 64;
 pub struct Served {
     pub traces: Traces,
     /// A capture, instead of traces.
-    pub capture: Option<Arc<Captured>>,
+    pub capture: Option<Arc<ServedCapture>>,
     /// Who answers SQL.
     pub sql: Sql,
     pub preferences: Preferences,
@@ -108,12 +108,11 @@ fn file(name: &str) -> Answer {
 
 async fn overview(State(served): State<Arc<Served>>) -> Answer {
     blocking(move || match &served.capture {
-        Some(capture) => Ok(capture.overview().into()),
-        None => {
-            let mut overview = served.traces.overview(&served.preferences)?;
-            overview["page_rows"] = served.page_rows.into();
-            Ok(overview.into())
-        }
+        Some(capture) => json(&capture.overview()),
+        None => json(&Overview {
+            page_rows: Some(served.page_rows),
+            ..served.traces.overview(&served.preferences)?
+        }),
     })
     .await
 }
@@ -134,7 +133,7 @@ async fn live(
         .map(str::parse)
         .collect::<Result<_, _>>()
         .map_err(|_| Refusal::bad_request("`generations` are numbers with points between them."))?;
-    blocking(move || Ok(served.traces.wait_for_more(&generations)?.into())).await
+    blocking(move || json(&served.traces.wait_for_more(&generations)?)).await
 }
 
 /// The two sides of a comparison.
@@ -164,7 +163,7 @@ async fn compare(
             None => Err(Refusal::not_found()),
         };
         match answers::comparison(side(sides.a, before)?, side(sides.b, after)?)? {
-            Ok(comparison) => Ok(comparison.into()),
+            Ok(comparison) => json(&comparison),
             Err(sentence) => Err(Refusal::bad_request(sentence)),
         }
     })
@@ -172,7 +171,7 @@ async fn compare(
 }
 
 async fn ranked(State(served): State<Arc<Served>>) -> Answer {
-    blocking(move || Ok(ranks::compared(&served.traces.of_ranks())?.into())).await
+    blocking(move || json(&ranks::compared(&served.traces.of_ranks())?)).await
 }
 
 fn extent(label: Option<String>, from: Option<Time>, to: Option<Time>) -> Result<Extent, Refusal> {
@@ -197,7 +196,10 @@ async fn strings(question: TraceRequest, Parameters(known): Parameters<KnownGene
             let snapshot = store.snapshot()?;
             let all = snapshot.texts.all();
             let from = usize::try_from(known.after).map_or(all.len(), |from| from.min(all.len()));
-            Ok(json!({"from": from, "strings": all[from..]}).into())
+            json(&Strings {
+                from,
+                strings: &all[from..],
+            })
         })
         .await
 }
@@ -332,7 +334,7 @@ async fn notes(question: TraceRequest) -> Answer {
     question
         .answer(|store| {
             let live = store.status()?.live;
-            Ok(store.notes().answer(live.then_some(LIVE)).into())
+            json(&store.notes().answer(live.then_some(LIVE)))
         })
         .await
 }
@@ -349,7 +351,7 @@ async fn replace_notes(question: TraceRequest, sent: Result<Bytes, BytesRejectio
                 return Err(refused(StatusCode::CONFLICT, LIVE));
             }
             match store.notes().replace(&sent) {
-                Ok(()) => Ok(store.notes().answer(None).into()),
+                Ok(()) => json(&store.notes().answer(None)),
                 Err(NotesError::Wrong(sentence)) => Err(Refusal::bad_request(sentence)),
                 Err(NotesError::Refused(sentence)) => {
                     Err(refused(StatusCode::FORBIDDEN, &sentence))
@@ -376,7 +378,7 @@ async fn row(question: TraceRequest, Key(RowKey { table, row }): Key<RowKey>) ->
                 "gaps" => store.analyst().ask(move |all| answers::gap(all, row))?,
                 table => row_details::details(&*store.full()?, table, row),
             };
-            Ok(details.ok_or_else(Refusal::not_found)?.into())
+            json(&details.ok_or_else(Refusal::not_found)?)
         })
         .await
 }
@@ -398,7 +400,7 @@ async fn all_dependencies(
     Parameters(part): Parameters<PartParameters>,
 ) -> Answer {
     if let Some(capture) = served.capture.clone() {
-        return blocking(move || Ok(capture.dependencies(part.first)?.into())).await;
+        return blocking(move || json(&capture.dependencies(part.first)?)).await;
     }
     let window = interval(part.from, part.to)?;
     question?
@@ -410,10 +412,8 @@ async fn all_dependencies(
                     first: part.first,
                 },
             };
-            Ok(store
-                .analyst()
-                .ask_of_all(move |all| trace_dependencies::dependencies(all, &which))?
-                .into())
+            let analyst = store.analyst();
+            json(&analyst.ask_of_all(move |all| trace_dependencies::dependencies(all, &which))?)
         })
         .await
 }
@@ -442,9 +442,7 @@ async fn dependencies(question: TraceRequest, Key(RowKey { table, row }): Key<Ro
                 return Err(Refusal::not_found());
             }
             let analyst = store.analyst();
-            Ok(analyst
-                .ask_of_all(move |all| answers::dependencies(all, source, row))?
-                .into())
+            json(&analyst.ask_of_all(move |all| answers::dependencies(all, source, row))?)
         })
         .await
 }
@@ -459,7 +457,7 @@ async fn kernel_source(question: TraceRequest, Key(KernelKey { row }): Key<Kerne
         .answer(move |store| {
             let source =
                 kernel_source::kernel_source(&store.snapshot()?.trace, store.folder(), row);
-            Ok(source.ok_or_else(Refusal::not_found)?.into())
+            json(&source.ok_or_else(Refusal::not_found)?)
         })
         .await
 }
@@ -470,10 +468,8 @@ async fn range(question: TraceRequest, Parameters(range): Parameters<Range>) -> 
         .ok_or_else(|| Refusal::bad_request("A range has a start and an end: from=F&to=E."))?;
     question
         .answer(move |store| {
-            Ok(store
-                .analyst()
-                .ask(move |all| answers::range(all, range))?
-                .into())
+            let analyst = store.analyst();
+            json(&analyst.ask(move |all| answers::range(all, range))?)
         })
         .await
 }
@@ -490,9 +486,7 @@ async fn instances(question: TraceRequest, Parameters(path): Parameters<LabelPat
     question
         .answer(move |store| {
             let analyst = store.analyst();
-            Ok(analyst
-                .ask(move |all| answers::instances(all, &label))?
-                .into())
+            json(&analyst.ask(move |all| answers::instances(all, &label))?)
         })
         .await
 }
@@ -501,10 +495,8 @@ async fn graph(question: TraceRequest, Parameters(range): Parameters<Range>) -> 
     let range = range.interval()?;
     question
         .answer(move |store| {
-            Ok(store
-                .analyst()
-                .ask_of_all(move |all| answers::graph(all, range))?
-                .into())
+            let analyst = store.analyst();
+            json(&analyst.ask_of_all(move |all| answers::graph(all, range))?)
         })
         .await
 }

@@ -1,12 +1,11 @@
 //! The code of kernels as text.
 
-use crate::answers::missing;
+use crate::protocol::{Missing, OrMissing, SourceText};
 use gapscope_trace::Trace;
 use gapscope_trace::panics::guarded;
 use rspirv::binary::Disassemble;
 use rspirv::dr::{Module, Operand};
 use rspirv::spirv::Op;
-use serde_json::{Value, json};
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -17,30 +16,41 @@ const MAX_CODE_BYTES: u64 = 32 << 20;
 const MAX_TEXT_BYTES: usize = 4 << 20;
 
 /// The code of the kernel in row `row`; `None` when there is no such row.
-pub fn kernel_source(trace: &Trace, folder: &Path, row: usize) -> Option<Value> {
+pub fn kernel_source(trace: &Trace, folder: &Path, row: usize) -> Option<OrMissing<SourceText>> {
     let kernels = &trace.tables.kernels;
     let hash = kernels.source.get(row)?;
     let Some(hash) = hash else {
-        return Some(missing("The trace does not say what code this kernel has."));
+        return Some(OrMissing::missing(
+            "The trace does not say what code this kernel has.",
+        ));
     };
     // A damaged trace must not name files elsewhere.
     if hash.is_empty() || hash.len() > 128 || !hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return Some(missing("The hash of this kernel's code is damaged."));
+        return Some(OrMissing::missing(
+            "The hash of this kernel's code is damaged.",
+        ));
     }
     let Some((path, extension)) = find(&folder.join("sources"), hash) else {
-        return Some(missing(format!("The code {hash} is not in the trace.")));
+        return Some(OrMissing::missing(format!(
+            "The code {hash} is not in the trace."
+        )));
     };
     let file = format!("sources/{hash}.{extension}");
     let bytes = match read(&path) {
         Ok(bytes) => bytes,
-        Err(reason) => return Some(missing(format!("{file} cannot be read: {reason}."))),
+        Err(reason) => {
+            return Some(OrMissing::missing(format!(
+                "{file} cannot be read: {reason}."
+            )));
+        }
     };
     if is_changed(hash, &bytes) {
-        let mut said = missing(format!(
-            "{file} was changed or damaged after it was written: its content is not that of its hash."
-        ));
-        said["changed"] = true.into();
-        return Some(said);
+        return Some(OrMissing::Missing(Missing {
+            missing: format!(
+                "{file} was changed or damaged after it was written: its content is not that of its hash."
+            ),
+            changed: true,
+        }));
     }
     let found = match extension.as_str() {
         "spv" => spirv(&bytes),
@@ -55,9 +65,14 @@ pub fn kernel_source(trace: &Trace, folder: &Path, row: usize) -> Option<Value> 
                     .find(|at| text.is_char_boundary(*at));
                 text.truncate(end.unwrap_or(0));
             }
-            json!({"language": language, "text": text, "cut": cut, "file": file})
+            OrMissing::There(SourceText {
+                language,
+                text,
+                cut,
+                file,
+            })
         }
-        Err(reason) => missing(format!("{file} cannot be shown: {reason}.")),
+        Err(reason) => OrMissing::missing(format!("{file} cannot be shown: {reason}.")),
     })
 }
 
@@ -154,6 +169,7 @@ fn written(module: &Module) -> Option<(String, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::Value;
 
     fn of(hash: &str, file: &str, bytes: &[u8]) -> Value {
         let folder = tempfile::tempdir().unwrap();
@@ -161,7 +177,7 @@ mod tests {
         fs::write(folder.path().join("secret.txt"), "secret").unwrap();
         fs::write(folder.path().join("sources").join(file), bytes).unwrap();
         let trace = Trace::from_text(&format!("kernel id=1 name=k source={hash}")).unwrap();
-        kernel_source(&trace, folder.path(), 0).unwrap()
+        serde_json::to_value(kernel_source(&trace, folder.path(), 0)).unwrap()
     }
 
     #[test]
@@ -222,12 +238,8 @@ mod tests {
     #[test]
     fn a_kernel_without_code_says_so() {
         let trace = Trace::from_text("kernel id=1 name=k").unwrap();
-        assert!(
-            kernel_source(&trace, Path::new("/nowhere"), 0)
-                .unwrap()
-                .get("missing")
-                .is_some()
-        );
-        assert_eq!(kernel_source(&trace, Path::new("/nowhere"), 1), None);
+        let source = |row| kernel_source(&trace, Path::new("/nowhere"), row);
+        assert!(matches!(source(0), Some(OrMissing::Missing(_))));
+        assert!(source(1).is_none());
     }
 }

@@ -1,7 +1,8 @@
 //! The rows of a track, split into lanes, as frames.
 
 use crate::density_index::TableRows;
-use crate::frame::{Frame, Type};
+use crate::frame::Frame;
+use crate::protocol::{ColumnType, TrackHeader};
 use crate::range_query::{self, RangeQuery, RangeRows};
 use crate::texts::{NONE, Texts};
 use crate::track::{DrawnTable, ROW_BITS, TrackId, WholeCommandBuffers, place};
@@ -10,7 +11,6 @@ use gapscope_analysis::lanes::Lanes;
 use gapscope_trace::Trace;
 use gapscope_trace::ids::CommandBufferId;
 use gapscope_trace::lookup::IdIndex;
-use serde_json::{Map, Value, json};
 
 /// The rows of one track, and what has been added to it since.
 #[derive(Debug, Default)]
@@ -47,7 +47,7 @@ impl Columns {
         trace: &Trace,
         texts: &Texts,
         added: &Addition,
-        header: Map<String, Value>,
+        header: TrackHeader,
     ) -> Vec<u8> {
         match self {
             Columns::Rows => rows_frame(id, trace, texts, added, header),
@@ -154,8 +154,10 @@ impl PlacedRows {
             .last()
             .map_or(after, |last| last.generation)
             .max(after);
-        let mut header = Map::new();
-        header.insert("generation".to_owned(), generation.into());
+        let header = TrackHeader {
+            generation,
+            ..TrackHeader::default()
+        };
         columns.frame(id, trace, texts, &added, header)
     }
 
@@ -169,9 +171,11 @@ impl PlacedRows {
         columns: Columns,
     ) -> Vec<u8> {
         let all = self.after(0);
-        let mut header = Map::new();
         let generation = self.additions.last().map_or(0, |last| last.generation);
-        header.insert("generation".to_owned(), generation.into());
+        let mut header = TrackHeader {
+            generation,
+            ..TrackHeader::default()
+        };
         let at = |row: usize| place(id.tables(), all.rows[row]);
         let part = RangeRows::new(&all.bounds, asked, |row| {
             let (source, row) = at(row);
@@ -190,7 +194,7 @@ impl PlacedRows {
                     rows,
                     bounds,
                 };
-                range_query::note(&mut header, asked.range);
+                header.part = Some([asked.range.start_ns, asked.range.end_ns]);
                 columns.frame(id, trace, texts, &rows, header)
             }
             RangeRows::Slices(lanes) => range_query::frame(&lanes, asked.range, header, |row| {
@@ -235,13 +239,12 @@ fn rows_frame(
     trace: &Trace,
     texts: &Texts,
     added: &Addition,
-    mut header: Map<String, Value>,
+    mut header: TrackHeader,
 ) -> Vec<u8> {
     let tables = id.tables();
     let rows = &added.rows;
-    let names: Vec<&str> = tables.iter().map(|source| source.table()).collect();
-    header.insert("tables".to_owned(), json!(names));
-    header.insert("lanes".to_owned(), json!(added.bounds));
+    header.tables = tables.iter().map(|source| source.table()).collect();
+    header.lanes = added.bounds.clone();
     let times = |at: &u32| {
         let (source, row) = place(tables, *at);
         source.times(trace, row).unwrap_or_default()
@@ -252,19 +255,19 @@ fn rows_frame(
         .max()
         .unwrap_or(0);
     let duration = match longest <= i64::from(u32::MAX) {
-        true => Type::U32,
-        false => Type::F64,
+        true => ColumnType::U32,
+        false => ColumnType::F64,
     };
     let columns = [
-        ("start", Type::F64),
+        ("start", ColumnType::F64),
         ("duration", duration),
-        ("name", Type::U32),
-        ("row", Type::U32),
+        ("name", ColumnType::U32),
+        ("row", ColumnType::U32),
     ];
     let mut frame = Frame::new(header, rows.len(), &columns);
     frame.f64(rows.iter().map(|at| times(at).start_ns as f64));
     match duration {
-        Type::F64 => frame.f64(rows.iter().map(|at| times(at).length_ns() as f64)),
+        ColumnType::F64 => frame.f64(rows.iter().map(|at| times(at).length_ns() as f64)),
         _ => frame.u32(rows.iter().map(|at| times(at).length_ns() as u32)),
     }
     frame.u32(rows.iter().map(|at| {
@@ -294,7 +297,7 @@ fn labels_frame(
     trace: &Trace,
     texts: &Texts,
     added: &Addition,
-    header: Map<String, Value>,
+    header: TrackHeader,
 ) -> Vec<u8> {
     let sources = id.tables();
     let tables = &trace.tables;
@@ -303,7 +306,7 @@ fn labels_frame(
         let row = command_buffers.get(command_buffer?)?;
         tables.command_buffers.label.at(row)
     };
-    let mut frame = Frame::new(header, added.rows.len(), &[("label", Type::U32)]);
+    let mut frame = Frame::new(header, added.rows.len(), &[("label", ColumnType::U32)]);
     frame.u32(added.rows.iter().map(|at| {
         let (source, row) = place(sources, *at);
         let label = match source {
@@ -422,14 +425,14 @@ mod tests {
                 let whole = lanes(&placed[queue].frame(id, &trace, &texts, 0, Columns::Rows));
                 prop_assert_eq!(&whole, &grown[queue]);
                 // Taken up at once, the rows that the survey knows are those that are looked for.
-                let survey = DensityIndex::new(&trace, &WholeCommandBuffers::None);
-                let surveyed = survey.tracks.iter().find(|track| track.id == id);
+                let index = DensityIndex::new(&trace, &WholeCommandBuffers::None);
+                let density = index.tracks.iter().find(|track| track.id == id);
                 let at_once = |all: &[TableRows]| {
                     let mut placed = PlacedRows::default();
                     placed.extend(id, &trace, &WholeCommandBuffers::None, &texts, 1, all);
                     placed.frame(id, &trace, &texts, 0, Columns::Rows)
                 };
-                prop_assert_eq!(at_once(surveyed.map_or(&[], |track| &track.places)), at_once(&[]));
+                prop_assert_eq!(at_once(density.map_or(&[], |track| &track.places)), at_once(&[]));
                 for lane in &whole {
                     prop_assert!(lane.windows(2).all(|two| two[0].1 <= two[1].0), "{:?}", lane);
                     for (start_ns, end_ns, at) in lane {

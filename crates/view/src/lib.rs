@@ -23,6 +23,7 @@ mod notes;
 mod overview;
 mod page;
 mod preferences;
+mod protocol;
 mod range_query;
 mod ranks;
 mod rebase_times;

@@ -1,8 +1,8 @@
 //! Notes of the reader at moments and ranges of a trace, kept in its folder.
 
 use crate::Error;
+use crate::protocol::{Note, NotesAnswer, OrMissing};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -16,17 +16,6 @@ const FORMAT: u32 = 1;
 const MAX_NOTES: usize = 1000;
 const MAX_NOTE_CHARACTERS: usize = 10_000;
 const MAX_FILE_BYTES: u64 = 8 << 20;
-
-/// A note.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Note {
-    /// From the trace's origin.
-    from_ns: i64,
-    /// Absent of a moment.
-    to_ns: Option<i64>,
-    text: String,
-}
 
 /// What the file holds.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -72,12 +61,14 @@ impl Notes {
     }
 
     /// The notes with their revision, or why they cannot be read; `unwritable` says why none can be written.
-    pub fn answer(&self, unwritable: Option<&str>) -> Value {
+    pub fn answer(&self, unwritable: Option<&str>) -> OrMissing<NotesAnswer> {
         match self.read() {
-            Ok((revision, notes)) => {
-                json!({"revision": revision, "notes": notes, "unwritable": unwritable})
-            }
-            Err(sentence) => json!({ "missing": sentence }),
+            Ok((revision, notes)) => OrMissing::There(NotesAnswer {
+                revision,
+                notes,
+                unwritable: unwritable.map(str::to_owned),
+            }),
+            Err(sentence) => OrMissing::missing(sentence),
         }
     }
 
@@ -206,6 +197,11 @@ fn check(notes: &[Note]) -> Result<(), String> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    fn answer(notes: &Notes, unwritable: Option<&str>) -> Value {
+        json!(notes.answer(unwritable))
+    }
 
     fn sent(revision: &str, texts: &[&str]) -> Vec<u8> {
         let note = |text: &&str| json!({"from_ns": 5, "to_ns": null, "text": text});
@@ -216,16 +212,16 @@ mod tests {
     }
 
     fn revision(notes: &Notes) -> String {
-        notes.answer(None)["revision"].as_str().unwrap().to_owned()
+        answer(notes, None)["revision"].as_str().unwrap().to_owned()
     }
 
     #[test]
     fn notes_are_kept_until_the_last_is_removed() {
         let folder = tempfile::tempdir().unwrap();
         let notes = Notes::new(folder.path());
-        assert_eq!(notes.answer(None)["notes"], json!([]));
+        assert_eq!(answer(&notes, None)["notes"], json!([]));
         notes.replace(&sent("", &["first", "second"])).unwrap();
-        let answer = Notes::new(folder.path()).answer(Some("why"));
+        let answer = answer(&Notes::new(folder.path()), Some("why"));
         assert_eq!(answer["notes"][1]["text"], "second");
         assert_eq!(answer["unwritable"], "why");
         notes.replace(&sent(&revision(&notes), &[])).unwrap();
@@ -241,7 +237,7 @@ mod tests {
             notes.replace(&sent("", &["late"])),
             Err(NotesError::Changed)
         );
-        assert_eq!(notes.answer(None)["notes"][0]["text"], "mine");
+        assert_eq!(answer(&notes, None)["notes"][0]["text"], "mine");
     }
 
     #[test]
@@ -261,7 +257,7 @@ mod tests {
             ),
         ] {
             fs::write(&path, text).unwrap();
-            let answer = notes.answer(None);
+            let answer = answer(&notes, None);
             assert!(
                 answer["missing"].as_str().unwrap().contains(says),
                 "{answer}"
@@ -275,7 +271,7 @@ mod tests {
         fs::remove_file(&path).unwrap();
         fs::create_dir(&path).unwrap();
         assert!(
-            notes.answer(None)["missing"]
+            answer(&notes, None)["missing"]
                 .as_str()
                 .unwrap()
                 .contains("not a file")
@@ -303,7 +299,7 @@ mod tests {
         fn any_bytes_are_read_or_told(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             let folder = tempfile::tempdir().unwrap();
             fs::write(folder.path().join(FILE), &bytes).unwrap();
-            let answer = Notes::new(folder.path()).answer(None);
+            let answer = answer(&Notes::new(folder.path()), None);
             prop_assert!(answer.get("missing").is_some() || answer.get("notes").is_some());
         }
     }

@@ -1,9 +1,9 @@
 //! A part of a track: the rows in a range of time, or where those are too many, slices of it.
 
-use crate::frame::{Frame, Type};
+use crate::frame::Frame;
+use crate::protocol::{ColumnType, TrackHeader};
 use crate::time_bins::{BinPart, TimeBins, within};
 use gapscope_analysis::intervals::Interval;
-use serde_json::{Map, Value, json};
 use std::ops::Range;
 
 /// Slices in which a range is told that has too many rows.
@@ -78,23 +78,20 @@ impl LaneSlices {
     }
 }
 
-/// Says in a frame's header which range it is of.
-pub fn note(header: &mut Map<String, Value>, range: Interval) {
-    header.insert("part".to_owned(), json!([range.start_ns, range.end_ns]));
-}
-
 /// The frame of slices; `name` is what a row is called.
 pub fn frame(
-    lanes: &[Slices],
+    lanes: &[LaneSlices],
     range: Interval,
-    mut header: Map<String, Value>,
+    header: TrackHeader,
     name: impl Fn(usize) -> u32,
 ) -> Vec<u8> {
-    note(&mut header, range);
-    header.insert("slices".to_owned(), SLICES.into());
-    let bounds: Vec<usize> = (0..=lanes.len()).map(|lane| lane * SLICES).collect();
-    header.insert("lanes".to_owned(), json!(bounds));
-    let columns = [("busy", Type::U8), ("name", Type::U32)];
+    let header = TrackHeader {
+        part: Some([range.start_ns, range.end_ns]),
+        slices: Some(SLICES),
+        lanes: (0..=lanes.len()).map(|lane| lane * SLICES).collect(),
+        ..header
+    };
+    let columns = [("busy", ColumnType::U8), ("name", ColumnType::U32)];
     let mut frame = Frame::new(header, lanes.len() * SLICES, &columns);
     frame.u8(lanes.iter().flat_map(|lane| lane.busy.iter().copied()));
     let slices = (lanes.iter()).flat_map(|lane| lane.busy.iter().zip(&lane.longest));

@@ -1,10 +1,10 @@
 //! The ranks of a program, compared.
 
 use crate::Error;
-use crate::answers::{cut_texts, missing};
+use crate::protocol::{OrMissing, RanksAnswer, cut_texts};
 use crate::store::Store;
 use gapscope_analysis::ranks::{RankDigest, ranks};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::sync::Arc;
 
 /// Collectives whose arrivals are given: those with the greatest skews.
@@ -41,14 +41,12 @@ pub fn compared(of: &[RankTrace]) -> Result<Value, Error> {
 /// The comparison of these, each of the trace at an index.
 pub fn together(digests: &[RankDigest], traces: &[usize]) -> Value {
     if digests.len() < 2 {
-        return missing(
+        return cut_texts(&OrMissing::<()>::missing(
             "Collectives did not run on several devices here: there are no ranks to compare.",
-        );
+        ));
     }
-    let mut answer = json!(ranks(digests, MAX_LISTED_COLLECTIVES));
-    cut_texts(&mut answer);
-    if let Value::Object(answer) = &mut answer {
-        answer.insert("traces".to_owned(), json!(traces));
-    }
-    answer
+    cut_texts(&RanksAnswer {
+        ranks: ranks(digests, MAX_LISTED_COLLECTIVES),
+        traces,
+    })
 }

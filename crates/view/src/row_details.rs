@@ -1,6 +1,7 @@
 //! Everything about one row.
 
 use crate::lanes;
+use crate::protocol::{Binding, Field, Link, OrMissing, Row, RowKernel, RowLabel, WorkLink};
 use crate::snapshot::Snapshot;
 use crate::texts::cut;
 use crate::track::{DrawnTable, ThreadKey, TrackId};
@@ -9,11 +10,12 @@ use gapscope_trace::ids::{
     BindingSetId, CommandBufferId, DeviceId, KernelId, LabelId, QueueId, SubmissionId,
 };
 use gapscope_trace::tables::*;
-use serde::Serialize;
-use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 
 /// Links that are listed of one relation.
 const MAX_LINKS: usize = 64;
+/// Bindings of a dispatch that are listed.
+const MAX_BINDINGS: usize = 1000;
 
 /// Tables whose rows have details, with those that are drawn first.
 pub const TABLES: [&str; 11] = [
@@ -30,24 +32,6 @@ pub const TABLES: [&str; 11] = [
     "memory",
 ];
 
-#[derive(Debug, Serialize)]
-struct Field {
-    name: &'static str,
-    value: Option<String>,
-    meaning: &'static str,
-}
-
-#[derive(Debug, Serialize)]
-struct Link {
-    relation: &'static str,
-    table: &'static str,
-    row: usize,
-    name: String,
-    track: Option<String>,
-    start_ns: Option<i64>,
-    duration_ns: Option<i64>,
-}
-
 /// What a row belongs to.
 #[derive(Debug, Default)]
 struct RowContext {
@@ -60,14 +44,14 @@ struct RowContext {
     queue: Option<QueueId>,
     device: Option<DeviceId>,
     thread: Option<ThreadKey>,
-    bindings: Value,
+    bindings: Option<OrMissing<Vec<Binding>>>,
     links: Vec<Link>,
     /// Relations with more links than are listed.
-    link_counts: Map<String, Value>,
+    link_counts: BTreeMap<&'static str, usize>,
 }
 
 /// The details of a row; `None` when the table has no such row.
-pub fn details(snapshot: &Snapshot, table: &str, row: usize) -> Option<Value> {
+pub fn details(snapshot: &Snapshot, table: &str, row: usize) -> Option<Row> {
     let tables = &snapshot.trace.tables;
     macro_rules! fields_of {
         ($($name:literal: $field:ident of $type:ty,)+) => {
@@ -96,24 +80,25 @@ pub fn details(snapshot: &Snapshot, table: &str, row: usize) -> Option<Value> {
         .queue
         .and_then(|queue| manifest.device_of_queue(queue));
     let device = device.or_else(|| manifest.device(around.device?));
-    Some(json!({
-        "table": table,
-        "row": row,
-        "title": around.title,
-        "start_ns": around.times.map(|times| times.start_ns),
-        "duration_ns": around.times.map(Interval::length_ns),
-        "times_unknown_because": around.times_unknown_because,
-        "track": around.track.map(|track| track.to_string()),
-        "fields": fields,
-        "label": around.label.map(|id| label(snapshot, id)),
-        "kernel": around.kernel.map(|id| kernel(snapshot, id)),
-        "queue": around.queue.map(|queue| cut(&snapshot.vocabulary.queue(queue))),
-        "device": device.map(|device| cut(&device.name)),
-        "thread": around.thread.map(|of| cut(&snapshot.vocabulary.thread(of.process, of.thread))),
-        "bindings": around.bindings,
-        "links": around.links,
-        "link_counts": around.link_counts,
-    }))
+    Some(Row {
+        table: table.to_owned(),
+        row,
+        title: around.title,
+        start_ns: around.times.map(|times| times.start_ns),
+        duration_ns: around.times.map(Interval::length_ns),
+        times_unknown_because: around.times_unknown_because,
+        track: around.track.map(|track| track.to_string()),
+        fields,
+        label: around.label.map(|id| label(snapshot, id)),
+        kernel: around.kernel.and_then(|id| kernel(snapshot, id)),
+        queue: (around.queue).map(|queue| cut(&snapshot.vocabulary.queue(queue))),
+        device: device.map(|device| cut(&device.name)),
+        thread: (around.thread).map(|of| cut(&snapshot.vocabulary.thread(of.process, of.thread))),
+        bindings: around.bindings,
+        links: around.links,
+        link_counts: around.link_counts,
+        gap: None,
+    })
 }
 
 fn fields<T: Table>(table: &T, row: usize) -> Vec<Field> {
@@ -198,7 +183,7 @@ fn drawn(snapshot: &Snapshot, source: DrawnTable, row: usize) -> RowContext {
             around.label = t.label.at(row);
             around.kernel = Some(t.kernel[row]);
             around.queue = Some(t.queue[row]);
-            around.bindings = bindings(snapshot, t.bindings.at(row));
+            around.bindings = Some(bindings(snapshot, t.bindings.at(row)));
             around.of_work(snapshot, t.command_buffer.at(row), t.submission.at(row));
         }
         DrawnTable::Transfer => {
@@ -213,12 +198,14 @@ fn drawn(snapshot: &Snapshot, source: DrawnTable, row: usize) -> RowContext {
                 let buffer = buffer.and_then(|id| index.buffers.get(id));
                 around.links.extend(buffer.map(|row| Link {
                     relation,
-                    table: "buffers",
-                    row,
-                    name: buffer_name(snapshot, row),
-                    track: None,
-                    start_ns: None,
-                    duration_ns: None,
+                    work: WorkLink {
+                        table: "buffers",
+                        row,
+                        name: buffer_name(snapshot, row),
+                        track: None,
+                        start_ns: None,
+                        duration_ns: None,
+                    },
                 }));
             }
         }
@@ -339,7 +326,7 @@ impl RowContext {
         self.add("runs", works);
     }
 
-    fn add(&mut self, relation: &str, links: impl Iterator<Item = Link>) {
+    fn add(&mut self, relation: &'static str, links: impl Iterator<Item = Link>) {
         let mut count = 0usize;
         for link in links {
             count += 1;
@@ -348,17 +335,39 @@ impl RowContext {
             }
         }
         if count > MAX_LINKS {
-            self.link_counts.insert(relation.to_owned(), count.into());
+            self.link_counts.insert(relation, count);
         }
     }
 }
 
 fn link(snapshot: &Snapshot, relation: &'static str, source: DrawnTable, row: usize) -> Link {
+    Link {
+        relation,
+        work: work_link(snapshot, source, row),
+    }
+}
+
+fn submission_link(snapshot: &Snapshot, relation: &'static str, row: usize) -> Link {
+    let t = &snapshot.trace.tables.submissions;
+    Link {
+        relation,
+        work: WorkLink {
+            table: "submissions",
+            row,
+            name: format!("submission {}", t.id[row]),
+            track: None,
+            start_ns: Some(t.start_ns[row]),
+            duration_ns: Some(t.duration_ns[row]),
+        },
+    }
+}
+
+/// Returns what the page needs to show a row that is drawn, and to go there.
+pub fn work_link(snapshot: &Snapshot, source: DrawnTable, row: usize) -> WorkLink {
     let trace = &snapshot.trace;
     let times = source.times(trace, row);
     let name = lanes::name(source, row, trace, &snapshot.texts);
-    Link {
-        relation,
+    WorkLink {
         table: source.table(),
         row,
         name: snapshot.texts.text(name).to_owned(),
@@ -368,52 +377,24 @@ fn link(snapshot: &Snapshot, relation: &'static str, source: DrawnTable, row: us
     }
 }
 
-fn submission_link(snapshot: &Snapshot, relation: &'static str, row: usize) -> Link {
-    let t = &snapshot.trace.tables.submissions;
-    Link {
-        relation,
-        table: "submissions",
-        row,
-        name: format!("submission {}", t.id[row]),
-        track: None,
-        start_ns: Some(t.start_ns[row]),
-        duration_ns: Some(t.duration_ns[row]),
-    }
-}
-
-/// A link to a piece of work, for whoever finds it otherwise.
-pub fn work_link(snapshot: &Snapshot, source: DrawnTable, row: usize) -> Value {
-    let link = link(snapshot, "", source, row);
-    json!({
-        "table": link.table,
-        "row": row,
-        "name": link.name,
-        "track": link.track,
-        "start_ns": link.start_ns,
-        "duration_ns": link.duration_ns,
-    })
-}
-
-fn label(snapshot: &Snapshot, id: LabelId) -> Value {
+fn label(snapshot: &Snapshot, id: LabelId) -> RowLabel {
     let labels = &snapshot.trace.tables.labels;
     let ids = &snapshot.index().labels;
     let row = ids.get(id).into_iter();
     let mut rows: Vec<usize> = row.flat_map(|row| labels.outwards(ids, row)).collect();
     rows.reverse();
-    let path: Vec<String> = rows.iter().map(|row| cut(&labels.text[*row])).collect();
-    json!({"path": path, "rows": rows})
+    let path = rows.iter().map(|row| cut(&labels.text[*row])).collect();
+    RowLabel { path, rows }
 }
 
-fn kernel(snapshot: &Snapshot, id: KernelId) -> Value {
+fn kernel(snapshot: &Snapshot, id: KernelId) -> Option<RowKernel> {
     let kernels = &snapshot.trace.tables.kernels;
-    let Some(row) = snapshot.index().kernels.get(id) else {
-        return Value::Null;
-    };
-    json!({
-        "row": row,
-        "name": kernel_name(snapshot, id),
-        "fields": fields::<Kernels>(kernels, row),
-        "has_source": kernels.source[row].is_some(),
+    let row = snapshot.index().kernels.get(id)?;
+    Some(RowKernel {
+        row,
+        name: kernel_name(snapshot, id),
+        fields: fields::<Kernels>(kernels, row),
+        has_source: kernels.source[row].is_some(),
     })
 }
 
@@ -431,29 +412,30 @@ pub fn buffer_name(snapshot: &Snapshot, row: usize) -> String {
     }
 }
 
-fn bindings(snapshot: &Snapshot, set: Option<BindingSetId>) -> Value {
+fn bindings(snapshot: &Snapshot, set: Option<BindingSetId>) -> OrMissing<Vec<Binding>> {
     let rows = &snapshot.trace.tables.bindings;
     let Some(set) = set else {
-        return json!({"missing": match rows.is_empty() {
+        return OrMissing::missing(match rows.is_empty() {
             true => "The trace has no buffer bindings.",
             false => "Its bindings are unknown, or it has none.",
-        }});
+        });
     };
-    let mine = snapshot.index().bindings_of(set);
-    let bindings = mine.take(1000).map(|row| {
-        let buffer = snapshot.index().buffers.get(rows.buffer[row]);
-        json!({
-            "set": rows.set[row],
-            "binding": rows.binding[row],
-            "element": rows.element[row],
-            "access": rows.access[row].as_str(),
-            "buffer": buffer.map_or_else(|| format!("buffer {}", rows.buffer[row]), |row| buffer_name(snapshot, row)),
-            "buffer_row": buffer,
-            "offset_bytes": rows.offset_bytes[row].to_string(),
-            "bytes": rows.bytes[row].to_string(),
-        })
+    let of_set = snapshot.index().bindings_of(set);
+    let bindings = of_set.take(MAX_BINDINGS).map(|row| {
+        let buffer_row = snapshot.index().buffers.get(rows.buffer[row]);
+        let buffer = buffer_row.map(|row| buffer_name(snapshot, row));
+        Binding {
+            set: rows.set[row],
+            binding: rows.binding[row],
+            element: rows.element[row],
+            access: rows.access[row].as_str(),
+            buffer: buffer.unwrap_or_else(|| format!("buffer {}", rows.buffer[row])),
+            buffer_row,
+            offset_bytes: rows.offset_bytes[row].to_string(),
+            bytes: rows.bytes[row].to_string(),
+        }
     });
-    bindings.collect()
+    OrMissing::There(bindings.collect())
 }
 
 /// Why a row has no times, in a sentence.

@@ -2,11 +2,13 @@
 
 use crate::Error;
 use crate::dependencies::{DependenciesPart, MAX_DEPENDENCY_NODES};
+use crate::protocol::{
+    CaptureOverview, CapturedDevice, CapturedKernel, Dependencies, DependencySubmission, Overview,
+};
 use crate::texts::cut;
 use gapscope_capture::model::{Command, EndReason, PipelineId, Submission};
 use gapscope_capture::{Capture, RECORDS};
-use gapscope_dependencies::{Dependencies, Limits};
-use serde_json::{Value, json};
+use gapscope_dependencies::{Dependencies as FoundDependencies, Limits};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -16,12 +18,12 @@ use std::sync::{Arc, OnceLock};
 const MAX_LISTED_KERNELS: usize = 2_000;
 
 /// A capture that is served.
-pub struct Captured {
+pub struct ServedCapture {
     name: String,
     capture: Capture,
     remarks: Vec<String>,
     /// None: looking at it failed.
-    found: OnceLock<Option<Dependencies>>,
+    found: OnceLock<Option<FoundDependencies>>,
 }
 
 /// True when a folder holds a capture.
@@ -29,12 +31,12 @@ pub fn is_capture(folder: &Path) -> bool {
     folder.join(RECORDS).exists()
 }
 
-impl Captured {
+impl ServedCapture {
     /// Opens a capture, and starts to look at its kernels.
     ///
     /// # Errors
     /// It cannot be opened.
-    pub fn open(folder: &Path, name: String) -> Result<Arc<Captured>, Error> {
+    pub fn open(folder: &Path, name: String) -> Result<Arc<ServedCapture>, Error> {
         let (capture, problem) =
             Capture::open(folder).map_err(|error| Error::Capture(error.to_string()))?;
         let mut remarks: Vec<String> = problem
@@ -55,7 +57,7 @@ impl Captured {
             }
             _ => {}
         }
-        let captured = Arc::new(Captured {
+        let captured = Arc::new(ServedCapture {
             name,
             capture,
             remarks,
@@ -68,18 +70,18 @@ impl Captured {
         Ok(captured)
     }
 
-    fn found(&self) -> Option<&Dependencies> {
+    fn found(&self) -> Option<&FoundDependencies> {
         let find = || {
             catch_unwind(AssertUnwindSafe(|| {
-                Dependencies::of_capture(&self.capture, Limits::default(), &mut |_| {})
+                FoundDependencies::of_capture(&self.capture, Limits::default(), &mut |_| {})
             }))
         };
         self.found.get_or_init(|| find().ok()).as_ref()
     }
 
     /// The overview.
-    pub fn overview(&self) -> Value {
-        let Captured { capture, .. } = self;
+    pub fn overview(&self) -> Overview {
+        let ServedCapture { capture, .. } = self;
         let header = &capture.header;
         let device = &header.device;
         let (mut dispatches, mut transfers, mut barriers) = (0u64, 0u64, 0u64);
@@ -104,65 +106,59 @@ impl Captured {
                     .modules
                     .get(&pipeline.module)
                     .map(|module| module.code);
-                json!({
-                    "name": cut(&pipeline.name),
-                    "entry": cut(&pipeline.entry),
-                    "dispatch_count": runs.get(&pipeline.id).copied().unwrap_or(0),
-                    "constant_count": pipeline.constants.len(),
-                    "required_subgroup_size": pipeline.required_subgroup_size,
-                    "code_bytes": code.and_then(|code| capture.chunk_bytes(code)),
-                    "code": code.map(|code| code.to_string()),
-                })
+                CapturedKernel {
+                    name: cut(&pipeline.name),
+                    entry: cut(&pipeline.entry),
+                    dispatch_count: runs.get(&pipeline.id).copied().unwrap_or(0),
+                    constant_count: pipeline.constants.len(),
+                    required_subgroup_size: pipeline.required_subgroup_size,
+                    code_bytes: code.and_then(|code| capture.chunk_bytes(code)),
+                    code: code.map(|code| code.to_string()),
+                }
             });
         let command: Vec<String> = header.command.iter().map(|word| cut(word)).collect();
-        let capture = json!({
-            "name": self.name,
-            "gapscope": cut(&header.gapscope),
-            "command": command.join(" "),
-            "process": header.pid,
-            "window": cut(&header.window),
-            "started_unix_ns": header.started_unix_ns.to_string(),
-            "device": {
-                "name": cut(&device.name),
-                "driver": cut(&device.driver),
-                "subgroup_size": device.subgroup_size,
+        let end = capture.end.as_ref();
+        let buffers = capture.buffers.values().map(|buffer| buffer.bytes);
+        let capture = CaptureOverview {
+            name: self.name.clone(),
+            gapscope: cut(&header.gapscope),
+            command: command.join(" "),
+            process: header.pid,
+            window: cut(&header.window),
+            started_unix_ns: header.started_unix_ns.to_string(),
+            device: CapturedDevice {
+                name: cut(&device.name),
+                driver: cut(&device.driver),
+                subgroup_size: device.subgroup_size,
             },
-            "end": capture.end.as_ref().map(|end| match &end.reason {
+            end: end.map(|end| match &end.reason {
                 EndReason::Complete => "complete",
                 EndReason::ProgramEnded => "the program ended",
                 EndReason::Refused(_) => "refused",
                 EndReason::Failed(_) => "failed",
             }),
-            "window_ns": capture.end.as_ref().map(|end| end.after_ns.to_string()),
-            "submission_count": capture.submissions().count(),
-            "dispatch_count": dispatches,
-            "transfer_count": transfers,
-            "barrier_count": barriers,
-            "buffer_count": capture.buffers.len(),
-            "buffer_bytes": capture.buffers.values()
-                .map(|buffer| buffer.bytes)
-                .fold(0, u64::saturating_add)
-                .to_string(),
-            "kernel_count": capture.pipelines.len(),
-            "kernels": kernels.collect::<Vec<_>>(),
-            "remarks": self.remarks.iter().map(|remark| cut(remark)).collect::<Vec<_>>(),
-        });
-        json!({
-            "protocol": 1,
-            "gapscope": env!("CARGO_PKG_VERSION"),
-            "file": null,
-            "traces": [],
-            "together": null,
-            "bins": crate::density_index::BINS,
-            "capture": capture,
-        })
+            window_ns: end.map(|end| end.after_ns.to_string()),
+            submission_count: capture.submissions().count(),
+            dispatch_count: dispatches,
+            transfer_count: transfers,
+            barrier_count: barriers,
+            buffer_count: capture.buffers.len(),
+            buffer_bytes: buffers.fold(0, u64::saturating_add).to_string(),
+            kernel_count: capture.pipelines.len(),
+            kernels: kernels.collect(),
+            remarks: self.remarks.iter().map(|remark| cut(remark)).collect(),
+        };
+        Overview {
+            capture: Some(capture),
+            ..Overview::new(Vec::new(), None, None)
+        }
     }
 
     /// What depends on what, from node `first` on.
     ///
     /// # Errors
     /// Looking at it failed.
-    pub fn dependencies(&self, first: usize) -> Result<Value, Error> {
+    pub fn dependencies(&self, first: usize) -> Result<Dependencies, Error> {
         let found = self.found().ok_or(Error::Analysis)?;
         let count = found.graph.nodes.len();
         let first = first.min(count);
@@ -175,12 +171,14 @@ impl Captured {
             place: &|_| None,
             submission: &|number| {
                 let submission = submissions.get(number);
-                json!({
-                    "number": number,
-                    "queue": submission.map(|submission| format!("queue {}", submission.queue)),
-                    "called_ns": submission.map(|submission| submission.called_ns.to_string()),
-                    "device_ns": submission.and_then(|submission| submission.device_ns).map(|ns| ns.to_string()),
-                })
+                let device_ns = submission.and_then(|submission| submission.device_ns);
+                DependencySubmission {
+                    number,
+                    name: None,
+                    queue: submission.map(|submission| format!("queue {}", submission.queue)),
+                    called_ns: submission.map(|submission| submission.called_ns.to_string()),
+                    device_ns: device_ns.map(|ns| ns.to_string()),
+                }
             },
             remarks: Vec::new(),
         };

@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::http::{self, Served};
 use crate::preferences::Preferences;
-use crate::served_capture::{Captured, is_capture};
+use crate::served_capture::{ServedCapture, is_capture};
 use crate::sql::Sql;
 use crate::traces::{Traces, name};
 use gapscope_trace::Names;
@@ -82,7 +82,7 @@ impl Server {
     fn open_here(traces: &[PathBuf], options: Options) -> Result<Server, Error> {
         let capture = traces.iter().find(|path| is_capture(path));
         let (traces, capture) = match (capture, traces) {
-            (Some(path), [_]) => (Traces::none(), Some(Captured::open(path, name(path))?)),
+            (Some(path), [_]) => (Traces::none(), Some(ServedCapture::open(path, name(path))?)),
             (Some(path), _) => return Err(Error::Several { path: path.clone() }),
             (None, traces) => (
                 Traces::open(traces, options.live, options.names.as_ref())?,

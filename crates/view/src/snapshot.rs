@@ -42,7 +42,7 @@ pub struct Snapshot {
     pub vocabulary: Vocabulary,
     pub texts: Texts,
     pub whole: WholeCommandBuffers,
-    survey: OnceLock<DensityIndex>,
+    density_index: OnceLock<DensityIndex>,
     index: OnceLock<Index>,
     /// Of the tracks that have been asked for.
     placed: Mutex<FxHashMap<TrackId, Arc<Mutex<PlacedRows>>>>,
@@ -144,7 +144,7 @@ impl Snapshot {
             vocabulary: Vocabulary::of(&trace.manifest),
             texts,
             whole: WholeCommandBuffers::None,
-            survey: OnceLock::new(),
+            density_index: OnceLock::new(),
             index: OnceLock::new(),
             placed: Mutex::default(),
             trace,
@@ -181,7 +181,7 @@ impl Snapshot {
             vocabulary: Vocabulary::of(&trace.manifest),
             texts,
             whole: self.whole.clone(),
-            survey: self.survey.clone(),
+            density_index: self.density_index.clone(),
             index: OnceLock::new(),
             placed: Mutex::new(placed),
             trace,
@@ -236,12 +236,12 @@ impl Snapshot {
                 false => WholeCommandBuffers::These(rows),
             }
         });
-        self.survey = OnceLock::new();
+        self.density_index = OnceLock::new();
     }
 
     /// Which tracks there are, made when it is first asked for.
     pub fn density_index(&self) -> &DensityIndex {
-        self.survey
+        self.density_index
             .get_or_init(|| DensityIndex::new(&self.trace, &self.whole))
     }
 

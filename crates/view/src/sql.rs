@@ -1,7 +1,8 @@
 //! SQL over what is open, answered by the program `gapscope-query`: a child of this one, that ends when nobody waits for its answer any more.
 
+use crate::protocol::{Catalogue, SqlAnswer, SqlColumn};
 use gapscope_command::{INCOMPLETE, QUERY_PROGRAM, companion, one_line, without_number};
-use serde_json::{Value, json};
+use serde::Deserialize;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -26,6 +27,12 @@ pub struct Sql {
     program: Option<PathBuf>,
     longest: Duration,
     running: Semaphore,
+}
+
+/// The first line of an answer.
+#[derive(Deserialize)]
+struct Columns {
+    columns: Vec<SqlColumn>,
 }
 
 /// Why a query has no answer: a sentence.
@@ -58,7 +65,7 @@ impl Sql {
     ///
     /// # Errors
     /// The program is not there, refuses the query, or takes too long.
-    pub async fn rows(&self, traces: &[PathBuf], sql: &str) -> Result<Value, SqlError> {
+    pub async fn rows(&self, traces: &[PathBuf], sql: &str) -> Result<SqlAnswer, SqlError> {
         let asked = Instant::now();
         // One more tells that there are more.
         let most = (MAX_ROWS + 1).to_string();
@@ -66,21 +73,28 @@ impl Sql {
         let said = self.answer(&options, traces, sql).await?;
         let text = text(said.answer)?;
         let mut lines = text.lines();
-        let mut answer: Value = parsed(lines.next().unwrap_or_default())?;
-        let mut rows: Vec<Value> = lines.map(parsed).collect::<Result<_, _>>()?;
-        answer["more"] = json!(rows.len() > MAX_ROWS);
+        let Columns { columns } = parsed(lines.next().unwrap_or_default())?;
+        let mut rows = lines.map(parsed).collect::<Result<Vec<_>, _>>()?;
+        let more = rows.len() > MAX_ROWS;
         rows.truncate(MAX_ROWS);
-        answer["rows"] = Value::Array(rows);
-        answer["missing"] = json!(said.sentences);
-        answer["took_ms"] = json!(asked.elapsed().as_secs_f64() * 1e3);
-        Ok(answer)
+        let names = traces
+            .iter()
+            .map(|path| path.to_string_lossy().into_owned());
+        Ok(SqlAnswer {
+            columns,
+            rows,
+            more,
+            missing: said.sentences,
+            traces: names.collect(),
+            took_ms: asked.elapsed().as_secs_f64() * 1e3,
+        })
     }
 
     /// The tables, their columns, and the saved queries.
     ///
     /// # Errors
     /// As of [`Self::rows`].
-    pub async fn catalogue(&self, traces: &[PathBuf]) -> Result<Value, SqlError> {
+    pub async fn catalogue(&self, traces: &[PathBuf]) -> Result<Catalogue, SqlError> {
         let said = self
             .answer(&["--schema", "--format=json"], traces, "")
             .await?;
@@ -185,7 +199,7 @@ fn text(bytes: Vec<u8>) -> Result<String, SqlError> {
     String::from_utf8(bytes).map_err(|_| other_version())
 }
 
-fn parsed<'a, T: serde::Deserialize<'a>>(text: &'a str) -> Result<T, SqlError> {
+fn parsed<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, SqlError> {
     serde_json::from_str(text).map_err(|_| other_version())
 }
 

@@ -1,16 +1,18 @@
 //! Samples of threads' stacks: all of them for the tracks, and those in gaps for the code of idle time.
 
 use crate::analysis_thread::AnalysedTrace;
-use crate::answers::cut_texts;
-use crate::frame::{Frame, Type};
+use crate::frame::Frame;
+use crate::protocol::{
+    ColumnType, IdleSamplesHeader, SampledFrame, SampledThread, SamplesHeader, StackColumns,
+    cut_texts,
+};
 use crate::track::{ThreadKey, TrackId};
-use gapscope_analysis::code::{IdleCause, Part, Samples, text};
+use gapscope_analysis::code::{Line, Part, Samples, text};
 use gapscope_report::source_lines::SourceLines;
 use gapscope_trace::Trace;
 use gapscope_trace::ids::ProcessId;
 use gapscope_trace::tables::{SampleSource, Table, ThreadState};
 use rustc_hash::FxHashMap;
-use serde_json::{Map, Value, json};
 use std::collections::HashSet;
 use std::hash::Hash;
 
@@ -72,35 +74,31 @@ pub fn samples(analysed: &AnalysedTrace) -> Option<Vec<u8>> {
         .enumerate()
         .map(|(row, id)| (*id, row as u32))
         .collect();
-    let mut header = Map::new();
-    header.insert("generation".to_owned(), snapshot.generation.into());
-    header.insert("rate_hz".to_owned(), json!(trace.manifest.stack_rate_hz));
-    header.insert("threads".to_owned(), described(analysed, &threads.all));
-    header.insert("calls".to_owned(), json!(calls.all));
     let states = ThreadState::ALL.iter().chain([&ThreadState::Unknown]);
     let states: Vec<ThreadState> = states.copied().collect();
     let sources = SampleSource::ALL.iter().chain([&SampleSource::Unknown]);
     let sources: Vec<SampleSource> = sources.copied().collect();
-    let texts = |texts: Vec<&str>| json!(texts);
-    header.insert(
-        "states".to_owned(),
-        texts(states.iter().map(|state| state.as_str()).collect()),
-    );
-    header.insert(
-        "sources".to_owned(),
-        texts(sources.iter().map(|source| source.as_str()).collect()),
-    );
-    stacks(&samples, trace, &mut header);
-    header.values_mut().for_each(cut_texts);
+    let (lines, of_stack) = samples.lines();
+    let header = cut_texts(&SamplesHeader {
+        generation: snapshot.generation,
+        rate_hz: trace.manifest.stack_rate_hz,
+        threads: described(analysed, &threads.all),
+        calls: calls.all,
+        states: states.iter().map(|state| state.as_str()).collect(),
+        sources: sources.iter().map(|source| source.as_str()).collect(),
+        frames: frames(&samples, trace, &lines),
+        stacks: stacks(trace, of_stack),
+        lines,
+    });
     let columns = [
-        ("at", Type::F64),
-        ("period", Type::F64),
-        ("thread", Type::U32),
-        ("stack", Type::U32),
-        ("call", Type::U32),
-        ("gil", Type::U32),
-        ("state", Type::U8),
-        ("source", Type::U8),
+        ("at", ColumnType::F64),
+        ("period", ColumnType::F64),
+        ("thread", ColumnType::U32),
+        ("stack", ColumnType::U32),
+        ("call", ColumnType::U32),
+        ("gil", ColumnType::U32),
+        ("state", ColumnType::U8),
+        ("source", ColumnType::U8),
     ];
     let mut frame = Frame::new(header, rows, &columns);
     frame.f64(table.time_ns.iter().map(|ns| *ns as f64));
@@ -116,98 +114,77 @@ pub fn samples(analysed: &AnalysedTrace) -> Option<Vec<u8>> {
     Some(frame.finish())
 }
 
-fn described(analysed: &AnalysedTrace, threads: &[ThreadKey]) -> Value {
+fn described(analysed: &AnalysedTrace, threads: &[ThreadKey]) -> Vec<SampledThread> {
     let snapshot = &analysed.snapshot;
     let workers: HashSet<ProcessId> = (snapshot.trace.manifest.processes.iter())
         .filter(|process| process.is_only_sampled())
         .map(|process| process.id)
         .collect();
-    let thread = |of: &ThreadKey| {
-        json!({
-            "process": of.process,
-            "thread": of.thread,
-            "name": snapshot.vocabulary.thread(of.process, of.thread),
-            "track": TrackId::Samples(*of).to_string(),
-            "worker": workers.contains(&of.process),
-        })
+    let thread = |of: &ThreadKey| SampledThread {
+        process: of.process,
+        thread: of.thread,
+        name: snapshot.vocabulary.thread(of.process, of.thread),
+        track: TrackId::Samples(*of).to_string(),
+        worker: workers.contains(&of.process),
     };
     threads.iter().map(thread).collect()
 }
 
-/// The frames, the tree of stacks, and the lines by which stacks are told.
-fn stacks(samples: &Samples, trace: &Trace, header: &mut Map<String, Value>) {
-    let tables = &trace.tables;
-    let (lines, of_stack) = samples.lines();
+/// The rows of the table `frames`, with the source text of those by which stacks are told.
+fn frames(samples: &Samples, trace: &Trace, lines: &[Line]) -> Vec<SampledFrame> {
     let told: HashSet<u32> = lines.iter().map(|line| line.frame).collect();
-    let mut source_lines = SourceLines::of(&trace.manifest);
-    let frame_rows: FxHashMap<_, usize> = (tables.frames.id.iter())
-        .enumerate()
-        .map(|(row, id)| (*id, row))
-        .collect();
-    let stack_rows: FxHashMap<_, usize> = (tables.stacks.id.iter())
-        .enumerate()
-        .map(|(row, id)| (*id, row))
-        .collect();
-    let frames = (0..tables.frames.len()).map(|row| {
+    let mut source_lines = SourceLines::new(&trace.manifest);
+    let frames = (0..trace.tables.frames.len()).map(|row| {
         let mut frame = samples.frame(row);
         if told.contains(&(row as u32)) {
             source_lines.fill(&mut frame);
         }
-        json!({
-            "text": text(std::slice::from_ref(&frame)),
-            "name": frame.short_name(),
-            "function": frame.function,
-            "file": frame.file,
-            "line": frame.line,
-            "library": frame.library,
-            "kind": frame.kind.as_str(),
-            "own": frame.is_own(),
-            "source": frame.source,
-        })
+        SampledFrame {
+            text: text(std::slice::from_ref(&frame)),
+            name: frame.short_name().to_owned(),
+            own: frame.is_own(),
+            kind: frame.kind.as_str(),
+            function: frame.function,
+            file: frame.file,
+            line: frame.line,
+            library: frame.library,
+            source: frame.source,
+        }
     });
-    header.insert("frames".to_owned(), frames.collect());
+    frames.collect()
+}
+
+/// The tree of stacks, with the line by which each is told.
+fn stacks(trace: &Trace, line: Vec<Option<u32>>) -> StackColumns {
+    let tables = &trace.tables;
+    let frame_rows: FxHashMap<_, usize> = tables.frames.id.iter().copied().zip(0..).collect();
+    let stack_rows: FxHashMap<_, usize> = tables.stacks.id.iter().copied().zip(0..).collect();
     let frame = tables.stacks.frame.iter().map(|id| frame_rows.get(id));
-    let parent = tables
-        .stacks
-        .parent
-        .iter()
-        .map(|id| stack_rows.get(id.as_ref()?));
-    header.insert(
-        "stacks".to_owned(),
-        json!({
-            "frame": frame.collect::<Vec<_>>(),
-            "parent": parent.collect::<Vec<_>>(),
-            "line": of_stack,
-        }),
-    );
-    let lines = lines.iter();
-    let lines = lines.map(|line| json!({"text": line.text, "frame": line.frame}));
-    header.insert("lines".to_owned(), lines.collect());
+    let parents = tables.stacks.parent.iter();
+    let parent = parents.map(|id| stack_rows.get(id.as_ref()?));
+    StackColumns {
+        frame: frame.map(Option::<&usize>::copied).collect(),
+        parent: parent.map(Option::<&usize>::copied).collect(),
+        line,
+    }
 }
 
 /// The frame of the samples in gaps; `None`: the trace has no samples.
 pub fn idle(analysed: &AnalysedTrace) -> Option<Vec<u8>> {
     let (idle, causes) = Samples::of(analysed.timeline)?.idle();
     let snapshot = &analysed.snapshot;
-    let mut header = Map::new();
-    header.insert("generation".to_owned(), snapshot.generation.into());
-    header.insert("parts".to_owned(), json!(PARTS.map(|(_, text)| text)));
-    let described = |of: &IdleCause| {
-        json!({
-            "cause": of.cause,
-            "total_ns": of.total_ns,
-            "without_samples_ns": of.without_samples_ns,
-            "samples": of.samples,
-        })
+    let header = IdleSamplesHeader {
+        generation: snapshot.generation,
+        parts: PARTS.map(|(_, text)| text).to_vec(),
+        causes,
     };
-    header.insert("causes".to_owned(), causes.iter().map(described).collect());
     let columns = [
-        ("sample", Type::U32),
-        ("device", Type::U32),
-        ("weight", Type::F64),
-        ("cause", Type::U32),
-        ("label", Type::U32),
-        ("part", Type::U8),
+        ("sample", ColumnType::U32),
+        ("device", ColumnType::U32),
+        ("weight", ColumnType::F64),
+        ("cause", ColumnType::U32),
+        ("label", ColumnType::U32),
+        ("part", ColumnType::U8),
     ];
     let texts = &snapshot.texts;
     let mut frame = Frame::new(header, idle.len(), &columns);

@@ -4,14 +4,13 @@ use crate::Error;
 use crate::analysis_thread::AnalysisThread;
 use crate::notes::Notes;
 use crate::overview;
+use crate::protocol::{TraceOverview, TraceStatus};
 use crate::rebase_times;
 use crate::snapshot::Snapshot;
 use gapscope_analysis::ranks::RankDigest;
 use gapscope_trace::reader::Tail;
 use gapscope_trace::tables::Dispatches;
 use gapscope_trace::{DispatchPieces, Names, Trace, read, read_manifest, table_sizes};
-use serde::Serialize;
-use serde_json::Value;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
@@ -83,14 +82,6 @@ struct State {
     snapshot: Option<Result<Arc<Snapshot>, Error>>,
     tail: Option<Tail>,
     looked: Option<Instant>,
-}
-
-/// How far a trace is recorded.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub struct TraceStatus {
-    pub generation: u64,
-    pub edition: u64,
-    pub live: bool,
 }
 
 impl Store {
@@ -223,7 +214,7 @@ impl Store {
     ///
     /// # Errors
     /// As [`Self::snapshot`].
-    pub fn overview(&self) -> Result<Value, Error> {
+    pub fn overview(&self) -> Result<TraceOverview, Error> {
         self.look();
         let snapshot = self.snapshot()?;
         let version = snapshot.trace.manifest.format_version;

@@ -1,8 +1,8 @@
 //! What depends on what in a range of a trace: by what is bound, since a trace does not say what a kernel reaches of it.
 
 use crate::analysis_thread::AnalysedTrace;
-use crate::answers::missing;
 use crate::dependencies::{DependenciesPart, MAX_DEPENDENCY_NODES};
+use crate::protocol::{self, DependencySubmission, NodePlace, OrMissing};
 use crate::row_details::{buffer_name, work_link};
 use crate::snapshot::Snapshot;
 use crate::track::DrawnTable;
@@ -12,7 +12,6 @@ use gapscope_analysis::unread::{DATAFLOW, unknown_because};
 use gapscope_dependencies::{Access, ByteSet, Dependencies, Node, NodeKind, Scope};
 use gapscope_trace::ids::{BufferId, CommandBufferId, Id, LabelId, SubmissionId};
 use gapscope_trace::tables::{Access as Allowed, Table, TransferKind};
-use serde_json::{Value, json};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -41,10 +40,13 @@ pub enum DependencyScope {
 }
 
 /// What depends on what in a part of a trace.
-pub fn dependencies(analysed: &AnalysedTrace, which: &DependencyScope) -> Value {
+pub fn dependencies(
+    analysed: &AnalysedTrace,
+    which: &DependencyScope,
+) -> OrMissing<protocol::Dependencies> {
     let snapshot = &*analysed.snapshot;
     if let Some(sentence) = unknown_because(&snapshot.trace, DATAFLOW) {
-        return missing(sentence);
+        return OrMissing::missing(sentence);
     }
     let flow = analysed.flow();
     let (window, first, most) = match *which {
@@ -54,7 +56,9 @@ pub fn dependencies(analysed: &AnalysedTrace, which: &DependencyScope) -> Value 
             match flow.work(None).position(|work| work == wanted) {
                 Some(at) => (None, at.saturating_sub(AROUND), 2 * AROUND),
                 None => {
-                    return missing("When it ran is not known, nor what ran before and after it.");
+                    return OrMissing::missing(
+                        "When it ran is not known, nor what ran before and after it.",
+                    );
                 }
             }
         }
@@ -66,10 +70,10 @@ pub fn dependencies(analysed: &AnalysedTrace, which: &DependencyScope) -> Value 
         .collect();
     let count = before + work.len() + all.count();
     if count == 0 {
-        return missing("No dispatch or transfer with known order starts here.");
+        return OrMissing::missing("No dispatch or transfer with known order starts here.");
     }
     if snapshot.trace.tables.bindings.is_empty() {
-        return missing(
+        return OrMissing::missing(
             "The trace has no buffer bindings, so what its dispatches read and wrote is not known. \
              They are recorded where the API tells them: Vulkan's descriptor sets and push descriptors.",
         );
@@ -90,19 +94,19 @@ pub fn dependencies(analysed: &AnalysedTrace, which: &DependencyScope) -> Value 
         count,
         place: &|number| {
             let (source, row) = work[number];
-            let mut link = work_link(snapshot, source, row);
-            if let Value::Object(link) = &mut link {
-                // The node has them.
-                link.remove("name");
-                link.remove("duration_ns");
-            }
-            Some(link)
+            let link = work_link(snapshot, source, row);
+            Some(NodePlace {
+                table: link.table,
+                row,
+                track: link.track,
+                start_ns: link.start_ns,
+            })
         },
         submission: &|number| work_of.submission(number),
         remarks,
         found: &found,
     };
-    part.answer()
+    OrMissing::There(part.answer())
 }
 
 fn source(kind: WorkKind) -> DrawnTable {
@@ -219,16 +223,16 @@ impl Work<'_> {
             .unwrap_or(NO_SUBMISSION)
     }
 
-    fn submission(&self, row: usize) -> Value {
+    fn submission(&self, row: usize) -> DependencySubmission {
         let table = &self.snapshot.trace.tables.submissions;
         let known = (row < table.len()).then_some(row);
-        json!({
-            "number": row,
-            "name": known.map(|row| table.id[row].number().to_string()),
-            "queue": known.map(|row| self.snapshot.vocabulary.queue(table.queue[row])),
-            "called_ns": known.map(|row| table.start_ns[row].to_string()),
-            "device_ns": null,
-        })
+        DependencySubmission {
+            number: row,
+            name: known.map(|row| table.id[row].number().to_string()),
+            queue: known.map(|row| self.snapshot.vocabulary.queue(table.queue[row])),
+            called_ns: known.map(|row| table.start_ns[row].to_string()),
+            device_ns: None,
+        }
     }
 
     /// A part of a buffer, or all of it.

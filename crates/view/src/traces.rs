@@ -1,12 +1,11 @@
 //! The traces that are served: those that were named, and of a program with ranks one for each.
 
 use crate::Error;
-use crate::overview;
 use crate::preferences::{Preferences, identity};
+use crate::protocol::{Live, Overview, TraceStatus};
 use crate::ranks::RankTrace;
-use crate::store::{Store, TraceStatus};
+use crate::store::Store;
 use gapscope_trace::{Names, rank_folders, read_manifest};
-use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -129,14 +128,13 @@ impl Traces {
     ///
     /// # Errors
     /// One could not be read.
-    pub fn overview(&self, preferences: &Preferences) -> Result<Value, Error> {
+    pub fn overview(&self, preferences: &Preferences) -> Result<Overview, Error> {
         let (stores, ranks) = self.all();
         let program = self.recording.as_deref().filter(|_| ranks).map(name);
-        let traces: Result<Vec<Value>, Error> =
-            stores.iter().map(|store| store.overview()).collect();
-        let mut overview = overview::together(traces?, program.as_deref(), Value::Null);
-        overview["opened"] = json!(self.opened);
-        overview["keeps"] = json!(preferences.are_kept());
+        let traces = stores.iter().map(|store| store.overview());
+        let mut overview = Overview::new(traces.collect::<Result<_, _>>()?, program, None);
+        overview.opened = Some(self.opened.clone());
+        overview.keeps = Some(preferences.are_kept());
         if preferences.are_kept() {
             add_arranged(&mut overview, &stores, preferences)?;
         }
@@ -163,7 +161,7 @@ impl Traces {
     ///
     /// # Errors
     /// One could not be read.
-    pub fn wait_for_more(&self, known: &[u64]) -> Result<Value, Error> {
+    pub fn wait_for_more(&self, known: &[u64]) -> Result<Live, Error> {
         let asked = Instant::now();
         loop {
             let (stores, _) = self.all();
@@ -172,7 +170,7 @@ impl Traces {
             let states = states?;
             let same = states.iter().map(|state| &state.generation).eq(known);
             if !same || !states.iter().any(|state| state.live) || asked.elapsed() >= WAIT {
-                return Ok(json!({ "traces": states }));
+                return Ok(Live { traces: states });
             }
             std::thread::sleep(LOOK_EVERY);
         }
@@ -199,7 +197,7 @@ impl Stores {
 
 /// Adds how the tracks of each trace were arranged before.
 fn add_arranged(
-    overview: &mut Value,
+    overview: &mut Overview,
     stores: &[Arc<Store>],
     preferences: &Preferences,
 ) -> Result<(), Error> {
@@ -207,10 +205,9 @@ fn add_arranged(
     for store in stores {
         identities.push(identity(&*store.snapshot()?, store.name()));
     }
-    let traces = overview["traces"].as_array_mut();
     let arranged = preferences.arranged(&identities);
-    for (trace, arranged) in traces.into_iter().flatten().zip(arranged) {
-        trace["arranged"] = arranged;
+    for (trace, arranged) in overview.traces.iter_mut().zip(arranged) {
+        trace.arranged = arranged;
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! Tracks: what rows are drawn together.
 
+use crate::protocol::TrackKind;
 use gapscope_analysis::counters::CounterKey;
 use gapscope_analysis::intervals::Interval;
 use gapscope_trace::Trace;
@@ -41,17 +42,17 @@ pub struct ThreadKey {
 
 impl TrackId {
     /// Its kind, as in `PROTOCOL.md`.
-    pub const fn kind(self) -> &'static str {
+    pub const fn kind(self) -> TrackKind {
         match self {
-            TrackId::Work(_) => "work",
-            TrackId::CommandBuffers(_) => "command-buffers",
-            TrackId::Labels(_) => "labels",
-            TrackId::QueueLabels(_) => "queue-labels",
-            TrackId::Gaps(_) => "gaps",
-            TrackId::Counter(_) => "counter",
-            TrackId::Calls(..) => "calls",
-            TrackId::ThreadLabels(..) => "thread-labels",
-            TrackId::Samples(..) => "samples",
+            TrackId::Work(_) => TrackKind::Work,
+            TrackId::CommandBuffers(_) => TrackKind::CommandBuffers,
+            TrackId::Labels(_) => TrackKind::Labels,
+            TrackId::QueueLabels(_) => TrackKind::QueueLabels,
+            TrackId::Gaps(_) => TrackKind::Gaps,
+            TrackId::Counter(_) => TrackKind::Counter,
+            TrackId::Calls(..) => TrackKind::Calls,
+            TrackId::ThreadLabels(..) => TrackKind::ThreadLabels,
+            TrackId::Samples(..) => TrackKind::Samples,
         }
     }
 
@@ -113,10 +114,10 @@ impl TrackId {
 impl fmt::Display for TrackId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            TrackId::Work(queue)
-            | TrackId::CommandBuffers(queue)
-            | TrackId::Labels(queue)
-            | TrackId::QueueLabels(queue) => write!(f, "q{queue}.{}", self.kind()),
+            TrackId::Work(queue) => write!(f, "q{queue}.work"),
+            TrackId::CommandBuffers(queue) => write!(f, "q{queue}.command-buffers"),
+            TrackId::Labels(queue) => write!(f, "q{queue}.labels"),
+            TrackId::QueueLabels(queue) => write!(f, "q{queue}.queue-labels"),
             TrackId::Gaps(gpu) => write!(f, "g{gpu}.gaps"),
             TrackId::Counter(CounterKey::QueueDepth(queue)) => write!(f, "q{queue}.depth"),
             TrackId::Counter(CounterKey::DeviceMemory(gpu)) => write!(f, "g{gpu}.memory"),

@@ -5,6 +5,7 @@ use super::{FileAnswer, MAX_FILE_ROWS};
 use crate::analysis_thread::AnalysedTrace;
 use crate::lanes::Columns;
 use crate::notes::Notes;
+use crate::protocol::{OrMissing, Row, Strings, TraceOverview};
 use crate::snapshot::Snapshot;
 use crate::trace_dependencies::{self, DependencyScope};
 use crate::traces::ListedTrace;
@@ -17,7 +18,6 @@ use gapscope_analysis::unread::{CAUSES, unknown_because};
 use gapscope_trace::parallel;
 use gapscope_trace::tables::Table;
 use gapscope_trace::{Diagnostic, Names, UnreadTable, table_sizes};
-use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// Tracks of a folded trace that are small enough to be there nevertheless, in rows.
@@ -31,7 +31,7 @@ const MAX_DETAILED_ROWS: usize = 200_000;
 pub(super) struct TraceAnswers {
     pub answers: Vec<FileAnswer>,
     /// Its part of the overview.
-    pub overview: Value,
+    pub overview: TraceOverview,
     /// What is left out and why, a sentence each.
     pub left_out: Vec<String>,
     /// What was changed after it was written, a sentence each.
@@ -207,17 +207,19 @@ fn rest(
         "This file is not changed: `gapscope view` of the trace writes notes.",
     ));
     answers.push(FileAnswer::json(key("notes"), &notes));
-    let strings = json!({"from": 0, "strings": snapshot.texts.all()});
+    let strings = Strings {
+        from: 0,
+        strings: snapshot.texts.all(),
+    };
     answers.push(FileAnswer::json(key("strings"), &strings));
     let mut changed = Vec::new();
     for row in 0..snapshot.trace.tables.kernels.len() {
         let source = kernel_source::kernel_source(&snapshot.trace, &listed.path, row);
-        if let Some(source) = &source
-            && source.get("changed").is_some()
-            && let Some(sentence) = source["missing"].as_str()
-            && !changed.iter().any(|said| said == sentence)
+        if let Some(OrMissing::Missing(source)) = &source
+            && source.changed
+            && !changed.contains(&source.missing)
         {
-            changed.push(sentence.to_owned());
+            changed.push(source.missing.clone());
         }
         answers
             .extend(source.map(|source| FileAnswer::json(key(&format!("source/{row}")), &source)));
@@ -229,14 +231,14 @@ fn rest(
 }
 
 fn details(index: usize, analysed: &AnalysedTrace, answers: &mut Vec<FileAnswer>) {
-    let mut add = |table: &str, row: &dyn Fn(usize) -> Option<Value>| {
+    let mut add = |table: &str, row: &dyn Fn(usize) -> Option<Row>| {
         let mut at = 0;
         while at < MAX_DETAILED_ROWS {
-            let block: Vec<Value> = (at..at + BLOCK).map_while(row).collect();
+            let block: Vec<Row> = (at..at + BLOCK).map_while(row).collect();
             let last = block.len() < BLOCK;
             if !block.is_empty() {
                 let key = format!("t/{index}/rows/{table}/{}", at / BLOCK);
-                answers.push(FileAnswer::json(key, &Value::from(block)));
+                answers.push(FileAnswer::json(key, &block));
             }
             if last {
                 return;

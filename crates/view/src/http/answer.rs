@@ -5,7 +5,7 @@ use crate::page::File;
 use axum::body::Body;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 /// What is answered, or why nothing is.
 pub type Answer = Result<Content, Refusal>;
@@ -17,9 +17,11 @@ pub enum Content {
     File(File),
 }
 
-impl From<Value> for Content {
-    fn from(value: Value) -> Content {
-        Content::Json(value.to_string().into_bytes())
+/// Answers with a message of the protocol.
+pub fn json(message: &impl Serialize) -> Answer {
+    match serde_json::to_vec(message) {
+        Ok(bytes) => Ok(Content::Json(bytes)),
+        Err(error) => Err(Error::System(error.to_string()).into()),
     }
 }
 
@@ -75,7 +77,8 @@ impl From<Error> for Refusal {
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
-        let content = Content::from(json!({ "error": self.sentence }));
+        let error = serde_json::json!({ "error": self.sentence });
+        let content = Content::Json(error.to_string().into_bytes());
         (self.status, content).into_response()
     }
 }

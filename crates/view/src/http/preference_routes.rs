@@ -1,15 +1,15 @@
 //! What a reader prefers, of a trace and of all.
 
 use super::Served;
-use super::answer::{Answer, Refusal};
+use super::answer::{Answer, Refusal, json};
 use super::request::{Key, blocking};
 use crate::preferences::{PreferenceError, identity};
+use crate::protocol::Queries;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
 use axum::http::StatusCode;
 use serde::Deserialize;
-use serde_json::json;
 use std::sync::Arc;
 
 impl From<PreferenceError> for Refusal {
@@ -37,20 +37,26 @@ pub async fn arrange(
         let store = served.traces.at(trace).ok_or_else(Refusal::not_found)?;
         let trace = identity(&*store.snapshot()?, store.name());
         served.preferences.arrange(trace, &sent)?;
-        Ok(json!({}).into())
+        json(&serde_json::json!({}))
     })
     .await
 }
 
+fn queries_of(served: &Served) -> Queries {
+    Queries {
+        queries: served.preferences.queries(),
+    }
+}
+
 pub async fn queries(State(served): State<Arc<Served>>) -> Answer {
-    blocking(move || Ok(json!({"queries": served.preferences.queries()}).into())).await
+    blocking(move || json(&queries_of(&served))).await
 }
 
 pub async fn ask(State(served): State<Arc<Served>>, sent: Result<Bytes, BytesRejection>) -> Answer {
     let sent = sent.map_err(|error| Refusal::bad_request(format!("{}.", error.body_text())))?;
     blocking(move || {
         served.preferences.ask(&sent)?;
-        Ok(json!({"queries": served.preferences.queries()}).into())
+        json(&queries_of(&served))
     })
     .await
 }

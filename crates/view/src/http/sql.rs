@@ -1,15 +1,15 @@
 //! SQL, and the rows that its answers mean.
 
 use super::Served;
-use super::answer::{Answer, Refusal};
+use super::answer::{Answer, Refusal, json};
 use super::request::{Key, Parameters, TraceRequest};
 use crate::Error;
+use crate::protocol::{OrMissing, RowNumber};
 use crate::row_lookup::find_row;
 use crate::sql::SqlError;
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Deserialize;
-use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -37,15 +37,12 @@ pub async fn rows(
     Parameters(Question { sql }): Parameters<Question>,
 ) -> Answer {
     let traces = folders(&served).await?;
-    let mut answer = served.sql.rows(&traces, &sql).await?;
-    let names = traces.iter().map(|path| path.to_string_lossy());
-    answer["traces"] = json!(names.collect::<Vec<_>>());
-    Ok(answer.into())
+    json(&served.sql.rows(&traces, &sql).await?)
 }
 
 pub async fn catalogue(State(served): State<Arc<Served>>) -> Answer {
     let traces = folders(&served).await?;
-    Ok(served.sql.catalogue(&traces).await?.into())
+    json(&served.sql.catalogue(&traces).await?)
 }
 
 /// The traces that are asked, in the order of the overview.
@@ -73,11 +70,10 @@ pub async fn row(
     question
         .answer(move |store| {
             let found = find_row(&store.full()?.trace, &table, &values);
-            Ok(match found.ok_or_else(Refusal::not_found)? {
-                Ok(row) => json!({ "row": row }),
-                Err(sentence) => json!({ "missing": sentence }),
-            }
-            .into())
+            json(&match found.ok_or_else(Refusal::not_found)? {
+                Ok(row) => OrMissing::There(RowNumber { row }),
+                Err(sentence) => OrMissing::missing(sentence),
+            })
         })
         .await
 }
