@@ -1,4 +1,4 @@
-//! Who analyses a trace: a thread that keeps its timeline, and answers one question after the other.
+//! The thread that analyses a trace: it keeps the trace's timeline and answers one question after the other.
 
 use crate::Error;
 use crate::answers::findings;
@@ -17,17 +17,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// Gaps that are listed.
+/// The longest gaps that findings list.
 const MAX_LISTED_GAPS: usize = 1000;
 
-/// A trace as the analyses see it.
+/// A trace with everything that its analyses have computed so far.
 pub struct AnalysedTrace<'a> {
     pub name: &'a str,
-    /// What is drawn of it.
+    /// The part of the trace that is drawn.
     pub snapshot: Arc<Snapshot>,
-    /// What the analyses read of it.
+    /// The timeline that the analyses read.
     pub timeline: &'a Timeline<'a>,
-    /// What was said when that was read.
+    /// Sentences about reading the timeline's tables.
     pub remarks: &'a [String],
     bindings: OnceCell<BindingSets>,
     first_uses: OnceCell<FirstUses>,
@@ -75,7 +75,7 @@ impl<'a> AnalysedTrace<'a> {
         })
     }
 
-    /// All findings, with so many of the longest gaps as are listed.
+    /// Returns all findings.
     pub fn found(&self) -> &Findings {
         self.found.get_or_init(|| {
             let options = Options {
@@ -103,15 +103,15 @@ impl<'a> AnalysedTrace<'a> {
     }
 }
 
-/// The parts of all gaps: a part has one cause.
+/// The parts of all gaps, each of one cause.
 #[derive(Debug, Default)]
 pub struct Gaps {
-    /// Where the parts of each GPU start, and the end of the last.
+    /// The index at which the parts of each GPU start, and the end of the last.
     pub bounds: Vec<usize>,
     pub start_ns: Vec<i64>,
     pub duration_ns: Vec<i64>,
     pub causes: Vec<Cause>,
-    /// The first part of the same gap.
+    /// The index of the first part of the same gap.
     pub firsts: Vec<u32>,
 }
 
@@ -137,17 +137,17 @@ impl Gaps {
     }
 }
 
-/// Takes the trace, or why there is none.
+/// Takes the analysed trace, or the error that prevents analysis.
 type Answer = Box<dyn for<'a, 'b> FnOnce(Result<&'b AnalysedTrace<'a>, Error>) + Send>;
 
-/// What is asked of the thread.
+/// A question to the thread.
 struct Question {
-    /// It takes columns that the findings do not rest on, which rows depend on which among them.
+    /// The question needs columns that the findings do not rest on, such as those of dependencies.
     of_all: bool,
     answer: Answer,
 }
 
-/// Asks the thread.
+/// A handle on the thread, which takes questions.
 #[derive(Debug)]
 pub struct AnalysisThread {
     questions: Mutex<Sender<Question>>,
@@ -158,7 +158,7 @@ impl AnalysisThread {
     pub fn start(store: Weak<Store>) -> AnalysisThread {
         let (questions, asked) = channel();
         std::thread::spawn(move || {
-            // What is drawn goes first.
+            // Drawing has priority.
             step_back();
             answer_all(&store, &asked);
         });
@@ -167,7 +167,7 @@ impl AnalysisThread {
         }
     }
 
-    /// Has the findings made before they are asked for.
+    /// Starts to compute the findings before they are asked for.
     pub fn begin(&self) {
         self.send(false, |analysed| {
             if let Ok(analysed) = analysed {
@@ -176,12 +176,12 @@ impl AnalysisThread {
         });
     }
 
-    /// Has the thread let go of what was drawn before.
+    /// Makes the thread release the snapshot that it holds.
     pub fn look_again(&self) {
         self.send(false, |_| ());
     }
 
-    /// Asks, and waits for the answer.
+    /// Asks a question and waits for the answer.
     ///
     /// # Errors
     /// The trace cannot be read, or the analysis failed.
@@ -192,7 +192,7 @@ impl AnalysisThread {
         self.ask_of(false, question)
     }
 
-    /// The same, of a trace with all its columns.
+    /// Asks a question about a trace with all its columns.
     ///
     /// # Errors
     /// As [`Self::ask`].
@@ -210,7 +210,7 @@ impl AnalysisThread {
     ) -> Result<T, Error> {
         let (answer, answered) = channel();
         self.send(of_all, move |analysed| {
-            // Who asked may be gone.
+            // The asker may be gone.
             let _ = answer.send(analysed.map(question));
         });
         answered.recv().unwrap_or(Err(Error::Analysis))
@@ -224,13 +224,13 @@ impl AnalysisThread {
         let answer = Box::new(answer);
         let questions = self.questions.lock();
         let questions = questions.unwrap_or_else(PoisonError::into_inner);
-        // If its thread has ended, the question goes, and its asker is told.
+        // If the thread has ended, the question is dropped and its asker gets an error.
         let _ = questions.send(Question { of_all, answer });
     }
 }
 
-/// Answers what is asked: of a complete trace first by what the findings rest on, whose dispatches are never all in memory,
-/// and from the first question on that takes more by all of it.
+/// Answers questions. A complete trace is first analysed in pieces, so that its dispatches are never all in memory; from the first question on
+/// that needs all columns, the whole trace is read.
 fn answer_all(store: &Weak<Store>, asked: &Receiver<Question>) {
     let mut next = asked.recv().ok();
     let mut of_all = false;
@@ -250,7 +250,7 @@ fn answer_all(store: &Weak<Store>, asked: &Receiver<Question>) {
     }
 }
 
-/// Gives the question that is left, if there is one.
+/// Answers questions from the whole trace; returns a question that is left for a newer snapshot.
 fn answer_by_all(
     store: &Weak<Store>,
     question: Question,
@@ -259,7 +259,7 @@ fn answer_by_all(
     let strong = store.upgrade()?;
     let name = strong.name().to_owned();
     let snapshot = catch_unwind(AssertUnwindSafe(|| strong.full())).unwrap_or(Err(Error::Analysis));
-    // While nobody is asking, the trace may go.
+    // The trace may be closed while nobody asks.
     drop(strong);
     let snapshot = match snapshot {
         Ok(snapshot) => snapshot,
@@ -276,7 +276,7 @@ fn answer_by_all(
     let mut question = question;
     loop {
         answer(&analysed, question);
-        // A live trace grows only while nobody holds it.
+        // A live trace can only grow while nobody holds its snapshot.
         question = match snapshot.live {
             true => asked.try_recv().ok()?,
             false => asked.recv().ok()?,
@@ -284,7 +284,7 @@ fn answer_by_all(
     }
 }
 
-/// Gives the question that is left, as [`answer_by_all`] does, or back where the trace cannot be read so.
+/// Answers questions from a trace read in pieces; returns the question that is left, or the given one where the trace cannot be read in pieces.
 fn answer_by_pieces(
     store: &Weak<Store>,
     question: Question,
@@ -306,7 +306,7 @@ fn answer_by_pieces(
     let made = catch_unwind(AssertUnwindSafe(|| {
         Timeline::of_pieces(&trace, pieces.rows(), |take| pieces.each(&trace, take))
     }));
-    // Where it fails, all of the trace says why.
+    // Where this fails, reading the whole trace tells why.
     let (Ok(Some((timeline, said))), Ok(snapshot)) = (made, strong.snapshot()) else {
         return Err(question);
     };
@@ -323,7 +323,7 @@ fn answer_by_pieces(
             Ok(question) => question,
             Err(_) => return Ok(None),
         };
-        // There may be more of it by now.
+        // The snapshot may have more columns by now.
         if let Some(Ok(snapshot)) = store.upgrade().map(|store| store.snapshot()) {
             analysed.snapshot = snapshot;
         }
@@ -331,7 +331,7 @@ fn answer_by_pieces(
     Ok(Some(question))
 }
 
-/// A question that panics loses its answer, and its asker is told.
+/// Answers a question; where that panics, the asker gets an error.
 fn answer(analysed: &AnalysedTrace, question: Question) {
     let _ = catch_unwind(AssertUnwindSafe(|| (question.answer)(Ok(analysed))));
 }

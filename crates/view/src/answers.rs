@@ -1,4 +1,4 @@
-//! Answers that take the analyses.
+//! Makes the answers that need analyses: findings, gaps, counters, ranges, graphs, instances and comparisons.
 
 use crate::Error;
 use crate::analysis_thread::AnalysedTrace;
@@ -30,20 +30,20 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Slices of the picture by cause.
+/// Slices of the activity by cause.
 const SLICES: usize = 1024;
-/// The graph is laid out by the page, which takes so many nodes well.
+/// Nodes of the folded graph: as many as the page can lay out well.
 const MAX_GRAPH_NODES: usize = 150;
-/// The graph is of so many dispatches and transfers: some seconds.
+/// Dispatches and transfers that the graph covers, which takes some seconds.
 const MAX_GRAPH_ITEMS: usize = 1_000_000;
-/// Rows that are given of one kernel.
+/// Rows that are listed for one kernel.
 const MAX_KERNEL_ROWS: usize = 1000;
 const MAX_NEIGHBOURS: usize = 64;
 const MAX_INSTANCES: usize = 10_000;
 /// Kernels whose change is listed.
 const MAX_COMPARED_KERNELS: usize = 200;
 
-/// What `gapscope report --json` prints, and what the page needs besides.
+/// Returns the findings as the page gets them; they are made once.
 pub fn findings(analysed: &AnalysedTrace) -> Arc<Vec<u8>> {
     let answer = analysed
         .findings
@@ -80,7 +80,7 @@ fn make_findings(analysed: &AnalysedTrace) -> Vec<u8> {
     });
     let labels = findings.labels.iter();
     let causes = findings.idle_time.causes.iter();
-    // Names of megabytes have no place in tables.
+    // Names may have megabytes, for which tables have no room.
     let answer = cut_texts(&FindingsAnswer {
         report: Json::with_activity(&report),
         generation: snapshot.generation,
@@ -95,7 +95,7 @@ fn make_findings(analysed: &AnalysedTrace) -> Vec<u8> {
     answer.to_string().into_bytes()
 }
 
-/// The frame of the gaps of a GPU, or of a part of them; `None` when there is no such GPU.
+/// Makes the frame of the gaps of a GPU, or of those in a range; `None` when there is no such GPU.
 pub fn gaps(analysed: &AnalysedTrace, gpu: usize, asked: Option<RangeQuery>) -> Option<Vec<u8>> {
     let gaps = analysed.gaps();
     let mut range = *gaps.bounds.get(gpu)?..*gaps.bounds.get(gpu + 1)?;
@@ -143,7 +143,7 @@ pub fn gaps(analysed: &AnalysedTrace, gpu: usize, asked: Option<RangeQuery>) -> 
         true => frame.f64(durations.iter().map(|ns| *ns as f64)),
         false => frame.u32(durations.iter().map(|ns| *ns as u32)),
     }
-    // Causes are among the first texts of every trace.
+    // Causes are among the first texts of every trace, so that their indices fit a byte.
     frame.u8(gaps.causes[range.clone()]
         .iter()
         .map(|cause| texts.cause(*cause) as u8));
@@ -151,7 +151,7 @@ pub fn gaps(analysed: &AnalysedTrace, gpu: usize, asked: Option<RangeQuery>) -> 
     Some(frame.finish())
 }
 
-/// The details of a part of a gap.
+/// Returns the details of a part of a gap.
 pub fn gap(analysed: &AnalysedTrace, row: usize) -> Option<Row> {
     let gaps = analysed.gaps();
     let cause = *gaps.causes.get(row)?;
@@ -201,14 +201,14 @@ pub fn gap(analysed: &AnalysedTrace, row: usize) -> Option<Row> {
     })
 }
 
-/// A counter as a frame; `None` when the trace has no such counter.
+/// Makes the frame of a counter; `None` when the trace has no such counter.
 pub fn counter(analysed: &AnalysedTrace, id: TrackId) -> Option<Vec<u8>> {
     let TrackId::Counter(key) = id else {
         return None;
     };
     let snapshot = &analysed.snapshot;
     let is_it = |counter: &&Counter| counter.key == key;
-    // Of work that was submitted and has no times yet there is a counter, and nothing on it.
+    // The counter of work that was submitted and has no times yet is listed without values.
     let listed = counters::listed(analysed.timeline.trace, snapshot.vocabulary.gpus());
     let counter = (analysed.counters().iter().find(is_it)).or_else(|| listed.iter().find(is_it))?;
     let steps = counter.steps();
@@ -223,7 +223,7 @@ pub fn counter(analysed: &AnalysedTrace, id: TrackId) -> Option<Vec<u8>> {
     Some(frame.finish())
 }
 
-/// The analyses of a range.
+/// Analyses a range of time.
 pub fn range(analysed: &AnalysedTrace, window: Interval) -> Value {
     if let Some(sentence) = unknown_because(analysed.timeline.trace, CAUSES) {
         return cut_texts(&OrMissing::<()>::missing(sentence));
@@ -255,7 +255,7 @@ pub fn range(analysed: &AnalysedTrace, window: Interval) -> Value {
     })
 }
 
-/// Time in which any GPU ran something.
+/// Returns the time of the window in which any GPU ran something.
 fn busy_in(timeline: &gapscope_analysis::Timeline, window: Interval) -> Option<i64> {
     let works = timeline.gpus.iter().flat_map(|gpu| &gpu.works);
     let mut inside: Vec<Interval> = works
@@ -268,7 +268,7 @@ fn busy_in(timeline: &gapscope_analysis::Timeline, window: Interval) -> Option<i
         .map(|_| gapscope_analysis::intervals::length_ns(&inside))
 }
 
-/// The folded graph.
+/// Makes the folded graph of the data flow.
 pub fn graph(analysed: &AnalysedTrace, window: Option<Interval>) -> Value {
     let graph = match unknown_because(analysed.timeline.trace, DATAFLOW) {
         Some(sentence) => Err(sentence),
@@ -295,7 +295,7 @@ pub fn graph(analysed: &AnalysedTrace, window: Option<Interval>) -> Value {
     })
 }
 
-/// What a dispatch or transfer depends on, and what depends on it.
+/// Finds the dispatches and transfers that one of them depends on, and those that depend on it.
 pub fn dependencies(
     analysed: &AnalysedTrace,
     source: DrawnTable,
@@ -336,7 +336,7 @@ pub fn dependencies(
     }
 }
 
-/// Where a label was set.
+/// Finds the times for which a label was set.
 pub fn instances(analysed: &AnalysedTrace, path: &str) -> Instances {
     let snapshot = &analysed.snapshot;
     let trace = &snapshot.trace;
@@ -347,7 +347,7 @@ pub fn instances(analysed: &AnalysedTrace, path: &str) -> Instances {
     let mut found: Vec<(Interval, usize)> = rows
         .filter_map(|row| Some((DrawnTable::Marker.times(trace, row)?, row)))
         .collect();
-    // The device's times are of the work itself.
+    // Times on the device's clock are those of the work itself and win over the host's.
     let on_device = |row: usize| markers.scope[row] == MarkerScope::CommandBuffer;
     if found.iter().any(|(_, row)| on_device(*row)) {
         found.retain(|(_, row)| on_device(*row));
@@ -374,7 +374,7 @@ pub struct Side {
     pub extent: Extent,
 }
 
-/// What of a trace is compared.
+/// The part of a trace that is compared.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Extent {
     All,
@@ -387,26 +387,27 @@ pub enum Extent {
 /// Compares equal work.
 ///
 /// # Errors
-/// The outer one: a trace cannot be read. The inner one: a sentence, which side has no work.
-pub fn comparison(before: Side, after: Side) -> Result<Result<Value, String>, Error> {
+/// A trace cannot be read, or a side has no work or no known causes.
+pub fn comparison(before: Side, after: Side) -> Result<Value, Error> {
     for side in [&before, &after] {
         if let Some(sentence) = unknown_because(&side.store.full()?.trace, CAUSES) {
-            return Ok(Err(format!("{}: {sentence}", side.store.name())));
+            let name = side.store.name();
+            return Err(Error::NotComparable(format!("{name}: {sentence}")));
         }
     }
     let (before, after) = (cost(before)?, cost(after)?);
     for (work, side) in [(&before, "before"), (&after, "after")] {
         if work.is_empty() {
-            return Ok(Err(format!(
+            return Err(Error::NotComparable(format!(
                 "The side {side}, {}, has no work.",
                 cut(&work.name)
             )));
         }
     }
-    Ok(Ok(compared(before, after)))
+    Ok(compared(before, after))
 }
 
-/// Two sides with work, compared.
+/// Compares two sides that have work.
 pub fn compared(before: WorkCost, after: WorkCost) -> Value {
     let mut comparison = compare(before, after);
     comparison.kernels.truncate(MAX_COMPARED_KERNELS);
@@ -419,7 +420,7 @@ fn cost(Side { store, extent }: Side) -> Result<WorkCost, Error> {
         .ask_of_all(move |analysed| cost_of(analysed, &extent))
 }
 
-/// What a side costs.
+/// Computes the cost of a side.
 pub fn cost_of(analysed: &AnalysedTrace, extent: &Extent) -> WorkCost {
     let (timeline, bindings) = (analysed.timeline, analysed.bindings());
     match extent {
@@ -434,7 +435,7 @@ pub fn cost_of(analysed: &AnalysedTrace, extent: &Extent) -> WorkCost {
             );
             WorkCost::of_window(timeline, bindings, &name, *window)
         }
-        // The page knows long paths only as far as it shows them.
+        // The page knows long paths only in their cut form.
         Extent::Label(path) => {
             let first_uses = Some(analysed.first_uses());
             let matches = |of: &str| cut(of) == *path;

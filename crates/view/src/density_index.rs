@@ -1,5 +1,4 @@
-//! The survey of a trace: which tracks it has, from when to when, and how busy each is in equal slices of time. It is all
-//! that the first drawing needs.
+//! Indexes a trace for its first drawing: its tracks, its first and last time, and the busy share of each track in equal slices of time.
 
 use crate::chunks::chunks;
 use crate::time_bins::TimeBins;
@@ -13,33 +12,33 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Slices of time in which busy shares are given.
+/// Slices of time for which busy shares are computed.
 pub const BINS: usize = 2048;
 
-/// What there is of one track.
+/// The rows of one track and how busy it is.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrackDensity {
     pub id: TrackId,
-    /// Rows with known times.
+    /// Number of rows with known times.
     pub rows: u64,
-    /// Rows without.
+    /// Number of rows without known times.
     pub untimed: u64,
     /// The kinds of its rows, where they are host calls.
     pub calls: CallKinds,
-    /// The share of each slice in which a row ran, times 255; 0 for nothing at all, 255 for all of it.
+    /// The share of each slice in which a row ran, times 255: 0 where nothing ran, 255 where something ran all the time.
     pub busy: Vec<u8>,
-    /// All of its rows, in the order of their tables.
+    /// All rows of the track, in the order of their tables.
     pub places: Arc<[TableRows]>,
 }
 
-/// Rows of a table, in their order: neighbours mostly.
+/// Rows of one table in their order, as ranges: most rows of a track are neighbours.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TableRows {
     pub source: DrawnTable,
     pub rows: Vec<Range<u32>>,
 }
 
-/// Which kinds of host call there are among rows.
+/// The kinds of host calls among some rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum CallKinds {
     #[default]
@@ -49,7 +48,7 @@ pub enum CallKinds {
 }
 
 impl CallKinds {
-    /// Those of both.
+    /// Returns the kinds among the rows of both.
     #[inline]
     fn and(self, other: CallKinds) -> CallKinds {
         match (self, other) {
@@ -60,20 +59,20 @@ impl CallKinds {
     }
 }
 
-/// What there is of a trace.
+/// The tracks of a trace and the time that they cover.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DensityIndex {
-    /// In the order of their ids.
+    /// The tracks in the order of their ids.
     pub tracks: Vec<TrackDensity>,
-    /// From the first time that is drawn to the last, the recording included.
+    /// The first and last time that is drawn, the recording included.
     pub extent: Interval,
 }
 
-/// What some rows of a table have of one track.
+/// The rows of one track among a chunk of a table.
 struct TrackPart {
     id: TrackId,
     source: DrawnTable,
-    /// Which they are: neighbours mostly.
+    /// The rows, as ranges: most are neighbours.
     rows: Vec<Range<u32>>,
     untimed: u64,
     calls: CallKinds,
@@ -87,16 +86,16 @@ impl TrackPart {
     }
 }
 
-/// What is to be known of rows with known times, before they are looked at again.
+/// A summary of the times of rows, from which a second pass knows their extent and order.
 #[derive(Clone, Copy)]
 struct TimeSummary {
     rows: u64,
     /// The first time and the last.
     extent: Interval,
-    /// When the first row and the last of the table start.
+    /// Start of the first row and of the last one in the table's order.
     first_ns: i64,
     last_ns: i64,
-    /// Some row starts before one that stands before it.
+    /// A row starts before one that precedes it in the table.
     unordered: bool,
 }
 
@@ -123,7 +122,7 @@ impl TimeSummary {
         });
     }
 
-    /// Those of both, which stand behind these.
+    /// Adds the summary of rows that follow in the table.
     #[inline]
     fn and(&mut self, behind: TimeSummary) {
         if behind.rows == 0 {
@@ -143,7 +142,7 @@ impl TimeSummary {
     }
 }
 
-/// The parts of some rows. Neighbours are mostly of one track.
+/// Collects the parts of a chunk of a table. Neighbours mostly belong to one track.
 #[derive(Default)]
 struct TrackParts {
     all: Vec<TrackPart>,
@@ -161,7 +160,7 @@ impl TrackParts {
         let mut parts = TrackParts::default();
         for row in rows {
             let part = parts.part(source.track(trace, row, whole), source);
-            // No table has 2^32 rows.
+            // No table has as many as 2^32 rows.
             let at = row as u32;
             match part.rows.last_mut().filter(|rows| rows.end == at) {
                 Some(rows) => rows.end += 1,
@@ -204,7 +203,7 @@ impl TrackParts {
 }
 
 impl DensityIndex {
-    /// Surveys a trace.
+    /// Indexes a trace.
     pub fn new(trace: &Trace, whole: &WholeCommandBuffers) -> DensityIndex {
         let stretches = DrawnTable::ALL
             .into_iter()
@@ -236,8 +235,8 @@ impl DensityIndex {
     }
 }
 
-/// When the rows of a track ran, by their starts: rows of a table are read again where they stand in that order, and are else copied.
-/// The parts are in the order of their tables and rows.
+/// Iterates over the times of a track's rows in order of their starts. Rows of a table that are in this order are read again; others are copied
+/// and sorted. The parts come in the order of their tables and rows.
 fn in_order<'a>(trace: &'a Trace, parts: &'a [TrackPart]) -> impl Iterator<Item = Interval> + 'a {
     let mut tables: Vec<_> = parts
         .chunk_by(|one, next| one.source == next.source)
@@ -249,7 +248,7 @@ fn in_order<'a>(trace: &'a Trace, parts: &'a [TrackPart]) -> impl Iterator<Item 
                 false => (Some(rows), Vec::new()),
                 true => {
                     let mut copied: Vec<Interval> = rows.collect();
-                    // Stable, because it is quick where long stretches are in order.
+                    // A stable sort is quick where long stretches are in order.
                     copied.sort_by_key(|interval| interval.start_ns);
                     (None, copied)
                 }
@@ -257,7 +256,7 @@ fn in_order<'a>(trace: &'a Trace, parts: &'a [TrackPart]) -> impl Iterator<Item 
             rows.into_iter().flatten().chain(copied).peekable()
         })
         .collect();
-    // The table that is before the others, and until when it is.
+    // The table whose next row is the first of all, and the time until which this holds.
     let (mut first, mut until_ns) = (0, None);
     std::iter::from_fn(move || {
         let head = tables.get_mut(first)?.peek();
@@ -274,7 +273,7 @@ fn in_order<'a>(trace: &'a Trace, parts: &'a [TrackPart]) -> impl Iterator<Item 
     })
 }
 
-/// When rows of a table ran.
+/// Iterates over the times of rows of one table.
 struct RowTimes<'a> {
     trace: &'a Trace,
     source: DrawnTable,
@@ -283,7 +282,7 @@ struct RowTimes<'a> {
 }
 
 impl<'a> RowTimes<'a> {
-    /// Of parts of one table, of which there is one at least.
+    /// Takes the parts of one table, of which there is at least one.
     fn new(trace: &'a Trace, parts: &'a [TrackPart]) -> RowTimes<'a> {
         let runs: Vec<&[Range<u32>]> = parts.iter().map(|part| part.rows.as_slice()).collect();
         RowTimes {
@@ -312,7 +311,7 @@ impl Iterator for RowTimes<'_> {
     }
 }
 
-/// The recording, what is drawn at one moment, and the values of counters.
+/// Returns the time that the recording, submissions, allocations and values of counters cover.
 fn moments(trace: &Trace) -> Interval {
     let (manifest, tables) = (&trace.manifest, &trace.tables);
     let recording = Interval::new(manifest.start_ns, manifest.start_ns.max(manifest.end_ns));

@@ -1,4 +1,4 @@
-//! The message of what depends on what: a bounded part of the dependencies of a capture or of a range of a trace.
+//! Turns dependencies of a capture, or of a range of a trace, into a message of bounded size.
 
 use crate::protocol::{
     self, CriticalPath, DependencyAccess, DependencyBarrier, DependencyEdge, DependencyNode,
@@ -10,28 +10,28 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::ops::Range;
 
-/// Nodes in one answer: the page lays out so many well.
+/// Nodes in one answer: as many as the page can lay out well.
 pub const MAX_DEPENDENCY_NODES: usize = 2_000;
 /// Edges in one answer.
 const MAX_DEPENDENCY_EDGES: usize = 10_000;
-/// What is listed of one node or edge.
+/// Accesses that are listed for a node.
 const MAX_NODE_ACCESSES: usize = 64;
 pub const MAX_EDGE_BUFFERS: usize = 8;
 /// Barriers in one answer.
 const MAX_BARRIERS: usize = 10_000;
 
-/// What the page is told of dependencies.
+/// A part of a graph of dependencies, from which a message is made.
 pub struct DependenciesPart<'a> {
     pub found: &'a Dependencies,
-    /// Which of its nodes.
+    /// The nodes of this part.
     pub nodes: Range<usize>,
-    /// What a node is called on the page before the first of `found`: how many there are before.
+    /// Nodes before the first one of `found`: the page counts them, too.
     pub before: usize,
-    /// How many there are in all.
+    /// All nodes that there are.
     pub count: usize,
-    /// What a node is besides, in the table of a trace.
+    /// Returns the row of a trace that a node stands for.
     pub place: &'a dyn Fn(usize) -> Option<NodePlace>,
-    /// What a submission is called, and when it was.
+    /// Describes a submission.
     pub submission: &'a dyn Fn(usize) -> DependencySubmission,
     pub remarks: Vec<String>,
 }
@@ -93,8 +93,8 @@ impl DependenciesPart<'_> {
         }
     }
 
-    /// The edges between the nodes of this part: those that say most, if there are too many. How many are left out, and how many
-    /// have one end elsewhere.
+    /// Returns the edges between the nodes of this part, of too many the most important ones; how many are left out; and how many have one end
+    /// in another part.
     fn edges(&self, path: &[usize]) -> (Vec<usize>, usize, usize) {
         let mut inside = Vec::new();
         let mut outside = 0;

@@ -1,9 +1,9 @@
-//! Frames: raw columns with a header, as `PROTOCOL.md` has them.
+//! Writes frames: raw columns with a JSON header, in the layout of `PROTOCOL.md`.
 
 use crate::protocol::{ColumnHeader, ColumnType, FrameHeader};
 use serde::Serialize;
 
-/// What every frame starts with.
+/// The first bytes of every frame.
 pub const MAGIC: &[u8; 4] = b"GSC1";
 
 impl ColumnType {
@@ -16,7 +16,7 @@ impl ColumnType {
     }
 }
 
-/// A header with what frames of one kind say besides.
+/// The header of a frame with the keys of frames of one kind.
 #[derive(Serialize)]
 struct Header<T> {
     #[serde(flatten)]
@@ -25,12 +25,12 @@ struct Header<T> {
     of_kind: T,
 }
 
-/// A frame that is being filled, column by column in the order in which they were announced.
+/// A frame that is being filled, column by column in the order in which the header announces them.
 #[derive(Debug)]
 pub struct Frame {
     bytes: Vec<u8>,
     rows: usize,
-    /// Where each column starts in `bytes`, and its type.
+    /// The start of each column in `bytes`, and its type.
     columns: Vec<(usize, ColumnType)>,
     next: usize,
 }
@@ -99,14 +99,14 @@ impl Frame {
         }
     }
 
-    /// The whole frame.
+    /// Returns the bytes of the filled frame.
     pub fn finish(self) -> Vec<u8> {
         assert_eq!(self.next, self.columns.len(), "every column is filled");
         self.bytes
     }
 }
 
-/// A frame up to its data.
+/// Returns a frame up to its data.
 pub fn head(header: &impl Serialize) -> Vec<u8> {
     // Types of the protocol can all be written as JSON.
     let header = serde_json::to_string(header).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The groups of a trace: its GPUs and its recorded processes.
+//! Names the groups of tracks: GPUs, recorded processes and the host.
 
 use crate::protocol::{Group, GroupKind};
 use crate::texts::cut;
@@ -6,7 +6,7 @@ use gapscope_analysis::vocabulary::Vocabulary;
 use gapscope_trace::ids::ProcessId;
 
 impl Group {
-    /// The group of a GPU.
+    /// Returns the group of a GPU.
     pub fn gpu(vocabulary: &Vocabulary, gpu: usize) -> Group {
         let gpus = vocabulary.gpus();
         Group {
@@ -18,7 +18,7 @@ impl Group {
         }
     }
 
-    /// The group of what is of the host as a whole.
+    /// Returns the group of the host as a whole.
     pub fn host() -> Group {
         Group {
             id: "host".to_owned(),
@@ -29,7 +29,7 @@ impl Group {
         }
     }
 
-    /// The group of a recorded process.
+    /// Returns the group of a recorded process.
     pub fn process(vocabulary: &Vocabulary, id: ProcessId) -> Group {
         Group {
             id: format!("p{id}"),

@@ -1,4 +1,4 @@
-//! The page and its answers as one file: of one trace, of those of its ranks, of two that are compared, or of a capture.
+//! Writes the page with its answers as one HTML file, for one trace, the traces of its ranks, two traces to compare, or a capture.
 
 mod comparisons;
 mod trace;
@@ -6,7 +6,7 @@ mod trace;
 use crate::dependencies::MAX_DEPENDENCY_NODES;
 use crate::protocol::{FileFacts, Overview};
 use crate::ranks::together;
-use crate::saved_view::Saved;
+use crate::saved_view::SavedView;
 use crate::served_capture::{ServedCapture, is_capture};
 use crate::traces::{ListedTrace, common_clock, listed, name};
 use crate::{Error, frame, page};
@@ -27,32 +27,31 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use trace::TraceAnswers;
 
-/// Rows that are drawn, at most, in a file that has all of them.
+/// Drawn rows of a file: where there are more, tracks are folded.
 pub const MAX_FILE_ROWS: u64 = 200_000;
 
 /// What became of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Written {
+pub struct WrittenFile {
     /// Its size in bytes.
     pub bytes: u64,
-    /// What was left out and why, in a sentence; absent when everything is in the file.
+    /// A sentence on what was left out and why; absent when everything is in the file.
     pub folded: Option<String>,
-    /// What could not be read, as the page says too.
+    /// The tables that could not be read, which the page names too.
     pub unread: Vec<UnreadTable>,
-    /// What was changed after it was written, a sentence each, as the page says too.
+    /// A sentence for each file that was changed after it was written, which the page shows too.
     pub changed: Vec<String>,
 }
 
-/// Writes the page with what it shows of traces, or of a capture, as one HTML file, which opens with their saved state, with these names for kernels. The file
-/// must not exist.
+/// Writes the page of a saved view as one HTML file; `names` replaces recorded names of kernels. The file must not exist.
 ///
 /// # Errors
 /// A trace or a capture cannot be opened, a capture is not alone, a trace is not complete or is one of ranks without a common clock; the file exists or cannot be written.
 pub fn write_file(
-    saved: &Saved,
+    saved: &SavedView,
     path: &Path,
     names: Option<&Arc<Names>>,
-) -> Result<Written, Error> {
+) -> Result<WrittenFile, Error> {
     if path.symlink_metadata().is_ok() {
         return Err(Error::Exists {
             path: path.to_owned(),
@@ -92,14 +91,14 @@ pub fn write_file(
     }
 }
 
-/// The answers of a file, and what became of what they are of.
+/// The answers of a file, and what was left out of them.
 struct FileAnswers {
     answers: Vec<FileAnswer>,
-    written: Written,
+    written: WrittenFile,
 }
 
-/// Answers of all traces, one after the other: one of them is in memory at a time.
-fn all(saved: &Saved, names: Option<&Arc<Names>>) -> Result<FileAnswers, Error> {
+/// Makes the answers of all traces, with one trace in memory at a time.
+fn all(saved: &SavedView, names: Option<&Arc<Names>>) -> Result<FileAnswers, Error> {
     let ranks = match saved.paths.as_slice() {
         [one] => rank_folders(one),
         _ => Vec::new(),
@@ -115,7 +114,7 @@ fn all(saved: &Saved, names: Option<&Arc<Names>>) -> Result<FileAnswers, Error> 
         (Vec::new(), Vec::new(), ComparisonCosts::default());
     let (mut digests, mut of_ranks): (Vec<RankDigest>, Vec<usize>) = Default::default();
     let (mut folded, mut left) = (Vec::new(), MAX_FILE_ROWS);
-    let mut written = Written::default();
+    let mut written = WrittenFile::default();
     for (index, trace) in traces.iter().enumerate() {
         let of = TraceAnswers::read(index, trace, names, traces.len() == 1, &mut left)?;
         let whose = |sentence: String| match traces.len() {
@@ -141,7 +140,7 @@ fn all(saved: &Saved, names: Option<&Arc<Names>>) -> Result<FileAnswers, Error> 
         ..Overview::new(overviews, program, Some(facts(&written)))
     };
     answers.push(FileAnswer::json("overview", &overview));
-    // Two traces that are compared are no ranks.
+    // Two traces that are compared are not ranks.
     if digests.len() > 1 && are_ranks {
         answers.push(FileAnswer::json("ranks", &together(&digests, &of_ranks)));
     }
@@ -149,12 +148,12 @@ fn all(saved: &Saved, names: Option<&Arc<Names>>) -> Result<FileAnswers, Error> 
     Ok(FileAnswers { answers, written })
 }
 
-/// Answers of a capture.
+/// Makes the answers of a capture.
 fn captured(path: &Path) -> Result<FileAnswers, Error> {
     let capture = ServedCapture::open(path, name(path))?;
     let dependencies = capture.dependencies(0)?;
     let node_count = dependencies.node_count;
-    let written = Written {
+    let written = WrittenFile {
         folded: (node_count > MAX_DEPENDENCY_NODES).then(|| {
             format!(
                 "Of {} commands the first {} are in this file: `gapscope view` has all of them.",
@@ -162,7 +161,7 @@ fn captured(path: &Path) -> Result<FileAnswers, Error> {
                 count(MAX_DEPENDENCY_NODES as u64)
             )
         }),
-        ..Written::default()
+        ..WrittenFile::default()
     };
     let mut overview = Overview {
         file: Some(facts(&written)),
@@ -180,21 +179,21 @@ fn captured(path: &Path) -> Result<FileAnswers, Error> {
     })
 }
 
-/// What the page says of a file.
-fn facts(written: &Written) -> FileFacts {
+/// Returns what the page says about the file itself.
+fn facts(written: &WrittenFile) -> FileFacts {
     FileFacts {
         folded: written.folded.clone(),
         made_unix_ns: now(),
     }
 }
 
-/// The time on the wall clock, as digits.
+/// Returns the time on the wall clock as digits.
 fn now() -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| since.as_nanos()).to_string()
 }
 
-/// An answer, by what the page asks.
+/// An answer and the key by which the page asks for it.
 struct FileAnswer {
     key: String,
     bytes: Vec<u8>,

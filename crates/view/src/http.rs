@@ -1,4 +1,4 @@
-//! The server: which address leads to which answer.
+//! Routes requests to answers.
 
 mod access;
 mod answer;
@@ -31,25 +31,25 @@ use request::{Key, Parameters, Range, Time, TraceRequest, blocking, interval};
 use serde::Deserialize;
 use std::sync::Arc;
 
-/// A part of a track has at most this part of the rows that the page holds: tracks are many.
+/// An answer about a range has at most this part of the rows that the page may hold, since there are many tracks.
 const PART_SHARE: u64 = 64;
 
-/// What is served, to whom.
+/// Everything that the routes answer from.
 pub struct Served {
     pub traces: Traces,
-    /// A capture, instead of traces.
+    /// The capture, where one is served instead of traces.
     pub capture: Option<Arc<ServedCapture>>,
-    /// Who answers SQL.
+    /// The program that answers SQL.
     pub sql: Sql,
     pub preferences: Preferences,
-    /// Rows that the page holds of a trace: larger ones are shown in parts.
+    /// Rows of a trace that the page may hold: larger traces are shown in parts.
     pub page_rows: u64,
     /// The first part of every path.
     pub token: String,
     pub port: u16,
 }
 
-/// The routes. All of them, and what leads nowhere too, are behind [`access::admit`].
+/// Returns the routes. All of them, and unknown paths too, are behind [`access::admit`].
 pub fn router(served: Arc<Served>) -> Router {
     let trace = Router::new()
         .route("/strings", get(strings))
@@ -119,7 +119,7 @@ async fn overview(State(served): State<Arc<Served>>) -> Answer {
 
 #[derive(Deserialize)]
 struct KnownGenerations {
-    /// The known generations of all traces, with points between them.
+    /// The generations of all traces that the page has, with points between them.
     #[serde(default)]
     generations: String,
 }
@@ -162,10 +162,10 @@ async fn compare(
             Some(store) => Ok(Side { store, extent }),
             None => Err(Refusal::not_found()),
         };
-        match answers::comparison(side(sides.a, before)?, side(sides.b, after)?)? {
-            Ok(comparison) => json(&comparison),
-            Err(sentence) => Err(Refusal::bad_request(sentence)),
-        }
+        json(&answers::comparison(
+            side(sides.a, before)?,
+            side(sides.b, after)?,
+        )?)
     })
     .await
 }
@@ -183,7 +183,7 @@ fn extent(label: Option<String>, from: Option<Time>, to: Option<Time>) -> Result
     })
 }
 
-/// The part of a live trace that is already known.
+/// The generation of a live trace that the page has already.
 #[derive(Deserialize)]
 struct KnownGeneration {
     #[serde(default)]
@@ -219,7 +219,7 @@ fn frame(frame: Option<Vec<u8>>) -> Answer {
     frame.map(Content::Frame).ok_or_else(Refusal::not_found)
 }
 
-/// What of a track is asked for: what came after a generation, or what is in a range.
+/// The rows of a track that are asked for: those after a generation, or those in a range.
 #[derive(Deserialize)]
 struct TrackPart {
     #[serde(default)]
@@ -327,7 +327,7 @@ async fn idle_samples(question: TraceRequest) -> Answer {
         .await
 }
 
-/// While a recording goes on its folder is the recorder's.
+/// Only the recorder writes to the folder of a live trace.
 const LIVE: &str = "Notes can be written when the recording has ended.";
 
 async fn notes(question: TraceRequest) -> Answer {
@@ -352,14 +352,18 @@ async fn replace_notes(question: TraceRequest, sent: Result<Bytes, BytesRejectio
             }
             match store.notes().replace(&sent) {
                 Ok(()) => json(&store.notes().answer(None)),
-                Err(NotesError::Wrong(sentence)) => Err(Refusal::bad_request(sentence)),
-                Err(NotesError::Refused(sentence)) => {
-                    Err(refused(StatusCode::FORBIDDEN, &sentence))
+                Err(error) => {
+                    let status = match error {
+                        NotesError::Malformed(_) | NotesError::Invalid(_) => {
+                            StatusCode::BAD_REQUEST
+                        }
+                        NotesError::Changed => StatusCode::CONFLICT,
+                        NotesError::Unreadable { .. } | NotesError::Unwritable(_) => {
+                            StatusCode::FORBIDDEN
+                        }
+                    };
+                    Err(refused(status, &error.to_string()))
                 }
-                Err(NotesError::Changed) => Err(refused(
-                    StatusCode::CONFLICT,
-                    "The notes were changed in another window meanwhile.",
-                )),
             }
         })
         .await
@@ -383,14 +387,14 @@ async fn row(question: TraceRequest, Key(RowKey { table, row }): Key<RowKey>) ->
         .await
 }
 
-/// A part of what depends on what.
+/// The part of a graph of dependencies that is asked for.
 #[derive(Deserialize)]
 struct PartParameters {
     from: Option<Time>,
     to: Option<Time>,
     #[serde(default)]
     first: usize,
-    /// A row, as `dispatches.17`.
+    /// A row such as `dispatches.17`.
     around: Option<String>,
 }
 
@@ -418,7 +422,7 @@ async fn all_dependencies(
         .await
 }
 
-/// A dispatch or a transfer, by its name `TABLE.ROW`.
+/// Finds a dispatch or a transfer by its name `TABLE.ROW`.
 fn around(store: &Store, name: &str) -> Result<DependencyScope, Refusal> {
     let (table, row) = name.split_once('.').ok_or_else(Refusal::not_found)?;
     let source = [DrawnTable::Dispatch, DrawnTable::Transfer]
@@ -427,7 +431,7 @@ fn around(store: &Store, name: &str) -> Result<DependencyScope, Refusal> {
     let source = source.ok_or_else(Refusal::not_found)?;
     let row: usize = row.parse().map_err(|_| Refusal::not_found())?;
     match row < source.rows(&store.snapshot()?.trace) {
-        true => Ok(DependencyScope::RowContext { source, row }),
+        true => Ok(DependencyScope::Around { source, row }),
         false => Err(Refusal::not_found()),
     }
 }

@@ -1,4 +1,4 @@
-//! Where rows are by their ids, and which rows belong together.
+//! Indexes the rows of a trace by id and by the rows that they belong to.
 
 use crate::track::{DrawnTable, ROW_BITS};
 use gapscope_trace::Trace;
@@ -9,14 +9,14 @@ use gapscope_trace::lookup::{IdIndex, NONE};
 use gapscope_trace::tables::{HostCallKind, Table};
 use rustc_hash::FxHashMap;
 
-/// The kinds of work inside command buffers, in the order of the two highest bits of their places.
+/// The kinds of work inside of command buffers, in the order of the two highest bits of their places.
 pub const WORK: [DrawnTable; 3] = [
     DrawnTable::Dispatch,
     DrawnTable::Transfer,
     DrawnTable::Opaque,
 ];
 
-/// When and where a host call was made.
+/// The thread and the start of a host call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct CallStart {
     process: ProcessId,
@@ -24,14 +24,14 @@ struct CallStart {
     start_ns: i64,
 }
 
-/// A row, or its place, and what it belongs to.
+/// A row, or its place, and the row or id that it belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct OwnedRow {
     owner: u32,
     row: u32,
 }
 
-/// Rows by id and by what they belong to.
+/// Rows by id, and by the rows that they belong to.
 #[derive(Debug)]
 pub struct Index {
     pub kernels: IdIndex<KernelId>,
@@ -39,19 +39,19 @@ pub struct Index {
     pub command_buffers: IdIndex<CommandBufferId>,
     pub submissions: IdIndex<SubmissionId>,
     pub buffers: IdIndex<BufferId>,
-    /// By row of the submission: row of the host call, or [`NONE`].
+    /// For each submission the row of its host call, or [`NONE`].
     calls: Vec<u32>,
-    /// Sorted: rows of a host call and its submissions.
+    /// Rows of host calls and of their submissions, sorted.
     of_calls: Vec<OwnedRow>,
-    /// Sorted: rows of a submission and its command buffers.
+    /// Rows of submissions and of their command buffers, sorted.
     of_submissions: Vec<OwnedRow>,
-    /// Sorted: row of a submission and place of work that is in no command buffer.
+    /// Rows of submissions and places of work that is in no command buffer, sorted.
     direct: Vec<OwnedRow>,
-    /// By row of the command buffer: place of its first timed work, or [`NONE`].
+    /// For each command buffer the place of its first timed work, or [`NONE`].
     firsts: Vec<u32>,
-    /// Sorted: rows of a submission and of its dependencies.
+    /// Rows of submissions and of their dependencies, sorted.
     dependencies: Vec<OwnedRow>,
-    /// Sorted: id of a set of bindings and its rows.
+    /// Ids of sets of bindings and their rows, sorted.
     bindings: Vec<OwnedRow>,
 }
 
@@ -101,7 +101,7 @@ impl Index {
     fn find_calls(&mut self, trace: &Trace) {
         let (calls, submissions) = (&trace.tables.host_calls, &trace.tables.submissions);
         let mut starts: FxHashMap<CallStart, u32> = FxHashMap::default();
-        // Mostly a submission's call submits; of CUDA's other calls, a copy may.
+        // Most submissions belong to a call that submits; with CUDA, a copy may submit, too.
         for submits in [true, false] {
             for row in 0..calls.len() {
                 let kind = calls.call[row];
@@ -166,7 +166,7 @@ impl Index {
         self.direct.sort_unstable();
     }
 
-    /// Row of the host call of a submission.
+    /// Returns the row of the host call of a submission.
     pub fn call(&self, submission: usize) -> Option<usize> {
         self.calls
             .get(submission)
@@ -175,32 +175,32 @@ impl Index {
             .map(|row| row as usize)
     }
 
-    /// Rows of the submissions of a host call.
+    /// Returns the rows of the submissions of a host call.
     pub fn submissions_of(&self, call: usize) -> impl Iterator<Item = usize> {
         of(&self.of_calls, call)
     }
 
-    /// Rows of the command buffers of a submission.
+    /// Returns the rows of the command buffers of a submission.
     pub fn command_buffers_of(&self, submission: usize) -> impl Iterator<Item = usize> {
         of(&self.of_submissions, submission)
     }
 
-    /// Work of a submission that is in no command buffer.
+    /// Returns the work of a submission that is in no command buffer.
     pub fn direct_work_of(&self, submission: usize) -> impl Iterator<Item = (DrawnTable, usize)> {
         of(&self.direct, submission).map(work)
     }
 
-    /// Rows of what a submission waits for.
+    /// Returns the rows of the dependencies of a submission.
     pub fn dependencies_of(&self, submission: usize) -> impl Iterator<Item = usize> {
         of(&self.dependencies, submission)
     }
 
-    /// Rows of a set of bindings.
+    /// Returns the rows of a set of bindings.
     pub fn bindings_of(&self, set: BindingSetId) -> impl Iterator<Item = usize> {
         of(&self.bindings, set.0 as usize)
     }
 
-    /// The first timed work in a command buffer.
+    /// Returns the first timed work in a command buffer.
     pub fn first_work_of(&self, command_buffer: usize) -> Option<(DrawnTable, usize)> {
         let first = self.firsts.get(command_buffer).copied();
         first

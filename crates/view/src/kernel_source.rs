@@ -1,4 +1,4 @@
-//! The code of kernels as text.
+//! Reads the code of a kernel from the trace's folder as text.
 
 use crate::protocol::{Missing, OrMissing, SourceText};
 use gapscope_trace::Trace;
@@ -7,7 +7,7 @@ use rspirv::binary::Disassemble;
 use rspirv::dr::{Module, Operand};
 use rspirv::spirv::Op;
 use std::fs;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// Longer code is not read.
@@ -15,7 +15,7 @@ const MAX_CODE_BYTES: u64 = 32 << 20;
 /// Longer text is cut.
 const MAX_TEXT_BYTES: usize = 4 << 20;
 
-/// The code of the kernel in row `row`; `None` when there is no such row.
+/// Returns the code of the kernel in row `row`; `None` when there is no such row.
 pub fn kernel_source(trace: &Trace, folder: &Path, row: usize) -> Option<OrMissing<SourceText>> {
     let kernels = &trace.tables.kernels;
     let hash = kernels.source.get(row)?;
@@ -24,7 +24,7 @@ pub fn kernel_source(trace: &Trace, folder: &Path, row: usize) -> Option<OrMissi
             "The trace does not say what code this kernel has.",
         ));
     };
-    // A damaged trace must not name files elsewhere.
+    // A damaged trace must not name files outside of its folder.
     if hash.is_empty() || hash.len() > 128 || !hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Some(OrMissing::missing(
             "The hash of this kernel's code is damaged.",
@@ -76,8 +76,7 @@ pub fn kernel_source(trace: &Trace, folder: &Path, row: usize) -> Option<OrMissi
     })
 }
 
-/// True of bytes that are not those of their hash. Other hashes than those that gapscope writes, the first half of BLAKE3,
-/// cannot be checked.
+/// Returns true where bytes do not have their hash. Only hashes that gapscope writes, the first half of BLAKE3, can be checked.
 fn is_changed(hash: &str, bytes: &[u8]) -> bool {
     const DIGITS: usize = 32;
     let now = blake3::hash(bytes).to_hex();
@@ -93,19 +92,30 @@ fn find(folder: &Path, hash: &str) -> Option<(PathBuf, String)> {
     })
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, String> {
-    let file = fs::File::open(path).map_err(|error| error.to_string())?;
+/// The reason why code cannot be read or shown, as the end of a sentence.
+#[derive(Debug, thiserror::Error)]
+enum CodeError {
+    #[error(transparent)]
+    Read(#[from] io::Error),
+    #[error("it is longer than {} MiB", MAX_CODE_BYTES >> 20)]
+    TooLong,
+    #[error("it is machine code, not text")]
+    MachineCode,
+    #[error("it is not valid SPIR-V")]
+    InvalidSpirv,
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, CodeError> {
+    let file = fs::File::open(path)?;
     let mut bytes = Vec::new();
-    file.take(MAX_CODE_BYTES + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|error| error.to_string())?;
+    file.take(MAX_CODE_BYTES + 1).read_to_end(&mut bytes)?;
     match bytes.len() as u64 > MAX_CODE_BYTES {
-        true => Err(format!("it is longer than {} MiB", MAX_CODE_BYTES >> 20)),
+        true => Err(CodeError::TooLong),
         false => Ok(bytes),
     }
 }
 
-fn text(bytes: &[u8], extension: &str) -> Result<(String, String), String> {
+fn text(bytes: &[u8], extension: &str) -> Result<(String, String), CodeError> {
     let language = match extension {
         "ptx" => "PTX",
         "metal" => "Metal",
@@ -118,24 +128,23 @@ fn text(bytes: &[u8], extension: &str) -> Result<(String, String), String> {
         "cl" => "OpenCL C",
         other => other,
     };
-    let text = str::from_utf8(bytes).map_err(|_| "it is machine code, not text".to_owned())?;
+    let text = str::from_utf8(bytes).map_err(|_| CodeError::MachineCode)?;
     Ok((language.to_owned(), text.trim_end_matches('\0').to_owned()))
 }
 
-/// The text that SPIR-V was made of where its debug information has it, else its assembly.
-fn spirv(bytes: &[u8]) -> Result<(String, String), String> {
-    let damaged = || "it is not valid SPIR-V".to_owned();
+/// Returns the source text of SPIR-V where its debug information has it, else its assembly.
+fn spirv(bytes: &[u8]) -> Result<(String, String), CodeError> {
     // The library may panic when it meets damaged code.
     let module = guarded(|| rspirv::dr::load_bytes(bytes).map_err(|error| error.to_string()));
-    let module = module.map_err(|_| damaged())?;
+    let module = module.map_err(|_| CodeError::InvalidSpirv)?;
     if let Some(found) = written(&module) {
         return Ok(found);
     }
-    let text = guarded(|| Ok(module.disassemble())).map_err(|_| damaged())?;
+    let text = guarded(|| Ok(module.disassemble())).map_err(|_| CodeError::InvalidSpirv)?;
     Ok(("SPIR-V assembly".to_owned(), text))
 }
 
-/// The source text in `OpSource` and the `OpSourceContinued` behind it.
+/// Returns the source text in `OpSource` and the `OpSourceContinued` that follow it.
 fn written(module: &Module) -> Option<(String, String)> {
     let instructions = module.debug_string_source.iter();
     let mut language = None;

@@ -1,4 +1,4 @@
-//! The rows of a track, split into lanes, as frames.
+//! Splits the rows of a track into lanes without overlaps, and writes them as frames.
 
 use crate::density_index::TableRows;
 use crate::frame::Frame;
@@ -12,26 +12,26 @@ use gapscope_trace::Trace;
 use gapscope_trace::ids::CommandBufferId;
 use gapscope_trace::lookup::IdIndex;
 
-/// The rows of one track, and what has been added to it since.
+/// The rows of one track by lane, with later additions.
 #[derive(Debug, Default)]
 pub struct PlacedRows {
     lanes: Lanes,
-    /// Rows of each table of the track that have been taken up.
+    /// Number of rows of each table of the track that have been taken up.
     taken: Vec<usize>,
     additions: Vec<Addition>,
 }
 
-/// Rows that came at one time.
+/// Rows that were added at one time.
 #[derive(Debug, Default, Clone)]
 struct Addition {
     generation: u64,
-    /// TableRows (see [`place`]) by lane, within a lane in order of start.
+    /// Places (see [`place`]) by lane, and within a lane in order of start.
     rows: Vec<u32>,
-    /// Where each lane starts in `rows`, and the end of the last.
+    /// The index in `rows` at which each lane starts, and the end of the last.
     bounds: Vec<usize>,
 }
 
-/// What is asked of a track.
+/// The columns of a track that are asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Columns {
     /// Times, names and rows.
@@ -57,8 +57,8 @@ impl Columns {
 }
 
 impl PlacedRows {
-    /// Takes up the rows that the trace has got since the last time, as those of `generation`. `all` are those of the track, where
-    /// it is known which they are.
+    /// Takes up the rows that were added to the trace since the last time, as those of `generation`. `all` are the rows of the track, where they are
+    /// known.
     pub fn extend(
         &mut self,
         id: TrackId,
@@ -105,7 +105,7 @@ impl PlacedRows {
                 (DrawnTable::Marker, row) => texts.label_depth(trace.tables.markers.label[row]),
                 _ => 0,
             };
-            // What is around comes before what is inside.
+            // An outer row comes before the rows inside of it.
             (start_ns, std::cmp::Reverse(end_ns), depth)
         };
         if !rows.is_sorted_by_key(order) {
@@ -139,7 +139,7 @@ impl PlacedRows {
         });
     }
 
-    /// A frame of the rows that came after generation `after`.
+    /// Makes a frame of the rows that came after generation `after`.
     pub fn frame(
         &self,
         id: TrackId,
@@ -161,7 +161,7 @@ impl PlacedRows {
         columns.frame(id, trace, texts, &added, header)
     }
 
-    /// A frame of the part of the track that is asked for.
+    /// Makes a frame of the rows in a range.
     pub fn part(
         &self,
         id: TrackId,
@@ -204,7 +204,7 @@ impl PlacedRows {
         }
     }
 
-    /// All additions after a generation, as one.
+    /// Returns all additions after a generation as one.
     fn after(&self, generation: u64) -> std::borrow::Cow<'_, Addition> {
         use std::borrow::Cow;
         let from = self
@@ -278,7 +278,7 @@ fn rows_frame(
     frame.finish()
 }
 
-/// What a row is called.
+/// Returns the text that names a row.
 #[inline]
 pub fn name(source: DrawnTable, row: usize, trace: &Trace, texts: &Texts) -> u32 {
     let tables = &trace.tables;

@@ -1,8 +1,8 @@
-//! A trace or a capture as a page in the browser: served on loopback, or a trace written as one file.
+//! Shows a trace or a capture as a page in the browser: served on loopback, or written as one file.
 //!
-//! [`Server::open`] opens one trace, with those of its ranks, or two to compare, or a capture, and serves the page and what it asks for; `PROTOCOL.md` says what
-//! that is. Only who knows the address can ask: its path starts with a token of 128 random bits. [`write_file`] writes
-//! the page and the answers as one HTML file that needs no server.
+//! [`Server::open`] opens a trace with those of its ranks, two traces to compare, or a capture, and serves the page and its requests, which
+//! `PROTOCOL.md` describes. The address has to be known: its path starts with a token of 128 random bits. [`write_file`] writes the page and its
+//! answers as one HTML file that needs no server.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -43,6 +43,6 @@ mod traces;
 mod track;
 
 pub use error::Error;
-pub use html_file::{Written, write_file};
-pub use saved_view::Saved;
+pub use html_file::{WrittenFile, write_file};
+pub use saved_view::SavedView;
 pub use server::{Options, Running, Server};

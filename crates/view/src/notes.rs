@@ -1,4 +1,4 @@
-//! Notes of the reader at moments and ranges of a trace, kept in its folder.
+//! Reads and writes the reader's notes on a trace, in a file of the trace's folder.
 
 use crate::Error;
 use crate::protocol::{Note, NotesAnswer, OrMissing};
@@ -10,14 +10,14 @@ use std::sync::{Mutex, PoisonError};
 
 /// The file in the folder of a trace.
 const FILE: &str = "notes.json";
-/// What this gapscope writes, and all that it reads.
+/// The only version of the file that this gapscope writes and reads.
 const FORMAT: u32 = 1;
-/// Notes of a trace at most, characters of one, bytes of the file.
+/// Notes of a trace.
 const MAX_NOTES: usize = 1000;
 const MAX_NOTE_CHARACTERS: usize = 10_000;
 const MAX_FILE_BYTES: u64 = 8 << 20;
 
-/// What the file holds.
+/// The content of the file.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct NotesFile {
@@ -25,30 +25,52 @@ struct NotesFile {
     notes: Vec<Note>,
 }
 
-/// What the page sends.
+/// Notes that the page sends to replace the old ones.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ReplacedNotes {
-    /// Of the notes that it has changed.
+    /// The revision that the page has changed.
     revision: String,
     notes: Vec<Note>,
 }
 
-/// Why notes were not written.
-#[derive(Debug, PartialEq)]
+/// The reason why notes cannot be read or were not written.
+#[derive(Debug, PartialEq, thiserror::Error)]
 pub enum NotesError {
-    /// What was sent are no notes.
-    Wrong(String),
-    /// They were changed elsewhere meanwhile.
+    /// The request cannot be parsed.
+    #[error("These are no notes: {0}.")]
+    Malformed(String),
+    /// The request has an invalid note.
+    #[error("{0}.")]
+    Invalid(#[from] InvalidNotes),
+    /// The notes have been changed since the revision of the request.
+    #[error("The notes were changed in another window meanwhile.")]
     Changed,
-    /// The folder cannot be written, or what is there cannot be read.
-    Refused(String),
+    /// The file in the folder cannot be read.
+    #[error("The notes in {} cannot be read: {reason}. Move that file away to write others.", path.display())]
+    Unreadable { path: PathBuf, reason: String },
+    /// The folder cannot be written, for a reason in a sentence.
+    #[error("{0}")]
+    Unwritable(String),
+}
+
+/// A rule that notes break.
+#[derive(Debug, PartialEq, thiserror::Error)]
+pub enum InvalidNotes {
+    #[error("A trace has at most {MAX_NOTES} notes")]
+    TooMany,
+    #[error("A note's range ends before it starts")]
+    EndsBeforeStart,
+    #[error("A note has a text")]
+    Empty,
+    #[error("A note has at most {MAX_NOTE_CHARACTERS} characters")]
+    TooLong,
 }
 
 /// The notes of a trace.
 pub struct Notes {
     folder: PathBuf,
-    /// Held while they are written.
+    /// Held while the notes are written.
     writing: Mutex<()>,
 }
 
@@ -60,7 +82,7 @@ impl Notes {
         }
     }
 
-    /// The notes with their revision, or why they cannot be read; `unwritable` says why none can be written.
+    /// Returns the notes with their revision, or why they cannot be read; `unwritable` says why none can be written.
     pub fn answer(&self, unwritable: Option<&str>) -> OrMissing<NotesAnswer> {
         match self.read() {
             Ok((revision, notes)) => OrMissing::There(NotesAnswer {
@@ -68,37 +90,35 @@ impl Notes {
                 notes,
                 unwritable: unwritable.map(str::to_owned),
             }),
-            Err(sentence) => OrMissing::missing(sentence),
+            Err(error) => OrMissing::missing(error.to_string()),
         }
     }
 
-    /// Replaces all notes by those of an answer's shape, if nobody has changed them since that revision.
+    /// Replaces all notes, if nobody has changed them since the given revision.
     ///
     /// # Errors
     /// See [`NotesError`].
     pub fn replace(&self, sent: &[u8]) -> Result<(), NotesError> {
         let ReplacedNotes { revision, notes } = serde_json::from_slice(sent)
-            .map_err(|error| NotesError::Wrong(format!("These are no notes: {error}.")))?;
-        check(&notes).map_err(NotesError::Wrong)?;
+            .map_err(|error| NotesError::Malformed(error.to_string()))?;
+        check(&notes)?;
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let (now, _) = self.read().map_err(NotesError::Refused)?;
+        let (now, _) = self.read()?;
         if now != revision {
             return Err(NotesError::Changed);
         }
         self.write(notes).map_err(|error| {
             let path = self.folder.join(FILE);
             let reason = error.to_string();
-            NotesError::Refused(format!("{}.", Error::Write { path, reason }))
+            NotesError::Unwritable(format!("{}.", Error::Write { path, reason }))
         })
     }
 
-    fn read(&self) -> Result<(String, Vec<Note>), String> {
+    fn read(&self) -> Result<(String, Vec<Note>), NotesError> {
         let path = self.folder.join(FILE);
-        let unread = |reason: String| {
-            format!(
-                "The notes in {} cannot be read: {reason}. Move that file away to write others.",
-                path.display()
-            )
+        let unread = |reason: String| NotesError::Unreadable {
+            path: path.clone(),
+            reason,
         };
         let mut bytes = Vec::new();
         match open(&path) {
@@ -127,11 +147,11 @@ impl Notes {
         }
         let NotesFile { notes, .. } =
             serde_json::from_slice(&bytes).map_err(|error| unread(error.to_string()))?;
-        check(&notes).map_err(|sentence| unread(sentence.trim_end_matches('.').to_owned()))?;
+        check(&notes).map_err(|error| unread(error.to_string()))?;
         Ok((blake3::hash(&bytes).to_hex().to_string(), notes))
     }
 
-    /// All of it or nothing: whoever reads meanwhile has the old or the new notes.
+    /// Writes the file atomically: a concurrent reader gets the old or the new notes.
     fn write(&self, notes: Vec<Note>) -> io::Result<()> {
         let path = self.folder.join(FILE);
         if notes.is_empty() {
@@ -153,14 +173,14 @@ impl Notes {
             fs::rename(&part, &path)
         })();
         if written.is_err() {
-            // What it said first is what counts.
+            // The first error is the one that matters.
             let _ = fs::remove_file(&part);
         }
         written
     }
 }
 
-/// Opens a file that is one: a pipe would be waited for.
+/// Opens a regular file: opening a pipe would block.
 fn open(path: &Path) -> io::Result<File> {
     if !fs::metadata(path)?.is_file() {
         return Err(io::Error::other("it is not a file"));
@@ -168,9 +188,9 @@ fn open(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-fn check(notes: &[Note]) -> Result<(), String> {
+fn check(notes: &[Note]) -> Result<(), InvalidNotes> {
     if notes.len() > MAX_NOTES {
-        return Err(format!("A trace has at most {MAX_NOTES} notes."));
+        return Err(InvalidNotes::TooMany);
     }
     for Note {
         from_ns,
@@ -179,15 +199,13 @@ fn check(notes: &[Note]) -> Result<(), String> {
     } in notes
     {
         if to_ns.is_some_and(|to_ns| to_ns < *from_ns) {
-            return Err("A note's range ends before it starts.".to_owned());
+            return Err(InvalidNotes::EndsBeforeStart);
         }
         if text.trim().is_empty() {
-            return Err("A note has a text.".to_owned());
+            return Err(InvalidNotes::Empty);
         }
         if text.chars().count() > MAX_NOTE_CHARACTERS {
-            return Err(format!(
-                "A note has at most {MAX_NOTE_CHARACTERS} characters."
-            ));
+            return Err(InvalidNotes::TooLong);
         }
     }
     Ok(())
@@ -264,7 +282,7 @@ mod tests {
             );
             assert!(matches!(
                 notes.replace(&sent("", &["x"])),
-                Err(NotesError::Refused(_))
+                Err(NotesError::Unreadable { .. })
             ));
             assert_eq!(fs::read_to_string(&path).unwrap(), text);
         }
@@ -289,7 +307,10 @@ mod tests {
             &sent("", &[&long]),
             &sent("", &["x"; MAX_NOTES + 1]),
         ] {
-            assert!(matches!(notes.replace(wrong), Err(NotesError::Wrong(_))));
+            assert!(matches!(
+                notes.replace(wrong),
+                Err(NotesError::Malformed(_) | NotesError::Invalid(_))
+            ));
         }
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }

@@ -1,4 +1,4 @@
-//! The overview: all that the first drawing needs.
+//! Makes the overview of a trace: its groups and tracks, and all else that the first drawing needs.
 
 use crate::density_index::{CallKinds, TrackDensity};
 use crate::protocol::{
@@ -21,7 +21,7 @@ use std::collections::{BTreeSet, HashMap};
 fn calls() -> Vec<CallFacts> {
     let facts = |call: &HostCallKind| CallFacts {
         call: *call,
-        // What polls explain depends on what they found.
+        // The cause that a poll explains depends on its result.
         cause: (!call.is_poll())
             .then(|| Cause::while_in(*call))
             .filter(|cause| *cause != Cause::HostLate),
@@ -30,7 +30,7 @@ fn calls() -> Vec<CallFacts> {
     HostCallKind::ALL.iter().map(facts).collect()
 }
 
-/// The overview of one trace.
+/// Makes the overview of one trace.
 pub fn overview(snapshot: &Snapshot, name: &str, sizes: &[TableSize]) -> TraceOverview {
     let manifest = &snapshot.trace.manifest;
     let (groups, tracks) = layout(snapshot);
@@ -69,14 +69,14 @@ pub fn overview(snapshot: &Snapshot, name: &str, sizes: &[TableSize]) -> TraceOv
     }
 }
 
-/// The groups and tracks of a trace in the order in which they are drawn.
+/// Returns the groups and tracks of a trace in the order in which they are drawn.
 pub fn layout(snapshot: &Snapshot) -> (Vec<Group>, Vec<Track>) {
     let trace = &snapshot.trace;
     let manifest = &trace.manifest;
     let vocabulary = &snapshot.vocabulary;
     let words = vocabulary.words();
     let gpus = vocabulary.gpus();
-    // What belongs to no known device comes last.
+    // Queues of no known device come last.
     let unknown = gpus.count();
     let densities = &snapshot.density_index().tracks;
     let mut queues: BTreeSet<QueueId> = manifest.queues.iter().map(|queue| queue.id).collect();
@@ -117,7 +117,7 @@ pub fn layout(snapshot: &Snapshot) -> (Vec<Group>, Vec<Track>) {
             queues.insert(queue);
         }
     }
-    // A trace may have thousands of devices, queues and threads: nothing is looked for in all of them.
+    // A trace may have thousands of devices, queues and threads: nothing searches through all of them.
     let densities: HashMap<TrackId, &TrackDensity> = densities.iter().map(|t| (t.id, t)).collect();
     let mut counters_by_owner: HashMap<CounterOwner, Vec<&Counter>> = HashMap::new();
     for counter in &counters {
@@ -190,7 +190,7 @@ pub fn layout(snapshot: &Snapshot) -> (Vec<Group>, Vec<Track>) {
             }
             tracks.extend(timed_track(&densities, id, &group, format!("{name}{what}")));
         }
-        // Calls and labels of one thread stand together.
+        // Calls and labels of one thread are neighbours.
         tracks[before..].sort_by_key(|track| (track.thread, track.kind));
         if tracks.len() > before {
             groups.push(group);

@@ -1,5 +1,5 @@
-//! What a reader prefers, kept for every server of theirs, as a browser keeps it for one port alone: how the tracks of each trace are arranged, and which
-//! queries were asked.
+//! Keeps a reader's preferences for all servers in one file, since a browser keeps them for one port alone: how the tracks of each trace are arranged,
+//! and which queries were asked.
 
 use crate::Error;
 use crate::protocol::Arrangement;
@@ -10,18 +10,18 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// The file, in the folder for such.
+/// Name of the file in the folder of preferences.
 const FILE: &str = "view.json";
-/// What this gapscope writes, and all that it reads.
+/// The only version of the file that this gapscope writes and reads.
 const FORMAT: u32 = 1;
-/// Traces whose arrangement is kept, and queries; the oldest go.
+/// Traces whose arrangement is kept; the oldest is dropped.
 const MAX_ARRANGEMENTS: usize = 200;
 const MAX_QUERIES: usize = 30;
-/// Bytes of an arrangement or a query, and of the file.
+/// Bytes of an arrangement or of a query.
 const MAX_TEXT_BYTES: usize = 60_000;
 const MAX_FILE_BYTES: u64 = 32 << 20;
 
-/// What the file holds, the latest first.
+/// The content of the file, the latest entries first.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct PreferencesFile {
     format: u32,
@@ -38,24 +38,32 @@ struct Arranged {
     how: Arrangement,
 }
 
-/// Why something is not kept: a sentence.
-#[derive(Debug)]
+/// The reason why a preference is not kept.
+#[derive(Debug, thiserror::Error)]
 pub enum PreferenceError {
-    /// What was sent is no such thing.
-    Wrong(String),
-    /// There is no folder for it, or it cannot be written.
-    Refused(String),
+    /// The request is too long.
+    #[error("It is too long to be kept.")]
+    TooLong,
+    /// The request cannot be parsed.
+    #[error("It cannot be understood: {0}.")]
+    Malformed(#[from] serde_json::Error),
+    /// There is no folder for preferences.
+    #[error("There is no folder for it.")]
+    NoFolder,
+    /// The file cannot be read or written.
+    #[error("{0}.")]
+    Unwritable(Error),
 }
 
-/// What is kept.
+/// The preferences of a reader.
 pub struct Preferences {
     file: Option<PathBuf>,
-    /// Held while it is changed.
+    /// Held while the file is changed.
     writing: Mutex<()>,
 }
 
 impl Preferences {
-    /// Those in a folder; without one nothing is kept.
+    /// Uses the preferences in a folder; without a folder nothing is kept.
     pub fn new(folder: Option<&Path>) -> Preferences {
         Preferences {
             file: folder.map(|folder| folder.join(FILE)),
@@ -63,17 +71,17 @@ impl Preferences {
         }
     }
 
-    /// Whether anything is kept.
+    /// Returns true where preferences are kept.
     pub fn are_kept(&self) -> bool {
         self.file.is_some()
     }
 
-    /// The queries, the latest first.
+    /// Returns the queries, the latest first.
     pub fn queries(&self) -> Vec<String> {
         self.read().unwrap_or_default().queries
     }
 
-    /// For each trace, by its identity, how its tracks are arranged; `None` where nothing is kept of it.
+    /// Returns the arrangement of each trace, by its identity; `None` where none is kept.
     pub fn arranged(&self, traces: &[String]) -> Vec<Option<Arrangement>> {
         let written = self.read().unwrap_or_default();
         let of = |trace: &String| {
@@ -114,23 +122,21 @@ impl Preferences {
 
     fn change(&self, change: impl FnOnce(&mut PreferencesFile)) -> Result<(), PreferenceError> {
         let Some(path) = &self.file else {
-            return Err(PreferenceError::Refused(
-                "There is no folder for it.".to_owned(),
-            ));
+            return Err(PreferenceError::NoFolder);
         };
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let refused = |error: io::Error| {
             let (path, reason) = (path.clone(), error.to_string());
-            PreferenceError::Refused(format!("{}.", Error::Write { path, reason }))
+            PreferenceError::Unwritable(Error::Write { path, reason })
         };
-        // What cannot be read is of a later gapscope, or of somebody else: it is left alone.
+        // A file that cannot be read is of a later gapscope or of another program: it is left alone.
         let mut written = self.read().map_err(refused)?;
         written.format = FORMAT;
         change(&mut written);
         write(path, &written).map_err(refused)
     }
 
-    /// Nothing where there is no file.
+    /// Reads the file; without a file nothing is kept yet.
     fn read(&self) -> io::Result<PreferencesFile> {
         let Some(path) = &self.file else {
             return Ok(PreferencesFile::default());
@@ -156,16 +162,13 @@ impl Preferences {
 }
 
 fn parsed<'a, T: Deserialize<'a>>(sent: &'a [u8]) -> Result<T, PreferenceError> {
-    if sent.len() > MAX_TEXT_BYTES {
-        return Err(PreferenceError::Wrong(
-            "It is too long to be kept.".to_owned(),
-        ));
+    match sent.len() > MAX_TEXT_BYTES {
+        true => Err(PreferenceError::TooLong),
+        false => Ok(serde_json::from_slice(sent)?),
     }
-    serde_json::from_slice(sent)
-        .map_err(|error| PreferenceError::Wrong(format!("It cannot be understood: {error}.")))
 }
 
-/// All of it or nothing: whoever reads meanwhile has the old or the new.
+/// Writes the file atomically: a concurrent reader gets the old or the new content.
 fn write(path: &Path, written: &PreferencesFile) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
@@ -175,12 +178,12 @@ fn write(path: &Path, written: &PreferencesFile) -> io::Result<()> {
     fs::write(&part, text)
         .and_then(|()| fs::rename(&part, path))
         .inspect_err(|_| {
-            // What it said first is what counts.
+            // The first error is the one that matters.
             let _ = fs::remove_file(&part);
         })
 }
 
-/// What tells a recording from all others, wherever it lies: when it began, by both clocks.
+/// Returns a text that identifies a trace wherever its folder is: its start, by both clocks.
 pub fn identity(snapshot: &Snapshot, name: &str) -> String {
     let start = snapshot.trace.manifest.start_unix_ns;
     let start = start.map_or(name.to_owned(), |ns| ns.to_string());
@@ -228,11 +231,14 @@ mod tests {
             kept.ask(json!(query).to_string().as_bytes()).unwrap();
         }
         assert_eq!(kept.queries(), ["select 1", "select 2"]);
-        assert!(matches!(kept.ask(b"{}"), Err(PreferenceError::Wrong(_))));
+        assert!(matches!(
+            kept.ask(b"{}"),
+            Err(PreferenceError::Malformed(_))
+        ));
         let long = json!("x".repeat(MAX_TEXT_BYTES)).to_string();
         assert!(matches!(
             kept.ask(long.as_bytes()),
-            Err(PreferenceError::Wrong(_))
+            Err(PreferenceError::TooLong)
         ));
     }
 
@@ -246,7 +252,7 @@ mod tests {
             assert!(kept.queries().is_empty());
             assert!(matches!(
                 kept.ask(b"\"select 1\""),
-                Err(PreferenceError::Refused(_))
+                Err(PreferenceError::Unwritable(_))
             ));
             assert_eq!(fs::read_to_string(&path).unwrap(), text);
         }
@@ -257,7 +263,7 @@ mod tests {
         let kept = Preferences::new(None);
         assert!(matches!(
             kept.ask(b"\"select 1\""),
-            Err(PreferenceError::Refused(_))
+            Err(PreferenceError::NoFolder)
         ));
         assert!(kept.queries().is_empty());
         assert!(!kept.are_kept());

@@ -1,4 +1,4 @@
-//! A part of a track: the rows in a range of time, or where those are too many, slices of it.
+//! Answers queries of a track for a range of time: with its rows, or with slices where there are too many rows.
 
 use crate::frame::Frame;
 use crate::protocol::{ColumnType, TrackHeader};
@@ -6,18 +6,18 @@ use crate::time_bins::{BinPart, TimeBins, within};
 use gapscope_analysis::intervals::Interval;
 use std::ops::Range;
 
-/// Slices in which a range is told that has too many rows.
+/// Slices of a range that has too many rows.
 pub const SLICES: usize = 4096;
 
-/// What is asked of a track.
+/// A range of a track that is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RangeQuery {
     pub range: Interval,
-    /// So many rows are given; more are told in slices.
+    /// Rows of an answer: where there are more, the answer has slices.
     pub most_rows: usize,
 }
 
-/// The rows of each lane in a range.
+/// The rows of each lane in a range, or slices of each lane.
 pub enum RangeRows {
     Rows(Vec<Range<usize>>),
     Slices(Vec<LaneSlices>),
@@ -25,14 +25,14 @@ pub enum RangeRows {
 
 /// The slices of a lane.
 pub struct LaneSlices {
-    /// The share of each in which a row ran, times 255: 0 for nothing at all.
+    /// The share of each slice in which a row ran, times 255: 0 where nothing ran.
     busy: Vec<u8>,
-    /// The row that ran longest in each; any where none did.
+    /// The row that ran longest in each slice; an arbitrary one where none ran.
     longest: Vec<usize>,
 }
 
 impl RangeRows {
-    /// Of lanes that lie between `bounds`: in each of them rows are in order, and none overlap.
+    /// Answers a query of lanes that lie between `bounds`: in each of them rows are in order, and none overlap.
     pub fn new(
         bounds: &[usize],
         asked: RangeQuery,
@@ -78,7 +78,7 @@ impl LaneSlices {
     }
 }
 
-/// The frame of slices; `name` is what a row is called.
+/// Makes the frame of slices; `name` returns the text that names a row.
 pub fn frame(
     lanes: &[LaneSlices],
     range: Interval,

@@ -1,4 +1,4 @@
-//! The ranks of a program, compared.
+//! Compares the ranks of a program.
 
 use crate::Error;
 use crate::protocol::{OrMissing, RanksAnswer, cut_texts};
@@ -7,12 +7,12 @@ use gapscope_analysis::ranks::{RankDigest, ranks};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// Collectives whose arrivals are given: those with the greatest skews.
+/// Collectives whose arrivals are listed: those with the greatest skews.
 const MAX_LISTED_COLLECTIVES: usize = 1000;
 
 /// A trace and the number of the rank that it is of.
 pub struct RankTrace {
-    /// Its index among the traces that are served.
+    /// Index among the served traces.
     pub trace: usize,
     /// The rank.
     pub rank: u32,
@@ -20,7 +20,7 @@ pub struct RankTrace {
     pub store: Arc<Store>,
 }
 
-/// What the comparison of ranks shows: those of these traces, or those that one trace has inside.
+/// Compares the ranks of these traces, or those inside of a single trace.
 ///
 /// # Errors
 /// A trace cannot be read.
@@ -38,7 +38,7 @@ pub fn compared(of: &[RankTrace]) -> Result<Value, Error> {
     Ok(together(&digests, &traces))
 }
 
-/// The comparison of these, each of the trace at an index.
+/// Compares ranks, each of the trace at an index of `traces`.
 pub fn together(digests: &[RankDigest], traces: &[usize]) -> Value {
     if digests.len() < 2 {
         return cut_texts(&OrMissing::<()>::missing(

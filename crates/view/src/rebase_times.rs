@@ -1,12 +1,12 @@
-//! Moves a trace's times so that its recording starts at 0: numbers of a page are exact up to 2^53 only, and a machine's
-//! monotonic clock is past that after 104 days.
+//! Rebases the times of a trace so that its recording starts at 0: the page's numbers are exact up to 2^53 only, which a machine's monotonic clock
+//! passes after 104 days.
 
 use crate::chunks::CHUNK_ROWS;
 use gapscope_trace::optional::Optional;
 use gapscope_trace::parallel::each;
 use gapscope_trace::{Tables, Trace};
 
-/// Columns of the tables that hold times, not durations. A test holds this list against the tables.
+/// The columns that hold times, not durations. A test compares this list with the tables.
 macro_rules! for_each_time {
     ($callback:ident, $tables:expr) => {
         $callback!($tables, {
@@ -25,7 +25,7 @@ macro_rules! for_each_time {
     };
 }
 
-/// Counts the times of `tables` from `origin_ns`.
+/// Rebases the times of `tables` to `origin_ns`.
 pub fn shift_tables(tables: &mut Tables, origin_ns: i64) {
     let mut chunks: Vec<&mut [i64]> = Vec::new();
     macro_rules! collect {
@@ -56,7 +56,7 @@ impl Times for Optional<i64> {
     }
 }
 
-/// Counts all times of a trace from `origin_ns`.
+/// Rebases all times of a trace to `origin_ns`.
 pub fn shift(trace: &mut Trace, origin_ns: i64) {
     shift_tables(&mut trace.tables, origin_ns);
     let manifest = &mut trace.manifest;

@@ -1,4 +1,4 @@
-//! Everything about one row.
+//! Makes the details of one row: its columns, and the rows that it belongs to.
 
 use crate::lanes;
 use crate::protocol::{Binding, Field, Link, OrMissing, Row, RowKernel, RowLabel, WorkLink};
@@ -12,12 +12,12 @@ use gapscope_trace::ids::{
 use gapscope_trace::tables::*;
 use std::collections::BTreeMap;
 
-/// Links that are listed of one relation.
+/// Links that are listed for one relation.
 const MAX_LINKS: usize = 64;
-/// Bindings of a dispatch that are listed.
+/// Bindings that are listed for a dispatch.
 const MAX_BINDINGS: usize = 1000;
 
-/// Tables whose rows have details, with those that are drawn first.
+/// Tables whose rows have details; those with a track come first.
 pub const TABLES: [&str; 11] = [
     "dispatches",
     "transfers",
@@ -32,7 +32,7 @@ pub const TABLES: [&str; 11] = [
     "memory",
 ];
 
-/// What a row belongs to.
+/// The context of a row: what it is, and what it belongs to.
 #[derive(Debug, Default)]
 struct RowContext {
     title: String,
@@ -46,11 +46,11 @@ struct RowContext {
     thread: Option<ThreadKey>,
     bindings: Option<OrMissing<Vec<Binding>>>,
     links: Vec<Link>,
-    /// Relations with more links than are listed.
+    /// The number of links, for relations with more than are listed.
     link_counts: BTreeMap<&'static str, usize>,
 }
 
-/// The details of a row; `None` when the table has no such row.
+/// Returns the details of a row; `None` when the table has no such row.
 pub fn details(snapshot: &Snapshot, table: &str, row: usize) -> Option<Row> {
     let tables = &snapshot.trace.tables;
     macro_rules! fields_of {
@@ -362,7 +362,7 @@ fn submission_link(snapshot: &Snapshot, relation: &'static str, row: usize) -> L
     }
 }
 
-/// Returns what the page needs to show a row that is drawn, and to go there.
+/// Returns the reference by which the page shows a drawn row and goes there.
 pub fn work_link(snapshot: &Snapshot, source: DrawnTable, row: usize) -> WorkLink {
     let trace = &snapshot.trace;
     let times = source.times(trace, row);
@@ -403,7 +403,7 @@ fn kernel_name(snapshot: &Snapshot, id: KernelId) -> String {
     texts.text(texts.kernel(id)).to_owned()
 }
 
-/// What a buffer is called.
+/// Returns the name of a buffer, or its id in words.
 pub fn buffer_name(snapshot: &Snapshot, row: usize) -> String {
     let buffers = &snapshot.trace.tables.buffers;
     match &buffers.name[row] {
@@ -438,7 +438,7 @@ fn bindings(snapshot: &Snapshot, set: Option<BindingSetId>) -> OrMissing<Vec<Bin
     OrMissing::There(bindings.collect())
 }
 
-/// Why a row has no times, in a sentence.
+/// Says in a sentence why a row has no times.
 fn unknown_because(snapshot: &Snapshot, source: DrawnTable, row: usize) -> String {
     let (index, tables) = (snapshot.index(), &snapshot.trace.tables);
     let id = match source {

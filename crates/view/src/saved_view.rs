@@ -1,4 +1,4 @@
-//! Views that are opened again: a trace with the state of the page behind a `#`, and a file with both.
+//! Opens saved views: a trace followed by `#` and the state of the page, or a file with both.
 
 use crate::Error;
 use form_urlencoded::{Serializer, parse};
@@ -7,26 +7,26 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Version of the file.
+/// The greatest version of the file that this gapscope reads.
 const VERSION: u64 = 1;
-/// No saved view is larger, in bytes.
+/// Bytes of a saved view.
 const MAX_FILE_BYTES: u64 = 1 << 20;
-/// The part of the state that says which of several ranks comes first; the page has it in the query of its address.
+/// The name in the state that says which of several ranks comes first; the page has it in the query of its address.
 const FIRST: &str = "first";
 
 /// Names and values, in their order.
 type Pairs = Vec<(String, String)>;
 
-/// Traces, and what the page shows of them.
+/// Traces with the state of the page.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Saved {
+pub struct SavedView {
     /// The traces, or the capture.
     pub paths: Vec<PathBuf>,
-    /// The page's state as pairs of names and values, as behind the `#` of its address.
+    /// The state of the page: pairs of names and values, as behind the `#` of its address.
     state: Pairs,
 }
 
-/// What `Save this view` of the page writes.
+/// The file that `Save this view` of the page writes.
 #[derive(Debug, Deserialize)]
 struct SavedViewFile {
     gapscope_view: u64,
@@ -35,18 +35,18 @@ struct SavedViewFile {
     state: String,
 }
 
-impl Saved {
-    /// What arguments of `gapscope view` name: traces, of which each may be followed by `#` and a state, or the file of a saved view.
+impl SavedView {
+    /// Opens the arguments of `gapscope view`: traces, each of which may be followed by `#` and a state, or the file of a saved view.
     ///
     /// # Errors
-    /// A file is no saved view, or its traces are not there.
-    pub fn open(arguments: &[PathBuf]) -> Result<Saved, Error> {
+    /// A file is not a saved view, or its traces are not there.
+    pub fn open(arguments: &[PathBuf]) -> Result<SavedView, Error> {
         if let [file] = arguments
             && is_saved(file)
         {
-            return Saved::read(file);
+            return SavedView::read(file);
         }
-        let mut saved = Saved::default();
+        let mut saved = SavedView::default();
         for argument in arguments {
             let (path, state) = split(argument);
             saved.paths.push(path);
@@ -55,16 +55,16 @@ impl Saved {
         Ok(saved)
     }
 
-    /// Traces, with a state.
-    pub fn of(paths: &[PathBuf], state: &[(&str, &str)]) -> Saved {
+    /// Makes a view of traces with a state.
+    pub fn new(paths: &[PathBuf], state: &[(&str, &str)]) -> SavedView {
         let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-        Saved {
+        SavedView {
             paths: paths.to_vec(),
             state: state.iter().map(owned).collect(),
         }
     }
 
-    /// A page's address with the state.
+    /// Adds the state to the page's address.
     pub fn address(&self, url: &str) -> String {
         let mut address = url.to_owned();
         let (first, state): (Vec<_>, Vec<_>) =
@@ -78,35 +78,30 @@ impl Saved {
         address
     }
 
-    /// The state as the page has it behind its `#`; empty where nothing was saved.
+    /// Returns the state as the page has it behind its `#`; empty where nothing was saved.
     pub(crate) fn state(&self) -> String {
         let of_page = self.state.iter().filter(|(name, _)| name != FIRST);
         (Serializer::new(String::new()).extend_pairs(of_page)).finish()
     }
 
-    /// The name of the trace that comes first, where that was chosen.
+    /// Returns the name of the trace that comes first, where one was chosen.
     pub(crate) fn first(&self) -> Option<&str> {
         let mut state = self.state.iter();
         let (_, name) = state.find(|(name, _)| name == FIRST)?;
         Some(name)
     }
 
-    fn read(path: &Path) -> Result<Saved, Error> {
-        let refused = |reason: String| Error::Saved {
-            path: path.to_owned(),
-            reason,
-        };
-        let mut text = String::new();
-        (File::open(path).and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text)))
-            .map_err(|error| refused(error.to_string()))?;
-        if text.len() as u64 > MAX_FILE_BYTES {
-            return Err(refused("it is larger than any saved view".to_owned()));
-        }
-        let (paths, state) = parsed(&text).map_err(refused)?;
+    fn read(path: &Path) -> Result<SavedView, Error> {
+        let (paths, state) = read_text(path)
+            .and_then(|text| parsed(&text))
+            .map_err(|error| Error::Saved {
+                path: path.to_owned(),
+                reason: error.to_string(),
+            })?;
         let beside = path.parent().unwrap_or(Path::new(""));
         let found = paths.iter().map(|trace| {
             let name = trace.file_name().unwrap_or(trace.as_os_str());
-            // Who moves a view moves its traces along with it.
+            // A view that was moved has its traces beside it.
             let places = [beside.join(trace), beside.join(name)];
             let there = places.into_iter().find(|place| place.exists());
             there.ok_or_else(|| Error::Gone {
@@ -114,34 +109,59 @@ impl Saved {
                 trace: trace.clone(),
             })
         });
-        Ok(Saved {
+        Ok(SavedView {
             paths: found.collect::<Result<_, _>>()?,
             state,
         })
     }
 }
 
-/// The traces and the state of a saved view; else why it is none.
-fn parsed(text: &str) -> Result<(Vec<PathBuf>, Pairs), String> {
-    let written: SavedViewFile = serde_json::from_str(text)
-        .map_err(|_| "it is not what `Save this view` of the page wrote".to_owned())?;
+/// The reason why a file is not a saved view, as the end of a sentence.
+#[derive(Debug, thiserror::Error)]
+enum SavedViewError {
+    #[error(transparent)]
+    Read(#[from] std::io::Error),
+    #[error("it is larger than any saved view")]
+    TooLarge,
+    #[error("it is not what `Save this view` of the page wrote")]
+    Malformed,
+    #[error("a later gapscope saved it: open it with that")]
+    Later,
+    #[error("it names no trace, or more than two")]
+    TraceCount,
+}
+
+fn read_text(path: &Path) -> Result<String, SavedViewError> {
+    let mut text = String::new();
+    let file = File::open(path)?;
+    file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text)?;
+    match text.len() as u64 > MAX_FILE_BYTES {
+        true => Err(SavedViewError::TooLarge),
+        false => Ok(text),
+    }
+}
+
+/// Parses the traces and the state of a saved view.
+fn parsed(text: &str) -> Result<(Vec<PathBuf>, Pairs), SavedViewError> {
+    let written: SavedViewFile =
+        serde_json::from_str(text).map_err(|_| SavedViewError::Malformed)?;
     if written.gapscope_view > VERSION {
-        return Err("a later gapscope saved it: open it with that".to_owned());
+        return Err(SavedViewError::Later);
     }
     if written.traces.is_empty() || written.traces.len() > 2 {
-        return Err("it names no trace, or more than two".to_owned());
+        return Err(SavedViewError::TraceCount);
     }
     Ok((written.traces, pairs(&written.state)))
 }
 
-/// A file that may be a saved view: traces and captures are folders.
+/// Returns true for a file that may be a saved view: traces and captures are folders.
 fn is_saved(path: &Path) -> bool {
     path.extension()
         .is_some_and(|extension| extension == "json")
         && path.is_file()
 }
 
-/// `TRACE#STATE` as both, where there is a TRACE of that name and no `TRACE#STATE`.
+/// Splits `TRACE#STATE`, where a trace of that name exists and no file `TRACE#STATE`.
 fn split(argument: &Path) -> (PathBuf, String) {
     let whole = || (argument.to_owned(), String::new());
     let Some(text) = argument.to_str().filter(|_| !argument.exists()) else {
@@ -170,7 +190,7 @@ mod tests {
         let trace = folder.path().join("a#b.gapscope");
         std::fs::create_dir(&trace).unwrap();
         let named = |end: &str| PathBuf::from(format!("{}{end}", trace.display()));
-        let saved = Saved::open(&[named("#t=5-9&q=a%20b&first=rank+2")]).unwrap();
+        let saved = SavedView::open(&[named("#t=5-9&q=a%20b&first=rank+2")]).unwrap();
         assert_eq!(saved.paths, std::slice::from_ref(&trace));
         let url = "http://127.0.0.1:1/x/";
         assert_eq!(
@@ -178,10 +198,10 @@ mod tests {
             format!("{url}?first=rank+2#t=5-9&q=a+b")
         );
         assert_eq!(saved.state(), "t=5-9&q=a+b");
-        let plain = Saved::open(&[named("")]).unwrap();
+        let plain = SavedView::open(&[named("")]).unwrap();
         assert_eq!((plain.paths, plain.state.len()), (vec![trace], 0));
         // What is not there is named whole, as its reader will say.
-        let none = Saved::open(&[PathBuf::from("none.gapscope#t=1-2")]).unwrap();
+        let none = SavedView::open(&[PathBuf::from("none.gapscope#t=1-2")]).unwrap();
         assert_eq!(none.paths, [PathBuf::from("none.gapscope#t=1-2")]);
     }
 
@@ -196,7 +216,7 @@ mod tests {
             write(&format!(
                 r##"{{"gapscope_view": 1, "traces": ["{place}"], "state": "#p=kernels"}}"##
             ));
-            let saved = Saved::open(std::slice::from_ref(&file)).unwrap();
+            let saved = SavedView::open(std::slice::from_ref(&file)).unwrap();
             assert_eq!(
                 (saved.paths.clone(), saved.state()),
                 (vec![trace.clone()], "p=kernels".to_owned())
@@ -216,7 +236,7 @@ mod tests {
             ),
         ] {
             write(text);
-            let error = Saved::open(std::slice::from_ref(&file))
+            let error = SavedView::open(std::slice::from_ref(&file))
                 .unwrap_err()
                 .to_string();
             assert!(error.contains(says), "{error}");
@@ -229,7 +249,7 @@ mod tests {
             let _ = parsed(&text);
             let written = serde_json::json!({"gapscope_view": 1, "traces": ["a"], "state": state});
             let (_, state) = parsed(&written.to_string()).unwrap();
-            let saved = Saved { paths: Vec::new(), state };
+            let saved = SavedView { paths: Vec::new(), state };
             // What steers a terminal never gets into an address.
             let address = saved.address("http://127.0.0.1:1/x/");
             prop_assert!(address.bytes().all(|byte| byte.is_ascii_graphic()), "{}", address);

@@ -1,4 +1,4 @@
-//! A capture that is served: what was captured, and what depends on what in it.
+//! Serves a capture: its overview, and the dependencies between its commands.
 
 use crate::Error;
 use crate::dependencies::{DependenciesPart, MAX_DEPENDENCY_NODES};
@@ -22,20 +22,20 @@ pub struct ServedCapture {
     name: String,
     capture: Capture,
     remarks: Vec<String>,
-    /// None: looking at it failed.
+    /// The dependencies; `None` where their analysis failed.
     found: OnceLock<Option<FoundDependencies>>,
 }
 
-/// True when a folder holds a capture.
+/// Returns true when a folder holds a capture.
 pub fn is_capture(folder: &Path) -> bool {
     folder.join(RECORDS).exists()
 }
 
 impl ServedCapture {
-    /// Opens a capture, and starts to look at its kernels.
+    /// Opens a capture, and starts to analyse its dependencies.
     ///
     /// # Errors
-    /// It cannot be opened.
+    /// The capture cannot be opened.
     pub fn open(folder: &Path, name: String) -> Result<Arc<ServedCapture>, Error> {
         let (capture, problem) =
             Capture::open(folder).map_err(|error| Error::Capture(error.to_string()))?;
@@ -79,7 +79,7 @@ impl ServedCapture {
         self.found.get_or_init(|| find().ok()).as_ref()
     }
 
-    /// The overview.
+    /// Makes the overview.
     pub fn overview(&self) -> Overview {
         let ServedCapture { capture, .. } = self;
         let header = &capture.header;
@@ -154,10 +154,10 @@ impl ServedCapture {
         }
     }
 
-    /// What depends on what, from node `first` on.
+    /// Returns a part of the dependencies, from node `first` on.
     ///
     /// # Errors
-    /// Looking at it failed.
+    /// The analysis of dependencies failed.
     pub fn dependencies(&self, first: usize) -> Result<Dependencies, Error> {
         let found = self.found().ok_or(Error::Analysis)?;
         let count = found.graph.nodes.len();
@@ -186,7 +186,7 @@ impl ServedCapture {
     }
 }
 
-/// A problem as a sentence.
+/// Ends a problem with a full stop.
 fn sentence(problem: &str) -> String {
     match problem.ends_with('.') {
         true => problem.to_owned(),

@@ -1,4 +1,4 @@
-//! SQL over what is open, answered by the program `gapscope-query`: a child of this one, that ends when nobody waits for its answer any more.
+//! Answers SQL over the open traces by running the program `gapscope-query`, which is killed when nobody waits for its answer any more.
 
 use crate::protocol::{Catalogue, SqlAnswer, SqlColumn};
 use gapscope_command::{INCOMPLETE, QUERY_PROGRAM, companion, one_line, without_number};
@@ -12,16 +12,16 @@ use tokio::sync::Semaphore;
 
 /// Rows of an answer.
 pub const MAX_ROWS: usize = 1000;
-/// Bytes of an answer: its texts may be long.
+/// Bytes of an answer, whose texts may be long.
 const MAX_ANSWER_BYTES: usize = 32 << 20;
-/// Bytes of what the program says beside its answer.
+/// Bytes of the program's standard error.
 const MAX_STDERR_BYTES: usize = 64 << 10;
-/// Queries at a time: each may take all cores and much memory.
+/// Queries that run at a time: each may take all cores and much memory.
 const MAX_RUNNING: usize = 2;
-/// How long a query may take, where the options do not say.
+/// How long a query may take by default.
 const MAX_DURATION: Duration = Duration::from_secs(60);
 
-/// Who answers SQL.
+/// Runs the program that answers SQL.
 #[derive(Debug)]
 pub struct Sql {
     program: Option<PathBuf>,
@@ -35,19 +35,21 @@ struct Columns {
     columns: Vec<SqlColumn>,
 }
 
-/// Why a query has no answer: a sentence.
-#[derive(Debug)]
+/// The reason why a query has no answer, in a sentence.
+#[derive(Debug, thiserror::Error)]
 pub enum SqlError {
-    /// The program is not there.
+    /// The program is not installed.
+    #[error("{0}")]
     Absent(String),
-    /// It refused the query, or was stopped.
+    /// The program refused the query, or was stopped.
+    #[error("{0}")]
     Failed(String),
 }
 
-/// What the program wrote.
+/// The output of the program.
 struct ProgramOutput {
     answer: Vec<u8>,
-    /// Its sentences.
+    /// The lines of its standard error.
     sentences: Vec<String>,
     status: ExitStatus,
 }
@@ -61,13 +63,13 @@ impl Sql {
         }
     }
 
-    /// The rows that a query has on traces. Whoever drops this stops the query.
+    /// Returns the rows of a query on traces. Dropping the future stops the query.
     ///
     /// # Errors
-    /// The program is not there, refuses the query, or takes too long.
+    /// The program is not installed, refuses the query, or takes too long.
     pub async fn rows(&self, traces: &[PathBuf], sql: &str) -> Result<SqlAnswer, SqlError> {
         let asked = Instant::now();
-        // One more tells that there are more.
+        // One more row tells that there are more.
         let most = (MAX_ROWS + 1).to_string();
         let options = ["--format=rows", "--most", &most];
         let said = self.answer(&options, traces, sql).await?;
@@ -90,10 +92,10 @@ impl Sql {
         })
     }
 
-    /// The tables, their columns, and the saved queries.
+    /// Returns the tables, their columns, and the saved queries.
     ///
     /// # Errors
-    /// As of [`Self::rows`].
+    /// As [`Self::rows`].
     pub async fn catalogue(&self, traces: &[PathBuf]) -> Result<Catalogue, SqlError> {
         let said = self
             .answer(&["--schema", "--format=json"], traces, "")
@@ -116,7 +118,7 @@ impl Sql {
         let mut command = Command::new(&program);
         let paths = traces.iter().map(|path| path.as_os_str());
         command.args(options).arg("--").args(paths);
-        // It is never closed.
+        // The semaphore is never closed.
         let _turn = self.running.acquire().await;
         let said = match tokio::time::timeout(self.longest, run(command, sql)).await {
             Ok(said) => said.map_err(|error| {
@@ -150,7 +152,7 @@ impl Sql {
     }
 }
 
-/// Runs the program; it is killed when this is dropped.
+/// Runs the program, which is killed when the future is dropped.
 async fn run(mut command: Command, sql: &str) -> std::io::Result<ProgramOutput> {
     let mut child = command
         .stdin(Stdio::piped())
@@ -161,7 +163,7 @@ async fn run(mut command: Command, sql: &str) -> std::io::Result<ProgramOutput> 
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let asking = async {
         if let Some(mut stdin) = stdin {
-            // A program that does not read it says why.
+            // A program that does not read the query says why on its standard error.
             let _ = stdin.write_all(sql.as_bytes()).await;
         }
     };
@@ -186,7 +188,7 @@ async fn run(mut command: Command, sql: &str) -> std::io::Result<ProgramOutput> 
     })
 }
 
-/// What a stream has at first.
+/// Reads the start of a stream.
 async fn start_of(stream: Option<impl AsyncRead + Unpin>, most: usize) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     if let Some(stream) = stream {

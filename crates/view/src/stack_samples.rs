@@ -1,4 +1,4 @@
-//! Samples of threads' stacks: all of them for the tracks, and those in gaps for the code of idle time.
+//! Writes frames with samples of threads' stacks: all samples for the tracks, and those in gaps for the code of idle time.
 
 use crate::analysis_thread::AnalysedTrace;
 use crate::frame::Frame;
@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 use std::collections::HashSet;
 use std::hash::Hash;
 
-/// A value that is not known, in columns of indices and ids.
+/// Stands for an unknown value in columns of indices and ids.
 const NONE: u32 = u32::MAX;
 const PARTS: [(Part, &str); 3] = [
     (Part::Sampled, "sampled"),
@@ -24,7 +24,7 @@ const PARTS: [(Part, &str); 3] = [
     (Part::Worker, "worker"),
 ];
 
-/// The thread of each sample.
+/// Returns the thread of each sample.
 pub fn threads(trace: &Trace) -> impl Iterator<Item = ThreadKey> + '_ {
     let table = &trace.tables.samples;
     let threads = table.process.iter().zip(&table.thread);
@@ -34,7 +34,7 @@ pub fn threads(trace: &Trace) -> impl Iterator<Item = ThreadKey> + '_ {
     })
 }
 
-/// Values by the order in which they first came.
+/// Distinct values, numbered in the order in which they first occur.
 struct Numbered<T> {
     all: Vec<T>,
     numbers: FxHashMap<T, u32>,
@@ -57,7 +57,7 @@ impl<T: Copy + Eq + Hash> Numbered<T> {
     }
 }
 
-/// The frame of all samples, with their stacks in its header; `None`: the trace has no samples.
+/// Makes the frame of all samples, with their stacks in its header; `None` where the trace has no samples.
 pub fn samples(analysed: &AnalysedTrace) -> Option<Vec<u8>> {
     let samples = Samples::of(analysed.timeline)?;
     let snapshot = &analysed.snapshot;
@@ -130,7 +130,7 @@ fn described(analysed: &AnalysedTrace, threads: &[ThreadKey]) -> Vec<SampledThre
     threads.iter().map(thread).collect()
 }
 
-/// The rows of the table `frames`, with the source text of those by which stacks are told.
+/// Returns the rows of the table `frames`, with the source text of those by which stacks are shown.
 fn frames(samples: &Samples, trace: &Trace, lines: &[Line]) -> Vec<SampledFrame> {
     let told: HashSet<u32> = lines.iter().map(|line| line.frame).collect();
     let mut source_lines = SourceLines::new(&trace.manifest);
@@ -154,7 +154,7 @@ fn frames(samples: &Samples, trace: &Trace, lines: &[Line]) -> Vec<SampledFrame>
     frames.collect()
 }
 
-/// The tree of stacks, with the line by which each is told.
+/// Returns the tree of stacks, with the line by which each is shown.
 fn stacks(trace: &Trace, line: Vec<Option<u32>>) -> StackColumns {
     let tables = &trace.tables;
     let frame_rows: FxHashMap<_, usize> = tables.frames.id.iter().copied().zip(0..).collect();
@@ -169,7 +169,7 @@ fn stacks(trace: &Trace, line: Vec<Option<u32>>) -> StackColumns {
     }
 }
 
-/// The frame of the samples in gaps; `None`: the trace has no samples.
+/// Makes the frame of the samples in gaps; `None` where the trace has no samples.
 pub fn idle(analysed: &AnalysedTrace) -> Option<Vec<u8>> {
     let (idle, causes) = Samples::of(analysed.timeline)?.idle();
     let snapshot = &analysed.snapshot;

@@ -1,4 +1,4 @@
-//! A trace that is served: read when it is needed, and followed while it is recorded.
+//! Holds a trace that is served: reads it when it is needed, and follows it while it is recorded.
 
 use crate::Error;
 use crate::analysis_thread::AnalysisThread;
@@ -16,16 +16,16 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-/// How often the files of a live trace are looked at, at most.
+/// The least time between two looks at the files of a live trace.
 const LOOK_EVERY: Duration = Duration::from_millis(400);
 
-/// Of a hundred ranks few are read at a time: all at once they would take longer, and more memory.
+/// Limits how many of a hundred ranks are read at a time: all at once they would take longer, and more memory.
 static READING: Admission = Admission {
     inside: Mutex::new(0),
     left: Condvar::new(),
 };
 
-/// Lets as many through at a time as there are cores.
+/// Admits as many readers at a time as there are cores.
 struct Admission {
     inside: Mutex<usize>,
     left: Condvar,
@@ -43,7 +43,7 @@ impl Admission {
     }
 }
 
-/// Who is inside, even where its work panics.
+/// Frees the place of a reader, even where reading panics.
 struct AdmissionGuard<'a>(&'a Admission);
 
 impl Drop for AdmissionGuard<'_> {
@@ -61,19 +61,19 @@ pub struct Store {
     name: String,
     state: Mutex<State>,
     ready: Condvar,
-    /// Held while all columns are read, so that it is done once.
+    /// Held while all columns are read, so that they are read once.
     filling: Mutex<()>,
     analyst: AnalysisThread,
     notes: Notes,
 }
 
-/// What the findings of a complete trace rest on. Its times count from its recording's start.
+/// The columns of a complete trace that findings rest on. Times count from the start of the recording.
 pub struct InPieces {
-    /// Without dispatches.
+    /// The trace without dispatches.
     pub trace: Trace,
-    /// The dispatches.
+    /// The dispatches in pieces.
     pub pieces: DispatchPieces,
-    /// What reading said.
+    /// Sentences about reading the trace.
     pub remarks: Vec<String>,
 }
 
@@ -88,7 +88,7 @@ impl Store {
     /// Opens a trace, and starts to read it.
     ///
     /// # Errors
-    /// It is not a trace, or not complete and not `live`.
+    /// The folder is not a trace, or the trace is neither complete nor `live`.
     pub fn open(
         folder: &Path,
         name: String,
@@ -136,30 +136,30 @@ impl Store {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The folder.
+    /// Returns the folder of the trace.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// What the trace is called.
+    /// Returns the name of the trace.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What readers noted of it.
+    /// Returns the notes of readers.
     pub fn notes(&self) -> &Notes {
         &self.notes
     }
 
-    /// Who analyses it.
+    /// Returns the thread that analyses the trace.
     pub fn analyst(&self) -> &AnalysisThread {
         &self.analyst
     }
 
-    /// The trace as far as drawing needs it; waits until it has been read.
+    /// Returns the trace as far as drawing needs it; waits until it has been read.
     ///
     /// # Errors
-    /// It could not be read.
+    /// The trace could not be read.
     pub fn snapshot(&self) -> Result<Arc<Snapshot>, Error> {
         let mut state = self.state();
         loop {
@@ -173,7 +173,7 @@ impl Store {
         }
     }
 
-    /// The trace with all its columns; reads them if need be.
+    /// Returns the trace with all its columns; reads them if need be.
     ///
     /// # Errors
     /// As [`Self::snapshot`].
@@ -189,14 +189,14 @@ impl Store {
         Ok(full)
     }
 
-    /// What the findings rest on; `None` where that takes all of the trace: it is there already, live, damaged or not to be read.
+    /// Reads the columns that findings rest on; `None` where all columns are there already, or where the trace is live or damaged.
     pub fn in_pieces(&self) -> Option<InPieces> {
         if let Some(Ok(snapshot)) = &self.state().snapshot
             && snapshot.full
         {
             return None;
         }
-        // That of findings, and a little more.
+        // Digests of ranks need a little more than findings.
         let selection = RankDigest::selection().named(self.names.as_ref());
         let pieces = DispatchPieces::open(&self.folder, &selection)?;
         let others = selection.without::<Dispatches>();
@@ -210,7 +210,7 @@ impl Store {
         })
     }
 
-    /// The overview.
+    /// Makes the overview.
     ///
     /// # Errors
     /// As [`Self::snapshot`].
@@ -222,7 +222,7 @@ impl Store {
         Ok(overview::overview(&snapshot, &self.name, &sizes))
     }
 
-    /// How far it is recorded by now.
+    /// Returns how far the trace is recorded by now.
     ///
     /// # Errors
     /// As [`Self::snapshot`].
@@ -236,7 +236,7 @@ impl Store {
         })
     }
 
-    /// The edition of what is answered from now on.
+    /// Returns the edition of the answers from now on.
     ///
     /// # Errors
     /// As [`Self::snapshot`].
@@ -244,7 +244,7 @@ impl Store {
         Ok(self.snapshot()?.edition)
     }
 
-    /// Takes up what a live trace has got.
+    /// Takes up new rows of a live trace.
     fn look(&self) {
         let mut state = self.state();
         let State {
@@ -273,15 +273,15 @@ impl Store {
     }
 }
 
-/// When what a live trace has got is shown.
+/// Says when new rows of a live trace are shown.
 #[derive(PartialEq, Eq)]
 enum TakeUp {
     Now,
-    /// Who still reads what was there before is not disturbed: there is a next time.
+    /// A reader still holds the snapshot: the next look tries again.
     Later,
 }
 
-/// Takes up what a live trace has got.
+/// Takes up new rows of a live trace.
 fn take_up(
     folder: &Path,
     names: Option<&Arc<Names>>,
@@ -290,7 +290,7 @@ fn take_up(
 ) -> Result<TakeUp, gapscope_trace::Error> {
     let manifest = read_manifest(folder)?;
     if manifest.complete {
-        // Its files are new, and the names of kernels are better: all is read again.
+        // The files of a completed trace are new, and names of kernels are better: all is read again.
         let mut complete = Snapshot::full(folder, names)?;
         complete.generation = snapshot.generation + 1;
         complete.edition = snapshot.edition + 1;
@@ -311,7 +311,7 @@ fn take_up(
     Ok(TakeUp::Now)
 }
 
-/// A live trace before its first part.
+/// Returns a live trace before its first part.
 fn empty(folder: &Path) -> Snapshot {
     let trace = Trace {
         manifest: read_manifest(folder).unwrap_or_default(),

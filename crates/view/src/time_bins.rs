@@ -1,25 +1,25 @@
-//! Equal slices of a time, and how much of each was busy.
+//! Cuts a time into equal slices, and computes the busy share of each from intervals.
 
 use gapscope_analysis::intervals::Interval;
 use std::ops::Range;
 
-/// Set in a slice in which an instant lies: it has no length but is to be seen.
+/// Marks a slice with an instant, which has no length but has to be visible.
 const INSTANT: u64 = 1 << 63;
 
 /// Equal slices of a time.
 pub struct TimeBins {
-    /// Where each starts, and the end of the last.
+    /// The start of each slice, and the end of the last.
     bounds_ns: Vec<i64>,
 }
 
-/// A piece of an interval that lies in one bin.
+/// The part of an interval that lies in one bin.
 pub struct BinPart {
     pub bin: usize,
     pub ns: u64,
 }
 
 impl TimeBins {
-    /// So many slices, one at least, of a time.
+    /// Cuts a time into `count` slices, at least one.
     pub fn new(extent: Interval, count: usize) -> TimeBins {
         let length = i128::from(extent.end_ns) - i128::from(extent.start_ns);
         let bound = |bin: usize| {
@@ -35,7 +35,7 @@ impl TimeBins {
         self.bounds_ns.len() - 1
     }
 
-    /// The bin in which a moment lies, which is not before `bin`.
+    /// Returns the bin of a moment that is not before `bin`.
     #[inline]
     fn from(&self, mut bin: usize, ns: i64) -> usize {
         while bin + 1 < self.count() && self.bounds_ns[bin + 1] <= ns {
@@ -44,7 +44,7 @@ impl TimeBins {
         bin
     }
 
-    /// Where a bin ends; the last takes all that is behind it.
+    /// Returns the end of a bin; the last one has no end.
     #[inline]
     fn end_ns(&self, bin: usize) -> i64 {
         match bin + 1 < self.count() {
@@ -53,8 +53,8 @@ impl TimeBins {
         }
     }
 
-    /// The busy share of each bin, times 255: 0 for nothing at all, 255 for all of it. `intervals` are in order of their starts; `visit` sees
-    /// what is new of each of them, bin by bin, with the number of the interval.
+    /// Returns the busy share of each bin, times 255: 0 where nothing ran, 255 where something ran all the time. `intervals` are in order of their
+    /// starts; `visit` gets the part of each that is not covered by earlier ones, bin by bin, with the number of the interval.
     pub fn shares(
         &self,
         intervals: impl Iterator<Item = Interval>,
@@ -74,7 +74,7 @@ impl TimeBins {
                     },
                 );
             }
-            // What is new in it.
+            // The part that earlier intervals do not cover.
             let (mut from_ns, end_ns) = (interval.start_ns.max(until_ns), interval.end_ns);
             if from_ns >= end_ns {
                 continue;
@@ -108,7 +108,7 @@ impl TimeBins {
     }
 }
 
-/// Which of some events, of which none overlap and which are in order, have a part in a time.
+/// Finds the events that have a part in a time, among events that are in order and do not overlap.
 pub fn within(
     events: Range<usize>,
     time: Interval,

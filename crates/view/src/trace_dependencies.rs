@@ -1,4 +1,4 @@
-//! What depends on what in a range of a trace: by what is bound, since a trace does not say what a kernel reaches of it.
+//! Finds dependencies in a range of a trace by the buffer ranges that are bound, since a trace does not say which bytes a kernel reaches.
 
 use crate::analysis_thread::AnalysedTrace;
 use crate::dependencies::{DependenciesPart, MAX_DEPENDENCY_NODES};
@@ -15,31 +15,31 @@ use gapscope_trace::tables::{Access as Allowed, Table, TransferKind};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Nodes on each side of a row that is asked for.
+/// Nodes on each side of a row.
 const AROUND: usize = 200;
-/// Memory of buffers whose allocation is unknown: one for each.
+/// The number of the first memory that stands for a buffer whose allocation is unknown.
 const OWN_MEMORY: u64 = 1 << 32;
-/// Keeps sums of places in memory that a damaged trace names inside of 64 bits.
+/// Keeps sums of addresses of a damaged trace inside of 64 bits.
 const MAX_ADDRESS: u64 = u64::MAX >> 2;
-/// A submission that is not known.
+/// Stands for a submission that is not known.
 const NO_SUBMISSION: usize = usize::MAX;
 
 const REASON: &str = "a recording has only the ranges that are bound, and no memory barriers: `gapscope capture` has both";
 const BOUND: &str = "only what is bound is recorded";
 const SOMEWHERE: &str = "where in its buffers a transfer goes is not recorded";
 
-/// What of a trace is asked for.
+/// The part of a trace whose dependencies are asked for.
 pub enum DependencyScope {
-    /// What starts in a range, or all, from the `first` on.
+    /// The work that starts in a range, or all work, from number `first` on.
     Range {
         window: Option<Interval>,
         first: usize,
     },
-    /// What is around a row.
-    RowContext { source: DrawnTable, row: usize },
+    /// The work around a row.
+    Around { source: DrawnTable, row: usize },
 }
 
-/// What depends on what in a part of a trace.
+/// Finds the dependencies in a part of a trace.
 pub fn dependencies(
     analysed: &AnalysedTrace,
     which: &DependencyScope,
@@ -51,7 +51,7 @@ pub fn dependencies(
     let flow = analysed.flow();
     let (window, first, most) = match *which {
         DependencyScope::Range { window, first } => (window, first, MAX_DEPENDENCY_NODES),
-        DependencyScope::RowContext { source, row } => {
+        DependencyScope::Around { source, row } => {
             let wanted = (kind(source), row);
             match flow.work(None).position(|work| work == wanted) {
                 Some(at) => (None, at.saturating_sub(AROUND), 2 * AROUND),
@@ -211,7 +211,7 @@ impl Work<'_> {
         texts
     }
 
-    /// The row of the submission.
+    /// Returns the row of the submission of some work.
     fn submission_of(&self, of: Option<CommandBufferId>, own: Option<SubmissionId>) -> usize {
         let index = self.snapshot.index();
         let tables = &self.snapshot.trace.tables;
@@ -235,7 +235,7 @@ impl Work<'_> {
         }
     }
 
-    /// A part of a buffer, or all of it.
+    /// Returns an access to a range of a buffer, or to all of it.
     fn reach(
         &self,
         buffer: BufferId,

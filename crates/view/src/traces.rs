@@ -1,4 +1,4 @@
-//! The traces that are served: those that were named, and of a program with ranks one for each.
+//! Holds the traces that are served: those that were named, and those of a program's ranks.
 
 use crate::Error;
 use crate::preferences::{Preferences, identity};
@@ -10,30 +10,30 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How often live traces are looked at while somebody waits for them.
+/// The time between two looks at live traces while a request waits for them.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// How long somebody waits at most.
+/// How long a request waits.
 const WAIT: Duration = Duration::from_secs(10);
 
-/// The traces that are served, in the order in which they are asked for.
+/// The traces that are served, in the order of the overview.
 pub struct Traces {
     stores: Mutex<Stores>,
-    /// What was named, as who is elsewhere would name it.
+    /// The paths that were named, as absolute paths.
     opened: Vec<String>,
-    /// The recording whose ranks are looked for.
+    /// The folder in which ranks are looked for.
     recording: Option<PathBuf>,
     live: bool,
 }
 
 struct Stores {
-    /// Those that were named come first.
+    /// The named traces, followed by those of ranks.
     all: Vec<Arc<Store>>,
-    /// Ranks that are among them.
+    /// The ranks among the traces.
     ranks: Vec<u32>,
 }
 
 impl Traces {
-    /// Opens one trace, with those of its ranks, or several that are compared.
+    /// Opens a trace with those of its ranks, or several traces that are compared.
     ///
     /// # Errors
     /// A trace cannot be opened, is not complete and not `live`, or the ranks have no common clock.
@@ -60,7 +60,7 @@ impl Traces {
                 None => stores.all.push(Store::open(&path, name, live, names)?),
             }
         }
-        // What the page waits for longest; of ranks it is the reading.
+        // The page waits longest for the findings; for ranks it waits for reading.
         if !live && stores.ranks.is_empty() {
             stores.all.iter().for_each(|store| store.analyst().begin());
         }
@@ -72,7 +72,7 @@ impl Traces {
         })
     }
 
-    /// No trace.
+    /// Returns an empty list, for a capture.
     pub fn none() -> Traces {
         Traces {
             stores: Mutex::new(Stores {
@@ -89,24 +89,24 @@ impl Traces {
         self.stores.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The trace at an index.
+    /// Returns the trace at an index.
     pub fn at(&self, index: usize) -> Option<Arc<Store>> {
         self.stores().all.get(index).cloned()
     }
 
-    /// All traces that there are by now, and whether they are of one program's ranks.
+    /// Returns all traces that there are by now, and whether they are ranks of one program.
     fn all(&self) -> (Vec<Arc<Store>>, bool) {
         let mut stores = self.stores();
         if let Some(recording) = self.recording.as_deref().filter(|_| self.live) {
             for (rank, path) in rank_folders(recording) {
-                // One that cannot be opened now can be at the next look.
+                // The next look tries again where a trace cannot be opened yet.
                 let _ = stores.add(rank, &path, true, None);
             }
         }
         (stores.all.clone(), !stores.ranks.is_empty())
     }
 
-    /// The traces of ranks; without such the only one that there is, as it may have ranks inside.
+    /// Returns the traces of ranks; without them a single trace, which may have ranks inside.
     pub fn of_ranks(&self) -> Vec<RankTrace> {
         let (stores, together) = self.all();
         let ranks = self.stores().ranks.clone();
@@ -124,10 +124,10 @@ impl Traces {
             .collect()
     }
 
-    /// The overview of all of them.
+    /// Makes the overview of all traces.
     ///
     /// # Errors
-    /// One could not be read.
+    /// A trace could not be read.
     pub fn overview(&self, preferences: &Preferences) -> Result<Overview, Error> {
         let (stores, ranks) = self.all();
         let program = self.recording.as_deref().filter(|_| ranks).map(name);
@@ -141,10 +141,10 @@ impl Traces {
         Ok(overview)
     }
 
-    /// The folders of all traces, or `None` while one of them is recorded.
+    /// Returns the folders of all traces, or `None` while one of them is recorded.
     ///
     /// # Errors
-    /// One could not be read.
+    /// A trace could not be read.
     pub fn recorded(&self) -> Result<Option<Vec<PathBuf>>, Error> {
         let (stores, _) = self.all();
         for store in &stores {
@@ -156,11 +156,11 @@ impl Traces {
         Ok(Some(folders.collect()))
     }
 
-    /// Waits until a trace has another generation than the known one, or there are more traces; for some seconds at
-    /// most, and not at all when nothing is recorded.
+    /// Waits until a trace has another generation than the known one, or there are more traces; for some seconds, and not at all when nothing is
+    /// recorded.
     ///
     /// # Errors
-    /// One could not be read.
+    /// A trace could not be read.
     pub fn wait_for_more(&self, known: &[u64]) -> Result<Live, Error> {
         let asked = Instant::now();
         loop {
@@ -195,7 +195,7 @@ impl Stores {
     }
 }
 
-/// Adds how the tracks of each trace were arranged before.
+/// Adds the kept arrangement of each trace.
 fn add_arranged(
     overview: &mut Overview,
     stores: &[Arc<Store>],
@@ -214,17 +214,17 @@ fn add_arranged(
 
 /// A trace among those that are shown together.
 pub struct ListedTrace {
-    /// What it is called.
+    /// Name of the trace.
     pub name: String,
-    /// Its folder.
+    /// Folder of the trace.
     pub path: PathBuf,
-    /// The rank that it is of.
+    /// Rank of the trace.
     pub rank: Option<u32>,
 }
 
-/// The traces that paths name, those of `ranks` last.
+/// Lists the traces of paths, followed by those of `ranks`.
 pub fn listed(paths: &[PathBuf], ranks: &[(u32, PathBuf)], live: bool) -> Vec<ListedTrace> {
-    // Ranks that were gathered by hand have no trace around them.
+    // A folder of ranks that were gathered by hand is not a trace itself.
     let is_trace = |path: &&PathBuf| ranks.is_empty() || live || path.join("trace.json").is_file();
     let named = paths.iter().filter(is_trace).map(|path| ListedTrace {
         name: name(path),
@@ -243,13 +243,13 @@ fn rank_name(rank: u32) -> String {
     format!("rank {rank}")
 }
 
-/// A path that means the same in every folder.
+/// Returns an absolute path as text.
 fn absolute(path: &Path) -> String {
     let full = path.canonicalize().ok();
     full.as_deref().unwrap_or(path).display().to_string()
 }
 
-/// What a folder is called.
+/// Returns the name of a folder.
 pub fn name(folder: &Path) -> String {
     let full = folder.canonicalize().ok();
     let name = full.as_deref().unwrap_or(folder).file_name();
@@ -258,7 +258,7 @@ pub fn name(folder: &Path) -> String {
         .into_owned()
 }
 
-/// Traces of ranks can be put beside each other when one clock was recorded: then they start together.
+/// Checks that traces of ranks are on one clock: then they have the same start.
 pub fn common_clock(paths: &[PathBuf], ranks: &[(u32, PathBuf)]) -> Result<(), Error> {
     let mut starts = Vec::with_capacity(ranks.len());
     for (_, path) in ranks {

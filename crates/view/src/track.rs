@@ -1,4 +1,4 @@
-//! Tracks: what rows are drawn together.
+//! Defines tracks: their ids, and the track of each row.
 
 use crate::protocol::TrackKind;
 use gapscope_analysis::counters::CounterKey;
@@ -9,16 +9,16 @@ use gapscope_trace::manifest::SamplingMode;
 use gapscope_trace::tables::{HostCallKind, MarkerScope, Timing};
 use std::fmt;
 
-/// A track with rows of its own.
+/// The id of a track.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum TrackId {
-    /// What a queue runs.
+    /// The work of a queue.
     Work(QueueId),
     /// The command buffers of a queue.
     CommandBuffers(QueueId),
     /// Labels in command buffers.
     Labels(QueueId),
-    /// Labels set on a queue by the host.
+    /// Labels that the host sets on a queue.
     QueueLabels(QueueId),
     /// Gaps of a GPU.
     Gaps(u32),
@@ -28,7 +28,7 @@ pub enum TrackId {
     Calls(ThreadKey),
     /// Labels of a thread.
     ThreadLabels(ThreadKey),
-    /// Samples of a thread's stack. Their rows are in the answer `code`.
+    /// Samples of a thread's stack, whose rows are in the answer `code`.
     Samples(ThreadKey),
 }
 
@@ -36,12 +36,12 @@ pub enum TrackId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ThreadKey {
     pub process: ProcessId,
-    /// Absent where it is not known which.
+    /// Absent where the thread is not known.
     pub thread: Option<ThreadId>,
 }
 
 impl TrackId {
-    /// Its kind, as in `PROTOCOL.md`.
+    /// Returns the kind of the track.
     pub const fn kind(self) -> TrackKind {
         match self {
             TrackId::Work(_) => TrackKind::Work,
@@ -56,7 +56,7 @@ impl TrackId {
         }
     }
 
-    /// The id of [`fmt::Display`], read back.
+    /// Parses an id that [`fmt::Display`] wrote.
     pub fn parse(text: &str) -> Option<TrackId> {
         let (owner, kind) = text.rsplit_once('.')?;
         let number = |text: &str, letter: char| text.strip_prefix(letter)?.parse::<u32>().ok();
@@ -92,7 +92,7 @@ impl TrackId {
         Some(id)
     }
 
-    /// The tables of its rows: the two highest bits of a place are an index into these.
+    /// Returns the tables of the track's rows: the two highest bits of a place are an index into them.
     pub const fn tables(self) -> &'static [DrawnTable] {
         match self {
             TrackId::Work(_) => &[
@@ -159,7 +159,7 @@ impl DrawnTable {
         DrawnTable::Marker,
     ];
 
-    /// The name of the table.
+    /// Returns the name of the table.
     pub const fn table(self) -> &'static str {
         match self {
             DrawnTable::Dispatch => "dispatches",
@@ -171,11 +171,11 @@ impl DrawnTable {
         }
     }
 
-    /// Rows of the table.
+    /// Returns the number of rows of the table.
     pub fn rows(self, trace: &Trace) -> usize {
         let tables = &trace.tables;
         match self {
-            // Of a table that is read in part, these columns always are.
+            // These columns are read even where the others of their table are not.
             DrawnTable::Dispatch => tables.dispatches.queue.len(),
             DrawnTable::Transfer => tables.transfers.queue.len(),
             DrawnTable::Opaque => tables.opaque_work.queue.len(),
@@ -185,7 +185,7 @@ impl DrawnTable {
         }
     }
 
-    /// When a row ran; `None` when that is not known.
+    /// Returns the time of a row; `None` when it is not known.
     #[inline]
     pub fn times(self, trace: &Trace, row: usize) -> Option<Interval> {
         let tables = &trace.tables;
@@ -218,7 +218,7 @@ impl DrawnTable {
         Interval::of_row(start_ns, duration_ns)
     }
 
-    /// The kind of a row that is a host call.
+    /// Returns the kind of a row that is a host call.
     #[inline]
     pub fn call(self, trace: &Trace, row: usize) -> Option<HostCallKind> {
         match self {
@@ -227,7 +227,7 @@ impl DrawnTable {
         }
     }
 
-    /// The track of a row. `whole` says of command buffers whether they count as work.
+    /// Returns the track of a row. `whole` has the command buffers that count as work.
     #[inline]
     pub fn track(self, trace: &Trace, row: usize, whole: &WholeCommandBuffers) -> TrackId {
         let tables = &trace.tables;
@@ -258,21 +258,21 @@ impl DrawnTable {
     }
 }
 
-/// Command buffers that are work as a whole, because what is inside has no times: the analyses count them as busy from
-/// start to end, so they are drawn where work is.
+/// Command buffers that count as work as a whole, because the work inside has no times: the analyses count them as busy from start to end, so they
+/// are drawn as work.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum WholeCommandBuffers {
-    /// None is.
+    /// No command buffer.
     #[default]
     None,
-    /// All are: nothing inside command buffers was timed.
+    /// All command buffers: nothing inside of them was timed.
     All,
-    /// These rows, in order.
+    /// The command buffers of these rows, in order.
     These(Vec<u32>),
 }
 
 impl WholeCommandBuffers {
-    /// What can be said without the analyses; `None` when that takes them. `untimed` tells whether work inside command
+    /// Finds the command buffers without the analyses; `None` where only the analyses can tell. `untimed` returns true where work inside of command
     /// buffers has no times.
     pub fn quick(trace: &Trace, untimed: impl FnOnce() -> bool) -> Option<WholeCommandBuffers> {
         match trace.manifest.sampling_mode {
@@ -300,10 +300,10 @@ impl WholeCommandBuffers {
     }
 }
 
-/// Bits of a place that are the row; those above are an index into [`TrackId::tables`].
+/// Bits of a place that are the row; the bits above are an index into [`TrackId::tables`].
 pub const ROW_BITS: u32 = 30;
 
-/// The table and row of a place on a track.
+/// Returns the table and row of a place on a track.
 #[inline]
 pub fn place(tables: &[DrawnTable], place: u32) -> (DrawnTable, usize) {
     (

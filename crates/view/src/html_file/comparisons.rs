@@ -1,4 +1,4 @@
-//! Comparisons that a file has: of two traces as wholes, and of labels beside each other.
+//! Makes the comparisons of a file: whole traces with each other, and labels that stand beside each other.
 
 use super::FileAnswer;
 use crate::analysis_thread::AnalysedTrace;
@@ -11,16 +11,17 @@ use gapscope_analysis::unread::{CAUSES, unknown_because};
 /// Labels of a trace that are compared with each other.
 const MAX_COMPARED_LABELS: usize = 6;
 
-/// What the sides of one trace cost: all of it, and the labels that are likeliest to be compared.
+/// The costs of the sides of one trace: the whole trace, and the labels that are likeliest to be compared.
 #[derive(Debug, Default)]
 pub(super) struct ComparisonSides {
     sides: Vec<(Extent, WorkCost)>,
-    /// Labels that are not among them.
+    /// Number of labels that are not among the sides.
     left_out: usize,
 }
 
 impl ComparisonSides {
-    /// Of a trace; `whole`: it is small enough for its labels to be looked at one by one; `alone`: the file has no other.
+    /// Computes the costs of a trace. A `whole` trace is small enough for the comparison of its labels; `alone` means that the file has no other
+    /// trace.
     pub(super) fn new(analysed: &AnalysedTrace, whole: bool, alone: bool) -> ComparisonSides {
         if unknown_because(analysed.timeline.trace, CAUSES).is_some() {
             return ComparisonSides::default();
@@ -28,7 +29,7 @@ impl ComparisonSides {
         let labels = &analysed.found().labels;
         let mut paths: Vec<String> = labels.iter().map(|label| cut(&label.path)).collect();
         paths.dedup();
-        // Those of the outermost label that has several inside: `step / forward` beside `step / backward`.
+        // The labels are those inside of the outermost label with several: `step / forward` and `step / backward`.
         let depth = |path: &str| path.matches(" / ").count();
         let beside = |path: &String| {
             let around = around(path);
@@ -48,7 +49,7 @@ impl ComparisonSides {
             .map(|path| Extent::Label(path.clone()))
             .collect();
         let left_out = listed.count().saturating_sub(extents.len());
-        // A trace is compared with another as a whole, and its labels with each other.
+        // Whole traces are compared only with other traces.
         let all = (!alone).then_some(Extent::All).into_iter().chain(extents);
         let sides = all.map(|extent| (extent.clone(), cost_of(analysed, &extent)));
         ComparisonSides {
@@ -58,21 +59,21 @@ impl ComparisonSides {
     }
 }
 
-/// The path of the label around one.
+/// Returns the path of the label around another one.
 fn around(path: &str) -> &str {
     path.rsplit_once(" / ").map_or("", |(around, _)| around)
 }
 
-/// What all sides of a file cost.
+/// The costs of all sides of a file.
 #[derive(Debug, Default)]
 pub(super) struct ComparisonCosts {
-    /// With the index of the trace.
+    /// Each side with the index of its trace.
     sides: Vec<(usize, Extent, WorkCost)>,
     left_out: usize,
 }
 
 impl ComparisonCosts {
-    /// Adds those of a trace.
+    /// Adds the sides of a trace.
     pub(super) fn add(&mut self, trace: usize, of: ComparisonSides) {
         let sides = of.sides.into_iter();
         self.sides
@@ -80,7 +81,7 @@ impl ComparisonCosts {
         self.left_out += of.left_out;
     }
 
-    /// What is not compared, in a sentence.
+    /// Says in a sentence how many labels are not compared.
     pub(super) fn left_out(&self) -> Option<String> {
         (self.left_out > 0).then(|| {
             format!(
@@ -90,7 +91,7 @@ impl ComparisonCosts {
         })
     }
 
-    /// Every side compared with every other that may be its counterpart: wholes, and labels.
+    /// Compares every side with every other that may be its counterpart.
     pub(super) fn answers(&self) -> Vec<FileAnswer> {
         let mut answers = Vec::new();
         for (a, before_extent, before) in &self.sides {
@@ -113,7 +114,7 @@ impl ComparisonCosts {
     }
 }
 
-/// As the page asks for a comparison.
+/// Returns the key by which the page asks for a comparison.
 fn key(sides: [(usize, &Extent); 2]) -> String {
     let mut query = Serializer::for_suffix("compare?".to_owned(), "compare?".len());
     for (name, (trace, extent)) in ["a", "b"].into_iter().zip(sides) {

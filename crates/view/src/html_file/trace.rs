@@ -1,4 +1,4 @@
-//! What a file has of one trace.
+//! Makes the answers that a file has for one trace.
 
 use super::comparisons::ComparisonSides;
 use super::{FileAnswer, MAX_FILE_ROWS};
@@ -20,36 +20,36 @@ use gapscope_trace::tables::Table;
 use gapscope_trace::{Diagnostic, Names, UnreadTable, table_sizes};
 use std::sync::Arc;
 
-/// Tracks of a folded trace that are small enough to be there nevertheless, in rows.
+/// Tracks with at most so many rows are kept even where the trace is folded.
 const SMALL_TRACK: u64 = 20_000;
-/// Rows in a block of details.
+/// Rows in one block of details.
 const BLOCK: usize = 256;
-/// Details of a table with more rows than this are left out: one row is some hundred bytes.
+/// Rows of a table that have details: one row takes some hundred bytes.
 const MAX_DETAILED_ROWS: usize = 200_000;
 
-/// What a file has of one trace.
+/// The answers of a file for one trace, and what was left out of them.
 pub(super) struct TraceAnswers {
     pub answers: Vec<FileAnswer>,
-    /// Its part of the overview.
+    /// The trace's part of the overview.
     pub overview: TraceOverview,
-    /// What is left out and why, a sentence each.
+    /// A sentence for each part that is left out.
     pub left_out: Vec<String>,
-    /// What was changed after it was written, a sentence each.
+    /// A sentence for each file that was changed after it was written.
     pub changed: Vec<String>,
-    /// What could not be read.
+    /// The tables that could not be read.
     pub unread: Vec<UnreadTable>,
-    /// What its work and that of its labels cost, to be compared.
+    /// The costs of the trace and of its labels, for comparisons.
     pub costs: ComparisonSides,
-    /// Its ranks.
+    /// The ranks in the trace.
     pub digests: Vec<RankDigest>,
 }
 
 impl TraceAnswers {
-    /// Reads the trace at an index, with these names for kernels. `alone`: the file has no other; `left`: drawn rows that it
-    /// has room for.
+    /// Reads the trace at an index; `names` replaces recorded names of kernels. `alone` means that the file has no other trace, `left` counts the
+    /// drawn rows for which the file has room.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The trace cannot be read.
     pub(super) fn read(
         index: usize,
         listed: &ListedTrace,
@@ -109,7 +109,7 @@ fn of_snapshot(
     let overview = overview::overview(snapshot, &listed.name, &sizes);
     let key = |rest: &str| format!("t/{index}/{rest}");
 
-    // They need the order of all work, and nothing that the findings rest on.
+    // Graph and dependencies need the order of all work, and nothing of the findings.
     let of_data = || {
         let analysed =
             AnalysedTrace::new(&listed.name, snapshot.clone(), timeline, &snapshot.remarks);
@@ -147,8 +147,8 @@ fn of_snapshot(
     }
 }
 
-/// What else a file has of a trace: samples, tracks, notes, texts, sources and, of a `whole` one, rows. With it what was changed after it was
-/// written, a sentence each.
+/// Makes the other answers: samples, tracks, notes, texts, sources and, for a `whole` trace, rows. Also returns a sentence for each file that was
+/// changed after it was written.
 fn rest(
     index: usize,
     listed: &ListedTrace,

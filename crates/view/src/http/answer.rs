@@ -1,4 +1,4 @@
-//! Answers as responses.
+//! Turns answers and refusals into HTTP responses.
 
 use crate::Error;
 use crate::page::File;
@@ -7,7 +7,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
-/// What is answered, or why nothing is.
+/// The content of an answer, or a refusal.
 pub type Answer = Result<Content, Refusal>;
 
 /// The content of an answer.
@@ -36,7 +36,7 @@ impl IntoResponse for Content {
     }
 }
 
-/// Why there is no answer.
+/// An HTTP status and a sentence that says why there is no answer.
 pub struct Refusal {
     pub status: StatusCode,
     pub sentence: String,
@@ -50,7 +50,7 @@ impl Refusal {
         }
     }
 
-    /// What was asked for rests on what cannot be read.
+    /// Refuses an answer that rests on what cannot be read.
     pub fn unknown(sentence: String) -> Refusal {
         Refusal {
             status: StatusCode::UNPROCESSABLE_ENTITY,
@@ -68,8 +68,12 @@ impl Refusal {
 
 impl From<Error> for Refusal {
     fn from(error: Error) -> Refusal {
+        let status = match error {
+            Error::NotComparable(_) => StatusCode::BAD_REQUEST,
+            _ => StatusCode::INTERNAL_SERVER_ERROR,
+        };
         Refusal {
-            status: StatusCode::INTERNAL_SERVER_ERROR,
+            status,
             sentence: error.to_string(),
         }
     }

@@ -1,4 +1,4 @@
-//! What a reader prefers, of a trace and of all.
+//! Answers requests for arrangements of tracks and for queries that were asked.
 
 use super::Served;
 use super::answer::{Answer, Refusal, json};
@@ -13,12 +13,15 @@ use serde::Deserialize;
 use std::sync::Arc;
 
 impl From<PreferenceError> for Refusal {
-    fn from(unkept: PreferenceError) -> Refusal {
-        let (status, sentence) = match unkept {
-            PreferenceError::Wrong(sentence) => (StatusCode::BAD_REQUEST, sentence),
-            PreferenceError::Refused(sentence) => (StatusCode::FORBIDDEN, sentence),
+    fn from(error: PreferenceError) -> Refusal {
+        let status = match error {
+            PreferenceError::TooLong | PreferenceError::Malformed(_) => StatusCode::BAD_REQUEST,
+            PreferenceError::NoFolder | PreferenceError::Unwritable(_) => StatusCode::FORBIDDEN,
         };
-        Refusal { status, sentence }
+        Refusal {
+            status,
+            sentence: error.to_string(),
+        }
     }
 }
 

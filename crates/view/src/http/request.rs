@@ -1,4 +1,4 @@
-//! What a request asks: its path and its query as types.
+//! Extracts the path and the query of a request as types.
 
 use super::Served;
 use super::answer::{Answer, Refusal};
@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
 
-/// The variable parts of a path. A path that does not fit leads nowhere.
+/// The variable parts of a path. A path that does not fit is not found.
 pub struct Key<T>(pub T);
 
 impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Key<T> {
@@ -40,10 +40,10 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Parameters<T> 
     }
 }
 
-/// A question about one trace.
+/// A request about one trace.
 pub struct TraceRequest {
     store: Arc<Store>,
-    /// The edition of the trace that is meant, where the question names rows.
+    /// The edition of the trace that the page has, where the request names rows.
     edition: Option<u64>,
 }
 
@@ -70,7 +70,7 @@ impl TraceRequest {
     pub async fn answer(self, answer: impl FnOnce(&Store) -> Answer + Send + 'static) -> Answer {
         blocking(move || {
             let answer = answer(&self.store);
-            // Editions only grow: if it is still the one that was asked for, the answer is of it.
+            // Editions only grow: if the edition is still the same, the answer belongs to it.
             match self.edition {
                 Some(edition) if self.store.edition()? != edition => Err(Refusal {
                     status: StatusCode::CONFLICT,
@@ -84,13 +84,13 @@ impl TraceRequest {
     }
 }
 
-/// Runs what reads files and computes on a thread of its own.
+/// Runs work that reads files or computes on a thread of its own.
 pub async fn blocking(answer: impl FnOnce() -> Answer + Send + 'static) -> Answer {
     let answer = tokio::task::spawn_blocking(answer).await;
     answer.unwrap_or_else(|_| Err(Error::Analysis.into()))
 }
 
-/// A time in nanoseconds: the page may compute it, so it may have a fraction.
+/// A time in nanoseconds, which may have a fraction because the page computes it.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(try_from = "f64")]
 pub struct Time(i64);
@@ -106,7 +106,7 @@ impl TryFrom<f64> for Time {
     }
 }
 
-/// The interval between two times; `None` where neither is given.
+/// Returns the interval between two times; `None` where neither is given.
 pub fn interval(from: Option<Time>, to: Option<Time>) -> Result<Option<Interval>, Refusal> {
     match (from, to) {
         (Some(Time(from)), Some(Time(to))) if from <= to => Ok(Some(Interval::new(from, to))),

@@ -1,4 +1,4 @@
-//! SQL, and the rows that its answers mean.
+//! Answers SQL, and finds the rows of a trace that rows of an answer stand for.
 
 use super::Served;
 use super::answer::{Answer, Refusal, json};
@@ -14,16 +14,19 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Its folder is read by another program, which reads whole recordings only.
+/// The program that answers SQL reads complete traces only.
 const LIVE: &str = "SQL is answered when the recording has ended.";
 
 impl From<SqlError> for Refusal {
-    fn from(unasked: SqlError) -> Refusal {
-        let (status, sentence) = match unasked {
-            SqlError::Absent(sentence) => (StatusCode::NOT_IMPLEMENTED, sentence),
-            SqlError::Failed(sentence) => (StatusCode::BAD_REQUEST, sentence),
+    fn from(error: SqlError) -> Refusal {
+        let status = match error {
+            SqlError::Absent(_) => StatusCode::NOT_IMPLEMENTED,
+            SqlError::Failed(_) => StatusCode::BAD_REQUEST,
         };
-        Refusal { status, sentence }
+        Refusal {
+            status,
+            sentence: error.to_string(),
+        }
     }
 }
 
@@ -45,7 +48,7 @@ pub async fn catalogue(State(served): State<Arc<Served>>) -> Answer {
     json(&served.sql.catalogue(&traces).await?)
 }
 
-/// The traces that are asked, in the order of the overview.
+/// Returns the folders of the traces in the order of the overview.
 async fn folders(served: &Arc<Served>) -> Result<Vec<PathBuf>, Refusal> {
     if served.capture.is_some() {
         return Err(Refusal::not_found());
@@ -61,7 +64,7 @@ pub struct Table {
     table: String,
 }
 
-/// The row of a table that has these values.
+/// Finds the only row of a table with the given values.
 pub async fn row(
     question: TraceRequest,
     Key(Table { table }): Key<Table>,
@@ -72,7 +75,7 @@ pub async fn row(
             let found = find_row(&store.full()?.trace, &table, &values);
             json(&match found.ok_or_else(Refusal::not_found)? {
                 Ok(row) => OrMissing::There(RowNumber { row }),
-                Err(sentence) => OrMissing::missing(sentence),
+                Err(error) => OrMissing::missing(error.to_string()),
             })
         })
         .await

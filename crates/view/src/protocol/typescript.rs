@@ -5,6 +5,9 @@ use gapscope_analysis::equal_work::WorkComparison;
 use schemars::generate::SchemaSettings;
 use std::path::Path;
 
+/// Columns of a line.
+const MAX_COLUMNS: usize = 160;
+
 /// The types of all messages, and all types that they are made of.
 fn types() -> String {
     let settings = SchemaSettings::draft2020_12().for_serialize();
@@ -39,7 +42,8 @@ fn types() -> String {
         RowNumber,
     );
     let mut text = "\
-// The messages of `crates/view/src/protocol.rs`, from which `UPDATE=1 cargo test -p gapscope-view typescript` writes this file.
+// The messages of the server. `UPDATE=1 cargo test -p gapscope-view typescript` writes this file from `crates/view/src/protocol.rs`, where each
+// property is described.
 "
     .to_owned();
     for (name, schema) in generator.take_definitions(true) {
@@ -56,15 +60,24 @@ fn declaration(name: &str, schema: &Value) -> String {
     let Some(properties) = schema["properties"].as_object() else {
         return format!("\n{doc}export type {name} = {};\n", type_of(schema));
     };
-    let properties = properties.iter().map(|(key, property)| {
-        let doc = match property["description"].as_str() {
-            Some(doc) => format!("/** {} */ ", in_one_line(doc)),
-            None => String::new(),
-        };
-        format!("  {doc}{};\n", member(schema, key, property))
-    });
-    let properties: String = properties.collect();
-    format!("\n{doc}export interface {name} {{\n{properties}}}\n")
+    let members = properties.iter().map(|(key, of)| member(schema, key, of));
+    let mut lines: Vec<String> = Vec::new();
+    for member in members {
+        match lines.last_mut() {
+            Some(line) if line.len() + member.len() + 2 <= MAX_COLUMNS => {
+                line.push(' ');
+                line.push_str(&member);
+            }
+            _ => lines.push(format!("  {member}")),
+        }
+        if let Some(line) = lines.last_mut() {
+            line.push(';');
+        }
+    }
+    format!(
+        "\n{doc}export interface {name} {{\n{}\n}}\n",
+        lines.join("\n")
+    )
 }
 
 fn member(schema: &Value, key: &str, property: &Value) -> String {

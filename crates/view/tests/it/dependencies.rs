@@ -296,12 +296,13 @@ fn of_too_many_edges_the_smallest_are_left_out_and_counted() {
 fn a_capture_is_a_file_too() {
     let folder = crate::traces::Folder::new();
     let file = folder.path().join("capture.html");
-    let saved = gapscope_view::Saved::of(&[capture()], &[]);
+    let saved = gapscope_view::SavedView::new(&[capture()], &[]);
     let written = gapscope_view::write_file(&saved, &file, None).unwrap();
     assert_eq!(written.folded, None);
     let page = std::fs::read_to_string(&file).unwrap();
     assert!(page.contains("id=\"gapscope-data\""));
-    let both = gapscope_view::Saved::of(&[capture(), folder.trace("t", crate::traces::SMALL)], &[]);
+    let both =
+        gapscope_view::SavedView::new(&[capture(), folder.trace("t", crate::traces::SMALL)], &[]);
     let error = gapscope_view::write_file(&both, &folder.path().join("both.html"), None);
     assert!(error.unwrap_err().to_string().contains("shown by itself"));
     assert!(!folder.path().join("both.html").exists());

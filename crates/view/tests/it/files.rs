@@ -4,7 +4,7 @@ use crate::client::{Client, Frame};
 use crate::traces::{Folder, SMALL, write_file};
 use base64::Engine;
 use flate2::read::GzDecoder;
-use gapscope_view::{Error, Saved};
+use gapscope_view::{Error, SavedView};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -200,7 +200,7 @@ fn two_traces_are_in_one_file_with_their_comparison_and_the_state() {
         folder.trace("after", LABELLED),
     ];
     let file = folder.path().join("both.html");
-    let saved = Saved::of(&paths, &[("p", "compare"), ("q", "a b")]);
+    let saved = SavedView::new(&paths, &[("p", "compare"), ("q", "a b")]);
     let written = gapscope_view::write_file(&saved, &file, None).unwrap();
     assert_eq!(written.folded, None);
     let answers = answers(&file);
@@ -236,7 +236,8 @@ fn all_ranks_are_in_one_file_and_share_its_room() {
         fs::rename(made, run.join(format!("rank={rank}"))).unwrap();
     }
     let file = folder.path().join("run.html");
-    let saved = Saved::open(&[folder.path().join("run.gapscope#first=rank+1&p=ranks")]).unwrap();
+    let saved =
+        SavedView::open(&[folder.path().join("run.gapscope#first=rank+1&p=ranks")]).unwrap();
     let written = gapscope_view::write_file(&saved, &file, None).unwrap();
     assert_eq!(written.folded, None);
     let answers = answers(&file);

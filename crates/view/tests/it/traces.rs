@@ -97,7 +97,7 @@ pub const SMALL: &str = "
 pub fn write_file(
     trace: &Path,
     file: &Path,
-) -> Result<gapscope_view::Written, gapscope_view::Error> {
-    let saved = gapscope_view::Saved::of(&[trace.to_owned()], &[]);
+) -> Result<gapscope_view::WrittenFile, gapscope_view::Error> {
+    let saved = gapscope_view::SavedView::new(&[trace.to_owned()], &[]);
     gapscope_view::write_file(&saved, file, None)
 }
