@@ -1,6 +1,6 @@
 import { defineConfig, type Plugin } from "vite";
 
-/** The page in the shape that `gapscope report --html` relies on: three files, and a place for data. */
+/** Gives the built page the shape that `gapscope report --html` needs: three files, and a comment that marks the place for data. */
 function shape(): Plugin {
   return {
     name: "gapscope-shape",

@@ -1,14 +1,14 @@
 import { defineConfig } from "vitest/config";
-// Behaviours in a real browser, against the real server. `cargo xtask test` prepares what they need.
+// Runs the tests in a real browser against the real server. `cargo xtask test` prepares both.
 export default defineConfig({
   test: {
     include: ["browser/**/*.test.ts"],
     environment: "node",
-    // One browser at a time: they measure time.
+    // Files run one after the other, because some tests measure time.
     fileParallelism: false,
     testTimeout: 240_000,
     hookTimeout: 240_000,
-    // A busy machine is slow, not wrong.
+    // On a busy machine everything takes longer.
     expect: { poll: { timeout: 60_000 } },
   },
 });

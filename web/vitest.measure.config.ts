@@ -1,5 +1,5 @@
 import { defineConfig } from "vitest/config";
-// Measurements for docs/performance.md; `cargo xtask bench --only view` runs them and writes the table.
+// Runs the measurements for docs/performance.md. `cargo xtask bench --only view` starts them and writes the table.
 export default defineConfig({
   test: { include: ["browser/speed.measure.ts"], environment: "node", testTimeout: 3_600_000, hookTimeout: 600_000 },
 });

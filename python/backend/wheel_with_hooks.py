@@ -1,7 +1,7 @@
-"""Builds the wheel: maturin packs the command and the Python files; this adds the hooks, which are files of their own
-because recorded programs load them, and the program that answers `gapscope query`.
+"""Builds the wheel. maturin packs the command and the Python files; this backend adds the hooks, which are separate files because
+recorded programs load them, and the programs behind `gapscope query` and `gapscope mcp`.
 
-What `cargo build --workspace` has built is used. GAPSCOPE_PROFILE is the cargo profile: `release` unless given.
+It packs what `cargo build --workspace` builds with the cargo profile GAPSCOPE_PROFILE, by default `release`.
 """
 
 import json
@@ -20,7 +20,7 @@ PYTHON = Path(__file__).resolve().parent.parent
 REPOSITORY = PYTHON.parent
 DATA = PYTHON / "wheel-data"
 PROFILE = os.environ.get("GAPSCOPE_PROFILE", "release")
-# Where a wheel's data folder has each of them.
+# The place of each file in a wheel's data folder.
 PARTS = {
     "libgapscope_vulkan.so": DATA / "data/lib/gapscope",
     "libgapscope_vulkan_capture.so": DATA / "data/lib/gapscope",
@@ -28,12 +28,12 @@ PARTS = {
     "gapscope-query": DATA / "scripts",
     "gapscope-mcp": DATA / "scripts",
 }
-# For one package alone cargo would choose other features of dependencies, and compile nearly all of them again.
+# The whole workspace is built, because for one package alone cargo would choose other features and recompile nearly everything.
 BUILD = ["build", "--workspace", "--profile", PROFILE, "--message-format=json-render-diagnostics"]
 
 
 def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
-    # maturin wants the folder even where it does not look into it.
+    # maturin needs the folder to exist.
     DATA.mkdir(exist_ok=True)
     return maturin.prepare_metadata_for_build_wheel(metadata_directory, config_settings)
 
@@ -47,7 +47,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
         wheel = maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
         needed = _later_glibc(wheel)
         if needed is not None:
-            # maturin leaves one in the target folder too.
+            # maturin leaves another wheel in the target folder.
             for folder in (Path(wheel_directory), REPOSITORY / "target/wheels"):
                 (folder / wheel).unlink(missing_ok=True)
             options = os.environ["MATURIN_PEP517_ARGS"].replace("--compatibility pypi", "")
@@ -61,7 +61,7 @@ def build_sdist(sdist_directory, config_settings=None):
 
 
 def _built(cargo):
-    """Builds the command and what is packed beside it, and gives the files."""
+    """Builds the command and the files that are packed with it, and returns their paths."""
     command = [cargo, *BUILD, "--lib", "--bin", "gapscope", "--bin", "gapscope-query", "--bin", "gapscope-mcp"]
     built = subprocess.run(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True, check=True)
     messages = [json.loads(line) for line in built.stdout.splitlines() if line.startswith("{")]
@@ -70,7 +70,7 @@ def _built(cargo):
 
 
 def _collect(files):
-    """Puts files where maturin looks for the wheel's data."""
+    """Copies files to where maturin looks for the wheel's data."""
     shutil.rmtree(DATA, ignore_errors=True)
     for file in files:
         folder = PARTS[file.name]
@@ -79,7 +79,7 @@ def _collect(files):
 
 
 def _cargo_for_maturin(cargo, folder):
-    """A cargo that builds the command as the workspace is built, whatever package maturin asks it for."""
+    """Makes a replacement for cargo that builds the command with the workspace, whatever package maturin asks for."""
     program = folder / "cargo"
     build = shlex.join([cargo, *BUILD, "--bin", "gapscope"])
     program.write_text(
@@ -93,9 +93,9 @@ cd {shlex.quote(str(REPOSITORY))} && exec {build}
 
 
 def _later_glibc(wheel):
-    """The glibc 2.N that the files beside the command need, where it is later than the wheel's tag says.
+    """Returns the glibc 2.N that the files beside the command need, if it is later than the wheel's tag says.
 
-    maturin looks only at what the command needs.
+    maturin looks only at the command itself.
     """
     tagged = re.search(r"manylinux_2_(\d+)_", wheel)
     if tagged is None:

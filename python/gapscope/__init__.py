@@ -2,20 +2,20 @@
 
     gapscope record -- python train.py          # no change to the program
 
-In the program, what it is doing:
+In the program, to label its GPU work:
 
     import gapscope
 
     with gapscope.range("step"):
         train_step()
 
-Afterwards, what was recorded:
+Afterwards, to read the trace:
 
     trace = gapscope.load("train.gapscope")
     trace.report["verdict"]
     trace.to_pandas("dispatches")
 
-Outside of a recording ranges, marks and captures do nothing, and cost next to nothing.
+Without `gapscope record`, ranges, marks and captures do nothing and cost next to nothing.
 """
 
 from ._capture import CaptureError, start_capture, stop_capture

@@ -1,4 +1,4 @@
-"""Captures: a window of a recording as a trace of its own, with the names of MLX."""
+"""Captures a window of the GPU work as a trace of its own, with function names as in MLX."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Callable
 from ._hooks import Hook, hooks, session
 from ._status import Status
 
-#: How long finished work may take to arrive at the hook, in nanoseconds.
+#: How long the hook may take to receive the times of finished work, in nanoseconds.
 _ARRIVES_WITHIN_NS = 10_000_000_000
-#: Between two questions whether the capture is written, in seconds.
+#: The pause between two checks whether the capture is written, in seconds.
 _PAUSE = 0.002
 
 
@@ -26,19 +26,19 @@ class CaptureError(RuntimeError):
 
 
 _lock = threading.Lock()
-# The hooks that take part with the numbers of their captures; the first has the path.
+# The hooks of the open capture with its numbers there; the first hook has the path.
 _open: list[tuple[Hook, int]] = []
 
 
 def start_capture(path: str | os.PathLike[str], *, synchronize: Callable[[], object] | None = None) -> Status:
     """Starts a capture: from here to `stop_capture` the GPU work of this process is also written as a trace of its own.
 
-    `path`: folder to write, named NAME.gapscope; it must not exist. `""`: the window is only marked in the recording.
+    `path`: folder to write, named NAME.gapscope; it must not exist. With `""` the window is only marked in the trace.
     `synchronize`: a function that waits for the device, such as `torch.cuda.synchronize`, `mx.synchronize`. With it
     the window holds the work that is launched in it and no other; without it, work that was launched before and is
-    still running belongs to the window as far as it is recorded in it.
+    still running belongs to the window, too, as far as it is recorded there.
 
-    Outside of a recording it does nothing and returns why: `Status.NOT_RECORDED` or `Status.NO_HOOK`. Under
+    Outside of `gapscope record` it does nothing and returns why: `Status.NOT_RECORDED` or `Status.NO_HOOK`. Under
     `gapscope record` it raises CaptureError, a RuntimeError as in MLX, when it cannot start.
     """
     if not session:
@@ -96,9 +96,9 @@ def stop_capture(*, synchronize: Callable[[], object] | None = None, timeout: fl
 
 
 def _stop_all() -> Status:
-    """Ends what is open; gives the first answer that is not DONE."""
+    """Ends the open capture and returns the first answer that is not DONE."""
     answers = [Status.of(hook.flush(_ARRIVES_WITHIN_NS)) for hook, _ in _open]
-    # The one that has the path comes last: then the recorder has seen the ends of the others.
+    # The hook with the path comes last, when the recorder has seen the ends of the others.
     while _open:
         hook, number = _open.pop()
         answers.append(Status.of(hook.stop_capture(number)))
@@ -106,7 +106,7 @@ def _stop_all() -> Status:
 
 
 def _checked(path: str | os.PathLike[str]) -> str:
-    """The path, absolute, because the program may change its working directory."""
+    """Checks the path and makes it absolute, because the program may change its working directory."""
     absolute = os.path.abspath(path)
     parent = os.path.dirname(absolute)
     if not absolute.endswith(".gapscope"):

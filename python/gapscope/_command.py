@@ -1,4 +1,4 @@
-"""Where the command is that came with this package."""
+"""Finds the command that was installed with this package."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import sysconfig
 from pathlib import Path
 
 
-# The exit status of the command where tables of a trace cannot be read: what it printed says which.
+# The exit status of the command when tables of a trace cannot be read. Its output names them.
 INCOMPLETE = 3
 
 
 class CommandError(RuntimeError):
-    """The command `gapscope` is missing, or said that it cannot do what it was asked."""
+    """The command `gapscope` is missing, or failed with this message."""
 
 
 def command() -> Path:
-    """The path of the command `gapscope`: the one that was installed with this package, or else the one in PATH.
+    """Returns the path of the command `gapscope`: the one installed with this package, or else the one in PATH.
 
     Raises CommandError where there is none.
     """
@@ -27,7 +27,7 @@ def command() -> Path:
     folders = [
         Path(sysconfig.get_path("scripts")),
         Path(sys.executable).parent,
-        # `pip install --user` and `pip install --target`.
+        # The folders of `pip install --user` and `pip install --target`.
         Path(sysconfig.get_path("scripts", scheme=sysconfig.get_preferred_scheme("user"))),
         package.parent / "bin",
     ]

@@ -1,4 +1,4 @@
-"""The hooks that `gapscope record` has put into this process, through the C interface that they export.
+"""Finds the hooks that `gapscope record` has put into this process, and calls the C interface that they export.
 
 The functions are those of `struct gapscope_table` in crates/recorder/spool/src/interface.rs. A hook is loaded by the Vulkan
 loader or by the CUDA driver when the program first uses a GPU, so it may appear at any time.
@@ -10,14 +10,14 @@ import ctypes
 import os
 from typing import Any
 
-#: Under `gapscope record` or `gapscope capture`. Without a session no hook records, and nothing is ever looked up.
+#: Whether the process runs under `gapscope record` or `gapscope capture`. Without them no hook is looked up.
 session = bool(os.environ.get("GAPSCOPE_SPOOL") or os.environ.get("GAPSCOPE_CAPTURE_REQUEST"))
 
 _VERSION = 1
 _PREFIX = b"libgapscope_"
-LONGEST_TEXT = 64 * 1024
+MAX_TEXT_BYTES = 64 * 1024
 
-# Functions that return at once keep the interpreter's lock; releasing it would take longer than the call.
+# Functions that return at once keep the interpreter's lock, because releasing it would take longer than the call.
 _Quick = ctypes.PYFUNCTYPE(ctypes.c_int32)
 _QuickText = ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.c_char_p, ctypes.c_size_t)
 
@@ -43,15 +43,15 @@ class _Table(ctypes.Structure):
     ]
 
 
-# What every table has.
-_LEAST_BYTES = _Table.push_layer.offset
+# The least size of a table: all fields of the first version.
+_MIN_TABLE_BYTES = _Table.push_layer.offset
 
 
 class Hook:
-    """A hook in this process. Every function returns the number of a Status."""
+    """A hook in this process. Every function returns the number of a `Status`."""
 
     def __init__(self, table: _Table, library: ctypes.CDLL) -> None:
-        # Keeps the library mapped.
+        # The reference keeps the library mapped.
         self._library = library
         self.name: str = table.hook.decode("utf-8", "replace")
         self.state: Any = table.state
@@ -68,7 +68,7 @@ class Hook:
 
 
 class _LoadedLibrary(ctypes.Structure):
-    # The start of struct dl_phdr_info.
+    # The first fields of struct dl_phdr_info.
     _fields_ = [
         ("address", ctypes.c_void_p),
         ("name", ctypes.c_char_p),
@@ -82,14 +82,14 @@ _Visit = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.POINTER(_LoadedLibrary), ctypes.
 
 
 class _Libraries:
-    """The libraries of this process."""
+    """The libraries that are loaded into this process."""
 
     def __init__(self) -> None:
         self._visit_all: Any = ctypes.PyDLL(None).dl_iterate_phdr
         self._visit_all.argtypes = [_Visit, ctypes.c_void_p]
         self._names: list[bytes] = []
         self._loaded_so_far = 0
-        # Made once: ctypes takes long to make them.
+        # The callbacks are made once, because ctypes takes long to make them.
         self._first = _Visit(self._see_count)
         self._every = _Visit(self._see_name)
 
@@ -104,7 +104,7 @@ class _Libraries:
         return 0
 
     def loaded_so_far(self) -> int:
-        """Grows with each library that is loaded."""
+        """Returns a counter that grows with each library that is loaded."""
         self._visit_all(self._first, None)
         return self._loaded_so_far
 
@@ -116,7 +116,7 @@ class _Libraries:
 
 def _hook_in(path: bytes) -> Hook | None:
     try:
-        # Only what is loaded already.
+        # RTLD_NOLOAD opens only libraries that are loaded already.
         library = ctypes.CDLL(os.fsdecode(path), mode=os.RTLD_NOW | os.RTLD_NOLOAD)
         entry = library.gapscope_interface
     except (OSError, AttributeError):
@@ -127,7 +127,7 @@ def _hook_in(path: bytes) -> Hook | None:
     if not answer:
         return None
     table: _Table = answer.contents
-    if table.version < _VERSION or table.bytes < _LEAST_BYTES:
+    if table.version < _VERSION or table.bytes < _MIN_TABLE_BYTES:
         return None
     return Hook(table, library)
 
@@ -153,7 +153,7 @@ _finder: _Finder | None = None
 
 
 def hooks() -> tuple[Hook, ...]:
-    """The hooks of this process. Takes a microsecond, and more when libraries were loaded since the last call."""
+    """Returns the hooks of this process. Takes a microsecond, and more when libraries were loaded since the last call."""
     global _finder
     if not session:
         return ()
@@ -163,5 +163,5 @@ def hooks() -> tuple[Hook, ...]:
 
 
 def encoded(text: str) -> bytes:
-    """A text as hooks take it."""
-    return text.replace("\0", "\ufffd").encode("utf-8", "replace")[:LONGEST_TEXT]
+    """Encodes a text as hooks expect it."""
+    return text.replace("\0", "\ufffd").encode("utf-8", "replace")[:MAX_TEXT_BYTES]

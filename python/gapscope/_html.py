@@ -1,4 +1,4 @@
-"""A trace in a notebook."""
+"""Shows a trace in a notebook as HTML."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ FIRST = "padding:1px 10px 1px 0;text-align:left"
 
 
 def page(report: dict[str, Any], name: str) -> str:
-    """Verdict, facts, picture, the largest causes of idle time, the slowest kernels, and what was lost."""
+    """Returns a page with verdict, facts, picture, the largest causes of idle time, the slowest kernels, and losses."""
     program, *arguments = map(str, report.get("command") or [name])
-    # Where the program lies matters less than what it was told to do.
+    # The folder of the program matters less than its arguments.
     command = " ".join([program.rsplit("/", 1)[-1], *arguments])
     parts = [
         f'<div style="font-family:sans-serif;max-width:900px"><div style="opacity:.7">{escaped(command)}</div>',
@@ -36,7 +36,7 @@ def page(report: dict[str, Any], name: str) -> str:
 
 
 def failure(name: str, sentence: str) -> str:
-    """What to show when there are no findings."""
+    """Returns what to show when there are no findings."""
     return f"<div><b>{escaped(name)}</b>: {escaped(sentence, 400)}</div>"
 
 
@@ -45,7 +45,7 @@ def _unread(report: dict[str, Any]) -> str:
     if not unread:
         return ""
     said = [f"{escaped(str(table['file']))} cannot be read ({escaped(str(table['reason']), 300)})" for table in unread]
-    return f"<div><b>{'; '.join(said)}. What rests on it is unknown.</b></div>"
+    return f"<div><b>{'; '.join(said)}. Figures that need this data are unknown.</b></div>"
 
 
 def _facts(report: dict[str, Any]) -> str:
@@ -89,7 +89,7 @@ def _kernels(report: dict[str, Any]) -> str:
 
 
 def _kernel(kernel: dict[str, Any]) -> str:
-    """The name whole, since names may differ anywhere; the one in the code where the pointer rests on it."""
+    """Returns the whole name, since names may differ anywhere, with the name in the code as its tooltip."""
     name = escaped(str(kernel["name"]), 300)
     full_name = kernel.get("full_name")
     return f'<span title="{escaped(str(full_name), 2000)}">{name}</span>' if full_name else name
@@ -98,7 +98,7 @@ def _kernel(kernel: dict[str, Any]) -> str:
 def _losses(report: dict[str, Any]) -> str:
     losses = report.get("losses", [])
     if not losses:
-        return "The recording lost nothing." if report.get("unread") else "Nothing was lost."
+        return "No loss while recording is known." if report.get("unread") else "Nothing was lost."
     lost = [f"{count(loss['count'])} {escaped(str(loss['what']))}: {escaped(str(loss['reason']), 300)}" for loss in losses]
     return "Not recorded: " + "; ".join(lost) + "."
 
@@ -109,7 +109,7 @@ def _swatch(cause: str) -> str:
 
 
 def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """Cells are HTML already."""
+    """Returns a table of cells that are HTML already."""
 
     def line(cells: Iterable[str], tag: str) -> str:
         styled = (f'<{tag} style="{CELL if i else FIRST}">{cell}</{tag}>' for i, cell in enumerate(cells))

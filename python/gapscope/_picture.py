@@ -1,5 +1,5 @@
-"""The timeline as SVG: for each device a bar for each slice of time, as high as the share of it in which it was busy, and
-below it a strip that says why it was idle."""
+"""Draws the timeline as SVG: for each device a bar for each slice of time, as high as its busy share, and below it a strip
+in the colour of the cause of its idle time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BUSY, OTHER = "#0072b2", "#888888"
 
 
 def picture(report: dict[str, Any]) -> str:
-    """The SVG, or nothing when no work has times."""
+    """Returns the SVG, or an empty text when no work has times."""
     activity = report.get("activity") or {}
     rows = [row for row in activity.get("rows", []) if row.get("slices")]
     if not rows:
@@ -47,11 +47,11 @@ def _row(report: dict[str, Any], row: dict[str, Any], top: int) -> str:
     ]
     for index, piece in enumerate(slices):
         x = LEFT + index * step
-        # Bars that touch must not show hairlines between them.
+        # Bars overlap slightly, so that no hairlines show between them.
         wide = f'x="{x:.2f}" width="{step + 0.2:.2f}"'
         if piece["busy_ns"] > 0 and piece["length_ns"] > 0:
             part = min(piece["busy_ns"] / piece["length_ns"], 1.0)
-            # What was there at all can be seen.
+            # Any work at all is visible.
             tall = max(part * BAR, 0.8)
             text = f"busy {share(piece['busy_ns'], piece['length_ns'])} of {duration(piece['length_ns'])}"
             parts.append(

@@ -1,4 +1,4 @@
-"""Numbers with units, for people."""
+"""Formats numbers with their units."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ UNKNOWN = "unknown"
 
 
 def duration(nanoseconds: int | float | None) -> str:
-    """`12.3 ms`: three figures."""
+    """Formats a duration with three significant digits, such as `12.3 ms`."""
     if nanoseconds is None:
         return UNKNOWN
     value = float(nanoseconds)
-    # 999.5 ns would be shown as 1000 ns.
+    # From 999.5 ns on, the rounded number would be 1000.
     for unit, size in (("ns", 1.0), ("µs", 1e3), ("ms", 1e6)):
         if abs(value) < 999.5 * size:
             return f"{_figures(value / size)} {unit}"
@@ -18,14 +18,14 @@ def duration(nanoseconds: int | float | None) -> str:
 
 
 def share(part: int | float | None, whole: int | float | None) -> str:
-    """`12.3 %`."""
+    """Formats a share, such as `12.3 %`."""
     if part is None or not whole:
         return UNKNOWN
     return f"{100 * part / whole:.1f} %"
 
 
 def count(number: int | None) -> str:
-    """`12,345`."""
+    """Formats a count, such as `12,345`."""
     return UNKNOWN if number is None else f"{number:,}"
 
 

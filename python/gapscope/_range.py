@@ -1,4 +1,4 @@
-"""Ranges and marks: what the program is doing, on the thread that does it."""
+"""Ranges and marks, which label what the program is doing on the calling thread."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class range:
         @gapscope.range("data")
         def next_batch(): ...
 
-    It is a marker on the calling thread. GPU work that the thread submits (Vulkan) or launches (CUDA) meanwhile carries
-    it as its label, in the nesting of the ranges: `gapscope report --label step` is about that work alone.
+    The range is a marker on the calling thread. GPU work that the thread submits (Vulkan) or launches (CUDA) meanwhile carries
+    its text as a label, in the nesting of the ranges: `gapscope report --label step` is about that work alone.
 
-    Outside of a recording it does nothing.
+    Outside of `gapscope record` it does nothing.
     """
 
     __slots__ = ("_pushed", "text")
@@ -38,7 +38,7 @@ class range:
     def __enter__(self) -> range:
         if _hooks.session:
             text = _hooks.encoded(self.text)
-            # A hook that appears later must not be asked to end what it has not begun.
+            # A hook that appears later must not end a range that it did not begin.
             self._pushed = tuple(hook for hook in _hooks.hooks() if hook.push_label(text, len(text)) == 0)
         return self
 
@@ -59,7 +59,7 @@ class range:
 
         @functools.wraps(function)
         def within(*arguments: P.args, **named: P.kwargs) -> R:
-            # One of its own for each call: calls may nest, and be on several threads.
+            # Each call has a range of its own, because calls may nest and run on several threads.
             with range(self.text):
                 return function(*arguments, **named)
 
@@ -70,7 +70,7 @@ class range:
 
 
 def mark(text: str) -> Status:
-    """Sets a label at this moment on the calling thread. Outside of a recording it does nothing, and says why."""
+    """Marks this moment on the calling thread. Outside of `gapscope record` it does nothing and returns why."""
     if not _hooks.session:
         return Status.NOT_RECORDED
     encoded = _hooks.encoded(text)

@@ -1,4 +1,4 @@
-"""Whether this process is recorded, and why something was not done."""
+"""Tells whether this process is recorded, and why a call did nothing."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import enum
 
 
 class Status(enum.Enum):
-    """What became of a call. Only `DONE` is true; every other value says why nothing, or not all, was done."""
+    """The result of a call. Only `DONE` is true; every other value says why nothing, or not everything, was done."""
 
-    #: It is done; from `status()`: this process is recorded now.
+    #: The call succeeded. From `status()`: this process is being recorded.
     DONE = 0
     NOT_RECORDED = 1
     OFF = 2
@@ -21,7 +21,7 @@ class Status(enum.Enum):
     NO_SESSION = 9
     TIMED_OUT = 10
     INTERNAL = 11
-    #: An answer of a hook that is newer than this package.
+    #: A hook that is newer than this package gave an unknown answer.
     UNKNOWN = -1
     NO_HOOK = -2
 
@@ -33,12 +33,12 @@ class Status(enum.Enum):
 
     @property
     def reason(self) -> str:
-        """It in a sentence."""
+        """The status as a sentence."""
         return _REASONS[self]
 
     @classmethod
     def of(cls, code: int) -> Status:
-        """The status behind a number that a hook returned."""
+        """Returns the status for a number that a hook returned."""
         try:
             return cls(code)
         except ValueError:
@@ -64,7 +64,7 @@ _REASONS = {
 
 
 def status() -> Status:
-    """Whether this process is recorded now.
+    """Tells whether this process is being recorded.
 
     `DONE`: it is. `OFF`: it is, but not at this moment. `NO_HOOK`: it runs under `gapscope record` and has not used a GPU
     yet. `NOT_RECORDED`: it does not run under `gapscope record`.

@@ -1,4 +1,4 @@
-"""Texts of recorded programs in HTML: they may hold anything."""
+"""Escapes texts of recorded programs, which may contain anything, for HTML."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import unicodedata
 
 
 def escaped(text: str, longest: int = 160) -> str:
-    """A text without effect on the page: markup is escaped; control and direction characters are shown as �."""
+    """Escapes markup, and replaces control and direction characters by �. A long text is cut."""
     shown = text if len(text) <= longest else text[: longest - 1] + "…"
-    # Cc: control, Cf: format, which turns the direction of what follows, Cs: half of a character.
+    # Cc are control characters, Cf format characters, which may turn the direction of the text, Cs surrogates.
     harmless = "".join("\ufffd" if unicodedata.category(c) in ("Cc", "Cf", "Cs") else c for c in shown)
     return html.escape(harmless, quote=True)

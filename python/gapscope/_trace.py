@@ -1,4 +1,4 @@
-"""Traces: what was recorded, as tables and as findings."""
+"""Opens traces, and gives their tables and findings."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ FORMAT_VERSION = 3
 
 
 class TraceError(ValueError):
-    """A trace cannot be read, or lacks what was asked for; the sentence says what to do."""
+    """A trace cannot be read, or lacks the wanted data; the message says what to do."""
 
 
 class MissingPackage(ImportError):
-    """A package is missing that is needed for this alone."""
+    """A package that only this function needs is missing."""
 
 
 class Trace:
     """A trace of `gapscope record`. `load` opens one.
 
-    Times are nanoseconds of the recording host's monotonic clock. What is not known is missing in the tables, never 0.
+    Times are in nanoseconds on the monotonic clock of the machine that recorded. Unknown values are missing in the tables, never 0.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        """The folder."""
+        """The folder of the trace."""
         try:
             manifest = json.loads((self.path / "trace.json").read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -58,11 +58,11 @@ class Trace:
                 f"or run `gapscope recover {self.path}`"
             )
         self.manifest: dict[str, Any] = manifest
-        """What is known of the recording as a whole: docs/trace-format.md lists the fields."""
+        """The facts about the trace as a whole; docs/trace-format.md lists the fields."""
 
     @functools.cached_property
     def tables(self) -> tuple[str, ...]:
-        """The names of the tables. What a table and its columns mean is in docs/trace-format.md."""
+        """The names of the tables. docs/trace-format.md describes the tables and their columns."""
         return tuple(sorted(file.stem for file in self.path.glob("*.parquet")))
 
     @functools.cached_property
@@ -75,12 +75,12 @@ class Trace:
     def report(self) -> dict[str, Any]:
         """The findings: what `gapscope report --json` prints, with the same keys, and the picture as `activity`.
 
-        Where tables of the trace cannot be read, `unread` says which, and what rests on them is None.
+        Where tables of the trace cannot be read, `unread` names them, and figures that need them are None.
 
         Raises CommandError when the command is missing or fails.
         """
         program = command()
-        # 240 slices: the width of the picture by the width of a bar.
+        # The picture has room for 240 bars.
         arguments = [str(program), "report", "--json", "--slices", "240", os.path.abspath(self.path)]
         done = subprocess.run(arguments, stdin=subprocess.DEVNULL, capture_output=True, text=True, encoding="utf-8")
         if done.returncode not in (0, INCOMPLETE):
@@ -93,20 +93,20 @@ class Trace:
 
     @property
     def verdict(self) -> str:
-        """What bounds the program.
+        """The kind of limit on the program's speed.
 
         `host-bound`, `device-bound`, `transfer-bound`, `sync-bound`, `communication-bound`, `latency-bound`, `mixed`, `unknown`.
         """
         return str(self.report["verdict"])
 
     def file(self, table: str) -> Path:
-        """The Parquet file of a table, for tools that read it themselves, such as DuckDB. It has the columns of its version."""
+        """Returns the Parquet file of a table, for tools such as DuckDB. Its columns are those of the trace's format version."""
         if table not in self.tables:
             raise TraceError(f"the trace has no table {table!r}; it has {', '.join(self.tables)}")
         return self.path / f"{table}.parquet"
 
     def to_pandas(self, table: str) -> pandas.DataFrame:
-        """A table as a pandas DataFrame. Its types can hold missing values, so that times stay exact integers.
+        """Returns a table as a pandas DataFrame. Its types can hold missing values, so that times stay exact integers.
 
         Raises MissingPackage without pandas and pyarrow: `pip install 'gapscope[pandas]'`.
         """
@@ -117,7 +117,7 @@ class Trace:
         return _version1.pandas_table(frame)
 
     def to_polars(self, table: str) -> polars.DataFrame:
-        """A table as a Polars DataFrame.
+        """Returns a table as a Polars DataFrame.
 
         Raises MissingPackage without polars: `pip install 'gapscope[polars]'`.
         """
@@ -126,7 +126,7 @@ class Trace:
         return _version1.polars_table(frame)
 
     def to_arrow(self, table: str) -> pyarrow.Table:
-        """A table as a pyarrow Table.
+        """Returns a table as a pyarrow Table.
 
         Raises MissingPackage without pyarrow: `pip install 'gapscope[arrow]'`.
         """
@@ -139,7 +139,7 @@ class Trace:
         return f"gapscope.load({str(self.path)!r})"
 
     def _repr_html_(self) -> str:
-        """The verdict, a picture and the largest causes and kernels, for notebooks."""
+        """Returns the verdict, a picture and the largest causes and kernels as HTML, for notebooks."""
         from ._html import page
 
         try:
@@ -151,7 +151,7 @@ class Trace:
 
 
 def load(path: str | os.PathLike[str]) -> Trace:
-    """Opens a trace. Raises TraceError, which says what to do, when it is not a trace or is not complete."""
+    """Opens a trace. Raises TraceError, which says what to do, when the folder is not a trace or not complete."""
     return Trace(path)
 
 

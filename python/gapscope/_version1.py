@@ -1,6 +1,6 @@
-"""Tables of version 1 of the trace format, with the columns of this version.
+"""Converts tables of version 1 of the trace format to the columns of this version.
 
-A submission had `begin_ns` and `end_ns`, and not yet `kind`, which `gapscope query` tells from its function.
+In version 1 a submission had `begin_ns` and `end_ns`, and no `kind`, which `gapscope query` derives from its function.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ _NAMES = {"begin_ns": "start_ns", "end_ns": "duration_ns"}
 
 
 def pandas_table(frame: pandas.DataFrame) -> pandas.DataFrame:
-    """The rows in the columns of this version."""
+    """Converts a pandas table."""
     if not _NAMES.keys() <= set(frame.columns):
         return frame
     return frame.assign(end_ns=frame["end_ns"] - frame["begin_ns"]).rename(columns=_NAMES)
 
 
 def polars_table(frame: polars.DataFrame) -> polars.DataFrame:
-    """The rows in the columns of this version."""
+    """Converts a Polars table."""
     if not _NAMES.keys() <= set(frame.columns):
         return frame
     return frame.with_columns(end_ns=frame["end_ns"] - frame["begin_ns"]).rename(_NAMES)
 
 
 def arrow_table(rows: pyarrow.Table) -> pyarrow.Table:
-    """The rows in the columns of this version."""
+    """Converts an Arrow table."""
     names: list[str] = rows.column_names
     if not _NAMES.keys() <= set(names):
         return rows

@@ -1,15 +1,15 @@
-"""Labels for a program of PyTorch that sets none: the modules of its models, and its operators.
+"""Labels the GPU work of a PyTorch program that sets no labels: by the modules of its models, and by its operators.
 
-Written into a recording's folder by `gapscope record --label-modules` and `--label-ops`, and imported by the sitecustomize beside
-it. It imports nothing of torch by itself: it acts when the program has imported it. No exception leaves it; what went wrong is
-in the file `failed`, which the recording's session reads.
+`gapscope record --label-modules` and `--label-ops` write this file into the trace's folder, and the sitecustomize beside it imports
+it. It does not import torch itself, but acts once the program has imported it. No exception leaves it; a failure is written to the
+file `failed`, which the recording session reads.
 
-A module's label is its path in the model (`blocks.3.attn.qkv`), inside those of the modules around it. Forward, PyTorch's global
-hooks of modules begin and end it. Backward, the engine runs the nodes of a graph in the reverse order of their making, so a module's
-nodes are a few stretches of that order; a hook on the first node of each stretch switches the label. The nodes compute what they
-would without.
+A module's label is its path in the model (`blocks.3.attn.qkv`), within those of the enclosing modules. In the forward pass,
+PyTorch's global module hooks begin and end it. In the backward pass, the engine runs the nodes of a graph in reverse order of their
+creation, so a module's nodes are a few stretches of that order, and a hook on the first node of each stretch switches the label.
+The hooks do not change what the nodes compute.
 
-Operators are labelled by PyTorch's own observer for NVTX, the one of `torch.autograd.profiler.emit_nvtx`, whose ranges
+Operators are labelled by PyTorch's own observer for NVTX, that of `torch.autograd.profiler.emit_nvtx`, whose ranges
 gapscope's library records.
 """
 
@@ -23,12 +23,12 @@ import threading
 import weakref
 
 _MODULES = 0
-# Nodes of one module's own that are looked at, at most.
-_MOST_NODES = 4096
-# Walks through one model for modules that it did not have before, at most.
-_MOST_WALKS = 16
+# The most nodes of one module that are examined.
+_MAX_NODES = 4096
+# The most walks through one model to find modules that were added later.
+_MAX_WALKS = 16
 _BACKWARD = b"backward"
-# What wrappers of PyTorch put into the paths of the modules that they wrap.
+# Path components that PyTorch's wrappers add.
 _WRAPPERS = ("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module")
 
 _number = operator.itemgetter(0)
@@ -36,19 +36,19 @@ _folder = ""
 
 
 def begin(folder):
-    """Has the labels of GAPSCOPE_LABELS put in place as soon as torch is imported."""
+    """Installs the labels of GAPSCOPE_LABELS as soon as torch is imported."""
     global _folder
     _folder = folder
     wanted = os.environ.get("GAPSCOPE_LABELS", "").split(",")
     modules, operators = "modules" in wanted, "operators" in wanted
     if not (modules or operators) or not os.environ.get("GAPSCOPE_SPOOL"):
         return
-    _tell("python")
+    _leave_file("python")
 
     def imported(torch):
         try:
-            _put(torch, modules, operators)
-            _tell("torch")
+            _install(torch, modules, operators)
+            _leave_file("torch")
         except Exception as error:
             _failed(error)
 
@@ -58,8 +58,8 @@ def begin(folder):
         sys.meta_path.insert(0, _Finder(imported))
 
 
-def _tell(name, text=""):
-    """Leaves a file for the session; the first of a name stays."""
+def _leave_file(name, text=""):
+    """Writes a file for the session; the first file of a name stays."""
     try:
         with open(os.path.join(_folder, name), "x") as file:
             file.write(text)
@@ -68,11 +68,11 @@ def _tell(name, text=""):
 
 
 def _failed(error):
-    _tell("failed", f"{type(error).__name__}: {error}"[:300])
+    _leave_file("failed", f"{type(error).__name__}: {error}"[:300])
 
 
 def _hooks_of_process():
-    """The function of `_gapscope_hooks.py` beside this file, whose folder is not where modules are looked for any more."""
+    """Returns the function `hooks` of `_gapscope_hooks.py` beside this file, whose folder is no longer in the module path."""
     from importlib import util
 
     spec = util.spec_from_file_location("_gapscope_hooks", os.path.join(_folder, "_gapscope_hooks.py"))
@@ -82,7 +82,7 @@ def _hooks_of_process():
 
 
 class _Finder:
-    """Finds torch as it would be found without, and acts when it has been imported."""
+    """Finds torch as the other finders do, and acts after its import."""
 
     def __init__(self, imported):
         self._imported = imported
@@ -103,13 +103,13 @@ class _Finder:
                 except Exception as error:
                     _failed(error)
                 return spec
-        # Perhaps it comes later.
+        # torch may become available later.
         sys.meta_path.insert(0, self)
         return None
 
     def _watch(self, loader):
         def exec_module(module):
-            # The loader is again what it was before anybody sees it.
+            # The loader is restored before anybody sees it.
             del loader.exec_module
             loader.exec_module(module)
             self._imported(module)
@@ -117,21 +117,21 @@ class _Finder:
         loader.exec_module = exec_module
 
 
-def _put(torch, modules, operators):
+def _install(torch, modules, operators):
     if operators:
         observer = _Observer(torch)
-        observer.put()
+        observer.install()
     if modules:
-        _ModuleLabels(torch, observer.on_this_thread if operators else None).put()
+        _ModuleLabels(torch, observer.on_this_thread if operators else None).install()
     elif operators:
-        # For the threads that the program starts.
-        _Hidden(torch).pre(lambda module, args: observer.on_this_thread())
+        # The hook switches the observer on in threads that the program starts.
+        _GlobalHooks(torch).pre(lambda module, args: observer.on_this_thread())
 
 
-class _Hidden:
-    """Global hooks of modules, which PyTorch does not count as the program's own.
+class _GlobalHooks:
+    """Registers global module hooks that PyTorch does not count as the program's own.
 
-    It warns about those when a compiled module is called.
+    PyTorch warns about global hooks when a compiled module is called.
     """
 
     def __init__(self, torch):
@@ -163,28 +163,28 @@ class _Hidden:
 
 
 class _Names:
-    """What modules are called: the paths that they have in the first model in which they were seen."""
+    """The names of modules: their paths in the first model in which they were seen."""
 
     def __init__(self):
-        # By id, and not by the module itself, whose class may say what is equal.
+        # The key is the id and not the module, whose class may define equality.
         self._texts = {}
         self._walks = {}
 
-    def of(self, module, root, parent):
+    def name_of(self, module, root, parent):
         known = self._texts.get(id(module))
         if known is not None:
             return known[1]
         if root is module:
             self._walk(module)
-            # Of a compiled one, the module that was compiled, as in the paths.
+            # The root of a compiled model has the name of the module that was compiled.
             is_compiled = type(module).__name__ == "OptimizedModule"
             inner = getattr(module, "_orig_mod", module) if is_compiled else module
             self._add(module, type(inner).__name__)
-        elif self._walks.get(id(root), (None, 0))[1] < _MOST_WALKS:
+        elif self._walks.get(id(root), (None, 0))[1] < _MAX_WALKS:
             self._walk(root)
         known = self._texts.get(id(module))
         if known is None:
-            # No part of the model that calls it.
+            # The module is not a part of the model that calls it.
             self._add(module, f"{parent.decode('utf-8', 'replace')}.{type(module).__name__}")
             known = self._texts[id(module)]
         return known[1]
@@ -204,40 +204,40 @@ class _Names:
 
 
 class _Call:
-    """A module that runs."""
+    """A module whose forward pass is running."""
 
     __slots__ = ("before", "begun", "chain", "children", "module", "pushed", "walked")
 
     def __init__(self, module, chain, begun, pushed):
         self.module = module
-        # Texts, outermost first.
+        # The labels, outermost first.
         self.chain = chain
-        # The number that the next node of the graph had.
+        # The number of the next node of the graph when the module began.
         self.begun = begun
-        # From where to where the modules inside made nodes.
+        # The ranges of nodes that the inner modules made.
         self.children = []
-        # The nodes that made what the modules inside take, and the outermost.
+        # The nodes that made the inputs of the inner modules, and of the outermost one.
         self.before = []
-        # What it takes is not known by its arguments, but by where its nodes lead to.
+        # Whether the inputs are not known from the arguments, but only by walking from the module's nodes.
         self.walked = False
         self.pushed = pushed
 
 
 class _Forward(threading.local):
-    """Of a thread that runs modules."""
+    """The state of a thread that runs modules."""
 
     def __init__(self):
         self.calls = []
         self.hooks = ()
-        # Modules that run while there is nobody to tell, and the outermost.
+        # The number of running modules while there is no hook, and the id of the outermost one.
         self.silent = 0
         self.silent_root = 0
-        # From where to where the last outermost modules made nodes.
+        # The ranges of nodes that the last outermost modules made.
         self.models = collections.deque(maxlen=64)
 
 
 class _Backward(threading.local):
-    """Of a thread that runs nodes."""
+    """The state of a thread that runs nodes of a backward pass."""
 
     def __init__(self):
         self.task = None
@@ -262,11 +262,11 @@ class _ModuleLabels:
         self._transforms = getattr(functorch, "peek_interpreter_stack", None)
         self._no_function = torch._C.DisableTorchFunction
 
-    def put(self):
+    def install(self):
         compiling = self._torch.compiler.is_compiling
         begin, end = self._begin, self._end
 
-        # Dynamo traces these two, and finds nothing in them.
+        # Dynamo traces these two functions, and finds no operations in them.
         def before(module, args):
             if compiling():
                 return
@@ -277,7 +277,7 @@ class _ModuleLabels:
                 return
             end(module, result)
 
-        hooks = _Hidden(self._torch)
+        hooks = _GlobalHooks(self._torch)
         hooks.post(after)
         hooks.pre(before)
 
@@ -298,11 +298,11 @@ class _ModuleLabels:
                     forward.silent_root = id(module)
                     return
             elif forward.calls[0].module is module:
-                # An exception that no hook is told of has ended it.
+                # An exception that hooks do not see has ended the last call.
                 self._unwind(0)
             calls = forward.calls
             outer = calls[-1] if calls else None
-            text = self._names.of(module, calls[0].module if calls else module, outer.chain[-1] if outer else b"")
+            text = self._names.name_of(module, calls[0].module if calls else module, outer.chain[-1] if outer else b"")
             chain = (*outer.chain, text) if outer else (text,)
             begun = self._next_node()
             pushed = tuple(hook for hook in forward.hooks if hook.push_layer(_MODULES, text, len(text)) == 0)
@@ -338,7 +338,7 @@ class _ModuleLabels:
                 return
             starts, before = self._starts_of_stretches(call, result, ended)
             for node in starts:
-                node.register_prehook(_Switch(self, call.chain))
+                node.register_prehook(_LabelSwitch(self, call.chain))
             if calls:
                 calls[-1].children.append((call.begun, ended))
                 if call.walked:
@@ -349,22 +349,22 @@ class _ModuleLabels:
             self._die(error)
 
     def _leave(self, forward, call, before, ended):
-        """A model is over: what made what it takes, and is no part of another model, is in none."""
+        """Ends a model: nodes that made its inputs, and belong to no other model, run backward without a label."""
         nodes = {node._sequence_nr(): node for node in (*before, *call.before)}
         latest = max((number for number in nodes if number < call.begun), default=None)
         if latest is not None and not any(first <= latest < last for first, last in forward.models):
-            nodes[latest].register_prehook(_Switch(self, ()))
+            nodes[latest].register_prehook(_LabelSwitch(self, ()))
         forward.models.append((call.begun, ended))
 
     def _unwind(self, depth):
-        """Ends the labels of the modules inside the outermost `depth`."""
+        """Ends the labels of all calls deeper than `depth`."""
         calls = self._forward.calls
         while len(calls) > depth:
             for hook in calls.pop().pushed:
                 hook.pop_layer(_MODULES)
 
     def _next_node(self):
-        """The number of the next node of a graph on this thread; none where no graph is made."""
+        """Returns the number of the next graph node on this thread, or None where no graph is made."""
         if self._sequence is None or not self._torch.is_grad_enabled():
             return None
         if self._transforms is not None and self._transforms() is not None:
@@ -372,10 +372,10 @@ class _ModuleLabels:
         return self._sequence()
 
     def _nodes(self, values, depth=2):
-        """The nodes that made tensors."""
+        """Returns the nodes that made the tensors in some values."""
         found = []
         tensor = self._torch.Tensor
-        # What overrides functions of tensors shall not see that a node is asked for.
+        # Overrides of tensor functions must not see this access.
         with self._no_function():
             left = [(values, depth)]
             while left:
@@ -391,19 +391,19 @@ class _ModuleLabels:
         return found
 
     def _starts_of_stretches(self, call, result, ended):
-        """Of the nodes that a module made, and not the modules inside it: those before which, backward, others run. And the
-        nodes of others to which its own lead."""
+        """Returns the own nodes of a module before which the backward pass runs nodes of others, and the nodes of others to which
+        its own lead. Nodes of inner modules do not count as own."""
         begun, children = call.begun, call.children
         made = self._nodes(result)
         if not children and not call.walked:
-            # What its result comes from has the first of them.
+            # The node of the result is the first that runs backward.
             made = [(node._sequence_nr(), node) for node in made]
             made = [(number, node) for number, node in made if begun <= number < ended]
             return [max(made, key=_number)[1]] if made else [], []
         own, before = {}, []
         begins = [first for first, _ in children]
         made += call.before
-        while made and len(own) < _MOST_NODES:
+        while made and len(own) < _MAX_NODES:
             node = made.pop()
             number = node._sequence_nr()
             if number < begun:
@@ -427,7 +427,7 @@ class _ModuleLabels:
         return starts, before
 
     def switch(self, chain):
-        """Backward: from now on this thread runs nodes of the module."""
+        """Switches the labels of this thread to those of a module in the backward pass."""
         if self._dead:
             return
         try:
@@ -445,7 +445,7 @@ class _ModuleLabels:
             self._die(error)
 
     def _move(self, backward, chain):
-        """Ends labels and begins others, so that those of `chain` are open."""
+        """Ends and begins labels so that those of `chain` are open."""
         before = backward.open
         common = 0
         while common < len(before) and common < len(chain) and before[common] == chain[common]:
@@ -458,7 +458,7 @@ class _ModuleLabels:
         backward.open = chain
 
     def _finish(self, task):
-        """A backward pass is over. On another thread than the one that ran its nodes there is nothing to end."""
+        """Ends the labels of a backward pass, if this thread ran its nodes."""
         try:
             backward = self._backward
             if backward.task == task:
@@ -468,13 +468,13 @@ class _ModuleLabels:
             self._die(error)
 
     def _die(self, error):
-        """Nothing more is labelled."""
+        """Stops labelling after a failure."""
         self._dead = True
         _failed(error)
 
 
-class _Switch:
-    """A hook on a node, which leaves its gradients as they are."""
+class _LabelSwitch:
+    """A hook on a node that switches labels and leaves the gradients as they are."""
 
     __slots__ = ("_chain", "_labels")
 
@@ -487,9 +487,9 @@ class _Switch:
 
 
 class _Observer:
-    """PyTorch's observer of operators for NVTX. It is of a thread, and of those that run its backward passes.
+    """PyTorch's observer of operators for NVTX, which applies to a thread and those that run its backward passes.
 
-    A thread has one profiler at a time: while the program has its own, ours is away.
+    A thread has one profiler at a time, so ours is off while the program has its own.
     """
 
     def __init__(self, torch):
@@ -501,13 +501,13 @@ class _Observer:
         self._state = threading.local()
         self._dead = False
 
-    def put(self):
+    def install(self):
         self._profiler._enable_profiler = self._theirs_begins
         self._profiler._disable_profiler = self._theirs_ends
         os.register_at_fork(after_in_child=self._off)
-        # PyTorch warns of one that is left at the end.
+        # PyTorch warns about an observer that is left on at the end.
         atexit.register(self._off)
-        # Operators of a process that does not use a GPU are nobody's business.
+        # The observer starts only when the process uses a GPU.
         self._torch.cuda._lazy_call(self._on)
 
     def on_this_thread(self):

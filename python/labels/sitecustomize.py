@@ -1,7 +1,7 @@
-"""Runs at the start of each Python of a program recorded with `gapscope record --label-modules` or `--label-ops`.
+"""Runs at the start of each Python interpreter of a program recorded with `gapscope record --label-modules` or `--label-ops`.
 
-Its folder is the first of PYTHONPATH. It leaves the module path as it would be without, sees to it that labels are put in place
-when torch is imported, and then lets the sitecustomize of the program run in its place.
+Its folder is the first of PYTHONPATH. It restores the module path, arranges for labels when torch is imported, and then runs the
+program's own sitecustomize.
 """
 
 import sys
@@ -16,7 +16,7 @@ def _begin():
 
         _gapscope_labels.begin(folder)
     except Exception:
-        # The program is not ours to disturb.
+        # A failure here must not disturb the program.
         pass
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != folder]
     sys.path_importer_cache.pop(folder, None)
@@ -24,5 +24,5 @@ def _begin():
 
 _begin()
 del sys.modules[__name__]
-# Fails as it would for the interpreter when there is none.
+# Without another sitecustomize, the interpreter gets the ImportError that it expects.
 import sitecustomize  # noqa: E402, F401

@@ -1,4 +1,4 @@
-"""The packages that gapscope can work with, and tests that need them."""
+"""Skips tests whose optional packages are not installed."""
 
 import importlib.util
 import os
@@ -6,7 +6,7 @@ import unittest
 
 
 def needs(*packages):
-    """Skips without the packages, unless GAPSCOPE_REQUIRE_PACKAGES says that they must be there."""
+    """Skips a test without the packages, unless GAPSCOPE_REQUIRE_PACKAGES requires them."""
     missing = [package for package in packages if importlib.util.find_spec(package) is None]
     required = os.environ.get("GAPSCOPE_REQUIRE_PACKAGES")
     return unittest.skipIf(missing and not required, f"not installed: {', '.join(missing)}")

@@ -1,4 +1,4 @@
-"""What `import gapscope` does without a recording and without a GPU."""
+"""Tests the package without a recording and without a GPU."""
 
 import json
 import os
@@ -24,7 +24,7 @@ HOSTILE = "<script>alert('x')</script>\u202e\x00\"&"
 
 
 def report(**changes):
-    """Findings with the keys that the pages use."""
+    """Makes findings with the keys that the notebook page uses."""
     slices = [{"length_ns": 100, "busy_ns": busy, "idle_cause": cause}
               for busy, cause in ((100, None), (30, "host-late"), (0, "launch-latency"), (0, "no such cause"))]  # fmt: skip
     found = {
@@ -79,7 +79,7 @@ class Ranges(unittest.TestCase):
                 pass
 
         seconds = min(timeit.repeat(body, number=20_000, repeat=5)) / 20_000
-        # A tenth of it here; the rest is for slow machines.
+        # The usual time is a tenth of this; the rest is for slow machines.
         self.assertLess(seconds, 5e-6)
 
     def test_nothing_is_imported_that_is_heavy(self):
@@ -89,7 +89,7 @@ class Ranges(unittest.TestCase):
 
 
 class FakeHook:
-    """A FAKE hook: it notes what it is asked."""
+    """A FAKE hook that records its calls."""
 
     name = "fake"
 
@@ -128,7 +128,7 @@ class FakeHook:
 
 
 class WithHooks(unittest.TestCase):
-    """The rules about hooks that real ones are hard to bring into; test_recording.py has real ones."""
+    """Tests rules about hooks with a fake one. test_recording.py has real hooks."""
 
     def setUp(self):
         self.present = []
@@ -291,7 +291,7 @@ class Traces(unittest.TestCase):
         self.assertEqual([table["table"] for table in trace.report["unread"]], ["dispatches"])
         self.assertIsNone(trace.report["dispatch_count"])
         page = trace._repr_html_()
-        self.assertIn("dispatches.parquet cannot be read (its end is missing). What rests on it is unknown.", page)
+        self.assertIn("dispatches.parquet cannot be read (its end is missing). Figures that need this data are unknown.", page)
         for untrue in ("Nothing was lost", "No GPU work has known times", "0 dispatches"):
             self.assertNotIn(untrue, page)
 
@@ -321,7 +321,7 @@ class Traces(unittest.TestCase):
 class Command(unittest.TestCase):
     def test_sql_is_answered_by_the_program_of_the_wheel(self):
         query = [str(gapscope.command()), "query", "--format", "csv", str(FIXTURE), "select count(*) as n from kernels"]
-        # Nothing in PATH: it is found beside the command.
+        # With an empty PATH, the program is found beside the command.
         done = subprocess.run(query, capture_output=True, text=True, env={**os.environ, "PATH": ""})
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         kernels = gapscope.load(FIXTURE).report["kernels"]
@@ -329,7 +329,7 @@ class Command(unittest.TestCase):
 
 
 class Rewritten(unittest.TestCase):
-    """Tables that other tools read and wrote again, with their defaults."""
+    """Tests tables that other tools have read and rewritten with their defaults."""
 
     def same_report(self, write):
         with tempfile.TemporaryDirectory() as folder:
@@ -363,7 +363,7 @@ class Rewritten(unittest.TestCase):
 
 class Pages(unittest.TestCase):
     def parsed(self, page):
-        """HTML that is also XML, so that what is open is closed."""
+        """Parses the HTML as XML, so that every open tag must be closed."""
         return ElementTree.fromstring(page)
 
     def test_the_page_says_what_matters(self):

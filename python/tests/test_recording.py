@@ -1,6 +1,6 @@
-"""A Python program recorded with the installed wheel on a Vulkan device, and its trace in pandas, Polars and a notebook.
+"""Records a Python program with the installed wheel on a Vulkan device, and reads its trace in pandas, Polars and a notebook.
 
-With GAPSCOPE_REQUIRE_PACKAGES=1 wgpu, pandas, polars and pyarrow must be there.
+With GAPSCOPE_REQUIRE_PACKAGES=1, wgpu, pandas, polars and pyarrow must be installed.
 """
 
 import json
@@ -20,7 +20,7 @@ DISPATCHES = 1 + 3 * 4 + 5 + 1
 
 
 def run(command, **environment):
-    # lavapipe, even where there are other devices.
+    # The program uses lavapipe even where there are other devices.
     environment = {**os.environ, "VK_LOADER_DRIVERS_SELECT": "lvp*", **environment}
     return subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
 
@@ -33,7 +33,7 @@ class Recording(unittest.TestCase):
         cls.addClassCleanup(cls.folder.cleanup)
         cls.capture = Path(cls.folder.name) / "window.gapscope"
         program = [sys.executable, str(PROGRAM), str(cls.capture)]
-        # The command of the wheel, with the hooks of the wheel: nothing says where they are.
+        # The wheel's command finds the wheel's hooks by itself.
         recorder = [str(gapscope.command()), "record", "--no-report", "-o", f"{cls.folder.name}/steps.gapscope", "--"]
         cls.alone = run(program)
         cls.ran = run([*recorder, *program])
@@ -84,7 +84,7 @@ class Recording(unittest.TestCase):
             self.assertEqual(list(frame.columns), rows.column_names, table)
         dispatches = self.trace.to_pandas("dispatches")
         self.assertEqual(len(dispatches), DISPATCHES)
-        # Exact integers, also where some are missing.
+        # Integers stay exact even where some are missing.
         self.assertEqual(str(dispatches["start_ns"].dtype), "Int64")
         total = self.trace.report["kernels"][0]["total_ns"]
         self.assertEqual(dispatches["duration_ns"].sum(), total)
@@ -96,7 +96,7 @@ class Recording(unittest.TestCase):
         named = markers.merge(labels, left_on="label", right_on="id")
         counts = named["text"].value_counts()
         self.assertEqual([counts.get(text, 0) for text in ("step", "inner", "stepped", "captured")], [3, 3, 3, 1])
-        # It began before there was a hook.
+        # This range began before there was a hook.
         self.assertEqual(counts.get("init", 0), 0)
 
     def test_the_module_is_the_command(self):

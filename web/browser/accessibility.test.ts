@@ -1,15 +1,18 @@
-// What axe-core, the usual checker of accessibility rules, says of the page in each of its states.
+// Checks the page in each of its states against the accessibility rules of axe-core.
 
+import axe from "axe-core";
 import { cpSync } from "node:fs";
 import { join } from "node:path";
-import axe from "axe-core";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, test } from "vitest";
 import { COUNTED } from "./counted.ts";
-import { TEXT } from "./known.ts";
-import { recordingOfRanks } from "./known-ranks.ts";
-import { closeBrowser, FIREFOX, openPage, openTrace, type Opened, scratch, traceOf, view, type Viewer } from "./product.ts";
+import { fixture } from "./fixture.ts";
+import { writeRanks } from "./known-ranks.ts";
+import { KNOWN } from "./known.ts";
+import { FIREFOX, temporaryFolder, type Viewer, writeTrace } from "./product.ts";
 import { SAMPLED } from "./sampled.ts";
 
+const pages = fixture();
 let viewer: Viewer;
 let empty: Viewer;
 let ranks: Viewer;
@@ -17,33 +20,23 @@ let waiting: Viewer;
 let sampled: Viewer;
 let counted: Viewer;
 let capture: Viewer;
-let opened: Opened;
 
 beforeAll(async () => {
-  const made = scratch();
-  const known = traceOf(made, "known", TEXT);
-  viewer = await view(known);
+  const folder = temporaryFolder();
+  const known = writeTrace(folder, "known", KNOWN);
+  viewer = await pages.serve(known);
   const heads = /^(manifest|process|thread|device|queue|loss) /;
-  empty = await view(traceOf(made, "empty", TEXT.split("\n").filter((line) => heads.test(line)).join("\n")));
-  sampled = await view(traceOf(made, "sampled", SAMPLED));
-  counted = await view(traceOf(made, "counted", COUNTED));
-  for (const rank of [0, 1]) cpSync(known, join(made, "run", `rank=${rank}`), { recursive: true });
-  ranks = await view(join(made, "run"));
-  waiting = await view(recordingOfRanks(made));
-  capture = await view(join(import.meta.dirname, "../../fixtures/fusion.gapcapture"));
+  empty = await pages.serve(writeTrace(folder, "empty", KNOWN.split("\n").filter((line) => heads.test(line)).join("\n")));
+  sampled = await pages.serve(writeTrace(folder, "sampled", SAMPLED));
+  counted = await pages.serve(writeTrace(folder, "counted", COUNTED));
+  for (const rank of [0, 1]) cpSync(known, join(folder, "run", `rank=${rank}`), { recursive: true });
+  ranks = await pages.serve(join(folder, "run"));
+  waiting = await pages.serve(writeRanks(folder));
+  capture = await pages.serve(join(import.meta.dirname, "../../fixtures/fusion.gapcapture"));
 });
 
-afterAll(async () => {
-  await closeBrowser();
-  for (const one of [viewer, empty, ranks, waiting, sampled, counted, capture]) await one?.stop();
-});
-
-afterEach(async () => {
-  await opened.page.close();
-});
-
-/** The rules that are broken, each with the first places. */
-async function broken(page: Opened["page"]): Promise<string[]> {
+/** Returns the broken rules, each with the first places. */
+async function broken(page: Page): Promise<string[]> {
   await page.evaluate(axe.source);
   return page.evaluate(async () => {
     const { violations } = await (globalThis as unknown as { axe: typeof axe }).axe.run(document, { resultTypes: ["violations"] });
@@ -62,23 +55,21 @@ describe.each([false, true])("accessibility, dark: %s", (dark) => {
     ["the folded graph", "#p=graph"],
     ["a comparison", "#p=compare&a=0:label:eager&z=0:label:compiled"],
     ["unlike work compared", "#p=compare&a=0:range:1000000:5000000&z=0:range:12000000:14000000"],
-    ["the recording", "#p=about"],
+    ["the trace", "#p=about"],
     ["details of work", "#e=dispatches.9&q=cos"],
     ["a selected range", "#s=1000000-9000000"],
   ])("of %s", async (_, hash) => {
     await check(viewer.url + hash, dark);
   });
   test.skipIf(FIREFOX && dark)("of SQL with an answer", async () => {
-    opened = await openTrace(`${viewer.url}#p=sql&sql=${encodeURIComponent("select kernel_name, start_ns, null as nothing from dispatches limit 5")}`, { dark });
-    const { page } = opened;
+    const page = await pages.open(`${viewer.url}#p=sql&sql=${encodeURIComponent("select kernel_name, start_ns, null as nothing from dispatches limit 5")}`, { dark });
     await page.waitForSelector('.sql-panel[data-rows="5"]');
     await page.waitForSelector('.sql-panel[data-catalogue="there"]');
     await page.locator(".sql-list summary").first().click();
     expect(await broken(page)).toEqual([]);
   });
-  test.skipIf(FIREFOX && dark)("of all tracks, a track's menu, what is found and a note that is written", async () => {
-    opened = await openTrace(`${viewer.url}#k=pq1.work&q=sin&s=1000000-9000000`, { dark });
-    const { page } = opened;
+  test.skipIf(FIREFOX && dark)("of all tracks, a track's menu, search results and the form of a note", async () => {
+    const page = await pages.open(`${viewer.url}#k=pq1.work&q=sin&s=1000000-9000000`, { dark });
     await page.locator(".all-tracks").click();
     expect(await broken(page)).toEqual([]);
     await page.keyboard.press("Escape");
@@ -107,33 +98,34 @@ describe.each([false, true])("accessibility, dark: %s", (dark) => {
   ])("of %s", async (_, hash, shown) => {
     await check(counted.url + hash, dark, shown);
   });
-  test.skipIf(FIREFOX && dark)("of a recording without anything", async () => {
-    await check(empty.url, dark);
-    expect(await opened.page.locator(".nothing").innerText()).toContain("no GPU work");
-    expect(await opened.page.locator(".gaps-panel").innerText()).not.toContain("never idle");
+  test.skipIf(FIREFOX && dark)("of an empty trace", async () => {
+    const page = await check(empty.url, dark);
+    expect(await page.locator(".nothing").innerText()).toContain("no GPU work");
+    expect(await page.locator(".gaps-panel").innerText()).not.toContain("never idle");
   });
   test.skipIf(FIREFOX && dark)("of a capture, with something picked", async () => {
-    opened = await openPage(`${capture.url}#n=5`, { dark });
-    await opened.page.waitForSelector(".dependencies-details .neighbours");
-    expect(await broken(opened.page)).toEqual([]);
+    const page = await pages.openPage(`${capture.url}#n=5`, { dark });
+    await page.waitForSelector(".dependencies-details .neighbours");
+    expect(await broken(page)).toEqual([]);
   });
   test.skipIf(FIREFOX && dark)("of ranks", async () => {
-    await check(ranks.url, dark);
-    expect(await opened.page.locator(".timeline.beside").count()).toBe(1);
-    expect(await opened.page.locator(".trace-name").innerText()).toBe("run");
+    const page = await check(ranks.url, dark);
+    expect(await page.locator(".timeline.beside").count()).toBe(1);
+    expect(await page.locator(".trace-name").innerText()).toBe("run");
   });
   test.skipIf(FIREFOX && dark)("of ranks that wait for one of them", async () => {
     await check(`${waiting.url}#p=ranks`, dark, ".ranks-table tbody tr");
   });
-  test.skipIf(FIREFOX && dark)("of the ways to a view", async () => {
-    await check(viewer.url, dark);
-    await opened.page.locator(".topbar button", { hasText: "Link" }).click();
-    expect(await broken(opened.page)).toEqual([]);
+  test.skipIf(FIREFOX && dark)("of the dialog that shares a view", async () => {
+    const page = await check(viewer.url, dark);
+    await page.locator(".topbar button", { hasText: "Link" }).click();
+    expect(await broken(page)).toEqual([]);
   });
-  async function check(url: string, dark: boolean, shown = "#app"): Promise<void> {
-    opened = await openTrace(url, { dark });
-    await opened.page.waitForSelector(shown);
-    await opened.page.waitForFunction(() => !/loading|Comparing…|Folding|Looking at|Asking for|Analysing/i.test(document.querySelector("#app")?.textContent ?? ""));
-    expect(await broken(opened.page)).toEqual([]);
+  async function check(url: string, dark: boolean, shown = "#app"): Promise<Page> {
+    const page = await pages.open(url, { dark });
+    await page.waitForSelector(shown);
+    await page.waitForFunction(() => !/loading|Comparing…|Folding|Looking at|Analysing/i.test(document.querySelector("#app")?.textContent ?? ""));
+    expect(await broken(page)).toEqual([]);
+    return page;
   }
 });

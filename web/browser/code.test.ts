@@ -1,59 +1,49 @@
-// The code of idle time: samples on the threads' tracks, the code of a gap, the flame graph and its table.
+// Tests the code of idle time: samples on the tracks of threads, the code of a gap, the flame graph and its table.
 
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { TEXT } from "./known.ts";
-import { alter, closeBrowser, gapscope, Growing, openPage, openTrace, type Opened, point, scratch, state, traceOf, view, type Viewer } from "./product.ts";
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, test } from "vitest";
+import { fixture } from "./fixture.ts";
+import { KNOWN } from "./known.ts";
+import { alter, gapscope, GrowingTrace, point, state, temporaryFolder, type Viewer, writeTrace } from "./product.ts";
 import { SAMPLED, SAMPLES } from "./sampled.ts";
 
 const TRACK = "p1.t41.samples";
-/** In the first gap: inside of the third sample, in which it waits. */
+/** A time in the third sample of the first gap, in which the thread waits. */
 const WAIT_NS = 2.415e6 + 50_000;
 
+const pages = fixture();
 let viewer: Viewer;
 let plain: Viewer;
 let file: string;
-let opened: Opened;
 
 beforeAll(async () => {
-  const made = scratch();
-  const trace = traceOf(made, "sampled", SAMPLED);
-  viewer = await view(trace);
-  plain = await view(traceOf(made, "known", TEXT));
-  file = join(made, "sampled.html");
+  const folder = temporaryFolder();
+  const trace = writeTrace(folder, "sampled", SAMPLED);
+  viewer = await pages.serve(trace);
+  plain = await pages.serve(writeTrace(folder, "known", KNOWN));
+  file = join(folder, "sampled.html");
   gapscope("report", trace, "--html", file);
 });
 
-afterAll(async () => {
-  await closeBrowser();
-  for (const one of [viewer, plain]) await one?.stop();
-});
-
-afterEach(async () => {
-  expect(opened.foreign).toEqual([]);
-  expect(opened.errors).toEqual([]);
-  await opened.page.close();
-});
-
-async function open(url: string): Promise<Opened["page"]> {
-  opened = await openTrace(url, { width: 1440, height: 900 });
-  return opened.page;
+async function open(url: string): Promise<Page> {
+  return pages.open(url, { width: 1440, height: 900 });
 }
 
-/** Opens the page at the code, once the samples are there. */
-async function openCode(url: string, hash = ""): Promise<Opened["page"]> {
+/** Opens the panel of code and waits for its samples. */
+async function openCode(url: string, hash = ""): Promise<Page> {
   const page = await open(`${url}#p=code${hash}`);
   await page.waitForSelector(".code-panel[data-samples]");
   return page;
 }
 
-const rows = (page: Opened["page"]): Promise<string[][]> => page.locator(".code-table tbody tr").evaluateAll((rows) => rows.map((row) => [...row.querySelectorAll("td")].map((cell) => (cell as HTMLElement).innerText.replace(/\s+/g, " ").trim())));
-const names = (page: Opened["page"]): Promise<string[]> => page.locator(".flame-node").evaluateAll((nodes) => nodes.map((node) => node.textContent ?? ""));
-const samples = (page: Opened["page"]): Promise<number> => page.locator(".code-panel").getAttribute("data-samples").then(Number);
+const rows = (page: Page): Promise<string[][]> => page.locator(".code-table tbody tr").evaluateAll((rows) => rows.map((row) => [...row.querySelectorAll("td")].map((cell) => (cell as HTMLElement).innerText.replace(/\s+/g, " ").trim())));
+const names = (page: Page): Promise<string[]> => page.locator(".flame-node").evaluateAll((nodes) => nodes.map((node) => node.textContent ?? ""));
+const samples = (page: Page): Promise<number> => page.locator(".code-panel").getAttribute("data-samples").then(Number);
 
 describe.each([
   ["served", () => viewer.url],
-  ["in a file", () => `file://${file}`],
+  ["in a saved page", () => `file://${file}`],
 ])("the code of idle time, %s", (_, url) => {
   test("has the planted shares, as a flame graph and as a table", async () => {
     const page = await openCode(url());
@@ -66,12 +56,12 @@ describe.each([
       ["train.py:50 next_batch > Queue.get", share(SAMPLES.wait), String(SAMPLES.wait)],
     ]);
     expect(await names(page)).toEqual(["all idle time with samples", "train.py:60 main", "train.py:41 load_batch", "Image.py:9 resize", "train.py:50 next_batch", "queues.py:103 Queue.get", "libc.so.6 read"]);
-    // In one step: a frame that is drawn anew meanwhile has no width.
+    // All widths are read in one step, because frames that are being redrawn have none.
     const widths = await page.locator(".flame").evaluate((flame) => [...flame.querySelectorAll(".flame-node")].map((node) => node.getBoundingClientRect().width));
     expect(widths[2] / widths[0]).toBeCloseTo(SAMPLES.load / all, 2);
   });
 
-  test("zooms by click and key, and shows what the search finds", async () => {
+  test("zooms by click and key, and highlights matches of the search", async () => {
     const page = await openCode(url());
     await page.getByRole("button", { name: /^train.py:50 next_batch: / }).click();
     expect(await names(page)).toEqual(["all idle time with samples", "train.py:60 main", "train.py:50 next_batch", "queues.py:103 Queue.get", "libc.so.6 read"]);
@@ -96,7 +86,7 @@ describe.each([
     expect(await samples(page)).toBe(((SAMPLES.load + SAMPLES.wait) * 5) / 9);
     await page.getByRole("combobox", { name: /cause/i }).selectOption("host late");
     expect(await samples(page)).toBeGreaterThan(0);
-    // Both are in the link.
+    // The link has the cause and the label.
     const some = await samples(page);
     await expect.poll(() => page.evaluate(() => location.hash)).toBe("#p=code&x=host-late&l=odd");
     await page.reload();
@@ -131,14 +121,14 @@ describe.each([
     expect(details).toContain("libc.so.6 read");
     const { event } = await state(page);
     expect(event).toMatch(/^samples\.\d+$/);
-    // A link to it leads there again.
+    // A link to the sample leads there again.
     await page.goto(`${url()}#e=${event}`);
     await page.reload();
     await page.waitForSelector(`.details-panel[data-row="${event}"]`);
   });
 });
 
-test("the code of a gap is shown in the colours of another choice", async () => {
+test("the code of a gap is shown in the other theme", async () => {
   const page = await open(`${viewer.url}#e=gaps.1`);
   await page.waitForSelector(".gap-code[data-samples]");
   const colours = (): Promise<string[]> => page.locator(".gap-code .swatch").evaluateAll((all) => all.map((swatch) => getComputedStyle(swatch).backgroundColor));
@@ -148,10 +138,9 @@ test("the code of a gap is shown in the colours of another choice", async () => 
   await expect.poll(async () => (await colours()).some((colour, at) => colour === before[at])).toBe(false);
 });
 
-test("a cause that is chosen stays chosen when a recording is complete, whatever its number is then", async () => {
-  opened = await openPage("about:blank");
-  const { page } = opened;
-  const recording = await Growing.of(page);
+test("a chosen cause stays chosen when recording ends and causes are renumbered", async () => {
+  const page = await pages.openPage("about:blank");
+  const recording = await GrowingTrace.attach(page);
   const [one, other] = ["host-late", "after-host-wait"];
   await alter<{ strings: string[] }>(page, "**/t/0/strings*", (answer) =>
     recording.live ? answer : { ...answer, strings: answer.strings.map((text) => (text === one ? other : text === other ? one : text)) },
@@ -169,14 +158,14 @@ test("a cause that is chosen stays chosen when a recording is complete, whatever
   expect(await chosen()).toBe("host late");
 });
 
-test("a trace without samples says how to get them, and asks for nothing", async () => {
+test("a trace without samples says how to get them, and requests none", async () => {
   const asked: string[] = [];
   const page = await open(plain.url);
   page.on("request", (request) => asked.push(request.url()));
   await page.reload();
   await page.waitForSelector("#app[data-full-draw]");
   await page.getByRole("tab", { name: "Code" }).click();
-  expect(await page.locator(".code-panel").innerText()).toContain("No samples: record with stacks.");
+  expect(await page.locator(".code-panel").innerText()).toContain("The trace has no samples of stacks.");
   expect(asked.filter((url) => url.includes("/code"))).toEqual([]);
   expect(await page.locator(".track-name.kind-samples").count()).toBe(0);
 });

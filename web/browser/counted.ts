@@ -1,5 +1,5 @@
-// A trace with hardware counters and sampled instructions: three kernels of 1 ms in turn, one that memory limits, one that the tensor pipe does, one near
-// no limit; and one that ran once.
+// A trace with hardware counters and sampled instructions: three kernels of 1 ms in turn, one limited by memory, one by the tensor pipe, and one near
+// no limit, and a fourth kernel that ran once.
 
 const KERNELS = [
   { name: "gemm", values: [98, 90, 5, 500e9, 125e9] },

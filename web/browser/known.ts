@@ -1,5 +1,5 @@
-// A trace whose every number is known: ten steps of four kernels, then ten of one fused kernel that does the same work.
-// Between the steps the host comes late. All times are microseconds here.
+// A trace whose every number is known: ten steps of four kernels, then ten of one fused kernel that does the same work. The host is late between steps.
+// All times in this file are in microseconds.
 
 export interface Piece {
   start_us: number;
@@ -11,9 +11,9 @@ export const KERNELS = ["sin", "cos", "exp", "log", "fused"];
 const EAGER_STEPS = 10;
 const FUSED_STEPS = 10;
 
-/** Work of the first queue, in order. */
+/** The work of the first queue, in order. */
 export const WORK: Piece[] = [];
-/** Gaps of the device with their parts by cause, in order. */
+/** The gaps of the device with their parts by cause, in order. */
 export const GAPS: { start_us: number; duration_us: number; parts: Record<string, number> }[] = [];
 
 const lines: string[] = [];
@@ -62,7 +62,7 @@ COPIES.forEach((copy, at) =>
   ),
 );
 
-/** A clock that holds until it changes, and the host's load, which is measured in every other millisecond. */
+/** A clock that changes twice, and the host's load, which is known in every other millisecond. */
 export const CLOCK = [
   { at_us: 0, hertz: 1.2e9 },
   { at_us: 4000, hertz: 1.98e9 },
@@ -72,7 +72,7 @@ export const LOAD = Array.from({ length: 8 }, (_, at) => ({ at_us: at * 2000, pe
 
 const BUFFERS = ["x", "y", "z", "u", "v", "copied"];
 
-export const TEXT = [
+export const KNOWN = [
   'manifest gapscope_version=0.1.0 command=made exit.code=0 sampling_mode=dispatch start_ns=0 end_ns=16ms start_unix_ns=1790000000000000000 host.system=Made host.processor=Made host.cores=2',
   "process id=1 pid=41 parent_pid=1 executable=/usr/bin/made hook=vulkan start_ns=0 end_ns=16ms",
   "thread process=1 thread=41 name=main",
@@ -105,13 +105,13 @@ export const TEXT = [
   ...lines,
 ].join("\n");
 
-/** Time in a range in which the device works. */
+/** Returns the time in a range in which the device works. */
 export function busy_ns(from_ns: number, to_ns: number): number {
   // The copies lie within work of the first queue.
   return WORK.reduce((sum, { start_us, duration_us }) => sum + Math.max(0, Math.min(to_ns, (start_us + duration_us) * 1000) - Math.max(from_ns, start_us * 1000)), 0);
 }
 
-/** Idle time by cause over the whole trace, in nanoseconds. */
+/** Returns the idle time of a cause over the whole trace, in nanoseconds. */
 export function idleBy(cause: string): number {
   return GAPS.reduce((sum, gap) => sum + gap.parts[cause] * 1000, 0);
 }

@@ -1,31 +1,21 @@
-// Hardware counters on the page: what limits kernels as a picture, counters under the pointer and in a range.
+// Tests hardware counters on the page: the roofline of kernels, and counters under the pointer and in a range.
 
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { closeBrowser, FIREFOX, gapscope, openTrace, type Opened, scratch, state, traceOf, view, type Viewer } from "./product.ts";
+import type { Page } from "playwright-core";
+import { beforeAll, expect, test } from "vitest";
 import { COUNTED } from "./counted.ts";
+import { fixture } from "./fixture.ts";
+import { FIREFOX, gapscope, state, temporaryFolder, type Viewer, writeTrace } from "./product.ts";
 
+const pages = fixture();
 let viewer: Viewer;
-let opened: Opened;
 
 beforeAll(async () => {
-  viewer = await view(traceOf(scratch(), "counted", COUNTED));
-});
-
-afterAll(async () => {
-  await closeBrowser();
-  await viewer?.stop();
-});
-
-afterEach(async () => {
-  expect(opened.foreign).toEqual([]);
-  expect(opened.errors).toEqual([]);
-  await opened.page.close();
+  viewer = await pages.serve(writeTrace(temporaryFolder(), "counted", COUNTED));
 });
 
 test("kernels are where their shares of the limits are, and name them", async () => {
-  opened = await openTrace(`${viewer.url}#p=limits`, { width: 1000, height: 720 });
-  const { page } = opened;
+  const page = await pages.open(`${viewer.url}#p=limits`, { width: 1000, height: 720 });
   const marks = page.locator(".kernel-mark");
   await expect.poll(() => marks.count()).toBe(3);
   const said = async (name: string): Promise<string | null> => page.locator(`.kernel-mark[data-kernel="${name}"]`).getAttribute("aria-label");
@@ -35,35 +25,31 @@ test("kernels are where their shares of the limits are, and name them", async ()
   const [copy, gemm] = [await at("copy"), await at("gemm")];
   expect(copy[0]).toBeGreaterThan(gemm[0]);
   expect(copy[1]).toBeGreaterThan(gemm[1]);
-  // What is not covered is in the table with its reason, and not in the picture.
+  // A kernel without enough samples is in the table with the reason, and not in the picture.
   const row = page.locator(".limits-panel tbody tr", { hasText: "rare" });
   expect(await row.locator("[title^='Only 1 sample']").innerText()).toBe("unknown");
-  expect(await page.locator(".limits-said").innerText()).toContain("measured one");
-  // By the keyboard, a mark searches its kernel.
+  expect(await page.locator(".limits-sentences").innerText()).toContain("measured one");
+  // The Enter key on a mark searches for its kernel.
   await page.locator('.kernel-mark[data-kernel="gemm"]').focus();
   await page.keyboard.press("Enter");
   await expect.poll(() => page.locator("input[type=search]").inputValue()).toBe("^gemm$");
 });
 
-test("a report in one file has the same picture, without a server", async () => {
-  const made = scratch();
-  const file = join(made, "counted.html");
-  gapscope("report", traceOf(made, "counted", COUNTED), "--html", file);
-  opened = await openTrace(`file://${file}#p=limits`, { width: 1000, height: 720 });
-  const served = await openTrace(`${viewer.url}#p=limits`, { width: 1000, height: 720 });
-  const marks = async ({ page }: Opened): Promise<(string | null)[]> => {
+test("a saved page has the same picture without a server", async () => {
+  const folder = temporaryFolder();
+  const file = join(folder, "counted.html");
+  gapscope("report", writeTrace(folder, "counted", COUNTED), "--html", file);
+  const [inFile, served] = [await pages.open(`file://${file}#p=limits`, { width: 1000, height: 720 }), await pages.open(`${viewer.url}#p=limits`, { width: 1000, height: 720 })];
+  const marks = async (page: Page): Promise<(string | null)[]> => {
     await expect.poll(() => page.locator(".kernel-mark").count()).toBe(3);
     return page.locator(".kernel-mark").evaluateAll((all) => all.map((mark) => [mark.getAttribute("aria-label"), mark.querySelector("circle")?.getAttribute("cx"), mark.querySelector("circle")?.getAttribute("cy")].join()));
   };
-  const inFile = await marks(opened);
-  expect(inFile).toEqual(await marks(served));
-  expect(inFile.join()).toContain("copy: 80.0 % of the memory's limit");
-  await served.page.close();
+  expect(await marks(inFile)).toEqual(await marks(served));
+  expect((await marks(inFile)).join()).toContain("copy: 80.0 % of the memory's limit");
 });
 
-test("the table fits into the panel, and says in narrow windows too what columns without room would", async () => {
-  opened = await openTrace(`${viewer.url}#p=limits`);
-  const { page } = opened;
+test("the table fits into the panel, and narrow windows show the values of hidden columns, too", async () => {
+  const page = await pages.open(`${viewer.url}#p=limits`);
   await expect.poll(() => page.locator(".kernel-mark").count()).toBe(3);
   const table = page.locator(".limits-panel .table");
   for (const width of [700, 860, 1000, 1280, 1920]) {
@@ -74,17 +60,16 @@ test("the table fits into the panel, and says in narrow windows too what columns
   }
 });
 
-test("a selected range narrows picture and table, and a search too", async () => {
-  opened = await openTrace(`${viewer.url}#p=limits`);
-  const { page } = opened;
+test("a selected range filters picture and table, and so does a search", async () => {
+  const page = await pages.open(`${viewer.url}#p=limits`);
   const kernels = async (): Promise<string[]> => (await page.locator(".limits-panel tbody .whole").allInnerTexts()).sort();
   const marks = async (): Promise<(string | null)[]> => (await page.locator(".kernel-mark").evaluateAll((all) => all.map((mark) => mark.getAttribute("data-kernel")))).sort();
   await expect.poll(marks).toEqual(["copy", "gemm", "walk"]);
-  // Each starts every 3 ms, one after the other.
+  // Each kernel starts every 3 ms, one after the other.
   await page.evaluate(() => (location.hash = "#p=limits&s=3500000-5000000"));
   await expect.poll(kernels).toEqual(["copy"]);
   await expect.poll(marks).toEqual(["copy"]);
-  await page.locator(".chip[data-narrowed=range] button").click();
+  await page.locator(".chip[data-filter=range] button").click();
   await expect.poll(marks).toEqual(["copy", "gemm", "walk"]);
   await page.locator("input[type=search]").fill("gemm");
   await expect.poll(kernels).toEqual(["gemm"]);
@@ -92,35 +77,34 @@ test("a selected range narrows picture and table, and a search too", async () =>
 });
 
 test("a dispatch has its kernel's counters", async () => {
-  opened = await openTrace(`${viewer.url}#e=dispatches.0`);
-  const details = opened.page.locator(".kernel-counters");
+  const page = await pages.open(`${viewer.url}#e=dispatches.0`);
+  const details = page.locator(".kernel-counters");
   await details.waitFor();
   const text = await details.innerText();
   expect(text).toContain("compute: tensor ≤ 1.00 ms, reached 90 % ± 0");
   expect(text).toContain("tensor pipe active");
-  // Ten samples lie in it.
-  const here = opened.page.locator(".launch-counters");
+  // Ten samples lie in the dispatch.
+  const here = page.locator(".launch-counters");
   await expect.poll(async () => (await here.innerText()).replaceAll("\n", " ")).toContain("tensor pipe active 90.0 %");
   expect(text).toMatch(/read from memory in all\s+about/);
 });
 
-test("a dispatch has the hot lines of its kernel, and what to do about most of its waits", async () => {
-  opened = await openTrace(`${viewer.url}#e=dispatches.0`);
-  const hot = opened.page.locator(".hot-instructions");
+test("a dispatch shows the hot lines of its kernel and advice about its stalls", async () => {
+  const page = await pages.open(`${viewer.url}#e=dispatches.0`);
+  const hot = page.locator(".hot-instructions");
   await hot.waitFor();
   const text = (await hot.innerText()).replaceAll("\n", " ");
   for (const part of ["100 samples, 100 % of all", "gemm.cu:12 long scoreboard 75.0 % 80.0 %", "+0x1a0 wait 100 % 20.0 %"]) expect(text).toContain(part);
   expect(text).toMatch(/long scoreboard 60\.0 %: .+ To do: .+\./);
 });
 
-test.skipIf(FIREFOX)("over a counter the pointer says its value, and a range its mean, least and greatest", async () => {
-  opened = await openTrace(`${viewer.url}#t=0-20000000&s=0-20000000`);
-  const { page } = opened;
+test.skipIf(FIREFOX)("a counter shows its value under the pointer, and its mean, least and greatest value in a range", async () => {
+  const page = await pages.open(`${viewer.url}#t=0-20000000&s=0-20000000`);
   await state(page);
   const track = page.locator('.headers [data-track="c2.counter"]');
   await track.waitFor();
   await track.scrollIntoViewIfNeeded();
-  // gemm ran for 7 ms of it, at 90 %.
+  // gemm ran for 7 of the 20 ms, at 90 %.
   const value = page.locator('[data-counter="c2.counter"]');
   await expect.poll(() => value.innerText()).toMatch(/^31\.5 % \(0 % to 90\.0 %\)$/);
   const row = await track.boundingBox();

@@ -1,28 +1,22 @@
-// What must be seen whole in windows of usual sizes, whatever names a trace has.
+// Tests that nothing important is cut in windows of usual sizes, even with long names.
 
-import { afterAll, afterEach, expect, test } from "vitest";
-import { recordingOfRanks } from "./known-ranks.ts";
-import { TEXT } from "./known.ts";
-import { closeBrowser, type Opened, openTrace, scratch, traceOf, view, type Viewer } from "./product.ts";
+import type { Page } from "playwright-core";
+import { expect, test } from "vitest";
+import { fixture } from "./fixture.ts";
+import { writeRanks } from "./known-ranks.ts";
+import { KNOWN } from "./known.ts";
+import { temporaryFolder, writeTrace } from "./product.ts";
 
-const made = scratch();
+const folder = temporaryFolder();
 const SIZES = [
   [1000, 720],
   [1280, 800],
   [1600, 900],
 ] as const;
-let viewer: Viewer;
-let opened: Opened;
+const pages = fixture();
 
-afterEach(async () => {
-  expect(opened.errors).toEqual([]);
-  await opened.page.close();
-  await viewer.stop();
-});
-afterAll(closeBrowser);
-
-/** Which of these elements are cut, by themselves or by what they are in. */
-const cut = (page: Opened["page"], selector: string, inside: string): Promise<string[]> =>
+/** Returns the texts of elements that are cut, by their own edges or by those of a container. */
+const cut = (page: Page, selector: string, inside: string): Promise<string[]> =>
   page.evaluate(
     ([selector, inside]) => {
       const { left, right } = (document.querySelector(inside) as Element).getBoundingClientRect();
@@ -35,11 +29,10 @@ const cut = (page: Opened["page"], selector: string, inside: string): Promise<st
     [selector, inside],
   );
 
-test("long labels push no figure of a comparison out of sight, and what the times are worth stays", async () => {
+test("long labels push no figure of a comparison and no clock error out of sight", async () => {
   const long = (name: string): string => `text="## DistributedDataParallel.forward of the model that is trained, ${name} ##"`;
-  viewer = await view(traceOf(made, "long", TEXT.replace("text=eager", long("eager")).replace("text=compiled", long("compiled"))));
-  opened = await openTrace(viewer.url);
-  const { page } = opened;
+  const viewer = await pages.serve(writeTrace(folder, "long", KNOWN.replace("text=eager", long("eager")).replace("text=compiled", long("compiled"))));
+  const page = await pages.open(viewer.url);
   for (const [width, height] of SIZES) {
     await page.setViewportSize({ width, height });
     await expect.poll(() => page.locator(".facts").innerText()).toMatch(/Clock error\s+± 100 ns(.|\n)*Not recorded\s+3/);
@@ -63,10 +56,9 @@ test("long labels push no figure of a comparison out of sight, and what the time
   }
 });
 
-test("all tabs and the verdict of each rank are seen", async () => {
-  viewer = await view(recordingOfRanks(made));
-  opened = await openTrace(`${viewer.url}#p=ranks`);
-  const { page } = opened;
+test("all tabs and the verdict of each rank are visible", async () => {
+  const viewer = await pages.serve(writeRanks(folder));
+  const page = await pages.open(`${viewer.url}#p=ranks`);
   await page.waitForSelector(".ranks-table tbody tr");
   for (const [width, height] of SIZES) {
     await page.setViewportSize({ width, height });

@@ -1,40 +1,34 @@
-// Notes of the reader: written in the page, kept in the trace's folder, carried into a file.
+// Tests the reader's notes: written on the page, kept in the trace's folder, and carried into a saved page.
 
 import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { TEXT } from "./known.ts";
-import { closeBrowser, gapscope, openTrace, type Opened, scratch, state, traceOf, view, type Viewer } from "./product.ts";
+import type { Page } from "playwright-core";
+import { afterEach, beforeAll, expect, test } from "vitest";
+import { fixture } from "./fixture.ts";
+import { KNOWN } from "./known.ts";
+import { gapscope, state, temporaryFolder, type Viewer, writeTrace } from "./product.ts";
 
-const folder = scratch();
+const folder = temporaryFolder();
 let trace: string;
 let kept: string;
+const pages = fixture();
 let viewer: Viewer;
-let opened: Opened;
 
 beforeAll(async () => {
-  trace = traceOf(folder, "known", TEXT);
+  trace = writeTrace(folder, "known", KNOWN);
   kept = join(trace, "notes.json");
-  viewer = await view(trace);
+  viewer = await pages.serve(trace);
 });
 
-afterAll(async () => {
-  await closeBrowser();
-  await viewer?.stop();
-});
-
-afterEach(async () => {
-  expect(opened.foreign).toEqual([]);
-  expect(opened.errors).toEqual([]);
-  await opened.page.close();
+afterEach(() => {
   rmSync(kept, { force: true, recursive: true });
 });
 
-async function open(hash = "", url = viewer.url): Promise<Opened["page"]> {
-  opened = await openTrace(url + hash);
-  await opened.page.waitForFunction(() => !document.querySelector("#app")?.textContent?.includes("have not come yet"));
-  return opened.page;
+async function open(hash = "", url = viewer.url): Promise<Page> {
+  const page = await pages.open(url + hash);
+  await page.waitForFunction(() => !document.querySelector("#app")?.textContent?.includes("are still loading"));
+  return page;
 }
 
 interface Kept {
@@ -42,13 +36,13 @@ interface Kept {
   notes: { from_ns: number; to_ns: number | null; text: string }[];
 }
 const written = (): Kept => JSON.parse(readFileSync(kept, "utf8")) as Kept;
-const flags = (page: Opened["page"]) => page.locator(".timeline").first().getAttribute("data-notes");
+const flags = (page: Page) => page.locator(".timeline").first().getAttribute("data-notes");
 
-async function note(page: Opened["page"], text: string): Promise<void> {
+async function note(page: Page, text: string): Promise<void> {
   await page.locator("canvas.tracks").focus();
   await page.keyboard.press("m");
   const box = page.getByRole("textbox", { name: "Text of the note" });
-  // Before the notes have come none can be begun.
+  // A note can be added only after the notes have loaded.
   await page.getByRole("button", { name: "New note" }).waitFor();
   if (!(await box.isVisible())) await page.keyboard.press("m");
   await state(page);
@@ -80,7 +74,7 @@ test("a note is written by the keyboard, kept beside the trace, changed and remo
   await expect.poll(async () => (await state(page)).from).toBe(1_000_000);
   await note(page, "a moment");
   expect(written().notes[0]).toEqual({ from_ns: 1_500_000, to_ns: null, text: "a moment" });
-  // It is there again, and leads to its place.
+  // After a reload the note is there, and leads to its place.
   await page.goto("about:blank");
   await page.goto(`${viewer.url}#p=notes`);
   await expect.poll(() => flags(page)).toBe("2");
@@ -91,12 +85,12 @@ test("a note is written by the keyboard, kept beside the trace, changed and remo
   await page.getByRole("button", { name: "Keep" }).click();
   await expect.poll(() => page.locator(".note-text").allInnerTexts()).toEqual(["a moment", "it is not"]);
   expect(written().notes.map(({ text }) => text)).toEqual(["a moment", "it is not"]);
-  // One after the other: what is not answered yet could be removed twice.
+  // The removals come one after the other, because a note that is still listed could be removed twice.
   for (const left of ["1", "0"]) {
     await page.getByRole("button", { name: /Remove the note/ }).first().click();
     await expect.poll(() => flags(page)).toBe(left);
   }
-  // Nothing is left behind.
+  // The file of the notes is removed with the last note.
   expect(existsSync(kept)).toBe(false);
 });
 
@@ -117,20 +111,21 @@ test("its flag on the ruler leads to it, and the search finds it", async () => {
   await expect.poll(() => page.locator(".results [data-kind=Notes]").getAttribute("data-count")).toBe("1");
 });
 
-test("what another window wrote is not written over", async () => {
+test("a note of another window is not overwritten", async () => {
   const page = await open("#p=notes");
-  const other = await openTrace(`${viewer.url}#p=notes`);
-  await note(other.page, "from the other");
-  await other.page.close();
+  const { errors } = pages.opened;
+  const other = await pages.open(`${viewer.url}#p=notes`);
+  await note(other, "from the other");
+  await other.close();
   await page.keyboard.press("m");
   await page.getByRole("textbox", { name: "Text of the note" }).fill("from this one");
   await page.keyboard.press("Enter");
   await expect.poll(() => page.locator(".notes-panel > .problem").innerText()).toContain("changed in another window");
   expect(written().notes.map(({ text }) => text)).toEqual(["from the other"]);
-  // What was typed is still there, and is kept with the other.
+  // The typed text is still in the form, and is saved beside the other note.
   await page.getByRole("button", { name: "Keep" }).click();
   await expect.poll(() => written().notes.length).toBe(2);
-  opened.errors.splice(0);
+  errors.splice(0);
 });
 
 test("notes that cannot be read are left alone", async () => {
@@ -140,7 +135,7 @@ test("notes that cannot be read are left alone", async () => {
   expect(await page.getByRole("button", { name: "New note" }).count()).toBe(0);
 });
 
-test("a file carries them, to be read only", async () => {
+test("a saved page shows notes, read only", async () => {
   const page = await open("#t=0-16000000&s=4000000-6000000");
   await note(page, "<b>for the others</b>");
   await page.close();

@@ -1,35 +1,21 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { busy_ns, COPIES, GAPS, idleBy, KERNELS, TEXT, WORK } from "./known.ts";
-import { closeBrowser, FIREFOX, Held, openTrace, type Opened, point, scratch, state, traceOf, view, type Viewer } from "./product.ts";
+// The page of a trace whose every number is known: what it draws, how it is moved, searched, compared and linked.
 
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, test } from "vitest";
+import { fixture } from "./fixture.ts";
+import { busy_ns, COPIES, GAPS, idleBy, KERNELS, KNOWN, WORK } from "./known.ts";
+import { FIREFOX, HeldRequests, loaded, point, state, temporaryFolder, type Viewer, writeTrace } from "./product.ts";
+
+const pages = fixture();
 let viewer: Viewer;
-let opened: Opened;
 const GIVEN = WORK.length + COPIES.length;
 
 beforeAll(async () => {
-  viewer = await view(traceOf(scratch(), "known", TEXT));
+  viewer = await pages.serve(writeTrace(temporaryFolder(), "known", KNOWN));
 });
 
-afterAll(async () => {
-  await closeBrowser();
-  await viewer?.stop();
-});
-
-afterEach(async () => {
-  // Whatever a test does, nothing leaves the machine and nothing breaks.
-  expect(opened.foreign).toEqual([]);
-  expect(opened.errors).toEqual([]);
-  await opened.page.close();
-});
-
-async function open(hash = "", options = {}): Promise<Opened["page"]> {
-  opened = await openTrace(viewer.url + hash, options);
-  return opened.page;
-}
-
-/** Waits until everything in sight is loaded. */
-async function loaded(page: Opened["page"]): Promise<void> {
-  await page.waitForFunction(() => !document.querySelector("#app")?.textContent?.includes("loading…"));
+async function open(hash = "", options = {}): Promise<Page> {
+  return pages.open(viewer.url + hash, options);
 }
 
 describe("the page", () => {
@@ -111,7 +97,7 @@ describe("the page", () => {
     expect(await page.locator("dialog.help").isVisible()).toBe(false);
   });
 
-  test("says what the pointer is on", async () => {
+  test("shows a tooltip about the event under the pointer", async () => {
     const page = await open("#t=3000000-3400000");
     await loaded(page);
     const place = await point(page, "q1.work", 3_150_000);
@@ -121,7 +107,7 @@ describe("the page", () => {
     expect(await page.locator(".tooltip").innerText()).toMatch(/cos\s+100 µs/);
   });
 
-  test("tells everything about work that is clicked, with an arrow from its call", async () => {
+  test("shows the details of clicked work, with an arrow from its call", async () => {
     const page = await open("#t=2800000-3400000");
     await loaded(page);
     const place = await point(page, "q1.work", 3_150_000);
@@ -130,7 +116,7 @@ describe("the page", () => {
     const text = await page.locator(".details-panel").innerText();
     for (const part of ["cos", "100 µs", "eager", "groups x", "64", "Submitted by", "Made GPU"]) expect(text).toContain(part);
     expect(text).toMatch(/y\s+read\s+4\.00 KiB/);
-    // One from the call; cos reads what sin wrote, and exp reads what it writes.
+    // There is one arrow from the call, one from sin, whose output cos reads, and one to exp, which reads that of cos.
     await expect.poll(async () => (await state(page)).arrows).toBeGreaterThanOrEqual(3);
     await page.locator('[data-relation="submitted-by"] button').first().click();
     await page.waitForSelector('.details-panel[data-row^="host_calls."]');
@@ -138,7 +124,7 @@ describe("the page", () => {
     expect((await state(page)).event).toMatch(/^host_calls\./);
   });
 
-  test("lists gaps by cost with the truth of their causes", async () => {
+  test("lists gaps by cost with their planted causes", async () => {
     const page = await open();
     expect(await page.locator(".gaps-panel").getAttribute("data-gaps")).toBe(String(GAPS.length));
     const causes = await page.locator(".causes-table tbody tr").allInnerTexts();
@@ -151,7 +137,7 @@ describe("the page", () => {
     expect(await page.locator(".details-panel").innerText()).toContain("host late");
   });
 
-  test("begins with the first gap that is seen", async () => {
+  test("begins with the first visible gap", async () => {
     const page = await open();
     await loaded(page);
     const at = async (): Promise<number> => Number(await page.locator("#app").getAttribute("data-gap"));
@@ -164,16 +150,16 @@ describe("the page", () => {
     for (const gap of GAPS.slice(0, 2)) {
       await page.keyboard.press("j");
       await expect.poll(at).toBe(gap.start_us * 1000);
-      // The time under a pointer that rests is another now.
+      // The time under the resting pointer has changed.
       await expect.poll(cursor).not.toBe(before);
       before = await cursor();
     }
   });
 
-  test("zooms to all of a gap, and says what is under a pointer that rests", async () => {
+  test("zooms to a whole gap, and updates what is under a resting pointer", async () => {
     const page = await open("#t=0-16000000");
     await loaded(page);
-    // The longest of all, and of it the part that the panel names.
+    // Picks the longest gap, and the part of it with the cause that the panel names.
     await page.locator(".gaps-list tbody tr").first().click();
     await page.waitForSelector('.details-panel[data-row^="gaps."]');
     const start = Number(await page.locator("#app").getAttribute("data-gap"));
@@ -185,7 +171,7 @@ describe("the page", () => {
     expect(await holdsAll()).toBe(true);
     await page.locator(".details-panel header button", { hasText: "Zoom" }).click();
     expect(await holdsAll()).toBe(true);
-    // The pointer stays where it is; what it is on moves away below it.
+    // The pointer rests while the event under it moves away.
     const place = await point(page, "q1.work", start - 20_000);
     await page.mouse.move(place.x, place.y);
     await expect.poll(async () => (await state(page)).hovered).toMatch(/^dispatches/);
@@ -199,9 +185,9 @@ describe("the page", () => {
     expect(Math.abs(Number.parseFloat(await page.locator(".cursor").innerText()) - under_ms)).toBeLessThan(0.01);
   });
 
-  test("does not say that there are no gaps before it knows", async () => {
+  test("does not deny gaps before the findings arrive", async () => {
     const page = await open();
-    const findings = await Held.of(page, "**/findings*");
+    const findings = await HeldRequests.hold(page, "**/findings*");
     await page.reload();
     await page.waitForSelector("#app[data-full-draw]");
     expect(await page.locator(".gaps-panel").innerText()).toMatch(/Loading|Analysing/);
@@ -224,7 +210,7 @@ describe("the page", () => {
     await expect.poll(at).toBe(GAPS[2].start_us * 1000);
     await page.keyboard.press("k");
     await expect.poll(at).toBe(GAPS[1].start_us * 1000);
-    // By cost: the longest first.
+    // By cost, the longest gap comes first.
     const byCost = [...GAPS].sort((a, b) => b.duration_us - a.duration_us || a.start_us - b.start_us);
     const costs = byCost.findIndex((gap) => gap === GAPS[1]);
     await page.keyboard.press("n");
@@ -235,7 +221,7 @@ describe("the page", () => {
     await page.locator(".causes-table tbody tr", { hasText: "launch latency" }).click();
     expect(await page.locator(".gaps-panel").getAttribute("data-cause")).toBe("launch-latency");
     expect(await page.locator(".gaps-list .table").getAttribute("data-rows")).toBe(String(GAPS.length));
-    // By what the cause takes of each, and gone to as a whole.
+    // The gaps of a cause are sorted by its time in each, and shown as a whole.
     const first = page.locator(".gaps-list tbody tr").first();
     expect(await first.innerText()).toMatch(/launch latency\s+50\.0 µs\s+(600|380) µs/);
     await first.click();
@@ -262,7 +248,7 @@ describe("the page", () => {
     await expect.poll(async () => Math.abs(Number(await share.getAttribute("data-busy-ns")) - busy_ns(from, to))).toBeLessThanOrEqual(2);
     const idle = Number(await share.getAttribute("data-idle-ns"));
     expect(Math.abs(idle + busy_ns(from, to) - (to - from))).toBeLessThanOrEqual(4);
-    // The server's analysis of the same range, which also knows bytes.
+    // The server analyses the same range, and also knows its bytes.
     await page.waitForSelector(".selection-panel [data-bytes]");
     expect(await page.locator(".selection-panel [data-bytes]").getAttribute("data-bytes")).toBe(String(COPIES[0].bytes + COPIES[1].bytes));
     const answer = await page.evaluate(async ([from, to]) => (await (await fetch(`api/t/0/range?from=${from}&to=${to}`)).json()) as { gaps: { cause: string; total_ns: number }[] }, [from, to]);
@@ -287,7 +273,7 @@ describe("the page", () => {
     await page.keyboard.press("Shift+Enter");
     await page.keyboard.press("Shift+Enter");
     await expect.poll(told).toBe("20 of 20");
-    // The tables follow it.
+    // The tables follow the search.
     await page.locator('[data-tab="kernels"]').click();
     await expect.poll(async () => page.locator(".tab-body .table").getAttribute("data-rows")).toBe("2");
     await page.fill("input[type=search]", "compiled");
@@ -349,21 +335,21 @@ describe("the page", () => {
     await expect.poll(() => first.url()).toContain("e=dispatches");
     const [link, was] = [first.url(), await state(first)];
     await first.close();
-    opened = await openTrace(link);
-    await expect.poll(async () => (await state(opened.page)).event).toBe(was.event);
-    const now = await state(opened.page);
+    const second = await pages.open(link);
+    await expect.poll(async () => (await state(second)).event).toBe(was.event);
+    const now = await state(second);
     expect([now.from, now.to]).toEqual([was.from, was.to]);
-    await expect.poll(async () => (await state(opened.page)).found).toBe("10");
-    expect(await opened.page.locator(".tabs").getAttribute("data-shown")).toBe("labels");
+    await expect.poll(async () => (await state(second)).found).toBe("10");
+    expect(await second.locator(".tabs").getAttribute("data-shown")).toBe("labels");
   });
 
-  test("shows another link in its place, and never writes over one that it still reads", async () => {
+  test("shows another link, and never overwrites one that it is still reading", async () => {
     const page = await open();
     await loaded(page);
-    const rows = await Held.of(page, "**/rows/**");
+    const rows = await HeldRequests.hold(page, "**/rows/**");
     await page.locator('[data-tab="kernels"]').click();
     await page.evaluate(() => (location.hash = "#e=dispatches.0&p=graph"));
-    // Longer than the address rests before it follows the tab.
+    // This is longer than the address waits before it follows the tab.
     await page.waitForTimeout(600);
     expect(new URL(page.url()).hash).toBe("#e=dispatches.0&p=graph");
     await rows.letAllGo();
@@ -377,17 +363,17 @@ describe("the page", () => {
 
   test("goes to an event of a track that is still loading", async () => {
     const page = await open("#e=dispatches.0");
-    const tracks = await Held.of(page, "**/track/**");
+    const tracks = await HeldRequests.hold(page, "**/track/**");
     const row = page.waitForResponse("**/rows/**");
     await page.reload();
     await (await row).finished();
-    // The page has taken the answer, and waits for the track.
+    // The page has taken the row, and waits for its track.
     await state(page);
     await tracks.letAllGo();
     await page.waitForSelector('.details-panel[data-row="dispatches.0"]');
   });
 
-  test("shows what is selected, and the graph, in the colours of another choice", async () => {
+  test("shows the selection and the graph in the other theme", async () => {
     const page = await open("#s=1000000-12000000&p=graph");
     const colours = (): Promise<string[]> =>
       page.evaluate(() => [
@@ -398,7 +384,7 @@ describe("the page", () => {
     await page.waitForSelector(".selection-panel [data-bytes]");
     const before = await colours();
     await page.locator("[aria-label='Change between light and dark']").click();
-    // Each of them is another.
+    // Every colour has changed.
     await expect.poll(async () => (await colours()).filter((colour, at) => colour === before[at])).toEqual([]);
     const after = await colours();
     await page.reload();
@@ -416,7 +402,7 @@ describe("the page", () => {
     expect(await page.evaluate(() => document.documentElement.dataset.theme)).toBe("light");
   });
 
-  test("puts equal work of two labels under each other on one scale", async () => {
+  test("aligns equal work of two labels on one scale", async () => {
     const page = await open("#p=compare");
     await page.selectOption("select[aria-label=Before]", "0:label:eager");
     await page.selectOption("select[aria-label=After]", "0:label:compiled");
@@ -425,7 +411,7 @@ describe("the page", () => {
     expect(Number(await page.locator("[data-what=dispatches]").getAttribute("data-ratio"))).toBeCloseTo(4, 3);
     expect(await page.locator("[data-what=dispatches] td").last().innerText()).toBe("0.25 × as many");
     expect(await page.locator(".unlike").count()).toBe(0);
-    // What changed, by kernel and by cause.
+    // The tables list changes by kernel and by cause.
     const changed = await page.locator(".by-kernel tbody tr").allInnerTexts();
     expect(changed.map((row) => row.split(/\s+/)[0]).sort()).toEqual([...KERNELS].sort());
     expect(changed.find((row) => row.startsWith("fused"))).toMatch(/0 → 1\s+–\s+120 µs\s+\+120 µs\s+new/);
@@ -434,7 +420,7 @@ describe("the page", () => {
     expect(await page.locator(".verdict h1").count()).toBe(2);
     expect(await page.locator(".compared.before").getAttribute("data-stretch-ns")).toBe("400000");
     expect(await page.locator(".compared.after").getAttribute("data-stretch-ns")).toBe("120000");
-    // Both second instances begin at the same pixel.
+    // The second instances of both labels begin at the same pixel.
     const apart = async (): Promise<number> => (await state(page, ".compared.after")).from - (await state(page, ".compared.before")).from;
     await expect.poll(apart).toBeCloseTo(11_500_000 - 2_000_000, 0);
     const [before, after] = [await state(page, ".compared.before"), await state(page, ".compared.after")];
@@ -454,7 +440,7 @@ describe("the page", () => {
     await page.locator("button", { hasText: "use selection" }).first().click();
     const ruler = await page.locator("canvas.ruler").boundingBox();
     if (!ruler) throw new Error("no ruler");
-    // Between dispatches, as a browser may know whole pixels only.
+    // The range ends between dispatches, because a browser may round to whole pixels.
     await page.mouse.move(ruler.x + (ruler.width * 10.9) / 16, ruler.y + 8);
     await page.mouse.down();
     await page.mouse.move(ruler.x + (ruler.width * 11.9) / 16, ruler.y + 8, { steps: 3 });
@@ -463,7 +449,7 @@ describe("the page", () => {
     await page.locator("button", { hasText: "Compare" }).last().click();
     await page.waitForSelector("[data-what=dispatches]");
     expect(Number(await page.locator("[data-what=dispatches]").getAttribute("data-ratio"))).toBeCloseTo(2, 3);
-    // Ranges have no labels that say that their work is equal, and no kernel is in both.
+    // No label says that the two ranges did equal work, and no kernel is in both.
     expect(await page.locator(".unlike").innerText()).toBe("Not the same work: none of 5 kernels is in both.");
     expect(await page.locator("[data-what=dispatches] td").last().innerText()).toBe("–");
   });

@@ -1,44 +1,29 @@
-// A trace that is larger than what the page may hold: shown in slices from afar, in rows from close by.
+// Tests a trace that is larger than the page may hold: drawn in slices from afar, and in rows from close by.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { closeBrowser, gapscope, openTrace, type Opened, point, scratch, serving, state, synthetic, type Viewer } from "./product.ts";
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, test } from "vitest";
+import { fixture } from "./fixture.ts";
+import { gapscope, loaded, point, startServer, state, temporaryFolder, type Viewer, writeSyntheticTrace } from "./product.ts";
 
-/** Rows that the page may hold, and those of one answer. */
+/** The most rows that the page may hold, and the most in one answer. */
 const HELD = 12_800;
 const MOST = HELD / 64;
 
+const pages = fixture();
 let viewer: Viewer;
-let opened: Opened;
 let trace: string;
 
 beforeAll(async () => {
-  trace = synthetic(scratch(), 20_000);
-  viewer = await serving(["view", "--no-open", "--page-rows", String(HELD), trace]);
+  trace = writeSyntheticTrace(temporaryFolder(), 20_000);
+  viewer = await pages.stopLater(startServer(["view", "--no-open", "--page-rows", String(HELD), trace]));
 });
 
-afterAll(async () => {
-  await closeBrowser();
-  await viewer?.stop();
-});
-
-afterEach(async () => {
-  expect(opened.foreign).toEqual([]);
-  expect(opened.errors).toEqual([]);
-  await opened.page.close();
-});
-
-async function open(hash = "", height = 800): Promise<Opened["page"]> {
-  opened = await openTrace(viewer.url + hash, { height });
-  await loaded();
-  return opened.page;
-}
-
-/** Waits until what is in sight is there. */
-async function loaded(): Promise<void> {
-  const { page } = opened;
-  await page.waitForFunction(() => !document.querySelector("#app")?.textContent?.includes("loading…"));
+async function open(hash = "", height = 800): Promise<Page> {
+  const page = await pages.open(viewer.url + hash, { height });
+  await loaded(page);
+  return page;
 }
 
 interface Row {
@@ -48,12 +33,12 @@ interface Row {
   track: string;
 }
 
-/** A dispatch as the server has it. */
+/** Requests a dispatch from the server. */
 async function dispatch(row: number): Promise<Row> {
   return (await (await fetch(`${viewer.url}api/t/0/rows/dispatches/${row}`)).json()) as Row;
 }
 
-/** The first dispatch of the first queue from a row on. */
+/** Returns the first dispatch of the first queue from a row on. */
 async function ofFirstQueue(from: number): Promise<Row & { row: number }> {
   for (let row = from; ; row += 1) {
     const found = await dispatch(row);
@@ -61,11 +46,11 @@ async function ofFirstQueue(from: number): Promise<Row & { row: number }> {
   }
 }
 
-const rowsOf = async (track: string): Promise<string> => (await opened.page.locator(`[data-track="${track}"]`).innerText()).split("\n").at(-1) ?? "";
-const parts = (): Promise<number> => opened.page.$eval(".timeline", (element) => Number((element as HTMLElement).dataset.parts));
-/** How many colours but the background's are drawn in a row of pixels of a track. */
+const rowsOf = async (track: string): Promise<string> => (await pages.opened.page.locator(`[data-track="${track}"]`).innerText()).split("\n").at(-1) ?? "";
+const parts = (): Promise<number> => pages.opened.page.$eval(".timeline", (element) => Number((element as HTMLElement).dataset.parts));
+/** Counts the colours in a row of pixels of a track. */
 function drawn(track: string): Promise<number> {
-  return opened.page.evaluate((track) => {
+  return pages.opened.page.evaluate((track) => {
     const head = document.querySelector(`[data-track="${track}"]`)?.getBoundingClientRect();
     const canvas = document.querySelector<HTMLCanvasElement>("canvas.tracks");
     if (!head || !canvas) return 0;
@@ -85,11 +70,11 @@ describe("a trace that the page cannot hold", () => {
     expect(await parts()).toBeGreaterThan(4);
     expect(await rowsOf("q1.work")).toMatch(/rows in slices$/);
     expect(await drawn("q1.work")).toBeGreaterThan(4);
-    // No row of a large track is held.
-    expect((await state(opened.page)).events).toBeLessThan(HELD);
+    // The page holds no row of a large track.
+    expect((await state(pages.opened.page)).events).toBeLessThan(HELD);
   });
 
-  test("has rows where it is seen from close by, and slices around them", async () => {
+  test("has rows near the visible range, and slices around them", async () => {
     const some = await ofFirstQueue(9000);
     const page = await open(`#t=${some.start_ns - 50_000}-${some.start_ns + 150_000}`);
     await expect.poll(() => rowsOf("q1.work")).toMatch(/rows$/);
@@ -104,13 +89,13 @@ describe("a trace that the page cannot hold", () => {
     const { title, start_ns, duration_ns, track } = await dispatch(Number(picked.slice("dispatches.".length)));
     expect([track, start_ns <= at, at <= start_ns + duration_ns]).toEqual(["q1.work", true, true]);
     await expect.poll(() => page.locator(".details-panel").innerText()).toContain(title);
-    // From afar it stays picked, though only slices are around it.
+    // From afar the event stays picked, though its track is drawn in slices.
     await page.keyboard.press("f");
     await expect.poll(async () => (await state(page)).to).toBeGreaterThan(some.start_ns + 1e7);
     expect(await event()).toBe(picked);
   });
 
-  test("goes to a row that nothing was loaded of, and to the costliest gap", async () => {
+  test("goes to a row that is not loaded, and to the costliest gap", async () => {
     const other = await ofFirstQueue(15_000);
     const page = await open(`#e=dispatches.${other.row}`);
     await expect.poll(async () => (await state(page)).event).toBe(`dispatches.${other.row}`);
@@ -121,7 +106,7 @@ describe("a trace that the page cannot hold", () => {
     await expect.poll(async () => (await state(page)).event).toMatch(/^gaps\./);
   });
 
-  test("says of a range only what it has all rows of", async () => {
+  test("sums a range only over tracks whose rows are all loaded", async () => {
     const some = await ofFirstQueue(5000);
     const range = `${some.start_ns - 20_000}-${some.start_ns + 60_000}`;
     const page = await open(`#t=${range}&s=${range}`, 2400);

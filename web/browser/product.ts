@@ -1,4 +1,4 @@
-// The product from outside: its commands, traces made for a test, its page in Chromium.
+// Runs the product from outside: its commands, traces made for a test, and its page in a browser.
 
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { copyFileSync, createReadStream, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -13,15 +13,15 @@ import { type Browser, chromium, firefox, type Page, type Route } from "playwrig
 const ROOT = resolve(import.meta.dirname, "../..");
 const TARGET = resolve(ROOT, process.env.CARGO_TARGET_DIR ?? "target");
 
-/** A program of the build that is tested. */
+/** Returns the path of a program of the build under test. */
 export function built(path: string): string {
   const file = join(TARGET, process.env.GAPSCOPE_PROFILE ?? "debug", path);
   if (!existsSync(file)) throw new Error(`${file} is not there: \`cargo xtask test\` builds it`);
   return file;
 }
 
-/** A folder that goes when the tests end. */
-export function scratch(): string {
+/** Makes a folder that is removed when the tests end. */
+export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "gapscope-page-"));
   process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
   return folder;
@@ -31,8 +31,8 @@ export function gapscope(...args: string[]): string {
   return execFileSync(built("gapscope"), args, { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
 }
 
-/** The trace that a text describes, in the folder `named`. */
-export function traceOf(folder: string, name: string, text: string, named = `${name}.gapscope`): string {
+/** Writes the trace that a text describes into the folder `named`. */
+export function writeTrace(folder: string, name: string, text: string, named = `${name}.gapscope`): string {
   const source = join(folder, `${name}.txt`);
   const trace = join(folder, named);
   writeFileSync(source, text);
@@ -40,19 +40,19 @@ export function traceOf(folder: string, name: string, text: string, named = `${n
   return trace;
 }
 
-/** A large made-up trace. */
-export function synthetic(folder: string, dispatches: number, name = "synthetic"): string {
+/** Writes a large made-up trace. */
+export function writeSyntheticTrace(folder: string, dispatches: number, name = "synthetic"): string {
   const trace = join(folder, `${name}.gapscope`);
   execFileSync(built("examples/synthetic"), ["--dispatches", String(dispatches), trace], { stdio: "pipe" });
   return trace;
 }
 
-/** What pages keep for the next time: nothing from before the tests. */
-export const STATE = scratch();
+/** The folder in which servers keep preferences, empty before the tests. */
+export const STATE = temporaryFolder();
 
 export interface Viewer {
   url: string;
-  /** Stops it; ends when it has ended. */
+  /** Stops the server; resolves when it has ended. */
   stop: () => Promise<void>;
 }
 
@@ -60,7 +60,7 @@ const running = new Set<ChildProcess>();
 process.on("exit", () => running.forEach((child) => child.kill("SIGKILL")));
 
 /** Starts a command that prints the address of a page. */
-export function serving(args: string[], env: Record<string, string> = {}, program = built("gapscope")): Promise<Viewer> {
+export function startServer(args: string[], env: Record<string, string> = {}, program = built("gapscope")): Promise<Viewer> {
   const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, XDG_STATE_HOME: STATE, ...env } });
   running.add(child);
   const ended = new Promise<void>((done) => child.on("exit", () => done()));
@@ -87,12 +87,12 @@ export function serving(args: string[], env: Record<string, string> = {}, progra
 }
 
 export function view(...traces: string[]): Promise<Viewer> {
-  return serving(["view", "--no-open", ...traces]);
+  return startServer(["view", "--no-open", ...traces]);
 }
 
 let shared: Promise<Browser> | undefined;
 
-/** GAPSCOPE_BROWSER=firefox runs the behaviours in Mozilla's own Firefox, by WebDriver BiDi, instead of in Chromium. */
+/** Whether the tests run in Mozilla's Firefox by WebDriver BiDi (GAPSCOPE_BROWSER=firefox) instead of in Chromium. */
 export const FIREFOX = process.env.GAPSCOPE_BROWSER === "firefox";
 
 export function browser(): Promise<Browser> {
@@ -100,13 +100,13 @@ export function browser(): Promise<Browser> {
     ? firefox.launch({ channel: "moz-firefox", executablePath: process.env.FIREFOX ?? "/usr/bin/firefox-esr" })
     : chromium.launch({
         executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-        // A container's root has no sandbox; nothing but our own pages is opened.
+        // The root user of a container has no sandbox. Only our own pages are opened.
         args: ["--no-sandbox", "--disable-dev-shm-usage"],
       });
   return shared;
 }
 
-/** Clicks a button that saves a file, puts the file at `path`, and gives the name that the page has for it. */
+/** Clicks a button that saves a file, writes the file to `path`, and returns its suggested name. */
 export async function download(page: Page, button: string, path: string): Promise<string> {
   const click = (): Promise<void> => page.locator("button", { hasText: button }).click();
   if (!FIREFOX) {
@@ -114,7 +114,7 @@ export async function download(page: Page, button: string, path: string): Promis
     copyFileSync(await saved.path(), path);
     return saved.suggestedFilename();
   }
-  // WebDriver BiDi tells of no downloads: what the page makes is kept, and its link is not followed.
+  // WebDriver BiDi reports no downloads, so the blob is kept and its link is not followed.
   await page.evaluate(() => {
     const addressOf = URL.createObjectURL.bind(URL);
     let made: Blob | MediaSource = new Blob();
@@ -138,16 +138,16 @@ export async function closeBrowser(): Promise<void> {
 
 export interface Opened {
   page: Page;
-  /** Requests that were not to loopback, each of them aborted. */
+  /** The requests that were not to loopback; each was aborted. */
   foreign: string[];
-  /** Errors of the page. */
+  /** The errors of the page. */
   errors: string[];
 }
 
-/** Where our own servers answer. */
+/** The origins of our own servers. */
 const own = new Set<string>();
 
-/** With GAPSCOPE_PAGE=1 our page comes from web/dist and not from the command, so that a change needs no new build of that. */
+/** With GAPSCOPE_PAGE=1, serves the page from web/dist instead of from the command, so that a change needs no new build of the command. */
 export async function replacePage(page: Page): Promise<void> {
   if (process.env.GAPSCOPE_PAGE !== "1") return;
   const dist = join(ROOT, "web/dist");
@@ -157,16 +157,16 @@ export async function replacePage(page: Page): Promise<void> {
   });
 }
 
-/** How long something that must come may take. */
+/** The longest wait for an expected event. */
 const PATIENCE_MS = 90_000;
 
-/** A page on which every request off loopback is refused and noted. */
+/** Opens a page on which every request off loopback is refused and noted. */
 export async function openPage(url: string, options: { width?: number; height?: number; dark?: boolean } = {}): Promise<Opened> {
   const { width = 1280, height = 800, dark = false } = options;
-  // Firefox shows its own colours: it is not told of others by this way.
+  // Firefox cannot be told to emulate colour schemes this way.
   const media = FIREFOX ? { colorScheme: null, reducedMotion: null, forcedColors: null, contrast: null } : { colorScheme: dark ? "dark" : "light" };
   const page = await (await browser()).newPage({ viewport: { width, height }, ...(media as { colorScheme: "dark" | "light" | null }) });
-  // A busy machine is slow, not wrong.
+  // On a busy machine everything takes longer.
   page.setDefaultTimeout(PATIENCE_MS);
   const foreign: string[] = [];
   const errors: string[] = [];
@@ -187,7 +187,7 @@ export async function openPage(url: string, options: { width?: number; height?: 
   return { page, foreign, errors };
 }
 
-/** Opens a trace's page and waits until its work and its findings are there. */
+/** Opens the page of a trace, and waits until its work and its findings are loaded. */
 export async function openTrace(url: string, options: Parameters<typeof openPage>[1] = {}): Promise<Opened> {
   const opened = await openPage(url, options);
   await opened.page.waitForSelector("#app[data-full-draw]");
@@ -195,7 +195,12 @@ export async function openTrace(url: string, options: Parameters<typeof openPage
   return opened;
 }
 
-/** What a timeline publishes of itself. */
+/** Waits until everything in sight has loaded. */
+export async function loaded(page: Page): Promise<void> {
+  await page.waitForFunction(() => !document.querySelector("#app")?.textContent?.includes("loading…"));
+}
+
+/** The state that a timeline publishes. */
 export interface State {
   from: number;
   to: number;
@@ -224,7 +229,7 @@ export async function state(page: Page, timeline = ".timeline"): Promise<State> 
   };
 }
 
-/** Where on the page a time and a track are. */
+/** Returns the point of the page at a time of a track. */
 export async function point(page: Page, track: string, ns: number, lane = 0, timeline = ".timeline"): Promise<{ x: number; y: number }> {
   const { from, to } = await state(page, timeline);
   const inside = page.locator(timeline).first();
@@ -235,14 +240,14 @@ export async function point(page: Page, track: string, ns: number, lane = 0, tim
   return { x: box.x + ((ns - from) / (to - from)) * box.width, y: head.y + 5 + ((lane + 0.5) * (head.height - 10)) / lanes };
 }
 
-/** Requests that a test holds back, and lets go one by one in the order that it wants. */
-export class Held {
+/** Holds back requests, and lets them go one by one when a test says so. */
+export class HeldRequests {
   private readonly routes: Route[] = [];
   private came: () => void = () => undefined;
   private open = false;
 
-  static async of(page: Page, pattern: string): Promise<Held> {
-    const held = new Held();
+  static async hold(page: Page, pattern: string): Promise<HeldRequests> {
+    const held = new HeldRequests();
     await page.route(pattern, (route) => {
       if (held.open) {
         route.fallback().catch(() => undefined);
@@ -254,14 +259,14 @@ export class Held {
     return held;
   }
 
-  /** Lets all go, and what comes later. */
+  /** Lets all held and all later requests go. */
   async letAllGo(): Promise<void> {
     this.open = true;
-    // Some may be of a page that is gone.
+    // Some requests may belong to a closed page.
     await Promise.all(this.routes.splice(0).map((route) => route.fallback().catch(() => undefined)));
   }
 
-  /** Waits for the next request, and gives what lets it go and ends when the page has had its answer. */
+  /** Waits for the next request. Returns a function that lets it go, and resolves when the page has the answer. */
   async next(): Promise<() => Promise<void>> {
     while (this.routes.length === 0) await new Promise<void>((came) => (this.came = came));
     const [route] = this.routes.splice(0, 1);
@@ -274,30 +279,30 @@ export class Held {
   }
 }
 
-/** Answers with what a test makes of the server's answers. */
+/** Alters the server's answers. */
 export async function alter<T extends object>(page: Page, pattern: string | RegExp, altered: (answer: T) => object): Promise<void> {
   await page.route(pattern, async (route) => {
     try {
       const response = await route.fetch();
       await route.fulfill({ response, json: altered((await response.json()) as T) });
     } catch {
-      // The page may be gone.
+      // The page may have been closed.
       await route.abort().catch(() => undefined);
     }
   });
 }
 
-/** A trace that the page takes for one that is recorded: it grows, and is complete, when a test says so. Its rows stay those that it has. */
-export class Growing {
+/** Makes the page take a complete trace for a live one that grows and ends when a test says so. Its rows stay the same. */
+export class GrowingTrace {
   private generation = 1;
   private edition = 1;
   live = true;
   private changed: () => void = () => undefined;
 
-  /** Of a page that has not been opened yet. */
-  static async of(page: Page): Promise<Growing> {
-    const growing = new Growing();
-    // The server knows of one edition only.
+  /** Prepares a page that has not been opened yet. */
+  static async attach(page: Page): Promise<GrowingTrace> {
+    const growing = new GrowingTrace();
+    // The server knows only one edition.
     await page.addInitScript(() => {
       const { fetch } = window;
       window.fetch = (asked, ...more) => fetch(typeof asked === "string" ? asked.replace(/([?&])edition=\d+&?/, "$1") : asked, ...more);
@@ -306,7 +311,7 @@ export class Growing {
     await page.route("**/api/live?*", async (route) => {
       const known = new URL(route.request().url()).searchParams.get("generations")?.split(".") ?? [];
       while (growing.live && known.every((generation) => generation === String(growing.generation))) await new Promise<void>((changed) => (growing.changed = changed));
-      // The page may be gone.
+      // The page may have been closed.
       await route.fulfill({ json: { traces: known.map(() => growing.state) } }).catch(() => undefined);
     });
     return growing;
@@ -317,14 +322,14 @@ export class Growing {
     return { generation, edition, live };
   }
 
-  /** It has more. */
+  /** Makes the trace grow. */
   async grow(page: Page): Promise<void> {
     this.generation += 1;
     this.changed();
     await page.waitForSelector(`#app[data-generation="${this.generation}"]`);
   }
 
-  /** It is complete, and numbered anew. */
+  /** Ends the recording, which changes the edition. */
   async end(page: Page): Promise<void> {
     this.edition += 1;
     this.live = false;
@@ -342,20 +347,20 @@ const TYPES: Record<string, string> = {
   ".png": "image/png",
 };
 
-/** Where `cargo xtask test` installs other tools. */
-export function clients(): string {
+/** Returns the folder in which `cargo xtask test` installs other tools. */
+export function clientsFolder(): string {
   return join(TARGET, "clients");
 }
 
-/** Serves a folder on loopback, for the pages of other tools; `files` are more files by their path. */
-export async function folder(path: string, files: Record<string, string> = {}): Promise<{ url: string; server: Server }> {
+/** Serves a folder on loopback for the pages of other tools, and additional `files` by path. */
+export async function serveFolder(path: string, files: Record<string, string> = {}): Promise<{ url: string; server: Server }> {
   const server = createServer((request, response) => {
     const wanted = normalize(decodeURIComponent(new URL(request.url ?? "/", "http://localhost").pathname)).replace(/\/$/, "/index.html");
     const file = files[wanted] ?? join(path, wanted);
     stat(file).then(
       ({ size }) => {
         response.writeHead(200, { "content-type": TYPES[extname(wanted)] ?? "application/octet-stream", "content-length": size, "access-control-allow-origin": "*" });
-        // Traces may be larger than what fits into memory beside a browser.
+        // The file is streamed, because a trace may not fit into memory beside a browser.
         pipeline(createReadStream(file), response, () => undefined);
       },
       () => response.writeHead(404).end(),

@@ -1,47 +1,39 @@
-// Answers that come late, or in another order than they were asked for: what was asked last is shown.
+// Tests answers that arrive late or out of order: the answer to the last question is shown.
 
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { TEXT } from "./known.ts";
-import { RANKS, ranksInOneTrace } from "./known-ranks.ts";
-import { alter, closeBrowser, Growing, Held, openPage, openTrace, type Opened, point, scratch, state, traceOf, view, type Viewer } from "./product.ts";
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, test } from "vitest";
+import { fixture } from "./fixture.ts";
+import { RANKS, writeRanksInOneTrace } from "./known-ranks.ts";
+import { KNOWN } from "./known.ts";
+import { alter, GrowingTrace, HeldRequests, point, state, temporaryFolder, type Viewer, writeTrace } from "./product.ts";
 import { SAMPLED } from "./sampled.ts";
 
+// The browser logs requests that fail.
+const pages = fixture(/status of/);
 let viewer: Viewer;
 let sampled: Viewer;
 let devices: Viewer;
-let opened: Opened;
 
 beforeAll(async () => {
-  const made = scratch();
-  viewer = await view(traceOf(made, "known", TEXT));
-  sampled = await view(traceOf(made, "sampled", SAMPLED));
-  devices = await view(ranksInOneTrace(made));
+  const folder = temporaryFolder();
+  viewer = await pages.serve(writeTrace(folder, "known", KNOWN));
+  sampled = await pages.serve(writeTrace(folder, "sampled", SAMPLED));
+  devices = await pages.serve(writeRanksInOneTrace(folder));
 });
 
-afterAll(async () => {
-  await closeBrowser();
-  for (const one of [viewer, sampled, devices]) await one?.stop();
-});
-
-afterEach(async () => {
-  await opened.page.close();
-});
-
-async function open(hash = ""): Promise<Opened["page"]> {
-  opened = await openTrace(viewer.url + hash);
-  return opened.page;
+async function open(hash = ""): Promise<Page> {
+  return pages.open(viewer.url + hash);
 }
 
-/** Opens a page whose first request of this kind is held back until `answer` is called. */
-async function openBefore(pattern: string, url: string): Promise<{ page: Opened["page"]; held: Held; answer: () => Promise<void> }> {
-  opened = await openPage("about:blank");
-  const { page } = opened;
-  const held = await Held.of(page, pattern);
+/** Opens a page whose first request that matches a pattern is held until `answer` is called. */
+async function openBefore(pattern: string, url: string): Promise<{ page: Page; held: HeldRequests; answer: () => Promise<void> }> {
+  const page = await pages.openPage("about:blank");
+  const held = await HeldRequests.hold(page, pattern);
   await page.goto(url);
   return { page, held, answer: await held.next() };
 }
 
-async function choose(page: Opened["page"], before: string, after: string): Promise<void> {
+async function choose(page: Page, before: string, after: string): Promise<void> {
   await page.selectOption("select[aria-label=Before]", before);
   await page.selectOption("select[aria-label=After]", after);
   await page.locator(".compare-panel button[type=submit]").click();
@@ -50,12 +42,12 @@ async function choose(page: Opened["page"], before: string, after: string): Prom
 const EAGER = "0:label:eager";
 const COMPILED = "0:label:compiled";
 
-test("a panel whose data has not come says so, and nothing else", async () => {
+test("a panel without data says that it is loading, and nothing else", async () => {
   const { page, answer } = await openBefore("**/findings*", viewer.url);
   const panel = page.locator(".tab-body");
   for (const [tab, never] of [["gaps", "never idle"], ["kernels", "no dispatches"], ["labels", "no labels"], ["compare", "Open two traces"]]) {
     await page.locator(`[data-tab="${tab}"]`).click();
-    expect(await panel.innerText()).toMatch(/Analysing|Loading|is analysed/);
+    expect(await panel.innerText()).toMatch(/Analysing|Loading|been analysed/);
     expect(await panel.innerText()).not.toContain(never);
   }
   await answer();
@@ -63,21 +55,20 @@ test("a panel whose data has not come says so, and nothing else", async () => {
   await expect.poll(() => panel.innerText()).toContain("host late");
 });
 
-test("findings that come do not take the keyboard from the flame graph", async () => {
+test("findings that arrive leave the focus in the flame graph", async () => {
   const { page, answer } = await openBefore("**/findings*", `${sampled.url}#p=code`);
   await page.waitForSelector(".code-panel[data-samples]");
   await page.locator(".flame-node").nth(1).click();
   await answer();
   await page.waitForSelector('.verdict[data-verdict]:not([data-verdict=""])');
-  // A panel answers what came a moment later.
+  // The panels are updated a moment after the findings arrive.
   await page.waitForTimeout(500);
   expect(await page.evaluate(() => document.activeElement?.className)).toContain("flame-node");
 });
 
-test("data that come into a press on a name leave the button there, so that it is a click", async () => {
-  opened = await openPage("about:blank");
-  const { page } = opened;
-  const held = await Held.of(page, "**/track/**");
+test("data that arrive while a button is pressed leave the button, so that the press is a click", async () => {
+  const page = await pages.openPage("about:blank");
+  const held = await HeldRequests.hold(page, "**/track/**");
   await page.goto(viewer.url);
   const name = page.locator('[data-track="q1.work"]');
   const pin = await name.locator(".quick.pin").evaluateHandle((button) => button as HTMLElement);
@@ -89,18 +80,18 @@ test("data that come into a press on a name leave the button there, so that it i
   await expect.poll(() => name.locator(".quick.unpin").count()).toBe(1);
 });
 
-test("a search tells of the gaps that the analyses find later", async () => {
+test("a search lists gaps whose findings arrive later", async () => {
   const { page, answer } = await openBefore("**/findings*", viewer.url);
   await page.waitForSelector("#app[data-full-draw]");
   const box = page.getByRole("searchbox", { name: /regular expression/ });
   await box.fill("launch latency");
-  const results = page.getByRole("region", { name: "What the search finds" });
-  await expect.poll(() => results.innerText()).toContain("Nothing is found");
+  const results = page.getByRole("region", { name: "Search results" });
+  await expect.poll(() => results.innerText()).toContain("No matches.");
   await answer();
   await expect.poll(() => results.innerText()).toMatch(/Gaps/);
 });
 
-test("what the causes of a gap cost in all comes into its details when the analyses have answered", async () => {
+test("the details of a gap gain the total time of its cause when the findings arrive", async () => {
   const { page, answer } = await openBefore("**/findings*", `${sampled.url}#e=gaps.0`);
   const details = page.locator(".details-panel");
   await page.waitForSelector('.details-panel[data-row="gaps.0"]');
@@ -109,7 +100,7 @@ test("what the causes of a gap cost in all comes into its details when the analy
   await expect.poll(() => details.innerText()).toContain("In all time of");
 });
 
-test("the event of a link that comes late does not move what is looked at", async () => {
+test("a late event of a link does not move the view", async () => {
   const { page, answer } = await openBefore("**/rows/dispatches/*", `${viewer.url}#t=1000000-2000000&e=dispatches.0`);
   await page.waitForSelector("#app[data-full-draw]");
   await page.keyboard.press("s");
@@ -122,9 +113,9 @@ test("the event of a link that comes late does not move what is looked at", asyn
 });
 
 describe("a comparison", () => {
-  test("does not come over a gap that was gone to while it was loading", async () => {
+  test("does not replace a gap that was shown while it was loading", async () => {
     const page = await open("#p=compare");
-    const held = await Held.of(page, "**/instances?*");
+    const held = await HeldRequests.hold(page, "**/instances?*");
     await choose(page, EAGER, COMPILED);
     const first = await held.next();
     await page.locator("canvas.tracks").focus();
@@ -135,12 +126,12 @@ describe("a comparison", () => {
     await (await second)();
     expect(await page.locator(".compared").count()).toBe(0);
     expect(await page.locator("#app").getAttribute("data-comparing")).toBeNull();
-    expect(opened.errors).toEqual([]);
+    expect(pages.opened.errors).toEqual([]);
   });
 
-  test("that is newer is not replaced by the answer of an older one", async () => {
+  test("is not replaced by the answer of an older one", async () => {
     const page = await open("#p=compare");
-    const held = await Held.of(page, "**/compare?*");
+    const held = await HeldRequests.hold(page, "**/compare?*");
     await choose(page, EAGER, COMPILED);
     const older = await held.next();
     await choose(page, COMPILED, EAGER);
@@ -152,7 +143,7 @@ describe("a comparison", () => {
     expect(await page.locator(".compared.before").getAttribute("data-stretch-ns")).toBe("120000");
   });
 
-  test("that ends takes the details of its events along", async () => {
+  test("closes the details of its events when it ends", async () => {
     const page = await open(`#p=compare&a=${EAGER}&z=${COMPILED}`);
     await page.waitForSelector(".compared.after");
     const box = await page.locator(".compared.after canvas.tracks").boundingBox();
@@ -167,14 +158,14 @@ describe("a comparison", () => {
   });
 });
 
-test("the graph is of the selection that was made last", async () => {
+test("the graph shows the last selection", async () => {
   const page = await open("#s=1000000-2000000");
-  const held = await Held.of(page, "**/graph?*");
+  const held = await HeldRequests.hold(page, "**/graph?*");
   await page.locator('[data-tab="graph"]').click();
   const older = await held.next();
   await page.locator("canvas.tracks").focus();
   await page.keyboard.press("r");
-  // Nobody asks for it: the panel is seen.
+  // The visible panel requests the graph by itself.
   await (await held.next())();
   const kernels = async (): Promise<string> => (await page.locator(".graph .node-name").allTextContents()).sort().join();
   await expect.poll(kernels).toContain("fused");
@@ -182,12 +173,12 @@ test("the graph is of the selection that was made last", async () => {
   expect(await kernels()).toContain("fused");
 });
 
-test("what is picked while another row is looked for stays picked", async () => {
+test("an event that is picked while another row is loading stays picked", async () => {
   const page = await open("#t=2800000-3400000");
   const first = await point(page, "q1.work", 3_150_000);
   await page.mouse.click(first.x, first.y);
   await page.waitForSelector('.details-panel[data-row="dispatches.9"] [data-relation="submitted-by"] button');
-  const held = await Held.of(page, "**/rows/host_calls/*");
+  const held = await HeldRequests.hold(page, "**/rows/host_calls/*");
   await page.locator('[data-relation="submitted-by"] button').first().click();
   const older = await held.next();
   const second = await point(page, "q1.work", 3_250_000);
@@ -197,10 +188,10 @@ test("what is picked while another row is looked for stays picked", async () => 
   expect((await state(page)).event).toBe("dispatches.10");
 });
 
-test("of two links the later one is shown, and nothing of what was there before", async () => {
+test("the later of two links is shown, and nothing of the earlier state", async () => {
   const page = await open(`#p=compare&a=${EAGER}&z=${COMPILED}&q=sin&c=label`);
   await page.waitForSelector(".compared.after");
-  const held = await Held.of(page, "**/rows/dispatches/*");
+  const held = await HeldRequests.hold(page, "**/rows/dispatches/*");
   await page.evaluate(() => (location.hash = "#e=dispatches.0&t=1000000-2000000"));
   const older = await held.next();
   await page.waitForSelector(".compared", { state: "detached" });
@@ -213,7 +204,7 @@ test("of two links the later one is shown, and nothing of what was there before"
   expect(await page.locator('[data-colouring="kernel"]').getAttribute("aria-checked")).toBe("true");
 });
 
-test("who zooms while the page is loading stays there", async () => {
+test("a zoom while the page is loading stays", async () => {
   const { page, held, answer: names } = await openBefore("**/strings?*", viewer.url);
   await page.waitForSelector("#app[data-first-draw]");
   await page.keyboard.press("w");
@@ -224,12 +215,11 @@ test("who zooms while the page is loading stays there", async () => {
   expect(await state(page)).toMatchObject({ from, to });
 });
 
-describe("a recording that grows", () => {
-  /** Opens a page that takes the trace for one that is recorded. */
-  async function openGrowing(hash: string): Promise<{ page: Opened["page"]; recording: Growing }> {
-    opened = await openPage("about:blank");
-    const { page } = opened;
-    const recording = await Growing.of(page);
+describe("a live trace", () => {
+  /** Opens a page that takes the trace for a live one. */
+  async function openGrowing(hash: string): Promise<{ page: Page; recording: GrowingTrace }> {
+    const page = await pages.openPage("about:blank");
+    const recording = await GrowingTrace.attach(page);
     await alter(page, "**/t/0/notes*", (answer) => ({ ...answer, unwritable: recording.live ? "It is recorded." : null }));
     await page.goto(viewer.url + hash);
     await page.waitForSelector("#app[data-full-draw]");
@@ -237,21 +227,21 @@ describe("a recording that grows", () => {
     return { page, recording };
   }
 
-  test("leaves the keyboard on the row of a table that it is on", async () => {
+  test("leaves the focus on its row of a table", async () => {
     const { page, recording } = await openGrowing("#p=gaps");
     const row = page.locator(".gaps-list tbody tr").nth(3);
     await row.locator("button").focus();
     const text = await row.textContent();
     await page.locator(".gaps-list tbody").evaluate((body) => [...body.children].forEach((row) => row.classList.add("old")));
     await recording.grow(page);
-    // The table is made anew when the analyses have answered.
+    // The table is rebuilt when the findings arrive.
     await expect.poll(() => page.locator(".gaps-list tr.old").count()).toBe(0);
     await expect.poll(() => page.evaluate(() => document.activeElement?.closest("tr")?.textContent)).toBe(text);
   });
 
-  test("shows what was found of a range and the graph, though it has grown since they were asked for", async () => {
+  test("shows the answers for a range and the graph although it has grown since", async () => {
     const { page, recording } = await openGrowing("#p=graph");
-    const [ranges, graphs] = [await Held.of(page, "**/range?*"), await Held.of(page, "**/graph?*")];
+    const [ranges, graphs] = [await HeldRequests.hold(page, "**/range?*"), await HeldRequests.hold(page, "**/graph?*")];
     await page.locator("canvas.tracks").focus();
     await page.keyboard.press("r");
     const [range, graph] = [await ranges.next(), await graphs.next()];
@@ -264,7 +254,7 @@ describe("a recording that grows", () => {
     await Promise.all([ranges.letAllGo(), graphs.letAllGo()]);
   });
 
-  test("takes notes when it is complete", async () => {
+  test("takes notes when recording has ended", async () => {
     const { page, recording } = await openGrowing("#p=notes");
     const panel = page.locator(".notes-panel");
     await expect.poll(() => panel.innerText()).toContain("It is recorded.");
@@ -274,9 +264,8 @@ describe("a recording that grows", () => {
   });
 });
 
-test("a gap is gone to on the device that has it", async () => {
-  opened = await openTrace(devices.url);
-  const { page } = opened;
+test("a gap is shown on its own device", async () => {
+  const page = await pages.open(devices.url);
   const gaps = page.locator(".gaps-list tbody tr");
   await expect.poll(() => gaps.count()).toBeGreaterThan(RANKS);
   const found = (await page.evaluate(async () => (await (await fetch("api/t/0/findings")).json()) as unknown)) as { idle_time: { longest: { device: number }[] } };
@@ -285,7 +274,7 @@ test("a gap is gone to on the device that has it", async () => {
     if (event === "") return "";
     return page.evaluate(async (row) => ((await (await fetch(`api/t/0/rows/${row}`)).json()) as { track: string }).track, event.replace(".", "/"));
   };
-  // The first of each device.
+  // Goes to the first gap of each device.
   const devicesOfGaps = found.idle_time.longest.map(({ device }) => device);
   for (const device of new Set(devicesOfGaps)) {
     await gaps.nth(devicesOfGaps.indexOf(device)).click();
@@ -293,16 +282,15 @@ test("a gap is gone to on the device that has it", async () => {
   }
 });
 
-test("work has the colours that it has when all of it comes at once, whatever comes first", async () => {
-  const colours = (page: Opened["page"]): Promise<string[]> =>
+test("work has the same colours in whichever order it arrives", async () => {
+  const colours = (page: Page): Promise<string[]> =>
     page.locator(".legend li").evaluateAll((rows) => rows.map((row) => `${row.textContent} ${(row.querySelector(".swatch") as HTMLElement).style.background}`));
   const first = await open();
   await expect.poll(async () => (await colours(first)).length).toBeGreaterThan(5);
   const wanted = await colours(first);
   await first.close();
-  opened = await openPage("about:blank");
-  const { page } = opened;
-  // Names come before the first drawing, and the copies before the kernels.
+  const page = await pages.openPage("about:blank");
+  // The names arrive before the first drawing, and the copies before the kernels.
   await page.addInitScript(() => {
     const { requestAnimationFrame } = window;
     const due: FrameRequestCallback[] = [];
@@ -312,7 +300,7 @@ test("work has the colours that it has when all of it comes at once, whatever co
       due.forEach((frame) => requestAnimationFrame(frame));
     });
   });
-  const held = await Held.of(page, "**/track/q1.work?*");
+  const held = await HeldRequests.hold(page, "**/track/q1.work?*");
   const named = page.waitForResponse("**/strings?*");
   await page.goto(viewer.url);
   await (await named).finished();
@@ -323,7 +311,7 @@ test("work has the colours that it has when all of it comes at once, whatever co
   await expect.poll(() => colours(page)).toEqual(wanted);
 });
 
-test("what could not be gone to is not said beside what was gone to next", async () => {
+test("a message about a missing row goes with the next move", async () => {
   const page = await open("#e=dispatches.99999");
   const status = page.locator("#app > .status");
   await expect.poll(() => status.innerText()).not.toBe("");
@@ -333,11 +321,11 @@ test("what could not be gone to is not said beside what was gone to next", async
   await expect.poll(() => status.isVisible()).toBe(false);
 });
 
-test("that figures of a range cannot be had is said", async () => {
+test("missing figures of a range are reported", async () => {
   const page = await open();
   await page.route("**/range?*", (route) => route.fulfill({ status: 500, contentType: "application/json", body: JSON.stringify({ error: "It was made to fail." }) }));
   await page.locator("canvas.tracks").focus();
   await page.keyboard.press("r");
   await expect.poll(() => page.locator(".selection-panel").innerText()).toContain("It was made to fail.");
-  expect(await page.locator(".selection-panel").innerText()).not.toContain("Asking for");
+  expect(await page.locator(".selection-panel").innerText()).not.toContain("Loading");
 });

@@ -1,35 +1,34 @@
-// The ranks of a program: what bounds them together and each, who is waited for and why.
+// Tests the comparison of ranks: verdicts together and apart, and waits for the late rank.
 
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, test } from "vitest";
 import { COUNTED } from "./counted.ts";
-import { arrives, END_US, LATE, lateBy, RANKS, ranksInOneTrace, recordingOfRanks, STEPS } from "./known-ranks.ts";
-import { closeBrowser, type Opened, openTrace, point, scratch, state, traceOf, view, type Viewer } from "./product.ts";
+import { fixture } from "./fixture.ts";
+import { arrives, END_US, LATE, lateBy, RANKS, writeRanksInOneTrace, writeRanks, STEPS } from "./known-ranks.ts";
+import { type Opened, openTrace, point, state, temporaryFolder, type Viewer, writeTrace } from "./product.ts";
 
-const made = scratch();
+const folder = temporaryFolder();
+const pages = fixture();
 let viewer: Viewer;
+/** The page that the tests of one group share. */
 let opened: Opened;
 
 beforeAll(async () => {
-  viewer = await view(recordingOfRanks(made));
+  viewer = await pages.serve(writeRanks(folder));
   opened = await openTrace(`${viewer.url}#p=ranks`, { width: 1440, height: 1000 });
   await opened.page.waitForSelector(`.ranks-panel[data-ranks="${RANKS}"]`);
 });
 
-afterAll(async () => {
-  await viewer?.stop();
-  await closeBrowser();
-});
-
-/** Where a wait is, when it begins, and where what it lies over is: in one step, as it is drawn anew when anything moves. */
-function placed(page: Opened["page"], wait: string, over: string): Promise<{ wait: { x: number; top: number; bottom: number }; over: DOMRect; ns: number }> {
+/** Returns the place and start of a wait, and the place of the element below it, in one step because waits are redrawn whenever anything moves. */
+function placed(page: Page, wait: string, over: string): Promise<{ wait: { x: number; top: number; bottom: number }; over: DOMRect; ns: number }> {
   return page.evaluate(
     ([wait, over]) => {
       const [first, second] = [document.querySelector<SVGRectElement>(wait), document.querySelector(over)];
       const screen = first?.getScreenCTM();
       if (!first || !second || !screen) throw new Error("nothing is drawn");
-      // Firefox rounds the sides of what surrounds a shape to whole pixels.
+      // Firefox rounds the bounding box of a shape to whole pixels.
       const top = screen.f + first.y.baseVal.value;
       const own = { x: screen.e + first.x.baseVal.value, top, bottom: top + first.height.baseVal.value };
       return { wait: own, over: second.getBoundingClientRect().toJSON() as DOMRect, ns: Number(first.dataset.from) };
@@ -39,7 +38,7 @@ function placed(page: Opened["page"], wait: string, over: string): Promise<{ wai
 }
 
 describe("the ranks of a program", () => {
-  test("have a verdict together and each their own", async () => {
+  test("have a common verdict, and one each", async () => {
     const { page } = opened;
     await page.waitForSelector('.verdict[data-together="host-bound"]');
     expect(await page.locator(".verdict h1").innerText()).toBe(`Host-bound all ${RANKS} ranks together`);
@@ -57,42 +56,39 @@ describe("the ranks of a program", () => {
       "queue id=9 device=9",
       `dispatch queue=9 kernel=1 start_ns=500us duration_ns=${END_US - 500}us`,
     ];
-    const server = await view(recordingOfRanks(made, "two.gapscope", second.join("\n")));
-    const { page, errors } = await openTrace(server.url, { width: 1000, height: 720 });
+    const server = await pages.serve(writeRanks(folder, "two.gapscope", second.join("\n")));
+    const page = await pages.open(server.url, { width: 1000, height: 720 });
     const each = page.getByRole("list", { name: "Verdict of each device" });
     await expect.poll(() => each.locator("li").allInnerTexts()).toEqual(["Made GPU host-bound", "Second GPU device-bound"]);
     expect(await page.locator(".each-of").innerText()).toMatch(/^rank 0:/);
     const ranks = page.getByRole("list", { name: "Verdict of each rank" });
     expect(await ranks.locator("li").count()).toBe(RANKS);
-    expect(errors).toEqual([]);
-    await page.close();
-    await server.stop();
   });
 
-  test("name who is late, by how much and why", async () => {
-    const said = await opened.page.locator(".ranks-said").innerText();
+  test("name the late rank, by how much it is late and why", async () => {
+    const said = await opened.page.locator(".ranks-sentences").innerText();
     expect(said).toContain(`Rank ${LATE} arrived last at ${STEPS} of ${STEPS} collectives`);
     expect(said).toContain("idled");
     expect(said).toContain("host late");
   });
 
-  test("are joined by what they waited for one of them", async () => {
+  test("are joined by lines to the rank that they waited for", async () => {
     const { page } = opened;
-    // Each of the others waited at each collective.
-    const waits = page.locator(".lateness .wait");
+    // Every other rank waited at each collective.
+    const waits = page.locator(".collective-waits .wait");
     await expect.poll(() => waits.count()).toBe(STEPS * (RANKS - 1));
     const drawn = await waits.evaluateAll((all) => all.map((one): Record<string, string | null | undefined> => ({ ...(one as SVGElement).dataset, says: one.querySelector("title")?.textContent })));
     const first = drawn.filter(({ rank, from }) => rank === "0" && Number(from) === arrives(0) * 1000);
     expect(first).toEqual([{ rank: "0", last: String(LATE), from: String(arrives(0) * 1000), to: String((arrives(0) + lateBy(0)) * 1000), says: `AllReduce 0: rank 0 waited 100 µs for rank ${LATE}` }]);
-    // The bar lies between both times, on the rank's own timeline.
+    // The bar lies between both times, on the timeline of its rank.
     const { from, to } = await state(page);
     await expect
       .poll(async () => {
-        const { wait, over, ns } = await placed(page, '.lateness .wait[data-rank="1"]', '.timeline[data-trace="rank 1"] canvas.tracks');
+        const { wait, over, ns } = await placed(page, '.collective-waits .wait[data-rank="1"]', '.timeline[data-trace="rank 1"] canvas.tracks');
         return wait.x - (over.x + ((ns - from) / (to - from)) * over.width);
       })
       .toBeCloseTo(0, 0);
-    const { wait, over } = await placed(page, '.lateness .wait[data-rank="1"]', '.timeline[data-trace="rank 1"] canvas.tracks');
+    const { wait, over } = await placed(page, '.collective-waits .wait[data-rank="1"]', '.timeline[data-trace="rank 1"] canvas.tracks');
     expect(wait.top).toBeGreaterThan(over.top);
     expect(wait.bottom).toBeLessThan(over.bottom);
   });
@@ -102,7 +98,7 @@ describe("the ranks of a program", () => {
     await page.locator(".skews tbody tr").first().click();
     const skew = lateBy(STEPS - 1) * 1000;
     await expect.poll(async () => (await state(page)).from).toBeCloseTo(arrives(STEPS - 1) * 1000 - skew, -1);
-    await expect.poll(() => page.locator(".lateness .wait").count()).toBe(RANKS - 1);
+    await expect.poll(() => page.locator(".collective-waits .wait").count()).toBe(RANKS - 1);
     expect((await state(page)).to).toBeLessThan(END_US * 1000 + 1);
   });
 
@@ -117,36 +113,29 @@ describe("the ranks of a program", () => {
 });
 
 test("ranks out of sight are neither drawn nor loaded until they are scrolled to", async () => {
-  const { page, errors } = await openTrace(viewer.url, { height: 520 });
+  const page = await pages.open(viewer.url, { height: 520 });
   const last = page.locator(".timeline").last();
   expect(await last.getAttribute("data-draws")).toBeNull();
   expect(Number(await page.locator(".timeline").first().getAttribute("data-events"))).toBeGreaterThan(0);
-  await page.locator(".stage").evaluate((stage) => stage.scrollTo(0, stage.scrollHeight));
+  await page.locator(".timeline-stack").evaluate((stage) => stage.scrollTo(0, stage.scrollHeight));
   await expect.poll(async () => Number(await last.getAttribute("data-events"))).toBeGreaterThan(0);
-  expect(errors).toEqual([]);
 });
 
-test("ranks in one trace have a verdict for each device, and are joined likewise", async () => {
-  const one = await view(ranksInOneTrace(made));
-  try {
-    const { page, errors } = await openTrace(`${one.url}#p=ranks`, { width: 1440, height: 1200 });
-    await page.waitForSelector(`.ranks-panel[data-ranks="${RANKS}"]`);
-    expect(await page.locator(".ranks-said").innerText()).toContain(`Rank ${LATE} arrived last at ${STEPS} of ${STEPS} collectives`);
-    expect(await page.locator(".each-verdict li").allInnerTexts()).toEqual(Array.from({ length: RANKS }, (_, device) => `GPU ${device + 1} (Made GPU) host-bound`));
-    await expect.poll(() => page.locator(".lateness .wait").count()).toBe(STEPS * (RANKS - 1));
-    // On the track of its own queue.
-    const { wait, over } = await placed(page, '.lateness .wait[data-rank="0"]', '[data-track="q1.work"]');
-    expect(wait.top).toBeGreaterThan(over.top);
-    expect(wait.bottom).toBeLessThan(over.bottom);
-    expect(errors).toEqual([]);
-    await page.close();
-  } finally {
-    await one.stop();
-  }
+test("ranks in one trace have a verdict for each device, and are joined, too", async () => {
+  const one = await pages.serve(writeRanksInOneTrace(folder));
+  const page = await pages.open(`${one.url}#p=ranks`, { width: 1440, height: 1200 });
+  await page.waitForSelector(`.ranks-panel[data-ranks="${RANKS}"]`);
+  expect(await page.locator(".ranks-sentences").innerText()).toContain(`Rank ${LATE} arrived last at ${STEPS} of ${STEPS} collectives`);
+  expect(await page.locator(".each-verdict li").allInnerTexts()).toEqual(Array.from({ length: RANKS }, (_, device) => `GPU ${device + 1} (Made GPU) host-bound`));
+  await expect.poll(() => page.locator(".collective-waits .wait").count()).toBe(STEPS * (RANKS - 1));
+  // The bar lies on the track of its own queue.
+  const { wait, over } = await placed(page, '.collective-waits .wait[data-rank="0"]', '[data-track="q1.work"]');
+  expect(wait.top).toBeGreaterThan(over.top);
+  expect(wait.bottom).toBeLessThan(over.bottom);
 });
 
-test("one event is picked at a time, in whichever rank, and a selected range is taken with its rank", async () => {
-  const { page, errors } = await openTrace(`${viewer.url}#p=compare`, { width: 1440, height: 1000 });
+test("only one event of all ranks is picked at a time, and a selected range keeps its rank", async () => {
+  const page = await pages.open(`${viewer.url}#p=compare`, { width: 1440, height: 1000 });
   const timelines = [".timeline", `.timeline[data-trace="rank 1"]`];
   const events = async (): Promise<string[]> => Promise.all(timelines.map(async (timeline) => (await state(page, timeline)).event));
   for (const [at, timeline] of timelines.entries()) {
@@ -172,26 +161,18 @@ test("one event is picked at a time, in whichever rank, and a selected range is 
   await expect.poll(() => problem.isVisible()).toBe(false);
   await use.click();
   await expect.poll(() => page.locator("select[aria-label=Before]").inputValue()).toMatch(/^1:range:/);
-  expect(errors).toEqual([]);
-  await page.close();
 });
 
-test("what is picked in any rank has its kernel's counters and hot lines", async () => {
-  const run = join(made, "counted.gapscope");
+test("an event picked in any rank shows its kernel's counters and hot lines", async () => {
+  const run = join(folder, "counted.gapscope");
   mkdirSync(run);
-  for (const rank of [0, 1]) traceOf(made, `counted.gapscope/rank=${rank}`, COUNTED.replace("manifest ", `manifest rank.rank=${rank} rank.world_size=2 rank.local_rank=${rank} `), `counted.gapscope/rank=${rank}`);
-  const counted = await view(run);
-  try {
-    const { page, errors } = await openTrace(counted.url, { width: 1440, height: 1000 });
-    const second = '.timeline[data-trace="rank 1"]';
-    await expect.poll(async () => (await state(page, second)).events).toBeGreaterThan(0);
-    const gemm = await point(page, "q1.work", 500_000, 0, second);
-    await page.mouse.click(gemm.x, gemm.y);
-    await expect.poll(() => page.locator(".details-panel").innerText()).toContain("compute: tensor ≤ 1.00 ms");
-    expect(await page.locator(".hot-instructions").innerText()).toContain("gemm.cu:12");
-    expect(errors).toEqual([]);
-    await page.close();
-  } finally {
-    await counted.stop();
-  }
+  for (const rank of [0, 1]) writeTrace(folder, `counted.gapscope/rank=${rank}`, COUNTED.replace("manifest ", `manifest rank.rank=${rank} rank.world_size=2 rank.local_rank=${rank} `), `counted.gapscope/rank=${rank}`);
+  const counted = await pages.serve(run);
+  const page = await pages.open(counted.url, { width: 1440, height: 1000 });
+  const second = '.timeline[data-trace="rank 1"]';
+  await expect.poll(async () => (await state(page, second)).events).toBeGreaterThan(0);
+  const gemm = await point(page, "q1.work", 500_000, 0, second);
+  await page.mouse.click(gemm.x, gemm.y);
+  await expect.poll(() => page.locator(".details-panel").innerText()).toContain("compute: tensor ≤ 1.00 ms");
+  expect(await page.locator(".hot-instructions").innerText()).toContain("gemm.cu:12");
 });

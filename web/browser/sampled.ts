@@ -1,12 +1,12 @@
-// A trace with samples whose shares are planted: the host is late before each of ten steps, two thirds of the time in
-// `load_batch` and one third in `next_batch`, where it waits for a worker that decodes meanwhile. All times are microseconds here.
+// A trace with planted samples: the host is late before each of ten steps, two thirds of the time in `load_batch` and one third in `next_batch`,
+// where it waits for a worker that decodes meanwhile. All times in this file are in microseconds.
 
 export const STEPS = 10;
 const PERIOD_US = 10_000;
 const WORK_US = 1000;
 const SAMPLE_US = 200;
 
-/** Samples of the submitting thread by line, in the gaps. */
+/** The number of samples of the submitting thread in gaps, by line. */
 export const SAMPLES = { load: 0, wait: 0 };
 
 const lines: string[] = [];
@@ -24,7 +24,7 @@ for (let at = 0; at < STEPS; at += 1) {
   for (let n = 0; n * SAMPLE_US < late_us; n += 1) {
     const waits = n % 3 === 2;
     const more = waits ? "state=blocked system_call=read" : "state=running";
-    // What the last step leads to is not recorded: those samples are in no gap.
+    // Nothing follows the last step, so its samples are in no gap.
     if (at + 1 < STEPS) SAMPLES[waits ? "wait" : "load"] += 1;
     lines.push(`sample time_ns=${start + WORK_US + 10 + n * SAMPLE_US + 5}us process=1 thread=41 stack=${waits ? 9 : 3} source=sampled period_ns=${SAMPLE_US}us ${more}`);
     if (waits) lines.push(`sample time_ns=${start + WORK_US + 10 + n * SAMPLE_US + 5}us process=2 thread=52 stack=8 source=sampled period_ns=${3 * SAMPLE_US}us state=running`);

@@ -1,48 +1,39 @@
-// What the search finds, as a list and in the tables, and what a selected range leaves of the tables.
+// Tests the search results, and the tables as the search and a selected range restrict them.
 
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { busy_ns, COPIES, GAPS, idleBy, TEXT, WORK } from "./known.ts";
-import { closeBrowser, gapscope, openTrace, type Opened, point, scratch, state, traceOf, view, type Viewer } from "./product.ts";
+import type { Page } from "playwright-core";
+import { beforeAll, expect, test } from "vitest";
+import { fixture } from "./fixture.ts";
+import { busy_ns, COPIES, GAPS, idleBy, KNOWN, WORK } from "./known.ts";
+import { gapscope, loaded, point, state, temporaryFolder, type Viewer, writeTrace } from "./product.ts";
 
-const folder = scratch();
+const folder = temporaryFolder();
 const file = join(folder, "known.html");
+const pages = fixture();
 let viewer: Viewer;
-let opened: Opened;
 
 beforeAll(async () => {
-  const trace = traceOf(folder, "known", TEXT);
+  const trace = writeTrace(folder, "known", KNOWN);
   gapscope("report", "--html", file, trace);
-  viewer = await view(trace);
+  viewer = await pages.serve(trace);
 });
 
-afterAll(async () => {
-  await closeBrowser();
-  await viewer?.stop();
-});
-
-afterEach(async () => {
-  expect(opened.foreign).toEqual([]);
-  expect(opened.errors).toEqual([]);
-  await opened.page.close();
-});
-
-async function open(hash = "", url = viewer.url): Promise<Opened["page"]> {
-  opened = await openTrace(url + hash);
-  await opened.page.waitForFunction(() => !document.querySelector("#app")?.textContent?.includes("loading…"));
-  return opened.page;
+async function open(hash = "", url = viewer.url): Promise<Page> {
+  const page = await pages.open(url + hash);
+  await loaded(page);
+  return page;
 }
 
-const results = (page: Opened["page"]) => page.getByRole("region", { name: "What the search finds" });
-const rows = (page: Opened["page"]) => page.locator(".tab-body .table").first().getAttribute("data-rows");
-const kinds = (page: Opened["page"]) => results(page).locator("[data-kind]").evaluateAll((heads) => heads.map((head) => `${(head as HTMLElement).dataset.kind} ${(head as HTMLElement).dataset.count}`));
+const results = (page: Page) => page.getByRole("region", { name: "Search results" });
+const rows = (page: Page) => page.locator(".tab-body .table").first().getAttribute("data-rows");
+const kinds = (page: Page) => results(page).locator("[data-kind]").evaluateAll((heads) => heads.map((head) => `${(head as HTMLElement).dataset.kind} ${(head as HTMLElement).dataset.count}`));
 
-test("lists what it finds by what it is, and goes there", async () => {
+test("lists matches by kind, and goes to them", async () => {
   const page = await open("#t=0-16000000");
   const box = page.getByRole("searchbox", { name: /regular expression/ });
   await box.fill("sin|eager");
-  // sin is one kernel of ten steps; all forty dispatches of these steps are under the label.
+  // sin is a kernel of ten steps, and all forty dispatches of these steps are under the label.
   await expect.poll(() => kinds(page)).toEqual(["Kernels 1", "Labels 1", "Work 40", "Gaps 10"]);
   await box.press("ArrowDown");
   await page.keyboard.press("ArrowDown");
@@ -51,10 +42,10 @@ test("lists what it finds by what it is, and goes there", async () => {
   await page.keyboard.press("Enter");
   await expect.poll(async () => (await state(page)).event).toBe("dispatches.0");
   expect(await results(page).isVisible()).toBe(false);
-  // From there on.
-  await page.locator(".through").getByRole("button", { name: "The next that is found" }).click();
+  // The matches are counted from the picked one on.
+  await page.locator(".match-buttons").getByRole("button", { name: "Next match" }).click();
   await expect.poll(async () => page.locator(".search-problem").innerText()).toBe("2 of 40");
-  await page.locator(".through").getByRole("button", { name: "The one before that is found" }).click();
+  await page.locator(".match-buttons").getByRole("button", { name: "Previous match" }).click();
   await expect.poll(async () => (await state(page)).event).toBe("dispatches.0");
   await box.fill("wait.fences|copier|launch latency");
   await expect.poll(() => kinds(page)).toEqual(["Calls 20", `Gaps ${GAPS.length}`, "Tracks 1"]);
@@ -64,10 +55,10 @@ test("lists what it finds by what it is, and goes there", async () => {
   await results(page).locator("[data-kind=Gaps] + ul button").first().click();
   await expect.poll(async () => page.locator(".gap-details").getAttribute("data-gap-ns")).toBe("600000");
   await box.fill("nothing at all");
-  await expect.poll(async () => results(page).innerText()).toBe("Nothing is found.");
+  await expect.poll(async () => results(page).innerText()).toBe("No matches.");
 });
 
-test("a search leaves the colours, and narrows the tables with a way out", async () => {
+test("a search keeps the colours, and filters the tables until it is cleared", async () => {
   const page = await open("#t=2000000-2400000&p=kernels");
   const colour = async (ns: number): Promise<number[]> => {
     await state(page);
@@ -95,40 +86,40 @@ test("a search leaves the colours, and narrows the tables with a way out", async
   expect(await gap()).toEqual(was_gap);
   const pale = await colour(cos);
   expect(pale).not.toEqual(was_cos);
-  // Paler, and of the same hue: the channels keep their order.
+  // The colour is paler but of the same hue: its channels keep their order.
   const order = ([r, g, b]: number[]): string => [["r", r], ["g", g], ["b", b]].sort((x, y) => Number(x[1]) - Number(y[1])).map(([name]) => name).join("");
   expect(order(pale)).toBe(order(was_cos));
-  // Picked in a table, another can be picked; typed, the tables have what is found.
+  // After a pick in a table all rows stay; after typing only matches do.
   expect(await rows(page)).toBe("5");
   await page.fill(".search input", "^sin$");
   await page.fill(".search input", "sin");
   await expect.poll(() => rows(page)).toBe("1");
-  await expect.poll(async () => page.locator("[data-narrowed=search]").innerText()).toContain("what “sin” finds");
+  await expect.poll(async () => page.locator("[data-filter=search]").innerText()).toContain("matches of “sin”");
   await page.locator('[data-tab="gaps"]').click();
   await expect.poll(async () => page.locator(".gaps-list .table").getAttribute("data-rows")).toBe("9");
   await page.locator('[data-tab="about"]').click();
-  expect(await page.locator(".narrowed").isVisible()).toBe(false);
+  expect(await page.locator(".active-filters").isVisible()).toBe(false);
   await page.locator('[data-tab="gaps"]').click();
   await page.getByRole("button", { name: "Clear the search" }).click();
   await expect.poll(async () => page.locator(".gaps-list .table").getAttribute("data-rows")).toBe(String(GAPS.length));
-  expect(await page.locator(".narrowed").isVisible()).toBe(false);
+  expect(await page.locator(".active-filters").isVisible()).toBe(false);
 });
 
-test.each(["the server", "a file"])("a selected range narrows every table, from %s", async (from) => {
+test.each(["the server", "a saved page"])("a selected range filters every table, from %s", async (from) => {
   const range = [2_500_000, 7_100_000];
-  const page = await open(`#t=0-16000000&s=${range.join("-")}&p=kernels`, from === "a file" ? pathToFileURL(file).href : viewer.url);
+  const page = await open(`#t=0-16000000&s=${range.join("-")}&p=kernels`, from === "a saved page" ? pathToFileURL(file).href : viewer.url);
   const cells = async (name: string): Promise<string[]> => (await page.locator(".tab-body tbody tr", { hasText: name }).first().locator("td").allInnerTexts()).map((text) => text.trim());
   await expect.poll(() => rows(page)).toBe("4");
   const starts = WORK.filter(({ start_us, name }) => name === "sin" && start_us * 1000 >= range[0] && start_us * 1000 < range[1]).length;
   expect((await cells("sin")).slice(0, 3)).toEqual(["sin", String(starts), `${starts * 100} µs`]);
   expect((await cells("sin")).slice(4, 7)).toEqual(["100 µs", "100 µs", "100 µs"]);
-  expect(await page.locator("[data-narrowed=range]").innerText()).toContain("2.500 ms to 7.100 ms, 4.60 ms");
+  expect(await page.locator("[data-filter=range]").innerText()).toContain("2.500 ms to 7.100 ms, 4.60 ms");
   await page.locator('[data-tab="labels"]').click();
   await expect.poll(() => rows(page)).toBe("1");
   const work = WORK.filter(({ start_us }) => start_us * 1000 >= range[0] && start_us * 1000 < range[1]).length;
   expect((await cells("eager"))[2]).toBe(String(work));
   await page.locator('[data-tab="gaps"]').click();
-  // The causes of the idle time in it; the gaps whole.
+  // The table has the causes of idle time in the range, and the list has whole gaps.
   const idle = Number(await page.locator(".device-share").getAttribute("data-idle-ns"));
   expect(Math.abs(idle + busy_ns(range[0], range[1]) - (range[1] - range[0]))).toBeLessThanOrEqual(4);
   expect(await page.locator(".causes-table tbody tr").first().innerText()).toMatch(/host late[^]*2\.20 ms/);

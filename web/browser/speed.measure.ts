@@ -1,39 +1,39 @@
-// How soon the page draws, how quickly it draws again, and what it holds; beside Perfetto's page and speedscope on
-// exports of the same trace. Writes what it measured as JSON to GAPSCOPE_MEASURED.
+// Measures how soon the page draws a trace, how fast it redraws, and how much memory it uses, and the same of Perfetto's page and speedscope with
+// exports of the same trace. Writes the figures as JSON to GAPSCOPE_MEASURED.
 
 import { execFileSync, spawn } from "node:child_process";
 import { existsSync, linkSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { test } from "vitest";
-import { browser, built, clients, closeBrowser, folder, gapscope, replacePage, scratch } from "./product.ts";
+import { browser, built, clientsFolder, closeBrowser, gapscope, replacePage, serveFolder, temporaryFolder } from "./product.ts";
 
 interface Figures {
   tool: string;
   dispatches: number;
-  /** From the command's start, or from opening the page, until something of the trace is drawn. */
+  /** The time from the command's start, or from opening the page, to the first drawing. */
   first_s: number | null;
-  /** Until all work in sight is drawn in full. */
+  /** The time until all work in sight is drawn in full. */
   full_s: number | null;
-  /** Time of one drawing while zooming, where the page says it. */
+  /** The median time of a drawing while zooming, where the page publishes it. */
   draw_p50_ms: number | null;
   draw_p95_ms: number | null;
-  /** Time from frame to frame while zooming. */
+  /** The time from frame to frame while zooming. */
   frame_p95_ms: number | null;
-  /** Resident memory of the page's process. */
+  /** The resident memory of the page's process. */
   page_bytes: number | null;
   file_bytes: number | null;
   failed: string | null;
 }
 
 const SIZES = (process.env.GAPSCOPE_SIZES ?? "1e6,1e7").split(",").map(Number);
-/** Each recording is of so many ranks, each with so many dispatches; 1 is a trace without ranks. */
+/** The number of ranks, each with a trace of every size; 1 is a trace without ranks. */
 const RANKS = Number(process.env.GAPSCOPE_RANKS ?? 1);
 const REPETITIONS = Number(process.env.GAPSCOPE_REPETITIONS ?? 3);
 const OTHERS = process.env.GAPSCOPE_OTHERS !== "0";
 const STEPS = 120;
 const PATIENCE_MS = 900_000;
-/** How long another tool may take to open a trace. */
+/** The longest time that another tool may take to open a trace. */
 const LIMIT_S = Number(process.env.GAPSCOPE_LIMIT_S ?? 300);
 
 function quantile(values: number[], part: number): number | null {
@@ -41,7 +41,7 @@ function quantile(values: number[], part: number): number | null {
   return sorted.length === 0 ? null : sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))];
 }
 
-/** Resident bytes of the greatest renderer process. */
+/** Returns the resident bytes of the largest renderer process. */
 async function pageBytes(from: Browser): Promise<number | null> {
   const session = await from.newBrowserCDPSession();
   const { processInfo } = (await session.send("SystemInfo.getProcessInfo")) as { processInfo: { type: string; id: number }[] };
@@ -55,7 +55,7 @@ async function pageBytes(from: Browser): Promise<number | null> {
   return sizes.length > 0 ? Math.max(...sizes) : null;
 }
 
-/** Zooms in and out by the wheel; gives the times from frame to frame, and of each drawing where the page says them. */
+/** Zooms in and out by the wheel. Returns the times from frame to frame, and of each drawing where the page publishes them. */
 async function zoom(page: Page, selector: string): Promise<{ frames: number[]; draws: number[] }> {
   const box = await page.locator(selector).first().boundingBox();
   if (!box) return { frames: [], draws: [] };
@@ -117,7 +117,7 @@ async function ours(trace: string, dispatches: number): Promise<Figures> {
   return figures;
 }
 
-/** A recording of ranks that all did the same: their files are one on the disk. */
+/** Makes a folder of ranks that share the files of one trace. */
 function ofRanks(made: string, trace: string): string {
   const recording = join(made, `${RANKS}-ranks`);
   for (let rank = 0; rank < RANKS; rank += 1) {
@@ -133,12 +133,12 @@ function late(): Promise<never> {
 }
 
 async function other(tool: string, file: string, dispatches: number, root: string, address: (url: string) => string, ready: (page: Page) => Promise<unknown>, canvas: string): Promise<Figures> {
-  // A browser of its own, so that its memory is its own.
+  // A browser of its own makes the memory that of this page.
   await closeBrowser();
   const from = await browser();
   const page = await from.newPage({ viewport: { width: 1600, height: 900 } });
-  const { url, server } = await folder(root, { "/trace": file });
-  // A page that runs out of memory would else be waited for.
+  const { url, server } = await serveFolder(root, { "/trace": file });
+  // A page that runs out of memory crashes, and would otherwise be waited for.
   const crashed = new Promise<never>((_, failed) => page.on("crash", () => failed(new Error("its page crashed, as when memory runs out"))));
   crashed.catch(() => undefined);
   const begun = Date.now();
@@ -174,7 +174,7 @@ function others(trace: string, dispatches: number, made: string): (() => Promise
     if (!existsSync(file)) gapscope("export", "--format", format, "-o", file, trace);
     return file;
   };
-  const lib = join(clients(), "python/lib");
+  const lib = join(clientsFolder(), "python/lib");
   const python = existsSync(lib) ? (readdirSync(lib).find((name) => name.startsWith("python3")) ?? "") : "";
   return [
     () =>
@@ -195,7 +195,7 @@ function others(trace: string, dispatches: number, made: string): (() => Promise
         "speedscope 1.25, one queue at a time",
         exported("speedscope"),
         dispatches,
-        join(clients(), "speedscope/node_modules/speedscope/dist/release"),
+        join(clientsFolder(), "speedscope/node_modules/speedscope/dist/release"),
         (url) => `${url}/#profileURL=${encodeURIComponent(`${url}/trace`)}&title=trace`,
         (page) => page.waitForFunction(() => /\(1\/\d+\)/.test(document.body.innerText), undefined, { timeout: PATIENCE_MS }),
         "canvas",
@@ -204,7 +204,7 @@ function others(trace: string, dispatches: number, made: string): (() => Promise
 }
 
 test("measures", async () => {
-  const made = scratch();
+  const made = temporaryFolder();
   const all: Figures[] = [];
   const keep = (figures: Figures): void => {
     all.push(figures);

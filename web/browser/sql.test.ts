@@ -1,58 +1,48 @@
-// SQL in the page: asked of the real program, and from a row to its place.
+// Tests the SQL panel with the real program, and the way from a row to its place in the timeline.
 
 import { cpSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { GAPS, KERNELS, TEXT } from "./known.ts";
-import { recordingOfRanks } from "./known-ranks.ts";
-import { built, closeBrowser, gapscope, openTrace, type Opened, scratch, serving, state, traceOf, view, type Viewer } from "./product.ts";
+import type { Page } from "playwright-core";
+import { beforeAll, expect, test } from "vitest";
+import { fixture } from "./fixture.ts";
+import { writeRanks } from "./known-ranks.ts";
+import { GAPS, KERNELS, KNOWN } from "./known.ts";
+import { built, gapscope, startServer, state, temporaryFolder, type Viewer, writeTrace } from "./product.ts";
 
-const folder = scratch();
+const folder = temporaryFolder();
 let trace: string;
+// The browser logs requests that the server refuses.
+const pages = fixture(/status of/);
 let viewer: Viewer;
 let ranks: Viewer;
 let alone: Viewer;
-let opened: Opened;
 
 beforeAll(async () => {
   built("gapscope-query");
-  trace = traceOf(folder, "known", TEXT);
-  viewer = await view(trace);
-  ranks = await view(recordingOfRanks(folder));
-  // A command with nothing beside it and nothing in PATH.
+  trace = writeTrace(folder, "known", KNOWN);
+  viewer = await pages.serve(trace);
+  ranks = await pages.serve(writeRanks(folder));
+  // A command that finds no gapscope-query.
   cpSync(built("gapscope"), join(folder, "alone/gapscope"), { recursive: true });
-  alone = await serving(["view", "--no-open", trace], { PATH: "/nonexistent" }, join(folder, "alone/gapscope"));
+  alone = await pages.stopLater(startServer(["view", "--no-open", trace], { PATH: "/nonexistent" }, join(folder, "alone/gapscope")));
 });
 
-afterAll(async () => {
-  await closeBrowser();
-  for (const one of [viewer, ranks, alone]) await one?.stop();
-});
-
-afterEach(async () => {
-  expect(opened.foreign).toEqual([]);
-  // What the server refuses the browser tells its console.
-  expect(opened.errors.filter((error) => !error.includes("status of"))).toEqual([]);
-  await opened.page.close();
-});
-
-async function open(hash = "#p=sql", url = viewer.url): Promise<Opened["page"]> {
-  opened = await openTrace(url + hash);
-  return opened.page;
+async function open(hash = "#p=sql", url = viewer.url): Promise<Page> {
+  return pages.open(url + hash);
 }
 
-async function ask(page: Opened["page"], sql: string): Promise<void> {
+async function ask(page: Page, sql: string): Promise<void> {
   const editor = page.getByRole("textbox", { name: "SQL" });
   await editor.fill(sql);
   await editor.press("Control+Enter");
   await page.waitForSelector('.sql-panel[data-running="false"]');
 }
 
-const answer = (page: Opened["page"]) => page.locator(".sql-result tbody tr");
-const said = (page: Opened["page"]) => page.locator(".sql-said");
+const answer = (page: Page) => page.locator(".sql-result tbody tr");
+const said = (page: Page) => page.locator(".sql-status");
 
-test("a saved query says what it answers, and answers", async () => {
+test("a saved query shows its meaning, and runs", async () => {
   const page = await open();
   const saved = page.locator(".sql-list .query", { hasText: "kernels" }).first();
   expect(await saved.innerText()).toContain("by the sum of their dispatches' times");
@@ -61,11 +51,11 @@ test("a saved query says what it answers, and answers", async () => {
   const names = await answer(page).locator("td:first-child").allInnerTexts();
   expect([...names].sort()).toEqual([...KERNELS].sort());
   expect(await said(page).innerText()).toMatch(/^5 rows, \d+\.\d\d s$/);
-  // What was asked is in the editor, to be changed.
+  // The query is in the editor.
   expect(await page.getByRole("textbox", { name: "SQL" }).inputValue()).toContain("group by");
 });
 
-test("what is asked closes no table that is open, and leaves the keyboard where it is", async () => {
+test("a query leaves open tables open and the focus in place", async () => {
   const page = await open();
   await page.waitForSelector('.sql-panel[data-catalogue="there"]');
   const table = page.locator(".sql-list details").first();
@@ -78,7 +68,7 @@ test("what is asked closes no table that is open, and leaves the keyboard where 
   expect(name.replaceAll("\n", "")).toContain(await focused());
   expect(await table.getAttribute("open")).not.toBeNull();
   await ask(page, "select 42 as n");
-  // The one before is asked again, and comes first.
+  // The previous query is run again, and then comes first.
   const earlier = page.locator(".earlier .query").nth(1);
   const before = await earlier.innerText();
   await earlier.press("Enter");
@@ -100,11 +90,11 @@ test("a row leads to its dispatch, a gap to its gap, other rows to their time", 
   await answer(page).first().click();
   await expect.poll(async () => (await state(page)).event).toMatch(/^gaps\./);
   expect(await page.locator(".side").innerText()).toContain("host late");
-  // By the time from the recording's start too, without any other.
+  // The time from the start of the trace is enough.
   await ask(page, "select cause, from_start_ns, duration_ns from gaps where cause = 'launch-latency' order by from_start_ns limit 1");
   await answer(page).first().click();
   await expect.poll(() => page.locator(".side").innerText()).toContain("launch latency");
-  // Of two tables: their time alone is known.
+  // A row of two tables leads only to its time.
   await ask(page, "select c.start_ns, c.duration_ns from command_buffers c join submissions s on s.id = c.submission order by c.start_ns limit 1");
   await answer(page).first().click();
   await expect.poll(async () => (await state(page)).selection).toBe("1000000-1400000");
@@ -127,7 +117,7 @@ test("columns sort by a click, and copies have the exact values", async () => {
   expect((await copied("Copy TSV"))?.split("\n")[1]).toBe("1\t1000000\t\t\ta,b");
 });
 
-test("a query is in the link, and is asked again when it is opened", async () => {
+test("a query is in the link, and runs again when the link is opened", async () => {
   let page = await open();
   await ask(page, "select count(*) as n from dispatches");
   await expect.poll(() => page.evaluate(() => location.hash)).toContain("sql=select");
@@ -136,12 +126,12 @@ test("a query is in the link, and is asked again when it is opened", async () =>
   page = await open(hash);
   await page.waitForSelector('.sql-panel[data-rows="1"]');
   expect(await answer(page).innerText()).toBe("50");
-  // It is among those that were asked before.
+  // The query is among the earlier ones.
   await page.waitForSelector('.sql-panel[data-catalogue="there"]');
   expect(await page.locator(".earlier .query").first().innerText()).toBe("select count(*) as n from dispatches");
 });
 
-test("what cannot be asked is said in the program's sentence", async () => {
+test("a query that cannot run shows the program's message", async () => {
   const page = await open();
   await ask(page, "select kernel_nme from dispatches");
   expect(await said(page).innerText()).toBe("there is no column kernel_nme: did you mean kernel_name, kernel_full_name or kernel?");
@@ -153,7 +143,7 @@ test("what cannot be asked is said in the program's sentence", async () => {
   expect(await page.locator(".sql-result").innerText()).toContain("The query has no rows.");
 });
 
-test("Escape stops what runs, and another query ends the one before", async () => {
+test("Escape stops a query, and so does another query", async () => {
   const page = await open();
   const editor = page.getByRole("textbox", { name: "SQL" });
   await editor.fill("select count(*) from generate_series(1, 900000000000)");
@@ -168,14 +158,14 @@ test("Escape stops what runs, and another query ends the one before", async () =
   expect(await answer(page).innerText()).toBe("7");
 });
 
-test("of ranks a row leads to the rank that it names", async () => {
+test("a row of several ranks leads to the rank that it names", async () => {
   const page = await open("#p=sql", ranks.url);
   await ask(page, "select trace, start_ns, duration_ns from dispatches order by trace desc, start_ns limit 1");
   await answer(page).first().click();
   const last = page.locator(".timeline").last();
   await expect.poll(() => last.getAttribute("data-event")).toMatch(/^dispatches\.0$/);
   await ask(page, "select start_ns from dispatches limit 1");
-  // Which clock it is of cannot be known.
+  // Without a trace the value has no known clock.
   expect(await answer(page).first().innerText()).toMatch(/^\d[\d,]*$/);
 });
 
@@ -189,11 +179,11 @@ test("without the program the panel says what the command says", async () => {
   expect(await problem.innerText()).toContain("`gapscope query` needs the program gapscope-query");
 });
 
-test("a file says why it has none", async () => {
+test("a saved page says why it has no SQL", async () => {
   const file = join(folder, "known.html");
   gapscope("report", "--html", file, trace);
   const page = await open("#p=sql", pathToFileURL(file).href);
-  expect(await page.locator(".sql-panel").innerText()).toContain("A file has no SQL");
+  expect(await page.locator(".sql-panel").innerText()).toContain("A saved page has no SQL");
 });
 
 test("idle time by cause is that of the report", async () => {

@@ -1,10 +1,10 @@
-// A recording whose program compiles on many threads: each of them does that and nothing else.
+// A trace of a program that compiles on many threads, each of which does nothing else.
 
 export const COMPILERS = 40;
 
 const threads = Array.from({ length: COMPILERS }, (_, at) => 100 + at);
 
-export const THREADS = [
+export const COMPILING = [
   'manifest gapscope_version=0.1.0 command=made exit.code=0 sampling_mode=dispatch start_ns=0 end_ns=20ms start_unix_ns=1790000000000000000 host.system=Made host.processor=Made host.cores=2',
   "process id=1 pid=41 parent_pid=1 executable=/usr/bin/made hook=vulkan start_ns=0 end_ns=20ms",
   "thread process=1 thread=41 name=main",

@@ -1,58 +1,50 @@
-// The tracks: hidden, pinned, found, moved and folded, by pointer and by keyboard; kept, and in the link.
+// Tests the arrangement of tracks: hiding, pinning, filtering, moving and folding, by pointer and keyboard, and its storage.
 
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { closeBrowser, FIREFOX, openTrace, type Opened, point, scratch, serving, state, traceOf, type Viewer } from "./product.ts";
-import { COMPILERS, THREADS } from "./threads.ts";
+import type { Page } from "playwright-core";
+import { beforeAll, beforeEach, expect, test } from "vitest";
+import { fixture } from "./fixture.ts";
+import { FIREFOX, point, startServer, state, temporaryFolder, type Viewer, writeTrace } from "./product.ts";
+import { COMPILERS, COMPILING } from "./threads.ts";
 
-const made = scratch();
+const folder = temporaryFolder();
+const pages = fixture();
 let trace: string;
 let viewer: Viewer;
-let opened: Opened;
 let tests = 0;
-/** Where the servers of a test keep what the reader prefers: a folder for each test, as something may be kept later than a test ends. */
+/** The folder in which the servers of a test keep preferences. Each test has its own, because a server may save after the test ends. */
 let home: string;
 
-const view = (): Promise<Viewer> => serving(["view", "--no-open", trace], { XDG_STATE_HOME: home });
+const view = (): Promise<Viewer> => pages.stopLater(startServer(["view", "--no-open", trace], { XDG_STATE_HOME: home }));
 
 beforeAll(() => {
-  trace = traceOf(made, "threads", THREADS);
+  trace = writeTrace(folder, "threads", COMPILING);
 });
 
 beforeEach(async () => {
   tests += 1;
-  home = join(made, `home ${tests}`);
+  home = join(folder, `home ${tests}`);
   viewer = await view();
 });
 
-afterAll(closeBrowser);
-
-afterEach(async () => {
-  await opened.page.close();
-  await viewer.stop();
-  expect(opened.foreign).toEqual([]);
-  expect(opened.errors).toEqual([]);
-});
-
-async function open(hash = "", options = {}): Promise<Opened["page"]> {
-  opened = await openTrace(viewer.url + hash, options);
-  return opened.page;
+async function open(hash = "", options = {}): Promise<Page> {
+  return pages.open(viewer.url + hash, options);
 }
 
-/** What servers keep of how the tracks are arranged. */
-function kept(page: Opened["page"]): Promise<{ tracks?: string; order?: string }> {
+/** Returns the arrangement that the server keeps. */
+function kept(page: Page): Promise<{ tracks?: string; order?: string }> {
   return page.evaluate(async () => ((await (await fetch("api/overview")).json()) as { traces: { arranged?: { tracks?: string; order?: string } }[] }).traces[0].arranged ?? {});
 }
 
-/** The tracks that are drawn, from top to bottom. */
-async function drawn(page: Opened["page"]): Promise<string[]> {
+/** Returns the ids of the visible tracks, from top to bottom. */
+async function drawn(page: Page): Promise<string[]> {
   await state(page);
   const rows = await page.locator(".headers").first().evaluate((headers) => [...headers.querySelectorAll<HTMLElement>("[data-track]")].map((row) => ({ id: row.dataset.track ?? "", top: row.getBoundingClientRect().top })));
   return rows.sort((a, b) => a.top - b.top).map(({ id }) => id);
 }
 
-const handle = (page: Opened["page"], track: string) => page.locator(`.headers [data-track="${track}"] .track-handle`);
+const handle = (page: Page, track: string) => page.locator(`.headers [data-track="${track}"] .track-handle`);
 const ONLY = `${COMPILERS} threads that only compile`;
 const AT_FIRST = ["g0.gaps", "q1.work", "q1.labels", "p1.t41.calls", "p1.t42.calls"];
 
@@ -67,14 +59,14 @@ test("threads that only compile are one row, which opens and folds", async () =>
   expect(await drawn(page)).toEqual(AT_FIRST);
   await page.keyboard.press("ArrowRight");
   await expect.poll(async () => (await drawn(page)).length).toBe(AT_FIRST.length + COMPILERS);
-  // Found by its row, a call of a thread that is folded is seen.
+  // A link to a call of a folded thread unfolds it.
   await page.keyboard.press("ArrowLeft");
   await page.evaluate(() => (location.hash = "#e=host_calls.7"));
   await expect.poll(async () => (await state(page)).event).toBe("host_calls.7");
   expect(await drawn(page)).toContain("p1.t107.calls");
 });
 
-test("threads that are one row are hidden as one, by the pointer and the keyboard", async () => {
+test("bundled threads are hidden together, by pointer and keyboard", async () => {
   const page = await open();
   const row = page.locator(".bundle", { hasText: ONLY });
   const all = page.locator(".all-tracks");
@@ -94,7 +86,7 @@ test("threads that are one row are hidden as one, by the pointer and the keyboar
     expect(await all.innerText()).toBe(`${before + COMPILERS} hidden`);
     expect(await drawn(page)).toEqual(AT_FIRST);
     await all.click();
-    await page.getByRole("dialog", { name: "All tracks" }).getByRole("button", { name: "As at first" }).click();
+    await page.getByRole("dialog", { name: "All tracks" }).getByRole("button", { name: "Reset" }).click();
     await page.keyboard.press("Escape");
     await expect.poll(() => row.count()).toBe(1);
   }
@@ -103,7 +95,7 @@ test("threads that are one row are hidden as one, by the pointer and the keyboar
 test("a track is hidden and shown again, and the list says how many are hidden", async () => {
   const page = await open();
   const all = page.locator(".all-tracks");
-  // Outstanding submissions and command buffers say in another way what is drawn.
+  // The tracks of outstanding submissions and command buffers are secondary.
   const secondary = Number.parseInt(await all.innerText(), 10);
   expect(secondary).toBeGreaterThan(0);
   await handle(page, "q1.labels").hover();
@@ -117,13 +109,13 @@ test("a track is hidden and shown again, and the list says how many are hidden",
   await list.getByRole("button", { name: "Show all" }).click();
   expect(await drawn(page)).toContain("q1.depth");
   expect(await all.innerText()).toBe("Tracks");
-  await list.getByRole("button", { name: "As at first" }).click();
+  await list.getByRole("button", { name: "Reset" }).click();
   expect(await drawn(page)).toEqual(AT_FIRST);
   await page.keyboard.press("Escape");
   expect(await list.isVisible()).toBe(false);
 });
 
-test("a pinned track stays in sight, and what is drawn there can be clicked", async () => {
+test("a pinned track stays in sight, and its events can be clicked", async () => {
   const page = await open("#t=6000000-8000000", { height: 560 });
   await page.locator(".bundle-name").click();
   await handle(page, "q1.work").hover();
@@ -165,23 +157,23 @@ test("tracks and groups are moved by dragging and by the keyboard", async () => 
   await page.mouse.up();
   const moved = ["q1.labels", "g0.gaps", "q1.work", "p1.t41.calls", "p1.t42.calls"];
   expect(await drawn(page)).toEqual(moved);
-  // A drag is no click.
+  // A drag does not count as a click.
   expect(await page.locator(".track-menu").isVisible()).toBe(false);
   await handle(page, "p1.t42.calls").focus();
   await page.keyboard.press("Alt+ArrowUp");
   expect((await drawn(page)).slice(3)).toEqual(["p1.t42.calls", "p1.t41.calls"]);
   expect(await page.locator(".unseen[role=status]").first().innerText()).toBe("Moved to place 1 of 2.");
-  // The keyboard stays on it.
+  // The focus stays on the moved track.
   expect(await page.evaluate(() => document.activeElement?.closest<HTMLElement>("[data-track]")?.dataset.track)).toBe("p1.t42.calls");
   await page.locator(".group-name").first().focus();
   await page.keyboard.press("Alt+ArrowDown");
   expect((await drawn(page))[0]).toBe("p1.t42.calls");
   await page.locator(".all-tracks").click();
-  await page.getByRole("button", { name: "As at first" }).click();
+  await page.getByRole("button", { name: "Reset" }).click();
   expect(await drawn(page)).toEqual(AT_FIRST);
 });
 
-test("the menu of a track does all of it without a pointer", async () => {
+test("the menu of a track works without a pointer", async () => {
   const page = await open();
   await page.locator(".group-name").first().focus();
   for (let at = 0; at < 2; at += 1) await page.keyboard.press("ArrowDown");
@@ -194,7 +186,7 @@ test("the menu of a track does all of it without a pointer", async () => {
   expect(await page.locator('[data-track="q1.work"]').getAttribute("class")).toContain("pinned");
   await page.keyboard.press("Delete");
   expect(await drawn(page)).not.toContain("q1.work");
-  // The keys of the timeline mean nothing here.
+  // The timeline's keys have no effect in the headers.
   await page.keyboard.press("Enter");
   await page.keyboard.press("Escape");
   expect(await menu.isVisible()).toBe(false);
@@ -218,7 +210,7 @@ test("an arrangement is kept for the trace, and in the link", async () => {
   await page.reload();
   await page.waitForSelector("#app[data-full-draw]");
   expect(await drawn(page)).toEqual(arranged);
-  // So it is at another port.
+  // A server at another port has the same arrangement.
   const other = await view();
   await page.goto(other.url);
   await page.waitForSelector("#app[data-full-draw]");

@@ -1,40 +1,40 @@
-// The address of the page, which follows what is shown.
+// Keeps the page's address equal to what the page shows, and shows what an address says.
 
-import { readSide, type Side, writtenSide } from "./compare.ts";
-import { Latest } from "./latest.ts";
-import { read, type ViewState, written } from "./link.ts";
+import { readSide, type Side, writeSide } from "./comparison-sides.ts";
+import { LatestRequest } from "./latest-request.ts";
 import { length } from "./time/range.ts";
 import { placeName } from "./timeline/timeline.ts";
+import { readViewState, type ViewState, writeViewState } from "./view-state.ts";
 import type { View } from "./view.ts";
 
-/** It follows when the view has rested for so long. */
+/** How long the view must rest before the address is written. */
 const REST_MS = 300;
 
-/** What the page does with an address, and what it writes into one. */
-export interface Addressed {
-  /** What is shown besides range, selection and event. */
+/** The parts of the page that an address reads and changes. */
+export interface AddressCallbacks {
+  /** Returns what the page shows besides the range, selection and event. */
   state: () => ViewState;
   show: (state: ViewState) => void;
   stopComparing: () => void;
   compare: (before: Side, after: Side, instance?: number) => Promise<void>;
-  /** `instance` where another is shown than at first. */
+  /** Returns the sides that are compared; `instance` only where it is not the one that is shown first. */
   sides: () => { before: Side; after: Side; instance?: number } | null;
-  /** `stays`: what is seen is said by the address, and stays. */
+  /** Goes to a row; with `stays` the visible range stays as it is, because the address gives it. */
   goTo: (table: string, row: number, stays: boolean) => Promise<void>;
 }
 
 export class Address {
-  private readonly reading = new Latest();
+  private readonly reading = new LatestRequest();
   private timer: ReturnType<typeof setTimeout> | undefined;
-  /** What the page shows, as read or written last. Another address has come from outside and is never written over: it is about to be read. */
+  /** The address that was read or written last. The page never writes over any other address: it came from outside and is about to be read. */
   private shown: string | null = null;
 
   constructor(
     private readonly view: View,
-    private readonly page: Addressed,
+    private readonly page: AddressCallbacks,
   ) {}
 
-  /** Writes it soon. */
+  /** Writes the address once the view has rested. */
   later(): void {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.write(), REST_MS);
@@ -48,18 +48,18 @@ export class Address {
     if (selection) state.selection = selection;
     if (event) state.event = event.track.rowOf(event);
     const sides = this.page.sides();
-    if (sides) state.compare = { ...sides, before: writtenSide(sides.before), after: writtenSide(sides.after) };
-    const hash = `#${written(state)}`;
+    if (sides) state.compare = { ...sides, before: writeSide(sides.before), after: writeSide(sides.after) };
+    const hash = `#${writeViewState(state)}`;
     if (hash === this.shown || (hash === "#" && this.shown === "")) return;
     history.replaceState(null, "", hash);
     this.shown = location.hash;
   }
 
-  /** Shows what it says; `anew` when the page showed something before, which is undone where the address says nothing of it. */
+  /** Shows what the address says. With `anew`, the page also resets whatever the address does not mention. */
   async read(anew: boolean): Promise<void> {
-    const last = this.reading.begin();
+    const isLatest = this.reading.begin();
     const { hash } = location;
-    const state = read(hash);
+    const state = readViewState(hash);
     this.shown = null;
     if (state.range) this.view.show(state.range);
     else if (anew) this.view.fit();
@@ -72,8 +72,8 @@ export class Address {
     const after = state.compare && readSide(state.compare.after);
     if (before && after) await this.page.compare(before, after, state.compare?.instance);
     else if (anew) this.page.stopComparing();
-    if (last() && state.event && !picked) await this.page.goTo(state.event.table, state.event.row, state.range !== undefined);
-    if (!last()) return;
+    if (isLatest() && state.event && !picked) await this.page.goTo(state.event.table, state.event.row, state.range !== undefined);
+    if (!isLatest()) return;
     this.shown = hash;
     this.later();
   }

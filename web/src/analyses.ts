@@ -1,34 +1,34 @@
-// What the analyses say: asked for when the work in sight is there, shown by all that tells of it.
+// Asks for a trace's findings once the work in sight has loaded, and updates every part of the page that shows them.
 
 import type { DataSource } from "./data/source.ts";
 import type { Trace } from "./data/trace.ts";
-import { Explainer } from "./explaining.ts";
-import type { Loader } from "./loading.ts";
+import { FindingsLoader } from "./findings-loader.ts";
+import type { Loader } from "./loader.ts";
 import type { Minimap } from "./minimap.ts";
 import type { Notice } from "./notice.ts";
 import type { Panels } from "./panels/panels.ts";
 import type { Sidebar } from "./panels/sidebar.ts";
 import type { Verdict } from "./panels/verdict.ts";
-import { count, of } from "./time/format.ts";
-import type { Together } from "./together.ts";
+import type { RankComparison } from "./rank-comparison.ts";
+import { count, plural } from "./time/format.ts";
 import type { View } from "./view.ts";
 
-/** What tells of the findings. */
+/** The parts of the page that show findings. */
 export interface AnalysesParts {
   verdict: Verdict;
   panels: Panels;
   sidebar: Sidebar;
   minimap: Minimap;
   notice: Notice;
-  together: Together | null;
+  rankComparison: RankComparison | null;
 }
 
 export class Analyses {
-  private readonly explainer: Explainer;
+  private readonly findingsLoader: FindingsLoader;
 
   constructor(
     private readonly view: View,
-    /** The traces that are analysed on their own. */
+    /** The traces whose findings are asked for without a request of the reader. */
     private readonly traces: readonly Trace[],
     private readonly loader: Loader,
     source: DataSource,
@@ -36,36 +36,36 @@ export class Analyses {
     private readonly views: () => readonly View[],
     failed: (problem: string) => void,
   ) {
-    this.explainer = new Explainer(source, (trace) => this.explained(trace), failed);
+    this.findingsLoader = new FindingsLoader(source, (trace) => this.explained(trace), failed);
   }
 
-  /** Asks, once the work in sight is there: both take all cores, and work is looked at first. */
+  /** Asks for findings once the work in sight has loaded: both use all cores, and the work is looked at first. */
   ask(): void {
     if (this.loader.awaitsWork) return;
-    for (const trace of this.traces) if (!this.explainer.has(trace)) void this.explainer.ask(trace);
+    for (const trace of this.traces) if (!this.findingsLoader.has(trace)) void this.findingsLoader.ask(trace);
   }
 
-  /** Asks again: a trace has more than before. */
+  /** Asks again for the findings of a trace that has grown. */
   grown(trace: Trace): void {
     const { trace: first } = this.view;
     if (trace === first && !trace.findings) this.show();
-    if (trace === first || this.explainer.has(trace)) void this.explainer.ask(trace);
+    if (trace === first || this.findingsLoader.has(trace)) void this.findingsLoader.ask(trace);
     for (const view of this.views()) if (view.trace === trace) this.picked(view);
   }
 
-  /** Asks for another rank when something of it is picked: not while it is recorded, as that would disturb the program. */
+  /** Asks for the findings of another rank when one of its events is picked, but not while it is recorded: that would disturb the program. */
   picked({ event, trace }: View): void {
-    if (event === null || trace.overview.live || this.traces.includes(trace) || this.explainer.has(trace)) return;
-    void this.explainer.ask(trace);
+    if (event === null || trace.overview.live || this.traces.includes(trace) || this.findingsLoader.has(trace)) return;
+    void this.findingsLoader.ask(trace);
   }
 
   private explained(trace: Trace): void {
-    const { panels, notice, together } = this.parts;
+    const { panels, notice, rankComparison } = this.parts;
     panels.compare.fillChoices();
     notice.show();
     if (trace === this.view.trace) {
       this.show();
-      void together?.ask();
+      void rankComparison?.ask();
     }
     for (const view of this.views()) if (view.trace === trace) view.changed("data");
   }
@@ -73,7 +73,7 @@ export class Analyses {
   show(): void {
     const { verdict, panels, sidebar, minimap, notice } = this.parts;
     const { findings, overview } = this.view.trace;
-    verdict.show(findings, overview, coming(this.loader, this.view.trace));
+    verdict.show(findings, overview, loadingMessage(this.loader, this.view.trace));
     panels.show();
     sidebar.legend.show();
     minimap.draw();
@@ -81,8 +81,8 @@ export class Analyses {
   }
 }
 
-/** What is said until the analyses have answered: how far it is. */
-export function coming(loader: Loader, trace: Trace): string {
+/** Returns a message about the progress until the findings are there. */
+export function loadingMessage(loader: Loader, trace: Trace): string {
   const { ready, all } = loader.workOf(trace);
-  return ready < all ? `Loading: ${count(ready)} of ${of(all, "track", "tracks")} of GPU work ${ready === 1 ? "is" : "are"} here…` : "Analysing the trace…";
+  return ready < all ? `Loading: ${count(ready)} of ${plural(all, "track", "tracks")} of GPU work ${ready === 1 ? "is" : "are"} here…` : "Analysing the trace…";
 }

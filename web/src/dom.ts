@@ -1,15 +1,18 @@
-// Elements, made so that text from a trace can only ever be text.
+// Makes HTML and SVG elements in such a way that text from a trace stays text.
 
 type Child = Node | string | number | null | undefined | false;
 type Attribute = string | number | boolean | null | undefined | EventListener | ((event: never) => void);
 
-/** Makes an element. `on…` attributes are listeners; `true` and `false` set and leave out; children that are texts stay texts. */
+/** Makes an HTML element. Functions become listeners of the event that follows `on`; `true` sets an attribute, `false` leaves it out. */
 export function h<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   attributes: Record<string, Attribute> = {},
   ...children: (Child | Child[])[]
 ): HTMLElementTagNameMap[K] {
-  const element = document.createElement(tag);
+  return furnish(document.createElement(tag), attributes, children);
+}
+
+function furnish<E extends Element>(element: E, attributes: Record<string, Attribute>, children: (Child | Child[])[]): E {
   for (const [name, value] of Object.entries(attributes)) {
     if (typeof value === "function") element.addEventListener(name.slice(2), value as EventListener);
     else setAttribute(element, name, value);
@@ -30,13 +33,13 @@ function append(element: Element, children: (Child | Child[])[]): void {
   }
 }
 
-/** Replaces what is in an element. */
+/** Replaces the children of an element. */
 export function fill(element: Element, ...children: (Child | Child[])[]): void {
   element.replaceChildren();
   append(element, children);
 }
 
-/** Makes what is in an element anew; the keyboard stays on what says the same as what had it. */
+/** Renews the contents of an element and moves the focus to the new element with the same text as the focused one. */
 export function keepFocus(inside: Element, renew: () => void): void {
   const focused = document.activeElement as HTMLElement;
   if (focused === inside || !inside.contains(focused)) return renew();
@@ -50,13 +53,7 @@ export function keepFocus(inside: Element, renew: () => void): void {
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** The same for SVG. */
+/** Makes an SVG element as `h` makes HTML elements. */
 export function svg(tag: string, attributes: Record<string, Attribute> = {}, ...children: (Child | Child[])[]): SVGElement {
-  const element = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (typeof value === "function") element.addEventListener(name.slice(2), value as EventListener);
-    else setAttribute(element, name, value);
-  }
-  append(element, children);
-  return element;
+  return furnish(document.createElementNS(SVG, tag), attributes, children);
 }

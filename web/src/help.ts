@@ -1,4 +1,4 @@
-// The keys, as a dialogue.
+// A dialog that lists keys and mouse actions.
 
 import { h } from "./dom.ts";
 import { KEYS, keyName } from "./input/keys.ts";
@@ -11,7 +11,7 @@ export function helpDialog(): HTMLDialogElement {
     h(
       "dl",
       {},
-      KEYS.map(({ keys, says }) => [h("dt", {}, keys.map((key) => h("kbd", {}, keyName(key)))), h("dd", {}, says)]).flat(),
+      KEYS.map(({ keys, meaning }) => [h("dt", {}, keys.map((key) => h("kbd", {}, keyName(key)))), h("dd", {}, meaning)]).flat(),
     ),
     h("h2", {}, "Mouse and trackpad"),
     h(
@@ -23,8 +23,8 @@ export function helpDialog(): HTMLDialogElement {
         ["Ctrl + wheel, pinch, or wheel on the ruler", "zoom"],
         ["Shift + wheel, or sideways", "move"],
         ["click, double click", "select, zoom to"],
-        ["Enter, Shift + Enter in the search", "next, previous work that it finds"],
-      ] as const).flatMap(([what, says]) => [h("dt", {}, what), h("dd", {}, says)]),
+        ["Enter, Shift + Enter in the search", "next, previous match"],
+      ] as const).flatMap(([what, meaning]) => [h("dt", {}, what), h("dd", {}, meaning)]),
     ),
     h("form", { method: "dialog" }, h("button", { class: "primary" }, "Close")),
   );

@@ -1,36 +1,36 @@
-// What the keys do on the page, unless they belong to what has the focus.
+// Maps keys to actions of the page, unless the focused element uses the keys itself.
 
 import { type Action, actionOf } from "./input/keys.ts";
 import type { Navigation } from "./navigation.ts";
-import type { Search } from "./searching.ts";
-import type { Stage } from "./stage.ts";
+import type { Search } from "./search.ts";
 import { length, panned, type Range, zoomed } from "./time/range.ts";
+import type { TimelineStack } from "./timeline-stack.ts";
 import { eventRange, type View, wholeRange } from "./view.ts";
 
 export interface KeyboardParts {
-  stage: Stage;
+  timelineStack: TimelineStack;
   navigation: Navigation;
   search: Search;
-  /** The box of the search. */
+  /** The search box. */
   input: HTMLInputElement;
   help: HTMLDialogElement;
   sharing: HTMLDialogElement;
 }
 
-export interface KeyboardSteps {
+export interface KeyboardCallbacks {
   note: () => void;
-  /** Nothing is complained about any more. */
-  calm: () => void;
+  /** Clears the error message. */
+  clearMessage: () => void;
 }
 
-const ZOOM = 0.6;
-const PAN = 0.2;
+const ZOOM_FACTOR = 0.6;
+const PAN_SHARE = 0.2;
 const SCROLL_PX = 60;
 
 export class Keyboard {
   constructor(
     private readonly parts: KeyboardParts,
-    private readonly steps: KeyboardSteps,
+    private readonly callbacks: KeyboardCallbacks,
   ) {}
 
   listen(): void {
@@ -59,16 +59,16 @@ export class Keyboard {
   }
 
   private act(action: Action): void {
-    const { stage, navigation, input, help } = this.parts;
-    const [timeline] = stage.timelines;
+    const { timelineStack, navigation, input, help } = this.parts;
+    const [timeline] = timelineStack.timelines;
     const { view } = timeline;
     const middle = (view.range.from_ns + view.range.to_ns) / 2;
     const at_ns = view.hovered ? Math.max(view.range.from_ns, Math.min(eventRange(view.hovered).from_ns, view.range.to_ns)) : middle;
     const actions: Record<Action, () => void> = {
-      "zoom-in": () => view.show(zoomed(view.range, at_ns, ZOOM, view.bounds)),
-      "zoom-out": () => view.show(zoomed(view.range, at_ns, 1 / ZOOM, view.bounds)),
-      "pan-left": () => view.show(panned(view.range, -PAN, view.bounds)),
-      "pan-right": () => view.show(panned(view.range, PAN, view.bounds)),
+      "zoom-in": () => view.show(zoomed(view.range, at_ns, ZOOM_FACTOR, view.bounds)),
+      "zoom-out": () => view.show(zoomed(view.range, at_ns, 1 / ZOOM_FACTOR, view.bounds)),
+      "pan-left": () => view.show(panned(view.range, -PAN_SHARE, view.bounds)),
+      "pan-right": () => view.show(panned(view.range, PAN_SHARE, view.bounds)),
       "scroll-up": () => timeline.scrollBy(-SCROLL_PX),
       "scroll-down": () => timeline.scrollBy(SCROLL_PX),
       fit: () => view.fit(),
@@ -81,7 +81,7 @@ export class Keyboard {
       "next-event": () => navigation.step(1),
       "previous-event": () => navigation.step(-1),
       "measure-screen": () => view.select(view.range),
-      note: () => this.steps.note(),
+      note: () => this.callbacks.note(),
       search: () => input.focus(),
       clear: () => this.clear(view),
       help: () => help.showModal(),
@@ -90,7 +90,7 @@ export class Keyboard {
   }
 
   private clear(view: View): void {
-    this.steps.calm();
+    this.callbacks.clearMessage();
     if (view.event) view.pick(null);
     else if (view.selection) view.select(null);
     else this.parts.search.for("");

@@ -1,4 +1,4 @@
-// The page: finds its data and begins.
+// Starts the page: opens the data in the page or the server, and shows traces or a capture.
 
 import "./style/page.css";
 import "./style/panels.css";
@@ -7,11 +7,11 @@ import "./style/sql.css";
 import "./style/timeline.css";
 import "./style/dependencies.css";
 import { App } from "./app.ts";
-import { CapturePage } from "./captured.ts";
+import { CapturePage } from "./capture-page.ts";
 import { ELEMENT, FileAnswers } from "./data/file.ts";
 import { DataSource, ServerAnswers } from "./data/source.ts";
 import { fill, h } from "./dom.ts";
-import { sentence } from "./sentence.ts";
+import { errorMessage } from "./error-message.ts";
 
 async function begin(): Promise<void> {
   const root = document.getElementById("app");
@@ -19,7 +19,7 @@ async function begin(): Promise<void> {
   try {
     const inside = document.getElementById(ELEMENT);
     const source = new DataSource(inside ? await FileAnswers.open(inside.textContent ?? "") : new ServerAnswers());
-    // The data's text is not needed twice.
+    // The encoded data is large and not needed any more.
     inside?.remove();
     const overview = await source.overview();
     if (overview.capture) return new CapturePage(root, source, overview.capture).begin();
@@ -32,7 +32,7 @@ async function begin(): Promise<void> {
         "div",
         { class: "failure", role: "alert" },
         h("h1", {}, "This trace cannot be shown"),
-        h("p", {}, sentence(error)),
+        h("p", {}, errorMessage(error)),
       ),
     );
   }

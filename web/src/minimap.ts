@@ -1,7 +1,7 @@
-// The whole trace in one strip: how busy each device was, why it was idle, and what of it is visible.
+// Draws the whole trace as a strip: how busy each device was, why it was idle, and which part is visible.
 
+import type { Appearance } from "./appearance.ts";
 import { h } from "./dom.ts";
-import type { Look } from "./look.ts";
 import { length, Scale } from "./time/range.ts";
 import type { View } from "./view.ts";
 
@@ -13,7 +13,7 @@ export class Minimap {
 
   constructor(
     private readonly view: View,
-    private readonly look: Look,
+    private readonly appearance: Appearance,
   ) {
     view.onChange((change) => {
       if (change === "range" || change === "selection" || change === "data") this.draw();
@@ -62,7 +62,7 @@ export class Minimap {
       this.canvas.height = Math.round(HEIGHT_PX * ratio);
     }
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    const { colours } = this.look;
+    const { colours } = this.appearance;
     const { trace } = this.view;
     context.fillStyle = colours.panel;
     context.fillRect(0, 0, width, HEIGHT_PX);
@@ -87,7 +87,7 @@ export class Minimap {
     this.canvas.dataset.tracks = String(trace.tracks.length);
   }
 
-  /** The busiest queue of each moment. */
+  /** Draws the busy share of the busiest queue at each moment. */
   private busy(context: CanvasRenderingContext2D, width: number): void {
     const { trace } = this.view;
     const summaries = trace.tracks.flatMap((track) => (track.kind === "work" && track.summary ? [track.summary] : []));
@@ -96,7 +96,7 @@ export class Minimap {
     const whole = new Scale(this.view.bounds, 0, width);
     const { from_ns, to_ns } = trace.whole;
     const bin_ns = (to_ns - from_ns) / bins;
-    context.fillStyle = this.look.colours.work[0];
+    context.fillStyle = this.appearance.colours.work[0];
     for (let bin = 0; bin < bins; bin += 1) {
       let most = 0;
       for (const summary of summaries) most = Math.max(most, summary[bin]);

@@ -1,87 +1,87 @@
-// Going to things: rows, gaps, the next event.
+// Moves the view to rows, gaps, matches of the search, and neighbouring events.
 
+import type { Appearance } from "./appearance.ts";
 import { deviceOfGaps, type Gap } from "./data/gaps.ts";
 import { isMissing } from "./data/missing.ts";
 import { contains } from "./data/slices.ts";
 import type { DataSource } from "./data/source.ts";
-import { hitLanes, nextHit } from "./hits.ts";
-import type { Look } from "./look.ts";
+import type { Trace } from "./data/trace.ts";
+import { errorMessage } from "./error-message.ts";
+import { LatestRequest } from "./latest-request.ts";
 import type { GapsPanel } from "./panels/gaps.ts";
 import type { SqlPlace } from "./panels/sql.ts";
-import { sentence } from "./sentence.ts";
-import type { Stage } from "./stage.ts";
-import { Latest } from "./latest.ts";
-import type { Trace } from "./data/trace.ts";
-import type { Timeline } from "./timeline/timeline.ts";
+import { hitLanes, nextHit } from "./search-hits.ts";
 import { length, type Range, widened } from "./time/range.ts";
+import type { TimelineStack } from "./timeline-stack.ts";
+import type { Timeline } from "./timeline/timeline.ts";
 import { type EventPlace, eventRange, type View, wholeRange } from "./view.ts";
 
-/** So many times its length is seen before and behind a row that is gone to from afar. */
-const CLOSE = 4;
+/** The visible time before and after a row that is shown from afar, in lengths of the row. */
+const CONTEXT_LENGTHS = 4;
 
 export class Navigation {
-  private readonly going = new Latest();
-  /** The gap that was gone to last, and what was then seen of it. */
+  private readonly going = new LatestRequest();
+  /** The gap that was shown last, with the event and range that were shown of it. */
   private gap: { start_ns: number; event: EventPlace | null; range: Range } | null = null;
 
   constructor(
     private readonly root: HTMLElement,
     private readonly source: DataSource,
-    private readonly stage: Stage,
+    private readonly timelineStack: TimelineStack,
     private readonly gaps: GapsPanel,
     private readonly stopComparing: () => void,
-    private readonly say: (problem: string) => void,
+    private readonly showMessage: (problem: string) => void,
   ) {}
 
   private get view(): View {
-    return this.stage.view;
+    return this.timelineStack.view;
   }
 
-  /** Something is gone to: what was said of another is over. */
+  /** Begins a move, and clears the message about an earlier one. */
   private begin(): () => boolean {
-    this.say("");
+    this.showMessage("");
     return this.going.begin();
   }
 
-  /** Shows and selects a row, unless something else is gone to or picked meanwhile. */
+  /** Shows and picks a row, unless the reader goes elsewhere or picks another event meanwhile. With `stays` the visible range does not change. */
   async goTo(view: View, table: string, row: number, stays = false): Promise<void> {
     const { trace, picks } = view;
-    const last = this.begin();
-    const wanted = (): boolean => last() && view.picks === picks;
+    const isLatest = this.begin();
+    const wanted = (): boolean => isLatest() && view.picks === picks;
     try {
       const found = table === "samples" ? await trace.sampleRow(row) : await this.source.row(trace.number, table, row);
       if (!wanted()) return;
       const track = trace.track(found.track);
-      if (!track || found.start_ns === null) return this.say(found.times_unknown_because ?? "That is not drawn: its times are unknown.");
+      if (!track || found.start_ns === null) return this.showMessage(found.times_unknown_because ?? "This row is not drawn, because its times are unknown.");
       await trace.awaitTrack(track);
       if (track.state === "part") {
-        // Of what is too much to be held, a row is only there where it is seen from close by.
+        // A track that is too large to be held has rows only near the visible range.
         const range = { from_ns: found.start_ns, to_ns: found.start_ns + (found.duration_ns ?? 0) };
         if (!wanted()) return;
-        if (!track.has(view.range) || !contains(view.range, range)) view.show(widened(range, CLOSE));
+        if (!track.has(view.range) || !contains(view.range, range)) view.show(widened(range, CONTEXT_LENGTHS));
         await trace.awaitRows(track, view.range);
       }
-      // The row may be newer than what the page has of the track.
+      // The row may be newer than the loaded track.
       if (!track.placeOf(table, row, found.start_ns) && trace.overview.live) await trace.loadTrack(track);
       if (!wanted()) return;
       const place = track.placeOf(table, row, found.start_ns);
-      if (!place) return this.say(track.state === "part" ? "So much runs beside that row that it is drawn alone only from closer by." : "That row is not drawn.");
+      if (!place) return this.showMessage(track.state === "part" ? "Too much other work runs beside this row to draw it: zoom in." : "This row is not drawn.");
       if (view === this.view) this.stopComparing();
-      const timeline = this.stage.timelines.find((timeline) => timeline.view === view);
+      const timeline = this.timelineStack.timelines.find((timeline) => timeline.view === view);
       timeline?.renew();
       if (!stays) view.reveal({ from_ns: found.start_ns, to_ns: found.start_ns + (found.duration_ns ?? 0) });
       view.pick({ track, ...place });
       timeline?.bringIntoSight({ track, ...place });
     } catch (error) {
-      if (wanted()) this.say(sentence(error));
+      if (wanted()) this.showMessage(errorMessage(error));
     }
   }
 
-  /** Shows what a row of a query's answer is of: the thing itself where it is known, else its time. */
+  /** Shows the row that a row of an SQL answer stands for, or its time where the row is not known. */
   async goToAnswer({ trace, start_ns, duration_ns, row }: SqlPlace): Promise<void> {
-    const last = this.begin();
-    const timeline = this.stage.timelines.find(({ view }) => view.trace === trace) ?? (trace === this.view.trace ? this.stage.main : null);
-    if (!timeline) return this.say(`${trace.overview.name} is not on the timeline now.`);
+    const isLatest = this.begin();
+    const timeline = this.timelineStack.timelines.find(({ view }) => view.trace === trace) ?? (trace === this.view.trace ? this.timelineStack.main : null);
+    if (!timeline) return this.showMessage(`${trace.overview.name} is not on the timeline now.`);
     const { view } = timeline;
     const { picks } = view;
     const range = { from_ns: start_ns, to_ns: start_ns + duration_ns };
@@ -90,7 +90,7 @@ export class Navigation {
       if (part) return this.show(timeline, part);
     }
     const found = row && row.table !== "gaps" ? await this.source.rowWith(trace.number, row.table, row.values).catch(() => null) : null;
-    if (!last() || view.picks !== picks) return;
+    if (!isLatest() || view.picks !== picks) return;
     if (row && found && !isMissing(found)) return this.goTo(view, row.table, found.row);
     view.reveal(range);
     view.select(duration_ns > 0 ? range : null);
@@ -102,10 +102,10 @@ export class Navigation {
     timeline.bringIntoSight(event);
   }
 
-  /** Shows a whole gap and selects its longest part of a cause. */
+  /** Shows a whole gap and picks its longest part with a cause. */
   async goToGap(gap: Gap, cause = gap.cause): Promise<void> {
     const range = { from_ns: gap.start_ns, to_ns: gap.start_ns + gap.duration_ns };
-    const last = this.begin();
+    const isLatest = this.begin();
     this.stopComparing();
     const margin = length(range) * 1.5;
     this.view.show({ from_ns: range.from_ns - margin, to_ns: range.to_ns + margin });
@@ -116,8 +116,8 @@ export class Navigation {
       if (deviceOfGaps(track.id) !== gap.device) continue;
       const came = !track.has(this.view.range);
       await trace.awaitRows(track, this.view.range);
-      if (came) this.stage.main.renew();
-      if (!last() || this.view.picks !== picks) return;
+      if (came) this.timelineStack.main.renew();
+      if (!isLatest() || this.view.picks !== picks) return;
       const of_cause = gap.parts.filter((part) => part.cause === cause);
       const part = of_cause.sort((a, b) => b.duration_ns - a.duration_ns)[0] ?? gap.parts[0];
       const middle = part ? part.start_ns + part.duration_ns / 2 : range.from_ns;
@@ -127,43 +127,43 @@ export class Navigation {
         if (!found || Math.abs(eventRange(found).from_ns - (part?.start_ns ?? range.from_ns)) > 1) continue;
         this.view.pick(found);
         if (this.gap) this.gap.event = found;
-        this.stage.main.bringIntoSight(found);
+        this.timelineStack.main.bringIntoSight(found);
         return;
       }
     }
   }
 
-  /** Goes to another gap: by what they cost, or in order of time. */
+  /** Goes to another gap, in order of cost or of time. */
   jump(order: "cost" | "time", forward: boolean): void {
     const found = order === "cost" ? this.gaps.jumpByCost(this.picked(), forward) : this.gaps.jumpInTime(this.picked(), this.view.range.from_ns, forward);
-    if (!found) this.say(this.gaps.why);
+    if (!found) this.showMessage(this.gaps.why);
   }
 
-  /** Goes to the next piece of work that the search finds, or to the one before. */
-  hit(look: Look, forward: boolean): void {
+  /** Goes to the next or the previous match of the search. */
+  hit(appearance: Appearance, forward: boolean): void {
     const { view } = this;
-    const next = nextHit(hitLanes(view.trace, look), view.event?.track.kind === "work" ? view.event : null, view.range.from_ns, forward);
-    if (!next) return this.say("The search finds no work that is loaded.");
+    const next = nextHit(hitLanes(view.trace, appearance), view.event?.track.kind === "work" ? view.event : null, view.range.from_ns, forward);
+    if (!next) return this.showMessage("No loaded work matches the search.");
     this.goToEvent(next);
   }
 
-  /** Shows and selects an event of the timeline. */
+  /** Shows and picks an event of the main timeline. */
   goToEvent(event: EventPlace): void {
     this.begin();
     this.stopComparing();
     this.view.reveal(eventRange(event));
     this.view.pick(event);
-    this.stage.main.bringIntoSight(event);
+    this.timelineStack.main.bringIntoSight(event);
   }
 
-  /** Where the gap begins that is picked, or is seen because it was gone to. */
+  /** Returns the start of the gap that is picked, or that is still shown as it was gone to. */
   private picked(): number | null {
     const { gap, view } = this;
     if (gap && (view.event ? view.event === gap.event : view.range === gap.range)) return gap.start_ns;
     return view.event?.track.kind === "gaps" ? wholeRange(view.event).from_ns : null;
   }
 
-  /** Goes to another event of the same lane. */
+  /** Goes to the event that is `by` places further in the same lane. */
   step(by: number): void {
     const event = this.view.event ?? this.firstInSight();
     if (!event) return;
@@ -174,10 +174,10 @@ export class Navigation {
     const next = { ...event, index };
     this.view.reveal(eventRange(next));
     this.view.pick(next);
-    this.stage.main.bringIntoSight(next);
+    this.timelineStack.main.bringIntoSight(next);
   }
 
-  /** The first work that is visible, where stepping through events begins. */
+  /** Returns the first visible work, where stepping through events begins. */
   private firstInSight(): EventPlace | null {
     for (const track of this.view.trace.tracks) {
       if (track.kind !== "work") continue;
@@ -188,7 +188,7 @@ export class Navigation {
   }
 }
 
-/** Where a part of a gap is drawn, if one device alone has a gap then. */
+/** Returns the part of a gap that begins or ends with a range, if only one device has such a part. */
 function partOfGap(trace: Trace, { from_ns, to_ns }: Range): EventPlace | null {
   const middle = (from_ns + to_ns) / 2;
   const found = trace.tracks.flatMap((track) =>

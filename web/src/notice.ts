@@ -1,12 +1,12 @@
-// What is to be known before anything else: what cannot be read, what is folded, what the recording lacks.
+// A notice at the top of the page: tables that cannot be read, folded data, and remarks about an incomplete trace.
 
 import { unreadSentences } from "./data/losses.ts";
 import { isMissing } from "./data/missing.ts";
 import type { Trace } from "./data/trace.ts";
 import { fill, h } from "./dom.ts";
 
-/** So much is said of what is folded or lacks. */
-const SAID = 2;
+/** The most remarks that are shown. */
+const MAX_REMARKS = 2;
 
 export class Notice {
   readonly element = h("p", { class: "notice", role: "status", hidden: true });
@@ -14,7 +14,7 @@ export class Notice {
   constructor(
     private readonly traces: readonly Trace[],
     private readonly first: Trace,
-    /** What a file leaves out. */
+    /** What a saved page leaves out, as a sentence. */
     private readonly folded: string | null,
   ) {}
 
@@ -26,9 +26,9 @@ export class Notice {
       return this.traces.length > 1 ? sentences.map((sentence) => `${trace.overview.name}: ${sentence}`) : sentences;
     });
     const remarks = overview.complete ? [] : overview.remarks;
-    const said = [this.folded, ...remarks].filter(Boolean).slice(0, SAID);
-    if (unknown.length > 0) unknown.push("What rests on it is unknown.");
-    this.element.hidden = unknown.length + said.length === 0;
-    fill(this.element, unknown.length > 0 ? h("b", {}, `${unknown.join(" ")} `) : null, said.join(" "));
+    const sentences = [this.folded, ...remarks].filter(Boolean).slice(0, MAX_REMARKS);
+    if (unknown.length > 0) unknown.push("Figures that need this data are unknown.");
+    this.element.hidden = unknown.length + sentences.length === 0;
+    fill(this.element, unknown.length > 0 ? h("b", {}, `${unknown.join(" ")} `) : null, sentences.join(" "));
   }
 }

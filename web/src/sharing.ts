@@ -1,21 +1,21 @@
-// How another person, or oneself later, sees the same: the address while its server runs, a command, and a file.
+// A dialog with the address, a command and a file that show the present view again.
 
 import { fill, h } from "./dom.ts";
 
-/** Version of the file. */
+/** The version of the saved view's format. */
 const VERSION = 1;
 
-/** What is shown, and of what. */
-export interface Shared {
+/** The traces and the state that a shared view consists of. */
+export interface SharedView {
   /** The paths that `gapscope view` was given. */
   opened: readonly string[];
-  /** What is behind the `#` of the address, and in its query. */
+  /** The query of the address and the part after its `#`. */
   state: string;
   address: string;
 }
 
-/** The command that shows it again: of POSIX shells. */
-export function commandOf({ opened, state }: Shared): string {
+/** Returns a command for POSIX shells that shows the view. */
+export function commandOf({ opened, state }: SharedView): string {
   const [first, ...rest] = opened;
   return ["gapscope view", quoted(state ? `${first}#${state}` : first), ...rest.map(quoted)].join(" ");
 }
@@ -24,19 +24,19 @@ function quoted(text: string): string {
   return /^[\w./:=,@%+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** The file that shows it again, and what it is called. */
-export function savedView({ opened, state }: Shared, gapscope: string): { name: string; text: string } {
+/** Returns the file that shows the view, and its name. */
+export function savedView({ opened, state }: SharedView, gapscope: string): { name: string; text: string } {
   const folder = opened[0].split(/[\\/]/).filter(Boolean).at(-1) ?? "";
   return { name: `${folder.replace(/\.gapscope$/, "") || "gapscope"}.view.json`, text: `${JSON.stringify({ gapscope_view: VERSION, gapscope, traces: opened, state }, null, 2)}\n` };
 }
 
-/** The dialogue behind *Link*. */
+/** The dialog that the button *Link* opens. */
 export class Sharing {
   readonly element = h("dialog", { class: "sharing", "aria-label": "Show this view again" });
 
   constructor(
     private readonly gapscope: string,
-    private readonly shared: () => Shared,
+    private readonly shared: () => SharedView,
   ) {
     this.element.addEventListener("click", (event) => {
       if (event.target === this.element) this.element.close();
@@ -46,7 +46,7 @@ export class Sharing {
   open(): void {
     const shared = this.shared();
     const saved = savedView(shared, this.gapscope);
-    const row = (title: string, says: string, text: string, does: HTMLElement): HTMLElement => h("div", { class: "sharing-row" }, h("h3", {}, title), h("p", { class: "note" }, says), h("code", { tabindex: "0", "aria-label": title }, text), does);
+    const row = (title: string, note: string, text: string, does: HTMLElement): HTMLElement => h("div", { class: "sharing-row" }, h("h3", {}, title), h("p", { class: "note" }, note), h("code", { tabindex: "0", "aria-label": title }, text), does);
     fill(
       this.element,
       h("h2", {}, "Show this view again"),
@@ -79,6 +79,6 @@ function download(name: string, text: string): void {
   const url = URL.createObjectURL(new Blob([text], { type: "application/json" }));
   const link = h("a", { href: url, download: name });
   link.click();
-  // The browser has taken it by then.
+  // By then the browser has read the object.
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }

@@ -1,16 +1,15 @@
-// The line between timeline and panels, which can be moved.
+// The movable line between the timelines and the panels.
 
 import { h } from "./dom.ts";
 
-/** Pixels. */
-const LEAST = 80;
+const MIN_HEIGHT_PX = 80;
 
-/** A line that sets the height of what is `below` it. */
+/** Makes a line that sets the height of the element below it. */
 export function splitter(root: HTMLElement, below: HTMLElement): HTMLElement {
-  const say = (): void => line.setAttribute("aria-valuenow", String(below.offsetHeight));
+  const announce = (): void => line.setAttribute("aria-valuenow", String(below.offsetHeight));
   const set = (pixels: number): void => {
-    root.style.setProperty("--panels", `${Math.round(Math.max(LEAST, Math.min(pixels, window.innerHeight - 260)))}px`);
-    say();
+    root.style.setProperty("--panels", `${Math.round(Math.max(MIN_HEIGHT_PX, Math.min(pixels, window.innerHeight - 260)))}px`);
+    announce();
   };
   const line = h("div", {
     class: "splitter",
@@ -18,9 +17,9 @@ export function splitter(root: HTMLElement, below: HTMLElement): HTMLElement {
     tabindex: "0",
     "aria-orientation": "horizontal",
     "aria-label": "Height of the panels",
-    "aria-valuemin": String(LEAST),
+    "aria-valuemin": String(MIN_HEIGHT_PX),
     "aria-valuenow": "0",
-    onfocus: say,
+    onfocus: announce,
     onpointerdown: (event: Event) => {
       const { pointerId, clientY } = event as PointerEvent;
       const line = event.currentTarget as HTMLElement;
@@ -44,6 +43,6 @@ export function splitter(root: HTMLElement, below: HTMLElement): HTMLElement {
       set(below.offsetHeight + by);
     },
   });
-  requestAnimationFrame(say);
+  requestAnimationFrame(announce);
   return line;
 }

@@ -1,7 +1,7 @@
-// Panels of which one is shown.
+// A row of tabs, with the panel of the chosen one below it.
 
 import { fill, h } from "./dom.ts";
-import type { PanelName } from "./link.ts";
+import type { PanelName } from "./view-state.ts";
 
 export interface Tab {
   name: PanelName;
@@ -14,14 +14,14 @@ export class Tabs {
   readonly element: HTMLElement;
   private readonly buttons: HTMLButtonElement[];
   private readonly body = h("div", { class: "tab-body", role: "tabpanel" });
-  /** How far what is in a tab was scrolled when it was left. */
+  /** The scroll positions of the elements in a tab when it was left. */
   private readonly scrolled = new WeakMap<Element, { top: number; left: number }>();
   shown: PanelName;
 
   constructor(
     private readonly tabs: readonly Tab[],
     private readonly changed: (name: PanelName) => void,
-    /** Shown above whichever panel is. */
+    /** An element that is shown above all panels. */
     above?: HTMLElement,
   ) {
     this.shown = tabs[0].name;
@@ -67,7 +67,7 @@ export class Tabs {
     this.changed(tab.name);
   }
 
-  /** Puts a panel in the place of another: what is not on the page forgets how far it is scrolled. */
+  /** Shows a panel in place of another, and restores scroll positions, which elements lose when they leave the page. */
   private put(element: HTMLElement): void {
     if (this.body.firstChild === element) return;
     for (const one of this.body.querySelectorAll("*")) this.scrolled.set(one, { top: one.scrollTop, left: one.scrollLeft });

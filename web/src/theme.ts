@@ -1,15 +1,15 @@
-// Light or dark: as this reader chose before, else as the system has it.
+// The colour theme: the reader's stored choice, or else that of the system.
 
 import type { Theme } from "./draw/palette.ts";
 
-const KEY = "gapscope-theme";
+const STORAGE_KEY = "gapscope-theme";
 
 export function storedTheme(): Theme {
   let stored: string | null = null;
   try {
-    stored = localStorage.getItem(KEY);
+    stored = localStorage.getItem(STORAGE_KEY);
   } catch {
-    // A file may have no storage.
+    // A saved page may have no storage.
   }
   if (stored === "light" || stored === "dark") return stored;
   return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
@@ -17,8 +17,8 @@ export function storedTheme(): Theme {
 
 export function keepTheme(theme: Theme): void {
   try {
-    localStorage.setItem(KEY, theme);
+    localStorage.setItem(STORAGE_KEY, theme);
   } catch {
-    // It holds until the page is closed.
+    // Without storage the choice lasts until the page is closed.
   }
 }

@@ -1,13 +1,13 @@
-// The bar at the top: search, colouring, theme, link.
+// The bar at the top of the page: search, colouring, theme and link.
 
 import { fill, h } from "./dom.ts";
-import type { Colouring } from "./link.ts";
+import type { Colouring } from "./view-state.ts";
 
 export const NOTHING_FOUND = "nothing found";
 
-export interface TopbarSteps {
+export interface TopbarCallbacks {
   search: (text: string) => void;
-  /** Goes to the next that is found, or to the one before. */
+  /** Goes to the next or the previous match. */
   step: (forward: boolean) => void;
   colour: (by: Colouring) => void;
   theme: () => void;
@@ -16,8 +16,8 @@ export interface TopbarSteps {
 }
 
 export class Topbar {
-  /** What is found, below the box. */
-  readonly found = h("span", { class: "found-list" });
+  /** The place of the search results, below the box. */
+  readonly resultList = h("span", { class: "found-list" });
   private readonly through: HTMLElement;
   readonly element: HTMLElement;
   readonly input: HTMLInputElement;
@@ -25,25 +25,25 @@ export class Topbar {
   private readonly choices: HTMLButtonElement[];
   private readonly live = h("span", { class: "live", hidden: true, role: "status" }, "● recording");
 
-  constructor(name: string, ranks: HTMLElement | null, file: boolean, steps: TopbarSteps) {
+  constructor(name: string, ranks: HTMLElement | null, file: boolean, callbacks: TopbarCallbacks) {
     this.input = h("input", {
       type: "search",
       placeholder: "Search kernels, labels and code",
       "aria-label": "Search kernels, labels and code with a regular expression",
-      title: "Enter: the next that is found; Shift + Enter: the one before",
+      title: "Enter: next match; Shift + Enter: previous match",
       spellcheck: "false",
       autocomplete: "off",
-      oninput: () => steps.search(this.input.value),
+      oninput: () => callbacks.search(this.input.value),
     });
     this.through = h(
       "span",
-      { class: "through", hidden: true },
-      h("button", { type: "button", class: "icon", title: "Shift + Enter", "aria-label": "The one before that is found", onclick: () => steps.step(false) }, "‹"),
-      h("button", { type: "button", class: "icon", title: "Enter", "aria-label": "The next that is found", onclick: () => steps.step(true) }, "›"),
+      { class: "match-buttons", hidden: true },
+      h("button", { type: "button", class: "icon", title: "Shift + Enter", "aria-label": "Previous match", onclick: () => callbacks.step(false) }, "‹"),
+      h("button", { type: "button", class: "icon", title: "Enter", "aria-label": "Next match", onclick: () => callbacks.step(true) }, "›"),
     );
     const colourings: Colouring[] = ["kernel", "label", "cause"];
-    this.choices = colourings.map((by) => h("button", { type: "button", role: "radio", "data-colouring": by, onclick: () => steps.colour(by) }, by));
-    const link = h("button", { type: "button", title: "Show this view again: its address, a command, a file", onclick: steps.share }, "Link");
+    this.choices = colourings.map((by) => h("button", { type: "button", role: "radio", "data-colouring": by, onclick: () => callbacks.colour(by) }, by));
+    const link = h("button", { type: "button", title: "Show this view again: its address, a command, a file", onclick: callbacks.share }, "Link");
     this.element = h(
       "header",
       { class: "topbar" },
@@ -51,11 +51,11 @@ export class Topbar {
       h("span", { class: "trace-name clip", title: name }, name),
       ranks,
       this.live,
-      h("span", { class: "search" }, this.input, this.problem, this.through, this.found),
+      h("span", { class: "search" }, this.input, this.problem, this.through, this.resultList),
       h("span", { class: "choice", role: "radiogroup", "aria-label": "Colour work by" }, h("span", { class: "note" }, "Colour"), this.choices),
       file ? null : link,
-      h("button", { type: "button", class: "icon", title: "Light or dark", "aria-label": "Change between light and dark", onclick: steps.theme }, "◐"),
-      h("button", { type: "button", class: "icon", title: "Keys (?)", "aria-label": "Keys", onclick: steps.help }, "?"),
+      h("button", { type: "button", class: "icon", title: "Light or dark", "aria-label": "Change between light and dark", onclick: callbacks.theme }, "◐"),
+      h("button", { type: "button", class: "icon", title: "Keys (?)", "aria-label": "Keys", onclick: callbacks.help }, "?"),
     );
   }
 

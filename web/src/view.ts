@@ -1,10 +1,10 @@
-// A view of a trace: what of it is visible, selected and pointed at.
+// A view of a trace: its visible range, selection, picked event and pointed-at event. Listeners are told of changes.
 
 import type { Note } from "./data/notes.ts";
 import type { Link } from "./data/row.ts";
 import type { Place, Trace, Track } from "./data/trace.ts";
 import type { Lane } from "./lane/lane.ts";
-import { clamped, History, length, type Range, widened } from "./time/range.ts";
+import { clamped, RangeHistory, length, type Range, widened } from "./time/range.ts";
 
 /** An event of a track. */
 export interface EventPlace extends Place {
@@ -26,22 +26,22 @@ export class View {
   event: EventPlace | null = null;
   hovered: EventPlace | null = null;
   arrows: Arrow[] = [];
-  /** In a comparison: what is put under the other side. */
+  /** The range that is aligned with the other side of a comparison. */
   aligned: Range | null = null;
-  /** Notes that are marked on the ruler. */
+  /** The notes that are marked on the ruler. */
   notes: readonly Note[] = [];
-  /** Time that the ruler calls 0. */
+  /** The time that the ruler shows as 0. */
   origin_ns = 0;
-  /** Counts what was picked: who goes somewhere later than somebody else picked does not go there. */
+  /** The number of picks so far. A slow move compares it, so that it does not override a later pick. */
   picks = 0;
-  /** What was picked before the trace was reset, to be found again. */
-  private sought: { track: Track; start_ns: number; duration_ns: number } | null = null;
-  private readonly history = new History();
+  /** The event that was picked before its rows were dropped, to be found again. */
+  private awaited: { track: Track; start_ns: number; duration_ns: number } | null = null;
+  private readonly history = new RangeHistory();
   private readonly listeners: ((change: Change) => void)[] = [];
 
   constructor(
     readonly trace: Trace,
-    /** What can be shown: by itself the whole trace. */
+    /** Returns the bounds of the visible range; by default the whole trace. */
     private readonly limits: () => Range = () => trace.whole,
   ) {
     this.range = clamped(widened(this.bounds, 0.01), this.bounds);
@@ -59,7 +59,7 @@ export class View {
     for (const listener of this.listeners) listener(change);
   }
 
-  /** Shows a range, as near as the trace allows. */
+  /** Shows a range, as near as the bounds allow. */
   show(range: Range, now_ms = performance.now()): void {
     const next = clamped(range, this.bounds);
     if (next.from_ns === this.range.from_ns && next.to_ns === this.range.to_ns) return;
@@ -68,13 +68,13 @@ export class View {
     this.changed("range");
   }
 
-  /** Follows a trace that grows; that is not a step to go back. */
+  /** Moves the visible range with a trace that grows, without an entry in the history. */
   slide(range: Range): void {
     this.range = clamped(range, this.bounds);
     this.changed("range");
   }
 
-  /** Shows everything. */
+  /** Shows the whole trace. */
   fit(): void {
     this.show(widened(this.bounds, 0.01));
   }
@@ -94,7 +94,7 @@ export class View {
 
   pick(event: EventPlace | null): void {
     this.picks += 1;
-    this.sought = null;
+    this.awaited = null;
     this.event = event;
     this.arrows = [];
     this.changed("event");
@@ -107,22 +107,22 @@ export class View {
     this.changed("hover");
   }
 
-  /** The trace is about to be reset: lets go of its events, to find them again. */
-  letGo(): void {
+  /** Drops all events before the trace is reset, and remembers the picked one. */
+  releaseEvents(): void {
     this.hover(null);
     if (!this.event) return;
     const { from_ns, to_ns } = eventRange(this.event);
-    const sought = { track: this.event.track, start_ns: from_ns, duration_ns: to_ns - from_ns };
+    const awaited = { track: this.event.track, start_ns: from_ns, duration_ns: to_ns - from_ns };
     this.pick(null);
-    this.sought = sought;
+    this.awaited = awaited;
   }
 
-  /** The rows of a track were replaced: finds what is held of it again, or lets it go. */
+  /** Finds the picked and the pointed-at event again after the rows of a track were replaced, or drops them. */
   replaced(track: Track, before: readonly Lane[]): void {
-    if (this.sought?.track === track) {
-      const place = track.placeAt(this.sought.start_ns, this.sought.duration_ns);
-      // In another part it may be.
-      if (track.state !== "part") this.sought = null;
+    if (this.awaited?.track === track) {
+      const place = track.placeAt(this.awaited.start_ns, this.awaited.duration_ns);
+      // In a track in parts, a later part may have the event.
+      if (track.state !== "part") this.awaited = null;
       if (place) this.pick({ track, ...place });
       return;
     }
@@ -141,12 +141,12 @@ export class View {
     const held = before[this.event.lane];
     const { index } = this.event;
     this.pick(event);
-    if (!event && held && track.state === "part") this.sought = { track, start_ns: held.start_ns[index], duration_ns: held.duration_ns[index] };
+    if (!event && held && track.state === "part") this.awaited = { track, start_ns: held.start_ns[index], duration_ns: held.duration_ns[index] };
   }
 
-  /** Whether something is picked, or is to be found again. */
+  /** Returns whether an event is picked, or is to be found again. */
   get holds(): boolean {
-    return this.event !== null || this.sought !== null;
+    return this.event !== null || this.awaited !== null;
   }
 
   setArrows(arrows: Arrow[]): void {
@@ -154,7 +154,7 @@ export class View {
     this.changed("arrows");
   }
 
-  /** Moves the view so that `range` is in it, closer only where it would be too small to see. */
+  /** Shows `range`, and zooms in only where it would be too small to see. */
   reveal(range: Range): void {
     const inside = range.from_ns >= this.range.from_ns && range.to_ns <= this.range.to_ns;
     const visible = length(this.range);
@@ -166,19 +166,18 @@ export class View {
   }
 }
 
-/** An arrow's end of a link. */
+/** Returns the end of an arrow at a linked row; null where its times are unknown. */
 export function arrowEnd(link: Pick<Link, "track" | "start_ns" | "duration_ns" | "table" | "row">): Arrow["from"] | null {
   if (link.track === null || link.start_ns === null) return null;
   return { track: link.track, start_ns: link.start_ns, duration_ns: link.duration_ns ?? 0, table: link.table, row: link.row };
 }
 
-/** The range of an event. */
 export function eventRange(event: EventPlace): Range {
   const lane = event.track.lanes[event.lane];
   return { from_ns: lane.start_ns[event.index], to_ns: lane.end_ns(event.index) };
 }
 
-/** The same, but of a part of a gap the whole gap: its parts touch each other. */
+/** Returns the range of an event; for a part of a gap, that of the whole gap, whose parts touch each other. */
 export function wholeRange(event: EventPlace): Range {
   if (event.track.kind !== "gaps") return eventRange(event);
   const lane = event.track.lanes[event.lane];

@@ -18,13 +18,13 @@ function made(threads = 0, sampled = false): { trace: Trace; arrangement: Arrang
   return { trace, arrangement: new Arrangement(trace, () => true) };
 }
 
-/** What is drawn, pinned tracks first. */
+/** Returns the ids of the visible tracks, pinned tracks first. */
 function drawn(arrangement: Arrangement): string[] {
   const { pinned, sections } = arrangement.arranged;
   return [...pinned, ...sections.flatMap(({ folded, tracks }) => (folded ? [] : tracks))].map(({ id }) => id);
 }
 
-/** Numbers that look random and are the same each time. */
+/** Makes a generator of pseudorandom numbers, the same for each seed. */
 function dice(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {
@@ -33,7 +33,7 @@ function dice(seed: number): (below: number) => number {
   };
 }
 
-test("whatever is done to tracks, it is read back as it was written", () => {
+test("any arrangement is read back as it was written", () => {
   for (let seed = 1; seed <= 200; seed += 1) {
     const roll = dice(seed);
     const { trace, arrangement } = made();
@@ -54,7 +54,7 @@ test("whatever is done to tracks, it is read back as it was written", () => {
           const before = expected[at] ?? null;
           arrangement.move(track.id, before);
           expected.splice(before === null ? expected.length : at, 0, track.id);
-          // The moved track is where it was put, and nothing else has moved.
+          // Only the moved track has another place.
           expect(arrangement.siblings(track.id)).toEqual(expected);
         }
       }
@@ -66,7 +66,7 @@ test("whatever is done to tracks, it is read back as it was written", () => {
   }
 });
 
-test("an order says no more than it has to", () => {
+test("an order is written no longer than needed", () => {
   const { arrangement } = made();
   arrangement.move("f", "a");
   expect(arrangement.written).toEqual({ order: "f" });
@@ -74,7 +74,7 @@ test("an order says no more than it has to", () => {
   expect(arrangement.written).toEqual({});
 });
 
-test("what the trace does not have is of no effect", () => {
+test("ids that the trace does not have are ignored", () => {
   const { arrangement } = made();
   for (const written of [{ tracks: "hnot-there*pneither*xa*" }, { order: "zz**" }, { tracks: "", order: "", text: "" }, { tracks: "constructor*__proto__" }]) {
     arrangement.read(written);
@@ -82,7 +82,7 @@ test("what the trace does not have is of no effect", () => {
   }
 });
 
-test("three threads that do the same are one row, two are two, and a pinned one is not among them", () => {
+test("three threads that do the same are bundled, two are not, and a pinned one is left out", () => {
   expect(made(2).arrangement.arranged.sections[1].bundles).toEqual([]);
   const { trace, arrangement } = made(4);
   const [bundle] = arrangement.arranged.sections[1].bundles;
@@ -93,14 +93,14 @@ test("three threads that do the same are one row, two are two, and a pinned one 
   arrangement.pin(track, false);
   arrangement.reveal(track);
   expect(arrangement.arranged.sections[1].bundles[0].folded).toBe(false);
-  // Hidden as they are, none of them is drawn, and each is shown again.
+  // Hiding the bundle hides all of its tracks, and each can be shown again.
   arrangement.show(trace.tracks.slice(IDS.length), false);
   expect(arrangement.arranged.sections.length).toBe(1);
   arrangement.reveal(track);
   expect(arrangement.arranged.sections[1].tracks).toEqual([track]);
 });
 
-test("threads are one row with the code that was sampled in them, and are hidden as one", () => {
+test("threads are bundled with their sampled code, and hidden together", () => {
   const { trace, arrangement } = made(4, true);
   const [bundle] = arrangement.arranged.sections[1].bundles;
   expect([bundle.name, bundle.tracks.length]).toEqual(["4 threads that only compile", 8]);
@@ -108,7 +108,7 @@ test("threads are one row with the code that was sampled in them, and are hidden
   arrangement.show(bundle.tracks, false);
   expect(arrangement.arranged.sections.length).toBe(1);
   expect(arrangement.hiddenCount).toBe(8);
-  // With a label of its own a thread is more than that.
+  // A thread with a label of its own is not bundled.
   trace.tracks.push(...new Trace(0, traceOverview([{ ...trackOverview("p1.t0.labels", "thread-labels"), group: "p1", process: 1, thread: 0 }]), new DataSource(new FakeAnswers(new Map()))).tracks);
   arrangement.reset();
   expect(arrangement.arranged.sections[1].bundles[0].name).toBe("3 threads that only compile");

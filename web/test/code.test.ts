@@ -1,12 +1,12 @@
-// Samples of stacks, which of them stand for idle time, and the tree of a flame graph, from a FAKE of the server's answers.
+// Tests samples of stacks, their share in idle time, and the tree of a flame graph, on a FAKE of the server's answers.
 
 import { describe, expect, test } from "vitest";
-import { Code, commonest, Idle } from "../src/data/code.ts";
+import { Appearance } from "../src/appearance.ts";
+import { Code, commonest, IdleSamples } from "../src/data/code.ts";
 import { flame, placed } from "../src/data/flame.ts";
 import { readFrame } from "../src/data/frame.ts";
 import { DataSource } from "../src/data/source.ts";
 import { Trace } from "../src/data/trace.ts";
-import { Look } from "../src/look.ts";
 import { CodePanel, NO_SAMPLES } from "../src/panels/code.ts";
 import { View } from "../src/view.ts";
 import { FakeAnswers, frame, traceOverview, trackOverview } from "./fake-answers.ts";
@@ -35,7 +35,7 @@ const HEADER = {
   ],
 };
 
-/** Samples every 10 ns from 100 on: `resize` six times, `crop` three times, one without a stack; then one of a hook, one of a worker. */
+/** The stacks of samples every 10 ns from 100 on: `resize` six times, `crop` three times, one unknown; then one by a hook, and one of a worker. */
 const STACKS = [3, 3, 4, 3, 3, 4, 3, 3, 4, NONE, 3, 4];
 const SAMPLES = frame(HEADER, {
   at: Float64Array.from(STACKS, (_, i) => (i < 10 ? 100 + 10 * i : i === 10 ? 200 : 150)),
@@ -59,12 +59,12 @@ const IDLE = frame(
   },
 );
 
-function read(): Idle {
-  return new Idle(new Code(readFrame(SAMPLES)), readFrame(IDLE));
+function read(): IdleSamples {
+  return new IdleSamples(new Code(readFrame(SAMPLES)), readFrame(IDLE));
 }
 
 describe("samples", () => {
-  test("a track has those of its thread, none of which overlap; what hooks took is below", () => {
+  test("a track has the samples of its thread without overlaps, and those of hooks below", () => {
     const { lanes, rows } = read().code.lanesOf("p1.t7.samples");
     expect(lanes.map((lane) => lane.count)).toEqual([10, 1]);
     expect([...rows[1]]).toEqual([10]);
@@ -72,7 +72,7 @@ describe("samples", () => {
     expect([...lanes[0].key]).toEqual([0, 0, 1, 0, 0, 1, 0, 0, 1, 2]);
   });
 
-  test("a sample says its stack, its state and who had the lock", () => {
+  test("a sample shows its stack, its state and the holder of the lock", () => {
     const { code } = read();
     const sample = code.sample(2);
     expect(sample.frames.map(({ name }) => name)).toEqual(["crop", "main", "runpy"]);
@@ -104,19 +104,19 @@ describe("idle time by code", () => {
       ["train.py:1 crop", 10, 1],
     ]);
     expect(lines({ label: 2 })).toEqual(lines({ cause: 0 }));
-    // Of equals, by their texts.
+    // Lines with equal time are sorted by text.
     expect(lines({ range: { from_ns: 110, to_ns: 130 } })).toEqual([
       ["train.py:1 crop", 10, 1],
       ["train.py:1 load > resize", 10, 1],
     ]);
     expect(lines({ device: 1 })).toEqual([]);
     expect(idle.labels).toEqual([2]);
-    // A wait ends with what a hook then sees.
+    // A hook's sample at the end of a wait belongs to the gap that ends there.
     expect(idle.lines("exact", { range: { from_ns: 100, to_ns: 200 } })).toHaveLength(1);
     expect(idle.lines("worker", {})[0]).toMatchObject({ text: "train.py:1 crop", samples: 1, total_ns: 0 });
   });
 
-  test("the stack of most samples is found", () => {
+  test("the most frequent stack is found", () => {
     const { code } = read();
     expect(commonest(code, [2, 0, 1, 9])).toBe(0);
     expect(commonest(code, [])).toBeNull();
@@ -131,11 +131,11 @@ describe("idle time by code", () => {
       [2, 40],
       [4, 10],
     ]);
-    // Where a stack could not be read there is nothing inside of its time.
+    // The time of a sample without a stack has no frames.
     expect(flame(read(), {}).children.map(({ total_ns }) => total_ns)).toEqual([90]);
   });
 
-  test("what is zoomed to is as wide as all, below what is around it", () => {
+  test("the zoomed node has the full width, below its ancestors", () => {
     const tree = flame(read(), { label: 2 });
     const [main] = tree.children;
     const all = placed(tree, tree, 0.01);
@@ -176,7 +176,7 @@ describe("a trace", () => {
     expect(await trace.sampleRow(11)).toMatchObject({ track: "p2.t8.samples", start_ns: 150 });
   });
 
-  test("says of samples that cannot be had why, and asks again", async () => {
+  test("says why samples are missing, and requests them again", async () => {
     const fakeAnswers = new FakeAnswers(new Map());
     const trace = new Trace(0, traceOverview([track]), new DataSource(fakeAnswers));
     await trace.loadTrack(trace.tracks[0]);
@@ -187,10 +187,10 @@ describe("a trace", () => {
     expect(trace.tracks[0].state).toBe("ready");
   });
 
-  test("without samples asks for none and says how to get them", async () => {
+  test("without samples requests none and says how to get them", async () => {
     const fakeAnswers = answers();
     const trace = new Trace(0, traceOverview([trackOverview("q1.work")]), new DataSource(fakeAnswers));
-    const panel = new CodePanel(new View(trace), new Look([trace]), () => undefined, () => undefined);
+    const panel = new CodePanel(new View(trace), new Appearance([trace]), () => undefined, () => undefined);
     await panel.open();
     expect(fake(panel.element).innerText).toBe(NO_SAMPLES);
     expect(fakeAnswers.asked).toEqual([]);

@@ -1,5 +1,6 @@
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
+import { callColour } from "../src/appearance.ts";
 import { Causes } from "../src/data/causes.ts";
 import { Counter } from "../src/data/counter.ts";
 import { FileAnswers } from "../src/data/file.ts";
@@ -7,7 +8,6 @@ import { readFrame } from "../src/data/frame.ts";
 import { DataSource, Unanswered } from "../src/data/source.ts";
 import { Trace, Track } from "../src/data/trace.ts";
 import { colours, mixed } from "../src/draw/palette.ts";
-import { callColour } from "../src/look.ts";
 import { FakeAnswers, frame, json, LANES, packed, trackFrame, traceOverview, trackOverview } from "./fake-answers.ts";
 
 describe("a frame", () => {
@@ -19,7 +19,7 @@ describe("a frame", () => {
     expect([...(columns.get("duration") ?? [])]).toEqual([7, 8]);
     expect(columns.get("start")?.buffer).toBe(made);
   });
-  test("that was cut short, or is none, says so", () => {
+  test("that is cut short or not a frame is refused", () => {
     const made = frame({}, { start: Float64Array.of(1, 2, 3) });
     expect(() => readFrame(made.slice(0, made.byteLength - 8))).toThrow("cut short");
     expect(() => readFrame(made.slice(0, 20))).toThrow("cut short");
@@ -46,7 +46,7 @@ describe("a track", () => {
     expect(track.placeOf("dispatches", 2, 4)).toEqual({ lane: 1, index: 0 });
     expect(track.placeOf("dispatches", 9, 4)).toBeNull();
   });
-  test("grows by what comes later, into new lanes too", () => {
+  test("grows by later rows, also into new lanes", () => {
     const track = new Track(trackOverview("q1.work"));
     track.take(readFrame(trackFrame(LANES, ["dispatches", "transfers"], 1)));
     track.take(readFrame(trackFrame([[{ start: 15, duration: 1, name: 0, row: 3 }], [], [{ start: 16, duration: 9, name: 0, row: 4 }]], ["dispatches", "transfers"], 2)));
@@ -109,7 +109,7 @@ describe("a counter", () => {
     expect(counter.in({ from_ns: -20, to_ns: -10 })).toBeNull();
     expect(counter.in({ from_ns: 50, to_ns: 60 })).toEqual({ mean: 30, least: 30, most: 30, known: 1 });
   });
-  test("has the steps that lie wholly in a range, where it is known all the time", () => {
+  test("has the steps that lie wholly in a range, if all are known", () => {
     const steps = new Counter(readFrame(frame({ unit: "percent" }, { at: Float64Array.of(0, 10, 20, 30, 40, 50), value: Float64Array.of(1, 2, 3, NaN, 4, NaN) })));
     expect(steps.wholeIn({ from_ns: 0, to_ns: 30 })).toEqual({ from_ns: 0, to_ns: 30, count: 3 });
     expect(steps.wholeIn({ from_ns: 5, to_ns: 29 })).toEqual({ from_ns: 10, to_ns: 20, count: 1 });
@@ -118,7 +118,7 @@ describe("a counter", () => {
     expect(steps.wholeIn({ from_ns: 38, to_ns: 99 })).toEqual({ from_ns: 40, to_ns: 50, count: 1 });
     expect(steps.wholeIn({ from_ns: 60, to_ns: 99 })).toBeNull();
   });
-  test("of a million samples answers each pixel at once", () => {
+  test("of a million samples answers each pixel quickly", () => {
     const million = Float64Array.from({ length: 1_000_000 }, (_, at) => at);
     const many = new Counter(readFrame(frame({ unit: "count" }, { at: million, value: million.map((at) => at % 100) })));
     const started = performance.now();
@@ -132,7 +132,7 @@ describe("a counter", () => {
 describe("causes", () => {
   const facts = (cause: string, side: string, colour: string) => ({ cause, side, colour, letter: "x", name: cause.replace("-", " "), sentence: `${cause}.`, advice: "do" });
   const causes = new Causes([facts("host-late", "host", "#110000"), facts("host-compile", "host", "#220000"), facts("unknown", "unknown", "#333333")], [{ call: "submit", cause: "host-compile", waits: false }]);
-  test("have their colours, and one that is not known that of unknown", () => {
+  test("have their colours, and an unknown one that of `unknown`", () => {
     expect(causes.colour("host-compile")).toBe("#220000");
     expect(causes.colour("of-a-later-version")).toBe("#333333");
     expect(causes.colourOfSide("host")).toBe("#110000");
@@ -149,7 +149,7 @@ describe("causes", () => {
   });
 });
 
-describe("a file", () => {
+describe("a saved page", () => {
   const answers = new Map([
     ["overview", json({ protocol: 1 })],
     ["t/0/rows/dispatches/0", json(Array.from({ length: 256 }, (_, row) => ({ row })))],
@@ -163,9 +163,9 @@ describe("a file", () => {
     expect(await source.row(0, "dispatches", 256)).toEqual({ row: 256 });
     await expect(source.row(0, "dispatches", 257)).rejects.toThrow("no row 257");
   });
-  test("says what it does not have, whatever the key", async () => {
-    const source = new DataSource(FileAnswers.of(packed(answers)));
+  test("names what it does not have, whatever the key", async () => {
+    const source = new DataSource(FileAnswers.fromBuffer(packed(answers)));
     await expect(source.range(0, 0, 1)).rejects.toThrow(Unanswered);
-    await expect(FileAnswers.of(packed(answers)).bytes("constructor")).rejects.toThrow("gapscope view");
+    await expect(FileAnswers.fromBuffer(packed(answers)).bytes("constructor")).rejects.toThrow("gapscope view");
   });
 });

@@ -1,4 +1,4 @@
-// The graph of dependencies: where things stand, what is seen of them, what is said of them.
+// Tests the dependency graph: its layout, its camera, and its words.
 
 import { describe, expect, test } from "vitest";
 import type { BarrierAnswer, DependenciesAnswer, EdgeAnswer, EdgeKind, Need, NodeAnswer } from "../src/data/dependencies.ts";
@@ -6,10 +6,10 @@ import { DataSource } from "../src/data/source.ts";
 import { type Camera, fitted, kept, opening, revealing, upright, zoomedAt } from "../src/dependencies/camera.ts";
 import { curveOf, distance, pointOn } from "../src/dependencies/curve.ts";
 import { PickDetails } from "../src/dependencies/details.ts";
-import { Findings } from "../src/dependencies/findings.ts";
+import { DependencyFindings } from "../src/dependencies/findings-list.ts";
+import { DependencyGraph, type Pick } from "../src/dependencies/graph.ts";
 import { GRAPH_KEYS, graphAction } from "../src/dependencies/keys.ts";
 import { type Layout, layoutOf, NODE } from "../src/dependencies/layout.ts";
-import { Dependencies, type Pick } from "../src/dependencies/model.ts";
 import { FakeAnswers, json } from "./fake-answers.ts";
 import { fake, fakeDocument } from "./fake-dom.ts";
 
@@ -52,7 +52,7 @@ function answer(nodes: NodeAnswer[], edges: EdgeAnswer[], barriers: BarrierAnswe
   };
 }
 
-/** 0 → 1 and 2, both → 3. */
+/** A graph in which 1 and 2 depend on 0, and 3 on both. */
 const DIAMOND = answer([0, 1, 2, 3].map((id) => node(id)), [edge(0, 1), edge(0, 2), edge(1, 3), edge(2, 3)], [barrier(1), barrier(2, "needless"), barrier(3)]);
 
 function places(layout: Layout): [column: number, lane: number][] {
@@ -60,25 +60,25 @@ function places(layout: Layout): [column: number, lane: number][] {
 }
 
 describe("the layout", () => {
-  test("puts a command right of all that it depends on, and chains into lanes", () => {
-    expect(places(layoutOf(new Dependencies(DIAMOND), "dependencies"))).toEqual([
+  test("puts a command to the right of its dependencies, and chains into lanes", () => {
+    expect(places(layoutOf(new DependencyGraph(DIAMOND), "dependencies"))).toEqual([
       [0, 0],
       [1, 0],
       [1, 1],
       [2, 0],
     ]);
   });
-  test("by barriers lets run together what no barrier parts", () => {
-    const recorded = layoutOf(new Dependencies(DIAMOND), "barriers");
+  test("by barriers puts work that no barrier separates in one column", () => {
+    const recorded = layoutOf(new DependencyGraph(DIAMOND), "barriers");
     expect(places(recorded).map(([column]) => column)).toEqual([0, 1, 2, 3]);
     const apart = answer([node(0), node(1), node(2)], [], [barrier(2)]);
-    expect(places(layoutOf(new Dependencies(apart), "barriers")).map(([column]) => column)).toEqual([0, 0, 1]);
-    expect(places(layoutOf(new Dependencies(apart), "dependencies")).map(([column]) => column)).toEqual([0, 0, 0]);
+    expect(places(layoutOf(new DependencyGraph(apart), "barriers")).map(([column]) => column)).toEqual([0, 0, 1]);
+    expect(places(layoutOf(new DependencyGraph(apart), "dependencies")).map(([column]) => column)).toEqual([0, 0, 0]);
   });
   test("never lets two nodes, or the frames of two submissions, lie on each other", () => {
     const nodes = Array.from({ length: 60 }, (_, id) => node(id, { submission: Math.floor(id / 7) }));
     const edges = nodes.flatMap(({ id }) => [id - 1 - (id % 3), id - 5].filter((from) => from >= 0).map((from) => edge(from, id)));
-    const { nodes: placed, frames } = layoutOf(new Dependencies(answer(nodes, edges)), "dependencies");
+    const { nodes: placed, frames } = layoutOf(new DependencyGraph(answer(nodes, edges)), "dependencies");
     expect(new Set([...placed.values()].map(({ x, y }) => `${x} ${y}`)).size).toBe(60);
     expect(frames.length).toBe(9);
     for (const [at, frame] of frames.entries()) {
@@ -95,12 +95,12 @@ describe("the layout", () => {
     const two = answer(nodes, [edge(0, 2)], [], {
       submissions: [0, 1].map((number) => ({ number, queue: `queue ${number}`, called_ns: null, device_ns: null })),
     });
-    const { bands, nodes: placed } = layoutOf(new Dependencies(two), "dependencies");
+    const { bands, nodes: placed } = layoutOf(new DependencyGraph(two), "dependencies");
     expect(bands.map(({ name }) => name)).toEqual(["queue 0", "queue 1"]);
     for (const { node, y } of placed.values()) expect(y > bands[1].y).toBe(node.submission === 1);
   });
-  test("puts barriers between, those at one place as one mark that says the worst", () => {
-    const graph = new Dependencies(answer([node(0), node(1)], [edge(0, 1)], [barrier(0, "outside"), barrier(1), barrier(1, "needless"), barrier(2, "outside")]));
+  test("puts barriers between commands, those at one place as one mark with the worst need", () => {
+    const graph = new DependencyGraph(answer([node(0), node(1)], [edge(0, 1)], [barrier(0, "outside"), barrier(1), barrier(1, "needless"), barrier(2, "outside")]));
     const { marks, nodes } = layoutOf(graph, "dependencies");
     expect(marks.map(({ need, barriers }) => [need, barriers.length])).toEqual([
       ["outside", 1],
@@ -113,7 +113,7 @@ describe("the layout", () => {
   });
   test("of a part begins with its first node", () => {
     const part = answer([node(7), node(8)], [edge(7, 8)]);
-    const graph = new Dependencies(part);
+    const graph = new DependencyGraph(part);
     expect(graph.node(8)?.name).toBe("k8");
     expect(graph.node(6)).toBeUndefined();
     expect(places(layoutOf(graph, "dependencies"))).toEqual([
@@ -145,7 +145,7 @@ describe("the camera", () => {
       expect(at(camera)[1]).toBeCloseTo(before[1], 6);
     }
   });
-  test("keeps some of the graph in sight, and reveals what is asked for", () => {
+  test("keeps some of the graph in sight, and reveals a box", () => {
     const lost = kept({ x: 1e9, y: -1e9, scale: 1 }, drawing, screen);
     expect(lost.x).toBeLessThan(drawing.width);
     expect(lost.y).toBeGreaterThan(-screen.height);
@@ -153,22 +153,22 @@ describe("the camera", () => {
     const shown = revealing({ x: 0, y: 0, scale: 0.05 }, box, drawing, screen);
     expect((box.x - shown.x) * shown.scale).toBeGreaterThan(0);
     expect((box.x + box.width - shown.x) * shown.scale).toBeLessThan(screen.width);
-    // What is in sight already does not move it.
+    // A box that is in sight does not move the camera.
     expect(revealing(shown, box, drawing, screen)).toEqual(shown);
   });
 });
 
 describe("an edge", () => {
-  const { nodes } = layoutOf(new Dependencies(DIAMOND), "dependencies");
+  const { nodes } = layoutOf(new DependencyGraph(DIAMOND), "dependencies");
   const [a, b] = [nodes.get(0), nodes.get(2)];
   if (!a || !b) throw new Error("both are there");
-  test("goes from the right of the one to the left of the other", () => {
+  test("goes from the right of one node to the left of the other", () => {
     const curve = curveOf(a, b, "RAW");
     expect([curve.x1, curve.x2]).toEqual([a.x + NODE.width, b.x]);
     expect(pointOn(curve, 1)).toEqual({ x: curve.x2, y: curve.y2 });
     expect(curveOf(a, b, "WAR").y1).not.toBe(curve.y1);
   });
-  test("is found where it is drawn", () => {
+  test("is found at the place where it is drawn", () => {
     const curve = curveOf(a, b, "RAW");
     const { x, y } = pointOn(curve, 0.3);
     expect(distance(curve, x, y, 6)).toBeLessThan(1);
@@ -176,17 +176,17 @@ describe("an edge", () => {
   });
 });
 
-describe("what is said", () => {
+describe("the words of a graph", () => {
   const HAZARD = answer(
     [node(0), node(1), node(2, { exact: false, accesses: [{ buffer: "table", binding: null, direction: "read", bytes: "4096", reason: "an address depends on data" }] })],
     [edge(0, 1, "RAW", 64, { hazard: "certain", ordered_by: "nothing" }), edge(1, 2, "WAR", 4096, { exact: false })],
     [barrier(2, "needless")],
     { critical_path: { nodes: [0, 1], node_count: 2, unit: "commands", length: "2", work: "3", parallelism: 1.5 } },
   );
-  test("lists hazards, needless barriers and the largest dependencies, which are gone to", () => {
+  test("lists hazards, needless barriers and the largest dependencies, with links", () => {
     const picked: Pick[] = [];
-    const findings = new Findings((pick) => picked.push(pick));
-    findings.show(new Dependencies(HAZARD));
+    const findings = new DependencyFindings((pick) => picked.push(pick));
+    findings.show(new DependencyGraph(HAZARD));
     const text = fake(findings.element).innerText;
     for (const said of ["Hazards 1", "0 k0 → 1 k1", "Needless barriers 1", "after 1 k1, before 2 k2", "2 commands of 3 commands", "1.50", "at most 4.00 KiB"]) expect(text).toContain(said);
     const buttons = fake(findings.element).all("button");
@@ -199,25 +199,25 @@ describe("what is said", () => {
       { kind: "edge", index: 0 },
     ]);
   });
-  test("of what is not known says why, and never that there is none", () => {
-    const findings = new Findings(() => undefined);
-    findings.show(new Dependencies({ ...DIAMOND, unknown: "a recording has no barriers" }));
+  test("without data says why, and never that there is none", () => {
+    const findings = new DependencyFindings(() => undefined);
+    findings.show(new DependencyGraph({ ...DIAMOND, unknown: "a recording has no barriers" }));
     const text = fake(findings.element).innerText;
     expect(text).toContain("Unknown: a recording has no barriers.");
     expect(text).not.toContain("None: every");
   });
-  test("of no hazard is no more than is known", () => {
-    const findings = new Findings(() => undefined);
-    const says = (given: DependenciesAnswer): string => (findings.show(new Dependencies(given)), fake(findings.element).innerText);
+  test("about hazards claims no more than is known", () => {
+    const findings = new DependencyFindings(() => undefined);
+    const says = (given: DependenciesAnswer): string => (findings.show(new DependencyGraph(given)), fake(findings.element).innerText);
     expect(says(DIAMOND)).toContain("None: every dependency of the window is ordered.");
     expect(says({ ...DIAMOND, edges: [edge(0, 1, "RAW", 64, { ordered_by: "unknown" })] })).toContain("None found. Of 1 dependency it is not known what orders it");
     expect(says({ ...DIAMOND, edges: [edge(0, 1, "RAW", 64, { ordered_by: "nothing", hazard: "possible" })] })).toContain("None is certain.");
     expect(says({ ...DIAMOND, node_count: 9 })).toContain("None found.");
   });
-  test("of a node: what it reaches, why not exactly, and its neighbours as links", () => {
+  test("of a node has its accesses, why they are not exact, and its neighbours as links", () => {
     const picked: (Pick | null)[] = [];
     const details = new PickDetails({ pick: (pick) => picked.push(pick), go: null });
-    const graph = new Dependencies(HAZARD);
+    const graph = new DependencyGraph(HAZARD);
     details.show(graph, { kind: "node", id: 2 });
     const text = fake(details.element).innerText;
     for (const said of ["k2", "at most 64 B", "At most, since an address depends on data.", "table", "1 k1", "WAR at most 4.00 KiB: b1", "Nothing in the window."]) expect(text).toContain(said);
@@ -240,7 +240,7 @@ describe("what is said", () => {
     const gone: string[] = [];
     const details = new PickDetails({ pick: () => undefined, go: (table, row) => gone.push(`${table}.${row}`) });
     const placed = answer([node(0, { place: { table: "dispatches", row: 9, track: "q1.work", start_ns: 5 } })], []);
-    const graph = new Dependencies(placed);
+    const graph = new DependencyGraph(placed);
     details.show(graph, { kind: "node", id: 0 });
     fake(details.element)
       .all("button")
@@ -252,14 +252,14 @@ describe("what is said", () => {
   });
 });
 
-test("what is next to what is picked is told from the rest", () => {
-  const graph = new Dependencies(DIAMOND);
+test("the neighbours of the picked element are known", () => {
+  const graph = new DependencyGraph(DIAMOND);
   expect([...graph.near({ kind: "node", id: 1 }).nodes].sort()).toEqual([0, 1, 3]);
   expect([...graph.near({ kind: "edge", index: 3 }).nodes].sort()).toEqual([2, 3]);
   expect([...graph.near({ kind: "barrier", index: 1 }).nodes].sort()).toEqual([1, 2]);
 });
 
-test("no key means two things, and those of the browser stay its own", () => {
+test("no key has two meanings, and the browser keeps its own keys", () => {
   const keys = GRAPH_KEYS.flatMap(({ keys }) => keys);
   expect(new Set(keys).size).toBe(keys.length);
   const held = { ctrlKey: true, metaKey: false, altKey: false };

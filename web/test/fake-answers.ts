@@ -1,5 +1,4 @@
-// A FAKE of the server's answers, for tests of the page alone: a made-up trace whose numbers are known. What the real
-// server answers is tested in `browser/`.
+// A FAKE of the server's answers with a made-up trace whose numbers are known. The tests in `browser/` ask the real server.
 
 import type { TraceOverview, TrackOverview } from "../src/data/overview.ts";
 import type { Answers } from "../src/data/source.ts";
@@ -9,7 +8,7 @@ const ENCODER = new TextEncoder();
 
 export type Event = { start: number; duration: number; name: number; row: number; label?: number };
 
-/** A frame as the server writes it. */
+/** Encodes a frame as the server does. */
 export function frame(header: Record<string, unknown>, columns: Record<string, Float64Array | Uint32Array | Uint8Array>): ArrayBuffer {
   const types = { Float64Array: "f64", Uint32Array: "u32", Uint8Array: "u8" } as Record<string, string>;
   let at = 0;
@@ -38,7 +37,7 @@ function container(header: unknown, size: number, write: (bytes: Uint8Array, fro
   return bytes.buffer;
 }
 
-/** The container of a file, as `gapscope report --html` packs it before gzip. */
+/** Encodes the container of a saved page, as `gapscope report --html` does before it compresses it. */
 export function packed(answers: Map<string, ArrayBuffer>): ArrayBuffer {
   let at = 0;
   const places: Record<string, [number, number]> = {};
@@ -70,7 +69,7 @@ export function json(value: unknown): ArrayBuffer {
   return ENCODER.encode(JSON.stringify(value)).buffer;
 }
 
-/** Answers from a map, by their key without its query. */
+/** Answers from a map by key, and ignores the query. */
 export class FakeAnswers implements Answers {
   readonly file = false;
   readonly rowsInAnswer = 1;
@@ -122,7 +121,7 @@ export const LANES = [
   [{ start: 4, duration: 20, name: 1, row: 2 }],
 ];
 
-/** Answers that a test gives, one question at a time: the others wait. */
+/** Holds back questions until a test answers them. */
 export class HeldAnswers implements Answers {
   readonly file = false;
   readonly rowsInAnswer = 1;
@@ -136,12 +135,12 @@ export class HeldAnswers implements Answers {
     });
   }
 
-  /** The questions that wait, by their keys. */
+  /** The keys of the questions that wait. */
   get waiting(): string[] {
     return this.held.map(({ key }) => key);
   }
 
-  /** Waits until something is asked, and answers the first such question. */
+  /** Waits for a question with this key, and answers it. */
   async answer(key: string, answer: ArrayBuffer | Error | ((query: Record<string, string | number>) => ArrayBuffer)): Promise<Record<string, string | number>> {
     let at = this.held.findIndex((one) => one.key === key);
     while (at < 0) {

@@ -1,4 +1,4 @@
-// A FAKE of the browser's document: as much of it as panels need to be built and read. Real browsers are in `browser/`.
+// A FAKE of the browser's document, as far as panels need it to be built and read. The tests in `browser/` use real browsers.
 
 class FakeElement {
   readonly attributes = new Map<string, string>();
@@ -50,7 +50,7 @@ class FakeElement {
   set className(name: string) {
     this.attributes.set("class", name);
   }
-  /** What is seen of it. */
+  /** The text that would be visible. */
   get innerText(): string {
     if (this.hidden) return "";
     return this.children.map((child) => (typeof child === "string" ? child : child.innerText)).join("");
@@ -58,7 +58,7 @@ class FakeElement {
   set textContent(text: string) {
     this.children = [text];
   }
-  /** All elements of a kind inside. */
+  /** Returns all descendants with a tag. */
   all(tag: string): FakeElement[] {
     const inside = this.children.flatMap((child) => (typeof child === "string" ? [] : child.all(tag)));
     return this.tag === tag ? [this, ...inside] : inside;
@@ -72,7 +72,7 @@ export function fakeDocument(): void {
   Object.assign(globalThis, { document: { createElement: (tag: string) => new FakeElement(tag) } });
 }
 
-/** An element of the page as the fake that it is. */
+/** Casts an element to the fake that it is. */
 export function fake(element: HTMLElement): FakeElement {
   return element as unknown as FakeElement;
 }

@@ -3,7 +3,7 @@ import { Lane } from "../src/lane/lane.ts";
 import { LEVELS, Runs } from "../src/lane/runs.ts";
 import { Scale } from "../src/time/range.ts";
 
-/** A generator with a seed, so that a failure can be repeated. */
+/** Makes a generator of pseudorandom numbers with a seed, so that a failure can be repeated. */
 function random(seed: number): () => number {
   return () => {
     seed = (seed * 1664525 + 1013904223) >>> 0;
@@ -46,7 +46,7 @@ describe("a lane", () => {
     }
   });
 
-  test("finds the longest of any stretch, across all levels of its index", () => {
+  test("finds the longest event of any range, across all levels of its index", () => {
     const it = randomLane(64 * 64 * 3 + 17, 3);
     const next = random(4);
     for (let n = 0; n < 200; n += 1) {
@@ -61,7 +61,7 @@ describe("a lane", () => {
     expect(it.longestOf(5, 5)).toBe(-1);
   });
 
-  test("hits what is at a time, and near misses within reach only", () => {
+  test("returns the event at a time, and a near one only within reach", () => {
     const it = lane([
       [10, 5],
       [20, 10],
@@ -89,7 +89,7 @@ describe("a lane", () => {
     expect(it.within({ from_ns: 29, to_ns: 41 })).toEqual({ from: 1, to: 3 });
   });
 
-  test("filters to a lane that knows where its events came from", () => {
+  test("filters to a lane that has the indices of its events", () => {
     const it = randomLane(1000, 5);
     const { lane: some, place } = it.filtered((i) => it.key[i] === 2);
     expect(some.count).toBe(it.key.filter((key) => key === 2).length);
@@ -100,7 +100,7 @@ describe("a lane", () => {
     const it = lane([]);
     expect(it.busy({ from_ns: 0, to_ns: 10 })).toBe(0);
     expect(it.at(1)).toBe(-1);
-    expect(new Runs().of(it, new Scale({ from_ns: 0, to_ns: 1 }, 0, 100)).count).toBe(0);
+    expect(new Runs().fillFromLane(it, new Scale({ from_ns: 0, to_ns: 1 }, 0, 100)).count).toBe(0);
   });
 });
 
@@ -110,7 +110,7 @@ describe("runs", () => {
       [10, 5],
       [20, 10],
     ]);
-    const runs = new Runs().of(it, new Scale({ from_ns: 0, to_ns: 100 }, 0, 1000));
+    const runs = new Runs().fillFromLane(it, new Scale({ from_ns: 0, to_ns: 100 }, 0, 1000));
     expect(runs.exact).toBe(true);
     expect(Array.from(runs.left.subarray(0, runs.count))).toEqual([100, 200]);
     expect(Array.from(runs.right.subarray(0, runs.count))).toEqual([150, 300]);
@@ -119,7 +119,7 @@ describe("runs", () => {
   test("carry the busy time of many small events", () => {
     const it = randomLane(100_000, 6);
     const range = { from_ns: 0, to_ns: it.end_ns(it.count - 1) };
-    const runs = new Runs().of(it, new Scale(range, 0, 400));
+    const runs = new Runs().fillFromLane(it, new Scale(range, 0, 400));
     expect(runs.exact).toBe(false);
     let drawn = 0;
     for (let i = 0; i < runs.count; i += 1) drawn += ((runs.right[i] - runs.left[i]) / 400) * (runs.level[i] / LEVELS);
@@ -131,14 +131,14 @@ describe("runs", () => {
     const events: [number, number][] = [];
     for (let i = 0; i < 1000; i += 1) events.push([i * 10, 10]);
     for (let i = 0; i < 1000; i += 1) events.push([20_000 + i * 10, 10]);
-    const runs = new Runs().of(lane(events), new Scale({ from_ns: 0, to_ns: 30_000 }, 0, 300));
+    const runs = new Runs().fillFromLane(lane(events), new Scale({ from_ns: 0, to_ns: 30_000 }, 0, 300));
     for (let i = 0; i < runs.count; i += 1) expect(runs.right[i] <= 100.5 || runs.left[i] >= 199.5).toBe(true);
   });
 
   test("cover an event that is longer than a column everywhere", () => {
     const events: [number, number][] = [[0, 10_000]];
     for (let i = 0; i < 1000; i += 1) events.push([10_000 + i * 10, 5]);
-    const runs = new Runs().of(lane(events), new Scale({ from_ns: 0, to_ns: 20_000 }, 0, 200));
+    const runs = new Runs().fillFromLane(lane(events), new Scale({ from_ns: 0, to_ns: 20_000 }, 0, 200));
     expect(runs.exact).toBe(false);
     expect(runs.left[0]).toBe(0);
     expect(runs.right[0]).toBeCloseTo(100, 3);

@@ -1,13 +1,13 @@
-// A trace that grows and is completed while it is looked at: every order of the answers that can happen.
+// Tests a live trace while it grows and ends, in every order in which answers can arrive.
 
 import { describe, expect, test } from "vitest";
+import { Appearance } from "../src/appearance.ts";
 import type { TraceOverview } from "../src/data/overview.ts";
 import { DataSource, Outdated } from "../src/data/source.ts";
-import { Explainer } from "../src/explaining.ts";
 import { Trace } from "../src/data/trace.ts";
-import { Loader } from "../src/loading.ts";
-import { Look } from "../src/look.ts";
-import { pattern } from "../src/search.ts";
+import { FindingsLoader } from "../src/findings-loader.ts";
+import { Loader } from "../src/loader.ts";
+import { pattern } from "../src/search-pattern.ts";
 import { followed } from "../src/time/range.ts";
 import { View } from "../src/view.ts";
 import { type Event, HeldAnswers, json, LANES, trackFrame, traceOverview, trackOverview } from "./fake-answers.ts";
@@ -35,7 +35,7 @@ function told(...traces: TraceOverview[]): ArrayBuffer {
   return json({ traces: traces.map(({ generation, edition, live }) => ({ generation, edition, live })) });
 }
 
-/** A live trace of which one track is loaded, followed by a loader. */
+/** Makes a live trace with one loaded track, which a loader follows. */
 async function following(): Promise<{ answers: HeldAnswers; trace: Trace; view: View; events: string[]; ended: Promise<void> }> {
   const answers = new HeldAnswers();
   const source = new DataSource(answers);
@@ -49,17 +49,17 @@ async function following(): Promise<{ answers: HeldAnswers; trace: Trace; view: 
   await loading;
   const loader = new Loader(
     source,
-    new Look([trace]),
+    new Appearance([trace]),
     () => undefined,
     (problem) => events.push(problem),
     () => true,
   );
-  const ended = loader.follow([trace], { resetting: () => (events.push("resetting"), view.letGo()), grown: () => events.push("grown"), appeared: () => events.push("appeared") });
+  const ended = loader.follow([trace], { resetting: () => (events.push("resetting"), view.releaseEvents()), grown: () => events.push("grown"), appeared: () => events.push("appeared") });
   return { answers, trace, view, events, ended };
 }
 
 describe("a live trace", () => {
-  test("that grew keeps its tracks, and what is picked in them", async () => {
+  test("that grew keeps its tracks and the picked event", async () => {
     const { answers, trace, view, events, ended } = await following();
     const [track] = trace.tracks;
     view.pick({ track, lane: 1, index: 0 });
@@ -79,16 +79,16 @@ describe("a live trace", () => {
     await ended;
   });
 
-  test("that grew while a track was loading asks for the rest of it", async () => {
+  test("that grew while a track was loading requests the rest of it", async () => {
     const { answers, trace, ended } = await following();
-    // A question of before, whose answer comes late.
+    // The answer to this earlier question arrives late.
     const late = trace.loadTrack(trace.tracks[0]);
     await answers.answer("live", told(grownTo(2)));
     await answers.answer("overview", overviews(grownTo(2)));
     await answers.answer("t/0/strings", json({ from: 2, strings: [] }));
     await answers.answer("t/0/track/q1.work", trackFrame([[], []], TABLES, 1));
     await late;
-    // That answer was of the generation that the page already had: nothing is asked in a circle.
+    // An answer for the present generation leads to no further question.
     await answers.answer("live", told(grownTo(3)));
     await answers.answer("overview", overviews(grownTo(3)));
     await answers.answer("t/0/strings", json({ from: 2, strings: [] }));
@@ -99,10 +99,10 @@ describe("a live trace", () => {
     expect(trace.tracks[0].lanes.map((lane) => lane.count)).toEqual([4, 1]);
   });
 
-  test("that is completed between two answers is taken anew, with its names", async () => {
+  test("that ends between two answers is reloaded with its names", async () => {
     const { answers, trace, view, events, ended } = await following();
     view.pick({ track: trace.tracks[0], lane: 0, index: 1 });
-    // It only grew, when it was asked; when the overview is made it is complete, and its strings have other places.
+    // The trace had only grown at the first question. By the time of the overview it is complete, and its strings have other places.
     await answers.answer("live", told(grownTo(2)));
     await answers.answer("overview", overviews(grownTo(3, 2, false)));
     expect(await answers.answer("t/0/strings", strings("cos", "better name"))).toEqual({ edition: 2, after: 0 });
@@ -110,11 +110,11 @@ describe("a live trace", () => {
     await ended;
     expect(events).toEqual(["resetting", "grown"]);
     expect(trace.strings).toEqual(["cos", "better name"]);
-    // The same event, which now has another place.
+    // The same event is picked at its new place.
     expect(view.event).toEqual({ track: trace.tracks[0], lane: 0, index: 0 });
   });
 
-  test("that is completed while it is asked for what grew tries again", async () => {
+  test("that ends during a request tries again", async () => {
     const { answers, trace, ended } = await following();
     await answers.answer("live", told(grownTo(2)));
     await answers.answer("overview", overviews(grownTo(2)));
@@ -127,7 +127,7 @@ describe("a live trace", () => {
     expect([trace.strings, trace.tracks[0].generation]).toEqual([["a", "b"], 3]);
   });
 
-  test("that grew is asked again for what it did not have", async () => {
+  test("that grew retries what was missing", async () => {
     const answers = new HeldAnswers();
     const trace = new Trace(0, grownTo(1), new DataSource(answers));
     const [track] = trace.tracks;
@@ -139,7 +139,7 @@ describe("a live trace", () => {
     expect(track.state).toBe("waiting");
   });
 
-  test("that was reset takes no answer of before", async () => {
+  test("that was reset takes no earlier answer", async () => {
     const { answers, trace } = await following();
     const [track] = trace.tracks;
     const late = trace.loadTrack(track);
@@ -155,12 +155,12 @@ describe("a live trace", () => {
     expect([track.state, track.count]).toEqual(["ready", 3]);
   });
 
-  test("whose event is gone when it is reset lets it go", async () => {
+  test("drops its event when the reset trace does not have it", async () => {
     const { answers, trace, view } = await following();
     const [track] = trace.tracks;
     view.pick({ track, lane: 0, index: 1 });
     view.hover({ track, lane: 0, index: 1 });
-    view.letGo();
+    view.releaseEvents();
     trace.reset(grownTo(2, 2, false), ["new"]);
     expect([view.event, view.hovered]).toEqual([null, null]);
     const loading = trace.loadTrack(track);
@@ -169,7 +169,7 @@ describe("a live trace", () => {
     expect(view.event).toBeNull();
   });
 
-  test("ends to be followed when another trace appears", async () => {
+  test("is no longer followed when another trace appears", async () => {
     const { answers, events, ended } = await following();
     await answers.answer("live", told(grownTo(1), grownTo(1)));
     await ended;
@@ -182,12 +182,12 @@ describe("findings", () => {
   const none = json({ from: 0, strings: [] });
   const count = (trace: Trace): unknown => trace.findings && "dispatch_count" in trace.findings && trace.findings.dispatch_count;
 
-  test("of a trace that grew are asked for once more, after the answer", async () => {
+  test("of a trace that grew are requested once more, after the answer", async () => {
     const answers = new HeldAnswers();
     const source = new DataSource(answers);
     const trace = new Trace(0, grownTo(1), source);
     const told: unknown[] = [];
-    const explainer = new Explainer(source, () => told.push(count(trace)), fail);
+    const explainer = new FindingsLoader(source, () => told.push(count(trace)), fail);
     const done = explainer.ask(trace);
     void explainer.ask(trace);
     void explainer.ask(trace);
@@ -200,14 +200,14 @@ describe("findings", () => {
     expect(told).toEqual([1, 2]);
   });
 
-  test("of another edition are not taken, whenever they come", async () => {
+  test("of another edition are never taken", async () => {
     const answers = new HeldAnswers();
     const source = new DataSource(answers);
     const trace = new Trace(0, grownTo(1), source);
-    const explainer = new Explainer(source, () => undefined, fail);
+    const explainer = new FindingsLoader(source, () => undefined, fail);
     const done = explainer.ask(trace);
     await answers.answer("t/0/findings", found(1));
-    // Its strings are asked for when the trace is reset.
+    // The reset comes while strings are being loaded.
     trace.reset(grownTo(2, 2, false), ["new"]);
     await answers.answer("t/0/strings", none);
     await done;
@@ -218,12 +218,12 @@ describe("findings", () => {
     expect(trace.findings).toBeNull();
   });
 
-  test("that fail later leave those that there are", async () => {
+  test("that fail later leave the earlier ones", async () => {
     const answers = new HeldAnswers();
     const source = new DataSource(answers);
     const trace = new Trace(0, grownTo(1), source);
     const said: string[] = [];
-    const explainer = new Explainer(source, () => undefined, (problem) => said.push(problem));
+    const explainer = new FindingsLoader(source, () => undefined, (problem) => said.push(problem));
     const first = explainer.ask(trace);
     await answers.answer("t/0/findings", found(1));
     await answers.answer("t/0/strings", none);
@@ -235,22 +235,22 @@ describe("findings", () => {
   });
 });
 
-test("a search before the strings are there finds what it would find later", async () => {
+test("a search before the strings are loaded gets the same matches afterwards", async () => {
   const answers = new HeldAnswers();
   const trace = new Trace(0, grownTo(1), new DataSource(answers));
-  const look = new Look([trace]);
-  look.search(pattern("cos"));
+  const appearance = new Appearance([trace]);
+  appearance.search(pattern("cos"));
   const loading = trace.loadTrack(trace.tracks[0]);
   await answers.answer("t/0/track/q1.work", trackFrame(LANES, TABLES, 1));
   await loading;
-  expect(look.foundIn(trace, trace.tracks[0], 0)?.lane.count).toBe(0);
+  expect(appearance.foundIn(trace, trace.tracks[0], 0)?.lane.count).toBe(0);
   const named = trace.loadStrings();
   await answers.answer("t/0/strings", strings("sin", "cos"));
   await named;
-  expect(look.foundIn(trace, trace.tracks[0], 0)?.lane.count).toBe(1);
+  expect(appearance.foundIn(trace, trace.tracks[0], 0)?.lane.count).toBe(1);
 });
 
-test("who looks at everything, or at the end, goes on doing so; who looks at a part stays there", () => {
+test("a view of everything or of the end follows a growing trace, and a view of a part stays", () => {
   const [before, now] = [
     { from_ns: 0, to_ns: 100 },
     { from_ns: 0, to_ns: 150 },

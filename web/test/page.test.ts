@@ -1,24 +1,24 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { type Choice, firstPair, readSide, writtenSide } from "../src/compare.ts";
-import { changeText, figureText } from "../src/panels/compare.ts";
+import { Appearance } from "../src/appearance.ts";
+import { type SideChoice, firstPair, readSide, writeSide } from "../src/comparison-sides.ts";
+import { readFrame } from "../src/data/frame.ts";
+import { DataSource } from "../src/data/source.ts";
+import { Trace } from "../src/data/trace.ts";
 import { colours, inkOn, luminance, workSlots } from "../src/draw/palette.ts";
+import { Texts } from "../src/draw/texts.ts";
 import { actionOf, KEYS } from "../src/input/keys.ts";
 import { Lane } from "../src/lane/lane.ts";
 import { partsIn, startingIn, unionBusy } from "../src/lane/statistics.ts";
-import { read, type ViewState, written } from "../src/link.ts";
+import { changeText, figureText } from "../src/panels/compare.ts";
 import { fieldValue } from "../src/panels/details.ts";
 import { sorted } from "../src/panels/table.ts";
-import { readFrame } from "../src/data/frame.ts";
-import { hitLanes, nextHit, rankOf } from "../src/hits.ts";
-import { Look } from "../src/look.ts";
+import { hitLanes, nextHit, hitNumber } from "../src/search-hits.ts";
+import { marks, pattern } from "../src/search-pattern.ts";
+import { shownTraces } from "../src/shown-traces.ts";
+import { readViewState, type ViewState, writeViewState } from "../src/view-state.ts";
 import type { EventPlace } from "../src/view.ts";
-import { shownOf } from "../src/ranks.ts";
-import { marks, pattern } from "../src/search.ts";
-import { Texts } from "../src/draw/texts.ts";
-import { DataSource } from "../src/data/source.ts";
-import { Trace } from "../src/data/trace.ts";
 import { type Event, FakeAnswers, json, trackFrame, traceOverview, trackOverview } from "./fake-answers.ts";
 
 function lane(events: [number, number, number][]): Lane {
@@ -72,12 +72,12 @@ describe("a link", () => {
       code_label: "step 1 / attention & more",
       compare: { before: "0:label:eager / sin", after: "1:all", instance: 0 },
     };
-    expect(read(`#${written(state)}`)).toEqual(state);
+    expect(readViewState(`#${writeViewState(state)}`)).toEqual(state);
   });
   test("with nonsense in it shows everything", () => {
-    expect(read("#t=9-3&s=x&e=..&c=purple&p=__proto__&a=1&g=&i=-1")).toEqual({});
-    expect(read("#a=0:all&z=1:all&i=x").compare).toEqual({ before: "0:all", after: "1:all" });
-    expect(written({})).toBe("");
+    expect(readViewState("#t=9-3&s=x&e=..&c=purple&p=__proto__&a=1&g=&i=-1")).toEqual({});
+    expect(readViewState("#a=0:all&z=1:all&i=x").compare).toEqual({ before: "0:all", after: "1:all" });
+    expect(writeViewState({})).toBe("");
   });
   test("names the sides of a comparison", () => {
     for (const side of [
@@ -85,7 +85,7 @@ describe("a link", () => {
       { trace: 0, what: "label", path: "a:b / c\nd" } as const,
       { trace: 0, what: "range", range: { from_ns: 3, to_ns: 9 } } as const,
     ]) {
-      expect(readSide(writtenSide(side))).toEqual(side);
+      expect(readSide(writeSide(side))).toEqual(side);
     }
     expect(readSide("0:range:9:3")).toBeNull();
     expect(readSide("nothing")).toBeNull();
@@ -93,7 +93,7 @@ describe("a link", () => {
 });
 
 describe("a comparison", () => {
-  /** What is compared at first of labels with the times at which each was set. */
+  /** Returns the pair that is suggested for labels with the times at which each was set. */
   async function first(set: Record<string, number[]>, without: readonly string[] = []): Promise<string[] | undefined> {
     const answers = new FakeAnswers(new Map());
     answers.bytes = async (_key, query = {}) => {
@@ -101,28 +101,28 @@ describe("a comparison", () => {
       return json({ instances, count: instances.length });
     };
     const source = new DataSource(answers);
-    const choices = Object.entries(set).map(([path, { length }]): Choice => ({ side: { trace: 0, what: "label", path }, instances: length, dispatches: without.includes(path) ? 0 : 3 }));
-    return (await firstPair(source, [new Trace(0, traceOverview([]), source)], choices))?.map(writtenSide);
+    const choices = Object.entries(set).map(([path, { length }]): SideChoice => ({ side: { trace: 0, what: "label", path }, instances: length, dispatches: without.includes(path) ? 0 : 3 }));
+    return (await firstPair(source, [new Trace(0, traceOverview([]), source)], choices))?.map(writeSide);
   }
 
-  test("is at first of labels beside each other that did something equally often, one after the other", async () => {
+  test("suggests sibling labels that were set equally often, one after the other", async () => {
     expect(await first({ eager: [0, 10], "eager / sin": [1, 11], compiled: [20, 30] })).toEqual(["0:label:eager", "0:label:compiled"]);
     expect(await first({ bench: [0], "bench / a": [0, 10], "bench / b": [20, 30] })).toEqual(["0:label:bench / a", "0:label:bench / b"]);
-    // A label and its own child are not two ways to do the same.
+    // A label and its own child are not compared.
     expect(await first({ step: [0], "step / a": [1] })).toBeUndefined();
-    // Nor are a label without work, and one that was set more often.
+    // Nor is a label without work, or one that was set more often.
     expect(await first({ "## forward ##": [0, 10], "## load_batch ##": [20, 30] }, ["## load_batch ##"])).toBeUndefined();
     expect(await first({ warmup: [0], train: [10, 20] })).toBeUndefined();
-    // Nor phases of a step, and steps.
+    // Nor are the phases of a step.
     expect(await first({ forward: [0, 20, 40], backward: [10, 30, 50] })).toBeUndefined();
     expect(await first({ "step 1": [0], "step 2": [10] })).toBeUndefined();
     expect(await first({ forward: [0, 20], backward: [10, 30], eager: [50, 60] })).toEqual(["0:label:forward", "0:label:eager"]);
   });
 
-  test("is at first of two traces", async () => {
+  test("suggests two traces", async () => {
     const source = new DataSource(new FakeAnswers(new Map()));
-    const choices: Choice[] = [{ side: { trace: 0, what: "all" } }, { side: { trace: 0, what: "label", path: "a" }, instances: 1, dispatches: 1 }, { side: { trace: 1, what: "all" } }];
-    expect((await firstPair(source, [], choices))?.map(writtenSide)).toEqual(["0:all", "1:all"]);
+    const choices: SideChoice[] = [{ side: { trace: 0, what: "all" } }, { side: { trace: 0, what: "label", path: "a" }, instances: 1, dispatches: 1 }, { side: { trace: 1, what: "all" } }];
+    expect((await firstPair(source, [], choices))?.map(writeSide)).toEqual(["0:all", "1:all"]);
     expect(await firstPair(source, [], choices.slice(0, 2))).toBeNull();
   });
 
@@ -170,29 +170,29 @@ describe("search", () => {
   });
 });
 
-describe("what a search finds", () => {
+describe("matches of a search", () => {
   const trace = new Trace(0, traceOverview([trackOverview("q1.work"), trackOverview("g0.gaps", "gaps")]), new DataSource(new FakeAnswers(new Map())));
   trace.strings = ["sin", "cos"];
   const event = (start: number, name: number, row: number): Event => ({ start, duration: 5, name, row });
-  // Two lanes; two start at once.
+  // The trace has two lanes with two events that start at the same time.
   trace.tracks[0].take(readFrame(trackFrame([[event(0, 0, 0), event(10, 1, 1), event(20, 0, 2)], [event(4, 0, 3), event(20, 0, 4)]], ["dispatches"])));
   trace.tracks[1].take(readFrame(trackFrame([[event(5, 1, 0)]], ["gaps"])));
-  const look = new Look([trace]);
-  look.search(pattern("sin"));
-  const lanes = hitLanes(trace, look);
+  const appearance = new Appearance([trace]);
+  appearance.search(pattern("sin"));
+  const lanes = hitLanes(trace, appearance);
   const at = (lane: number, index: number): EventPlace => ({ track: trace.tracks[0], lane, index });
   test("is counted, and each has its place in time", () => {
-    expect([at(0, 0), at(1, 0), at(0, 2), at(1, 1)].map((event) => rankOf(lanes, event))).toEqual([1, 2, 3, 4]);
-    expect(rankOf(lanes, at(0, 1))).toBeNull();
-    expect(rankOf(lanes, null)).toBeNull();
+    expect([at(0, 0), at(1, 0), at(0, 2), at(1, 1)].map((event) => hitNumber(lanes, event))).toEqual([1, 2, 3, 4]);
+    expect(hitNumber(lanes, at(0, 1))).toBeNull();
+    expect(hitNumber(lanes, null)).toBeNull();
   });
-  test("is gone through both ways, and around", () => {
+  test("steps forward and backward, and wraps around", () => {
     const order = [at(0, 0), at(1, 0), at(0, 2), at(1, 1)];
     order.forEach((event, number) => {
       expect(nextHit(lanes, event, 0, true)).toEqual(order[(number + 1) % 4]);
       expect(nextHit(lanes, event, 0, false)).toEqual(order[(number + 3) % 4]);
     });
-    // From what is seen, and from what it does not find.
+    // The search starts from the left edge, and from an event that is no match.
     expect(nextHit(lanes, null, 4, true)).toEqual(at(1, 0));
     expect(nextHit(lanes, null, 4, false)).toEqual(at(0, 0));
     expect(nextHit(lanes, at(0, 1), 0, true)).toEqual(at(0, 2));
@@ -200,8 +200,8 @@ describe("what a search finds", () => {
     expect(nextHit([], null, 0, true)).toBeNull();
   });
   test("leaves gaps as they are", () => {
-    expect(look.foundIn(trace, trace.tracks[1], 0)).toBeNull();
-    expect(look.finds("sinh") && !look.finds("cos")).toBe(true);
+    expect(appearance.foundIn(trace, trace.tracks[1], 0)).toBeNull();
+    expect(appearance.finds("sinh") && !appearance.finds("cos")).toBe(true);
   });
 });
 
@@ -209,29 +209,29 @@ describe("ranks", () => {
   const source = new DataSource(new FakeAnswers(new Map()));
   const of = (number: number, name: string, rank: number | null, tracks = 1): Trace =>
     new Trace(number, { ...traceOverview(tracks > 0 ? [trackOverview("q1.work")] : [], { name }), manifest: rank === null ? {} : { rank: { rank, world_size: 12 } } }, source);
-  // In the order in which they appeared.
+  // Traces come in the order of their appearance.
   const traces = [of(0, "run", null, 0), of(1, "rank 10", 10), of(2, "rank 2", 2), of(3, "rank 11", 11, 0)];
   const names = (together: string | null, search: string): string[] => {
-    const { first, beside } = shownOf({ protocol: 1, gapscope: "", file: null, traces: [], together, bins: 1 }, traces, search);
+    const { first, beside } = shownTraces({ protocol: 1, gapscope: "", file: null, traces: [], together, bins: 1 }, traces, search);
     return [first, ...beside].map((trace) => trace.overview.name);
   };
-  test("are shown by number, those that have something", () => {
+  test("are shown by number if they have tracks", () => {
     expect(names("run", "")).toEqual(["rank 2", "rank 10"]);
   });
   test("can each come first", () => {
     expect(names("run", "?first=rank+10")).toEqual(["rank 10", "rank 2"]);
     expect(names("run", "?first=rank+11")).toEqual(["rank 2", "rank 10"]);
   });
-  test("are not meant where two traces are compared", () => {
+  test("are not suggested where two traces are compared", () => {
     expect(names(null, "?first=rank+10")).toEqual(["run"]);
   });
 });
 
 describe("a text on a canvas", () => {
-  // As wide as letters are: an m is three times an i.
+  // An m is three times as wide as an i.
   const measureText = (text: string): { width: number } => ({ width: [...text].reduce((sum, letter) => sum + ({ m: 9, i: 3 }[letter] ?? 6), 0) });
   const texts = new Texts({ measureText } as CanvasRenderingContext2D);
-  test("is never wider than its room, and left out where it would say nothing", () => {
+  test("is never wider than its room, and left out where too little of it would remain", () => {
     for (const text of ["mmmmmmmmmmmm", "iiiiiiiiiiiiiiiiii", "mixed", "mul_mat_vec_q8"]) {
       for (let room = 5; room < 140; room += 1) {
         const cut = texts.cut(text, room);
@@ -253,19 +253,19 @@ describe("keys", () => {
     expect(press("f", { ctrlKey: true })).toBeUndefined();
     expect(press("x")).toBeUndefined();
   });
-  test("mean one thing each", () => {
+  test("have one meaning each", () => {
     const all = KEYS.flatMap(({ keys }) => keys);
     expect(new Set(all).size).toBe(all.length);
   });
 });
 
 describe("tables", () => {
-  test("sort with what is unknown last, either way", () => {
+  test("sort unknown values last in both directions", () => {
     const rows = [{ n: 2 }, { n: null }, { n: 3 }, { n: 1 }];
     expect(sorted(rows, (row) => row.n, true).map((row) => row.n)).toEqual([3, 2, 1, null]);
     expect(sorted(rows, (row) => row.n, false).map((row) => row.n)).toEqual([1, 2, 3, null]);
   });
-  test("write times and sizes so that they can be read", () => {
+  test("write times and sizes in readable units", () => {
     expect(fieldValue("busy_ns", "1500000")).toBe("1500000 (1.50 ms)");
     expect(fieldValue("bytes", "2048")).toBe("2048 (2.00 KiB)");
     expect(fieldValue("groups_x", "2048")).toBe("2048");
@@ -274,7 +274,7 @@ describe("tables", () => {
   });
 });
 
-/** Matrices for whole lack of one kind of cone, on linear RGB: Machado, Oliveira, Fernandes 2009, severity 1. */
+/** Matrices for the complete lack of one kind of cone, on linear RGB, from Machado, Oliveira, Fernandes 2009, severity 1. */
 const SEEN_BY: Record<string, number[]> = {
   everyone: [1, 0, 0, 0, 1, 0, 0, 0, 1],
   protanopia: [0.152286, 1.052583, -0.204868, 0.114503, 0.786281, 0.099216, -0.003882, -0.048116, 1.051998],
@@ -282,7 +282,7 @@ const SEEN_BY: Record<string, number[]> = {
   tritanopia: [1.255528, -0.076749, -0.178779, -0.078411, 0.930809, 0.147602, 0.004733, 0.691367, 0.3039],
 };
 
-/** The place of a colour in OKLab (Ottosson 2020), where distances are about as large as they look. */
+/** Returns the place of a colour in OKLab (Ottosson 2020), where distances match perceived differences. */
 function seen(colour: string, by: number[]): number[] {
   const linear = [1, 3, 5].map((at) => {
     const value = parseInt(colour.slice(at, at + 2), 16) / 255;
@@ -299,15 +299,15 @@ function seen(colour: string, by: number[]): number[] {
   ];
 }
 
-/** The causes with their colours, from the one place that has them. */
+/** The causes and their colours as the analysis defines them. */
 const CAUSES = [...readFileSync(join(import.meta.dirname, "../../crates/analysis/src/gaps/cause.rs"), "utf8").matchAll(/= "([a-z-]+)" \{[^}]*?colour: "(#[0-9a-f]{6})"/g)].map(([, cause, colour]) => ({ cause, colour }));
 
 describe("colours", () => {
   test("are there for every cause", () => {
     expect(CAUSES.length).toBeGreaterThan(12);
   });
-  test("of causes are told apart with each colour blindness", () => {
-    // 0.02 is about what is just noticeable side by side.
+  test("of causes are distinct with each kind of colour blindness", () => {
+    // A distance of about 0.02 is just noticeable side by side.
     for (const [who, matrix] of Object.entries(SEEN_BY)) {
       for (const [at, one] of CAUSES.entries()) {
         for (const other of CAUSES.slice(at + 1)) {
@@ -318,7 +318,7 @@ describe("colours", () => {
       }
     }
   });
-  test("of text can be read on what they stand on", () => {
+  test("of text are readable on their backgrounds", () => {
     const contrast = (a: string, b: string): number => {
       const [x, y] = [luminance(a), luminance(b)].sort((p, q) => q - p);
       return (x + 0.05) / (y + 0.05);
@@ -332,7 +332,7 @@ describe("colours", () => {
       for (const colour of [...work, ...CAUSES.map(({ colour }) => colour)]) expect(contrast(inkOn(colour), colour), `${colour} in ${theme}`).toBeGreaterThan(4);
     }
   });
-  test("go to what costs most", () => {
+  test("go to the costliest names", () => {
     const costs = Array.from({ length: 30 }, (_, key) => key);
     const slots = workSlots(costs);
     expect(slots[29]).toBe(0);

@@ -1,20 +1,20 @@
-// What panels show while data comes, when it cannot be had, when there is none, and when it is there.
+// Tests what panels show while data load, where data are missing, where there are none, and where they are loaded.
 
 import { describe, expect, test } from "vitest";
+import { Appearance } from "../src/appearance.ts";
 import type { Findings } from "../src/data/findings.ts";
 import type { Gap } from "../src/data/gaps.ts";
 import type { KernelCounters, KernelRow } from "../src/data/kernels.ts";
 import { DataSource } from "../src/data/source.ts";
 import { Trace } from "../src/data/trace.ts";
-import { Look } from "../src/look.ts";
 import { AboutPanel } from "../src/panels/about.ts";
-import { type FindingsSoFar, part } from "../src/panels/awaited.ts";
 import { ComparePanel } from "../src/panels/compare.ts";
 import { gapDetails } from "../src/panels/gap-details.ts";
 import { GapsPanel, nextByCost, nextGap, timeBy } from "../src/panels/gaps.ts";
 import { kernelTable, labelTable, limitText, namedKernels, type NamedKernel } from "../src/panels/kernels.ts";
-import { points, reached, spareText } from "../src/panels/limits.ts";
 import { Legend } from "../src/panels/legend.ts";
+import { points, reached, spareText } from "../src/panels/limits.ts";
+import { type FindingsSoFar, part } from "../src/panels/loadable.ts";
 import { Verdict } from "../src/panels/verdict.ts";
 import { FakeAnswers, traceOverview } from "./fake-answers.ts";
 import { fake, fakeDocument } from "./fake-dom.ts";
@@ -69,13 +69,13 @@ function made(): Trace {
   return new Trace(0, traceOverview([]), new DataSource(new FakeAnswers(new Map())));
 }
 
-/** What a panel says of each state. */
+/** Returns what a panel shows in each state. */
 function told(show: (findings: FindingsSoFar) => string): Record<string, string> {
   return { coming: show(null), failed: show(FAILED), cut: show(CUT), empty: show(EMPTY), there: show(findings()) };
 }
 
 describe("idle time", () => {
-  test("is never said to be none before that is known", () => {
+  test("is not called empty before that is known", () => {
     const panel = new GapsPanel(made(), () => undefined);
     const says = told((found) => (panel.show(found, COMING), fake(panel.element).innerText));
     expect(says.coming).toBe(COMING);
@@ -85,7 +85,7 @@ describe("idle time", () => {
     expect(says.there).toContain("host-late");
     expect(says.there).not.toContain("never idle");
   });
-  test("that rests on nothing timed is said to", () => {
+  test("without any known times says so", () => {
     const panel = new GapsPanel(made(), () => undefined);
     panel.show({ ...EMPTY, gpu_busy_ns: null }, COMING);
     expect(fake(panel.element).innerText).toContain("No GPU work has known times");
@@ -107,7 +107,7 @@ describe("a gap's details", () => {
 });
 
 describe("a list of gaps", () => {
-  test("goes to the whole gap by the cause that is listed", () => {
+  test("goes to the whole gap with the listed cause", () => {
     const gone: [number, string][] = [];
     const panel = new GapsPanel(made(), (gap, cause) => gone.push([gap.start_ns, cause]));
     panel.show(findings(), COMING);
@@ -115,7 +115,7 @@ describe("a list of gaps", () => {
     const click = (text: string): void => fake(panel.element).all("tr").find((row) => row.innerText.includes(text))?.click();
     click("30.9 µs");
     expect(gone).toEqual([[1000, "host-late"]]);
-    // Of a cause: by what it takes of each, the most first.
+    // The gaps of a cause are sorted by its time in each.
     click("launch-latency4");
     expect(fake(panel.element).dataset.cause).toBe("launch-latency");
     const listed = rows().filter((row) => row.includes("sin → cos"));
@@ -128,7 +128,7 @@ describe("a list of gaps", () => {
     expect(timeBy(GAPS[0], "host-wait")).toBe(0);
     expect(timeBy(GAPS[0], null)).toBe(30_900);
   });
-  test("is gone through by cost, the longest first and round", () => {
+  test("is walked by cost, the longest first, and wraps around", () => {
     const starts = (cause: string | null, picked: number | null, forward = true): number | undefined => nextByCost(GAPS, cause, picked, forward)?.start_ns;
     expect(starts(null, null)).toBe(1000);
     expect(starts(null, 1000)).toBe(50_000);
@@ -139,10 +139,10 @@ describe("a list of gaps", () => {
     expect(starts("launch-latency", 50_000)).toBe(90_000);
     expect(nextByCost([], null, null, true)).toBeNull();
   });
-  test("is gone through in time, from the left edge, without what is too short to see", () => {
+  test("is walked in time from the left edge, without short gaps", () => {
     const starts = (cause: string | null, picked: number | null, left_ns: number, forward = true): number | undefined => nextGap(GAPS, cause, picked, left_ns, forward)?.start_ns;
     expect(starts(null, null, 0)).toBe(1000);
-    // It begins at the left edge.
+    // The keys begin at the left edge.
     expect(starts(null, null, 1000)).toBe(1000);
     expect(starts(null, 1000, 0)).toBe(50_000);
     expect(starts(null, 50_000, 0)).toBe(90_000);
@@ -157,11 +157,11 @@ describe("a list of gaps", () => {
 
 describe("tables", () => {
   test("of kernels say that they load, why they cannot, or that there are none", () => {
-    const table = kernelTable(made(), new Look([]), () => undefined);
+    const table = kernelTable(made(), new Appearance([]), () => undefined);
     const says = told((found) => (table.take(part(found, COMING, namedKernels)), fake(table.element).innerText));
     expect(says).toMatchObject({ coming: expect.stringMatching(COMING), failed: FAILED.missing, cut: UNKNOWN, empty: "The trace has no dispatches." });
   });
-  test("of limits have the kernels of which memory and a pipe are known", () => {
+  test("of limits have the kernels with a known memory and pipe share", () => {
     const kernel = (name: string, busy_ns: number, shares: { unit: string; share: number }[] | null): NamedKernel => ({ name, busy_ns, limit: null, winnable_ns: null, counters: shares && { shares } }) as NamedKernel;
     const all = [
       kernel("walk", 1, [{ unit: "dram", share: 0.3 }, { unit: "issue", share: 0.25 }, { unit: "fma", share: 0.2 }, { unit: "tensor", share: 0 }]),
@@ -177,7 +177,7 @@ describe("tables", () => {
     expect(reached(0.654, 0.011)).toBe("65 % ± 2");
     expect([reached(null, null), reached(0.5, null)]).toEqual(["unknown", "50.0 %"]);
   });
-  test("of kernels say what the shape of launches costs, and that it is not known", () => {
+  test("of kernels show the limit by the shape of launches, or that it is unknown", () => {
     const launches = { multiprocessors: 132, mean_multiprocessors: 132, waves: 2.5, occupancy: 0.125, occupancy_limited_by: "registers" };
     const row = (limit: string | null, winnable_ns: number | null): KernelRow => ({ limit, winnable_ns, launches }) as KernelRow;
     expect(limitText(row("tail", 17e6))).toBe("tail ≤ 17.0 ms");
@@ -186,7 +186,7 @@ describe("tables", () => {
     expect(limitText(row(null, null))).toBe("–");
     expect(limitText({ ...row(null, null), launches: null })).toBe("unknown");
   });
-  test("of labels too", () => {
+  test("of labels, too", () => {
     const table = labelTable(() => undefined);
     const says = told((found) => (table.take(part(found, COMING, ({ labels }) => labels && [])), fake(table.element).innerText));
     expect(says).toMatchObject({ coming: expect.stringMatching(COMING), failed: FAILED.missing, cut: UNKNOWN });
@@ -195,7 +195,7 @@ describe("tables", () => {
 });
 
 describe("other panels", () => {
-  test("the verdict says how far it is, and no number that is not known", () => {
+  test("the verdict shows the progress, and no unknown number", () => {
     const trace = made();
     const verdict = new Verdict(null, trace);
     const says = told((found) => (verdict.show(found, { ...trace.overview, tables: [{ name: "dispatches", rows: null, bytes: 1 }] }, COMING), fake(verdict.element).innerText));
@@ -205,23 +205,23 @@ describe("other panels", () => {
     expect(says.cut).toContain("Dispatchesunknown");
     expect(says.there).toContain("Dispatches3");
   });
-  test("the legend is empty where it is not known what is coloured", () => {
+  test("the legend is empty without findings", () => {
     const trace = made();
-    const legend = new Legend(trace, new Look([trace]));
+    const legend = new Legend(trace, new Appearance([trace]));
     const says = told((found) => ((trace.findings = found), legend.show(), fake(legend.element).innerText));
-    expect(says.coming).toContain("when the trace is analysed");
+    expect(says.coming).toContain("once the trace has been analysed");
     expect(says).toMatchObject({ failed: "", cut: "", empty: "" });
     expect(says.there).toContain("host-late");
   });
-  test("what can be compared is not said to be nothing before labels are known", () => {
+  test("the choices of a comparison are not called empty before labels are known", () => {
     const trace = made();
     const panel = new ComparePanel([trace], new DataSource(new FakeAnswers(new Map())), { start: () => undefined, stop: () => undefined, step: () => undefined, selection: () => null });
     const says = told((found) => ((trace.findings = found), panel.fillChoices(), fake(panel.element).all("p").map((p) => p.innerText).join("")));
-    expect(says.coming).toContain("when the trace is analysed");
+    expect(says.coming).toContain("once the trace has been analysed");
     expect(says).toMatchObject({ failed: FAILED.missing, cut: UNKNOWN });
     expect(says.empty).toContain("Open two traces");
   });
-  test("a device's clock is told as the command tells it", () => {
+  test("a device's clock is described as the command describes it", () => {
     const about = new AboutPanel();
     const says = (device: object, hook: string): string => {
       const manifest = { processes: [{ id: 1, hook }], devices: [{ id: 1, process: 1, api: "cuda", name: "Made GPU", driver: "", clock: { method: "calibrated", error_ns: null }, ...device }] };
@@ -239,7 +239,7 @@ describe("other panels", () => {
     panel.instances(1233, 10_000);
     expect(fake(panel.element).innerText).toContain("instance 1,234 of 10,000");
   });
-  test("what cannot be read is among what the recording lacks", () => {
+  test("unreadable data are listed beside losses", () => {
     const about = new AboutPanel();
     about.show(traceOverview([], { unread: [UNREAD] }), null, null);
     const text = fake(about.element).innerText;

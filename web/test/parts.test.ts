@@ -1,19 +1,19 @@
-// Tracks that are too large to be held: shown in parts.
+// Tests tracks that are too large to be held and are shown in parts.
 
 import { describe, expect, test } from "vitest";
+import { Appearance } from "../src/appearance.ts";
 import { readFrame } from "../src/data/frame.ts";
 import { Slices } from "../src/data/slices.ts";
 import { type Answers, DataSource } from "../src/data/source.ts";
 import { Trace, Track } from "../src/data/trace.ts";
 import type { Lane } from "../src/lane/lane.ts";
 import { LEVELS, Runs } from "../src/lane/runs.ts";
-import { Loader } from "../src/loading.ts";
-import { Look } from "../src/look.ts";
+import { Loader } from "../src/loader.ts";
 import { type Range, Scale } from "../src/time/range.ts";
 import { View } from "../src/view.ts";
 import { frame, traceOverview, trackOverview } from "./fake-answers.ts";
 
-/** A FAKE server of one track: a thousand rows of 8 ns, one every 10 ns, of which one answer has so many at most. Of a part with more there are slices of 100 ns. */
+/** A FAKE server of one track with a thousand rows of 8 ns, one every 10 ns. It answers with slices of 100 ns for parts with more rows than an answer may have. */
 class Parts implements Answers {
   readonly file = false;
   readonly rowsInAnswer = 1;
@@ -59,12 +59,12 @@ describe("a track of a trace that is too large", () => {
     expect([track.state, track.count, track.laneCount]).toEqual(["part", 0, 1]);
     expect([track.shows(WHOLE), track.shows(CLOSE), track.has(CLOSE)]).toEqual([true, false, false]);
     await trace.loadPart(track, CLOSE);
-    // Half of what is seen is there on each side.
+    // Half of the visible length is loaded on each side.
     expect(answers.asked).toEqual(["t/0/track/q1.work 0..10000", "t/0/track/q1.work 3950..4150"]);
     expect([track.state, track.count, track.has(CLOSE), track.has(WHOLE), track.shows(CLOSE)]).toEqual(["part", 20, true, false, true]);
     expect(track.rowOf({ lane: 0, index: 0 })).toEqual({ table: "dispatches", row: 395 });
     expect(track.placeOf("dispatches", 400, 4000)).toEqual({ lane: 0, index: 5 });
-    // All of it is still shown, by slices.
+    // Slices still show the whole track.
     expect(track.shows(WHOLE)).toBe(true);
     expect(track.extent).toEqual(WHOLE);
     expect(track.pieces({ from_ns: 3900, to_ns: 4300 }).map(({ range, slices }) => [range.from_ns, range.to_ns, slices === null])).toEqual([
@@ -80,15 +80,15 @@ describe("a track of a trace that is too large", () => {
     expect(track.shows(seen)).toBe(false);
     await trace.loadPart(track, seen);
     expect([track.count, track.part?.slices?.range, track.shows(seen)]).toEqual([0, { from_ns: 1000, to_ns: 5000 }, true]);
-    // A fourth of them is too coarse.
+    // For a fourth of their range the slices are too coarse.
     expect(track.shows({ from_ns: 2000, to_ns: 2999 })).toBe(false);
   });
-  test("is whole after all where its rows are few", async () => {
+  test("is loaded as a whole where its rows are few", async () => {
     const { trace, track } = large(new Parts(1000));
     await trace.loadTrack(track);
     expect([track.state, track.count, track.coarse]).toEqual(["ready", 1000, null]);
   });
-  test("is whole where the trace can be held", async () => {
+  test("is loaded as a whole where the page can hold the trace", async () => {
     const { trace, track } = large(new Parts(100), 1000);
     await trace.loadTrack(track);
     expect(track.state).toEqual({ missing: "the whole track is asked for" });
@@ -101,7 +101,7 @@ describe("a track of a trace that is too large", () => {
     await trace.loadPart(track, { from_ns: 7000, to_ns: 7100 });
     expect(track.labels).toBeNull();
   });
-  test("is asked for anew when it has grown", async () => {
+  test("is requested again when it has grown", async () => {
     const answers = new Parts(100);
     const { trace, track } = large(answers);
     await trace.awaitRows(track, CLOSE);
@@ -113,25 +113,25 @@ describe("a track of a trace that is too large", () => {
   });
 });
 
-describe("what is loaded of a large track", () => {
-  // Parts are asked for when a view has rested for 80 ms.
+describe("the loaded part of a large track", () => {
+  // Parts are requested once a view has rested for 80 ms.
   const settled = (): Promise<void> => new Promise((done) => setTimeout(done, 300));
-  test("is what views look at, and two of one trace do not take turns for ever", async () => {
+  test("follows the views, and two views of one trace do not take turns for ever", async () => {
     const answers = new Parts(100);
     const { trace, track } = large(answers);
-    const look = new Look([trace]);
+    const appearance = new Appearance([trace]);
     const views = [CLOSE, { from_ns: 8000, to_ns: 8100 }].map((range) => ({ trace, range }));
-    const loader: Loader = new Loader(new DataSource(answers), look, () => views.forEach((view) => loader.wanted([track], view)), (problem) => expect.fail(problem), () => true);
+    const loader: Loader = new Loader(new DataSource(answers), appearance, () => views.forEach((view) => loader.wanted([track], view)), (problem) => expect.fail(problem), () => true);
     for (const view of views) loader.wanted([track], view);
     await settled();
     expect(answers.asked.map((asked) => asked.split(" ")[1])).toEqual(["0..10000", "3950..4150", "7950..8150"]);
-    // Who looks elsewhere is answered.
+    // A view that moves elsewhere is served.
     views[0].range = { from_ns: 1000, to_ns: 1100 };
     loader.wanted([track], views[0]);
     await settled();
     expect([answers.asked.at(-1), answers.asked.length]).toEqual(["t/0/track/q1.work 950..1150", 4]);
   });
-  test("is all of it in the end where that can be held, once the analyses have answered", async () => {
+  test("is loaded as a whole after the analyses if the page can hold it", async () => {
     const asked: string[] = [];
     const answers: Answers = {
       file: false,
@@ -141,13 +141,13 @@ describe("what is loaded of a large track", () => {
         return query.from === undefined ? part(0, 10_000, 1000) : part(Number(query.from), Number(query.to), 100);
       },
     };
-    // By what the overview says: the server has fewer.
+    // The overview's number of rows decides; the fake server has fewer.
     const overview = traceOverview([{ ...trackOverview("q1.work"), rows: 3_000_000 }], { extent: [0, 10_000] });
     const trace = new Trace(0, overview, new DataSource(answers), 16_000_000);
     const [track] = trace.tracks;
     const view = { trace, range: WHOLE };
     let answered = false;
-    const loader: Loader = new Loader(new DataSource(answers), new Look([trace]), () => loader.wanted([track], view), (problem) => expect.fail(problem), () => answered);
+    const loader: Loader = new Loader(new DataSource(answers), new Appearance([trace]), () => loader.wanted([track], view), (problem) => expect.fail(problem), () => answered);
     loader.wanted([track], view);
     await settled();
     expect([track.state, asked]).toEqual(["part", ["t/0/track/q1.work from=0&to=10000"]]);
@@ -175,9 +175,9 @@ describe("what is loaded of a large track", () => {
 
 describe("slices", () => {
   const slices = (busy: number[], key: number[]): Slices =>
-    Slices.of(readFrame(frame({ slices: busy.length }, { busy: Uint8Array.from(busy), name: Uint32Array.from(key) })), { from_ns: 0, to_ns: busy.length * 10 });
+    Slices.fromFrame(readFrame(frame({ slices: busy.length }, { busy: Uint8Array.from(busy), name: Uint32Array.from(key) })), { from_ns: 0, to_ns: busy.length * 10 });
   const runs = (it: Slices, scale: Scale): number[][] => {
-    const found = new Runs().ofSlices(it, 0, scale);
+    const found = new Runs().fillFromSlices(it, 0, scale);
     return Array.from({ length: found.count }, (_, i) => [found.left[i], found.right[i], found.level[i], found.event[i]]);
   };
   test("are drawn where they lie, those that look alike as one, and nothing where nothing ran", () => {
@@ -192,7 +192,7 @@ describe("slices", () => {
       [150, 200, LEVELS / 2, 7],
     ]);
   });
-  test("narrower than a pixel are drawn together, as what took most of them", () => {
+  test("narrower than a pixel are merged in the colour of the longest event", () => {
     const it = slices([255, 0, 0, 0, 10, 20, 30, 40], [1, 0, 0, 0, 2, 3, 4, 5]);
     expect(runs(it, new Scale({ from_ns: 0, to_ns: 80 }, 0, 2))).toEqual([
       [0, 1, LEVELS / 4, 1],

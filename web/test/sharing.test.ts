@@ -1,4 +1,4 @@
-// How a view is shown again after its server has ended.
+// Tests the command and the file that show a view again.
 
 import { describe, expect, test } from "vitest";
 import { commandOf, savedView } from "../src/sharing.ts";

@@ -1,7 +1,7 @@
-// What the page makes of an answer of SQL.
+// Tests how the page interprets answers of SQL queries.
 
 import { expect, test } from "vitest";
-import { momentColumn, order, placeOf, readings, shown, type SqlAnswer, tableOf, telling, written } from "../src/data/sql.ts";
+import { momentColumn, order, placeOf, readings, shown, type SqlAnswer, tableOf, identifyingValues, written } from "../src/data/sql.ts";
 
 const CLOCK = { origin_ns: "9100000000000000001", extent: [-5, 1000] as [number, number] };
 const answer = (columns: [string, "integer" | "fraction" | "text" | "boolean"][], rows: (string | null)[][]): SqlAnswer => ({
@@ -20,33 +20,33 @@ test("times are counted from the origin, whatever the clock's size", () => {
   expect(read).toEqual(["moment", "length"]);
   expect(placeOf(one, read, one.rows[0], CLOCK.origin_ns)).toEqual({ start_ns: 500, duration_ns: 40 });
   expect(shown("9100000000000000501", "moment", CLOCK)).toBe("500 ns");
-  expect(telling(one, one.rows[0], CLOCK.origin_ns)).toEqual({ start_ns: "500", duration_ns: "40" });
+  expect(identifyingValues(one, one.rows[0], CLOCK.origin_ns)).toEqual({ start_ns: "500", duration_ns: "40" });
 });
 
-test("from_start_ns is a moment too, from the recording's start as it is", () => {
+test("from_start_ns is a moment, too, counted from the trace's start", () => {
   const one = answer([["cause", "text"], ["from_start_ns", "integer"], ["duration_ns", "integer"]], [["host-late", "500", "40"]]);
   const read = readings(one, null, () => CLOCK);
   expect(read).toEqual(["text", "from-start", "length"]);
   expect(momentColumn(one, read)).toBe(1);
   expect(placeOf(one, read, one.rows[0], CLOCK.origin_ns)).toEqual({ start_ns: 500, duration_ns: 40 });
   expect(shown("500", "from-start", CLOCK)).toBe("500 ns");
-  // Outside of the recording it is none, and of no known trace neither.
+  // A value outside of the trace, or of an unknown trace, is not a moment.
   expect(readings(answer([["from_start_ns", "integer"]], [["5000"]]), null, () => CLOCK)).toEqual(["length"]);
   expect(readings(one, null, () => null)[1]).toBe("length");
 });
 
-test("what is called a time and is none stays a number", () => {
+test("a column that only has the name of a time stays a number", () => {
   for (const cell of ["17", "9100000000000009999"]) {
     const one = answer([["start_ns", "integer"]], [[cell], [null]]);
     const read = readings(one, null, () => CLOCK);
     expect(read).toEqual(["number"]);
     expect(momentColumn(one, read)).toBe(null);
   }
-  // Which of several traces a row is of is not known.
+  // Without a trace a row has no clock.
   expect(readings(answer([["start_ns", "integer"]], [["9100000000000000501"]]), null, () => null)).toEqual(["number"]);
 });
 
-test("numbers are as people read them, and those that name something stay as they are", () => {
+test("numbers are formatted, except those that identify something", () => {
   const catalogue = { saved: [], tables: [{ name: "submissions", meaning: "", columns: [{ name: "thread", type: "u32", meaning: "The system's id of the thread." }] }] };
   const one = answer([["thread", "integer"], ["n", "integer"], ["total_ms", "fraction"], ["bytes", "integer"], ["cause", "text"], ["p50_ns", "fraction"]], []);
   expect(readings(one, catalogue, () => CLOCK)).toEqual(["name", "number", "number", "bytes", "text", "length"]);
@@ -60,7 +60,7 @@ test("numbers are as people read them, and those that name something stay as the
   expect([order("10", "number"), order("10", "text"), order(null, "number"), order("NaN", "number")]).toEqual([10, "10", null, null]);
 });
 
-test("rows are of a table where the query reads one alone", () => {
+test("rows belong to a table if the query reads only one", () => {
   for (const [sql, table] of [
     ["select * from dispatches", "dispatches"],
     ["SELECT a FROM Dispatches d where a in (select id from dispatches)", "dispatches"],

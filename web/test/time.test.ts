@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { bytes, count, duration, instant, quantity, share, times } from "../src/time/format.ts";
-import { CLOSEST_NS, clamped, History, length, panned, Scale, zoomed } from "../src/time/range.ts";
+import { CLOSEST_NS, clamped, RangeHistory, length, panned, Scale, zoomed } from "../src/time/range.ts";
 import { ticks } from "../src/time/ticks.ts";
 
 describe("quantities", () => {
@@ -34,7 +34,7 @@ describe("quantities", () => {
     expect(share(1)).toBe("100 %");
     expect(share(NaN)).toBe("unknown");
   });
-  test("points in time have the digits that their steps need", () => {
+  test("points in time have as many digits as their steps need", () => {
     expect(instant(1_003_400_000, 100_000)).toBe("1.0034 s");
     expect(instant(12_000, 1_000)).toBe("12 µs");
     expect(instant(0, 10)).toBe("0 ns");
@@ -50,7 +50,7 @@ describe("ticks", () => {
       expect(at_ns.every((at) => at >= 12 && at <= 12 + span && Number.isInteger(at / step_ns))).toBe(true);
     }
   });
-  test("of nothing are none", () => {
+  test("of no names are none", () => {
     expect(ticks(5, 5, 100, 10).at_ns).toEqual([]);
   });
 });
@@ -71,7 +71,7 @@ describe("the visible range", () => {
     expect(length(clamped({ from_ns: -1e12, to_ns: 1e12 }, whole))).toBeCloseTo(1_040_000);
   });
   test("goes back by gestures, not by single steps", () => {
-    const history = new History(500);
+    const history = new RangeHistory(500);
     history.leave({ from_ns: 0, to_ns: 1 }, 1000);
     history.leave({ from_ns: 0, to_ns: 2 }, 1100);
     history.leave({ from_ns: 0, to_ns: 3 }, 1500);

@@ -1,7 +1,7 @@
-"""Squares numbers on the GPU with wgpu-py and says what it is doing with gapscope.
+"""Squares numbers on the GPU with wgpu-py, and labels its work with gapscope.
 
-Argument: a path for a capture. 1 dispatch; 3 ranges `step` of 4 dispatches, the last of each in `inner`; then a capture of 5
-dispatches; then 1. Prints a line of JSON with what gapscope answered.
+The argument is a path for a capture. The program runs 1 dispatch, then 3 ranges `step` of 4 dispatches, the last of each in
+`inner`, then a capture of 5 dispatches, then 1 more. It prints gapscope's answers as a line of JSON.
 """
 
 import json

@@ -1,4 +1,4 @@
-// The causes of idle time, and which of them a host call explains: all as the analysis has them.
+// The causes of idle time and the kinds of host calls, as the analyses define them.
 
 import type { Findings } from "./findings.ts";
 import type { CauseNote } from "./gaps.ts";
@@ -39,38 +39,38 @@ export class Causes {
     return this.facts.get(cause);
   }
 
-  /** The name of a cause for people; of one that is not known its key. */
+  /** Returns the readable name of a cause, or its key where the page does not know it. */
   name(cause: string): string {
     return this.facts.get(cause)?.name ?? cause;
   }
 
-  /** The colour of a cause; one that is not known is drawn as unknown. */
+  /** Returns the colour of a cause; a cause that the page does not know has the colour of `unknown`. */
   colour(cause: string): string {
     return (this.facts.get(cause) ?? this.facts.get("unknown"))?.colour ?? "#000000";
   }
 
-  /** The colour of a part of the verdict's time: that of the first cause that counts for it. */
+  /** Returns the colour of a side of the verdict: that of the first cause of this side. */
   colourOfSide(side: string): string {
     for (const facts of this.facts.values()) if (facts.side === side) return facts.colour;
     return this.colour("unknown");
   }
 
-  /** What happened, in one sentence. */
+  /** Returns a sentence that says what happened. */
   sentence(cause: string): string {
     return this.facts.get(cause)?.sentence ?? "";
   }
 
-  /** What to do about it: what fits this recording once its analysis has come. */
+  /** Returns advice for a cause: that for this trace once it has been analysed, before that the general one. */
   advice(cause: string): string {
     return asSentence(this.notes.get(cause)?.advice ?? this.facts.get(cause)?.advice ?? "");
   }
 
-  /** The code that the submitting threads ran in all of its time, where samples tell. */
+  /** Returns the code that the submitting threads ran during all idle time of a cause, where samples tell. */
   code(cause: string): string | null {
     return this.notes.get(cause)?.code ?? null;
   }
 
-  /** Takes what the report says of the causes that it found. */
+  /** Takes the report's notes on the causes that it found. */
   note({ gaps, gap_notes }: Pick<Findings, "gaps" | "gap_notes">): void {
     this.notes = new Map((gaps ?? []).flatMap(({ cause }, at) => (gap_notes?.[at] ? [[cause, gap_notes[at]] as const] : [])));
   }
@@ -80,7 +80,7 @@ export class Causes {
   }
 }
 
-/** Advice has no capital and no full stop of its own. */
+/** Adds a capital and a full stop, which advice comes without. */
 function asSentence(advice: string): string {
   return advice && `${advice.charAt(0).toUpperCase()}${advice.slice(1)}.`;
 }

@@ -1,15 +1,15 @@
-// Samples of threads' stacks, and which of them stand for idle time.
+// Samples of the stacks of threads, and the samples that fall into idle time.
 
 import { type Durations, Lane } from "../lane/lane.ts";
 import type { Range } from "../time/range.ts";
 import { type Column, column, type Frame, type Header } from "./frame.ts";
 
-/** An index or id that is not known. */
+/** The index or id that stands for an unknown one. */
 const NONE = 0xffffffff;
-/** No stack is deeper: a circle of parents ends here. */
-const MOST_FRAMES = 4096;
-/** Below so many samples there are lines, and no shares. */
-export const LEAST_SAMPLES = 10;
+/** The deepest stack that is followed, so that a circle of parents ends. */
+const MAX_FRAMES = 4096;
+/** The least number of samples for which shares are shown. */
+export const MIN_SAMPLES = 10;
 
 export interface CodeFrame {
   /** `train.py:41 load_batch`. */
@@ -60,7 +60,7 @@ export interface Sample {
   gil_holder: number | null;
 }
 
-/** The rows of a thread, as a track has them. */
+/** The samples of a thread as the lanes and rows of a track. */
 export interface SampleLanes {
   lanes: Lane[];
   rows: Uint32Array[];
@@ -79,7 +79,7 @@ export class Code {
   private readonly state: Column;
   private readonly source: Column;
   private readonly stacks = new Map<number, number[]>();
-  private told: Map<number, number> | null = null;
+  private commonestLines: Map<number, number> | null = null;
 
   constructor(frame: Frame) {
     this.header = frame.header as CodeHeader;
@@ -95,7 +95,7 @@ export class Code {
     this.source = column(frame, "source");
   }
 
-  /** The number of the line by which a sample is told; that after the last where its stack is not known. */
+  /** Returns the number of the line that stands for a sample; one past the last line where its stack is unknown. */
   lineOf(sample: number): number {
     return this.header.stacks.line[this.stack[sample]] ?? this.header.lines.length;
   }
@@ -104,25 +104,25 @@ export class Code {
     return this.header.lines[line]?.text ?? "unknown code";
   }
 
-  /** The frame by which a line is told. */
+  /** Returns the frame that stands for a line. */
   lineFrame(line: number): CodeFrame | null {
     return this.header.frames[this.header.lines[line]?.frame ?? -1] ?? null;
   }
 
-  /** The line that is told by a frame: of several the one with most samples. */
+  /** Returns the line that a frame stands for; of several the one with the most samples. */
   lineOfFrame(frame: number): number | null {
-    if (!this.told) {
+    if (!this.commonestLines) {
       const { counts } = this;
-      this.told = new Map();
+      this.commonestLines = new Map();
       for (const [line, { frame }] of this.header.lines.entries()) {
-        const known = this.told.get(frame);
-        if (known === undefined || counts[line] > counts[known]) this.told.set(frame, line);
+        const known = this.commonestLines.get(frame);
+        if (known === undefined || counts[line] > counts[known]) this.commonestLines.set(frame, line);
       }
     }
-    return this.told.get(frame) ?? null;
+    return this.commonestLines.get(frame) ?? null;
   }
 
-  /** The frames of a sample's stack, by their numbers, the innermost first. */
+  /** Returns the numbers of the frames of a sample's stack, the innermost first. */
   framesOf(sample: number): readonly number[] {
     const stack = this.stack[sample];
     const known = this.stacks.get(stack);
@@ -130,7 +130,7 @@ export class Code {
     const { frame, parent } = this.header.stacks;
     const found: number[] = [];
     let next: number | null | undefined = stack === NONE ? null : stack;
-    for (let left = MOST_FRAMES; left > 0 && typeof next === "number"; left -= 1) {
+    for (let left = MAX_FRAMES; left > 0 && typeof next === "number"; left -= 1) {
       const one = frame[next];
       if (typeof one === "number" && this.header.frames[one]) found.push(one);
       next = parent[next];
@@ -160,7 +160,10 @@ export class Code {
     return this.header.threads[this.thread[sample]];
   }
 
-  /** The samples of a track: each lasts until the next, but no longer than the time that it stands for. What hooks took is at a moment, below. */
+  /**
+   * Returns the samples of a track. Each lasts until the next, but no longer than the time that it stands for. Samples that hooks took stand for a moment
+   * only, and are in a lane below.
+   */
   lanesOf(track: string): SampleLanes {
     const thread = this.header.threads.findIndex((one) => one.track === track);
     const timed: number[] = [];
@@ -186,7 +189,7 @@ export class Code {
     });
   }
 
-  /** How many samples each line has; the last count is of those whose stack is not known. */
+  /** The number of samples of each line. The last entry, for samples with an unknown stack, stays 0, so that it gets no colour of its own. */
   get counts(): Float64Array {
     const counts = new Float64Array(this.header.lines.length + 1);
     for (let row = 0; row < this.count; row += 1) counts[this.lineOf(row)] += 1;
@@ -200,27 +203,27 @@ interface IdleHeader extends Header {
   causes: { cause: string; total_ns: number; without_samples_ns: number; samples: number }[];
 }
 
-/** What of idle time is asked for; absent: all. */
-export interface Asked {
+/** A restriction of idle time; absent fields do not restrict it. */
+export interface IdleFilter {
   range?: Range | null;
-  /** As in the trace's strings. */
+  /** An index in the trace's strings, as is the label. */
   cause?: number | null;
   label?: number | null;
   device?: number | null;
 }
 
-/** A line of code in idle time. */
+/** The idle time of a line of code. */
 export interface LineTime {
   line: number;
   text: string;
   total_ns: number;
   samples: number;
-  /** Its samples. */
+  /** The numbers of its samples. */
   rows: number[];
 }
 
-/** The samples in gaps. */
-export class Idle {
+/** The samples in gaps, each with the idle time that it stands for. */
+export class IdleSamples {
   readonly causes: IdleHeader["causes"];
   private readonly sampleAt: Column;
   private readonly device: Column;
@@ -245,24 +248,24 @@ export class Idle {
     this.partAt = column(frame, "part");
   }
 
-  /** Visits what is asked for, of one kind. */
-  each(part: "sampled" | "exact" | "worker", { range = null, cause = null, label = null, device = null }: Asked, visit: (sample: number, weight_ns: number) => void): void {
+  /** Visits the samples of one kind that pass a filter. */
+  each(part: "sampled" | "exact" | "worker", { range = null, cause = null, label = null, device = null }: IdleFilter, visit: (sample: number, weight_ns: number) => void): void {
     const wanted = this.parts.indexOf(part);
     for (let row = 0; row < this.sampleAt.length; row += 1) {
       if (this.partAt[row] !== wanted || (device !== null && this.device[row] !== device)) continue;
       if ((cause !== null && this.causeAt[row] !== cause) || (label !== null && this.labelAt[row] !== label)) continue;
       const sample = this.sampleAt[row];
       const at_ns = this.code.at_ns[sample];
-      // A wait ends with what a hook then sees.
+      // A sample that a hook takes at the end of a wait belongs to the gap that ends there.
       const past = range !== null && (at_ns > range.to_ns || (part !== "exact" && at_ns === range.to_ns));
       if (range === null || (at_ns >= range.from_ns && !past)) visit(sample, this.weight_ns[row]);
     }
   }
 
-  /** By line, the greatest first. */
-  lines(part: "sampled" | "exact" | "worker", asked: Asked): LineTime[] {
+  /** Sums idle time by line, the greatest first. */
+  lines(part: "sampled" | "exact" | "worker", asked: IdleFilter): LineTime[] {
     const found = new Map<number, LineTime>();
-    // A worker's sample in gaps of two devices is one; the others stand for time of each device.
+    // A worker's sample in gaps of two devices counts once; other samples stand for time of each device.
     const seen = new Set<number>();
     this.each(part, asked, (sample, weight_ns) => {
       const line = this.code.lineOf(sample);
@@ -277,13 +280,13 @@ export class Idle {
     return [...found.values()].sort((a, b) => b.total_ns - a.total_ns || b.samples - a.samples || (a.text < b.text ? -1 : 1));
   }
 
-  /** The labels that the work after gaps has, as in the trace's strings. */
+  /** The labels of the work that ended gaps, as indices in the trace's strings. */
   get labels(): number[] {
     return [...new Set(this.labelAt)].filter((label) => label !== NONE);
   }
 }
 
-/** The stack that most of these samples have: one of the samples. */
+/** Returns a sample with the stack that most of these samples have. */
 export function commonest(code: Code, rows: readonly number[]): number | null {
   const counts = new Map<string, { row: number; count: number }>();
   for (const row of rows) {

@@ -1,29 +1,29 @@
-// A counter: a quantity over time, as steps.
+// A counter: a quantity over time as steps, with indices that answer questions about ranges in logarithmic time.
 
 import { Peaks } from "../lane/peaks.ts";
 import type { Range } from "../time/range.ts";
 import { column, type Frame } from "./frame.ts";
 
-/** A counter in a range of time. */
-export interface Statistics {
-  /** Over the time in which its value is known. */
+/** The values of a counter in a range of time. */
+export interface CounterStatistics {
+  /** The mean over the time in which the value is known. */
   mean: number;
   least: number;
   most: number;
-  /** The share of the range in which its value is known. */
+  /** The share of the range in which the value is known. */
   known: number;
 }
 
 export class Counter {
   private readonly at_ns: Float64Array;
-  /** The value from each time on; below every number where it is not known. */
+  /** The value from each time on; negative infinity where it is unknown. */
   private readonly value: Float64Array;
   private readonly peaks: Peaks;
   private readonly valleys: Peaks;
-  /** Value times time, and time in which it is known, before each step. */
+  /** The integral of the value up to each step, and the time in which it is known up to there. */
   private readonly area: Float64Array;
   private readonly known_ns: Float64Array;
-  /** Null where no value is known. */
+  /** The least value of all; null where no value is known. */
   readonly least: number | null;
   readonly most: number | null;
 
@@ -46,7 +46,7 @@ export class Counter {
     this.most = this.mostOf(0, this.value.length);
   }
 
-  /** Steps before a time. */
+  /** Counts the steps before a time. */
   startingBefore(ns: number): number {
     let low = 0;
     let high = this.at_ns.length;
@@ -58,23 +58,23 @@ export class Counter {
     return low;
   }
 
-  /** The greatest of the steps `from..to`; null where none is known. */
+  /** Returns the greatest value of the steps `from..to`; null where none is known. */
   mostOf(from: number, to: number): number | null {
-    const value = this.value[this.peaks.of(from, to)] ?? -Infinity;
+    const value = this.value[this.peaks.indexOfMax(from, to)] ?? -Infinity;
     return value === -Infinity ? null : value;
   }
 
-  /** Mean over the time of the steps `from..to`, which have some time; 0 where no value is known. */
+  /** Returns the mean over the time of the steps `from..to`, which must have some length; 0 where no value is known. */
   meanOf(from: number, to: number): number {
     const end = Math.min(to, this.value.length - 1);
     const known_ns = this.known_ns[end] - this.known_ns[from];
     return known_ns > 0 ? (this.area[end] - this.area[from]) / known_ns : 0;
   }
 
-  /** From the first to the last of the steps that lie wholly in a range, where each has a value, and how many they are. */
+  /** Returns the range and number of the steps that lie wholly in a range, if each of them has a value. */
   wholeIn(range: Range): (Range & { count: number }) | null {
     const from = this.startingBefore(range.from_ns);
-    // The step after the last one begins where that ends.
+    // A step ends where the next one begins.
     let to = this.startingBefore(range.to_ns);
     if (this.at_ns[to] !== range.to_ns) to -= 1;
     if (to <= from) return null;
@@ -83,9 +83,9 @@ export class Counter {
     return known ? { from_ns, to_ns, count: to - from } : null;
   }
 
-  /** Of a range; null where no value is known in it. */
-  in(range: Range): Statistics | null {
-    // The step that holds at its beginning, too.
+  /** Returns the statistics of a range; null where no value is known in it. */
+  in(range: Range): CounterStatistics | null {
+    // The step that is in effect at the beginning of the range counts, too.
     const before = this.startingBefore(range.from_ns);
     const from = this.at_ns[before] === range.from_ns ? before : Math.max(0, before - 1);
     const to = this.startingBefore(range.to_ns);
@@ -94,11 +94,11 @@ export class Counter {
     const [start, end] = [this.until(range.from_ns), this.until(range.to_ns)];
     const [area, known_ns] = [end.area - start.area, end.known_ns - start.known_ns];
     const span = range.to_ns - range.from_ns;
-    const valley = this.valleys.of(from, to);
+    const valley = this.valleys.indexOfMax(from, to);
     return { mean: known_ns > 0 ? area / known_ns : most, least: this.value[valley], most, known: span > 0 ? Math.min(1, known_ns / span) : 0 };
   }
 
-  /** Value times time and time from the first step to a time, as far as the value is known. */
+  /** Returns the integral of the value, and the time in which it is known, from the first step to a time. */
   private until(ns: number): { area: number; known_ns: number } {
     const at = this.startingBefore(ns) - 1;
     if (at < 0) return { area: 0, known_ns: 0 };

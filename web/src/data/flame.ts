@@ -1,17 +1,17 @@
-// The tree of a flame graph: which frames called which, with the idle time of each.
+// Builds the tree of a flame graph from samples in idle time, and lays it out.
 
-import type { Asked, Code, Idle } from "./code.ts";
+import type { IdleFilter, Code, IdleSamples } from "./code.ts";
 
 export interface FlameNode {
-  /** Number of the frame; -1: all of it. */
+  /** The number of the frame; -1 for the root. */
   frame: number;
   total_ns: number;
   samples: number;
   children: FlameNode[];
 }
 
-/** The tree of what is asked for, the outermost frames first; children are the greatest first. Frames of others that all stacks begin with are left out. */
-export function flame(idle: Idle, asked: Asked): FlameNode {
+/** Builds the tree of the samples that pass a filter, outermost frames first and the greatest children first. Frames that run the program, but are not part of it, are left out. */
+export function flame(idle: IdleSamples, asked: IdleFilter): FlameNode {
   const { code } = idle;
   const root: FlameNode = { frame: -1, total_ns: 0, samples: 0, children: [] };
   const children = new Map<FlameNode, Map<number, FlameNode>>();
@@ -39,7 +39,7 @@ export function flame(idle: Idle, asked: Asked): FlameNode {
   return { ...root, children: withoutRunners(root, code) };
 }
 
-/** A program may be run by some module of Python: those frames say nothing of its code. */
+/** Skips the outermost frames while they are common to all samples and not the program's own, such as those of a Python module that runs a program. */
 function withoutRunners(root: FlameNode, code: Code): FlameNode[] {
   let { children } = root;
   while (children.length === 1 && children[0].samples === root.samples && !code.header.frames[children[0].frame].own && children[0].children.length > 0) ({ children } = children[0]);
@@ -50,32 +50,32 @@ function hasOwn(nodes: readonly FlameNode[], code: Code): boolean {
   return nodes.some((node) => code.header.frames[node.frame].own);
 }
 
-/** A node as it is drawn: where, as shares of the width, and how deep. */
-export interface Placed {
+/** The place of a node: left edge and width as shares of the whole width, and depth. */
+export interface PlacedFrame {
   node: FlameNode;
   from: number;
   width: number;
   depth: number;
-  parent: Placed | null;
-  /** It is around what is zoomed to. */
+  parent: PlacedFrame | null;
+  /** Whether the node encloses the one that is zoomed to. */
   around: boolean;
 }
 
-/** Places the nodes of a tree, with `zoomed` as wide as all; those narrower than `least` are left out. */
-export function placed(root: FlameNode, zoomed: FlameNode, least: number): Placed[] {
-  const found: Placed[] = [];
+/** Places the nodes of a tree, with `zoomed` as wide as the drawing. Nodes narrower than `least` are left out. */
+export function placed(root: FlameNode, zoomed: FlameNode, least: number): PlacedFrame[] {
+  const found: PlacedFrame[] = [];
   const path = pathTo(root, zoomed) ?? [root];
-  let parent: Placed | null = null;
+  let parent: PlacedFrame | null = null;
   for (const node of path) {
     parent = { node, from: 0, width: 1, depth: found.length, parent, around: node !== zoomed };
     found.push(parent);
   }
-  const place = (inside: Placed): void => {
+  const place = (inside: PlacedFrame): void => {
     let { from } = inside;
     for (const node of inside.node.children) {
       const width = inside.node.total_ns > 0 ? (inside.width * node.total_ns) / inside.node.total_ns : 0;
       if (width >= least) {
-        const child: Placed = { node, from, width, depth: inside.depth + 1, parent: inside, around: false };
+        const child: PlacedFrame = { node, from, width, depth: inside.depth + 1, parent: inside, around: false };
         found.push(child);
         place(child);
       }

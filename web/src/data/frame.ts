@@ -12,12 +12,12 @@ export interface Header {
   rows: number;
   columns: ColumnHeader[];
   generation?: number;
-  /** The rows are all that the track has, whatever was asked for. */
+  /** Whether the rows are all that the track has, whatever was asked for. */
   whole?: boolean;
   lanes?: number[];
-  /** The time that the answer is of, where a part was asked for. */
+  /** The range that the answer covers, where a part was asked for. */
   part?: [number, number];
-  /** Of a part with too many rows: so many slices of each lane are there instead. */
+  /** The number of slices of each lane, where a part has too many rows. */
   slices?: number;
   tables?: string[];
   unit?: string;
@@ -30,7 +30,7 @@ export interface Frame {
 
 const MAGIC = "GSC1";
 
-/** The header of a frame or container, and where its contents start. */
+/** Reads the header of a frame or container, and returns it with the offset of the contents. */
 export function readHeader<T>(buffer: ArrayBuffer): { header: T; at: number } {
   const magic = new TextDecoder().decode(new Uint8Array(buffer, 0, Math.min(4, buffer.byteLength)));
   if (magic !== MAGIC || buffer.byteLength < 8) throw new Error("The answer is not a frame of columns: it was cut short or is of another version.");
@@ -55,7 +55,7 @@ function view(buffer: ArrayBuffer, type: string, offset: number, rows: number, n
   return new Kind(buffer, offset, rows);
 }
 
-/** A column that a frame must have. */
+/** Returns a column that a frame must have. */
 export function column(frame: Frame, name: string): Column {
   const found = frame.columns.get(name);
   if (!found) throw new Error(`The answer lacks the column ${name}.`);

@@ -1,17 +1,17 @@
-// Counters of one dispatch: only where at least two whole samples lie in it, and nothing ran beside it.
+// The counters of one dispatch, if at least two whole samples lie in it and no other work ran beside it.
 
-import type { Statistics } from "./counter.ts";
+import type { CounterStatistics } from "./counter.ts";
 import type { Place, Trace, Track } from "./trace.ts";
 
 export interface LaunchCounter {
   track: Track;
-  found: Statistics;
+  found: CounterStatistics;
   samples: number;
 }
 
-const LEAST_SAMPLES = 2;
+const MIN_SAMPLES = 2;
 
-/** Of the counters with these names that are loaded. Empty where it is not known that the dispatch ran alone. */
+/** Returns the loaded counters with these names. The list is empty where it is not known that the dispatch ran alone. */
 export function launchCounters(trace: Trace, track: Track, place: Place, names: ReadonlySet<string>): LaunchCounter[] {
   const lane = track.lanes[place.lane];
   const range = { from_ns: lane.start_ns[place.index], to_ns: lane.end_ns(place.index) };
@@ -24,7 +24,7 @@ export function launchCounters(trace: Trace, track: Track, place: Place, names: 
     const { counter, overview } = one;
     if (!counter || overview.group !== group || !names.has(overview.counter?.name ?? "")) return [];
     const whole = counter.wholeIn(range);
-    const found = whole && whole.count >= LEAST_SAMPLES ? counter.in(whole) : null;
+    const found = whole && whole.count >= MIN_SAMPLES ? counter.in(whole) : null;
     return whole && found ? [{ track: one, found, samples: whole.count }] : [];
   });
 }

@@ -22,8 +22,8 @@ export function unreadSentences(unread: readonly UnreadTable[]): string[] {
   const columns = unread.filter(({ column }) => column !== null).map((one) => `${unreadText(one)}.`);
   const files = unread.filter(({ column }) => column === null);
   const reasons = [...new Set(files.map(({ reason }) => reason))];
-  const of = (reason: string): string => files.flatMap((one) => (one.reason === reason ? [one.file] : [])).join(", ");
-  return [...columns, ...reasons.map((reason) => `${of(reason)} cannot be read (${reason}).`)];
+  const filesWith = (reason: string): string => files.flatMap((one) => (one.reason === reason ? [one.file] : [])).join(", ");
+  return [...columns, ...reasons.map((reason) => `${filesWith(reason)} cannot be read (${reason}).`)];
 }
 
 /** One of them, in half a sentence. */

@@ -1,4 +1,4 @@
-// What stands for an answer that cannot be had.
+// The reason that stands in place of an answer that cannot be had.
 
 export interface Missing {
   missing: string;

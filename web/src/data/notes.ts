@@ -1,8 +1,4 @@
-// Notes of the reader at moments and ranges of a trace, kept in its folder by the server.
-
-import { sentence } from "../sentence.ts";
-import { isMissing, type Missing } from "./missing.ts";
-import type { DataSource } from "./source.ts";
+// The notes of a trace as the server sends and takes them.
 
 /** What a reader noted at a moment, or of a range. */
 export interface Note {
@@ -18,66 +14,4 @@ export interface NotesAnswer {
   notes: Note[];
   /** Why none can be written. */
   unwritable: string | null;
-}
-
-export class Notes {
-  /** In order of time. */
-  all: readonly Note[] = [];
-  /** Why none can be written; null where they can. */
-  unwritable: string | null = "The notes have not come yet.";
-  /** Why they could not be had, or the last change was not kept. */
-  problem = "";
-  private revision = "";
-  private readonly listeners: (() => void)[] = [];
-
-  constructor(
-    private readonly trace: number,
-    private readonly source: DataSource,
-  ) {}
-
-  onChange(listener: () => void): void {
-    this.listeners.push(listener);
-  }
-
-  private take(answer: NotesAnswer | Missing): void {
-    if (isMissing(answer)) {
-      this.unwritable = answer.missing;
-    } else {
-      this.all = inOrder(answer.notes);
-      this.revision = answer.revision;
-      this.unwritable = answer.unwritable;
-    }
-    for (const listener of this.listeners) listener();
-  }
-
-  async load(): Promise<void> {
-    this.take(await this.source.notes(this.trace).catch((error: unknown) => ({ missing: sentence(error) })));
-  }
-
-  /** Adds a note, or puts it in the place of another. */
-  save(note: Note, instead: Note | null): Promise<boolean> {
-    return this.replace([...this.all.filter((one) => one !== instead), note]);
-  }
-
-  remove(note: Note): Promise<boolean> {
-    return this.replace(this.all.filter((one) => one !== note));
-  }
-
-  /** What was changed elsewhere meanwhile is shown instead, and nothing is written over. */
-  private async replace(notes: readonly Note[]): Promise<boolean> {
-    try {
-      const answer = await this.source.replaceNotes(this.trace, { revision: this.revision, notes: inOrder(notes) });
-      this.problem = "";
-      this.take(answer);
-      return true;
-    } catch (error) {
-      this.problem = sentence(error);
-      await this.load();
-      return false;
-    }
-  }
-}
-
-function inOrder(notes: readonly Note[]): Note[] {
-  return [...notes].sort((a, b) => a.from_ns - b.from_ns || (a.to_ns ?? a.from_ns) - (b.to_ns ?? b.from_ns));
 }

@@ -1,28 +1,28 @@
-// Slices of a time: how a lane is told whose events are too many to be here.
+// Equal slices of a range of time, which stand for the events of a lane that has too many of them.
 
 import { length, type Range } from "../time/range.ts";
 import { column, type Frame } from "./frame.ts";
 
-/** How many times as long as what is seen slices may be: those that are left are about one for each pixel. */
-const MOST_ZOOM = 4;
+/** How many times longer than the visible range the slices may be: then about one of them is left for each pixel. */
+const MAX_ZOOM = 4;
 
 export interface SlicedLane {
-  /** The share of each slice in which an event ran, times 255: 0 for nothing at all. */
+  /** The share of each slice in which an event ran, times 255; 0 only where none ran. */
   busy: Uint8Array;
-  /** What the event is that ran longest in it. */
+  /** The key of the event that ran longest in each slice. */
   key: Uint32Array;
 }
 
 export class Slices {
   constructor(
     readonly range: Range,
-    /** Of each lane. */
+    /** The number of slices of each lane. */
     readonly count: number,
     readonly lanes: readonly SlicedLane[],
   ) {}
 
-  /** Those of a frame. */
-  static of(frame: Frame, range: Range): Slices {
+  /** Reads the slices of a frame. */
+  static fromFrame(frame: Frame, range: Range): Slices {
     const busy = column(frame, "busy") as Uint8Array;
     const key = column(frame, "name") as Uint32Array;
     const count = frame.header.slices ?? frame.header.rows;
@@ -37,7 +37,7 @@ export class Slices {
     return length(this.range) / this.count;
   }
 
-  /** Of each lane with events, from the first to the last. */
+  /** The range from the first to the last event of each lane that has any. */
   get extents(): Range[] {
     return this.lanes.flatMap(({ busy }) => {
       const first = busy.findIndex((share) => share > 0);
@@ -46,9 +46,9 @@ export class Slices {
     });
   }
 
-  /** Whether they are fine enough for what is seen. */
+  /** Returns whether the slices are fine enough for a visible range. */
   suffice(seen: Range): boolean {
-    return contains(this.range, seen) && length(this.range) <= MOST_ZOOM * length(seen);
+    return contains(this.range, seen) && length(this.range) <= MAX_ZOOM * length(seen);
   }
 }
 

@@ -1,6 +1,7 @@
-// Where the page's data comes from: the server of `gapscope view`, or the file that it is in. What can be asked, and the shapes of the answers, are
-// those of `crates/view/PROTOCOL.md`.
+// Requests the page's data from the server of `gapscope view`, or from the saved page itself. `crates/view/PROTOCOL.md` describes the questions and
+// the answers.
 
+import type { Range } from "../time/range.ts";
 import type { Comparison, Instances } from "./comparison.ts";
 import type { DependenciesAnswer } from "./dependencies.ts";
 import type { Findings, RangeFindings } from "./findings.ts";
@@ -11,7 +12,6 @@ import type { Note, NotesAnswer } from "./notes.ts";
 import type { Live, Overview } from "./overview.ts";
 import type { RankFindings } from "./ranks.ts";
 import type { Dependencies, Row, Source } from "./row.ts";
-import type { Range } from "../time/range.ts";
 import type { Catalogue, SqlAnswer } from "./sql.ts";
 
 export interface Strings {
@@ -19,41 +19,41 @@ export interface Strings {
   strings: string[];
 }
 
-/** Something that gives answers by their key. */
+/** A source of answers by key. */
 export interface Answers {
   /** True for a file, which has fewer answers than a server. */
   readonly file: boolean;
-  /** Rows of a table that one answer has. */
+  /** The number of table rows in one answer. */
   readonly rowsInAnswer: number;
-  /** `signal` ends the wait, and with it what a server does for the answer. */
+  /** Gets an answer. `signal` ends the wait, and with it the server's work. */
   bytes(key: string, query?: Record<string, string | number>, signal?: AbortSignal): Promise<ArrayBuffer>;
-  /** Replaces what there is under a key; a file is not changed. */
+  /** Replaces the value of a key; a saved page cannot be changed. */
   put?(key: string, value: unknown): Promise<ArrayBuffer>;
 }
 
-/** Why an answer is not there, in a sentence for the reader. */
+/** An answer is not available; the message is a sentence for the reader. */
 export class Unanswered extends Error {}
 
-/** The answer would be of another edition of the trace than the page has. */
+/** The answer would be about another edition of the trace than the page has. */
 export class Outdated extends Unanswered {}
 
-/** The server's status for that. */
+/** The server's status for an outdated edition. */
 const CONFLICT = 409;
 
-/** What can be asked. */
+/** All questions that the page asks. */
 export class DataSource {
   private readonly blocks = new Map<string, Promise<Row[]>>();
-  /** Of traces that are recorded: the edition that the page has. Answers of another are refused. */
+  /** The edition that the page has of each live trace. Answers of another edition are refused. */
   private readonly editions = new Map<number, number>();
   constructor(private readonly answers: Answers) {}
 
-  /** Asks from now on for answers of this edition of a trace only. */
+  /** Makes later questions about a trace ask for this edition only. */
   expect(trace: number, edition: number): void {
     this.editions.set(trace, edition);
   }
 
-  /** The key of something of a trace, and the query with the edition. */
-  private of(trace: number, key: string, query: Record<string, string | number> = {}): [string, Record<string, string | number>] {
+  /** Returns the key of an answer about a trace, and the query with the edition. */
+  private request(trace: number, key: string, query: Record<string, string | number> = {}): [string, Record<string, string | number>] {
     const edition = this.editions.get(trace);
     return [`t/${trace}/${key}`, edition === undefined ? query : { edition, ...query }];
   }
@@ -74,49 +74,49 @@ export class DataSource {
     return this.json("overview");
   }
   strings(trace: number, after: number, edition?: number): Promise<Strings> {
-    return this.json(...this.of(trace, "strings", edition === undefined ? { after } : { after, edition }));
+    return this.json(...this.request(trace, "strings", edition === undefined ? { after } : { after, edition }));
   }
   track(trace: number, id: string, after: number): Promise<Frame> {
-    return this.frame(...this.of(trace, `track/${id}`, { after }));
+    return this.frame(...this.request(trace, `track/${id}`, { after }));
   }
-  /** What of a track is in a range: rows, or slices where they are too many. */
+  /** The part of a track in a range: rows, or slices where there are too many. */
   trackPart(trace: number, id: string, { from_ns, to_ns }: Range): Promise<Frame> {
-    return this.frame(...this.of(trace, `track/${id}`, { from: Math.floor(from_ns), to: Math.ceil(to_ns) }));
+    return this.frame(...this.request(trace, `track/${id}`, { from: Math.floor(from_ns), to: Math.ceil(to_ns) }));
   }
   trackLabels(trace: number, id: string, part: Range | null): Promise<Frame> {
-    return this.frame(...this.of(trace, `track/${id}/label`, part ? { from: part.from_ns, to: part.to_ns } : { after: 0 }));
+    return this.frame(...this.request(trace, `track/${id}/label`, part ? { from: part.from_ns, to: part.to_ns } : { after: 0 }));
   }
   counter(trace: number, id: string): Promise<Frame> {
-    return this.frame(...this.of(trace, `counter/${id}`));
+    return this.frame(...this.request(trace, `counter/${id}`));
   }
   findings(trace: number): Promise<Findings> {
-    return this.json(...this.of(trace, "findings"));
+    return this.json(...this.request(trace, "findings"));
   }
   /** All samples of stacks. */
   code(trace: number): Promise<Frame> {
-    return this.frame(...this.of(trace, "code"));
+    return this.frame(...this.request(trace, "code"));
   }
   /** The samples in gaps. */
   idleCode(trace: number): Promise<Frame> {
-    return this.frame(...this.of(trace, "code/idle"));
+    return this.frame(...this.request(trace, "code/idle"));
   }
   async row(trace: number, table: string, row: number): Promise<Row> {
     const each = this.answers.rowsInAnswer;
-    if (each === 1) return this.json(...this.of(trace, `rows/${table}/${row}`));
+    if (each === 1) return this.json(...this.request(trace, `rows/${table}/${row}`));
     const key = `t/${trace}/rows/${table}/${Math.floor(row / each)}`;
     let block = this.blocks.get(key);
     if (!block) this.blocks.set(key, (block = this.json<Row[]>(key)));
     const found = (await block)[row % each];
-    if (!found) throw new Unanswered(`This file has no row ${row} of ${table}.`);
+    if (!found) throw new Unanswered(`This saved page has no row ${row} of ${table}.`);
     return found;
   }
   dependencies(trace: number, table: string, row: number): Promise<Dependencies | Missing> {
-    return this.json(...this.of(trace, `dependencies/${table}/${row}`));
+    return this.json(...this.request(trace, `dependencies/${table}/${row}`));
   }
-  /** What depends on what in a part of a trace or of a capture. */
+  /** The dependencies in a part of a trace or of a capture. */
   allDependencies(trace: number, { from_ns, to_ns, first, around }: { from_ns?: number; to_ns?: number; first?: number; around?: string }): Promise<DependenciesAnswer | Missing> {
     return this.json(
-      ...this.of(trace, "dependencies", {
+      ...this.request(trace, "dependencies", {
         ...(from_ns === undefined || to_ns === undefined ? {} : { from: Math.floor(from_ns), to: Math.ceil(to_ns) }),
         ...(first === undefined ? {} : { first }),
         ...(around === undefined ? {} : { around }),
@@ -124,23 +124,23 @@ export class DataSource {
     );
   }
   source(trace: number, kernel: number): Promise<Source | Missing> {
-    return this.json(...this.of(trace, `source/${kernel}`));
+    return this.json(...this.request(trace, `source/${kernel}`));
   }
   range(trace: number, from_ns: number, to_ns: number): Promise<RangeFindings> {
-    return this.json(...this.of(trace, "range", { from: Math.floor(from_ns), to: Math.ceil(to_ns) }));
+    return this.json(...this.request(trace, "range", { from: Math.floor(from_ns), to: Math.ceil(to_ns) }));
   }
   instances(trace: number, label: string): Promise<Instances> {
-    return this.json(...this.of(trace, "instances", { label }));
+    return this.json(...this.request(trace, "instances", { label }));
   }
   graph(trace: number, range?: { from_ns: number; to_ns: number }): Promise<Graph | Missing> {
-    return this.json(...this.of(trace, "graph", range ? { from: Math.floor(range.from_ns), to: Math.ceil(range.to_ns) } : {}));
+    return this.json(...this.request(trace, "graph", range ? { from: Math.floor(range.from_ns), to: Math.ceil(range.to_ns) } : {}));
   }
   notes(trace: number): Promise<NotesAnswer | Missing> {
-    return this.json(...this.of(trace, "notes"));
+    return this.json(...this.request(trace, "notes"));
   }
   /** Replaces all notes, unless they have been changed since `revision`. */
   async replaceNotes(trace: number, sent: { revision: string; notes: readonly Note[] }): Promise<NotesAnswer | Missing> {
-    if (!this.answers.put) throw new Unanswered("This file is not changed.");
+    if (!this.answers.put) throw new Unanswered("A saved page cannot be changed.");
     return JSON.parse(new TextDecoder().decode(await this.answers.put(`t/${trace}/notes`, sent))) as NotesAnswer | Missing;
   }
   compare(sides: Record<string, string | number>): Promise<Comparison> {
@@ -150,11 +150,11 @@ export class DataSource {
   ranks(): Promise<RankFindings | Missing> {
     return this.json("ranks");
   }
-  /** The rows that SQL has over all traces. */
+  /** The rows of an SQL query over all traces. */
   query(sql: string, signal?: AbortSignal): Promise<SqlAnswer> {
     return this.json("query", { sql }, signal);
   }
-  /** Queries that were asked before, the latest first. */
+  /** The queries that were run before, latest first. */
   queries(): Promise<{ queries: string[] }> {
     return this.json("queries");
   }
@@ -162,19 +162,19 @@ export class DataSource {
   async keepQuery(sql: string): Promise<void> {
     await this.answers.put?.("queries", sql);
   }
-  /** Keeps how the tracks of a trace are arranged. */
+  /** Keeps the arrangement of a trace's tracks. */
   async keepArrangement(trace: number, arranged: object): Promise<void> {
     await this.answers.put?.(`t/${trace}/arrangement`, arranged);
   }
-  /** Tables and saved queries. */
+  /** The tables and the saved queries. */
   catalogue(): Promise<Catalogue> {
     return this.json("catalogue");
   }
   /** The only row of a table with these values, if there is one. */
   rowWith(trace: number, table: string, values: Record<string, string>): Promise<{ row: number } | Missing> {
-    return this.json(...this.of(trace, `row/${table}`, values));
+    return this.json(...this.request(trace, `row/${table}`, values));
   }
-  /** Waits until one of the traces has another generation than these, or a trace more is there. */
+  /** Waits until one of the traces has another generation than these, or there are more traces. */
   live(generations: readonly number[]): Promise<Live> {
     return this.json("live", { generations: generations.join(".") });
   }
@@ -188,7 +188,7 @@ export class ServerAnswers implements Answers {
   async bytes(key: string, query: Record<string, string | number> = {}, signal?: AbortSignal): Promise<ArrayBuffer> {
     const { answer, bytes } = await this.ask(key, query, signal && { signal });
     if (answer.ok) return bytes;
-    if (answer.status === CONFLICT) throw new Outdated("The recording was completed meanwhile.");
+    if (answer.status === CONFLICT) throw new Outdated("Recording has ended meanwhile.");
     throw refused(answer, bytes);
   }
 
@@ -211,10 +211,10 @@ export class ServerAnswers implements Answers {
 }
 
 function refused(answer: Response, bytes: ArrayBuffer): Unanswered {
-  return new Unanswered(complaint(bytes) ?? `gapscope view refused this with status ${answer.status}.`);
+  return new Unanswered(problemIn(bytes) ?? `gapscope view refused this with status ${answer.status}.`);
 }
 
-function complaint(bytes: ArrayBuffer): string | undefined {
+function problemIn(bytes: ArrayBuffer): string | undefined {
   try {
     return (JSON.parse(new TextDecoder().decode(bytes)) as { error?: string }).error;
   } catch {

@@ -1,4 +1,4 @@
-// Answers of SQL: what of them is a time, how people read their values, and which row of the trace one of them is.
+// Interprets answers of SQL queries: which columns are times, how values are shown, and which row of a trace a row stands for.
 
 import { bytes, count, duration, instant } from "../time/format.ts";
 
@@ -27,35 +27,35 @@ export interface Catalogue {
   saved: { name: string; meaning: string; sql: string }[];
 }
 
-/** What of a trace tells what its numbers are. */
-export interface Clock {
+/** The clock of a trace, by which moments are recognised. */
+export interface TraceClock {
   origin_ns: string;
   /** The first and last time of anything, from the origin. */
   extent: [number, number];
 }
 
-/** Moments, not lengths. */
+/** Columns that are moments, not durations. */
 const MOMENTS = ["start_ns", "time_ns", "at_ns", "end_ns", "seen_ns", "host_signal_ns"];
-/** A moment that counts from the recording's start already. */
+/** A column that already counts from the start of the trace. */
 const FROM_START = "from_start_ns";
-/** Numbers that name something, besides those whose meaning begins so. */
-const NAMES = ["position", "gap", "family", "index", "line", "rank", "pid"];
+/** Columns of numbers that identify something, besides those whose meaning matches `IS_ID`. */
+const IDENTIFIERS = ["position", "gap", "family", "index", "line", "rank", "pid"];
 const IS_ID = /^(The )?(system's )?(id|Id)\b|^The system's id/;
-/** By what a row of the trace is found again. */
-const TELLING = ["id", "command_buffer", "submission", "position", "queue", "kernel", "label", "process", "thread", "start_ns", "duration_ns", "time_ns"];
-const TIMES = ["start_ns", "time_ns"];
+/** Columns by whose values a row of the trace is found again. */
+const IDENTIFYING = ["id", "command_buffer", "submission", "position", "queue", "kernel", "label", "process", "thread", "start_ns", "duration_ns", "time_ns"];
+const TIME_COLUMNS = ["start_ns", "time_ns"];
 
-/** How a column is shown. */
+/** How the values of a column are shown. */
 export type Reading = "moment" | "from-start" | "length" | "bytes" | "name" | "number" | "text";
 
-/** The nanoseconds from a trace's origin of a moment on the host's clock; exact, as the clock may be past 2^53. */
+/** Returns the nanoseconds from a trace's origin to a moment on the host's clock. The subtraction is exact, because the clock may be past 2^53. */
 export function fromOrigin(cell: string, origin_ns: string): number {
   return Number(BigInt(cell) - BigInt(origin_ns));
 }
 
-/** How the columns of an answer are read; `clockOf` is that of the trace that a row is of, or null where it is not known. */
-export function readings(answer: SqlAnswer, catalogue: Catalogue | null, clockOf: (row: Cell[]) => Clock | null): Reading[] {
-  const ids = new Set(NAMES);
+/** Decides how the columns of an answer are shown. `clockOf` returns the clock of the trace that a row is from, or null where it is unknown. */
+export function readings(answer: SqlAnswer, catalogue: Catalogue | null, clockOf: (row: Cell[]) => TraceClock | null): Reading[] {
+  const ids = new Set(IDENTIFIERS);
   for (const { columns } of catalogue?.tables ?? []) for (const { name, meaning } of columns) if (IS_ID.test(meaning)) ids.add(name);
   return answer.columns.map(({ name, type }, at) => {
     if (type !== "integer" && type !== "fraction") return "text";
@@ -67,16 +67,16 @@ export function readings(answer: SqlAnswer, catalogue: Catalogue | null, clockOf
   });
 }
 
-/** A query may call anything `start_ns`: only what lies in the recording is a moment of it. */
-function within(cell: Cell, clock: Clock | null, origin_ns = clock?.origin_ns): boolean {
+/** Returns whether a value lies in the trace: a query may call anything `start_ns`. */
+function within(cell: Cell, clock: TraceClock | null, origin_ns = clock?.origin_ns): boolean {
   if (cell === null) return true;
   if (clock === null || origin_ns === undefined) return false;
   const at = fromOrigin(cell, origin_ns);
   return at >= clock.extent[0] && at <= clock.extent[1];
 }
 
-/** A value as people read it. */
-export function shown(cell: string, reading: Reading, clock: Clock | null): string {
+/** Formats a value for reading. */
+export function shown(cell: string, reading: Reading, clock: TraceClock | null): string {
   if (reading === "text" || reading === "name") return cell;
   if (reading === "moment") return clock ? instant(fromOrigin(cell, clock.origin_ns), 1e3) : cell;
   const number = Number(cell);
@@ -87,26 +87,26 @@ export function shown(cell: string, reading: Reading, clock: Clock | null): stri
   return Number.isInteger(number) && /^-?\d+$/.test(cell) ? whole(cell) : fraction(number);
 }
 
-/** With separators, whatever its size. */
+/** Adds separators to digits of any number. */
 function whole(digits: string): string {
   return digits.replace(/\B(?=(\d{3})+(?!\d))/g, ",");
 }
 
-/** Four significant digits. */
+/** Formats a fraction with four significant digits. */
 function fraction(number: number): string {
   const size = Math.abs(number);
   if (size >= 1000) return count(number);
   return number === 0 ? "0" : Number(number.toPrecision(4)).toString();
 }
 
-/** What a row is sorted by in a column. */
+/** Returns the value by which a row is sorted. */
 export function order(cell: Cell, reading: Reading): number | string | null {
   if (cell === null || reading === "text") return cell;
   const number = Number(cell);
   return Number.isNaN(number) ? null : number;
 }
 
-/** The table that a query's rows are of, where it reads one alone. */
+/** Returns the table that a query reads, if it reads only one. */
 export function tableOf(sql: string, tables: readonly string[]): string | null {
   const plain = sql.replace(/'(?:[^']|'')*'/g, "''").replace(/--.*$/gm, " ").replace(/\/\*[^]*?\*\//g, " ");
   const found = new Set<string>();
@@ -120,24 +120,24 @@ export function tableOf(sql: string, tables: readonly string[]): string | null {
   return found.size === 1 ? [...found][0] : null;
 }
 
-/** The values of a row by which it is found in its table, with times from the origin. */
-export function telling(answer: SqlAnswer, row: Cell[], origin_ns: string): Record<string, string> {
+/** Returns the values that identify a row in its table, with times from the origin. */
+export function identifyingValues(answer: SqlAnswer, row: Cell[], origin_ns: string): Record<string, string> {
   const values: Record<string, string> = {};
   answer.columns.forEach(({ name, type }, at) => {
     const cell = row[at];
-    if (cell === null || type !== "integer" || !TELLING.includes(name) || name in values) return;
-    values[name] = TIMES.includes(name) ? String(BigInt(cell) - BigInt(origin_ns)) : cell;
+    if (cell === null || type !== "integer" || !IDENTIFYING.includes(name) || name in values) return;
+    values[name] = TIME_COLUMNS.includes(name) ? String(BigInt(cell) - BigInt(origin_ns)) : cell;
   });
   return values;
 }
 
-/** The column by whose time one goes to a row, if there is one. */
+/** Returns the column whose time leads to the timeline, if there is one. */
 export function momentColumn(answer: SqlAnswer, read: readonly Reading[]): number | null {
   const places = MOMENTS.map((name) => answer.columns.findIndex((column, at) => column.name === name && read[at] === "moment"));
   return places.find((at) => at >= 0) ?? (read.includes("from-start") ? read.indexOf("from-start") : null);
 }
 
-/** Where a row is in time. */
+/** Returns the time of a row; null where it has none. */
 export function placeOf(answer: SqlAnswer, read: readonly Reading[], row: Cell[], origin_ns: string): { start_ns: number; duration_ns: number } | null {
   const at = momentColumn(answer, read);
   if (at === null || row[at] === null) return null;
@@ -145,11 +145,11 @@ export function placeOf(answer: SqlAnswer, read: readonly Reading[], row: Cell[]
   return { start_ns: fromOrigin(row[at], read[at] === "from-start" ? "0" : origin_ns), duration_ns: Math.max(0, Number(row[long] ?? 0)) };
 }
 
-/** Rows as text for other programs: exact values, an empty field for NULL and `""` for an empty text. */
+/** Writes rows as text for other programs: exact values, an empty field for NULL, and `""` for an empty text. */
 export function written(answer: SqlAnswer, rows: readonly Cell[][], separator: "," | "\t"): string {
   const field = (cell: Cell): string => {
     if (cell === null) return "";
-    // A spreadsheet takes a tab or a line end in a cell for another one.
+    // A spreadsheet would begin another cell at a tab or a line end.
     if (separator === "\t") return cell.replace(/[\t\r\n]+/g, " ");
     return cell === "" || /[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
   };

@@ -1,10 +1,10 @@
-// A trace in the page: its tracks with what of them has been loaded.
+// A trace in the page: loads its tracks, strings and findings, and holds what has been loaded.
 
+import { errorMessage } from "../error-message.ts";
 import { Lane, type Durations, type Integers } from "../lane/lane.ts";
-import { sentence } from "../sentence.ts";
-import { around, type Range, shared, widened } from "../time/range.ts";
+import { coveringRange, type Range, shared, widened } from "../time/range.ts";
 import { Causes } from "./causes.ts";
-import { Code, Idle } from "./code.ts";
+import { Code, IdleSamples } from "./code.ts";
 import { Counter } from "./counter.ts";
 import type { Findings } from "./findings.ts";
 import { column, type Frame } from "./frame.ts";
@@ -13,27 +13,27 @@ import { contains, Slices } from "./slices.ts";
 import { type DataSource, Outdated } from "./source.ts";
 
 export const NO_LABEL = 0xffffffff;
-/** What is seen around a moment that is gone to, about. */
+/** The duration that a sample without a period is shown with. */
 const MOMENT_NS = 1e6;
 
-/** So many rows of a trace are loaded at once: of a larger one slices come first, so that all of it is seen soon. */
+/** The most rows of a trace that are loaded at once. Larger traces come as slices first, so that all of the trace is soon visible. */
 const QUICK_ROWS = 2_000_000;
-/** A track larger than this part of those rows is shown in parts. */
-const LARGE = 1 / 16;
-/** So much of what is seen is loaded before and behind it. */
-const MARGIN = 0.5;
+/** A track with more than this share of those rows is shown in parts. */
+const LARGE_SHARE = 1 / 16;
+/** The share of the visible length that is loaded before and after it. */
+const MARGIN_SHARE = 0.5;
 
-/** `ready`: all rows are there; `part`: those of a part of the time, or slices of it. */
+/** `ready`: all rows are loaded; `part`: only rows or slices of a part of the time are. */
 export type TrackState = "waiting" | "loading" | "ready" | "part" | { missing: string };
 
-/** A part of the time of a track that is too large to be held. */
-export interface Part {
+/** The loaded part of a track that is too large to be held. */
+export interface LoadedPart {
   range: Range;
-  /** Null where its rows are there. */
+  /** Null where the rows of the part are loaded. */
   slices: Slices | null;
 }
 
-/** A place in a track. */
+/** The place of an event in a track. */
 export interface Place {
   lane: number;
   index: number;
@@ -41,25 +41,25 @@ export interface Place {
 
 export class Track {
   state: TrackState = "waiting";
-  /** Ends when the answer that is asked for has been taken. */
+  /** Resolves when the answer that is under way has been taken. */
   loading: Promise<void> | null = null;
   lanes: Lane[] = [];
-  /** For each lane the packed table and row of each event. */
+  /** For each lane, the packed table and row of each event. */
   rows: Uint32Array[] = [];
-  /** For each lane the label path of each event, once asked for. */
+  /** For each lane, the label path of each event, once loaded. */
   labels: Uint32Array[] | null = null;
-  /** Of a track that is shown in parts: slices of all of its time. */
+  /** Slices of the whole time of a track that is shown in parts. */
   coarse: Slices | null = null;
-  /** The part of it that the lanes are of. */
-  part: Part | null = null;
-  /** There is more by now than the slices tell. */
+  /** The part that the lanes cover. */
+  part: LoadedPart | null = null;
+  /** Whether the track has grown since its slices were loaded. */
   stale = false;
   tables: string[] = [];
   counter: Counter | null = null;
-  /** Busy share of equal slices of the trace's extent times 255. */
+  /** The busy share of equal slices of the trace's extent, times 255. */
   summary: Uint8Array | null = null;
   generation = 0;
-  /** Counts how often the track was cleared: an answer to what was asked before is not taken. */
+  /** Counts how often the track was cleared, so that answers to earlier requests are not taken. */
   cleared = 0;
   overview: TrackOverview;
 
@@ -74,7 +74,7 @@ export class Track {
     this.summary = overview.busy === null ? null : Uint8Array.from(atob(overview.busy), (character) => character.charCodeAt(0));
   }
 
-  /** Forgets all rows: they are of another edition. */
+  /** Forgets all rows, because the trace has another edition. */
   clear(): void {
     this.cleared += 1;
     this.state = "waiting";
@@ -103,28 +103,28 @@ export class Track {
     return this.lanes.reduce((sum, lane) => sum + lane.count, 0);
   }
 
-  /** How many lanes are drawn. */
+  /** The number of lanes to draw. */
   get laneCount(): number {
     return Math.max(this.lanes.length, this.coarse?.lanes.length ?? 0);
   }
 
-  /** From its first event to the last, as far as that is known; of slices to within one of them. */
+  /** The range from the first event to the last, as far as it is known; from slices, to within one of them. */
   get extent(): Range | null {
     const { coarse } = this;
     const extents = coarse ? coarse.extents : this.lanes.filter(({ count }) => count > 0).map((lane) => ({ from_ns: lane.start_ns[0], to_ns: lane.end_ns(lane.count - 1) }));
-    return extents.length > 0 ? around(extents) : null;
+    return extents.length > 0 ? coveringRange(extents) : null;
   }
 
-  /** Whether all rows of a range are there. */
+  /** Returns whether all rows in a range are loaded. */
   has(range: Range): boolean {
     if (this.state === "ready") return true;
     if (!this.coarse || !this.part || this.part.slices) return false;
-    // Outside of the trace there is nothing.
+    // There are no rows outside of the trace.
     const seen = shared(range, this.coarse.range);
     return !seen || contains(this.part.range, seen);
   }
 
-  /** Whether a range is shown as well as it can be. */
+  /** Returns whether a range is shown as well as it can be. */
   shows(range: Range): boolean {
     if (this.state !== "part" || !this.coarse) return this.state !== "waiting";
     if (this.stale) return false;
@@ -133,8 +133,8 @@ export class Track {
     return this.part?.slices?.suffice(seen) ?? false;
   }
 
-  /** Of what a range is drawn, from left to right: of slices, or else of events. */
-  pieces(range: Range): Part[] {
+  /** Splits a range, from left to right, into pieces that are drawn from slices or from events. */
+  pieces(range: Range): LoadedPart[] {
     const { coarse, part } = this;
     if (!coarse) return [{ range, slices: null }];
     const inside = part && shared(part.range, range);
@@ -146,7 +146,7 @@ export class Track {
     ].filter(({ range: { from_ns, to_ns } }) => from_ns < to_ns);
   }
 
-  /** Takes what there is of all of its time: its rows after all, where they are few enough, or slices. */
+  /** Takes an answer about the whole time of the track: slices, or all rows where they are few enough. */
   takeCoarse(frame: Frame): void {
     const slices = slicesOf(frame);
     if (!slices) return this.takeWhole(frame);
@@ -156,7 +156,7 @@ export class Track {
     this.part = null;
   }
 
-  /** Takes all rows, of which there were parts. */
+  /** Takes all rows of a track that was shown in parts. */
   takeWhole(frame: Frame): void {
     this.coarse = this.part = null;
     this.stale = false;
@@ -164,7 +164,7 @@ export class Track {
     this.take(frame);
   }
 
-  /** Takes a part. */
+  /** Takes a part of the track. */
   takePart(frame: Frame): void {
     const slices = slicesOf(frame);
     if (slices) {
@@ -180,7 +180,7 @@ export class Track {
     this.state = "part";
   }
 
-  /** Takes a frame: all rows, or those after what is there. Some tracks always come whole. */
+  /** Takes all rows, or those after the rows that are loaded. Some tracks always arrive whole. */
   take(frame: Frame): void {
     const start = column(frame, "start") as Float64Array;
     const duration = column(frame, "duration") as Durations;
@@ -221,7 +221,7 @@ export class Track {
     this.state = "ready";
   }
 
-  /** Takes the samples of its thread. */
+  /** Takes the samples of the track's thread. */
   takeSamples(code: Code): void {
     const { lanes, rows } = code.lanesOf(this.id);
     this.lanes = lanes;
@@ -231,13 +231,13 @@ export class Track {
     this.state = "ready";
   }
 
-  /** The table and row of an event. */
+  /** Returns the table and row of an event. */
   rowOf(place: Place): { table: string; row: number } {
     const packed = this.rows[place.lane][place.index];
     return { table: this.tables[packed >>> 30] ?? "unknown", row: packed & 0x3fffffff };
   }
 
-  /** Where an event is drawn that begins and lasts so. */
+  /** Returns the place of the event with these times. */
   placeAt(start_ns: number, duration_ns: number): Place | null {
     for (let lane = 0; lane < this.lanes.length; lane += 1) {
       const it = this.lanes[lane];
@@ -248,7 +248,7 @@ export class Track {
     return null;
   }
 
-  /** Where a row is drawn, given when it begins. */
+  /** Returns the place of a row that starts at `start_ns`. */
   placeOf(table: string, row: number, start_ns: number): Place | null {
     const kind = this.tables.indexOf(table);
     if (kind < 0) return null;
@@ -268,14 +268,14 @@ function partOf({ header }: Frame): Range {
   return { from_ns, to_ns };
 }
 
-/** The slices of a frame; null where it has rows. */
+/** Returns the slices of a frame; null where it has rows. */
 function slicesOf(frame: Frame): Slices | null {
-  return frame.header.slices === undefined ? null : Slices.of(frame, partOf(frame));
+  return frame.header.slices === undefined ? null : Slices.fromFrame(frame, partOf(frame));
 }
 
 type Numbers = Float64Array | Uint32Array | Uint16Array | Uint8Array;
 
-/** Two columns as one, in the wider of their types. */
+/** Joins two columns in the wider of their types. */
 function joined(old: Numbers | undefined, more: Numbers): Numbers {
   if (!old || old.length === 0) return more;
   const Wider = (old.BYTES_PER_ELEMENT >= more.BYTES_PER_ELEMENT ? old : more).constructor as new (length: number) => Numbers;
@@ -285,27 +285,26 @@ function joined(old: Numbers | undefined, more: Numbers): Numbers {
   return both;
 }
 
-/** A trace with its tracks. */
 export class Trace {
   overview: TraceOverview;
   causes: Causes;
   tracks: Track[];
   strings: string[] = [];
-  /** Counts what came or went: tracks, their rows and labels, strings. */
+  /** Counts changes of tracks, their rows and labels, and strings. */
   changes = 0;
   findings: Findings | { missing: string } | null = null;
-  /** Called when a track's rows were replaced, with the lanes that it had. */
+  /** Called after a track's rows were replaced, with its former lanes. */
   replaced: (track: Track, before: readonly Lane[]) => void = () => undefined;
-  /** Samples of stacks, once a track of them or the code of idle time was asked for. */
+  /** Samples of stacks, once they have been loaded. */
   code: Code | null = null;
   private loadingStrings: Promise<void> | null = null;
-  private loadingCode: { of: string; code: Promise<Code>; idle: Promise<Idle> | null } | null = null;
+  private loadingCode: { of: string; code: Promise<Code>; idle: Promise<IdleSamples> | null } | null = null;
 
   constructor(
     readonly number: number,
     overview: TraceOverview,
     private readonly source: DataSource,
-    /** Rows that may be held: the large tracks of a larger trace stay in parts. Null: nothing is given in parts. */
+    /** The most rows that may be held: in a larger trace, large tracks stay in parts. Null where the source has no parts. */
     private readonly most_rows: number | null = null,
   ) {
     this.overview = overview;
@@ -327,21 +326,21 @@ export class Trace {
     return this.strings[name] ?? "unknown";
   }
 
-  /** What an event of a track is called. */
+  /** Returns the name of an event of a track. */
   nameOf(track: Track, name: number): string {
     if (track.kind === "samples") return this.code?.lineText(name) ?? "unknown code";
     const text = this.text(name);
     return track.kind === "gaps" ? this.causes.name(text) : text;
   }
 
-  /** Takes a newer overview. A track that is known stays the same object: whoever holds it sees it grow. */
+  /** Takes a newer overview. A known track stays the same object, so that whoever holds it sees it grow. */
   renew(overview: TraceOverview): void {
     const known = new Map(this.tracks.map((track) => [track.id, track]));
     this.tracks = overview.tracks.map((track) => {
       const old = known.get(track.id);
       old?.renew(track);
       if (old?.state === "part" && old.generation < overview.generation) old.stale = true;
-      // What could not be had of it may be there now.
+      // A track that could not be loaded may be available now.
       if (old && typeof old.state === "object") old.state = "waiting";
       return old ?? new Track(track);
     });
@@ -351,7 +350,7 @@ export class Trace {
     this.changes += 1;
   }
 
-  /** Takes another edition: what was loaded is forgotten. */
+  /** Takes another edition and forgets what was loaded. */
   reset(overview: TraceOverview, strings: readonly string[]): void {
     for (const track of this.tracks) track.clear();
     this.strings = [...strings];
@@ -364,7 +363,7 @@ export class Trace {
   }
 
   async loadStrings(): Promise<void> {
-    // One at a time, so that answers are appended in order.
+    // Requests run one at a time, so that answers are appended in order.
     const before = this.loadingStrings;
     const loading = (async () => {
       await before?.catch(() => undefined);
@@ -378,7 +377,7 @@ export class Trace {
     await loading;
   }
 
-  /** Whether there are samples of stacks. */
+  /** Returns whether the trace has samples of stacks. */
   get hasSamples(): boolean {
     return this.tracks.some(({ kind }) => kind === "samples");
   }
@@ -388,12 +387,12 @@ export class Trace {
     if (this.loadingCode?.of === of) return this.loadingCode;
     const asked = { of, code: this.source.code(this.number).then((frame) => new Code(frame)), idle: null };
     this.loadingCode = asked;
-    // What could not be had may be there when it is asked for again.
+    // After a failure the next request tries again.
     asked.code.catch(() => this.loadingCode === asked && (this.loadingCode = null));
     return asked;
   }
 
-  /** The samples of stacks, of as much as the trace has by now. */
+  /** Loads the samples of stacks of the trace's present generation. */
   async loadCode(): Promise<Code> {
     const asked = this.codeAsked;
     const code = await asked.code;
@@ -401,29 +400,29 @@ export class Trace {
     return code;
   }
 
-  /** The samples in gaps. */
-  loadIdle(): Promise<Idle> {
+  /** Loads the samples in gaps. */
+  loadIdle(): Promise<IdleSamples> {
     const asked = this.codeAsked;
     if (asked.idle) return asked.idle;
-    const idle = Promise.all([this.loadCode(), this.source.idleCode(this.number)]).then(([code, frame]) => new Idle(code, frame));
+    const idle = Promise.all([this.loadCode(), this.source.idleCode(this.number)]).then(([code, frame]) => new IdleSamples(code, frame));
     asked.idle = idle;
     idle.catch(() => (asked.idle = null));
     return idle;
   }
 
-  /** Where a sample is drawn. */
+  /** Returns the track and times of a sample. */
   async sampleRow(row: number): Promise<{ track: string; start_ns: number; duration_ns: number; times_unknown_because?: string }> {
     const code = await this.loadCode();
     if (row >= code.count) throw new Error(`The trace has no sample ${row}.`);
     return { track: code.threadOf(row).track, start_ns: code.at_ns[row], duration_ns: code.sample(row).period_ns ?? MOMENT_NS };
   }
 
-  /** Ends when a track is there, or is known to be missing. */
+  /** Resolves when a track is loaded, or is known to be missing. */
   async awaitTrack(track: Track): Promise<void> {
     if (track.state === "waiting" || track.state === "loading") await this.loadTrack(track);
   }
 
-  /** Loads a track, or what came to it; what cannot be had is said in its state. */
+  /** Loads a track, or the rows that it has gained. A failure is kept in the track's state. */
   loadTrack(track: Track): Promise<void> {
     return track.loading ?? this.loaded(track, (cleared) => this.load(track, cleared));
   }
@@ -433,10 +432,10 @@ export class Trace {
     if (state !== "ready" && state !== "part") track.state = "loading";
     const loading = load(cleared)
       .catch((error: unknown) => {
-        // The other edition is about to come, and it is asked for anew.
+        // The track will be requested again for the other edition.
         if (cleared !== track.cleared || error instanceof Outdated) return;
         if (track.state === "ready" || track.state === "part") throw error;
-        track.state = { missing: sentence(error) };
+        track.state = { missing: errorMessage(error) };
       })
       .finally(() => {
         if (track.loading === loading) track.loading = null;
@@ -444,10 +443,10 @@ export class Trace {
     return (track.loading = loading);
   }
 
-  /** Loads of a track that is shown in parts what shows a range. */
+  /** Loads the part of a track that shows a range. */
   loadPart(track: Track, range: Range): Promise<void> {
     if (track.loading || !track.coarse || track.stale) return this.loadTrack(track);
-    const seen = shared(widened(range, MARGIN), track.coarse.range);
+    const seen = shared(widened(range, MARGIN_SHARE), track.coarse.range);
     if (!seen) return Promise.resolve();
     return this.loaded(track, async (cleared) => {
       const frame = await this.source.trackPart(this.number, track.id, seen);
@@ -455,33 +454,33 @@ export class Trace {
     });
   }
 
-  /** Ends when the rows of a track in a range are there, as far as they can be had. */
+  /** Resolves when the rows of a track in a range are loaded, as far as they are available. */
   async awaitRows(track: Track, range: Range): Promise<void> {
     await this.awaitTrack(track);
-    // What is under way may be of another range.
+    // A request that is under way may be for another range.
     for (let tries = 0; tries < 2 && track.state === "part" && !track.has(range); tries += 1) await this.loadPart(track, range);
   }
 
-  /** Whether a track comes in parts at first: the trace is too large to come quickly, and so is the track, or enough has come. */
+  /** Returns whether a track is loaded in parts at first: the trace is too large to load quickly, and so is the track, or enough is loaded already. */
   private isInParts(track: Track): boolean {
     if (this.most_rows === null || track.isCounter || track.kind === "samples") return false;
     const most = Math.min(this.most_rows, QUICK_ROWS);
     const rows = track.overview.rows ?? Infinity;
     const held = this.tracks.reduce((sum, { count }) => sum + count, 0);
-    return this.rows > most && (rows > most * LARGE || held + rows > most);
+    return this.rows > most && (rows > most * LARGE_SHARE || held + rows > most);
   }
 
-  /** Rows on all tracks, as far as they are known. */
+  /** The number of rows on all tracks, as far as it is known. */
   private get rows(): number {
     return this.tracks.reduce((sum, { overview }) => sum + (overview.rows ?? 0), 0);
   }
 
-  /** Whether all rows may be held, of tracks too that came in parts. */
-  get isHeld(): boolean {
+  /** Returns whether the page may hold all rows of the trace. */
+  get fitsInPage(): boolean {
     return this.rows <= (this.most_rows ?? Infinity);
   }
 
-  /** Loads all rows of a track that came in parts. */
+  /** Loads all rows of a track that is shown in parts. */
   loadWhole(track: Track): Promise<void> {
     if (track.loading || track.state !== "part") return this.awaitTrack(track);
     return this.loaded(track, async (cleared) => {
@@ -490,7 +489,7 @@ export class Trace {
     });
   }
 
-  /** Loads what a track has got since it was loaded; an answer that was under way may be older than that. */
+  /** Loads what a track has gained since it was loaded. An answer that was under way may be older than that. */
   async catchUp(track: Track): Promise<void> {
     while (track.state === "ready" && track.generation < this.overview.generation) {
       const { generation } = track;
@@ -517,7 +516,7 @@ export class Trace {
     this.taken(track, cleared, () => track.take(frame));
   }
 
-  /** Takes an answer, unless the track was cleared since it was asked for. */
+  /** Takes an answer unless the track was cleared after the request. */
   private taken(track: Track, cleared: number, take: () => void): void {
     if (cleared !== track.cleared) return;
     const before = [...track.lanes];

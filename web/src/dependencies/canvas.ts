@@ -1,29 +1,29 @@
-// The canvas of a graph: what is seen of it, what is pointed at and picked.
+// The canvas of a dependency graph: draws it, and handles the camera, the pointer and the keys.
 
+import type { Appearance } from "../appearance.ts";
 import type { EdgeKind } from "../data/dependencies.ts";
 import { h } from "../dom.ts";
-import type { Look } from "../look.ts";
+import { NodeColours } from "./appearance.ts";
 import { type Camera, fitted, kept, opening, revealing, upright, zoomedAt } from "./camera.ts";
 import { curveOf, distance } from "./curve.ts";
+import { type DependencyGraph, type Pick, strongest } from "./graph.ts";
 import { type GraphAction, graphAction } from "./keys.ts";
-import { type Layers, type Layout, layoutOf, NODE } from "./layout.ts";
-import { NodeColours } from "./look.ts";
-import { Minimap } from "./minimap.ts";
-import { type Dependencies, type Pick, strongest } from "./model.ts";
-import { Painter } from "./paint.ts";
-import { Tooltip } from "./tooltip.ts";
+import { type ColumnsBy, type Layout, layoutOf, NODE } from "./layout.ts";
+import { GraphMinimap } from "./minimap.ts";
+import { GraphPainter } from "./paint.ts";
+import { GraphTooltip } from "./tooltip.ts";
 
-/** A press that moves less is a click. */
+/** The least movement that makes a press a drag. */
 const CLICK_PX = 4;
 const NEAR_PX = 6;
-/** Where there is less room from top to bottom, the graph takes all of it. */
+/** The least height at which there is room for the minimap. */
 const MINIMAP_FROM_PX = 200;
-/** Draw times that are kept for the figures that the page publishes. */
-const KEPT = 240;
+/** The number of draw times that are kept for the published figures. */
+const MAX_DRAW_TIMES = 240;
 
-export interface CanvasSteps {
+export interface GraphCanvasCallbacks {
   picked: (pick: Pick | null) => void;
-  /** Goes to what is picked in the timeline. */
+  /** Shows the picked node in the timeline. */
   go: () => void;
   finding: (forward: boolean) => void;
 }
@@ -35,12 +35,12 @@ export class GraphCanvas {
     role: "application",
     "aria-label": "Graph of dependencies. Arrow keys go from command to command. What is selected is described beside it.",
   });
-  private readonly tooltip = new Tooltip();
-  private readonly minimap: Minimap;
+  private readonly tooltip = new GraphTooltip();
+  private readonly minimap: GraphMinimap;
   private readonly view = h("div", { class: "dependencies-view" }, this.canvas, this.tooltip.element);
-  readonly element = h("div", { class: "dependencies-stage" }, this.view);
-  private readonly painter: Painter;
-  private graph: Dependencies | null = null;
+  readonly element = h("div", { class: "dependencies-canvas-area" }, this.view);
+  private readonly painter: GraphPainter;
+  private graph: DependencyGraph | null = null;
   private layout: Layout | null = null;
   private nodeColours: NodeColours | null = null;
   private camera: Camera | null = null;
@@ -50,23 +50,23 @@ export class GraphCanvas {
   picked: Pick | null = null;
 
   constructor(
-    private readonly look: Look,
+    private readonly appearance: Appearance,
     private readonly kinds: ReadonlySet<EdgeKind>,
-    private readonly steps: CanvasSteps,
+    private readonly callbacks: GraphCanvasCallbacks,
   ) {
     const context = this.canvas.getContext("2d", { alpha: false });
     if (!context) throw new Error("This browser cannot draw on a canvas.");
-    this.painter = new Painter(context);
-    this.minimap = new Minimap(look, (x, y) => this.centre(x, y));
+    this.painter = new GraphPainter(context);
+    this.minimap = new GraphMinimap(appearance, (x, y) => this.centre(x, y));
     this.element.append(this.minimap.canvas);
     new ResizeObserver(() => this.draw()).observe(this.view);
     this.listen();
   }
 
-  /** Shows a graph from its beginning, or, where it is one that has grown since it was shown, the same part of it with what is picked there now. */
-  show(graph: Dependencies | null, layers: Layers, grown: { picked: Pick | null } | null = null): void {
+  /** Shows a graph from its beginning. A graph that has grown since it was shown keeps its visible part, with the given pick. */
+  show(graph: DependencyGraph | null, columnsBy: ColumnsBy, grown: { picked: Pick | null } | null = null): void {
     this.graph = graph;
-    this.layout = graph && layoutOf(graph, layers);
+    this.layout = graph && layoutOf(graph, columnsBy);
     this.nodeColours = graph && new NodeColours(graph);
     this.minimap.forget();
     this.minimap.canvas.hidden = true;
@@ -77,10 +77,10 @@ export class GraphCanvas {
     this.draw();
   }
 
-  /** Lays the same graph out by something else; what is picked stays. */
-  layBy(layers: Layers): void {
+  /** Lays out the same graph in other columns; the pick stays. */
+  layOutBy(columnsBy: ColumnsBy): void {
     if (!this.graph) return;
-    this.layout = layoutOf(this.graph, layers);
+    this.layout = layoutOf(this.graph, columnsBy);
     this.minimap.forget();
     this.camera = null;
     this.drawNow();
@@ -88,7 +88,7 @@ export class GraphCanvas {
     this.draw();
   }
 
-  /** The scale from top to bottom. */
+  /** The vertical scale. */
   private get high(): number {
     return this.camera && this.layout ? upright(this.camera, this.layout, this.size) : 1;
   }
@@ -116,22 +116,22 @@ export class GraphCanvas {
       delete canvas.dataset.nodes;
       const context = canvas.getContext("2d");
       context?.setTransform(1, 0, 0, 1, 0, 0);
-      if (context) context.fillStyle = this.look.colours.background;
+      if (context) context.fillStyle = this.appearance.colours.background;
       context?.fillRect(0, 0, wide, high);
       return;
     }
     const from = performance.now();
     this.camera ??= opening(layout, { width, height });
-    this.painter.draw({ graph, layout, nodeColours, kinds: this.kinds, picked: this.picked, hovered: this.hovered }, this.camera, { width, height }, ratio, this.look.colours, this.look.theme);
+    this.painter.draw({ graph, layout, nodeColours, kinds: this.kinds, picked: this.picked, hovered: this.hovered }, this.camera, { width, height }, ratio, this.appearance.colours, this.appearance.theme);
     if (this.element.clientHeight >= MINIMAP_FROM_PX) this.minimap.draw(graph, layout, nodeColours, this.camera, { width, height }, ratio);
     else this.minimap.canvas.hidden = true;
     this.drawn_ms.push(performance.now() - from);
-    if (this.drawn_ms.length > KEPT) this.drawn_ms.shift();
+    if (this.drawn_ms.length > MAX_DRAW_TIMES) this.drawn_ms.shift();
     this.publish(graph);
   }
 
-  /** What tests and measurements ask. */
-  private publish(graph: Dependencies): void {
+  /** Publishes the state for tests and measurements. */
+  private publish(graph: DependencyGraph): void {
     const { dataset } = this.canvas;
     dataset.nodes = String(graph.nodes.length);
     dataset.edges = String(graph.edges.length);
@@ -144,7 +144,7 @@ export class GraphCanvas {
     dataset.picked = this.picked ? `${this.picked.kind} ${this.picked.kind === "node" ? this.picked.id : this.picked.index}` : "";
   }
 
-  /** Where a node is on the canvas, in pixels. */
+  /** Returns the centre of a node on the canvas, in pixels. */
   placeOf(id: number): { x: number; y: number } | null {
     const placed = this.layout?.nodes.get(id);
     if (!placed || !this.camera) return null;
@@ -155,11 +155,11 @@ export class GraphCanvas {
   pick(pick: Pick | null, reveal = false): void {
     this.picked = pick;
     if (pick && reveal) this.reveal(pick);
-    this.steps.picked(pick);
+    this.callbacks.picked(pick);
     this.draw();
   }
 
-  /** Moves so that it is in sight. */
+  /** Moves the camera so that the picked element is visible. */
   reveal(pick: Pick): void {
     const box = this.boxOf(pick);
     const { width, height } = this.size;
@@ -185,7 +185,7 @@ export class GraphCanvas {
 
   // ---- pointer ----
 
-  /** What is at a place of the canvas. */
+  /** Returns the element at a point of the canvas. */
   private at(px: number, py: number): Pick | null {
     const { graph, layout, camera } = this;
     if (!graph || !layout || !camera) return null;
@@ -246,7 +246,7 @@ export class GraphCanvas {
         const pixels = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? 16 : 1;
         const [dx, dy] = [event.deltaX * pixels, event.deltaY * pixels];
         if (event.ctrlKey || event.metaKey) {
-          // Pinching on a trackpad comes as small steps of a wheel with Control.
+          // Browsers report a pinch on a trackpad as small wheel steps with Control.
           const strength = Math.abs(dy) < 30 ? 0.01 : 0.0025;
           return this.move(zoomedAt(this.camera, event.offsetX, event.offsetY, Math.exp(-dy * strength), this.layout, this.size));
         }
@@ -260,7 +260,7 @@ export class GraphCanvas {
     canvas.addEventListener("pointerleave", () => this.hover(null));
     canvas.addEventListener("dblclick", (event) => {
       const pick = this.at(event.offsetX, event.offsetY);
-      if (pick?.kind === "node") this.steps.go();
+      if (pick?.kind === "node") this.callbacks.go();
       else if (!pick && this.camera && this.layout) this.move(zoomedAt(this.camera, event.offsetX, event.offsetY, 1.8, this.layout, this.size));
     });
     canvas.addEventListener("keydown", (event) => {
@@ -311,8 +311,8 @@ export class GraphCanvas {
       later: () => this.neighbour(true),
       previous: () => this.step(-1),
       next: () => this.step(1),
-      "next-finding": () => this.steps.finding(true),
-      "previous-finding": () => this.steps.finding(false),
+      "next-finding": () => this.callbacks.finding(true),
+      "previous-finding": () => this.callbacks.finding(false),
       "zoom-in": () => zoom(1 / 0.6),
       "zoom-out": () => zoom(0.6),
       left: () => pan(-0.2, 0),
@@ -320,7 +320,7 @@ export class GraphCanvas {
       up: () => pan(0, -0.2),
       down: () => pan(0, 0.2),
       fit: () => this.move(fitted(layout, { width, height })),
-      go: () => this.steps.go(),
+      go: () => this.callbacks.go(),
       clear: () => this.pick(null),
     };
     actions[action]();

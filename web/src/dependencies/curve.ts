@@ -1,6 +1,6 @@
-// The curve of an edge, from the right of a node to the left of another.
+// The curve of an edge, from the right side of a node to the left side of another.
 
-import { NODE, type Placed } from "./layout.ts";
+import { NODE, type PlacedNode } from "./layout.ts";
 
 export interface Curve {
   x1: number;
@@ -13,10 +13,10 @@ export interface Curve {
   y2: number;
 }
 
-/** Edges of a kind end at a height of their own, so that two between the same nodes are two. */
+/** The vertical offset of each kind of edge, so that edges between the same nodes do not cover each other. */
 const OFFSETS = { RAW: 0, WAR: 9, WAW: -9 } as const;
 
-export function curveOf(from: Placed, to: Placed, kind: keyof typeof OFFSETS): Curve {
+export function curveOf(from: PlacedNode, to: PlacedNode, kind: keyof typeof OFFSETS): Curve {
   const offset = OFFSETS[kind];
   const x1 = from.x + NODE.width;
   const y1 = from.y + NODE.height / 2 + offset;
@@ -25,7 +25,7 @@ export function curveOf(from: Placed, to: Placed, kind: keyof typeof OFFSETS): C
   const bend = Math.max(24, (x2 - x1) / 2);
   const passes = to.column - from.column > 1 && to.lane === from.lane && y1 === y2;
   if (!passes) return { x1, y1, cx1: x1 + bend, cy1: y1, cx2: x2 - bend, cy2: y2, x2, y2 };
-  // It passes over the nodes between, RAW above and the others below.
+  // The edge passes by the nodes between its ends: RAW above, the others below.
   const away = (kind === "RAW" ? -1 : 1) * (NODE.height * 0.5 + 26 + Math.min(14, 2 * (to.column - from.column)) ) * 1.25;
   const side = Math.min(90, (x2 - x1) / 3);
   return { x1, y1, cx1: x1 + side, cy1: y1 + away, cx2: x2 - side, cy2: y2 + away, x2, y2 };
@@ -37,7 +37,7 @@ export function pointOn(curve: Curve, t: number): { x: number; y: number } {
   return { x: a * curve.x1 + b * curve.cx1 + c * curve.cx2 + d * curve.x2, y: a * curve.y1 + b * curve.cy1 + c * curve.cy2 + d * curve.y2 };
 }
 
-/** How far a point is from a curve, about, in its own width; `tall` is how much higher than wide it is drawn. */
+/** Returns the approximate distance of a point from a curve in horizontal units; `tall` is the ratio of the vertical to the horizontal scale. */
 export function distance(curve: Curve, x: number, y: number, most: number, tall = 1): number {
   const left = Math.min(curve.x1, curve.x2) - most;
   const right = Math.max(curve.x1, curve.x2) + most;

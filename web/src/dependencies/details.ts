@@ -1,27 +1,27 @@
-// Everything about the node, edge or barrier that is picked.
+// The details of the picked node, edge or barrier.
 
 import type { NodeAnswer } from "../data/dependencies.ts";
 import { fill, h } from "../dom.ts";
-import { bytes, count, duration, of } from "../time/format.ts";
-import { KINDS, NEEDS } from "./look.ts";
-import type { Barrier, Dependencies, Edge, Pick } from "./model.ts";
-import { accessName, barrierSays, buffersOf, called, edgeSays, orderSays, sized } from "./words.ts";
+import { bytes, count, duration, plural } from "../time/format.ts";
+import { KINDS, NEEDS } from "./appearance.ts";
+import { accessName, barrierText, buffersOf, nodeName, edgeText, orderText, sizeText } from "./descriptions.ts";
+import type { Barrier, DependencyGraph, Edge, Pick } from "./graph.ts";
 
-/** Neighbours that are listed on each side. */
-const LISTED = 30;
+/** The most neighbours that are listed on each side. */
+const MAX_NEIGHBOURS = 30;
 
-export interface DetailsSteps {
+export interface PickDetailsCallbacks {
   pick: (pick: Pick | null) => void;
-  /** Shows a row in the timeline; none where there is no timeline. */
+  /** Shows a row in the timeline; null where there is no timeline. */
   go: ((table: string, row: number) => void) | null;
 }
 
 export class PickDetails {
   readonly element = h("section", { class: "dependencies-details", "aria-label": "Selected", "aria-live": "polite", hidden: true });
 
-  constructor(private readonly steps: DetailsSteps) {}
+  constructor(private readonly callbacks: PickDetailsCallbacks) {}
 
-  show(graph: Dependencies | null, pick: Pick | null): void {
+  show(graph: DependencyGraph | null, pick: Pick | null): void {
     this.element.hidden = graph === null || pick === null;
     if (!graph || !pick) return fill(this.element);
     if (pick.kind === "node") {
@@ -40,18 +40,18 @@ export class PickDetails {
       {},
       h("h2", { title: name }, h("span", { class: "note" }, what), h("span", { class: "name" }, name)),
       more,
-      h("button", { type: "button", onclick: () => this.steps.pick(null), "aria-label": "Close the details" }, "✕"),
+      h("button", { type: "button", onclick: () => this.callbacks.pick(null), "aria-label": "Close the details" }, "✕"),
     );
   }
 
-  private link(graph: Dependencies, id: number): HTMLElement {
+  private link(graph: DependencyGraph, id: number): HTMLElement {
     const node = graph.node(id);
     if (!node) return h("span", {}, String(id));
-    return h("button", { type: "button", class: "link clip", title: node.name, onclick: () => this.steps.pick({ kind: "node", id }) }, called(node, id));
+    return h("button", { type: "button", class: "link clip", title: node.name, onclick: () => this.callbacks.pick({ kind: "node", id }) }, nodeName(node, id));
   }
 
-  private node(graph: Dependencies, node: NodeAnswer): void {
-    const { go } = this.steps;
+  private node(graph: DependencyGraph, node: NodeAnswer): void {
+    const { go } = this.callbacks;
     const { place } = node;
     const submission = graph.submissions.get(node.submission);
     const where = submission?.queue ? `submission ${submission.name ?? node.submission} on ${submission.queue}` : "of an unknown submission";
@@ -61,7 +61,7 @@ export class PickDetails {
       this.head(`${node.kind} ${node.id}`, node.name, go && place ? h("button", { type: "button", class: "to-timeline", title: "Show it in the timeline (Enter)", onclick: () => go(place.table, place.row) }, "Timeline") : null),
       h("p", {}, h("span", { class: "note" }, [node.duration_ns === null ? "" : duration(node.duration_ns), where, graph.isCritical(node.id) ? "on the critical path" : ""].filter(Boolean).join(", "))),
       node.labels.length > 0 ? h("p", { class: "note" }, node.labels.join(" / ")) : null,
-      h("p", {}, "Reads ", h("b", {}, sized(node.read_bytes, node.exact)), ", writes ", h("b", {}, sized(node.written_bytes, node.exact)), "."),
+      h("p", {}, "Reads ", h("b", {}, sizeText(node.read_bytes, node.exact)), ", writes ", h("b", {}, sizeText(node.written_bytes, node.exact)), "."),
       node.beyond ? h("p", { class: "problem" }, `It may reach other memory: ${node.beyond}.`) : null,
       reasons.length > 0 ? h("p", { class: "note" }, `At most, since ${reasons.join("; ")}.`) : h("p", { class: "note" }, "Exactly these bytes."),
       this.accesses(node),
@@ -90,11 +90,11 @@ export class PickDetails {
           ),
         ),
       ),
-      more > 0 ? h("p", { class: "note" }, `and ${of(more, "more", "more")}`) : null,
+      more > 0 ? h("p", { class: "note" }, `and ${plural(more, "more", "more")}`) : null,
     );
   }
 
-  private neighbours(graph: Dependencies, title: string, edges: readonly Edge[], end: "from" | "to", none: string): HTMLElement {
+  private neighbours(graph: DependencyGraph, title: string, edges: readonly Edge[], end: "from" | "to", none: string): HTMLElement {
     const sorted = [...edges].sort((a, b) => Number(b.hazard === "certain") - Number(a.hazard === "certain") || b.size - a.size);
     return h(
       "div",
@@ -104,32 +104,32 @@ export class PickDetails {
       h(
         "ul",
         { class: "neighbours" },
-        sorted.slice(0, LISTED).map((edge) =>
+        sorted.slice(0, MAX_NEIGHBOURS).map((edge) =>
           h(
             "li",
             {},
             this.link(graph, edge[end]),
             h(
               "button",
-              { type: "button", class: "link note clip", title: `${edgeSays(edge)}: ${buffersOf(edge)}`, onclick: () => this.steps.pick({ kind: "edge", index: edge.index }) },
+              { type: "button", class: "link note clip", title: `${edgeText(edge)}: ${buffersOf(edge)}`, onclick: () => this.callbacks.pick({ kind: "edge", index: edge.index }) },
               h("span", { class: `kind kind-${edge.kind}` }, edge.kind),
-              ` ${sized(edge.bytes, edge.exact)}: ${buffersOf(edge)}`,
+              ` ${sizeText(edge.bytes, edge.exact)}: ${buffersOf(edge)}`,
             ),
             edge.hazard ? h("span", { class: "hazard" }, edge.hazard === "certain" ? "hazard" : "maybe a hazard") : null,
           ),
         ),
       ),
-      edges.length > LISTED ? h("p", { class: "note" }, `and ${edges.length - LISTED} more`) : null,
+      edges.length > MAX_NEIGHBOURS ? h("p", { class: "note" }, `and ${edges.length - MAX_NEIGHBOURS} more`) : null,
     );
   }
 
-  private edge(graph: Dependencies, edge: Edge): void {
+  private edge(graph: DependencyGraph, edge: Edge): void {
     fill(
       this.element,
-      this.head(`${edge.kind}: ${KINDS[edge.kind].name}`, `${called(graph.node(edge.from), edge.from)} → ${called(graph.node(edge.to), edge.to)}`),
-      h("p", { class: "big" }, sized(edge.bytes, edge.exact)),
-      h("p", { class: edge.hazard === "certain" ? "problem" : "" }, `${orderSays(edge)[0].toUpperCase()}${orderSays(edge).slice(1)}.`),
-      h("p", { class: "note" }, KINDS[edge.kind].says),
+      this.head(`${edge.kind}: ${KINDS[edge.kind].name}`, `${nodeName(graph.node(edge.from), edge.from)} → ${nodeName(graph.node(edge.to), edge.to)}`),
+      h("p", { class: "big" }, sizeText(edge.bytes, edge.exact)),
+      h("p", { class: edge.hazard === "certain" ? "problem" : "" }, `${orderText(edge)[0].toUpperCase()}${orderText(edge).slice(1)}.`),
+      h("p", { class: "note" }, KINDS[edge.kind].meaning),
       h("h3", {}, "Of"),
       h("p", {}, buffersOf(edge)),
       h("h3", {}, "Between"),
@@ -137,12 +137,12 @@ export class PickDetails {
     );
   }
 
-  private barrier(graph: Dependencies, barrier: Barrier): void {
+  private barrier(graph: DependencyGraph, barrier: Barrier): void {
     const { before, after } = graph.around(barrier);
     fill(
       this.element,
-      this.head("barrier", barrierSays(graph, barrier)),
-      h("p", { class: barrier.need === "needless" ? "problem" : "" }, NEEDS[barrier.need].says),
+      this.head("barrier", barrierText(graph, barrier)),
+      h("p", { class: barrier.need === "needless" ? "problem" : "" }, NEEDS[barrier.need].meaning),
       barrier.reason ? h("p", { class: "note" }, `Why: ${barrier.reason}.`) : null,
       h("p", { class: "note" }, `Submission ${barrier.submission}, command ${barrier.command} of its command buffer.`),
       before || after ? h("h3", {}, "Between") : null,

@@ -1,23 +1,23 @@
-// Which key does what in a graph of dependencies.
+// The keys of the dependency graph and their actions.
 
 export type GraphAction = "earlier" | "later" | "previous" | "next" | "zoom-in" | "zoom-out" | "left" | "right" | "up" | "down" | "fit" | "next-finding" | "previous-finding" | "go" | "clear";
 
-export const GRAPH_KEYS: readonly { action: GraphAction; keys: string[]; says: string }[] = [
-  { action: "earlier", keys: ["ArrowLeft"], says: "what it waits for" },
-  { action: "later", keys: ["ArrowRight"], says: "what waits for it" },
-  { action: "previous", keys: ["ArrowUp", ","], says: "command before" },
-  { action: "next", keys: ["ArrowDown", "."], says: "command after" },
-  { action: "next-finding", keys: ["n"], says: "next hazard or needless barrier" },
-  { action: "previous-finding", keys: ["p"], says: "the one before" },
-  { action: "zoom-in", keys: ["w", "+", "="], says: "zoom in" },
-  { action: "zoom-out", keys: ["s", "-"], says: "zoom out" },
-  { action: "left", keys: ["a"], says: "move left" },
-  { action: "right", keys: ["d"], says: "move right" },
-  { action: "up", keys: ["i"], says: "move up" },
-  { action: "down", keys: ["k"], says: "move down" },
-  { action: "fit", keys: ["f", "Home"], says: "show everything" },
-  { action: "go", keys: ["Enter"], says: "show it in the timeline" },
-  { action: "clear", keys: ["Escape"], says: "let go of it" },
+export const GRAPH_KEYS: readonly { action: GraphAction; keys: string[]; meaning: string }[] = [
+  { action: "earlier", keys: ["ArrowLeft"], meaning: "go to what it waits for" },
+  { action: "later", keys: ["ArrowRight"], meaning: "go to what waits for it" },
+  { action: "previous", keys: ["ArrowUp", ","], meaning: "previous command" },
+  { action: "next", keys: ["ArrowDown", "."], meaning: "next command" },
+  { action: "next-finding", keys: ["n"], meaning: "next hazard or needless barrier" },
+  { action: "previous-finding", keys: ["p"], meaning: "previous hazard or needless barrier" },
+  { action: "zoom-in", keys: ["w", "+", "="], meaning: "zoom in" },
+  { action: "zoom-out", keys: ["s", "-"], meaning: "zoom out" },
+  { action: "left", keys: ["a"], meaning: "move left" },
+  { action: "right", keys: ["d"], meaning: "move right" },
+  { action: "up", keys: ["i"], meaning: "move up" },
+  { action: "down", keys: ["k"], meaning: "move down" },
+  { action: "fit", keys: ["f", "Home"], meaning: "show everything" },
+  { action: "go", keys: ["Enter"], meaning: "show it in the timeline" },
+  { action: "clear", keys: ["Escape"], meaning: "clear the selection" },
 ];
 
 const BY_KEY = new Map(GRAPH_KEYS.flatMap(({ action, keys }) => keys.map((key) => [key, action] as const)));

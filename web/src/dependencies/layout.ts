@@ -1,20 +1,20 @@
-// Where the nodes of a graph stand: columns by depth, submission after submission; lanes by chains; a band for each queue.
+// Lays out a graph: columns by depth, submission after submission; lanes by chains; a band for each queue.
 
 import type { Need, NodeAnswer } from "../data/dependencies.ts";
-import { type Barrier, type Dependencies, strongest } from "./model.ts";
+import { type Barrier, type DependencyGraph, strongest } from "./graph.ts";
 
 export const NODE = { width: 138, height: 48 } as const;
-/** Between columns: room for a barrier and for the frames of two submissions. */
+/** The distance of columns, with room for a barrier and the frames of two submissions. */
 const COLUMN = NODE.width + 74;
 const LANE = NODE.height + 42;
 const FRAME = { side: 26, top: 28, bottom: 18 } as const;
-/** Above the lanes of a queue: its name. */
+/** The room for a queue's name above its lanes. */
 const BAND_TOP = 62;
 
-/** What columns stand for: what must come after what, or what the recorded barriers let run together. */
-export type Layers = "dependencies" | "barriers";
+/** What decides the columns: the dependencies, or the recorded barriers. */
+export type ColumnsBy = "dependencies" | "barriers";
 
-export interface Placed {
+export interface PlacedNode {
   node: NodeAnswer;
   column: number;
   lane: number;
@@ -22,8 +22,8 @@ export interface Placed {
   y: number;
 }
 
-/** A submission's frame. */
-export interface Frame {
+/** The frame around the nodes of a submission. */
+export interface SubmissionFrame {
   submission: number;
   x: number;
   y: number;
@@ -31,8 +31,8 @@ export interface Frame {
   height: number;
 }
 
-/** A barrier's place: a line from `y` on, `height` long. Barriers at one place are one mark. */
-export interface Mark {
+/** The place of barriers: a vertical line from `y` on. Barriers at one place share a mark. */
+export interface BarrierMark {
   barriers: Barrier[];
   need: Need;
   x: number;
@@ -41,27 +41,27 @@ export interface Mark {
 }
 
 export interface Layout {
-  nodes: Map<number, Placed>;
-  frames: Frame[];
-  marks: Mark[];
+  nodes: Map<number, PlacedNode>;
+  frames: SubmissionFrame[];
+  marks: BarrierMark[];
   bands: { name: string; y: number }[];
   width: number;
   height: number;
 }
 
-/** Needs, those that one wants to see first. */
+/** The needs of barriers; a mark with several barriers shows the first of them. */
 const NEEDS: readonly Need[] = ["needless", "needed", "unknown", "host", "outside"];
 
-interface Run {
+interface SubmissionRun {
   submission: number;
   queue: string;
-  nodes: Placed[];
+  nodes: PlacedNode[];
 }
 
-export function layoutOf(graph: Dependencies, layers: Layers): Layout {
+export function layoutOf(graph: DependencyGraph, columnsBy: ColumnsBy): Layout {
   const queueOf = (submission: number): string => graph.submissions.get(submission)?.queue ?? "unknown queue";
-  const placed = new Map<number, Placed>();
-  const runs = columns(graph, layers, placed, queueOf);
+  const placed = new Map<number, PlacedNode>();
+  const runs = columns(graph, columnsBy, placed, queueOf);
   const queues = [...new Set(runs.map(({ queue }) => queue))];
   const lanesOf = new Map<string, number>();
   lanes(graph, placed, queueOf, lanesOf);
@@ -80,13 +80,13 @@ export function layoutOf(graph: Dependencies, layers: Layers): Layout {
     width = Math.max(width, one.x + NODE.width + FRAME.side);
   }
   const frames = runs.map(frameOf);
-  return { nodes: placed, frames, marks: marks(graph, placed, frames, layers), bands, width, height: y };
+  return { nodes: placed, frames, marks: marks(graph, placed, frames, columnsBy), bands, width, height: y };
 }
 
-/** Gives each node its column; in each queue a submission begins where the one before has ended. */
-function columns(graph: Dependencies, layers: Layers, placed: Map<number, Placed>, queueOf: (submission: number) => string): Run[] {
-  const runs: Run[] = [];
-  const open = new Map<string, { run: Run; first: number; last: number }>();
+/** Assigns each node a column. In each queue a submission begins after the one before it has ended. */
+function columns(graph: DependencyGraph, columnsBy: ColumnsBy, placed: Map<number, PlacedNode>, queueOf: (submission: number) => string): SubmissionRun[] {
+  const runs: SubmissionRun[] = [];
+  const open = new Map<string, { run: SubmissionRun; first: number; last: number }>();
   const barriers = new Set(graph.barriers.map(({ position, submission }) => `${submission}.${position}`));
   for (const node of graph.nodes) {
     const queue = queueOf(node.submission);
@@ -96,7 +96,7 @@ function columns(graph: Dependencies, layers: Layers, placed: Map<number, Placed
       at = { run: { submission: node.submission, queue, nodes: [] }, first, last: first };
       open.set(queue, at);
       runs.push(at.run);
-    } else if (layers === "barriers" && barriers.has(`${node.submission}.${node.id}`)) {
+    } else if (columnsBy === "barriers" && barriers.has(`${node.submission}.${node.id}`)) {
       at.first = at.last + 1;
     }
     let column = at.first;
@@ -109,8 +109,8 @@ function columns(graph: Dependencies, layers: Layers, placed: Map<number, Placed
   return runs;
 }
 
-/** Gives each node its lane: that of the chain that it goes on, or the nearest that is free. */
-function lanes(graph: Dependencies, placed: Map<number, Placed>, queueOf: (submission: number) => string, counts: Map<string, number>): void {
+/** Assigns each node a lane: that of the chain that it continues, or the nearest free one. */
+function lanes(graph: DependencyGraph, placed: Map<number, PlacedNode>, queueOf: (submission: number) => string, counts: Map<string, number>): void {
   const taken = new Map<string, number[]>();
   for (const one of placed.values()) {
     const queue = queueOf(one.node.submission);
@@ -134,7 +134,7 @@ function nearest(last: readonly number[], wanted: number, column: number): numbe
   return last.length;
 }
 
-function frameOf({ submission, nodes }: Run): Frame {
+function frameOf({ submission, nodes }: SubmissionRun): SubmissionFrame {
   const xs = nodes.map(({ x }) => x);
   const ys = nodes.map(({ y }) => y);
   const x = smallest(xs) - FRAME.side;
@@ -150,9 +150,9 @@ function greatest(values: readonly number[]): number {
   return values.reduce((most, value) => Math.max(most, value), -Infinity);
 }
 
-/** Barriers stand before the node that comes after them; the last of a submission behind its last node. */
-function marks(graph: Dependencies, placed: Map<number, Placed>, frames: readonly Frame[], layers: Layers): Mark[] {
-  const found = new Map<string, Mark>();
+/** Places barriers before the node that follows them, and the last of a submission after its last node. */
+function marks(graph: DependencyGraph, placed: Map<number, PlacedNode>, frames: readonly SubmissionFrame[], columnsBy: ColumnsBy): BarrierMark[] {
+  const found = new Map<string, BarrierMark>();
   const frameOf = new Map(frames.map((frame) => [frame.submission, frame]));
   for (const barrier of graph.barriers) {
     const { before, after } = graph.around(barrier);
@@ -162,7 +162,7 @@ function marks(graph: Dependencies, placed: Map<number, Placed>, frames: readonl
     const frame = frameOf.get(barrier.submission);
     if (!at || !frame) continue;
     const x = next ? next.x - 14 : at.x + NODE.width + 14;
-    const whole = layers === "barriers";
+    const whole = columnsBy === "barriers";
     const y = whole ? frame.y + 18 : at.y - 8;
     const height = whole ? frame.height - 26 : NODE.height + 16;
     const key = `${x}.${y}`;

@@ -1,30 +1,30 @@
-// All of a graph, small, below it: where one is, and where hazards and needless barriers are.
+// A small drawing of the whole graph that shows the visible part, hazards and needless barriers.
 
+import type { Appearance } from "../appearance.ts";
 import { h } from "../dom.ts";
-import type { Look } from "../look.ts";
+import { graphColours, type NodeColours } from "./appearance.ts";
 import type { Camera, Size } from "./camera.ts";
+import type { DependencyGraph } from "./graph.ts";
 import { type Layout, NODE } from "./layout.ts";
-import { graphColours, type NodeColours } from "./look.ts";
-import type { Dependencies } from "./model.ts";
 
-const HEIGHT = 46;
-const MARGIN = 6;
+const HEIGHT_PX = 46;
+const MARGIN_PX = 6;
 
-export class Minimap {
+export class GraphMinimap {
   readonly canvas = h("canvas", { class: "dependencies-minimap", "aria-hidden": "true", hidden: true });
-  /** Without the box that says what is seen: drawn once for each graph, size and theme. */
+  /** The picture without the box around the visible part, drawn once for each graph, size and theme. */
   private picture: HTMLCanvasElement | null = null;
   private drawn = "";
   private drawing: Size = { width: 1, height: 1 };
 
   constructor(
-    private readonly look: Look,
-    /** Puts a place of the drawing into the middle. */
+    private readonly appearance: Appearance,
+    /** Centres the graph on a point of the drawing. */
     private readonly go: (x: number, y: number) => void,
   ) {
     const to = (event: PointerEvent): void => {
       const [x, y] = [this.drawing.width, this.drawing.height];
-      this.go(((event.offsetX - MARGIN) / (this.canvas.clientWidth - 2 * MARGIN)) * x, ((event.offsetY - MARGIN) / (HEIGHT - 2 * MARGIN)) * y);
+      this.go(((event.offsetX - MARGIN_PX) / (this.canvas.clientWidth - 2 * MARGIN_PX)) * x, ((event.offsetY - MARGIN_PX) / (HEIGHT_PX - 2 * MARGIN_PX)) * y);
     };
     this.canvas.addEventListener("pointerdown", (event) => {
       this.canvas.setPointerCapture(event.pointerId);
@@ -33,19 +33,19 @@ export class Minimap {
     this.canvas.addEventListener("pointermove", (event) => event.buttons === 1 && to(event));
   }
 
-  /** The graph is another one, or laid out otherwise. */
+  /** Discards the picture, because the graph or its layout has changed. */
   forget(): void {
     this.drawn = "";
   }
 
-  draw(graph: Dependencies, layout: Layout, colours: NodeColours, camera: Camera, screen: Size, ratio: number): void {
-    const { canvas, look } = this;
-    // Where all of it is in sight it would say nothing.
+  draw(graph: DependencyGraph, layout: Layout, colours: NodeColours, camera: Camera, screen: Size, ratio: number): void {
+    const { canvas, appearance } = this;
+    // The minimap says nothing while the whole graph is visible.
     canvas.hidden = layout.width * camera.scale < screen.width * 1.02 && camera.x <= 0;
     if (canvas.hidden) return;
     const width = screen.width;
-    const [wide, high] = [Math.round(width * ratio), Math.round(HEIGHT * ratio)];
-    const wanted = `${wide} ${look.theme}`;
+    const [wide, high] = [Math.round(width * ratio), Math.round(HEIGHT_PX * ratio)];
+    const wanted = `${wide} ${appearance.theme}`;
     if (this.drawn !== wanted) {
       this.drawn = wanted;
       this.drawing = layout;
@@ -57,42 +57,42 @@ export class Minimap {
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.drawImage(this.picture, 0, 0);
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    const across = (width - 2 * MARGIN) / layout.width;
-    const from = Math.max(0, MARGIN + camera.x * across);
-    const to = Math.min(width, MARGIN + (camera.x + screen.width / camera.scale) * across);
-    context.fillStyle = look.colours.selection;
-    context.strokeStyle = look.colours.accent;
+    const across = (width - 2 * MARGIN_PX) / layout.width;
+    const from = Math.max(0, MARGIN_PX + camera.x * across);
+    const to = Math.min(width, MARGIN_PX + (camera.x + screen.width / camera.scale) * across);
+    context.fillStyle = appearance.colours.selection;
+    context.strokeStyle = appearance.colours.accent;
     context.lineWidth = 1.5;
     context.beginPath();
-    context.roundRect(from, 1, Math.max(4, to - from), HEIGHT - 2, 4);
+    context.roundRect(from, 1, Math.max(4, to - from), HEIGHT_PX - 2, 4);
     context.fill();
     context.stroke();
   }
 
-  private paint(graph: Dependencies, layout: Layout, nodes: NodeColours, width: number, ratio: number, wide: number, high: number): HTMLCanvasElement {
+  private paint(graph: DependencyGraph, layout: Layout, nodes: NodeColours, width: number, ratio: number, wide: number, high: number): HTMLCanvasElement {
     const picture = document.createElement("canvas");
     [picture.width, picture.height] = [wide, high];
     const context = picture.getContext("2d");
     if (!context) return picture;
-    const { colours, theme } = this.look;
+    const { colours, theme } = this.appearance;
     const own = graphColours(theme);
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.fillStyle = colours.panel;
-    context.fillRect(0, 0, width, HEIGHT);
-    const across = (width - 2 * MARGIN) / layout.width;
-    const down = Math.min((HEIGHT - 2 * MARGIN) / layout.height, 0.12);
-    const top = (HEIGHT - layout.height * down) / 2;
+    context.fillRect(0, 0, width, HEIGHT_PX);
+    const across = (width - 2 * MARGIN_PX) / layout.width;
+    const down = Math.min((HEIGHT_PX - 2 * MARGIN_PX) / layout.height, 0.12);
+    const top = (HEIGHT_PX - layout.height * down) / 2;
     const rect = (x: number, y: number, w: number, h: number, least: number): void =>
-      context.fillRect(MARGIN + x * across, top + y * down, Math.max(least, w * across), Math.max(least, h * down));
+      context.fillRect(MARGIN_PX + x * across, top + y * down, Math.max(least, w * across), Math.max(least, h * down));
     context.fillStyle = colours.line;
     for (const frame of layout.frames) rect(frame.x, frame.y, frame.width, frame.height, 1);
     for (const { node, x, y } of layout.nodes.values()) {
-      context.fillStyle = nodes.of(node, colours);
+      context.fillStyle = nodes.colourOf(node, colours);
       rect(x, y, NODE.width, NODE.height, 1.5);
     }
     const tick = (x: number, colour: string): void => {
       context.fillStyle = colour;
-      context.fillRect(MARGIN + x * across - 1, 0, 2, HEIGHT);
+      context.fillRect(MARGIN_PX + x * across - 1, 0, 2, HEIGHT_PX);
     };
     for (const mark of layout.marks) if (mark.need === "needless") tick(mark.x, own.needless);
     for (const edge of graph.edges) {

@@ -1,30 +1,30 @@
-// Draws a graph of dependencies on a canvas.
+// Draws a dependency graph on a canvas.
 
 import type { EdgeKind } from "../data/dependencies.ts";
 import type { Colours, Theme } from "../draw/palette.ts";
 import { Texts } from "../draw/texts.ts";
 import { bytes, count, duration } from "../time/format.ts";
+import { type GraphColours, graphColours, isDispatch, type NodeColours } from "./appearance.ts";
 import { type Camera, type Size, upright } from "./camera.ts";
 import { type Curve, curveOf, pointOn } from "./curve.ts";
-import { type Frame, type Layout, type Mark, NODE, type Placed } from "./layout.ts";
-import { type GraphColours, graphColours, isDispatch, type NodeColours } from "./look.ts";
-import type { Dependencies, Edge, Pick } from "./model.ts";
+import type { DependencyGraph, Edge, Pick } from "./graph.ts";
+import { type SubmissionFrame, type Layout, type BarrierMark, NODE, type PlacedNode } from "./layout.ts";
 
 const FONT = 'system-ui, "Segoe UI", "Helvetica Neue", "DejaVu Sans", sans-serif';
-/** Nodes narrower than these have no figures, and no name. */
+/** The least widths of nodes that show figures, and a name. */
 const FIGURES_PX = 96;
 const NAME_PX = 30;
-/** Dashes smaller than this are a blur that takes long. */
+/** The least scale for dashed edges: smaller dashes blur, and take long to draw. */
 const DASHED_SCALE = 0.22;
-/** Below this, only barriers that nothing needs are seen. */
+/** The least scale at which barriers other than needless ones are drawn. */
 const MARKS_SCALE = 0.12;
-const FADED = 0.16;
-/** Columns. */
-const FAR = 3;
+const FADED_ALPHA = 0.16;
+/** The number of columns from which an edge counts as long. */
+const FAR_COLUMNS = 3;
 
-/** What is drawn. */
+/** All that a drawing depends on besides camera and colours. */
 export interface Scene {
-  graph: Dependencies;
+  graph: DependencyGraph;
   layout: Layout;
   nodeColours: NodeColours;
   kinds: ReadonlySet<EdgeKind>;
@@ -40,17 +40,17 @@ interface Badge {
   alpha: number;
 }
 
-export class Painter {
+export class GraphPainter {
   private readonly texts: Texts;
   private colours!: Colours;
   private own!: GraphColours;
   private scale = 1;
-  /** The scale from top to bottom. */
+  /** The vertical scale. */
   private high = 1;
   private x = 0;
   private y = 0;
   private screen: Size = { width: 0, height: 0 };
-  /** Words that lie on everything else. */
+  /** Words that are drawn over everything else. */
   private readonly badges: Badge[] = [];
 
   constructor(private readonly context: CanvasRenderingContext2D) {
@@ -117,7 +117,7 @@ export class Painter {
     }
   }
 
-  private frame(frame: Frame, { graph }: Scene): void {
+  private frame(frame: SubmissionFrame, { graph }: Scene): void {
     const [x, y] = [this.sx(frame.x), this.sy(frame.y)];
     const [width, height] = [frame.width * this.scale, frame.height * this.high];
     if (!this.seen(x, y - 20, width, height + 20)) return;
@@ -128,7 +128,7 @@ export class Painter {
     box(context, x, y, width, height, Math.min(10, 12 * this.scale));
     context.fill();
     if (width > 6) context.stroke();
-    // The name stays in sight while its frame is.
+    // The name stays visible while its frame is.
     const left = Math.max(x, 0) + 4;
     const room = Math.min(x + width, this.screen.width) - left - 8;
     if (room < 24) return;
@@ -157,9 +157,9 @@ export class Painter {
       const curve = this.onScreen(curveOf(from, to, edge.kind));
       if (!curve) continue;
       const isNear = near === null || near.has(edge.index);
-      // What leads far is in the way of what is near.
-      const far = near === null && to.column - from.column > FAR;
-      const alpha = isNear ? (far ? 0.45 : 1) : FADED;
+      // Long edges are faded, because they cover short ones.
+      const far = near === null && to.column - from.column > FAR_COLUMNS;
+      const alpha = isNear ? (far ? 0.45 : 1) : FADED_ALPHA;
       const width = this.width(edge, graph);
       if (edge.hazard === "certain") {
         hazards.push({ edge, curve, alpha });
@@ -182,7 +182,7 @@ export class Painter {
       context.lineWidth = Math.max(5, 15 * this.scale);
       context.stroke(critical);
     }
-    // Those that are pale come first, so that the others lie on them.
+    // Faded edges are drawn first, below the others.
     for (const { path, kind, width, alpha } of [...plain.values()].sort((a, b) => a.alpha - b.alpha || (a.kind === "RAW" ? 1 : -1))) {
       context.globalAlpha = alpha * (kind === "RAW" ? 1 : 0.85);
       context.strokeStyle = this.own.edges[kind];
@@ -197,8 +197,8 @@ export class Painter {
     context.globalAlpha = 1;
   }
 
-  /** Its width says its bytes: the area of a thick one is that of many. */
-  private width(edge: Edge, graph: Dependencies): number {
+  /** Returns the width of an edge, which grows with the square root of its bytes. */
+  private width(edge: Edge, graph: DependencyGraph): number {
     const share = Math.sqrt(edge.size / graph.largest);
     return Math.max(1, Math.round((1 + 3.5 * share) * Math.min(1, this.scale * 1.4) * 2) / 2);
   }
@@ -231,7 +231,7 @@ export class Painter {
     context.fill();
   }
 
-  private hazard(edge: Edge, curve: Curve, alpha: number, graph: Dependencies): void {
+  private hazard(edge: Edge, curve: Curve, alpha: number, graph: DependencyGraph): void {
     const { context } = this;
     const path = new Path2D();
     trace(path, curve);
@@ -249,7 +249,7 @@ export class Painter {
     this.badges.push({ text, x: middle.x - this.texts.width(text) / 2, y: middle.y - 12, colour: this.own.hazard, alpha });
   }
 
-  /** A word in a frame, from `x` on. */
+  /** Draws a word in a rounded frame, from `x` on. */
   private badge({ text, x, y, colour, alpha }: Badge): void {
     const { context } = this;
     const width = this.texts.width(text) + 10;
@@ -266,7 +266,7 @@ export class Painter {
     context.fillText(text, x, y + 0.5);
   }
 
-  private mark(mark: Mark, { picked, hovered }: Scene): void {
+  private mark(mark: BarrierMark, { picked, hovered }: Scene): void {
     const x = this.sx(mark.x);
     const [y, height] = [this.sy(mark.y), mark.height * this.high];
     if (!this.seen(x - 40, y - 16, 80, height + 32)) return;
@@ -295,7 +295,7 @@ export class Painter {
     }
   }
 
-  private node(placed: Placed, { graph, nodeColours, picked, hovered }: Scene, near: Set<number> | null): void {
+  private node(placed: PlacedNode, { graph, nodeColours, picked, hovered }: Scene, near: Set<number> | null): void {
     const [x, y] = [this.sx(placed.x), this.sy(placed.y)];
     const [width, height] = [NODE.width * this.scale, NODE.height * this.high];
     if (!this.seen(x - 4, y - 4, width + 8, height + 8)) return;
@@ -305,8 +305,8 @@ export class Painter {
     const isHovered = hovered?.kind === "node" && hovered.id === node.id;
     const critical = graph.isCritical(node.id);
     const radius = Math.min(isDispatch(node) ? 7 : height / 2, width / 2, 8 * (isDispatch(node) ? this.scale : 3));
-    const colour = nodeColours.of(node, colours);
-    // What is not near is seen through a veil, not through other things.
+    const colour = nodeColours.colourOf(node, colours);
+    // Faded nodes stay opaque, so that edges do not show through them.
     const faded = near !== null && !near.has(node.id);
     context.globalAlpha = 1;
     context.fillStyle = width < NAME_PX ? colour : colours.background;
@@ -336,7 +336,7 @@ export class Painter {
     if (width >= NAME_PX) this.words(placed, x, y, width, height);
   }
 
-  private words({ node }: Placed, x: number, y: number, width: number, height: number): void {
+  private words({ node }: PlacedNode, x: number, y: number, width: number, height: number): void {
     const { context, colours } = this;
     const left = x + Math.max(5, 14 * this.scale);
     const room = x + width - left - 4;

@@ -1,79 +1,79 @@
-// The tab: the graph of what depends on what, with its findings beside it.
+// The panel with the dependency graph, its controls, its findings and the details of the picked element.
 
+import type { Appearance } from "../appearance.ts";
 import type { DependenciesAnswer, EdgeKind } from "../data/dependencies.ts";
 import { isMissing, type Missing } from "../data/missing.ts";
 import { fill, h, keepFocus } from "../dom.ts";
-import { Latest } from "../latest.ts";
-import type { Look } from "../look.ts";
-import { sentence } from "../sentence.ts";
-import { count, of } from "../time/format.ts";
+import { errorMessage } from "../error-message.ts";
+import { keyName } from "../input/keys.ts";
+import { LatestRequest } from "../latest-request.ts";
+import { count, plural } from "../time/format.ts";
+import { KINDS } from "./appearance.ts";
 import { GraphCanvas } from "./canvas.ts";
 import { PickDetails } from "./details.ts";
-import { Findings } from "./findings.ts";
+import { DependencyFindings } from "./findings-list.ts";
+import { DependencyGraph, type Pick } from "./graph.ts";
 import { GRAPH_KEYS } from "./keys.ts";
-import type { Layers } from "./layout.ts";
-import { KINDS } from "./look.ts";
-import { Dependencies, type Pick } from "./model.ts";
-import { keyName } from "../input/keys.ts";
+import type { ColumnsBy } from "./layout.ts";
 
-/** A part of a trace or a capture. */
-export interface Wanted {
+/** A part of the dependencies of a trace or a capture. */
+export interface GraphPart {
   from_ns?: number;
   to_ns?: number;
-  /** The node that it begins with. */
+  /** The first node of the part. */
   first?: number;
-  /** A row, as `dispatches.17`: what is around it. */
+  /** A row such as `dispatches.17`, for the part around it. */
   around?: string;
 }
 
-export interface PanelSteps {
-  ask: (wanted: Wanted) => Promise<DependenciesAnswer | Missing>;
-  /** Shows a row in the timeline, where there is one. */
+export interface DependenciesPanelCallbacks {
+  ask: (wanted: GraphPart) => Promise<DependenciesAnswer | Missing>;
+  /** Shows a row in the timeline; null where there is no timeline. */
   go: ((table: string, row: number) => void) | null;
-  /** There is only one part: a file has no others. */
+  /** Whether the source is a saved page, which has only one part. */
   file?: boolean;
   picked?: (pick: Pick | null) => void;
 }
 
-const LAYERS: readonly { layers: Layers; name: string; says: string }[] = [
-  { layers: "dependencies", name: "needed", says: "Columns: what could run together. A command stands right of all that it depends on." },
-  { layers: "barriers", name: "recorded", says: "Columns: what the recorded barriers let run together." },
+const COLUMNS: readonly { columnsBy: ColumnsBy; name: string; meaning: string }[] = [
+  { columnsBy: "dependencies", name: "needed", meaning: "A column has the commands that could run together. A command stands to the right of everything that it depends on." },
+  { columnsBy: "barriers", name: "recorded", meaning: "A column has the commands that the recorded barriers let run together." },
 ];
 
 export class DependenciesPanel {
   readonly element: HTMLElement;
-  private readonly says = h("span", { role: "status" });
+  private readonly status = h("span", { role: "status" });
   private readonly notes = h("span", { class: "note clip" });
   private readonly kinds = new Set<EdgeKind>(["RAW", "WAR", "WAW"]);
-  private readonly stage: GraphCanvas;
+  private readonly canvas: GraphCanvas;
   private readonly details: PickDetails;
-  private readonly findings: Findings;
+  private readonly findings: DependencyFindings;
   private readonly more = h("span", { class: "node-parts", hidden: true });
-  private readonly layerButtons: HTMLButtonElement[];
+  private readonly columnButtons: HTMLButtonElement[];
   private readonly nothing = h("p", { class: "dependencies-nothing note", hidden: true });
-  private readonly asked = new Latest();
-  private graph: Dependencies | null = null;
-  private layers: Layers = "dependencies";
+  private readonly requests = new LatestRequest();
+  private graph: DependencyGraph | null = null;
+  private columnsBy: ColumnsBy = "dependencies";
   private loaded: string | null = null;
-  private wanted: Wanted = {};
-  private asking = false;
-  /** What is shown, or asked for, is of an earlier generation, or could not be had. */
+  private wanted: GraphPart = {};
+  private loading = false;
+  /** Whether the shown or requested part is out of date, or could not be loaded. */
   private old = false;
   private keeps = false;
 
   constructor(
-    look: Look,
-    private readonly steps: PanelSteps,
+    appearance: Appearance,
+    private readonly callbacks: DependenciesPanelCallbacks,
   ) {
-    this.stage = new GraphCanvas(look, this.kinds, {
+    this.canvas = new GraphCanvas(appearance, this.kinds, {
       picked: (pick) => this.picked(pick),
       go: () => this.go(),
       finding: (forward) => this.nextFinding(forward),
     });
-    this.details = new PickDetails({ pick: (pick) => this.pick(pick), go: steps.go });
-    this.findings = new Findings((pick) => this.pick(pick));
-    this.layerButtons = LAYERS.map(({ layers, name, says }) =>
-      h("button", { type: "button", role: "radio", title: says, "data-layers": layers, "aria-checked": String(layers === this.layers), onclick: () => this.layBy(layers) }, name),
+    this.details = new PickDetails({ pick: (pick) => this.pick(pick), go: callbacks.go });
+    this.findings = new DependencyFindings((pick) => this.pick(pick));
+    this.columnButtons = COLUMNS.map(({ columnsBy, name, meaning }) =>
+      h("button", { type: "button", role: "radio", title: meaning, "data-columns": columnsBy, "aria-checked": String(columnsBy === this.columnsBy), onclick: () => this.layOutBy(columnsBy) }, name),
     );
     this.element = h(
       "div",
@@ -81,30 +81,30 @@ export class DependenciesPanel {
       h(
         "div",
         { class: "panel-head" },
-        this.says,
+        this.status,
         this.more,
         this.notes,
-        h("span", { class: "kinds" }, Object.entries(KINDS).map(([kind, { name, says }]) => this.kindButton(kind as EdgeKind, name, says))),
-        h("span", { class: "choice", role: "radiogroup", "aria-label": "What columns stand for" }, h("span", { class: "note" }, "Order"), this.layerButtons),
-        h("button", { type: "button", title: "Show everything (F)", onclick: () => this.stage.act("fit") }, "Fit"),
+        h("span", { class: "kinds" }, Object.entries(KINDS).map(([kind, { name, meaning }]) => this.kindButton(kind as EdgeKind, name, meaning))),
+        h("span", { class: "choice", role: "radiogroup", "aria-label": "What columns stand for" }, h("span", { class: "note" }, "Order"), this.columnButtons),
+        h("button", { type: "button", title: "Show everything (F)", onclick: () => this.canvas.act("fit") }, "Fit"),
       ),
-      h("div", { class: "dependencies-body" }, h("div", { class: "dependencies-drawing" }, this.stage.element, this.nothing), h("aside", { class: "dependencies-side", tabindex: "0", "aria-label": "Findings and details" }, this.details.element, this.findings.element, keysHint(steps.go !== null))),
+      h("div", { class: "dependencies-body" }, h("div", { class: "dependencies-drawing" }, this.canvas.element, this.nothing), h("aside", { class: "dependencies-side", tabindex: "0", "aria-label": "Findings and details" }, this.details.element, this.findings.element, keysHint(callbacks.go !== null))),
     );
   }
 
-  private kindButton(kind: EdgeKind, name: string, says: string): HTMLElement {
+  private kindButton(kind: EdgeKind, name: string, meaning: string): HTMLElement {
     const button = h(
       "button",
       {
         type: "button",
         class: `kind kind-${kind}`,
-        title: `${name}: ${says} Click to show or hide them.`,
+        title: `${name}: ${meaning} Click to show or hide them.`,
         "aria-pressed": "true",
         "data-kind": kind,
         onclick: () => {
           if (!this.kinds.delete(kind)) this.kinds.add(kind);
           button.setAttribute("aria-pressed", String(this.kinds.has(kind)));
-          this.stage.draw();
+          this.canvas.draw();
         },
       },
       h("span", { class: "line", "aria-hidden": "true" }),
@@ -113,132 +113,132 @@ export class DependenciesPanel {
     return button;
   }
 
-  private layBy(layers: Layers): void {
-    this.layers = layers;
-    for (const button of this.layerButtons) button.setAttribute("aria-checked", String(button.dataset.layers === layers));
-    this.stage.layBy(layers);
+  private layOutBy(columnsBy: ColumnsBy): void {
+    this.columnsBy = columnsBy;
+    for (const button of this.columnButtons) button.setAttribute("aria-checked", String(button.dataset.columns === columnsBy));
+    this.canvas.layOutBy(columnsBy);
   }
 
-  /** Loads a part, unless it is there already; `pick` is then picked. */
-  async open(wanted: Wanted, pick?: (graph: Dependencies) => Pick | null): Promise<void> {
+  /** Loads a part unless it is loaded already, and then picks what `pick` returns. */
+  async open(wanted: GraphPart, pick?: (graph: DependencyGraph) => Pick | null): Promise<void> {
     const key = JSON.stringify(wanted);
     if (this.loaded !== key && !this.keeps) {
       this.loaded = key;
       this.wanted = wanted;
       this.graph = null;
     } else {
-      // The canvas had no size while it was not shown.
-      this.stage.draw();
+      // The canvas had no size while the tab was hidden.
+      this.canvas.draw();
       if (this.graph) this.pickFirst(this.graph, pick);
-      if (!this.old || this.asking) return;
+      if (!this.old || this.loading) return;
     }
-    if (!this.graph) this.say("Looking at what depends on what…");
+    if (!this.graph) this.showStatus("Loading dependencies…");
     await this.ask(pick);
   }
 
-  private async ask(pick?: (graph: Dependencies) => Pick | null): Promise<void> {
+  private async ask(pick?: (graph: DependencyGraph) => Pick | null): Promise<void> {
     this.old = false;
-    this.asking = true;
-    const last = this.asked.begin();
+    this.loading = true;
+    const isLatest = this.requests.begin();
     let answer: DependenciesAnswer | Missing;
     try {
-      answer = await this.steps.ask(this.wanted);
+      answer = await this.callbacks.ask(this.wanted);
     } catch (error) {
-      if (!last()) return;
-      this.asking = false;
+      if (!isLatest()) return;
+      this.loading = false;
       this.old = true;
-      if (!this.graph) this.say("", sentence(error));
+      if (!this.graph) this.showStatus("", errorMessage(error));
       return;
     }
-    if (!last()) return;
-    this.asking = false;
+    if (!isLatest()) return;
+    this.loading = false;
     if (isMissing(answer)) {
       this.graph = null;
-      this.say("", answer.missing);
+      this.showStatus("", answer.missing);
     } else {
       const earlier = this.graph;
-      this.graph = new Dependencies(answer);
+      this.graph = new DependencyGraph(answer);
       this.show(this.graph, earlier);
-      if (!this.stage.picked) this.pickFirst(this.graph, pick);
+      if (!this.canvas.picked) this.pickFirst(this.graph, pick);
     }
     if (this.old && this.element.isConnected) void this.ask();
   }
 
-  private pickFirst(graph: Dependencies, pick?: (graph: Dependencies) => Pick | null): void {
+  private pickFirst(graph: DependencyGraph, pick?: (graph: DependencyGraph) => Pick | null): void {
     const picked = pick?.(graph);
     if (picked) this.pick(picked);
   }
 
-  /** What is shown is of another selection or edition. */
+  /** Discards the loaded part, because the selection or the edition has changed. */
   forget(): void {
     this.loaded = null;
-    this.asking = false;
-    this.asked.begin();
+    this.loading = false;
+    this.requests.begin();
   }
 
-  /** The trace has more: what is shown stays until the newer is there, which is asked for when what is under way has come. */
+  /** Reloads the part of a trace that has grown, after any request that is under way. The old part stays until the new one arrives. */
   grown(): void {
     this.old = true;
-    if (this.loaded !== null && !this.asking && this.element.isConnected) void this.ask();
+    if (this.loaded !== null && !this.loading && this.element.isConnected) void this.ask();
   }
 
-  /** Whether a row is here. */
+  /** Returns whether the loaded part has a row. */
   has(table: string, row: number): boolean {
     return this.loaded !== null && this.graph?.at(table, row) !== undefined;
   }
 
-  /** Does something that would load what is wanted otherwise, and stays as it is. */
+  /** Runs an action that would load another part, and keeps the loaded one. */
   keep(what: () => void): void {
     this.keeps = true;
     what();
     this.keeps = false;
   }
 
-  private say(says: string, missing = ""): void {
-    fill(this.says, says);
+  private showStatus(text: string, missing = ""): void {
+    fill(this.status, text);
     fill(this.notes);
     this.more.hidden = true;
     this.nothing.hidden = missing === "";
     this.nothing.classList.toggle("missing", missing !== "");
     fill(this.nothing, missing);
-    this.stage.show(null, this.layers);
+    this.canvas.show(null, this.columnsBy);
     this.details.show(null, null);
     this.findings.show(null);
     this.publish();
   }
 
-  /** `earlier` is the same part before the trace grew. */
-  private show(graph: Dependencies, earlier: Dependencies | null): void {
+  /** Shows a graph; `earlier` is the same part before the trace grew. */
+  private show(graph: DependencyGraph, earlier: DependencyGraph | null): void {
     const { answer } = graph;
     const shown = answer.nodes.length;
     const last = answer.first + shown;
     const all = shown === answer.node_count;
     this.nothing.hidden = true;
-    fill(this.says, all ? of(shown, "command", "commands") : `Commands ${count(answer.first)} to ${count(last - 1)} of ${count(answer.node_count)}`, `, ${of(answer.edge_count, "dependency", "dependencies")}`);
+    fill(this.status, all ? plural(shown, "command", "commands") : `Commands ${count(answer.first)} to ${count(last - 1)} of ${count(answer.node_count)}`, `, ${plural(answer.edge_count, "dependency", "dependencies")}`);
     const remarks = [
       answer.edges_left_out > 0 ? `The ${count(answer.edges_left_out)} smallest of these dependencies are left out.` : "",
-      answer.edges_outside > 0 ? `${of(answer.edges_outside, "dependency leads", "dependencies lead")} out of this part.` : "",
+      answer.edges_outside > 0 ? `${plural(answer.edges_outside, "dependency leads", "dependencies lead")} out of this part.` : "",
       answer.cut_at !== null ? `There are too many dependencies: they are of the first ${count(answer.cut_at)} commands.` : "",
       ...answer.remarks,
     ];
     this.notes.title = remarks.filter(Boolean).join(" ");
     fill(this.notes, this.notes.title);
     this.showParts(answer);
-    // Without barriers, those that were recorded order nothing.
+    // Without recorded barriers there is nothing to lay out by them.
     const judged = answer.barrier_count > 0;
-    for (const button of this.layerButtons) button.disabled = !judged;
-    const picked = earlier && graph.again(this.stage.picked, earlier);
-    this.stage.show(graph, judged ? this.layers : "dependencies", earlier && { picked });
+    for (const button of this.columnButtons) button.disabled = !judged;
+    const picked = earlier && graph.again(this.canvas.picked, earlier);
+    this.canvas.show(graph, judged ? this.columnsBy : "dependencies", earlier && { picked });
     keepFocus(this.details.element, () => this.details.show(graph, picked));
     keepFocus(this.findings.element, () => this.findings.show(graph, this.notes.title));
     this.publish();
   }
 
-  /** Buttons to the parts before and after this one. */
+  /** Shows buttons for the parts before and after this one. */
   private showParts(answer: DependenciesAnswer): void {
     const shown = answer.nodes.length;
     const around = this.wanted.around !== undefined;
-    this.more.hidden = shown === answer.node_count || this.steps.file === true;
+    this.more.hidden = shown === answer.node_count || this.callbacks.file === true;
     const to = (first: number): void => {
       const { from_ns, to_ns } = this.wanted;
       void this.open({ ...(around || from_ns === undefined ? {} : { from_ns, to_ns }), first: Math.max(0, first) });
@@ -256,19 +256,19 @@ export class DependenciesPanel {
     dataset.nodes = graph ? String(graph.nodes.length) : "";
     dataset.hazards = graph ? String(graph.answer.hazard_count) : "";
     dataset.needless = graph ? String(graph.answer.needless_count) : "";
-    dataset.picked = pickText(this.stage.picked);
+    dataset.picked = pickText(this.canvas.picked);
   }
 
-  /** Picks something and shows where it is. */
+  /** Picks an element and moves it into sight. */
   pick(pick: Pick | null): void {
-    this.stage.pick(pick, true);
+    this.canvas.pick(pick, true);
   }
 
-  /** Picks the node of a row, where it is here. */
+  /** Picks the node of a row, if the loaded part has it. */
   pickRow(table: string, row: number): boolean {
     const id = this.graph?.at(table, row);
     if (id === undefined) return false;
-    const { picked } = this.stage;
+    const { picked } = this.canvas;
     if (picked?.kind !== "node" || picked.id !== id) this.pick({ kind: "node", id });
     return true;
   }
@@ -276,19 +276,19 @@ export class DependenciesPanel {
   private picked(pick: Pick | null): void {
     this.details.show(this.graph, pick);
     this.element.dataset.picked = pickText(pick);
-    // What was picked is at the top of what is beside it.
+    // The details are at the top of the side column.
     if (pick) this.details.element.parentElement?.scrollTo?.(0, 0);
-    this.steps.picked?.(pick);
+    this.callbacks.picked?.(pick);
   }
 
   private go(): void {
-    const { picked } = this.stage;
+    const { picked } = this.canvas;
     if (picked?.kind !== "node") return;
     const place = this.graph?.node(picked.id)?.place;
-    if (place) this.steps.go?.(place.table, place.row);
+    if (place) this.callbacks.go?.(place.table, place.row);
   }
 
-  /** Goes to the next hazard or needless barrier, in the order of execution. */
+  /** Picks the next or previous hazard or needless barrier, in order of execution. */
   private nextFinding(forward: boolean): void {
     const { graph } = this;
     if (!graph) return;
@@ -297,14 +297,14 @@ export class DependenciesPanel {
       ...graph.barriers.filter(({ need }) => need === "needless").map((barrier) => ({ at: barrier.position - 0.5, pick: { kind: "barrier", index: barrier.index } as const })),
     ].sort((a, b) => a.at - b.at);
     if (found.length === 0) return;
-    const now = found.findIndex(({ pick }) => JSON.stringify(pick) === JSON.stringify(this.stage.picked));
+    const now = found.findIndex(({ pick }) => JSON.stringify(pick) === JSON.stringify(this.canvas.picked));
     const next = now < 0 ? (forward ? 0 : found.length - 1) : (now + (forward ? 1 : -1) + found.length) % found.length;
     this.pick(found[next].pick);
   }
 
-  /** Colours changed. */
+  /** Draws with changed colours. */
   renew(): void {
-    this.stage.draw();
+    this.canvas.draw();
   }
 }
 
@@ -320,7 +320,7 @@ function keysHint(timeline: boolean): HTMLElement {
     h(
       "dl",
       { class: "fields" },
-      GRAPH_KEYS.filter(({ action }) => timeline || action !== "go").flatMap(({ keys, says }) => [h("dt", {}, keys.map(keyName).join(" ")), h("dd", {}, says)]),
+      GRAPH_KEYS.filter(({ action }) => timeline || action !== "go").flatMap(({ keys, meaning }) => [h("dt", {}, keys.map(keyName).join(" ")), h("dd", {}, meaning)]),
       h("dt", {}, "drag, wheel"),
       h("dd", {}, "move"),
       h("dt", {}, "Ctrl + wheel"),

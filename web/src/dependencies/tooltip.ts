@@ -1,16 +1,16 @@
-// What the pointer is on in a graph, in a few words beside it.
+// A tooltip about the element of the graph under the pointer.
 
 import type { NodeAnswer } from "../data/dependencies.ts";
 import { fill, h } from "../dom.ts";
 import { bytes, count, duration } from "../time/format.ts";
+import { KINDS, NEEDS } from "./appearance.ts";
 import type { Size } from "./camera.ts";
-import { KINDS, NEEDS } from "./look.ts";
-import type { Dependencies, Edge, Pick } from "./model.ts";
-import { accessName, barrierSays, buffersOf, called, edgeSays, orderSays, sized } from "./words.ts";
+import { accessName, barrierText, buffersOf, nodeName, edgeText, orderText, sizeText } from "./descriptions.ts";
+import type { DependencyGraph, Edge, Pick } from "./graph.ts";
 
-const LISTED = 5;
+const MAX_LISTED = 5;
 
-export class Tooltip {
+export class GraphTooltip {
   readonly element = h("div", { class: "tooltip dependencies-tooltip", hidden: true, "aria-hidden": "true" });
 
   hide(): void {
@@ -25,7 +25,7 @@ export class Tooltip {
     style.bottom = y > height * 0.55 ? `${height - y + 10}px` : "auto";
   }
 
-  show(graph: Dependencies, pick: Pick): void {
+  show(graph: DependencyGraph, pick: Pick): void {
     this.element.hidden = false;
     if (pick.kind === "node") {
       const node = graph.node(pick.id);
@@ -34,37 +34,37 @@ export class Tooltip {
       fill(this.element, ofEdge(graph, graph.edges[pick.index]));
     } else {
       const barrier = graph.barriers[pick.index];
-      fill(this.element, h("div", { class: "tooltip-name" }, `Barrier, ${barrierSays(graph, barrier)}`), h("div", { class: "note" }, NEEDS[barrier.need].says));
+      fill(this.element, h("div", { class: "tooltip-name" }, `Barrier, ${barrierText(graph, barrier)}`), h("div", { class: "note" }, NEEDS[barrier.need].meaning));
     }
   }
 }
 
-function ofEdge(graph: Dependencies, edge: Edge): HTMLElement[] {
+function ofEdge(graph: DependencyGraph, edge: Edge): HTMLElement[] {
   return [
-    h("div", { class: "tooltip-name" }, `${called(graph.node(edge.from), edge.from)} → ${called(graph.node(edge.to), edge.to)}`),
-    h("div", {}, h("b", {}, edgeSays(edge)), ` of ${buffersOf(edge)}`),
-    h("div", { class: edge.hazard === "certain" ? "hazard" : "note" }, orderSays(edge)),
-    h("div", { class: "note" }, KINDS[edge.kind].says),
+    h("div", { class: "tooltip-name" }, `${nodeName(graph.node(edge.from), edge.from)} → ${nodeName(graph.node(edge.to), edge.to)}`),
+    h("div", {}, h("b", {}, edgeText(edge)), ` of ${buffersOf(edge)}`),
+    h("div", { class: edge.hazard === "certain" ? "hazard" : "note" }, orderText(edge)),
+    h("div", { class: "note" }, KINDS[edge.kind].meaning),
   ];
 }
 
-function ofNode(graph: Dependencies, node: NodeAnswer): (HTMLElement | null)[] {
+function ofNode(graph: DependencyGraph, node: NodeAnswer): (HTMLElement | null)[] {
   const neighbours = (title: string, edges: readonly Edge[], end: "from" | "to"): HTMLElement | null => {
     const ids = [...new Set(edges.map((edge) => edge[end]))];
     if (ids.length === 0) return null;
-    const names = ids.slice(0, LISTED).map((id) => called(graph.node(id), id)).join(", ");
-    return h("div", {}, h("span", { class: "note" }, `${title} `), names + (ids.length > LISTED ? ` and ${ids.length - LISTED} more` : ""));
+    const names = ids.slice(0, MAX_LISTED).map((id) => nodeName(graph.node(id), id)).join(", ");
+    return h("div", {}, h("span", { class: "note" }, `${title} `), names + (ids.length > MAX_LISTED ? ` and ${ids.length - MAX_LISTED} more` : ""));
   };
-  const hidden = node.access_count - Math.min(LISTED, node.accesses.length);
+  const hidden = node.access_count - Math.min(MAX_LISTED, node.accesses.length);
   return [
-    h("div", { class: "tooltip-name" }, called(node, node.id)),
+    h("div", { class: "tooltip-name" }, nodeName(node, node.id)),
     node.labels.length > 0 ? h("div", { class: "note" }, node.labels.join(" / ")) : null,
     node.duration_ns === null ? null : h("div", {}, h("b", {}, duration(node.duration_ns))),
-    h("div", {}, `reads ${sized(node.read_bytes, node.exact)}, writes ${sized(node.written_bytes, node.exact)}`),
+    h("div", {}, `reads ${sizeText(node.read_bytes, node.exact)}, writes ${sizeText(node.written_bytes, node.exact)}`),
     h(
       "ul",
       { class: "accesses" },
-      node.accesses.slice(0, LISTED).map((access) =>
+      node.accesses.slice(0, MAX_LISTED).map((access) =>
         h("li", {}, h("span", { class: "note" }, accessName(access)), h("span", { class: "clip" }, access.buffer), h("span", { class: "note" }, access.direction), h("span", { class: "number" }, `${access.reason === null ? "" : "≤ "}${bytes(Number(access.bytes))}`)),
       ),
     ),

@@ -1,16 +1,16 @@
-// Colours. Those of causes come with the trace: they are strong, and work is calm beside them.
+// The page's colours. Those of causes come with the trace and are strong; work is calm beside them.
 
 export type Theme = "light" | "dark";
 
-/** What work is coloured with: low in chroma, so that causes stand out. The last one is for everything else. */
+/** The colours of work, low in chroma so that causes stand out. The last one is for all other names. */
 const WORK: Record<Theme, readonly string[]> = {
   light: ["#6f94c4", "#8fb3a4", "#a796c9", "#c7a98a", "#7fb0c4", "#b8909e", "#9aa86f", "#8f9fd6", "#c3b476", "#86a1a8", "#b59cc0", "#aab2bd"],
   dark: ["#5b82b8", "#6f9c8b", "#8d7bb5", "#b08f6d", "#609bb3", "#a3778a", "#85955a", "#7586c4", "#a8985a", "#6c8991", "#9a7fa8", "#6d7683"],
 };
 
-/** Colours of work, with that for everything else. */
+/** The number of colours of work, including the one for all other names. */
 export const WORK_SLOTS = WORK.light.length;
-/** That for everything else. */
+/** The slot of the colour for all other names. */
 export const REST = WORK_SLOTS - 1;
 
 export interface Colours {
@@ -75,12 +75,12 @@ export function colours(theme: Theme): Colours {
   return COLOURS[theme];
 }
 
-/** Dark or white, whichever reads better on a colour `#rrggbb`. */
+/** Returns dark or white, whichever is more readable on a colour `#rrggbb`. */
 export function inkOn(colour: string): string {
   return luminance(colour) > 0.19 ? "#10151c" : "#ffffff";
 }
 
-/** Relative luminance after WCAG 2. */
+/** Returns the relative luminance as WCAG 2 defines it. */
 export function luminance(colour: string): number {
   const channel = (at: number): number => {
     const value = parseInt(colour.slice(at, at + 2), 16) / 255;
@@ -89,7 +89,7 @@ export function luminance(colour: string): number {
   return 0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5);
 }
 
-/** Ranks by cost: the costliest get a colour of their own, the rest share the last. */
+/** Assigns slots by cost: the costliest names get a colour of their own, and the rest share the last slot. */
 export function workSlots(costs: ArrayLike<number>): Uint8Array {
   const order = Array.from({ length: costs.length }, (_, i) => i)
     .filter((key) => costs[key] > 0)
@@ -99,7 +99,7 @@ export function workSlots(costs: ArrayLike<number>): Uint8Array {
   return slots;
 }
 
-/** `part` of the one colour `#rrggbb` and the rest of the other. */
+/** Mixes `part` of one colour `#rrggbb` with the rest of another. */
 export function mixed(one: string, other: string, part: number): string {
   const channel = (at: number): string =>
     Math.round(parseInt(one.slice(at, at + 2), 16) * part + parseInt(other.slice(at, at + 2), 16) * (1 - part))

@@ -1,8 +1,8 @@
-// Texts on a canvas, cut to the room that they have.
+// Measures texts on a canvas, and cuts them to the room that they have.
 
 const ELLIPSIS = "…";
-/** A name that is cut to fewer letters says nothing. */
-const LEAST_LETTERS = 4;
+/** The least number of letters of a cut name. */
+const MIN_LETTERS = 4;
 
 export class Texts {
   private readonly widths = new Map<string, number>();
@@ -10,7 +10,7 @@ export class Texts {
 
   constructor(private readonly context: CanvasRenderingContext2D) {}
 
-  /** Call after the font was changed. */
+  /** Forgets all widths; to be called after the font has changed. */
   reset(): void {
     this.widths.clear();
     this.average = this.context.measureText("abcdefghijklmnopqrstuvwxyz_0123456789").width / 37;
@@ -25,11 +25,11 @@ export class Texts {
     return width;
   }
 
-  /** A text if it fits in `room` pixels, otherwise its start; nothing when that would be too little to say anything. */
+  /** Returns the text if it fits in `room` pixels, otherwise its start; nothing where that would be too short. */
   cut(text: string, room: number): string {
     const short = text.length > 300 ? text.slice(0, 300) : text;
     if (this.width(short) <= room) return short;
-    for (let fits = Math.floor((room - this.average) / this.average); fits >= LEAST_LETTERS; fits -= 1) {
+    for (let fits = Math.floor((room - this.average) / this.average); fits >= MIN_LETTERS; fits -= 1) {
       const text = short.slice(0, fits) + ELLIPSIS;
       if (this.width(text) <= room) return text;
     }

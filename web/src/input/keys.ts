@@ -1,4 +1,4 @@
-// Which key does what on the timeline.
+// The keys of the page and their actions.
 
 export type Action =
   | "pan-left"
@@ -22,34 +22,34 @@ export type Action =
   | "note"
   | "help";
 
-export interface Key {
+export interface KeyBinding {
   action: Action;
-  /** As the help lists it. */
+  /** The keys as the help dialog lists them. */
   keys: string[];
-  says: string;
+  meaning: string;
 }
 
-export const KEYS: readonly Key[] = [
-  { action: "zoom-in", keys: ["w", "+", "="], says: "zoom in" },
-  { action: "zoom-out", keys: ["s", "-"], says: "zoom out" },
-  { action: "pan-left", keys: ["a", "ArrowLeft"], says: "pan left" },
-  { action: "pan-right", keys: ["d", "ArrowRight"], says: "pan right" },
-  { action: "scroll-up", keys: ["ArrowUp"], says: "scroll the tracks up" },
-  { action: "scroll-down", keys: ["ArrowDown"], says: "scroll the tracks down" },
-  { action: "fit", keys: ["f", "Home"], says: "show everything" },
-  { action: "fit-selection", keys: ["e"], says: "zoom to what is selected" },
-  { action: "back", keys: ["b", "Backspace"], says: "back to the view before" },
-  { action: "next-gap", keys: ["n"], says: "the costliest gap of those listed, then the next by cost" },
-  { action: "previous-gap", keys: ["p"], says: "the one before, which costs more" },
-  { action: "later-gap", keys: ["j"], says: "next gap in time that is at least 1 % of the longest" },
-  { action: "earlier-gap", keys: ["k"], says: "the one before in time" },
-  { action: "next-event", keys: ["."], says: "next event of the lane" },
-  { action: "previous-event", keys: [","], says: "previous event of the lane" },
-  { action: "measure-screen", keys: ["r"], says: "select the visible range" },
-  { action: "note", keys: ["m"], says: "note something here" },
-  { action: "search", keys: ["/"], says: "search" },
-  { action: "clear", keys: ["Escape"], says: "clear selection and search" },
-  { action: "help", keys: ["?"], says: "these keys" },
+export const KEYS: readonly KeyBinding[] = [
+  { action: "zoom-in", keys: ["w", "+", "="], meaning: "zoom in" },
+  { action: "zoom-out", keys: ["s", "-"], meaning: "zoom out" },
+  { action: "pan-left", keys: ["a", "ArrowLeft"], meaning: "pan left" },
+  { action: "pan-right", keys: ["d", "ArrowRight"], meaning: "pan right" },
+  { action: "scroll-up", keys: ["ArrowUp"], meaning: "scroll the tracks up" },
+  { action: "scroll-down", keys: ["ArrowDown"], meaning: "scroll the tracks down" },
+  { action: "fit", keys: ["f", "Home"], meaning: "show everything" },
+  { action: "fit-selection", keys: ["e"], meaning: "zoom to the selection" },
+  { action: "back", keys: ["b", "Backspace"], meaning: "back to the previous view" },
+  { action: "next-gap", keys: ["n"], meaning: "costliest of the listed gaps, then the next by cost" },
+  { action: "previous-gap", keys: ["p"], meaning: "previous gap by cost" },
+  { action: "later-gap", keys: ["j"], meaning: "next gap in time with at least 1 % of the longest one's length" },
+  { action: "earlier-gap", keys: ["k"], meaning: "previous gap in time" },
+  { action: "next-event", keys: ["."], meaning: "next event of the lane" },
+  { action: "previous-event", keys: [","], meaning: "previous event of the lane" },
+  { action: "measure-screen", keys: ["r"], meaning: "select the visible range" },
+  { action: "note", keys: ["m"], meaning: "add a note here" },
+  { action: "search", keys: ["/"], meaning: "search" },
+  { action: "clear", keys: ["Escape"], meaning: "clear selection and search" },
+  { action: "help", keys: ["?"], meaning: "show these keys" },
 ];
 
 const BY_KEY = new Map(KEYS.flatMap(({ action, keys }) => keys.map((key) => [key, action] as const)));
@@ -61,13 +61,13 @@ export interface Pressed {
   altKey: boolean;
 }
 
-/** The action of a key; none with Control, Alt or the system's key held, which belong to the browser. */
+/** Returns the action of a key. Keys with Control, Alt or the system's key belong to the browser. */
 export function actionOf(pressed: Pressed): Action | undefined {
   if (pressed.ctrlKey || pressed.metaKey || pressed.altKey) return undefined;
   return BY_KEY.get(pressed.key) ?? BY_KEY.get(pressed.key.toLowerCase());
 }
 
-/** A key's name as it is written on keyboards. */
+/** Returns the name of a key as keyboards show it. */
 export function keyName(key: string): string {
   return { ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓", Escape: "Esc" }[key] ?? (key.length === 1 ? key.toUpperCase() : key);
 }

@@ -1,5 +1,5 @@
-// A lane: events that do not overlap, in order of time, with what is needed to say of any stretch of time how busy it
-// is and what took longest in it, in logarithmic time.
+// A lane: events that do not overlap, in order of time, with indices that give the busy time and the longest event of any range in
+// logarithmic time.
 
 import type { Range } from "../time/range.ts";
 import { Peaks } from "./peaks.ts";
@@ -7,15 +7,15 @@ import { Peaks } from "./peaks.ts";
 export type Integers = Uint8Array | Uint16Array | Uint32Array;
 export type Durations = Uint32Array | Float64Array;
 
-/** Events in a block of the index. */
+/** The number of events in a block of the index. */
 const BLOCK = 64;
 
 export interface LaneColumns {
-  /** Start of each event, nanoseconds since the trace's start, ascending. */
+  /** The start of each event in nanoseconds since the trace's start, ascending. */
   start_ns: Float64Array;
-  /** Length of each. */
+  /** The duration of each event. */
   duration_ns: Durations;
-  /** What it is, by which it is coloured and filtered: a kernel, a call, a cause. */
+  /** The key of each event (a kernel, a call, a cause), by which it is coloured and filtered. */
   key: Integers;
 }
 
@@ -24,7 +24,7 @@ export class Lane {
   readonly start_ns: Float64Array;
   readonly duration_ns: Durations;
   readonly key: Integers;
-  /** Sum of the durations before each block, and after the last. */
+  /** The sum of the durations before each block, and after the last. */
   private readonly before: Float64Array;
   private readonly peaks: Peaks;
 
@@ -49,9 +49,8 @@ export class Lane {
     return this.start_ns[i] + this.duration_ns[i];
   }
 
-  /** Events that start before `ns`. */
-  startingBefore(ns: number, low = 0): number {
-    let high = this.count;
+  /** Counts the events that start before `ns`. */
+  startingBefore(ns: number, low = 0, high = this.count): number {
     while (low < high) {
       const middle = (low + high) >>> 1;
       if (this.start_ns[middle] < ns) low = middle + 1;
@@ -60,7 +59,7 @@ export class Lane {
     return low;
   }
 
-  /** The same from a nearby guess below, in steps that double. */
+  /** Counts the events that start before `ns`, from a guess that is not too large, in steps that double. */
   private startingBeforeFrom(ns: number, guess: number): number {
     let step = 1;
     let low = guess;
@@ -68,16 +67,10 @@ export class Lane {
       low += step;
       step *= 2;
     }
-    let high = Math.min(low + step, this.count);
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (this.start_ns[middle] < ns) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+    return this.startingBefore(ns, low, Math.min(low + step, this.count));
   }
 
-  /** Events `from..to` that have a part in the range; an event without length counts where it is. */
+  /** Returns the events `from..to` that overlap a range; an event without length counts where it is. */
   within(range: Range): { from: number; to: number } {
     const to = this.startingBefore(range.to_ns);
     let from = this.startingBefore(range.from_ns);
@@ -85,7 +78,7 @@ export class Lane {
     return { from, to };
   }
 
-  /** Sum of the durations of the first `i` events. */
+  /** Sums the durations of the first `i` events. */
   sumBefore(i: number): number {
     const block = Math.floor(i / BLOCK);
     let sum = this.before[block];
@@ -93,33 +86,33 @@ export class Lane {
     return sum;
   }
 
-  /** Busy time before `ns`, given how many events start before it. */
+  /** Returns the busy time before `ns`, given how many events start before it. */
   private busyBefore(ns: number, starting: number): number {
     if (starting === 0) return 0;
     const over = this.end_ns(starting - 1) - ns;
     return this.sumBefore(starting) - (over > 0 ? over : 0);
   }
 
-  /** Time in the range in which an event of this lane ran. */
+  /** Returns the time in a range in which an event of this lane ran. */
   busy(range: Range): number {
     return (
       this.busyBefore(range.to_ns, this.startingBefore(range.to_ns)) - this.busyBefore(range.from_ns, this.startingBefore(range.from_ns))
     );
   }
 
-  /** The longest of the events `from..to`, -1 for none. */
+  /** Returns the longest of the events `from..to`, -1 for none. */
   longestOf(from: number, to: number): number {
-    return this.peaks.of(from, to);
+    return this.peaks.indexOfMax(from, to);
   }
 
-  /** The event at a time, -1 for none. */
+  /** Returns the event at a time, -1 for none. */
   at(ns: number): number {
     const i = this.startingBefore(ns) - 1;
     const last = this.start_ns[i + 1] === ns ? i + 1 : i;
     return last >= 0 && (this.end_ns(last) > ns || this.start_ns[last] === ns) ? last : -1;
   }
 
-  /** The event nearest to a time, at most `reach_ns` away, -1 for none. */
+  /** Returns the event nearest to a time, at most `reach_ns` away, -1 for none. */
   nearest(ns: number, reach_ns: number): number {
     const hit = this.at(ns);
     if (hit >= 0) return hit;
@@ -131,7 +124,7 @@ export class Lane {
     return after < before ? next : previous;
   }
 
-  /** Walks pixel columns: for each, its events and their busy time. */
+  /** Visits the pixel columns that have events, with the events and their busy time. */
   columns(range: Range, columns: number, visit: (column: number, from: number, to: number, busy_ns: number) => void): void {
     const step = (range.to_ns - range.from_ns) / columns;
     let starting = this.startingBefore(range.from_ns);
@@ -149,7 +142,7 @@ export class Lane {
     }
   }
 
-  /** The events for which `keep` holds, as a lane of its own with the places of its events here. */
+  /** Returns the events for which `keep` holds as a lane of its own, with their indices in this lane. */
   filtered(keep: (i: number) => boolean): { lane: Lane; place: Uint32Array } {
     let kept = 0;
     const marks = new Uint8Array(this.count);

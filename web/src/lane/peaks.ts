@@ -1,10 +1,10 @@
-// The greatest of any stretch of numbers, in logarithmic time.
+// Finds the greatest number of any range of a column in logarithmic time.
 
 type Numbers = Uint32Array | Float64Array;
 
 const BLOCK = 64;
 
-/** Of each block of 64 numbers, or of 64 blocks below: where the greatest is, and what it is. */
+/** The index and value of the greatest number in each block of 64 numbers, or of 64 blocks of the level below. */
 interface Level {
   at: Uint32Array;
   value: Numbers;
@@ -34,8 +34,8 @@ export class Peaks {
     } while (below.length > BLOCK);
   }
 
-  /** Where the greatest of the numbers `from..to` is, -1 for none. */
-  of(from: number, to: number): number {
+  /** Returns the index of the greatest of the numbers `from..to`, -1 for none. */
+  indexOfMax(from: number, to: number): number {
     if (from >= to) return -1;
     let most = from;
     let greatest = this.numbers[from];
@@ -45,7 +45,7 @@ export class Peaks {
       const level = number < 0 ? null : this.levels[number];
       const value = level ? level.value : this.numbers;
       const up = number + 1 < this.levels.length;
-      // Numbers before the first whole block, those after the last; all of them when there is no whole block.
+      // Scan the numbers before the first whole block and after the last, or all of them where there is no whole block.
       const first = up ? Math.min(Math.ceil(low / BLOCK) * BLOCK, high) : high;
       const last = up ? Math.max(Math.floor(high / BLOCK) * BLOCK, first) : high;
       for (let i = low; i < first; i += 1) {

@@ -1,22 +1,22 @@
-// What of a lane is drawn: its events where they are wide enough, otherwise columns of pixels with their busy share.
+// Turns a lane into rectangles: one for each event where events are wide enough, otherwise pixel columns with their busy share.
 
 import type { Slices } from "../data/slices.ts";
 import type { Scale } from "../time/range.ts";
 import type { Lane } from "./lane.ts";
 
-/** Busy shares are drawn in so many steps, so that columns that look the same become one rectangle. */
+/** The number of steps in which busy shares are drawn, so that columns that look the same become one rectangle. */
 export const LEVELS = 16;
 
-/** Rectangles to draw. The arrays are reused from one drawing to the next. */
+/** Rectangles to draw. The arrays are reused for each drawing. */
 export class Runs {
   count = 0;
-  /** True when each is one event; false when each stands for the columns that it covers. */
+  /** Whether each rectangle is one event; otherwise it covers pixel columns. */
   exact = true;
   left = new Float32Array(256);
   right = new Float32Array(256);
-  /** Busy share of 1 to `LEVELS`; `LEVELS` when exact. */
+  /** The busy share, from 1 to `LEVELS`; `LEVELS` for single events. */
   level = new Uint8Array(256);
-  /** The event, or the longest of those that it stands for; of slices what that is. */
+  /** The index of the event, or of the longest one that the rectangle covers; for slices the key of that event. */
   event = new Uint32Array(256);
 
   private push(left: number, right: number, level: number, event: number): void {
@@ -40,8 +40,8 @@ export class Runs {
     this.event = grown(this.event);
   }
 
-  /** The slices of a lane that are in the scale's range. */
-  ofSlices(slices: Slices, lane: number, scale: Scale): this {
+  /** Fills in the slices of a lane within the scale's range. */
+  fillFromSlices(slices: Slices, lane: number, scale: Scale): this {
     this.count = 0;
     this.exact = false;
     const { busy, key } = slices.lanes[lane];
@@ -49,7 +49,7 @@ export class Runs {
     const end_px = scale.left_px + scale.width_px;
     const first = Math.max(0, Math.floor((scale.range.from_ns - from_ns) / slices.slice_ns));
     const past = Math.min(slices.count, Math.ceil((scale.range.to_ns - from_ns) / slices.slice_ns));
-    // Slices narrower than a pixel are drawn as one.
+    // Slices narrower than a pixel are merged.
     const each = Math.max(1, Math.round(1 / (slices.slice_ns * scale.pixels_per_ns)));
     for (let slice = first - (first % each); slice < past; slice += each) {
       const end = Math.min(slice + each, slices.count);
@@ -69,11 +69,11 @@ export class Runs {
     return this;
   }
 
-  /** What of `lane` is in the scale's range. An event is at least `least_px` wide. */
-  of(lane: Lane, scale: Scale, least_px = 1): this {
+  /** Fills in the events of a lane within the scale's range. A single event is at least `least_px` wide. */
+  fillFromLane(lane: Lane, scale: Scale, least_px = 1): this {
     this.count = 0;
     const { from, to } = lane.within(scale.range);
-    // Below two pixels an event, single events say less than their share does.
+    // With fewer than two pixels for each event, shares say more than single events.
     this.exact = (to - from) * 2 <= scale.width_px;
     const right_px = scale.left_px + scale.width_px;
     if (this.exact) {

@@ -1,10 +1,10 @@
-// What a stretch of time holds, from the columns in the page.
+// Sums over the events of lanes in a range of time.
 
 import type { Range } from "../time/range.ts";
 import { length } from "../time/range.ts";
 import type { Lane } from "./lane.ts";
 
-/** Time in the range in which at least one of the lanes ran something. */
+/** Returns the time in a range in which at least one of the lanes ran an event. */
 export function unionBusy(lanes: readonly Lane[], range: Range): number {
   if (lanes.length === 1) return lanes[0].busy(range);
   const cursors = lanes.map((lane) => ({ lane, ...lane.within(range) })).filter(({ from, to }) => from < to);
@@ -25,20 +25,20 @@ export function unionBusy(lanes: readonly Lane[], range: Range): number {
   return busy;
 }
 
-export interface Total {
+export interface KeyTotal {
   key: number;
   count: number;
   total_ns: number;
   longest_ns: number;
 }
 
-/** Events by what they are: those that start in the range, with their whole length. */
-export function startingIn(lanes: readonly Lane[], range: Range): Total[] {
+/** Sums the events that start in a range by key, with their whole length. */
+export function startingIn(lanes: readonly Lane[], range: Range): KeyTotal[] {
   return totals(lanes, (lane) => ({ from: lane.startingBefore(range.from_ns), to: lane.startingBefore(range.to_ns) }), (lane, i) => lane.duration_ns[i]);
 }
 
-/** Events by what they are: those that have a part in the range, with the length of that part. */
-export function partsIn(lanes: readonly Lane[], range: Range): Total[] {
+/** Sums the events that overlap a range by key, with the length of the overlap. */
+export function partsIn(lanes: readonly Lane[], range: Range): KeyTotal[] {
   return totals(lanes, (lane) => lane.within(range), (lane, i) => Math.min(lane.end_ns(i), range.to_ns) - Math.max(lane.start_ns[i], range.from_ns));
 }
 
@@ -46,8 +46,8 @@ function totals(
   lanes: readonly Lane[],
   stretch: (lane: Lane) => { from: number; to: number },
   measure: (lane: Lane, event: number) => number,
-): Total[] {
-  const found = new Map<number, Total>();
+): KeyTotal[] {
+  const found = new Map<number, KeyTotal>();
   for (const lane of lanes) {
     const { from, to } = stretch(lane);
     for (let i = from; i < to; i += 1) {
@@ -63,7 +63,7 @@ function totals(
   return [...found.values()].sort((a, b) => b.total_ns - a.total_ns || a.key - b.key);
 }
 
-/** A share of a range. */
+/** Returns a duration as a share of a range. */
 export function shareOf(ns: number, range: Range): number {
   return length(range) > 0 ? ns / length(range) : NaN;
 }

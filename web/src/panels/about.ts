@@ -1,4 +1,4 @@
-// What the trace is, and what it lacks.
+// The panel about the trace: its facts, its losses, and its tables.
 
 import type { Findings } from "../data/findings.ts";
 import { unreadSentences } from "../data/losses.ts";
@@ -7,7 +7,7 @@ import { fill, h } from "../dom.ts";
 import { bytes, count, duration } from "../time/format.ts";
 
 export class AboutPanel {
-  readonly element = h("div", { class: "panel about-panel", tabindex: "0", role: "group", "aria-label": "About the recording" });
+  readonly element = h("div", { class: "panel about-panel", tabindex: "0", role: "group", "aria-label": "About the trace" });
 
   show(overview: TraceOverview, findings: Findings | null, file: string | null): void {
     const { manifest } = overview;
@@ -19,7 +19,7 @@ export class AboutPanel {
       h(
         "div",
         {},
-        h("h2", { class: "part" }, "Recording"),
+        h("h2", { class: "part" }, "Trace"),
         h(
           "dl",
           { class: "fields" },
@@ -38,7 +38,7 @@ export class AboutPanel {
         { class: "losses" },
         h("h2", { class: "part" }, "Not recorded"),
         overview.losses.length === 0
-          ? h("p", { class: "note" }, unread.length === 0 ? "Nothing is known to be missing." : "The recording lost nothing that is known of.")
+          ? h("p", { class: "note" }, unread.length === 0 ? "Nothing is known to be missing." : "No loss while recording is known.")
           : h("ul", {}, overview.losses.map((loss) => h("li", {}, h("b", {}, `${count(loss.count)} ${loss.what}`), `: ${loss.reason}`))),
         unread.length > 0 ? h("h2", { class: "part" }, "Not readable") : null,
         unreadSentences(unread).map((sentence) => h("p", { class: "problem" }, sentence)),
@@ -67,19 +67,19 @@ export class AboutPanel {
   }
 }
 
-/** The hooks of gapscope: a process with another one was recorded by that tool (`Process::other_tool`). */
-const OWN = ["", "none", "vulkan", "cuda", "sdk", "replay", "sampled"];
+/** gapscope's own hooks. A process with any other hook was recorded by another tool (`Process::other_tool`). */
+const OWN_HOOKS = ["", "none", "vulkan", "cuda", "sdk", "replay", "sampled"];
 
-/** How a device's clock was mapped to the host's, as `gapscope info` says it. */
+/** Describes how a device's clock was mapped to the host's, in the words of `gapscope info`. */
 export function clockText({ clock, process }: ManifestDevice, processes: readonly ManifestProcess[]): string {
   if (clock.method === "none") return "not mapped to the host's clock";
-  const tool = processes.find(({ id, hook }) => id === process && hook !== undefined && !OWN.includes(hook))?.hook;
+  const tool = processes.find(({ id, hook }) => id === process && hook !== undefined && !OWN_HOOKS.includes(hook))?.hook;
   const mapped = tool === undefined ? "calibrated by the driver" : `mapped by the tool that wrote the file (${tool})`;
   const error = clock.error_ns === null ? "error unknown" : `error at most ${duration(clock.error_ns)}`;
   return `${clock.method === "brackets" ? "bounded by submissions and waits" : mapped}, ${error}`;
 }
 
-/** How the program ended, as the report says it. */
+/** Describes how the program ended, in the words of the report. */
 function ended({ live, manifest: { exit } }: TraceOverview): string | undefined {
   if (live || !exit) return undefined;
   return exit.signal === undefined ? `with exit code ${exit.code}` : `by signal ${exit.signal}`;

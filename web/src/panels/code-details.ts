@@ -1,20 +1,20 @@
-// Code beside the timeline: that of a gap, and a sample with its stack.
+// The code in the sidebar: that of a gap, and the stack of a sample.
 
-import { type Code, type CodeFrame, commonest, type Idle, LEAST_SAMPLES, type LineTime, type Sample } from "../data/code.ts";
+import type { Appearance } from "../appearance.ts";
+import { type Code, type CodeFrame, commonest, type IdleSamples, MIN_SAMPLES, type LineTime, type Sample } from "../data/code.ts";
 import type { Trace } from "../data/trace.ts";
 import { fill, h } from "../dom.ts";
-import type { Look } from "../look.ts";
-import { sentence } from "../sentence.ts";
-import { count, duration, instant, of, share } from "../time/format.ts";
+import { errorMessage } from "../error-message.ts";
+import { count, duration, instant, plural, share } from "../time/format.ts";
 import type { Range } from "../time/range.ts";
 import { swatch } from "./swatch.ts";
 
-/** Lines that are listed. */
-const MOST_LINES = 6;
-/** Frames of a stack that are seen without opening the rest. */
-const MOST_FRAMES = 12;
-/** Frames beside the pointer. */
-const FEW_FRAMES = 5;
+/** The most lines that are listed. */
+const MAX_LINES = 6;
+/** The most frames of a stack that are shown before the rest is opened. */
+const MAX_FRAMES = 12;
+/** The most frames in a tooltip. */
+const MAX_TOOLTIP_FRAMES = 5;
 
 const SOURCES: Record<string, string> = {
   "after-wait": "exact, when a wait had ended",
@@ -22,102 +22,99 @@ const SOURCES: Record<string, string> = {
   sampled: "sampled",
 };
 
-/** The code of a gap: comes when the samples are there. Nothing where the trace has none. */
-export function gapCode(trace: Trace, look: Look, device: number, range: Range): HTMLElement | null {
+/** Makes an element with the code of a gap, which fills in when the samples have loaded. Returns null where the trace has none. */
+export function gapCode(trace: Trace, appearance: Appearance, device: number, range: Range): HTMLElement | null {
   if (!trace.hasSamples) return null;
   const element = h("div", { class: "gap-code" }, h("h3", {}, "Code of the submitting thread"), h("p", { class: "note", role: "status" }, "Loading samples…"));
   trace.loadIdle().then(
-    (idle) => showGap(element, idle, look, { device, range }),
-    (error: unknown) => fill(element, h("h3", {}, "Code of the submitting thread"), h("p", { class: "note" }, sentence(error))),
+    (idle) => showGap(element, idle, appearance, { device, range }),
+    (error: unknown) => fill(element, h("h3", {}, "Code of the submitting thread"), h("p", { class: "note" }, errorMessage(error))),
   );
   return element;
 }
 
-function showGap(element: HTMLElement, idle: Idle, look: Look, asked: { device: number; range: Range }): void {
+function showGap(element: HTMLElement, idle: IdleSamples, appearance: Appearance, asked: { device: number; range: Range }): void {
   const { code } = idle;
   const lines = idle.lines("sampled", asked);
   const exact = idle.lines("exact", asked);
   const workers = idle.lines("worker", asked);
   const samples = lines.reduce((sum, { samples }) => sum + samples, 0);
   element.dataset.samples = String(samples);
-  const heaviest = lines[0] ?? exact[0];
-  const row = heaviest && commonest(code, heaviest.rows);
-  const total = of(samples, "sample", "samples");
+  const costliest = lines[0] ?? exact[0];
+  const row = costliest && commonest(code, costliest.rows);
+  const total = plural(samples, "sample", "samples");
   fill(
     element,
-    h("h3", {}, "Code of the submitting thread", samples > 0 ? h("span", { class: "note" }, ` ${total}${samples < LEAST_SAMPLES ? ", too few for shares" : ""}`) : null),
-    samples === 0 ? h("p", { class: "note" }, "No samples: none was taken while its work was not submitted.") : lineList(code, look, lines, samples),
+    h("h3", {}, "Code of the submitting thread", samples > 0 ? h("span", { class: "note" }, ` ${total}${samples < MIN_SAMPLES ? ", too few for shares" : ""}`) : null),
+    samples === 0 ? h("p", { class: "note" }, "No samples were taken while the next work was not yet submitted.") : lineList(code, appearance, lines, samples),
     exact.length > 0
       ? h(
           "div",
           { class: "exact-lines" },
           h("h3", {}, "Exact lines"),
-          h("ul", { class: "causes" }, exact.slice(0, MOST_LINES).map((line) => h("li", {}, lineName(code, look, line.line), h("span", { class: "note" }, kindsOf(code, line))))),
+          h("ul", { class: "causes" }, exact.slice(0, MAX_LINES).map((line) => h("li", {}, lineName(code, appearance, line.line), h("span", { class: "note" }, kindsOf(code, line))))),
         )
       : null,
-    typeof row === "number" ? wholeStack(code.sample(row).frames, lines.length > 1 ? "The stack of most samples" : "Its stack") : null,
-    workers.length > 0 ? workerList(code, look, workers) : null,
+    typeof row === "number" ? wholeStack(code.sample(row).frames, lines.length > 1 ? "The most frequent stack" : "Its stack") : null,
+    workers.length > 0 ? workerList(code, appearance, workers) : null,
   );
 }
 
-/** By what an exact line was seen. */
+/** Describes how the exact samples of a line were taken. */
 function kindsOf(code: Code, line: LineTime): string {
   return [...new Set(line.rows.map((row) => SOURCES[code.sample(row).source] ?? "exact"))].join("; ").replaceAll("exact, ", "");
 }
 
-function lineName(code: Code, look: Look, line: number): HTMLElement {
+function lineName(code: Code, appearance: Appearance, line: number): HTMLElement {
   const { source } = code.lineFrame(line) ?? {};
   return h(
     "span",
     { class: "code-line" },
-    h("span", { class: "whole" }, swatch(look.lineColour(code, line)), code.lineText(line)),
+    h("span", { class: "whole" }, swatch(appearance.lineColour(code, line)), code.lineText(line)),
     source ? h("code", { title: source }, source) : null,
   );
 }
 
-function lineList(code: Code, look: Look, lines: readonly LineTime[], samples: number): HTMLElement {
-  const rest = lines.slice(MOST_LINES).reduce((sum, { samples }) => sum + samples, 0);
+function lineList(code: Code, appearance: Appearance, lines: readonly LineTime[], samples: number): HTMLElement {
+  const rest = lines.slice(MAX_LINES).reduce((sum, { samples }) => sum + samples, 0);
   const total_ns = lines.reduce((sum, line) => sum + line.total_ns, 0);
   return h(
     "ul",
     { class: "causes lines" },
-    lines.slice(0, MOST_LINES).map((line) =>
-      h(
-        "li",
-        {},
-        lineName(code, look, line.line),
-        samples >= LEAST_SAMPLES ? h("span", { class: "number" }, share(line.total_ns / total_ns)) : null,
-        h("span", { class: "number note", title: of(line.samples, "sample", "samples") }, samples >= LEAST_SAMPLES ? count(line.samples) : of(line.samples, "sample", "samples")),
-      ),
-    ),
-    rest > 0 ? h("li", { class: "note" }, `${of(rest, "sample", "samples")} in other lines`) : null,
+    lineItems(code, appearance, lines, samples, (line) => line.total_ns / total_ns),
+    rest > 0 ? h("li", { class: "note" }, `${plural(rest, "sample", "samples")} in other lines`) : null,
   );
 }
 
-function workerList(code: Code, look: Look, lines: readonly LineTime[]): HTMLElement {
+function lineItems(code: Code, appearance: Appearance, lines: readonly LineTime[], samples: number, shareOf: (line: LineTime) => number): HTMLElement[] {
+  return lines.slice(0, MAX_LINES).map((line) => {
+    const taken = plural(line.samples, "sample", "samples");
+    return h(
+      "li",
+      {},
+      lineName(code, appearance, line.line),
+      samples >= MIN_SAMPLES ? h("span", { class: "number" }, share(shareOf(line))) : null,
+      h("span", { class: "number note", title: taken }, samples >= MIN_SAMPLES ? count(line.samples) : taken),
+    );
+  });
+}
+
+function workerList(code: Code, appearance: Appearance, lines: readonly LineTime[]): HTMLElement {
   const rows = lines.flatMap((line) => line.rows);
   const processes = new Set(rows.map((row) => code.threadOf(row).process)).size;
   return h(
     "div",
     { class: "meanwhile" },
-    h("h3", {}, `Meanwhile ${of(processes, "worker", "workers")}`, h("span", { class: "note" }, ` ${of(rows.length, "sample", "samples")}`)),
+    h("h3", {}, `Meanwhile ${plural(processes, "worker", "workers")}`, h("span", { class: "note" }, ` ${plural(rows.length, "sample", "samples")}`)),
     h(
       "ul",
       { class: "causes lines" },
-      lines.slice(0, MOST_LINES).map((line) =>
-        h(
-          "li",
-          {},
-          lineName(code, look, line.line),
-          rows.length >= LEAST_SAMPLES ? h("span", { class: "number" }, share(line.samples / rows.length)) : null,
-          h("span", { class: "number note" }, rows.length >= LEAST_SAMPLES ? count(line.samples) : of(line.samples, "sample", "samples")),
-        ),
-      ),
+      lineItems(code, appearance, lines, rows.length, (line) => line.samples / rows.length),
     ),
   );
 }
 
-/** A stack, the innermost frame first; the program's own frames stand out. */
+/** Lists a stack, innermost frame first, with the program's own frames highlighted. */
 function wholeStack(frames: readonly CodeFrame[], title: string): HTMLElement {
   if (frames.length === 0) return h("p", { class: "note" }, "The stack could not be read.");
   const item = (frame: CodeFrame): HTMLElement =>
@@ -127,35 +124,35 @@ function wholeStack(frames: readonly CodeFrame[], title: string): HTMLElement {
       frame.text,
       frame.source ? h("code", {}, frame.source) : null,
     );
-  const [seen, rest] = [frames.slice(0, MOST_FRAMES), frames.slice(MOST_FRAMES)];
+  const [seen, rest] = [frames.slice(0, MAX_FRAMES), frames.slice(MAX_FRAMES)];
   return h(
     "div",
     { class: "stack" },
     h("h3", {}, title, h("span", { class: "note" }, " innermost first")),
     h("ol", {}, seen.map(item)),
-    rest.length > 0 ? h("details", {}, h("summary", {}, of(rest.length, "caller more", "callers more")), h("ol", { start: MOST_FRAMES + 1 }, rest.map(item))) : null,
+    rest.length > 0 ? h("details", {}, h("summary", {}, plural(rest.length, "caller more", "callers more")), h("ol", { start: MAX_FRAMES + 1 }, rest.map(item))) : null,
   );
 }
 
-/** Whether the thread ran, and what held it. */
+/** Describes whether the thread ran, and what it waited for. */
 function stateText(sample: Sample): string {
   const waits = sample.gil_holder === null ? "" : `, waiting for the interpreter's lock (GIL) of thread ${sample.gil_holder}`;
   return `${sample.state}${sample.system_call ? ` in ${sample.system_call}` : ""}${waits}`;
 }
 
-/** What is said beside the pointer. */
+/** Makes the tooltip of a sample. */
 export function sampleNote(sample: Sample): HTMLElement {
-  const more = sample.frames.length - FEW_FRAMES;
+  const more = sample.frames.length - MAX_TOOLTIP_FRAMES;
   return h(
     "div",
     { class: "stack" },
     h("div", { class: "note" }, `${stateText(sample)} · ${SOURCES[sample.source] ?? sample.source}`),
-    h("ol", {}, sample.frames.slice(0, FEW_FRAMES).map((frame) => h("li", { class: frame.own ? "own" : null }, frame.text))),
-    more > 0 ? h("div", { class: "note" }, `and ${of(more, "caller", "callers")}`) : null,
+    h("ol", {}, sample.frames.slice(0, MAX_TOOLTIP_FRAMES).map((frame) => h("li", { class: frame.own ? "own" : null }, frame.text))),
+    more > 0 ? h("div", { class: "note" }, `and ${plural(more, "caller", "callers")}`) : null,
   );
 }
 
-/** All about a sample. */
+/** Makes the details of a sample. */
 export function sampleDetails(sample: Sample): HTMLElement[] {
   const field = (name: string, value: string): HTMLElement[] => [h("dt", {}, name), h("dd", {}, value)];
   return [

@@ -1,57 +1,57 @@
-// The code of idle time: a flame graph of the stacks that submitting threads had in gaps, and the same as a table.
+// The code of idle time: a flame graph of the stacks of submitting threads in gaps, and a table by line.
 
-import { type Asked, type Code, type Idle, LEAST_SAMPLES, type LineTime } from "../data/code.ts";
-import { flame, type FlameNode, type Placed, placed } from "../data/flame.ts";
+import type { Appearance } from "../appearance.ts";
+import { type IdleFilter, type Code, type IdleSamples, MIN_SAMPLES, type LineTime } from "../data/code.ts";
+import { flame, type FlameNode, type PlacedFrame, placed } from "../data/flame.ts";
 import { fill, h } from "../dom.ts";
 import { inkOn } from "../draw/palette.ts";
-import { Latest } from "../latest.ts";
-import type { Look } from "../look.ts";
-import { sentence } from "../sentence.ts";
-import { count, duration, instant, of, share } from "../time/format.ts";
+import { errorMessage } from "../error-message.ts";
+import { LatestRequest } from "../latest-request.ts";
+import { count, duration, instant, plural, share } from "../time/format.ts";
 import { length } from "../time/range.ts";
 import type { View } from "../view.ts";
 import { swatch } from "./swatch.ts";
 import { Table } from "./table.ts";
 
-/** Rows of the drawing. */
+/** The height of a row of the flame graph. */
 const ROW_PX = 18;
-/** Narrower frames are not drawn, as a share of the width. */
-const LEAST_WIDTH = 1 / 600;
-/** Names in narrower frames could not be read. */
+/** The least width of a frame that is drawn, as a share of the whole width. */
+const MIN_WIDTH = 1 / 600;
+/** The least width of a frame with a readable name. */
 const NAMED_WIDTH = 0.045;
 const REST_MS = 120;
 
-/** What is said where the recording has no samples. */
-export const NO_SAMPLES = "No samples: record with stacks. `gapscope record` takes them of Python and native threads unless it is told --no-stacks.";
+/** The message for a trace without samples. */
+export const NO_SAMPLES = "The trace has no samples of stacks. `gapscope record` samples Python and native threads unless --no-stacks is given.";
 
 export class CodePanel {
   readonly element = h("div", { class: "panel code-panel" });
-  private readonly said = h("span", { role: "status" });
+  private readonly status = h("span", { role: "status" });
   private readonly more = h("span", { class: "note" });
   private readonly causes = h("select", { "aria-label": "Cause of idle time", onchange: () => this.choose() });
   private readonly labels = h("select", { "aria-label": "Label of the work that ended the gap", onchange: () => this.choose() });
   private readonly whole = h("button", { type: "button", hidden: true, onclick: () => this.zoom(null) }, "Zoom out");
-  private readonly drawing = h("div", { class: "flame", role: "group", "aria-label": "Flame graph of idle time. Arrow keys move, Enter zooms, Escape zooms out. The table has the same by line.", onkeydown: (event: Event) => this.key(event as KeyboardEvent) });
+  private readonly drawing = h("div", { class: "flame", role: "group", "aria-label": "Flame graph of idle time. Arrow keys move, Enter zooms, Escape zooms out. The table has the same time by line.", onkeydown: (event: Event) => this.key(event as KeyboardEvent) });
   private readonly table: Table<LineTime>;
-  private readonly asked = new Latest();
+  private readonly requests = new LatestRequest();
   private timer: ReturnType<typeof setTimeout> | undefined;
-  private idle: Idle | null = null;
-  /** The numbers that causes and labels have in it. */
+  private idle: IdleSamples | null = null;
+  /** The indices of causes and labels in the trace's strings. */
   private numbers: ReadonlyMap<string, number> = new Map();
-  /** The cause and label that are asked for, whether they are there or not. */
+  /** The wanted cause and label, whether the trace has them or not. */
   private wanted = { cause: "", label: "" };
   private root: FlameNode | null = null;
   private zoomed: FlameNode | null = null;
-  private nodes: { placed: Placed; element: HTMLButtonElement }[] = [];
+  private nodes: { placed: PlacedFrame; element: HTMLButtonElement }[] = [];
   private samples = 0;
   private total_ns = 0;
 
   constructor(
     private readonly view: View,
-    private readonly look: Look,
-    /** A line was picked: it is searched for. */
+    private readonly appearance: Appearance,
+    /** Called with the text of a picked line, to search for it. */
     private readonly pick: (line: string) => void,
-    /** Another cause or label was chosen. */
+    /** Called when another cause or label was chosen. */
     private readonly chosen: () => void,
   ) {
     this.table = new Table<LineTime>({
@@ -61,8 +61,8 @@ export class CodePanel {
       pick: (row) => this.pick(this.idle?.code.lineFrame(row.line)?.text ?? row.text),
       columns: [
         { head: "line", wide: true, whole: true, text: (row) => this.named(row), sort: (row) => row.text },
-        { head: "idle time", says: "Idle time that its samples stand for", number: true, text: (row) => duration(Math.round(row.total_ns)), sort: (row) => row.total_ns },
-        { head: "share", says: `Of the time with samples; from ${LEAST_SAMPLES} samples on`, number: true, text: (row) => (this.samples < LEAST_SAMPLES ? "–" : share(row.total_ns / this.total_ns)), sort: (row) => row.total_ns },
+        { head: "idle time", tooltip: "Idle time that its samples stand for", number: true, text: (row) => duration(Math.round(row.total_ns)), sort: (row) => row.total_ns },
+        { head: "share", tooltip: `Of the time with samples; from ${MIN_SAMPLES} samples on`, number: true, text: (row) => (this.samples < MIN_SAMPLES ? "–" : share(row.total_ns / this.total_ns)), sort: (row) => row.total_ns },
         { head: "samples", number: true, text: (row) => count(row.samples), sort: (row) => row.samples },
       ],
     });
@@ -76,52 +76,52 @@ export class CodePanel {
 
   private named(row: LineTime): Node {
     const source = this.idle?.code.lineFrame(row.line)?.source;
-    return h("span", { class: "code-line" }, h("span", {}, this.idle ? swatch(this.look.lineColour(this.idle.code, row.line)) : null, row.text), source ? h("code", { title: source }, source) : null);
+    return h("span", { class: "code-line" }, h("span", {}, this.idle ? swatch(this.appearance.lineColour(this.idle.code, row.line)) : null, row.text), source ? h("code", { title: source }, source) : null);
   }
 
   private head(): void {
     const { trace } = this.view;
     if (!trace.hasSamples) {
-      // A recording that goes on may get them.
-      const says = trace.overview.live && trace.overview.manifest.stack_rate_hz ? "No samples yet." : NO_SAMPLES;
-      return fill(this.element, h("p", { class: "empty" }, says));
+      // A live trace may still get samples.
+      const text = trace.overview.live && trace.overview.manifest.stack_rate_hz ? "No samples yet." : NO_SAMPLES;
+      return fill(this.element, h("p", { class: "empty" }, text));
     }
-    // What has the keyboard stays where it is.
+    // The elements are kept, so that the focus stays.
     if (this.element.contains(this.drawing)) return;
     fill(
       this.element,
-      h("div", { class: "panel-head" }, this.said, this.more, h("span", { class: "choices" }, this.whole, this.causes, this.labels)),
+      h("div", { class: "panel-head" }, this.status, this.more, h("span", { class: "choices" }, this.whole, this.causes, this.labels)),
       h("div", { class: "split" }, this.drawing, h("div", { class: "code-table" }, this.table.element)),
     );
   }
 
-  /** Loads what there is by now. */
+  /** Loads the samples of the trace's present generation. */
   async open(): Promise<void> {
     const { trace } = this.view;
     this.head();
     if (!trace.hasSamples) return;
-    const last = this.asked.begin();
-    if (!this.idle) fill(this.said, "Loading samples…");
+    const isLatest = this.requests.begin();
+    if (!this.idle) fill(this.status, "Loading samples…");
     try {
       const idle = await trace.loadIdle();
-      // Causes and labels are named by the trace's strings.
+      // The names of causes and labels are in the trace's strings.
       if (idle !== this.idle) await trace.loadStrings();
-      if (!last()) return;
+      if (!isLatest()) return;
       if (idle === this.idle) return this.show();
       this.idle = idle;
       this.zoomed = null;
       this.choices(idle);
       this.show();
     } catch (error) {
-      if (!last()) return;
+      if (!isLatest()) return;
       this.idle = null;
-      fill(this.element, h("p", { class: "problem" }, sentence(error)));
+      fill(this.element, h("p", { class: "problem" }, errorMessage(error)));
     }
   }
 
-  private choices(idle: Idle): void {
+  private choices(idle: IdleSamples): void {
     const { trace } = this.view;
-    // By what they are called: another edition numbers the trace's strings anew.
+    // Options are identified by name, because another edition renumbers the trace's strings.
     const choose = (select: HTMLSelectElement, value: string, all: string, values: [value: string, text: string][]): void => {
       fill(select, h("option", { value: "" }, all), values.map(([value, text]) => h("option", { value }, text)));
       select.value = values.some(([one]) => one === value) ? value : "";
@@ -138,7 +138,7 @@ export class CodePanel {
     return this.wanted;
   }
 
-  /** Shows the idle time of a cause and before the work of a label; "" of all. */
+  /** Restricts the idle time to a cause and to a label of the work after it; "" does not restrict. */
   set only(wanted: { cause: string; label: string }) {
     this.wanted = wanted;
     if (!this.idle) return;
@@ -152,7 +152,7 @@ export class CodePanel {
     this.chosen();
   }
 
-  private get filter(): Asked {
+  private get filter(): IdleFilter {
     const number = ({ value }: HTMLSelectElement): number | null => (value ? (this.numbers.get(value) ?? null) : null);
     return { range: this.view.selection, cause: number(this.causes), label: number(this.labels) };
   }
@@ -163,29 +163,29 @@ export class CodePanel {
     const { filter } = this;
     const path = this.root && this.zoomed ? pathOf(this.root, this.zoomed) : null;
     this.root = flame(idle, filter);
-    // What is zoomed to stays, where it is there.
+    // The zoom stays where the new tree has the node.
     this.zoomed = path && followed(this.root, path);
     this.samples = this.root.samples;
     this.total_ns = this.root.total_ns;
     this.element.dataset.samples = String(this.samples);
     this.element.dataset.totalNs = this.total_ns.toFixed(0);
     const where = filter.range ? ` from ${instant(filter.range.from_ns, length(filter.range) / 100)} to ${instant(filter.range.to_ns, length(filter.range) / 100)}` : "";
-    fill(this.said, h("b", {}, duration(Math.round(this.total_ns))), ` of idle time${where} by ${of(this.samples, "sample", "samples")}`);
-    fill(this.more, this.caveat(idle));
+    fill(this.status, h("b", {}, duration(Math.round(this.total_ns))), ` of idle time${where} by ${plural(this.samples, "sample", "samples")}`);
+    fill(this.more, this.remarks(idle));
     this.table.show(idle.lines("sampled", filter));
     this.draw(idle.code);
   }
 
-  /** What the samples do not say. */
-  private caveat(idle: Idle): string {
+  /** Returns restrictions of the figures, as the end of a sentence. */
+  private remarks(idle: IdleSamples): string {
     const { range, cause, label } = this.filter;
-    const said: string[] = [];
-    if (this.samples < LEAST_SAMPLES) said.push("too few for shares");
+    const remarks: string[] = [];
+    if (this.samples < MIN_SAMPLES) remarks.push("too few for shares");
     if (!range && label === null) {
       const without_ns = idle.causes.filter((one) => cause === null || one.cause === this.causes.value).reduce((sum, one) => sum + one.without_samples_ns, 0);
-      if (without_ns > 0) said.push(`${duration(without_ns)} more without samples`);
+      if (without_ns > 0) remarks.push(`${duration(without_ns)} more without samples`);
     }
-    return said.join(", ");
+    return remarks.join(", ");
   }
 
   private zoom(node: FlameNode | null): void {
@@ -193,7 +193,7 @@ export class CodePanel {
     if (this.idle) this.draw(this.idle.code);
   }
 
-  /** Colours, or what the search finds, have changed. */
+  /** Draws with changed colours or matches of the search. */
   renew(): void {
     if (!this.idle || !this.element.isConnected) return;
     this.table.show(this.table.all);
@@ -204,7 +204,7 @@ export class CodePanel {
     const { root } = this;
     if (!root) return;
     const focused = this.nodes.find(({ element }) => element === document.activeElement)?.placed.node;
-    const all = root.samples === 0 ? [] : placed(root, this.zoomed ?? root, LEAST_WIDTH);
+    const all = root.samples === 0 ? [] : placed(root, this.zoomed ?? root, MIN_WIDTH);
     this.whole.hidden = this.zoomed === null;
     this.nodes = all.map((one) => ({ placed: one, element: this.node(code, one) }));
     const depth = all.reduce((most, one) => Math.max(most, one.depth + 1), 0);
@@ -217,23 +217,23 @@ export class CodePanel {
     if (focused) again?.element.focus();
   }
 
-  private node(code: Code, one: Placed): HTMLButtonElement {
+  private node(code: Code, one: PlacedFrame): HTMLButtonElement {
     const { node } = one;
     const frame = node.frame < 0 ? null : code.header.frames[node.frame];
     const name = frame?.text ?? "all idle time with samples";
-    const part = this.samples < LEAST_SAMPLES ? "" : `, ${share(node.total_ns / this.total_ns)}`;
-    const says = `${name}: ${duration(Math.round(node.total_ns))}${part}, ${of(node.samples, "sample", "samples")}`;
+    const part = this.samples < MIN_SAMPLES ? "" : `, ${share(node.total_ns / this.total_ns)}`;
+    const text = `${name}: ${duration(Math.round(node.total_ns))}${part}, ${plural(node.samples, "sample", "samples")}`;
     const place = [frame?.file ?? frame?.library, frame?.source].filter(Boolean).join("\n");
-    const found = this.look.searching && frame !== null && this.look.finds(frame.text);
+    const found = this.appearance.searching && frame !== null && this.appearance.finds(frame.text);
     const element = h(
       "button",
       {
         type: "button",
-        class: ["flame-node", frame?.own ? "own" : "", one.around ? "around" : "", this.look.searching ? (found ? "found" : "dimmed") : ""].filter(Boolean).join(" "),
+        class: ["flame-node", frame?.own ? "own" : "", one.around ? "around" : "", this.appearance.searching ? (found ? "found" : "dimmed") : ""].filter(Boolean).join(" "),
         tabindex: "-1",
-        "aria-label": says,
+        "aria-label": text,
         "aria-pressed": String(node === (this.zoomed ?? this.root)),
-        title: place ? `${says}\n${place}` : says,
+        title: place ? `${text}\n${place}` : text,
         onclick: () => this.zoom(node),
       },
       one.width >= NAMED_WIDTH ? name : "",
@@ -248,12 +248,12 @@ export class CodePanel {
     return element;
   }
 
-  /** Frames by which lines are told have the colours that those have elsewhere; the others are grey. */
+  /** Returns the colour of a frame: that of its line, or grey where no line stands for it. */
   private colour(code: Code, node: FlameNode, found: boolean): string {
-    const { colours } = this.look;
-    if (this.look.searching && !found) return colours.dimmed;
+    const { colours } = this.appearance;
+    if (this.appearance.searching && !found) return colours.dimmed;
     const line = code.lineOfFrame(node.frame);
-    if (line !== null) return this.look.lineColour(code, line);
+    if (line !== null) return this.appearance.lineColour(code, line);
     return node.frame < 0 || code.header.frames[node.frame].own ? colours.strong : colours.hostWait;
   }
 
@@ -282,7 +282,7 @@ export class CodePanel {
   }
 }
 
-/** The frames that lead to a node. */
+/** Returns the frames from the root to a node. */
 function pathOf(root: FlameNode, node: FlameNode): number[] | null {
   if (root === node) return [];
   for (const child of root.children) {
@@ -292,7 +292,7 @@ function pathOf(root: FlameNode, node: FlameNode): number[] | null {
   return null;
 }
 
-/** The node to which frames lead, if there is one. */
+/** Returns the node at the end of a path of frames, if there is one. */
 function followed(root: FlameNode, path: readonly number[]): FlameNode | null {
   let node: FlameNode | undefined = root;
   for (const frame of path) node = node?.children.find((child) => child.frame === frame);

@@ -1,31 +1,31 @@
-// Choosing what is compared, and what the comparison says.
+// The panel in which the sides of a comparison are chosen and its results are shown.
 
-import { type Choice, compared, firstPair, readSide, type Side, sideName, writtenSide } from "../compare.ts";
+import { type SideChoice, compared, firstPair, readSide, type Side, sideName, writeSide } from "../comparison-sides.ts";
 import type { CauseChange, Comparison, KernelChange, Ratio, Work } from "../data/comparison.ts";
 import type { DataSource } from "../data/source.ts";
 import type { Trace } from "../data/trace.ts";
 import { fill, h } from "../dom.ts";
-import { Latest } from "../latest.ts";
-import { part } from "./awaited.ts";
+import { errorMessage } from "../error-message.ts";
+import { LatestRequest } from "../latest-request.ts";
+import { bytes, count, duration, known, plural, times } from "../time/format.ts";
+import type { Range } from "../time/range.ts";
+import { part } from "./loadable.ts";
 import { swatch } from "./swatch.ts";
 import { Table } from "./table.ts";
-import { sentence } from "../sentence.ts";
-import { bytes, count, duration, known, of, times } from "../time/format.ts";
-import type { Range } from "../time/range.ts";
 
-export interface CompareSteps {
-  /** Puts two sides under each other. */
+export interface CompareCallbacks {
+  /** Starts a comparison. */
   start: (before: Side, after: Side) => void;
   stop: () => void;
-  /** Goes to another instance of the labels. */
+  /** Shows another instance of the labels. */
   step: (by: number) => void;
   selection: () => { trace: number; range: Range } | null;
 }
 
-const MOST_LABELS = 300;
-const NOTHING_TO_COMPARE = "Open two traces (gapscope view A B), label the parts that do the same work, or take two selected ranges here.";
+const MAX_LABELS = 300;
+const NOTHING_TO_COMPARE = "Open two traces (gapscope view A B), label the parts that do the same work, or use two selected ranges.";
 
-/** Chooses, and says under the pointer what has no room in the box. */
+/** Selects an option, and shows its whole text as a tooltip because the box may cut it. */
 function choose(select: HTMLSelectElement, value: string): void {
   select.value = value;
   select.title = [...select.children].find((option) => (option as HTMLOptionElement).value === value)?.textContent ?? "";
@@ -39,20 +39,20 @@ export class ComparePanel {
   private readonly problem = h("p", { class: "problem", role: "alert", hidden: true });
   private readonly stepper = h("span", { class: "stepper", hidden: true });
   private readonly extra: Side[] = [];
-  private readonly asked = new Latest();
-  private readonly suggesting = new Latest();
-  /** Ends when it is known what suggests itself. */
+  private readonly requests = new LatestRequest();
+  private readonly suggesting = new LatestRequest();
+  /** Resolves when the suggested pair is known. */
   private suggested: Promise<void> | null = null;
-  /** Why there are too few choices. */
+  /** The hint that is shown while there are too few choices. */
   private hint: HTMLElement | null = null;
 
   constructor(
     private readonly traces: readonly Trace[],
     private readonly source: DataSource,
-    private readonly steps: CompareSteps,
+    private readonly callbacks: CompareCallbacks,
   ) {
     const use = (select: HTMLSelectElement): HTMLElement =>
-      h("button", { type: "button", title: "Take the selected range", onclick: () => this.useSelection(select) }, "use selection");
+      h("button", { type: "button", title: "Use the selected range", onclick: () => this.useSelection(select) }, "use selection");
     fill(
       this.element,
       h(
@@ -69,7 +69,7 @@ export class ComparePanel {
         h("label", {}, "After ", this.after),
         use(this.after),
         h("button", { type: "submit", class: "primary" }, "Compare"),
-        h("button", { type: "button", class: "stop", onclick: () => this.steps.stop() }, "Back to one timeline"),
+        h("button", { type: "button", class: "stop", onclick: () => this.callbacks.stop() }, "Back to one timeline"),
         this.stepper,
       ),
       this.problem,
@@ -78,20 +78,20 @@ export class ComparePanel {
     this.fillChoices();
   }
 
-  /** The choices: labels, whole traces, and ranges that were taken. */
+  /** Fills in the choices: labels, whole traces, and ranges that were added. */
   fillChoices(): void {
-    const choices: Choice[] = this.extra.map((side) => ({ side }));
+    const choices: SideChoice[] = this.extra.map((side) => ({ side }));
     for (const trace of this.traces) {
-      // What has no rank may have nothing to show.
+      // A process of the launcher without a rank may have no tracks.
       if (this.traces.length > 1 && trace.tracks.length > 0) choices.push({ side: { trace: trace.number, what: "all" } });
       const { findings } = trace;
       if (findings && "labels" in findings) {
-        for (const { path, instances, inclusive } of (findings.labels ?? []).slice(0, MOST_LABELS)) {
+        for (const { path, instances, inclusive } of (findings.labels ?? []).slice(0, MAX_LABELS)) {
           choices.push({ side: { trace: trace.number, what: "label", path }, instances, dispatches: inclusive.dispatch_count });
         }
       }
     }
-    const option = ({ side }: Choice): HTMLElement => h("option", { value: writtenSide(side) }, sideName(side, this.traces));
+    const option = ({ side }: SideChoice): HTMLElement => h("option", { value: writeSide(side) }, sideName(side, this.traces));
     const [before, after] = [this.before.value, this.after.value];
     fill(this.before, choices.map(option));
     fill(this.after, choices.map(option));
@@ -99,68 +99,68 @@ export class ComparePanel {
     choose(this.after, after);
     if (!before && !after) this.suggested = this.suggest(choices);
     if (choices.length < 2 && (!this.result.hasChildNodes() || this.result.firstChild === this.hint)) {
-      const labels = part(this.traces.find(({ findings }) => findings === null)?.findings ?? this.traces[0].findings, "The labels that can be compared are known when the trace is analysed.", ({ labels }) => labels);
-      this.hint = h("p", { class: labels.state === "missing" ? "problem" : "empty" }, labels.state === "there" ? NOTHING_TO_COMPARE : labels.says);
+      const labels = part(this.traces.find(({ findings }) => findings === null)?.findings ?? this.traces[0].findings, "Labels can be compared once the trace has been analysed.", ({ labels }) => labels);
+      this.hint = h("p", { class: labels.state === "missing" ? "problem" : "empty" }, labels.state === "loaded" ? NOTHING_TO_COMPARE : labels.message);
       fill(this.result, this.hint);
     } else if (this.result.firstChild === this.hint) fill(this.result);
   }
 
-  /** Chooses what suggests itself, unless something was chosen meanwhile. */
-  private async suggest(choices: readonly Choice[]): Promise<void> {
-    const last = this.suggesting.begin();
+  /** Selects the suggested pair unless the reader has chosen meanwhile. */
+  private async suggest(choices: readonly SideChoice[]): Promise<void> {
+    const isLatest = this.suggesting.begin();
     const first = await firstPair(this.source, this.traces, choices);
-    if (!first || !last() || this.before.value || this.after.value) return;
-    choose(this.before, writtenSide(first[0]));
-    choose(this.after, writtenSide(first[1]));
+    if (!first || !isLatest() || this.before.value || this.after.value) return;
+    choose(this.before, writeSide(first[0]));
+    choose(this.after, writeSide(first[1]));
   }
 
   private useSelection(select: HTMLSelectElement): void {
-    const selected = this.steps.selection();
-    if (!selected) return this.say("Select a range first: drag on the ruler, or with Shift on the tracks.");
+    const selected = this.callbacks.selection();
+    if (!selected) return this.showProblem("Select a range first: drag on the ruler, or with Shift on the tracks.");
     const side: Side = { ...selected, what: "range" };
     this.extra.unshift(side);
     this.fillChoices();
-    choose(select, writtenSide(side));
+    choose(select, writeSide(side));
   }
 
-  private say(problem: string): void {
+  private showProblem(problem: string): void {
     this.problem.textContent = problem;
     this.problem.hidden = problem === "";
   }
 
-  /** A range was selected: nothing is missing any more. */
+  /** Clears the message that asks for a range. */
   selected(): void {
-    this.say("");
+    this.showProblem("");
   }
 
   private async start(): Promise<void> {
     await this.suggested;
     const before = readSide(this.before.value);
     const after = readSide(this.after.value);
-    if (!before || !after) return this.say("Choose what is before and what is after.");
-    this.say("");
-    this.steps.start(before, after);
+    if (!before || !after) return this.showProblem("Choose both sides.");
+    this.showProblem("");
+    this.callbacks.start(before, after);
   }
 
-  /** Shows what the comparison says, and gives it; `null` when another was asked for, or it failed. */
+  /** Shows the results of a comparison and returns them; `null` when another was started or it failed. */
   async show(before: Side, after: Side): Promise<Comparison | null> {
     for (const [side, select] of [[before, this.before] as const, [after, this.after] as const]) {
-      const value = writtenSide(side);
+      const value = writeSide(side);
       if (![...select.options].some((option) => option.value === value)) this.extra.unshift(side);
     }
     this.fillChoices();
-    choose(this.before, writtenSide(before));
-    choose(this.after, writtenSide(after));
-    this.say("");
+    choose(this.before, writeSide(before));
+    choose(this.after, writeSide(after));
+    this.showProblem("");
     fill(this.result, h("p", { class: "working" }, "Comparing…"));
-    const last = this.asked.begin();
+    const isLatest = this.requests.begin();
     try {
       const found = await compared(this.source, before, after);
-      if (!last()) return null;
+      if (!isLatest()) return null;
       this.tell(found, before, after);
       return found;
     } catch (error) {
-      if (last()) fill(this.result, h("p", { class: "problem" }, sentence(error)));
+      if (isLatest()) fill(this.result, h("p", { class: "problem" }, errorMessage(error)));
       return null;
     }
   }
@@ -169,9 +169,9 @@ export class ComparePanel {
     this.stepper.hidden = of_all < 2;
     fill(
       this.stepper,
-      h("button", { type: "button", "aria-label": "Previous instance", onclick: () => this.steps.step(-1) }, "◂"),
+      h("button", { type: "button", "aria-label": "Previous instance", onclick: () => this.callbacks.step(-1) }, "◂"),
       ` instance ${count(shown + 1)} of ${count(of_all)} `,
-      h("button", { type: "button", "aria-label": "Next instance", onclick: () => this.steps.step(1) }, "▸"),
+      h("button", { type: "button", "aria-label": "Next instance", onclick: () => this.callbacks.step(1) }, "▸"),
     );
   }
 
@@ -210,20 +210,20 @@ export class ComparePanel {
     );
   }
 
-  /** What changed by kernel and by cause of idle time. */
+  /** Makes the tables of changes by kernel and by cause of idle time. */
   private changes(found: Comparison, before: Side, after: Side): HTMLElement {
     const { causes } = this.traces[before.trace];
     const each = found.per_evaluation ? ", for one evaluation" : "";
-    const sides = ["Before", "After"].map((head, at) => ({ head, says: sideName([before, after][at], this.traces) }));
-    const time = (of: (row: KernelChange | CauseChange) => number | null, at: number): { head: string; says: string; text: (row: KernelChange | CauseChange) => string; sort: (row: KernelChange | CauseChange) => number | null; number: true } => ({
+    const sides = ["Before", "After"].map((head, at) => ({ head, tooltip: sideName([before, after][at], this.traces) }));
+    const time = (timeOf: (row: KernelChange | CauseChange) => number | null, at: number): { head: string; tooltip: string; text: (row: KernelChange | CauseChange) => string; sort: (row: KernelChange | CauseChange) => number | null; number: true } => ({
       ...sides[at],
-      text: (row) => known(of(row), (ns) => (ns === 0 ? "–" : duration(Math.round(ns)))),
-      sort: of,
+      text: (row) => known(timeOf(row), (ns) => (ns === 0 ? "–" : duration(Math.round(ns)))),
+      sort: timeOf,
       number: true,
     });
     const changed = {
       head: "Change",
-      says: "After less before.",
+      tooltip: "After less before.",
       text: (row: KernelChange | CauseChange) => signed(row.before_ns, row.after_ns),
       sort: (row: KernelChange | CauseChange) => (row.before_ns === null || row.after_ns === null ? null : Math.abs(row.after_ns - row.before_ns)),
       number: true,
@@ -236,14 +236,14 @@ export class ComparePanel {
       empty: "No kernels are known.",
       columns: [
         { head: "Kernel", text: (row) => row.name, sort: (row) => row.name, wide: true },
-        { head: "Dispatches", says: "Before → after.", text: (row) => `${figureText("dispatches", row.before_count)} → ${figureText("dispatches", row.after_count)}`, sort: (row) => row.after_count, number: true },
+        { head: "Dispatches", tooltip: "Before → after.", text: (row) => `${figureText("dispatches", row.before_count)} → ${figureText("dispatches", row.after_count)}`, sort: (row) => row.after_count, number: true },
         ...times_of,
       ],
     });
     const idle = new Table<CauseChange>({
       name: "What changed by cause of idle time",
       sorted: 3,
-      empty: "Idle time of neither side is known by cause.",
+      empty: "The causes of idle time are known for neither side.",
       columns: [
         { head: "Cause of idle time", text: (row) => h("span", { class: "cause", title: causes.sentence(row.cause) }, swatch(causes.colour(row.cause)), causes.name(row.cause)), sort: (row) => causes.name(row.cause), wide: true },
         ...times_of,
@@ -260,7 +260,7 @@ export class ComparePanel {
   }
 
   private heading(side: Side, work: Work): HTMLElement {
-    const evaluations = work.evaluations === null ? null : h("span", { class: "note" }, ` ${of(work.counted_evaluations, "evaluation", "evaluations")}`);
+    const evaluations = work.evaluations === null ? null : h("span", { class: "note" }, ` ${plural(work.counted_evaluations, "evaluation", "evaluations")}`);
     return h("th", { scope: "col" }, sideName(side, this.traces), evaluations);
   }
 }
@@ -272,12 +272,12 @@ const NAMES: Record<string, string> = {
 };
 
 const MEANINGS: Record<string, string> = {
-  "GPU busy ns": "Time in which the GPU ran something of it.",
+  "GPU busy ns": "Time in which the GPU ran any of its work.",
   "wall ns": "From the start of its first work to the end of its last.",
   "start to start ns": "From the start of an evaluation's work to the start of the next one's: what it takes in a loop, the host's part included.",
 };
 
-/** A value of a figure with its unit. */
+/** Formats a value of a figure with its unit. */
 export function figureText(what: string, value: number | null): string {
   return known(value, what.includes("byte") ? bytes : what.endsWith(" ns") ? duration : (n: number) => (Number.isInteger(n) || n >= 999.5 ? count(n) : n.toFixed(n < 0.995 ? 2 : 1).replace(/\.0+$/, "")));
 }
@@ -288,29 +288,29 @@ function figure(what: string, value: number | null, most: number, side: string):
   return h("div", { class: "figure" }, h("span", { class: "number" }, figureText(what, value)), h("span", { class: "figure-track" }, bar));
 }
 
-/** What is said of an amount: of counts how many, of times and bytes how much. */
-type Of = "count" | "time";
+/** Whether an amount is counted (`as many`) or measured (`as much`). */
+type AmountKind = "count" | "time";
 
-/** How much more or less it takes after; nothing is less than nothing. */
+/** Describes the change of a figure; a change within the noise is not called a change. */
 export function changeText({ what, before, after, ratio, within_noise }: Ratio): string {
   if (within_noise && before !== after) return "within noise";
   if (ratio === null && after !== 0 && before !== after) return "unknown";
   return amount(before, after, what.endsWith(" ns") || what.includes("byte") ? "time" : "count");
 }
 
-/** An amount after by that before: `1.80 × more`, `0.56 × as much`. */
-export function amount(before: number | null, after: number | null, of: Of): string {
+/** Describes the ratio of two amounts: `1.80 × more`, `0.56 × as much`. */
+export function amount(before: number | null, after: number | null, kind: AmountKind): string {
   if (before === null || after === null) return "unknown";
   if (before === after) return "the same";
   if (after === 0) return "none";
   if (before === 0) return "new";
-  return factorText(after / before, of);
+  return factorText(after / before, kind);
 }
 
-function factorText(factor: number, of: Of): string {
+function factorText(factor: number, kind: AmountKind): string {
   const text = times(factor);
   if (text === times(1)) return "about the same";
-  return factor > 1 ? `${text} more` : `${text} as ${of === "count" ? "many" : "much"}`;
+  return factor > 1 ? `${text} more` : `${text} as ${kind === "count" ? "many" : "much"}`;
 }
 
 function signed(before_ns: number | null, after_ns: number | null): string {
@@ -319,19 +319,19 @@ function signed(before_ns: number | null, after_ns: number | null): string {
   return by === 0 ? "–" : `${by > 0 ? "+" : "−"}${duration(Math.abs(by))}`;
 }
 
-/** Where the true change is. */
+/** Describes the interval in which the true change lies. */
 function intervalText({ what, low, high }: Ratio): string {
   if (low === null || high === null) return "Too few evaluations to tell a difference from chance.";
   const of = what.endsWith(" ns") || what.includes("byte") ? "much" : "many";
   return `In 95 of 100 cases after takes between ${times(1 / high)} and ${times(1 / low)} as ${of}.`;
 }
 
-/** The sides did different work, as far as their kernels tell. */
+/** Returns whether the sides did different work, as far as their kernels tell. */
 function isUnlike({ basis }: Comparison): boolean {
   return basis === "no-common-kernel" || basis === "few-common-kernels";
 }
 
 function unlikeText({ common_kernels, all_kernels }: Comparison): string {
   const [common, all] = [common_kernels ?? 0, all_kernels ?? 0];
-  return `Not the same work: ${common === 0 ? `none of ${of(all, "kernel", "kernels")} is` : `${count(common)} of ${of(all, "kernel", "kernels")} ${common === 1 ? "is" : "are"}`} in both.`;
+  return `Not the same work: ${common === 0 ? `none of ${plural(all, "kernel", "kernels")} is` : `${count(common)} of ${plural(all, "kernel", "kernels")} ${common === 1 ? "is" : "are"}`} in both.`;
 }

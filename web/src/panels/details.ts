@@ -1,22 +1,22 @@
-// Everything about the selected event.
+// The details of the picked event.
 
+import type { Appearance } from "../appearance.ts";
 import { deviceOfGaps } from "../data/gaps.ts";
+import { launchCounters } from "../data/launch-counters.ts";
 import { isMissing } from "../data/missing.ts";
 import type { Dependencies, Dependency, Field, Link, Row } from "../data/row.ts";
 import type { DataSource } from "../data/source.ts";
 import { fill, h } from "../dom.ts";
-import { Latest } from "../latest.ts";
-import type { Look } from "../look.ts";
-import { sentence } from "../sentence.ts";
-import { bytes, count, duration, instant, known, of } from "../time/format.ts";
+import { errorMessage } from "../error-message.ts";
+import { LatestRequest } from "../latest-request.ts";
+import { bytes, count, duration, instant, known, plural } from "../time/format.ts";
 import { type Arrow, arrowEnd, type View, wholeRange } from "../view.ts";
 import { gapCode, sampleDetails } from "./code-details.ts";
-import { launchCounters } from "../data/launch-counters.ts";
 import { gapDetails } from "./gap-details.ts";
+import { hotInstructions } from "./hot-instructions.ts";
 import { namedKernels } from "./kernels.ts";
 import { counterDetails } from "./limits.ts";
-import { hotInstructions } from "./instructions.ts";
-import { profiledKernel } from "./profiled.ts";
+import { profiledKernel } from "./profiled-kernel.ts";
 
 const TABLES: Record<string, string> = {
   dispatches: "dispatch",
@@ -39,32 +39,32 @@ const RELATIONS: Record<string, string> = {
   "waits-for": "Waits for",
 };
 
-export interface Steps {
-  /** Selects a row and shows it. */
+export interface DetailsCallbacks {
+  /** Picks a row and shows it. */
   go: (view: View, table: string, row: number) => void;
   search: (text: string) => void;
-  /** Shows a row in the graph of dependencies. */
+  /** Shows a row in the dependency graph. */
   graph: (view: View, table: string, row: number) => void;
 }
 
 export class DetailsPanel {
   readonly element = h("section", { class: "details-panel", "aria-label": "Details", "aria-live": "polite", hidden: true });
-  private readonly asked = new Latest();
-  /** Shows what the analyses say of the kernel, once they have answered. */
+  private readonly requests = new LatestRequest();
+  /** Shows the findings about the kernel or gap once they have arrived. */
   private analysed: (() => void) | null = null;
-  /** Shows the code of the gap in the colours of now. */
+  /** Shows the code of the gap in the present colours. */
   private coded: (() => void) | null = null;
 
   constructor(
     private view: View,
     private readonly source: DataSource,
-    private readonly look: Look,
-    private readonly steps: Steps,
+    private readonly appearance: Appearance,
+    private readonly callbacks: DetailsCallbacks,
   ) {
     this.follow(view);
   }
 
-  /** Shows what is picked in a view from now on. */
+  /** Shows the events that are picked in a view from now on. */
   follow(view: View): void {
     view.onChange((change) => {
       if (change === "data" && view === this.view) this.analysed?.();
@@ -74,14 +74,14 @@ export class DetailsPanel {
     });
   }
 
-  /** Colours are others. */
+  /** Draws with changed colours. */
   recolour(): void {
     this.coded?.();
   }
 
   private async showEvent(): Promise<void> {
     const { event, trace } = this.view;
-    const last = this.asked.begin();
+    const isLatest = this.requests.begin();
     this.element.hidden = event === null;
     this.analysed = this.coded = null;
     if (!event) return;
@@ -94,20 +94,20 @@ export class DetailsPanel {
       this.element.dataset.row = `samples.${row}`;
       return;
     }
-    // What the page has is there at once.
+    // Show at once what the page already has.
     fill(
       this.element,
       this.head(TABLES[table] ?? table, trace.nameOf(event.track, lane.key[event.index])),
-      // Of a gap this is a part, and the whole of it is what was gone to.
+      // The event is a part of a gap; the whole gap is shown when its row has loaded.
       table === "gaps" ? null : this.times(lane.start_ns[event.index], lane.duration_ns[event.index]),
       h("p", { class: "note", role: "status" }, "Loading details…"),
     );
     try {
       const found = await this.source.row(trace.number, table, row);
-      if (last()) await this.show(found, last);
+      if (isLatest()) await this.show(found, isLatest);
     } catch (error) {
-      const status = last() ? this.element.querySelector("[role=status]") : null;
-      if (status) status.textContent = sentence(error);
+      const status = isLatest() ? this.element.querySelector("[role=status]") : null;
+      if (status) status.textContent = errorMessage(error);
     }
   }
 
@@ -137,13 +137,13 @@ export class DetailsPanel {
     );
   }
 
-  private async show(row: Row, last: () => boolean): Promise<void> {
+  private async show(row: Row, isLatest: () => boolean): Promise<void> {
     const dependencies = h("div", { class: "dependencies" });
     const analysed = h("div");
     const { kernel, gap } = row;
     const { trace } = this.view;
     const device = deviceOfGaps(row.track);
-    const codeOfGap = (): HTMLElement | null => (gap && device !== null ? gapCode(trace, this.look, device, { from_ns: gap.start_ns, to_ns: gap.start_ns + gap.duration_ns }) : null);
+    const codeOfGap = (): HTMLElement | null => (gap && device !== null ? gapCode(trace, this.appearance, device, { from_ns: gap.start_ns, to_ns: gap.start_ns + gap.duration_ns }) : null);
     let code = codeOfGap();
     const ofGap = h("div");
     this.analysed = () =>
@@ -177,11 +177,11 @@ export class DetailsPanel {
     this.element.dataset.row = `${row.table}.${row.row}`;
     this.view.setArrows(submissionArrows(row));
     if (row.table !== "dispatches" && row.table !== "transfers") return;
-    const toGraph = h("button", { type: "button", class: "link", onclick: () => this.steps.graph(this.view, row.table, row.row) }, "Show it among its dependencies");
+    const toGraph = h("button", { type: "button", class: "link", onclick: () => this.callbacks.graph(this.view, row.table, row.row) }, "Show it among its dependencies");
     fill(dependencies, toGraph);
     if (this.source.file) return;
-    const found = await this.source.dependencies(this.view.trace.number, row.table, row.row).catch((error: unknown) => ({ missing: sentence(error) }));
-    if (!last()) return;
+    const found = await this.source.dependencies(this.view.trace.number, row.table, row.row).catch((error: unknown) => ({ missing: errorMessage(error) }));
+    if (!isLatest()) return;
     this.dependencies(dependencies, found);
     if (!isMissing(found)) this.view.setArrows([...this.view.arrows, ...dependencyArrows(row, found)]);
   }
@@ -190,7 +190,7 @@ export class DetailsPanel {
     return h(
       "nav",
       { class: "path", "aria-label": "Labels around it" },
-      path.map((text) => h("button", { type: "button", title: `Search ${text}`, onclick: () => this.steps.search(text) }, text)),
+      path.map((text) => h("button", { type: "button", title: `Search ${text}`, onclick: () => this.callbacks.search(text) }, text)),
     );
   }
 
@@ -208,7 +208,7 @@ export class DetailsPanel {
           { "data-relation": relation },
           h("h3", {}, RELATIONS[relation] ?? relation, all > 1 ? h("span", { class: "note" }, ` ${count(all)}`) : null),
           h("ul", {}, links.slice(0, 8).map((link) => h("li", {}, this.link(link)))),
-          all > 8 ? h("p", { class: "note" }, `and ${of(all - Math.min(8, links.length), "more", "more")}`) : null,
+          all > 8 ? h("p", { class: "note" }, `and ${plural(all - Math.min(8, links.length), "more", "more")}`) : null,
         );
       }),
     );
@@ -217,7 +217,7 @@ export class DetailsPanel {
   private link(link: Pick<Link, "table" | "row" | "name" | "duration_ns" | "track">): HTMLElement {
     const text = [link.name, link.duration_ns === null ? "" : duration(link.duration_ns)].filter(Boolean).join("  ");
     if (link.track === null) return h("span", {}, text);
-    return h("button", { type: "button", class: "link clip", title: link.name, onclick: () => this.steps.go(this.view, link.table, link.row) }, text);
+    return h("button", { type: "button", class: "link clip", title: link.name, onclick: () => this.callbacks.go(this.view, link.table, link.row) }, text);
   }
 
   private dependencies(element: HTMLElement, found: Dependencies | { missing: string }): void {
@@ -247,7 +247,7 @@ export class DetailsPanel {
     );
   }
 
-  /** What the hardware counters say of all dispatches of a kernel. */
+  /** Shows the hardware counters over all dispatches of a kernel. */
   private counters(kernel: NonNullable<Row["kernel"]>): HTMLElement | null {
     const { findings } = this.view.trace;
     if (!findings || isMissing(findings)) return null;
@@ -261,27 +261,27 @@ export class DetailsPanel {
 
   private kernel(trace: number, kernel: NonNullable<Row["kernel"]>): HTMLElement {
     const code = h("pre", { class: "source", tabindex: "0" });
-    const said = h("p", { class: "note" });
+    const status = h("p", { class: "note" });
     const load = async (): Promise<void> => {
       if (code.textContent) return;
-      said.textContent = "Loading…";
+      status.textContent = "Loading…";
       try {
         const source = await this.source.source(trace, kernel.row);
         if (isMissing(source)) {
-          said.textContent = source.missing;
+          status.textContent = source.missing;
           return;
         }
-        said.textContent = `${source.language}, ${source.file}${source.cut ? "; cut to its beginning" : ""}`;
+        status.textContent = `${source.language}, ${source.file}${source.cut ? "; cut to its beginning" : ""}`;
         code.textContent = source.text;
       } catch (error) {
-        said.textContent = sentence(error);
+        status.textContent = errorMessage(error);
       }
     };
     return h(
       "div",
       { class: "kernel" },
       this.fields(`Kernel ${kernel.name}`, kernel.fields),
-      kernel.has_source ? h("details", { class: "code", ontoggle: () => void load() }, h("summary", {}, "Source"), said, code) : h("p", { class: "note" }, "The trace does not have its code."),
+      kernel.has_source ? h("details", { class: "code", ontoggle: () => void load() }, h("summary", {}, "Source"), status, code) : h("p", { class: "note" }, "The trace does not have the kernel's code."),
     );
   }
 
@@ -329,7 +329,7 @@ export class DetailsPanel {
   }
 }
 
-/** Times and sizes also as people read them. */
+/** Adds a readable form to long times and large sizes. */
 export function fieldValue(name: string, value: string | null): string {
   if (value === null) return "unknown";
   const number = Number(value);

@@ -1,4 +1,4 @@
-// A gap: its parts by cause, what ran before and after, what the host did meanwhile.
+// The details of a gap: its parts by cause, the work before and after it, and what the host did meanwhile.
 
 import type { Causes } from "../data/causes.ts";
 import type { Gap, HostTime, WorkName } from "../data/gaps.ts";
@@ -6,7 +6,7 @@ import { h } from "../dom.ts";
 import { count, duration, share } from "../time/format.ts";
 import { swatch } from "./swatch.ts";
 
-/** `cause` is that of the part that was picked; `code` what the submitting thread ran. */
+/** Makes the details of a gap; `cause` is that of the picked part, `code` an element about the submitting thread's code. */
 export function gapDetails(gap: Gap, cause: string, causes: Causes, code: HTMLElement | null): HTMLElement {
   const facts = causes.get(cause);
   const bar = h(
@@ -49,14 +49,14 @@ export function gapDetails(gap: Gap, cause: string, causes: Causes, code: HTMLEl
   );
 }
 
-/** The time of each cause, in the order in which they come: one may have several parts. */
+/** Sums the time of each cause, which may have several parts, in order of appearance. */
 function byCause({ parts }: Gap): [cause: string, ns: number][] {
   const sums = new Map<string, number>();
   for (const { cause, duration_ns } of parts) sums.set(cause, (sums.get(cause) ?? 0) + duration_ns);
   return [...sums];
 }
 
-/** The code in all gaps of the cause, which one gap has few samples of. */
+/** Shows the code in all gaps of a cause, because a single gap has few samples. */
 function ofCause(cause: string, causes: Causes): HTMLElement | null {
   const code = causes.code(cause);
   return code ? h("p", { class: "cause-code" }, h("span", { class: "note" }, `In all time of ${causes.name(cause)}: `), h("code", {}, code)) : null;

@@ -1,11 +1,11 @@
-// Idle time: by cause, and the gaps that cost most.
+// The panel of idle time: a table by cause, and the longest gaps.
 
 import type { Gap, GapTotal } from "../data/gaps.ts";
 import type { Trace } from "../data/trace.ts";
 import { fill, h, keepFocus } from "../dom.ts";
-import { count, duration, instant, of, share } from "../time/format.ts";
+import { count, duration, instant, plural, share } from "../time/format.ts";
 import { overlaps, type Range } from "../time/range.ts";
-import { type Awaited, type FindingsSoFar, part } from "./awaited.ts";
+import { type Loadable, type FindingsSoFar, part } from "./loadable.ts";
 import { swatch } from "./swatch.ts";
 import { Table } from "./table.ts";
 
@@ -14,13 +14,13 @@ const NOT_IDLE_HERE = "The device was not idle between work in the selected rang
 const NOT_FOUND = "None of the longest gaps is in the selected range or found by the search.";
 const NOT_LISTED = "No gap with this cause is among the longest.";
 const NO_TIMES = "No GPU work has known times, so there is no idle time between it.";
-/** In order of time, keys go to gaps that are at least this part of the longest one that is listed. */
-const WORTH_SEEING = 0.01;
-/** From this share of the idle time on, what to do about a cause is in the table. */
+/** The least length of a gap that the keys for gaps in time go to, as a share of the longest listed one. */
+const MIN_SHARE_OF_LONGEST = 0.01;
+/** The least share of the idle time for which a cause is shown with advice. */
 const ADVICE_SHARE = 0.03;
 
-/** Idle time as the panel shows it. */
-interface Idle {
+/** The idle time that the panel shows. */
+interface IdleTimeRows {
   causes: GapTotal[];
   longest: Gap[];
   gap_count: number;
@@ -28,12 +28,12 @@ interface Idle {
   timed: boolean;
 }
 
-/** What of the idle time is shown. */
-export interface GapsNarrowed {
+/** A restriction of the idle time that is shown. */
+export interface GapsFilter {
   range: Range | null;
-  /** Idle time by cause in the range. */
-  causes: Awaited<GapTotal[]> | null;
-  /** Whether the search finds a text; null where nothing is searched for. */
+  /** The idle time by cause in the range. */
+  causes: Loadable<GapTotal[]> | null;
+  /** Tells whether a text matches the search; null without a search. */
   finds: ((text: string) => boolean) | null;
 }
 
@@ -41,20 +41,20 @@ export class GapsPanel {
   readonly element = h("div", { class: "panel gaps-panel" });
   private readonly causes: Table<GapTotal>;
   private list: Table<Gap>;
-  private idle: Awaited<Idle> = { state: "coming", says: "" };
-  /** Only gaps with a part of this cause are listed and jumped to. */
+  private idle: Loadable<IdleTimeRows> = { state: "loading", message: "" };
+  /** If set, only gaps with a part of this cause are listed and jumped to. */
   private cause: string | null = null;
-  private narrowed: GapsNarrowed = { range: null, causes: null, finds: null };
+  private narrowed: GapsFilter = { range: null, causes: null, finds: null };
   private readonly head = h("p", { class: "panel-head" });
-  /** The search is among gaps: what their causes sum to is of all of them. */
+  /** A note that is shown during a search, which filters the list of gaps but not the sums by cause. */
   private readonly causesOf = h("p", { class: "panel-head note", hidden: true }, "By cause: of all gaps, found or not");
   private readonly listed = h("div", { class: "gaps-list" });
 
   constructor(
     private readonly trace: Trace,
-    /** Goes to a gap, and to its part of a cause. */
+    /** Goes to a gap and picks its part with the cause. */
     private readonly go: (gap: Gap, cause: string) => void,
-    /** Another cause was chosen. */
+    /** Called when another cause was chosen. */
     private readonly chosen: () => void = () => undefined,
   ) {
     this.causes = new Table<GapTotal>({
@@ -62,10 +62,10 @@ export class GapsPanel {
       sorted: 2,
       empty: NEVER_IDLE,
       pick: (row) => this.choose(this.cause === row.cause ? null : row.cause),
-      note: (row) => this.told(row),
+      note: (row) => this.causeNote(row),
       columns: [
         { head: "Cause", text: (row) => this.name(row.cause), sort: (row) => this.trace.causes.name(row.cause), wide: true, whole: true },
-        { head: "Gaps", text: (row) => count(row.count), sort: (row) => row.count, number: true, says: "Gaps in which it has a part." },
+        { head: "Gaps", text: (row) => count(row.count), sort: (row) => row.count, number: true, tooltip: "Gaps in which it has a part." },
         { head: "Time", text: (row) => duration(row.total_ns), sort: (row) => row.total_ns, number: true },
         { head: "Of idle", text: (row) => share(row.total_ns / this.total()), sort: (row) => row.total_ns, number: true },
       ],
@@ -74,7 +74,7 @@ export class GapsPanel {
     fill(this.element, h("div", { class: "split" }, h("div", { class: "causes-table" }, this.causesOf, this.causes.element), this.listed));
   }
 
-  /** The list of all gaps, or of those with a part of a cause, which is then what counts. */
+  /** Makes the list of all gaps, or of those with a part of a cause, by the time of that cause. */
   private listOf(cause: string | null): Table<Gap> {
     const between = { head: "Between", text: (gap: Gap) => `${gap.before.name} → ${gap.after.name}`, sort: (gap: Gap) => gap.before.name, wide: true };
     const at = { head: "At", text: (gap: Gap) => instant(gap.start_ns, 1e4), sort: (gap: Gap) => gap.start_ns, number: true };
@@ -89,8 +89,8 @@ export class GapsPanel {
         ...(cause === null
           ? [{ head: "Length", ...whole }]
           : [
-              { head: "By it", text: (gap: Gap) => duration(timeBy(gap, cause)), sort: (gap: Gap) => timeBy(gap, cause), number: true, says: `Time of the gap by ${this.trace.causes.name(cause)}.` },
-              { head: "Of", ...whole, says: "Length of the whole gap." },
+              { head: "By it", text: (gap: Gap) => duration(timeBy(gap, cause)), sort: (gap: Gap) => timeBy(gap, cause), number: true, tooltip: `Time of the gap by ${this.trace.causes.name(cause)}.` },
+              { head: "Of", ...whole, tooltip: "Length of the whole gap." },
             ]),
         at,
         between,
@@ -103,8 +103,8 @@ export class GapsPanel {
     return h("span", { class: "cause", title: causes.sentence(cause) }, swatch(causes.colour(cause)), h("span", { class: "clip" }, causes.name(cause)));
   }
 
-  /** The code of a cause and what to do about it, where it costs enough. */
-  private told(row: GapTotal): Node | null {
+  /** Returns the code of a cause and advice, where the cause takes enough time. */
+  private causeNote(row: GapTotal): Node | null {
     const { causes } = this.trace;
     const [code, advice] = [causes.code(row.cause), causes.advice(row.cause)];
     if (row.total_ns < this.total() * ADVICE_SHARE || !(code || advice)) return null;
@@ -113,29 +113,29 @@ export class GapsPanel {
 
   private total(): number {
     const { causes } = this.narrowed;
-    if (causes) return causes.state === "there" ? causes.value.reduce((sum, { total_ns }) => sum + total_ns, 0) : NaN;
-    return this.idle.state === "there" ? this.idle.value.total_ns : NaN;
+    if (causes) return causes.state === "loaded" ? causes.value.reduce((sum, { total_ns }) => sum + total_ns, 0) : NaN;
+    return this.idle.state === "loaded" ? this.idle.value.total_ns : NaN;
   }
 
-  /** What is shown from the next showing on. */
-  narrow(narrowed: GapsNarrowed): void {
+  /** Sets the restriction for the next call of `show`. */
+  narrow(narrowed: GapsFilter): void {
     this.narrowed = narrowed;
   }
 
-  /** `coming` is said until there are findings. */
-  show(findings: FindingsSoFar, coming: string): void {
-    this.idle = part(findings, coming, ({ gaps, idle_time, gpu_busy_ns }) =>
+  /** Shows the idle time of the findings, or `coming` until there are any. */
+  show(findings: FindingsSoFar, loadingMessage: string): void {
+    this.idle = part(findings, loadingMessage, ({ gaps, idle_time, gpu_busy_ns }) =>
       gaps && idle_time && { causes: gaps.filter((row) => row.total_ns > 0), longest: idle_time.longest, gap_count: idle_time.gap_count, total_ns: idle_time.total_ns, timed: gpu_busy_ns !== null },
     );
     const { causes } = this.narrowed;
     this.causesOf.hidden = this.narrowed.finds === null;
-    if (this.idle.state === "there") this.causes.empty = !this.idle.value.timed ? NO_TIMES : causes ? NOT_IDLE_HERE : NEVER_IDLE;
-    const whole: Awaited<GapTotal[]> = this.idle.state === "there" ? { state: "there", value: this.idle.value.causes } : this.idle;
-    this.causes.take(causes?.state === "there" ? { state: "there", value: causes.value.filter((row) => row.total_ns > 0) } : (causes ?? whole));
+    if (this.idle.state === "loaded") this.causes.empty = !this.idle.value.timed ? NO_TIMES : causes ? NOT_IDLE_HERE : NEVER_IDLE;
+    const whole: Loadable<GapTotal[]> = this.idle.state === "loaded" ? { state: "loaded", value: this.idle.value.causes } : this.idle;
+    this.causes.take(causes?.state === "loaded" ? { state: "loaded", value: causes.value.filter((row) => row.total_ns > 0) } : (causes ?? whole));
     this.filter(this.cause);
   }
 
-  /** The cause of which gaps are listed; "" of all. */
+  /** The cause that the list is restricted to; "" for none. */
   get only(): string {
     return this.cause ?? "";
   }
@@ -154,7 +154,7 @@ export class GapsPanel {
     this.cause = cause;
     this.element.dataset.cause = cause ?? "";
     const { idle } = this;
-    if (idle.state !== "there") {
+    if (idle.state !== "loaded") {
       delete this.element.dataset.gaps;
       return fill(this.listed);
     }
@@ -165,8 +165,8 @@ export class GapsPanel {
     this.list.empty = gap_count === 0 ? "" : narrowed ? NOT_FOUND : NOT_LISTED;
     this.list.show(gaps);
     const words = [
-      cause ? h("span", {}, `${of(gaps.length, "gap", "gaps")} with ${this.trace.causes.name(cause)} `, h("button", { type: "button", onclick: () => this.showAll() }, "show all")) : null,
-      cause ? null : h("span", {}, narrowed ? `${of(gaps.length, "gap", "gaps")} of ${count(gap_count)}${range ? ", each with its whole length" : ""}` : `${of(gap_count, "gap", "gaps")}, ${duration(total_ns)} idle`),
+      cause ? h("span", {}, `${plural(gaps.length, "gap", "gaps")} with ${this.trace.causes.name(cause)} `, h("button", { type: "button", onclick: () => this.showAll() }, "show all")) : null,
+      cause ? null : h("span", {}, narrowed ? `${plural(gaps.length, "gap", "gaps")} of ${count(gap_count)}${range ? ", each with its whole length" : ""}` : `${plural(gap_count, "gap", "gaps")}, ${duration(total_ns)} idle`),
       longest.length < gap_count ? h("span", { class: "note" }, ` · ${cause || narrowed ? "of " : ""}the ${count(longest.length)} longest${cause || narrowed ? "" : " are listed"}`) : null,
     ];
     keepFocus(this.head, () => fill(this.head, words));
@@ -176,14 +176,14 @@ export class GapsPanel {
 
   private showAll(): void {
     this.choose(null);
-    // The button has gone.
+    // The focused button has been removed.
     this.list.element.focus();
   }
 
-  /** The gaps that are listed. */
+  /** The gaps that pass the restriction. */
   private get gaps(): Gap[] {
     const { range, finds } = this.narrowed;
-    const all = this.idle.state === "there" ? this.idle.value.longest : [];
+    const all = this.idle.state === "loaded" ? this.idle.value.longest : [];
     return all.filter(
       (gap) =>
         (this.cause === null || timeBy(gap, this.cause) > 0) &&
@@ -192,12 +192,12 @@ export class GapsPanel {
     );
   }
 
-  /** Goes to the gap that costs next less than `picked`, the start of a gap, or next more; without one to the costliest. */
+  /** Goes to the next gap by cost after `picked`, the start of a gap, or to the one before it; without one to the costliest. */
   jumpByCost(picked: number | null, forward: boolean): boolean {
     return this.goTo(nextByCost(this.gaps, this.cause, picked, forward));
   }
 
-  /** Goes to the next gap in time that is worth seeing, or to the one before: from `picked`, the start of a gap, or else from the left edge. */
+  /** Goes to the next or previous long gap in time, from `picked`, the start of a gap, or else from the left edge. */
   jumpInTime(picked: number | null, left_ns: number, forward: boolean): boolean {
     return this.goTo(nextGap(this.gaps, this.cause, picked, left_ns, forward));
   }
@@ -207,25 +207,25 @@ export class GapsPanel {
     return gap !== null;
   }
 
-  /** Why there are no gaps to go to. */
+  /** The message for when there is no gap to go to. */
   get why(): string {
-    return this.idle.state === "there" ? "There are no gaps to go to." : this.idle.says;
+    return this.idle.state === "loaded" ? "There are no gaps to go to." : this.idle.message;
   }
 }
 
-/** By what a gap is found: its causes, the work and labels around it, its thread. */
+/** Returns the texts of a gap that the search looks at: its causes, the work and labels around it, its thread. */
 export function gapTexts(gap: Gap, { causes }: Trace): string[] {
   const around = [gap.before, gap.after].flatMap(({ name, label }) => [name, label ?? ""]);
   return [...around, gap.thread_name ?? "", ...gap.parts.map(({ cause }) => causes.name(cause))].filter(Boolean);
 }
 
-/** Time of a gap by a cause; by all without one. */
+/** Returns the time of a gap with a cause, or its whole length without one. */
 export function timeBy(gap: Gap, cause: string | null): number {
   if (cause === null) return gap.duration_ns;
   return gap.parts.reduce((sum, part) => sum + (part.cause === cause ? part.duration_ns : 0), 0);
 }
 
-/** The gap that costs next less than the picked one, or next more; the costliest without one, and behind the last. */
+/** Returns the gap that comes after the picked one by cost, or before it. It wraps around, and begins at the costliest. */
 export function nextByCost(gaps: readonly Gap[], cause: string | null, picked: number | null, forward: boolean): Gap | null {
   const sorted = [...gaps].sort((a, b) => timeBy(b, cause) - timeBy(a, cause) || a.start_ns - b.start_ns);
   const at = sorted.findIndex(({ start_ns }) => start_ns === picked);
@@ -233,10 +233,10 @@ export function nextByCost(gaps: readonly Gap[], cause: string | null, picked: n
   return sorted[(at + (forward ? 1 : sorted.length - 1)) % sorted.length];
 }
 
-/** The gap worth seeing after or before the one that is picked; without one, the first that does not begin left of what is seen, or the last that does. */
+/** Returns the next or previous long gap in time. Without a picked gap, this is the first from the left edge on, or the last before it. */
 export function nextGap(gaps: readonly Gap[], cause: string | null, picked: number | null, left_ns: number, forward: boolean): Gap | null {
   const most = gaps.reduce((most, gap) => Math.max(most, timeBy(gap, cause)), 0);
-  const sorted = gaps.filter((gap) => timeBy(gap, cause) >= most * WORTH_SEEING).sort((a, b) => a.start_ns - b.start_ns);
+  const sorted = gaps.filter((gap) => timeBy(gap, cause) >= most * MIN_SHARE_OF_LONGEST).sort((a, b) => a.start_ns - b.start_ns);
   const after = ({ start_ns }: Gap): boolean => (picked === null ? start_ns >= left_ns : start_ns > picked);
   const before = ({ start_ns }: Gap): boolean => start_ns < (picked ?? left_ns);
   const found = forward ? sorted.find(after) : sorted.findLast(before);

@@ -1,19 +1,19 @@
-// The folded graph of dependencies.
+// The panel of the data flow: the graph of dependencies, with repeated work folded.
 
 import { graphlib, layout } from "@dagrejs/dagre";
 import type { Graph, GraphEdge, GraphNode } from "../data/graph.ts";
 import { isMissing } from "../data/missing.ts";
 import type { DataSource } from "../data/source.ts";
 import { fill, h, svg } from "../dom.ts";
-import { Latest } from "../latest.ts";
-import { sentence } from "../sentence.ts";
-import { bytes, count, duration, of } from "../time/format.ts";
+import { errorMessage } from "../error-message.ts";
+import { LatestRequest } from "../latest-request.ts";
+import { bytes, count, duration, plural } from "../time/format.ts";
 import type { View } from "../view.ts";
 
 const NODE_PX = { width: 184, height: 58 };
-/** Room below for edges that go back. */
+/** The room below the nodes for edges that go back. */
 const BACK_PX = 46;
-/** The server is asked when the selection has rested for so long. */
+/** How long the selection must rest before a request. */
 const REST_MS = 250;
 
 export class GraphPanel {
@@ -21,11 +21,11 @@ export class GraphPanel {
   private readonly head = h("p", { class: "panel-head" });
   private readonly canvas = h("div", { class: "graph" });
   private loaded = "";
-  private readonly asked = new Latest();
+  private readonly requests = new LatestRequest();
 
   private timer: ReturnType<typeof setTimeout> | undefined;
-  private asking = false;
-  /** What is shown, or asked for, is of an earlier generation. */
+  private loading = false;
+  /** Whether the shown or requested graph is out of date. */
   private old = false;
 
   constructor(
@@ -36,48 +36,48 @@ export class GraphPanel {
     fill(this.element, this.head, this.canvas);
   }
 
-  /** Loads the graph when the panel is opened: of the selected range, where there is one. */
+  /** Loads the graph of the selected range or the whole trace when the panel is opened. */
   async open(): Promise<void> {
     const range = this.source.file ? null : this.view.selection;
     const wanted = range ? `${range.from_ns}-${range.to_ns}` : "all";
-    if (this.loaded === wanted && (!this.old || this.asking)) return;
-    // What grew is shown until the newer is there.
+    if (this.loaded === wanted && (!this.old || this.loading)) return;
+    // The old graph of a trace that has grown stays until the new one arrives.
     if (this.loaded !== wanted) {
       fill(this.head, h("span", { role: "status" }, "Folding the graph…"));
       fill(this.canvas);
     }
     this.loaded = wanted;
     this.old = false;
-    this.asking = true;
-    const last = this.asked.begin();
+    this.loading = true;
+    const isLatest = this.requests.begin();
     try {
       const graph = await this.source.graph(this.view.trace.number, range ?? undefined);
-      if (last()) this.show(graph, range !== null);
+      if (isLatest()) this.show(graph, range !== null);
     } catch (error) {
-      if (!last()) return;
+      if (!isLatest()) return;
       this.loaded = "";
-      this.show({ missing: sentence(error) }, false);
+      this.show({ missing: errorMessage(error) }, false);
     } finally {
-      if (last()) {
-        this.asking = false;
+      if (isLatest()) {
+        this.loading = false;
         if (this.old && this.loaded !== "" && this.element.isConnected) void this.open();
       }
     }
   }
 
-  /** The trace has more: asked for when what is under way has come, as otherwise nothing would ever be shown of a trace that grows faster. */
+  /** Reloads the graph of a trace that has grown, after any request that is under way. Otherwise a trace that grows faster would never show one. */
   grown(): void {
     this.old = true;
-    if (this.element.isConnected && !this.asking) void this.open();
+    if (this.element.isConnected && !this.loading) void this.open();
   }
 
-  /** What is shown is of another selection, or of an earlier generation. An answer that is under way is too. */
+  /** Discards the graph and any answer under way, because the selection or the edition has changed. */
   forget(): void {
     this.loaded = "";
-    this.asking = false;
-    this.asked.begin();
+    this.loading = false;
+    this.requests.begin();
     clearTimeout(this.timer);
-    // When the selection has rested, if the panel is seen.
+    // The panel may be hidden by then.
     this.timer = setTimeout(() => this.element.isConnected && void this.open(), REST_MS);
   }
 
@@ -92,7 +92,7 @@ export class GraphPanel {
     const of_all = graph.considered < graph.dispatches ? `, the first ${count(graph.considered)} of ${count(graph.dispatches)} dispatches` : "";
     fill(
       this.head,
-      h("span", {}, `${of(graph.nodes.length, "node", "nodes")}, ${of(graph.edges.length, "dependency", "dependencies")}${of_all}. `),
+      h("span", {}, `${plural(graph.nodes.length, "node", "nodes")}, ${plural(graph.edges.length, "dependency", "dependencies")}${of_all}. `),
       h("span", { class: "note" }, `${graph.folded} ${this.source.file || part ? "" : "Select a range for a part of it."}`),
     );
     fill(this.canvas, this.drawing(graph));
@@ -113,7 +113,7 @@ export class GraphPanel {
   }
 
   private edge(g: InstanceType<typeof graphlib.Graph>, edge: GraphEdge): SVGElement {
-    const title = svg("title", {}, `${edge.buffers.join(", ")}: ${bytes(Number(edge.bytes))}, ${of(edge.count, "time", "times")}`);
+    const title = svg("title", {}, `${edge.buffers.join(", ")}: ${bytes(Number(edge.bytes))}, ${plural(edge.count, "time", "times")}`);
     const from = g.node(String(edge.from)) as { x: number; y: number };
     const to = g.node(String(edge.to)) as { x: number; y: number };
     const x1 = from.x + NODE_PX.width / 2;
@@ -124,7 +124,7 @@ export class GraphPanel {
       const d = `M${x1},${from.y} C${x1 + bend},${from.y} ${x2 - bend},${to.y} ${x2 - 5},${to.y}`;
       return svg("g", { class: "edge" }, title, svg("path", { d, "stroke-width": width }), svg("path", { class: "head", d: `M${x2},${to.y} l-7,-4 v8 z` }));
     }
-    // A repetition goes back below the nodes.
+    // Edges of repetitions go back below the nodes.
     const below = NODE_PX.height / 2;
     const depth = Math.max(from.y, to.y) + below + BACK_PX;
     const [from_x, to_x] = [from.x + 20, to.x - 20];
@@ -134,11 +134,11 @@ export class GraphPanel {
 
   private node(at: { x: number; y: number }, node: GraphNode, graph: Graph, most_ns: number): SVGElement {
     const [x, y] = [at.x - NODE_PX.width / 2, at.y - NODE_PX.height / 2];
-    const says = [node.name, node.label, of(node.count, "execution", "executions"), node.total_ns === null ? "time unknown" : duration(node.total_ns)];
+    const lines = [node.name, node.label, plural(node.count, "execution", "executions"), node.total_ns === null ? "time unknown" : duration(node.total_ns)];
     const needs = graph.edges.filter((edge) => edge.to === node.id).length;
     const name = svg("text", { x: x + 10, y: y + 18, class: "node-name" }, shortened(node.name, 24));
-    const figures = `${of(node.count, "run", "runs")}, ${node.total_ns === null ? "time unknown" : `${duration(node.total_ns)} in all`}`;
-    // It tells nodes of one kernel apart: by the outermost label or the innermost. The title has the whole path.
+    const figures = `${plural(node.count, "run", "runs")}, ${node.total_ns === null ? "time unknown" : `${duration(node.total_ns)} in all`}`;
+    // The label tells nodes of one kernel apart by its first or its last part, so its middle is cut. The title has the whole path.
     const label = node.label && middleCut(node.label, 27);
     const go = (): void => this.go(node);
     return svg(
@@ -152,7 +152,7 @@ export class GraphPanel {
           if ((event as KeyboardEvent).key === "Enter") go();
         },
       },
-      svg("title", {}, [...says, `depends on ${of(needs, "node", "nodes")}`].filter(Boolean).join("\n")),
+      svg("title", {}, [...lines, `depends on ${plural(needs, "node", "nodes")}`].filter(Boolean).join("\n")),
       svg("rect", { x, y, width: NODE_PX.width, height: NODE_PX.height, rx: 6, class: "box" }),
       svg("rect", { x: x + 1, y: y + NODE_PX.height - 4, width: Math.max(0, ((node.total_ns ?? 0) / most_ns) * (NODE_PX.width - 2)), height: 3, rx: 1.5, class: "cost" }),
       name,

@@ -1,41 +1,41 @@
-// Kernels and labels as tables.
+// The tables of kernels and labels.
 
+import type { Appearance } from "../appearance.ts";
 import type { Findings, LabelRow } from "../data/findings.ts";
 import type { KernelRow, LaunchShape } from "../data/kernels.ts";
 import type { Trace } from "../data/trace.ts";
 import { h } from "../dom.ts";
-import type { Look } from "../look.ts";
 import { bytes, count, duration, known, share } from "../time/format.ts";
 import { swatch } from "./swatch.ts";
 import { Table } from "./table.ts";
 
 export interface NamedKernel extends KernelRow {
-  /** Its index in the trace's strings. */
+  /** The index of the name in the trace's strings. */
   key: number | null;
 }
 
-export function kernelTable(trace: Trace, look: Look, pick: (row: NamedKernel) => void): Table<NamedKernel> {
+export function kernelTable(trace: Trace, appearance: Appearance, pick: (row: NamedKernel) => void): Table<NamedKernel> {
   return new Table<NamedKernel>({
     name: "Kernels",
     sorted: 2,
     empty: "The trace has no dispatches.",
     pick,
     columns: [
-      { head: "Kernel", text: (row) => h("span", { class: "cause", title: tooltip(row) }, swatch(look.nameColour(trace, row.key, "kernel")), h("span", { class: "whole" }, row.name)), sort: (row) => row.name, wide: true, whole: true },
+      { head: "Kernel", text: (row) => h("span", { class: "cause", title: tooltip(row) }, swatch(appearance.nameColour(trace, row.key, "kernel")), h("span", { class: "whole" }, row.name)), sort: (row) => row.name, wide: true, whole: true },
       { head: "Dispatches", text: (row) => count(row.count), sort: (row) => row.count, number: true },
-      { head: "Busy", text: (row) => known(row.busy_ns, duration), sort: (row) => row.busy_ns, number: true, says: "Time in which at least one of them ran." },
-      { head: "Share", text: (row) => known(row.busy_share, share), sort: (row) => row.busy_share, number: true, says: "Of the devices' busy time." },
+      { head: "Busy", text: (row) => known(row.busy_ns, duration), sort: (row) => row.busy_ns, number: true, tooltip: "Time in which at least one of them ran." },
+      { head: "Share", text: (row) => known(row.busy_share, share), sort: (row) => row.busy_share, number: true, tooltip: "Of the devices' busy time." },
       { head: "Median", text: (row) => known(row.p50_ns, duration), sort: (row) => row.p50_ns, number: true },
       { head: "p99", text: (row) => known(row.p99_ns, duration), sort: (row) => row.p99_ns, number: true },
       { head: "Longest", text: (row) => known(row.max_ns, duration), sort: (row) => row.max_ns, number: true },
-      { head: "Limit", text: (row) => limitText(row), sort: (row) => row.winnable_ns, number: true, says: "What limits it, by hardware counters and the shape of its launches, and the time that reaching the limit would save at most." },
-      { head: "Reads", text: (row) => known(row.bound_read_bytes, bytes), sort: (row) => row.bound_read_bytes, number: true, says: "Bytes of the buffer ranges bound for reading: an upper bound." },
-      { head: "Writes", text: (row) => known(row.bound_written_bytes, bytes), sort: (row) => row.bound_written_bytes, number: true, says: "Bytes of the buffer ranges bound for writing: an upper bound." },
+      { head: "Limit", text: (row) => limitText(row), sort: (row) => row.winnable_ns, number: true, tooltip: "What limits the kernel, by hardware counters and the shape of its launches, and the most time that reaching the limit could save." },
+      { head: "Reads", text: (row) => known(row.bound_read_bytes, bytes), sort: (row) => row.bound_read_bytes, number: true, tooltip: "Bytes of the buffer ranges bound for reading: an upper bound." },
+      { head: "Writes", text: (row) => known(row.bound_written_bytes, bytes), sort: (row) => row.bound_written_bytes, number: true, tooltip: "Bytes of the buffer ranges bound for writing: an upper bound." },
     ],
   });
 }
 
-/** `tail ≤ 17.0 ms`; a dash where the shape shows no limit. */
+/** Formats the limit of a kernel, such as `tail ≤ 17.0 ms`; a dash where the launches' shape shows no limit. */
 export function limitText(row: KernelRow): string {
   const { launches, limit, winnable_ns, counters } = row;
   if (limit === null) return launches && !counters ? "–" : "unknown";
@@ -49,24 +49,24 @@ export function unitName(unit: string): string {
   return UNITS[unit] ?? unit;
 }
 
-/** `memory`, `compute: tensor`. */
+/** Returns the name of a limit, such as `memory` or `compute: tensor`. */
 export function limitName({ limit, limited_by }: Pick<KernelRow, "limit" | "limited_by">): string {
   const name = limit?.replaceAll("-", " ") ?? "unknown";
   return limited_by && (limit === "compute" || limited_by === "l2") ? `${name}: ${unitName(limited_by)}` : name;
 }
 
-/** The name as the page shows it, and what it leaves out. */
+/** Returns the shown name of a kernel, and what it leaves out. */
 export function tooltip(row: KernelRow): string {
   const variants = row.variants > 1 ? `${count(row.variants)} variants: specialised or launched in different ways` : null;
   return [row.name, row.full_name, variants, row.launches && shapeText(row.launches)].filter((line) => line !== null).join("\n\n");
 }
 
-/** The shape of its launches in words. */
+/** Describes the shape of a kernel's launches. */
 function shapeText({ mean_multiprocessors, multiprocessors, waves, occupancy, occupancy_limited_by }: LaunchShape): string {
-  const said = [`workgroups for ${mean_multiprocessors.toFixed(0)} of ${multiprocessors} multiprocessors`];
-  if (waves !== null) said.push(`${waves.toFixed(1)} waves`);
-  if (occupancy !== null) said.push(`occupancy at most ${share(occupancy)}${occupancy_limited_by ? ` (${occupancy_limited_by})` : ""}`);
-  return said.join(", ");
+  const facts = [`workgroups for ${mean_multiprocessors.toFixed(0)} of ${multiprocessors} multiprocessors`];
+  if (waves !== null) facts.push(`${waves.toFixed(1)} waves`);
+  if (occupancy !== null) facts.push(`occupancy at most ${share(occupancy)}${occupancy_limited_by ? ` (${occupancy_limited_by})` : ""}`);
+  return facts.join(", ");
 }
 
 export function namedKernels(findings: Findings): NamedKernel[] | null {
@@ -86,10 +86,10 @@ export function labelTable(pick: (row: LabelRow) => void): Table<LabelRow & { or
     pick,
     columns: [
       { head: "Label", text: indented, sort: (row) => row.order, wide: true },
-      { head: "Set", text: (row) => known(row.instances, count), sort: (row) => row.instances, number: true, says: "How often it was set." },
-      { head: "Dispatches", text: (row) => count(row.inclusive.dispatch_count), sort: (row) => row.inclusive.dispatch_count, number: true, says: "With those of the labels inside." },
+      { head: "Set", text: (row) => known(row.instances, count), sort: (row) => row.instances, number: true, tooltip: "How often it was set." },
+      { head: "Dispatches", text: (row) => count(row.inclusive.dispatch_count), sort: (row) => row.inclusive.dispatch_count, number: true, tooltip: "With those of the labels inside." },
       { head: "Transfers", text: (row) => count(row.inclusive.transfer_count), sort: (row) => row.inclusive.transfer_count, number: true },
-      { head: "Busy", text: (row) => known(row.inclusive.busy_ns, duration), sort: (row) => row.inclusive.busy_ns, number: true, says: "Time in which work of it ran." },
+      { head: "Busy", text: (row) => known(row.inclusive.busy_ns, duration), sort: (row) => row.inclusive.busy_ns, number: true, tooltip: "Time in which work of it ran." },
     ],
   });
 }

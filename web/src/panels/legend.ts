@@ -1,9 +1,9 @@
-// What the colours of the timeline mean, while nothing is selected.
+// The legend of the timeline's colours, shown while nothing is picked or selected.
 
+import type { Appearance } from "../appearance.ts";
 import type { Trace } from "../data/trace.ts";
 import { fill, h } from "../dom.ts";
 import { REST, WORK_SLOTS } from "../draw/palette.ts";
-import type { Look } from "../look.ts";
 import { duration, known, share } from "../time/format.ts";
 import { swatch } from "./swatch.ts";
 
@@ -12,23 +12,23 @@ export class Legend {
 
   constructor(
     private readonly trace: Trace,
-    private readonly look: Look,
+    private readonly appearance: Appearance,
   ) {}
 
   show(): void {
     const { findings } = this.trace;
-    if (!findings) return fill(this.element, h("p", { class: "note" }, "What the colours mean is known when the trace is analysed."));
-    // Why there is nothing stands above all.
+    if (!findings) return fill(this.element, h("p", { class: "note" }, "The legend appears once the trace has been analysed."));
+    // The verdict at the top of the page says why there are no findings.
     if ("missing" in findings) return fill(this.element);
-    const { colouring } = this.look;
+    const { colouring } = this.appearance;
     const idle = (findings.gaps ?? []).filter((gap) => gap.total_ns > 0);
     const rows =
       colouring === "label"
         ? (findings.labels ?? []).map((label, at) => ({ text: label.path, key: findings.label_names[at] ?? null, ns: label.inclusive.busy_ns }))
         : (findings.kernels ?? []).map((kernel, at) => ({ text: kernel.name, key: findings.kernel_rows[at]?.name ?? null, ns: kernel.busy_ns }));
     const by = colouring === "label" ? "label" : "kernel";
-    // Only work of its own has a colour, not what is under the labels inside.
-    const coloured = rows.filter((row) => row.key !== null && this.look.slotOf(this.trace, row.key, by) !== REST).slice(0, WORK_SLOTS);
+    // Only a label's own work has its colour, not the work of the labels inside.
+    const coloured = rows.filter((row) => row.key !== null && this.appearance.slotOf(this.trace, row.key, by) !== REST).slice(0, WORK_SLOTS);
     const busy_ns = findings.gpu_busy_ns ?? 0;
     fill(
       this.element,
@@ -43,13 +43,13 @@ export class Legend {
                 h(
                   "li",
                   { title: row.text },
-                  swatch(this.look.nameColour(this.trace, row.key, by)),
+                  swatch(this.appearance.nameColour(this.trace, row.key, by)),
                   h("span", { class: "whole" }, row.text),
                   h("span", { class: "number" }, known(row.ns, duration)),
                   h("span", { class: "number note" }, row.ns === null || busy_ns === 0 ? "" : share(row.ns / busy_ns)),
                 ),
               ),
-              rows.length > coloured.length ? h("li", {}, swatch(this.look.colours.work[REST]), h("span", { class: "note" }, "everything else")) : null,
+              rows.length > coloured.length ? h("li", {}, swatch(this.appearance.colours.work[REST]), h("span", { class: "note" }, "everything else")) : null,
             ),
           ],
       idle.length === 0

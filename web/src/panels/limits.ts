@@ -1,32 +1,32 @@
-// What limits each kernel: a picture of what it has of the limits of memory and arithmetic, and a table.
+// The panel of kernel limits: a roofline in shares of the limits of memory and arithmetic, and a table.
 
+import type { Appearance } from "../appearance.ts";
 import type { KernelCounters } from "../data/kernels.ts";
+import type { LaunchCounter } from "../data/launch-counters.ts";
 import type { Trace } from "../data/trace.ts";
 import { fill, h, svg } from "../dom.ts";
-import type { Look } from "../look.ts";
-import type { LaunchCounter } from "../data/launch-counters.ts";
-import { bytes, duration, known, of as counted, quantity, share, statisticsText } from "../time/format.ts";
-import { type Awaited, type FindingsSoFar, part } from "./awaited.ts";
+import { bytes, duration, known, plural, quantity, share, statisticsText } from "../time/format.ts";
 import { limitName, limitText, type NamedKernel, unitName } from "./kernels.ts";
+import { type Loadable, type FindingsSoFar, part } from "./loadable.ts";
 import { swatch } from "./swatch.ts";
 import { Table } from "./table.ts";
 
 const SIZE = { width: 314, height: 216, left: 42, right: 10, top: 8, bottom: 32 };
-/** What is nearer to the origin than this is near no limit (`NEAR_LIMIT_SHARE`). */
-const NEAR = 0.6;
-const SHOWN = 60;
+/** The share below which a kernel is near neither limit (`NEAR_LIMIT_SHARE` of the analysis). */
+const NEAR_LIMIT_SHARE = 0.6;
+const MAX_MARKS = 60;
 const COMPUTE = ["tensor", "fma", "alu"];
 
 export interface Point {
   kernel: NamedKernel;
-  /** What it has of the memory's limit. */
+  /** The reached share of the memory's limit. */
   memory: number;
-  /** What it has of the pipe's that works most. */
+  /** The reached share of the limit of the busiest pipe. */
   compute: number;
   unit: string;
 }
 
-/** The kernels of which both are known, those with the most time first. */
+/** Returns the kernels of which both shares are known, those with the most time first. */
 export function points(kernels: readonly NamedKernel[]): Point[] {
   const found = kernels.flatMap((kernel): Point[] => {
     const shares = kernel.counters?.shares ?? [];
@@ -34,18 +34,18 @@ export function points(kernels: readonly NamedKernel[]): Point[] {
     const compute = pipe(kernel.counters);
     return memory && compute ? [{ kernel, memory: memory.share, compute: compute.share, unit: compute.unit }] : [];
   });
-  return found.sort((a, b) => (b.kernel.busy_ns ?? 0) - (a.kernel.busy_ns ?? 0)).slice(0, SHOWN);
+  return found.sort((a, b) => (b.kernel.busy_ns ?? 0) - (a.kernel.busy_ns ?? 0)).slice(0, MAX_MARKS);
 }
 
 export class LimitsPanel {
   readonly element = h("div", { class: "panel limits-panel" });
-  private readonly said = h("div", { class: "limits-said" });
+  private readonly sentences = h("div", { class: "limits-sentences" });
   private readonly picture = h("figure", { class: "roofline" });
   private readonly table: Table<NamedKernel>;
 
   constructor(
     private readonly trace: Trace,
-    private readonly look: Look,
+    private readonly appearance: Appearance,
     private readonly pick: (row: NamedKernel) => void,
   ) {
     this.table = new Table<NamedKernel>({
@@ -55,33 +55,33 @@ export class LimitsPanel {
       pick,
       note: ({ counters }) => counters && h("span", { class: "note" }, spareText(counters)),
       columns: [
-        { head: "Kernel", text: (row) => h("span", { class: "cause", title: row.full_name ?? row.name }, swatch(look.nameColour(trace, row.key, "kernel")), h("span", { class: "whole" }, row.name)), sort: (row) => row.name, wide: true, whole: true },
+        { head: "Kernel", text: (row) => h("span", { class: "cause", title: row.full_name ?? row.name }, swatch(appearance.nameColour(trace, row.key, "kernel")), h("span", { class: "whole" }, row.name)), sort: (row) => row.name, wide: true, whole: true },
         { head: "Limit", text: (row) => h("span", { class: "words", title: row.limit === null ? row.counters?.unknown_because : null }, row.limit === null ? limitText(row) : limitName(row)), sort: (row) => row.limit },
-        { head: "Could save", text: (row) => known(row.winnable_ns, (ns) => `≤ ${duration(ns)}`), sort: (row) => row.winnable_ns, number: true, says: "At most, by reaching the limit with the same work." },
-        { head: "Reached", text: (row) => reached(row.reached, row.reached_error), sort: (row) => row.reached, number: true, says: "Achieved of what is possible. ± is the standard error, and what samples do not cover." },
-        { head: "DRAM", text: (row) => shareOf(row.counters, "dram"), sort: (row) => of(row.counters, "dram"), number: true, spare: true, says: "Of the memory's bandwidth." },
-        { head: "Pipe", text: (row) => pipeText(row.counters), sort: (row) => pipe(row.counters)?.share ?? null, number: true, spare: true, says: "The pipe that worked most, and for which share of the time." },
-        { head: "Covered", text: (row) => known(row.counters?.covered_share ?? null, share), sort: (row) => row.counters?.covered_share ?? null, number: true, spare: true, says: "Of the kernel's time, by samples that lie in its dispatches alone." },
+        { head: "Could save", text: (row) => known(row.winnable_ns, (ns) => `≤ ${duration(ns)}`), sort: (row) => row.winnable_ns, number: true, tooltip: "The most time that reaching the limit with the same work could save." },
+        { head: "Reached", text: (row) => reached(row.reached, row.reached_error), sort: (row) => row.reached, number: true, tooltip: "The achieved share of the limit. ± is the standard error, plus the part that samples do not cover." },
+        { head: "DRAM", text: (row) => shareOf(row.counters, "dram"), sort: (row) => unitShare(row.counters, "dram"), number: true, spare: true, tooltip: "The share of the memory's bandwidth." },
+        { head: "Pipe", text: (row) => pipeText(row.counters), sort: (row) => pipe(row.counters)?.share ?? null, number: true, spare: true, tooltip: "The pipe that worked most, and for which share of the time." },
+        { head: "Covered", text: (row) => known(row.counters?.covered_share ?? null, share), sort: (row) => row.counters?.covered_share ?? null, number: true, spare: true, tooltip: "The share of the kernel's time that is covered by samples within its dispatches." },
       ],
     });
-    this.element.append(h("div", { class: "limits-split" }, h("div", { class: "limits-side" }, this.picture, this.said), this.table.element));
+    this.element.append(h("div", { class: "limits-split" }, h("div", { class: "limits-side" }, this.picture, this.sentences), this.table.element));
   }
 
-  /** `rows` are of the whole recording or of the selected range; `aside` says so where one could take them for the other. */
-  show(findings: FindingsSoFar, coming: string, rows: Awaited<NamedKernel[]>, none: string | null = null, aside: string | null = null): void {
-    this.table.take(rows.state === "there" ? { state: "there", value: rows.value.filter(({ total_ns }) => total_ns !== null) } : rows, none);
-    const limits = part(findings, coming, (found) => found.kernel_limits ?? { sentences: [] });
-    if (rows.state !== "there" || limits.state !== "there") return fill(this.picture);
+  /** Shows limits; `rows` are of the whole trace or of the selected range, and `aside` says so where one could be taken for the other. */
+  show(findings: FindingsSoFar, loadingMessage: string, rows: Loadable<NamedKernel[]>, none: string | null = null, aside: string | null = null): void {
+    this.table.take(rows.state === "loaded" ? { state: "loaded", value: rows.value.filter(({ total_ns }) => total_ns !== null) } : rows, none);
+    const limits = part(findings, loadingMessage, (found) => found.kernel_limits ?? { sentences: [] });
+    if (rows.state !== "loaded" || limits.state !== "loaded") return fill(this.picture);
     const all = points(rows.value);
     this.picture.hidden = all.length === 0;
     fill(this.picture, all.length > 0 ? this.roofline(all) : null, h("figcaption", { class: "note" }, CAPTION));
-    const sentences = limits.value.sentences.length > 0 ? limits.value.sentences : [WITHOUT];
-    fill(this.said, aside === null ? null : h("p", { class: "of-all" }, aside), sentences.map((sentence) => h("p", { class: "note" }, sentence)));
+    const sentences = limits.value.sentences.length > 0 ? limits.value.sentences : [NO_COUNTERS];
+    fill(this.sentences, aside === null ? null : h("p", { class: "of-all" }, aside), sentences.map((sentence) => h("p", { class: "note" }, sentence)));
   }
 
   private roofline(all: Point[]): SVGElement {
     const { width, height, left, right, top, bottom } = SIZE;
-    // What was measured may be exceeded.
+    // Measured limits can be exceeded.
     const most = Math.max(1, ...all.flatMap(({ memory, compute }) => [memory, compute]));
     const x = (part: number): number => left + (part / most) * (width - left - right);
     const y = (part: number): number => height - bottom - (part / most) * (height - top - bottom);
@@ -97,21 +97,21 @@ export class LimitsPanel {
       const { kernel, memory, compute } = point;
       const radius = 4 + 10 * Math.sqrt((kernel.busy_ns ?? 0) / longest);
       const scale = most / Math.max(memory, compute, 1e-9);
-      const said = pointText(point);
+      const text = pointText(point);
       const mark = svg(
         "g",
-        { class: "kernel-mark", role: "button", tabindex: 0, "aria-label": said, "data-kernel": kernel.name, onclick: () => this.pick(kernel), onkeydown: (event: KeyboardEvent) => (event.key === "Enter" || event.key === " ") && this.pick(kernel) },
-        // The way that it goes when it is made faster with the same work: to the first limit.
+        { class: "kernel-mark", role: "button", tabindex: 0, "aria-label": text, "data-kernel": kernel.name, onclick: () => this.pick(kernel), onkeydown: (event: KeyboardEvent) => (event.key === "Enter" || event.key === " ") && this.pick(kernel) },
+        // A kernel that does the same work faster moves along this line to the first limit.
         svg("line", { class: "way", x1: x(memory), y1: y(compute), x2: x(Math.min(1, memory * scale)), y2: y(Math.min(1, compute * scale)) }),
-        svg("circle", { cx: x(memory), cy: y(compute), r: radius, fill: this.look.nameColour(this.trace, kernel.key, "kernel") }),
-        svg("title", {}, said),
+        svg("circle", { cx: x(memory), cy: y(compute), r: radius, fill: this.appearance.nameColour(this.trace, kernel.key, "kernel") }),
+        svg("title", {}, text),
       );
       return mark;
     });
     return svg(
       "svg",
       { viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "Kernels by their shares of the limits of memory and arithmetic" },
-      svg("rect", { class: "far", x: x(0), y: y(NEAR), width: x(NEAR) - x(0), height: y(0) - y(NEAR) }),
+      svg("rect", { class: "far", x: x(0), y: y(NEAR_LIMIT_SHARE), width: x(NEAR_LIMIT_SHARE) - x(0), height: y(0) - y(NEAR_LIMIT_SHARE) }),
       grid,
       svg("path", { class: "roof", d: `M ${x(0)} ${y(1)} H ${x(1)} V ${y(0)}` }),
       svg("text", { x: (x(0) + x(1)) / 2, y: height - 4, "text-anchor": "middle" }, "% of the memory's limit"),
@@ -122,49 +122,49 @@ export class LimitsPanel {
   }
 }
 
-/** Names beside the marks, as far as they do not cover each other; those with the most time come first. */
+/** Makes names beside the marks, without overlaps; kernels with the most time come first. */
 function names(marks: { name: string; x: number; y: number }[]): SVGElement[] {
   const placed: { from: number; to: number; y: number }[] = [];
   return marks.flatMap(({ name, x, y }) => {
-    const text = name.length > MOST_LETTERS ? `${name.slice(0, MOST_LETTERS - 1)}…` : name;
-    const width = text.length * LETTER;
-    const right = x + BESIDE + width <= SIZE.width;
-    const from = right ? x + BESIDE : x - BESIDE - width;
+    const text = name.length > MAX_NAME_LETTERS ? `${name.slice(0, MAX_NAME_LETTERS - 1)}…` : name;
+    const width = text.length * LETTER_PX;
+    const right = x + BESIDE_PX + width <= SIZE.width;
+    const from = right ? x + BESIDE_PX : x - BESIDE_PX - width;
     const place = { from, to: from + width, y };
-    if (from < SIZE.left || placed.some((other) => Math.abs(other.y - y) < LINE && other.from < place.to && place.from < other.to)) return [];
+    if (from < SIZE.left || placed.some((other) => Math.abs(other.y - y) < LINE_PX && other.from < place.to && place.from < other.to)) return [];
     placed.push(place);
     return svg("text", { class: "kernel-name", x: right ? from : place.to, y: y + 4, "text-anchor": right ? "start" : "end" }, text);
   });
 }
 
-const MOST_LETTERS = 18;
-const LETTER = 6.2;
-const LINE = 13;
-const BESIDE = 16;
+const MAX_NAME_LETTERS = 18;
+const LETTER_PX = 6.2;
+const LINE_PX = 13;
+const BESIDE_PX = 16;
 
-const CAPTION = "A roofline in shares of the limits: on the strong line a kernel is as fast as memory or a pipe allows. A kernel of the same work, made faster, moves away from the origin on its own line. Shaded: near neither limit. The size is the time.";
-const WITHOUT = "The trace has no hardware counters: limits are by the shape of launches alone.";
+const CAPTION = "A roofline in shares of the limits. On the strong line a kernel is as fast as memory or a pipe allows. A kernel that does the same work faster moves away from the origin along its own line. The shaded area is near neither limit. The size of a mark shows the time.";
+const NO_COUNTERS = "The trace has no hardware counters, so limits are derived from the shape of launches alone.";
 
-/** What a mark says. */
+/** Describes a mark. */
 export function pointText({ kernel, memory, compute, unit }: Point): string {
   return `${kernel.name}: ${share(memory)} of the memory's limit, ${unitName(unit)} ${share(compute)}, ${known(kernel.busy_ns, duration)}, ${limitText(kernel)}`;
 }
 
-/** `65 % ± 2`. */
+/** Formats a reached share and its error, such as `65 % ± 2`. */
 export function reached(part: number | null, error: number | null): string {
   if (part === null) return "unknown";
   return error === null ? share(part) : `${Math.round(part * 100)} % ± ${Math.ceil(Math.round(error * 1e4) / 100)}`;
 }
 
-function of(counters: KernelCounters | null, unit: string): number | null {
+function unitShare(counters: KernelCounters | null, unit: string): number | null {
   return counters?.shares.find((one) => one.unit === unit)?.share ?? null;
 }
 
 function shareOf(counters: KernelCounters | null, unit: string): string {
-  return known(of(counters, unit), share);
+  return known(unitShare(counters, unit), share);
 }
 
-/** The pipe that worked most. */
+/** Returns the busiest pipe. */
 function pipe(counters: KernelCounters | null): { unit: string; share: number } | null {
   return counters?.shares.find(({ unit }) => COMPUTE.includes(unit)) ?? null;
 }
@@ -174,17 +174,17 @@ function pipeText(counters: KernelCounters | null): string {
   return busiest ? `${unitName(busiest.unit)} ${share(busiest.share)}` : "unknown";
 }
 
-/** What the spare columns say: `DRAM 80.0 %, FMA 10.0 %, 100 % covered`. */
+/** Describes the values of the columns that narrow panels leave out: `DRAM 80.0 %, FMA 10.0 %, 100 % covered`. */
 export function spareText(counters: KernelCounters): string {
   const busiest = pipe(counters);
-  return [of(counters, "dram") === null ? null : `DRAM ${shareOf(counters, "dram")}`, busiest && pipeText(counters), `${share(counters.covered_share)} covered`].filter((said) => said !== null).join(", ");
+  return [unitShare(counters, "dram") === null ? null : `DRAM ${shareOf(counters, "dram")}`, busiest && pipeText(counters), `${share(counters.covered_share)} covered`].filter((text) => text !== null).join(", ");
 }
 
 function samplesText(launch: readonly LaunchCounter[]): string {
-  return counted(Math.max(...launch.map(({ samples }) => samples)), "sample", "samples");
+  return plural(Math.max(...launch.map(({ samples }) => samples)), "sample", "samples");
 }
 
-/** The counters of a kernel, for its details: of all its dispatches, and of one. */
+/** Makes the counters of a kernel for its details: over all dispatches, and in the picked one. */
 export function counterDetails(row: NamedKernel, launch: readonly LaunchCounter[] = []): HTMLElement | null {
   const { counters } = row;
   if (!counters) return null;

@@ -1,14 +1,15 @@
-// The notes of the reader: a list that leads to their places, and a form that writes them.
+// The panel of the reader's notes: a list that leads to their places, and a form to write them.
 
-import type { Note, Notes } from "../data/notes.ts";
+import type { Note } from "../data/notes.ts";
+import type { NotesStore } from "../data/notes-store.ts";
 import { fill, h } from "../dom.ts";
-import { instant, of } from "../time/format.ts";
+import { instant, plural } from "../time/format.ts";
 import { length, type Range } from "../time/range.ts";
 import type { View } from "../view.ts";
 
-/** What is seen around a moment, at most, when it is gone to. */
+/** The most time that is shown before and after a note at a moment. */
 const AROUND_NS = 1e6;
-/** The text of a note that was given none. */
+/** The text of a note without one. */
 const WITHOUT_TEXT = "bookmark";
 
 export class NotesPanel {
@@ -19,12 +20,12 @@ export class NotesPanel {
   private readonly text = h("textarea", { rows: 2, maxlength: 10_000, placeholder: `Without a text it is a ${WITHOUT_TEXT}.`, "aria-label": "Text of the note", onkeydown: (event: Event) => this.key(event as KeyboardEvent) });
   private readonly where = h("b");
   private readonly list = h("ul", { class: "notes", "aria-label": "Notes" });
-  /** The place that is written at, and the note that is changed. */
+  /** The place of the note in the form, and the note that it replaces. */
   private writing: { range: Range; instead: Note | null } | null = null;
 
   constructor(
     private readonly view: View,
-    private readonly notes: Notes,
+    private readonly notes: NotesStore,
     private readonly go: (note: Note) => void,
   ) {
     fill(this.form, this.where, this.text, h("button", { class: "primary" }, "Keep"), h("button", { type: "button", onclick: () => this.close() }, "Cancel"));
@@ -37,9 +38,9 @@ export class NotesPanel {
     const { all, unwritable, problem } = this.notes;
     fill(
       this.head,
-      h("span", { role: "status" }, of(all.length, "note", "notes")),
+      h("span", { role: "status" }, plural(all.length, "note", "notes")),
       unwritable === null ? h("button", { type: "button", onclick: () => this.begin() }, "New note") : h("span", { class: "note" }, unwritable),
-      unwritable === null ? h("span", { class: "note" }, "at the selected range, or else at what is picked or in the middle; ", h("kbd", {}, "M")) : null,
+      unwritable === null ? h("span", { class: "note" }, "at the selected range, the picked event, or the middle of the view; ", h("kbd", {}, "M")) : null,
     );
     this.problem.textContent = problem;
     this.problem.hidden = problem === "";
@@ -60,7 +61,7 @@ export class NotesPanel {
     );
   }
 
-  /** Opens the form for a note at what is selected, picked or seen. */
+  /** Opens the form for a note at the selected range, the picked event, or the middle of the view. */
   begin(): void {
     if (this.notes.unwritable !== null) return;
     const { selection, event, range } = this.view;
@@ -89,10 +90,10 @@ export class NotesPanel {
     const { writing } = this;
     if (!writing) return;
     const text = this.text.value.trim() || WITHOUT_TEXT;
-    // What was not kept stays in the form.
+    // A note that could not be saved stays in the form.
     const kept = await this.notes.save(noteAt(writing.range, text), writing.instead);
     if (!kept) writing.instead = null;
-    // Another may be written by now.
+    // The form may have another note by now.
     else if (this.writing === writing) this.close();
   }
 
@@ -109,19 +110,19 @@ function noteAt({ from_ns, to_ns }: Range, text: string): Note {
   return { from_ns, to_ns: to_ns > from_ns ? to_ns : null, text };
 }
 
-/** The range of a note; that of a moment has no length. */
+/** Returns the range of a note; a moment has no length. */
 export function rangeOf({ from_ns, to_ns }: Note): Range {
   return { from_ns, to_ns: to_ns ?? from_ns };
 }
 
-/** When a note is, in a few words. */
+/** Describes the place of a note. */
 export function placeText(note: Note): string {
   const range = rangeOf(note);
   const step_ns = note.to_ns === null ? 1000 : Math.max(1, length(range) / 1000);
   return note.to_ns === null ? instant(range.from_ns, step_ns) : `${instant(range.from_ns, step_ns)} to ${instant(range.to_ns, step_ns)}`;
 }
 
-/** Shows the place of a note; a range is selected. */
+/** Shows the place of a note, and selects its range. */
 export function goToNote(view: View, note: Note): void {
   const range = rangeOf(note);
   const margin = note.to_ns === null ? Math.min(AROUND_NS, length(view.range) / 2) : length(range) * 0.2;

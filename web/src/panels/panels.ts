@@ -1,58 +1,59 @@
 // The panels below the timeline, behind their tabs.
 
+import type { Appearance } from "../appearance.ts";
 import type { Gap } from "../data/gaps.ts";
 import { isMissing } from "../data/missing.ts";
-import { type Note, Notes } from "../data/notes.ts";
+import type { Note } from "../data/notes.ts";
+import { NotesStore } from "../data/notes-store.ts";
 import type { DataSource } from "../data/source.ts";
 import type { Trace } from "../data/trace.ts";
 import { DependenciesTab } from "../dependencies/tab.ts";
 import { h } from "../dom.ts";
-import type { InRange } from "../in-range.ts";
-import type { ViewState } from "../link.ts";
-import type { Look } from "../look.ts";
-import { escaped } from "../search.ts";
-import type { Search } from "../searching.ts";
+import type { RangeAnalysis } from "../range-analysis.ts";
+import { escaped } from "../search-pattern.ts";
+import type { Search } from "../search.ts";
 import { Tables } from "../tables.ts";
 import { Tabs } from "../tabs.ts";
+import type { ViewState } from "../view-state.ts";
 import type { View } from "../view.ts";
 import { AboutPanel } from "./about.ts";
+import { ActiveFilters } from "./active-filters.ts";
 import { CodePanel } from "./code.ts";
-import { ComparePanel, type CompareSteps } from "./compare.ts";
+import { ComparePanel, type CompareCallbacks } from "./compare.ts";
 import { GapsPanel } from "./gaps.ts";
 import { GraphPanel } from "./graph.ts";
 import { kernelTable, labelTable } from "./kernels.ts";
 import { LimitsPanel } from "./limits.ts";
-import { Narrowed } from "./narrowed.ts";
 import { goToNote, NotesPanel } from "./notes.ts";
 import type { RanksPanel } from "./ranks.ts";
 import { type SqlPlace, SqlPanel } from "./sql.ts";
 
-/** What the panels show, and what they share with the rest of the page. */
+/** The data that the panels show, and the objects that they share with the rest of the page. */
 export interface PanelsParts {
   view: View;
   traces: readonly Trace[];
   source: DataSource;
-  look: Look;
+  appearance: Appearance;
   search: Search;
-  inRange: InRange;
-  /** Of a program with ranks. */
+  rangeAnalysis: RangeAnalysis;
+  /** Null where the program has no ranks. */
   ranks: RanksPanel | null;
-  /** Whether the server keeps what is asked in SQL. */
+  /** Whether the server keeps SQL queries. */
   keeps: boolean;
-  /** What a file leaves out. */
+  /** What a saved page leaves out, as a sentence. */
   folded: string | null;
 }
 
-export interface PanelsSteps {
+export interface PanelsCallbacks {
   goToRow: (table: string, row: number) => void;
   goToGap: (gap: Gap, cause?: string) => void;
   goToAnswer: (place: SqlPlace) => void;
-  compare: CompareSteps;
-  /** What is said until the analyses have answered. */
-  coming: () => string;
-  /** What the address says of the panels is another. */
+  compare: CompareCallbacks;
+  /** Returns the message that is shown until the findings are there. */
+  loadingMessage: () => string;
+  /** Called when the part of the address about the panels has changed. */
   changed: () => void;
-  say: (problem: string) => void;
+  showMessage: (problem: string) => void;
 }
 
 export class Panels {
@@ -66,37 +67,37 @@ export class Panels {
   private readonly kernels: ReturnType<typeof kernelTable>;
   private readonly graph: GraphPanel;
   private readonly noted: NotesPanel;
-  private readonly kept: Notes;
-  /** The state of the trace that notes were loaded in. */
+  private readonly kept: NotesStore;
+  /** The edition and liveness for which the notes were loaded. */
   private notesOf: string;
   private readonly about = new AboutPanel();
   private readonly tables: Tables;
 
   constructor(
     private readonly parts: PanelsParts,
-    private readonly steps: PanelsSteps,
+    private readonly callbacks: PanelsCallbacks,
   ) {
-    const { view, traces, source, look, search, inRange, ranks, keeps } = parts;
+    const { view, traces, source, appearance, search, rangeAnalysis, ranks, keeps } = parts;
     const { trace } = view;
     this.trace = trace;
     const findText = (text: string): void => search.pick(escaped(text));
     const findName = ({ name }: { name: string }): void => search.pick(`^${escaped(name)}$`);
-    this.compare = new ComparePanel(traces, source, steps.compare);
-    const narrowed = new Narrowed({ range: () => view.select(null), search: () => search.for("") });
-    this.gaps = new GapsPanel(trace, steps.goToGap, steps.changed);
-    this.code = new CodePanel(view, look, findText, steps.changed);
-    this.kernels = kernelTable(trace, look, findName);
-    const limits = new LimitsPanel(trace, look, findName);
+    this.compare = new ComparePanel(traces, source, callbacks.compare);
+    const narrowed = new ActiveFilters({ range: () => view.select(null), search: () => search.for("") });
+    this.gaps = new GapsPanel(trace, callbacks.goToGap, callbacks.changed);
+    this.code = new CodePanel(view, appearance, findText, callbacks.changed);
+    this.kernels = kernelTable(trace, appearance, findName);
+    const limits = new LimitsPanel(trace, appearance, findName);
     const labels = labelTable(({ path }) => findText(path));
     this.graph = new GraphPanel(view, source, findName);
-    this.dependencies = new DependenciesTab(view, source, look, {
+    this.dependencies = new DependenciesTab(view, source, appearance, {
       isShown: () => this.tabs.shown === "dependencies",
       show: () => this.tabs.show("dependencies"),
-      go: steps.goToRow,
+      go: callbacks.goToRow,
     });
-    this.sql = new SqlPanel(traces, source, steps.goToAnswer, steps.changed, keeps);
-    this.kept = new Notes(trace.number, source);
-    this.notesOf = this.edition;
+    this.sql = new SqlPanel(traces, source, callbacks.goToAnswer, callbacks.changed, keeps);
+    this.kept = new NotesStore(trace.number, source);
+    this.notesOf = this.notesKey;
     this.noted = this.notes();
     this.tabs = new Tabs(
       [
@@ -111,17 +112,17 @@ export class Panels {
         { name: "compare", title: "Compare", element: this.compare.element },
         { name: "sql", title: "SQL", element: this.sql.element, opened: () => this.sql.open() },
         { name: "notes", title: "Notes", element: this.noted.element },
-        { name: "about", title: "Recording", element: this.about.element },
+        { name: "about", title: "Trace", element: this.about.element },
       ],
-      steps.changed,
+      callbacks.changed,
       narrowed.element,
     );
-    this.tables = new Tables(view, look, { gaps: this.gaps, kernels: this.kernels, limits, labels, narrowed, inRange, search }, steps.coming);
+    this.tables = new Tables(view, appearance, { gaps: this.gaps, kernels: this.kernels, limits, labels, narrowed, rangeAnalysis, search }, callbacks.loadingMessage);
     view.onChange((change) => change === "selection" && this.graph.forget());
   }
 
-  /** What decides whether notes can be written. */
-  private get edition(): string {
+  /** The edition and liveness of the trace, which decide whether notes can be written. */
+  private get notesKey(): string {
     const { edition, live } = this.trace.overview;
     return `${edition}.${live}`;
   }
@@ -132,19 +133,19 @@ export class Panels {
     notes.onChange(() => {
       view.notes = notes.all;
       view.changed("notes");
-      if (notes.problem) this.steps.say(notes.problem);
+      if (notes.problem) this.callbacks.showMessage(notes.problem);
     });
     void notes.load();
     return new NotesPanel(view, notes, (note) => goToNote(view, note));
   }
 
-  /** What of the panels' tables is shown, as the address has it. */
+  /** The restrictions of the panels' tables that the address has. */
   get filters(): Pick<ViewState, "cause" | "code_cause" | "code_label"> {
     const { cause, label } = this.code.only;
     return { cause: this.gaps.only, code_cause: cause, code_label: label };
   }
 
-  /** Absent ones stay as they are. */
+  /** Sets restrictions; absent ones stay as they are. */
   set filters({ cause, code_cause, code_label }: Pick<ViewState, "cause" | "code_cause" | "code_label">) {
     if (cause !== undefined) this.gaps.only = cause;
     if (code_cause === undefined && code_label === undefined) return;
@@ -152,36 +153,36 @@ export class Panels {
     this.code.only = { cause: code_cause ?? only.cause, label: code_label ?? only.label };
   }
 
-  /** Shows what the analyses say by now. */
+  /** Shows the present findings. */
   show(): void {
     const { findings, overview } = this.trace;
     this.about.show(overview, findings && !isMissing(findings) ? findings : null, this.parts.folded);
     this.tables.show();
   }
 
-  /** The colours of work may be others. */
+  /** Draws the tables with changed colours of work. */
   recolour(): void {
     if (this.kernels.all.length > 0) this.tables.show();
   }
 
-  /** The search finds something else. */
+  /** Updates the panels after the search has changed. */
   searched(): void {
     this.tables.show();
     this.code.renew();
   }
 
-  /** The theme is another. */
+  /** Draws with a changed theme. */
   themed(): void {
     this.dependencies.renew();
     this.code.renew();
   }
 
-  /** A trace has more than before. */
+  /** Updates the panels after a trace has grown. */
   grown(): void {
     this.graph.grown();
     this.dependencies.grown();
-    if (this.notesOf === this.edition) return;
-    this.notesOf = this.edition;
+    if (this.notesOf === this.notesKey) return;
+    this.notesOf = this.notesKey;
     void this.kept.load();
   }
 
@@ -190,7 +191,7 @@ export class Panels {
     goToNote(this.parts.view, note);
   }
 
-  /** Begins a note at what is seen or selected. */
+  /** Opens the form for a new note. */
   beginNote(): void {
     this.tabs.show("notes");
     this.noted.begin();

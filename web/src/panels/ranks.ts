@@ -1,4 +1,4 @@
-// The ranks of a program beside each other: what bounds each, who is waited for and why, the greatest skews.
+// The panel that compares the ranks of a program: verdicts, waits at collectives, and the greatest skews.
 
 import type { Causes } from "../data/causes.ts";
 import { isMissing, type Missing } from "../data/missing.ts";
@@ -11,14 +11,14 @@ import { boundName } from "./verdict.ts";
 
 export class RanksPanel {
   readonly element = h("div", { class: "panel ranks-panel" });
-  private readonly said = h("div", { class: "ranks-said", role: "status" });
+  private readonly sentences = h("div", { class: "ranks-sentences", role: "status" });
   private readonly ranks: Table<RankRow>;
   private readonly skews: Table<Collective>;
-  private found: RankFindings | null = null;
+  private findings: RankFindings | null = null;
 
   constructor(
     causes: Causes,
-    /** Puts a rank first. */
+    /** Shows the trace of a rank first. */
     choose: (rank: number) => void,
     /** Shows a collective. */
     go: (collective: Collective) => void,
@@ -31,16 +31,16 @@ export class RanksPanel {
       columns: [
         { head: "Rank", text: (row) => this.named(row), sort: (row) => -row.rank },
         { head: "Verdict", text: (row) => boundName(row.verdict), sort: (row) => row.verdict, wide: true },
-        { head: "Idle", says: "Of the analysed time.", text: (row) => (row.idle ? share(row.idle.total_ns / row.idle.window_ns) : "unknown"), sort: (row) => row.idle && row.idle.total_ns / row.idle.window_ns, number: true },
+        { head: "Idle", tooltip: "Of the analysed time.", text: (row) => (row.idle ? share(row.idle.total_ns / row.idle.window_ns) : "unknown"), sort: (row) => row.idle && row.idle.total_ns / row.idle.window_ns, number: true },
         {
           head: "mostly",
           text: (row) => (row.idle?.cause ? h("span", { class: "cause", title: causes.sentence(row.idle.cause) }, swatch(causes.colour(row.idle.cause)), causes.name(row.idle.cause)) : "–"),
           sort: (row) => row.idle?.cause ?? null,
         },
-        { head: "Collectives", says: "Time in which its devices ran collectives.", text: (row) => known(row.collective_ns, duration), sort: (row) => row.collective_ns, number: true },
-        { head: "Waited", says: "From its arrivals at collectives to the last ones there.", text: (row) => known(row.waited_ns, duration), sort: (row) => row.waited_ns, number: true },
-        { head: "Last", says: "Collectives at which it arrived last.", text: (row) => known(row.last_count, count), sort: (row) => row.last_count, number: true },
-        { head: "Last by", says: "What the first rank waited for it there, in all.", text: (row) => known(row.last_skew_ns, duration), sort: (row) => row.last_skew_ns, number: true },
+        { head: "Collectives", tooltip: "Time in which the rank's devices ran collectives.", text: (row) => known(row.collective_ns, duration), sort: (row) => row.collective_ns, number: true },
+        { head: "Waited", tooltip: "The time from the rank's arrival at collectives to the last arrival.", text: (row) => known(row.waited_ns, duration), sort: (row) => row.waited_ns, number: true },
+        { head: "Last", tooltip: "The number of collectives at which the rank arrived last.", text: (row) => known(row.last_count, count), sort: (row) => row.last_count, number: true },
+        { head: "Last by", tooltip: "The total time that the first rank waited for it at those collectives.", text: (row) => known(row.last_skew_ns, duration), sort: (row) => row.last_skew_ns, number: true },
       ],
     });
     this.skews = new Table<Collective>({
@@ -49,35 +49,35 @@ export class RanksPanel {
       empty: "No collective has a skew above the clocks' error.",
       pick: go,
       columns: [
-        { head: "Skew", says: "From the first arrival to the last.", text: ({ skew_ns }) => duration(skew_ns), sort: ({ skew_ns }) => skew_ns, number: true },
+        { head: "Skew", tooltip: "From the first arrival to the last.", text: ({ skew_ns }) => duration(skew_ns), sort: ({ skew_ns }) => skew_ns, number: true },
         { head: "Collective", text: ({ kind, number }) => `${kind} ${number}`, sort: ({ number }) => number, wide: true },
         { head: "At", text: ({ first_ns }) => instant(first_ns, 1e4), sort: ({ first_ns }) => first_ns, number: true },
-        { head: "Last", says: "The rank that the others waited for.", text: ({ last_rank }) => `rank ${last_rank}`, sort: ({ last_rank }) => last_rank },
+        { head: "Last", tooltip: "The rank that the others waited for.", text: ({ last_rank }) => `rank ${last_rank}`, sort: ({ last_rank }) => last_rank },
         { head: "First", text: ({ first_rank }) => `rank ${first_rank}`, sort: ({ first_rank }) => first_rank },
       ],
     });
-    fill(this.element, this.said, h("div", { class: "split" }, h("div", { class: "ranks-table" }, this.ranks.element), h("div", { class: "skews" }, this.skews.element)));
+    fill(this.element, this.sentences, h("div", { class: "split" }, h("div", { class: "ranks-table" }, this.ranks.element), h("div", { class: "skews" }, this.skews.element)));
     this.show(null);
   }
 
   private named({ rank }: RankRow): string {
-    const unlike = this.found?.outliers.some((outlier: Outlier) => outlier.ranks.includes(rank)) || this.found?.straggler?.rank === rank;
+    const unlike = this.findings?.outliers.some((outlier: Outlier) => outlier.ranks.includes(rank)) || this.findings?.straggler?.rank === rank;
     return unlike ? `${rank} ●` : String(rank);
   }
 
   show(found: RankFindings | Missing | null): void {
     if (found === null || isMissing(found)) {
-      this.found = null;
-      const awaited = { state: found === null ? "coming" : "missing", says: found === null ? "Analysing the ranks…" : found.missing } as const;
+      this.findings = null;
+      const awaited = { state: found === null ? "loading" : "missing", message: found === null ? "Analysing the ranks…" : found.missing } as const;
       this.ranks.take(awaited);
       this.skews.take(awaited);
-      return fill(this.said);
+      return fill(this.sentences);
     }
-    this.found = found;
+    this.findings = found;
     this.element.dataset.ranks = String(found.ranks.length);
     this.element.dataset.straggler = found.straggler ? String(found.straggler.rank) : "";
     this.ranks.show(found.ranks);
     this.skews.show(found.longest);
-    fill(this.said, found.sentences.slice(0, 4).map((sentence, at) => h("p", { class: at === 0 ? "first" : "note" }, sentence)));
+    fill(this.sentences, found.sentences.slice(0, 4).map((sentence, at) => h("p", { class: at === 0 ? "first" : "note" }, sentence)));
   }
 }

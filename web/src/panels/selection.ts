@@ -1,19 +1,19 @@
-// What the selected range holds.
+// The sidebar's summary of the selected range: busy and idle time, counters, bytes and kernels.
 
+import type { Appearance } from "../appearance.ts";
 import type { RangeFindings } from "../data/findings.ts";
 import { isMissing, type Missing } from "../data/missing.ts";
 import type { DataSource } from "../data/source.ts";
 import type { Trace } from "../data/trace.ts";
 import { fill, h } from "../dom.ts";
 import { partsIn, shareOf, startingIn, unionBusy } from "../lane/statistics.ts";
-import type { InRange } from "../in-range.ts";
-import type { Look } from "../look.ts";
-import { bytes, count, duration, instant, of, share, statisticsText } from "../time/format.ts";
+import type { RangeAnalysis } from "../range-analysis.ts";
+import { bytes, count, duration, instant, plural, share, statisticsText } from "../time/format.ts";
 import { length, type Range } from "../time/range.ts";
 import type { View } from "../view.ts";
 import { swatch } from "./swatch.ts";
 
-const MOST_KERNELS = 12;
+const MAX_KERNELS = 12;
 
 export class SelectionPanel {
   readonly element = h("section", { class: "selection-panel", "aria-label": "Selected range", hidden: true });
@@ -22,13 +22,13 @@ export class SelectionPanel {
   constructor(
     private readonly view: View,
     private readonly source: DataSource,
-    private readonly look: Look,
-    private readonly inRange: InRange,
+    private readonly appearance: Appearance,
+    private readonly rangeAnalysis: RangeAnalysis,
   ) {
     view.onChange((change) => {
       if (change === "selection" || (change === "data" && view.selection)) this.show();
     });
-    inRange.onChange(() => this.show());
+    rangeAnalysis.onChange(() => this.show());
   }
 
   show(): void {
@@ -36,8 +36,8 @@ export class SelectionPanel {
     this.element.hidden = selection === null;
     cancelAnimationFrame(this.calculating);
     if (!selection) return;
-    // Once a frame is enough while the range is dragged.
-    this.calculating = requestAnimationFrame(() => this.calculate(trace, selection, this.inRange.found));
+    // While the range is dragged, one update per frame is enough.
+    this.calculating = requestAnimationFrame(() => this.calculate(trace, selection, this.rangeAnalysis.findings));
   }
 
   private calculate(trace: Trace, range: Range, found: RangeFindings | Missing | null): void {
@@ -65,7 +65,7 @@ export class SelectionPanel {
       .filter((track) => track.overview.group === group && track.kind === "work" && track.has(range))
       .flatMap((track) => track.lanes);
     if (lanes.length === 0) return null;
-    // What is not there yet, or cannot be had, may be busy too.
+    // Queues that are not loaded may be busy, too.
     const other = trace.tracks.some((track) => track.overview.group === group && track.kind === "work" && !track.has(range) && track.overview.rows !== 0);
     const busy_ns = unionBusy(lanes, range);
     const gaps = trace.tracks.filter((track) => track.overview.group === group && track.kind === "gaps" && track.has(range));
@@ -105,7 +105,7 @@ export class SelectionPanel {
     return element;
   }
 
-  /** Means of the counters that are loaded: those of the tracks in sight. */
+  /** Lists the statistics of the counters that are loaded, which are those of the tracks in sight. */
   private counters(trace: Trace, range: Range): HTMLElement | null {
     const rows = trace.tracks.flatMap((track) => {
       const found = track.overview.counter && track.counter?.in(range);
@@ -125,8 +125,8 @@ export class SelectionPanel {
   }
 
   private bytes(found: RangeFindings | Missing | null): HTMLElement | null {
-    if (this.source.file) return h("p", { class: "note" }, "Bytes of transfers in a range: open the trace with `gapscope view`.");
-    if (!found) return h("p", { class: "note" }, "Asking for bytes and verdict…");
+    if (this.source.file) return h("p", { class: "note" }, "To see the bytes of transfers in a range, open the trace with `gapscope view`.");
+    if (!found) return h("p", { class: "note" }, "Loading bytes and verdict…");
     if (isMissing(found)) return h("p", { class: "problem" }, found.missing);
     const transfers = found.transfers.reduce((sum, row) => sum + row.count, 0);
     if (transfers === 0) return h("p", { class: "note", "data-bytes": "0" }, "No transfers start in it.");
@@ -134,7 +134,7 @@ export class SelectionPanel {
       "p",
       { "data-bytes": found.transfer_bytes ?? "unknown" },
       h("b", {}, found.transfer_bytes === null ? "unknown" : bytes(Number(found.transfer_bytes))),
-      ` by ${of(transfers, "transfer", "transfers")} that start in it`,
+      ` by ${plural(transfers, "transfer", "transfers")} that start in it`,
     );
   }
 
@@ -147,15 +147,15 @@ export class SelectionPanel {
     return h(
       "div",
       { class: "range-kernels", "data-events": events },
-      h("h3", {}, `${of(events, "piece of work starts", "pieces of work start")} in it`, absent.length > 0 ? h("span", { class: "note" }, ` on the queues that are loaded; ${of(absent.length, "queue is", "queues are")} not`) : null),
+      h("h3", {}, `${plural(events, "piece of work starts", "pieces of work start")} in it`, absent.length > 0 ? h("span", { class: "note" }, ` on the queues that are loaded; ${plural(absent.length, "queue is", "queues are")} not`) : null),
       h(
         "ul",
         { class: "causes" },
-        totals.slice(0, MOST_KERNELS).map((total) =>
+        totals.slice(0, MAX_KERNELS).map((total) =>
           h(
             "li",
             { title: trace.text(total.key) },
-            swatch(this.look.nameColour(trace, total.key, "kernel")),
+            swatch(this.appearance.nameColour(trace, total.key, "kernel")),
             h("span", { class: "whole" }, trace.text(total.key)),
             h("span", { class: "number" }, `${count(total.count)} ×`),
             h("span", { class: "number" }, duration(total.total_ns)),
@@ -163,7 +163,7 @@ export class SelectionPanel {
           ),
         ),
       ),
-      totals.length > MOST_KERNELS ? h("p", { class: "note" }, `and ${of(totals.length - MOST_KERNELS, "more", "more")}`) : null,
+      totals.length > MAX_KERNELS ? h("p", { class: "note" }, `and ${plural(totals.length - MAX_KERNELS, "more", "more")}`) : null,
     );
   }
 }

@@ -1,11 +1,11 @@
-// What stands beside the timeline: all about what is picked or selected, or else what the colours mean.
+// The sidebar: details of the picked event and the selected range, or else the legend.
 
+import type { Appearance } from "../appearance.ts";
 import type { DataSource } from "../data/source.ts";
 import { h } from "../dom.ts";
-import type { InRange } from "../in-range.ts";
-import type { Look } from "../look.ts";
+import type { RangeAnalysis } from "../range-analysis.ts";
 import type { View } from "../view.ts";
-import { DetailsPanel, type Steps } from "./details.ts";
+import { DetailsPanel, type DetailsCallbacks } from "./details.ts";
 import { Legend } from "./legend.ts";
 import { SelectionPanel } from "./selection.ts";
 
@@ -18,15 +18,15 @@ export class Sidebar {
   constructor(
     private readonly view: View,
     source: DataSource,
-    look: Look,
-    inRange: InRange,
-    /** Views of what is on the stage. */
+    appearance: Appearance,
+    rangeAnalysis: RangeAnalysis,
+    /** Returns the views of the visible timelines. */
     private readonly views: () => View[],
-    steps: Steps,
+    callbacks: DetailsCallbacks,
   ) {
-    this.legend = new Legend(view.trace, look);
-    this.details = new DetailsPanel(view, source, look, steps);
-    this.selection = new SelectionPanel(view, source, look, inRange);
+    this.legend = new Legend(view.trace, appearance);
+    this.details = new DetailsPanel(view, source, appearance, callbacks);
+    this.selection = new SelectionPanel(view, source, appearance, rangeAnalysis);
     this.element = h(
       "section",
       { class: "side", "aria-label": "Beside the timeline" },
@@ -36,20 +36,20 @@ export class Sidebar {
       h(
         "div",
         { class: "hint" },
-        h("p", {}, "Click work, a gap or a call to see all about it. Drag on the ruler to select a range."),
+        h("p", {}, "Click work, a gap or a call to see its details. Drag on the ruler to select a range."),
         h("p", {}, h("kbd", {}, "W"), h("kbd", {}, "A"), h("kbd", {}, "S"), h("kbd", {}, "D"), " zoom and move, ", h("kbd", {}, "N"), " costliest gaps, ", h("kbd", {}, "J"), " next gap in time, ", h("kbd", {}, "?"), " all keys"),
       ),
     );
     view.onChange((change) => (change === "event" || change === "selection") && this.fill());
   }
 
-  /** Shows what is picked in another view too. */
+  /** Shows the events that are picked in another view, too. */
   follow(view: View): void {
     this.details.follow(view);
     view.onChange((change) => change === "event" && this.fill());
   }
 
-  /** Colours are others; the legend is shown with the findings. */
+  /** Draws with changed colours. The legend is drawn with the findings. */
   recolour(): void {
     this.selection.show();
     this.details.recolour();

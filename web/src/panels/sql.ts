@@ -1,27 +1,27 @@
-// SQL over what is open: an editor, the saved queries, what was asked before, and the answer as a table.
+// The SQL panel: an editor, the saved and earlier queries, the tables, and the answer.
 
-import type { DataSource } from "../data/source.ts";
-import { type Catalogue, type Cell, type Clock, momentColumn, order, placeOf, type Reading, readings, shown, type SqlAnswer, tableOf, telling, written } from "../data/sql.ts";
-import type { Trace } from "../data/trace.ts";
 import { isMissing } from "../data/missing.ts";
+import type { DataSource } from "../data/source.ts";
+import { type Catalogue, type Cell, type TraceClock, momentColumn, order, placeOf, type Reading, readings, shown, type SqlAnswer, tableOf, identifyingValues, written } from "../data/sql.ts";
+import type { Trace } from "../data/trace.ts";
 import { fill, h, keepFocus } from "../dom.ts";
-import { History } from "../history.ts";
-import { Latest } from "../latest.ts";
-import { sentence } from "../sentence.ts";
-import { of } from "../time/format.ts";
+import { errorMessage } from "../error-message.ts";
+import { LatestRequest } from "../latest-request.ts";
+import { QueryHistory } from "../query-history.ts";
+import { plural } from "../time/format.ts";
 import { type Column, Table } from "./table.ts";
 
-const IN_FILE = "A file has no SQL: open the trace with `gapscope view`, or ask `gapscope query`.";
-const WHICH = "This row may be of any of the traces: add the column `trace` to the query.";
-/** What a row is called that is longer. */
-const LONG = 60;
+const IN_FILE = "A saved page has no SQL. Open the trace with `gapscope view`, or use `gapscope query`.";
+const UNKNOWN_TRACE = "This row may be from any of the traces. Add the column `trace` to the query.";
+/** The most characters of a query's name in the list, and of a cell without a tooltip. */
+const MAX_NAME_LENGTH = 60;
 
-/** Where a row of an answer leads. */
+/** The place in a trace that a row of an answer leads to. */
 export interface SqlPlace {
   trace: Trace;
   start_ns: number;
   duration_ns: number;
-  /** The table that it is of and the values by which it is found there, where they are known. */
+  /** The table of the row and the values that identify it there, where they are known. */
   row: { table: string; values: Record<string, string> } | null;
 }
 
@@ -43,28 +43,28 @@ export class SqlPanel {
   });
   private readonly runs = h("button", { type: "button", class: "primary", title: "Ctrl + Enter", onclick: () => void this.run() }, "Run");
   private readonly stops = h("button", { type: "button", hidden: true, title: "Escape", onclick: () => this.stop("The query was stopped.") }, "Stop");
-  private readonly said = h("p", { class: "sql-said", role: "status" });
+  private readonly status = h("p", { class: "sql-status", role: "status" });
   private readonly warned = h("div", { class: "sql-warned", role: "alert", hidden: true });
   private readonly copies = h("span", { class: "sql-copies", hidden: true });
   private readonly result = h("div", { class: "sql-result" });
-  private readonly history: History;
-  private readonly asked = new Latest();
+  private readonly history: QueryHistory;
+  private readonly requests = new LatestRequest();
   private running: AbortController | null = null;
   private catalogue: Catalogue | null = null;
   private opened = false;
-  /** What an address says and has not been asked yet. */
+  /** Whether the editor has a query from an address that has not run yet. */
   private due = false;
 
   constructor(
     private readonly traces: readonly Trace[],
     private readonly source: DataSource,
     private readonly go: (place: SqlPlace) => void,
-    /** What is in the editor is another text, or was asked. */
+    /** Called when the text in the editor has changed, or was run. */
     private readonly changed: () => void,
-    /** Whether the server keeps what was asked. */
+    /** Whether the server keeps the queries. */
     served: boolean,
   ) {
-    this.history = new History(source, served);
+    this.history = new QueryHistory(source, served);
     if (source.file) {
       fill(this.element, h("p", { class: "empty" }, IN_FILE));
       return;
@@ -75,17 +75,17 @@ export class SqlPanel {
         "div",
         { class: "split" },
         h("nav", { class: "sql-list", "aria-label": "Queries and tables", tabindex: "0" }, this.saved, this.earlier, this.tables),
-        h("div", { class: "sql-asked" }, this.editor, h("div", { class: "panel-head" }, this.runs, this.stops, this.said, this.copies), this.warned, this.result),
+        h("div", { class: "sql-asked" }, this.editor, h("div", { class: "panel-head" }, this.runs, this.stops, this.status, this.copies), this.warned, this.result),
       ),
     );
   }
 
-  /** What is in the editor. */
+  /** The query in the editor. */
   get sql(): string {
     return this.editor.value.trim();
   }
 
-  /** Shows a query that an address has, and asks it when the panel is seen. */
+  /** Shows the query of an address, and runs it once the panel is visible. */
   show(sql: string): void {
     if (sql === this.sql) return;
     this.stop("");
@@ -94,7 +94,7 @@ export class SqlPanel {
     if (this.opened && this.element.isConnected) this.ask();
   }
 
-  /** The panel is seen. */
+  /** Loads the catalogue when the panel is opened, and runs a query that is due. */
   open(): void {
     if (this.source.file) return;
     if (!this.opened) void this.load();
@@ -109,8 +109,8 @@ export class SqlPanel {
   }
 
   private async load(): Promise<void> {
-    fill(this.saved, h("p", { class: "working" }, "Asking what there is…"));
-    const [catalogue] = await Promise.all([this.source.catalogue().catch((error: unknown) => ({ missing: sentence(error) })), this.history.load()]);
+    fill(this.saved, h("p", { class: "working" }, "Loading tables and queries…"));
+    const [catalogue] = await Promise.all([this.source.catalogue().catch((error: unknown) => ({ missing: errorMessage(error) })), this.history.load()]);
     this.fillEarlier();
     if (isMissing(catalogue)) {
       this.opened = false;
@@ -128,13 +128,13 @@ export class SqlPanel {
       fill(
         this.earlier,
         all.length > 0 ? h("h2", { class: "part" }, "Earlier") : null,
-        all.length > 0 ? h("ul", { class: "earlier" }, all.map((sql) => this.query(sql.replace(/\s+/g, " ").slice(0, LONG), "", sql))) : null,
+        all.length > 0 ? h("ul", { class: "earlier" }, all.map((sql) => this.query(sql.replace(/\s+/g, " ").slice(0, MAX_NAME_LENGTH), "", sql))) : null,
       ),
     );
   }
 
-  private query(name: string, says: string, sql: string): HTMLElement {
-    return h("li", {}, h("button", { type: "button", class: "query", title: sql, onclick: () => this.choose(sql) }, h("b", {}, name), says ? h("span", { class: "note" }, says) : null));
+  private query(name: string, meaning: string, sql: string): HTMLElement {
+    return h("li", {}, h("button", { type: "button", class: "query", title: sql, onclick: () => this.choose(sql) }, h("b", {}, name), meaning ? h("span", { class: "note" }, meaning) : null));
   }
 
   private fillCatalogue({ saved, tables }: Catalogue): void {
@@ -178,12 +178,12 @@ export class SqlPanel {
     }
   }
 
-  /** Ends what runs: the server kills a query that nobody waits for. */
-  private stop(says: string): void {
-    this.asked.begin();
+  /** Stops the running query; the server kills a query that nobody waits for. */
+  private stop(text: string): void {
+    this.requests.begin();
     this.running?.abort();
     this.busy(null);
-    this.say(says);
+    this.showStatus(text);
   }
 
   private busy(running: AbortController | null): void {
@@ -192,41 +192,41 @@ export class SqlPanel {
     this.element.dataset.running = String(running !== null);
   }
 
-  private say(text: string, problem = false): void {
-    this.said.classList.toggle("problem", problem);
-    this.said.textContent = text;
+  private showStatus(text: string, problem = false): void {
+    this.status.classList.toggle("problem", problem);
+    this.status.textContent = text;
   }
 
   private async run(): Promise<void> {
     const { sql } = this;
-    if (sql === "") return this.say("Write a query, or choose one.");
+    if (sql === "") return this.showStatus("Write a query, or choose one.");
     this.due = false;
     this.stop("");
-    const last = this.asked.begin();
+    const isLatest = this.requests.begin();
     this.busy(new AbortController());
-    this.say("Asking…");
+    this.showStatus("Running…");
     this.warned.hidden = true;
     this.history.add(sql);
     this.fillEarlier();
     this.changed();
     try {
       const answer = await this.source.query(sql, this.running?.signal);
-      if (!last()) return;
+      if (!isLatest()) return;
       this.busy(null);
       this.answered(answer, sql);
     } catch (error) {
-      if (!last()) return;
+      if (!isLatest()) return;
       this.busy(null);
       this.copies.hidden = true;
       fill(this.result);
       this.element.dataset.rows = "";
-      this.say(sentence(error), true);
+      this.showStatus(errorMessage(error), true);
     }
   }
 
   private answered(answer: SqlAnswer, sql: string): void {
     const { rows, more, took_ms, missing } = answer;
-    const clockOf = (row: Cell[]): Clock | null => this.traceOf(answer, row)?.overview ?? null;
+    const clockOf = (row: Cell[]): TraceClock | null => this.traceOf(answer, row)?.overview ?? null;
     const read = readings(answer, this.catalogue, clockOf);
     const leads = momentColumn(answer, read);
     const table = new Table<Cell[]>({
@@ -237,7 +237,7 @@ export class SqlPanel {
       columns: answer.columns.map((column, at) => this.column(column.name, at, read[at], at === leads, clockOf)),
     });
     table.show(rows);
-    this.say(`${more ? "the first " : ""}${of(rows.length, "row", "rows")}${more ? ", there are more" : ""}, ${(took_ms / 1000).toFixed(2)} s`);
+    this.showStatus(`${more ? "the first " : ""}${plural(rows.length, "row", "rows")}${more ? ", there are more" : ""}, ${(took_ms / 1000).toFixed(2)} s`);
     this.element.dataset.rows = String(rows.length);
     this.warned.hidden = missing.length === 0;
     fill(this.warned, missing.map((text) => h("p", {}, text)));
@@ -246,15 +246,15 @@ export class SqlPanel {
     fill(this.result, table.element);
   }
 
-  private column(name: string, at: number, reading: Reading, leads: boolean, clockOf: (row: Cell[]) => Clock | null): Column<Cell[]> {
+  private column(name: string, at: number, reading: Reading, leads: boolean, clockOf: (row: Cell[]) => TraceClock | null): Column<Cell[]> {
     return {
       head: name,
-      ...(reading === "moment" || reading === "from-start" ? { says: "From the start of the recording, as everywhere on the page." } : {}),
+      ...(reading === "moment" || reading === "from-start" ? { tooltip: "From the start of the trace, as everywhere on the page." } : {}),
       text: (row) => {
         const cell = row[at];
         if (cell === null) return h("span", { class: "null" }, "NULL");
         const text = shown(cell, reading, clockOf(row));
-        return leads || reading === "name" ? text : h("span", { class: "cell", title: text === cell && cell.length < LONG ? null : cell }, text);
+        return leads || reading === "name" ? text : h("span", { class: "cell", title: text === cell && cell.length < MAX_NAME_LENGTH ? null : cell }, text);
       },
       sort: (row) => order(row[at], reading),
       number: reading !== "text",
@@ -270,7 +270,7 @@ export class SqlPanel {
         onclick: () =>
           void navigator.clipboard.writeText(text()).then(
             () => (button.textContent = "Copied"),
-            () => this.say("The browser does not allow copying.", true),
+            () => this.showStatus("The browser does not allow copying.", true),
           ),
         onblur: () => (button.textContent = name),
       },
@@ -279,7 +279,7 @@ export class SqlPanel {
     return button;
   }
 
-  /** The trace that a row is of: the one that it names, or the only one. */
+  /** Returns the trace that a row is from: the one that it names, or the only one. */
   private traceOf({ columns, traces }: SqlAnswer, row: Cell[]): Trace | null {
     if (this.traces.length === 1) return this.traces[0];
     const at = columns.findIndex(({ name }) => name === "trace");
@@ -288,11 +288,11 @@ export class SqlPanel {
 
   private pick(answer: SqlAnswer, read: readonly Reading[], row: Cell[], sql: string): void {
     const trace = this.traceOf(answer, row);
-    if (!trace) return this.say(WHICH, true);
+    if (!trace) return this.showStatus(UNKNOWN_TRACE, true);
     const { origin_ns } = trace.overview;
     const place = placeOf(answer, read, row, origin_ns);
-    if (!place) return this.say("This row has no time.", true);
+    if (!place) return this.showStatus("This row has no time.", true);
     const table = tableOf(sql, this.catalogue?.tables.map(({ name }) => name) ?? []);
-    this.go({ trace, ...place, row: table === null ? null : { table, values: telling(answer, row, origin_ns) } });
+    this.go({ trace, ...place, row: table === null ? null : { table, values: identifyingValues(answer, row, origin_ns) } });
   }
 }

@@ -1,4 +1,4 @@
-// A spot of colour beside a name.
+// Makes the spot of colour beside a name.
 
 import { h } from "../dom.ts";
 

@@ -1,40 +1,39 @@
-// A table that sorts and can hold many rows: those past the first screens are added as one scrolls.
+// A sortable table for many rows, which are added as the reader scrolls.
 
 import { fill, h } from "../dom.ts";
-import type { Awaited } from "./awaited.ts";
+import type { Loadable } from "./loadable.ts";
 
 export interface Column<Row> {
-  /** Its heading. */
   head: string;
-  /** What it means, shown when the pointer rests on the heading. */
-  says?: string;
+  /** A description, shown as the heading's tooltip. */
+  tooltip?: string;
   text: (row: Row) => string | Node;
-  /** What it is sorted by; a column without cannot be sorted by. `null` is unknown and comes last. */
+  /** Returns the value to sort by; a column without this function cannot be sorted. `null` is unknown and comes last. */
   sort?: (row: Row) => number | string | null;
   number?: boolean;
-  /** Takes what room is left. */
+  /** Whether the column takes the remaining room. */
   wide?: boolean;
-  /** Never cut: names that may differ anywhere go on in further lines. */
+  /** Whether texts wrap instead of being cut, for names that may differ anywhere. */
   whole?: boolean;
-  /** Left out where the panel has little room: what it says belongs into the row's note too. */
+  /** Whether narrow panels leave the column out; its values then belong into the row's note, too. */
   spare?: boolean;
-  /** Has the button that picks a row; by itself the wide column, or else the last. */
+  /** Whether the column has the button that picks a row; by default the wide column has it, or else the last. */
   leads?: boolean;
 }
 
 export interface TableOptions<Row> {
   name: string;
   columns: Column<Row>[];
-  /** The column that is sorted by at first, downwards. */
+  /** The column that is sorted first, in descending order; -1 for none. */
   sorted: number;
   pick?: (row: Row) => void;
-  /** What is said below a row, over all columns. */
+  /** Returns a note that is shown below a row, across all columns. */
   note?: (row: Row) => Node | null;
-  /** Said instead of a table without rows, once it is known that there are none. */
+  /** The sentence in place of the table, once it is known that there are no rows. */
   empty: string;
 }
 
-const CHUNK = 100;
+const ROWS_AT_ONCE = 100;
 
 export class Table<Row> {
   readonly element: HTMLElement;
@@ -46,49 +45,49 @@ export class Table<Row> {
   private readonly heads: HTMLElement[];
   private readonly none: HTMLElement;
   private readonly table: HTMLTableElement;
-  private emptiness: string;
+  private emptyText: string;
 
   constructor(private readonly options: TableOptions<Row>) {
     this.sorted = options.sorted;
     this.heads = options.columns.map((column, number) =>
       h(
         "th",
-        { scope: "col", class: classes(column), title: column.says, "aria-sort": "none" },
+        { scope: "col", class: classes(column), title: column.tooltip, "aria-sort": "none" },
         column.sort ? h("button", { type: "button", onclick: () => this.sortBy(number) }, column.head) : column.head,
       ),
     );
-    this.emptiness = options.empty;
+    this.emptyText = options.empty;
     this.none = h("p", { class: "empty" });
     this.table = h("table", { "aria-label": options.name }, h("thead", {}, h("tr", {}, this.heads)), this.body);
     this.element = h("div", { class: "table", onscroll: () => this.more(), tabindex: "-1" }, this.table, this.none);
-    this.take({ state: "coming", says: "" });
+    this.take({ state: "loading", message: "" });
   }
 
   get all(): readonly Row[] {
     return this.rows;
   }
 
-  /** Says something else instead of a table without rows. */
+  /** Sets the sentence in place of a table without rows. */
   set empty(sentence: string) {
-    this.emptiness = sentence;
+    this.emptyText = sentence;
   }
 
-  /** Shows rows, or says why there are none yet; `none` is said instead of what stands for an empty table. */
-  take(rows: Awaited<readonly Row[]>, none: string | null = null): void {
-    this.show(rows.state === "there" ? rows.value : []);
+  /** Shows rows, or why there are none yet; `none` replaces the sentence for an empty table. */
+  take(rows: Loadable<readonly Row[]>, none: string | null = null): void {
+    this.show(rows.state === "loaded" ? rows.value : []);
     if (none !== null) fill(this.none, none);
-    if (rows.state === "there") return;
+    if (rows.state === "loaded") return;
     this.none.className = rows.state === "missing" ? "problem" : "working";
-    fill(this.none, rows.says);
+    fill(this.none, rows.message);
   }
 
-  /** Shows other rows; who has scrolled stays there, and the keyboard on its row. */
+  /** Shows other rows; the scroll position stays, and the focus stays on its row. */
   show(rows: readonly Row[]): void {
     const { scrollTop } = this.element;
     const focused = this.focused();
     const { shown } = this;
     this.none.className = "empty";
-    fill(this.none, this.emptiness);
+    fill(this.none, this.emptyText);
     this.rows = [...rows];
     this.sort();
     while (this.shown < Math.min(shown, this.rows.length)) this.add();
@@ -96,14 +95,14 @@ export class Table<Row> {
     if (focused) this.focus(focused);
   }
 
-  /** What the row says that has the keyboard, and what its button does. */
+  /** Returns the text of the focused row and of its button. */
   private focused(): { row: string; button: string } | null {
     const button = document.activeElement;
     const row = this.body.contains(button) ? button?.closest("tr") : null;
     return row ? { row: row.textContent ?? "", button: button?.textContent ?? "" } : null;
   }
 
-  /** Its figures may have changed; where it is gone, the table has the keyboard. */
+  /** Focuses the row with the same text or the same button, since its figures may have changed; without one, the table. */
   private focus({ row, button }: { row: string; button: string }): void {
     const rows = [...this.body.rows];
     const same = rows.find(({ textContent }) => textContent === row) ?? rows.find((one) => one.querySelector("button")?.textContent === button);
@@ -140,7 +139,7 @@ export class Table<Row> {
   private add(): void {
     const { columns, pick } = this.options;
     const leading = Math.max(columns.findIndex(({ leads }) => leads), columns.findIndex(({ wide }) => wide));
-    const until = Math.min(this.rows.length, this.shown + CHUNK);
+    const until = Math.min(this.rows.length, this.shown + ROWS_AT_ONCE);
     for (; this.shown < until; this.shown += 1) {
       const row = this.rows[this.shown];
       const cells = columns.map((column, number) => {
@@ -161,7 +160,7 @@ function classes<Row>(column: Column<Row>): string {
   return [column.number ? "number" : "", column.wide ? "wide" : "", column.spare ? "spare" : ""].filter(Boolean).join(" ");
 }
 
-/** Sorted stably; what is unknown comes last either way. */
+/** Sorts rows stably; unknown values come last in either direction. */
 export function sorted<Row>(rows: readonly Row[], by: (row: Row) => number | string | null, down: boolean): Row[] {
   const sign = down ? -1 : 1;
   return [...rows].sort((a, b) => {

@@ -1,16 +1,15 @@
-// The verdict and its evidence, at the top of the page.
+// The verdict and its evidence at the top of the page.
 
+import type { Causes } from "../data/causes.ts";
 import type { Work } from "../data/comparison.ts";
 import type { Findings, Part } from "../data/findings.ts";
 import type { TraceOverview } from "../data/overview.ts";
 import type { RankFindings } from "../data/ranks.ts";
 import type { Trace } from "../data/trace.ts";
 import { fill, h } from "../dom.ts";
-import type { Causes } from "../data/causes.ts";
-import type { FindingsSoFar } from "./awaited.ts";
-import { count, duration, known, of, share } from "../time/format.ts";
+import { count, duration, known, plural, share } from "../time/format.ts";
+import type { FindingsSoFar } from "./loadable.ts";
 
-/** Words for the verdict. */
 const VERDICTS: Record<string, string> = {
   "host-bound": "Host-bound",
   "device-bound": "Device-bound",
@@ -22,12 +21,12 @@ const VERDICTS: Record<string, string> = {
   unknown: "No verdict",
 };
 
-/** A verdict in words. */
+/** Returns the name of a verdict. */
 export function boundName(verdict: string): string {
   return VERDICTS[verdict] ?? verdict;
 }
 
-/** Words for the parts of the judged time. */
+/** The names of the parts of the judged time. */
 const PARTS: Record<string, string> = {
   compute: "computing",
   communication: "communication",
@@ -39,35 +38,34 @@ const PARTS: Record<string, string> = {
   unknown: "unexplained",
 };
 
-/** Of parts without causes; those of idle time have the colours of theirs. */
+/** The colours of parts without causes; parts of idle time have the colours of their causes. */
 const COLOURS: Record<string, string> = { compute: "#6f94c4", communication: "#a08bc6", transfer: "#8fb3a4", imbalance: "#a9a294" };
 
 export class Verdict {
   readonly element = h("section", { class: "verdict", "aria-label": "Verdict" });
-  /** The verdicts of two sides are shown instead. */
+  /** Whether the verdicts of two compared sides are shown instead. */
   private paired = false;
-  /** What bounds all ranks together, where there are some. */
+  /** The comparison of all ranks, where there are some. */
   private ranks: RankFindings | null = null;
 
-  /** `whose` it is where several traces are shown. */
   constructor(
     private readonly whose: string | null,
     private readonly trace: Trace,
-    /** Puts a rank first. */
+    /** Shows the trace of a rank first. */
     private readonly choose: (rank: number) => void = () => undefined,
   ) {}
 
-  /** Takes what bounds all ranks together; the next drawing has it. */
-  together(ranks: RankFindings | null): void {
+  /** Takes the comparison of all ranks for the next call of `show`. */
+  takeRanks(ranks: RankFindings | null): void {
     this.ranks = ranks;
   }
 
-  /** `coming` is said until there are findings. */
-  show(findings: FindingsSoFar, overview: TraceOverview, coming: string): void {
+  /** Shows the verdict of the findings, or `coming` until there are any. */
+  show(findings: FindingsSoFar, overview: TraceOverview, loadingMessage: string): void {
     if (this.paired) return;
     if (!findings) {
       this.element.dataset.verdict = "";
-      return fill(this.element, h("p", { class: "working", role: "status" }, coming), this.facts(null, overview));
+      return fill(this.element, h("p", { class: "working", role: "status" }, loadingMessage), this.facts(null, overview));
     }
     if ("missing" in findings) {
       this.element.dataset.verdict = "missing";
@@ -80,7 +78,7 @@ export class Verdict {
     const ofDevices = devices.length > 1 ? each("Verdict of each device", devices.map(({ device, verdict, verdict_sentence }) => ({ name: deviceName(findings, device), verdict, sentence: verdict_sentence }))) : null;
     this.element.dataset.together = ranks?.verdict ?? "";
     if (ranks) {
-      const all = h("span", { class: "note" }, ` all ${of(ranks.ranks.length, "rank", "ranks")} together`);
+      const all = h("span", { class: "note" }, ` all ${plural(ranks.ranks.length, "rank", "ranks")} together`);
       return fill(
         this.element,
         h("div", { class: "verdict-words" }, h("h1", { class: `bound bound-${ranks.verdict}` }, boundName(ranks.verdict), all), h("p", { title: ranks.verdict_sentence }, ranks.verdict_sentence)),
@@ -104,7 +102,7 @@ export class Verdict {
     );
   }
 
-  /** The verdicts of the sides that are compared; of none, there is room for the trace's own again. */
+  /** Shows the verdicts of two compared sides; without sides, the next call of `show` shows the trace's own verdict again. */
   showSides(sides: readonly { name: string; work: Work }[]): void {
     this.paired = sides.length > 0;
     if (!this.paired) return;
@@ -124,24 +122,24 @@ export class Verdict {
     const facts: [name: string, value: string, title?: string][] = [
       ["Recorded", known(overview.duration_ns, duration)],
       ["Dispatches", known(findings ? findings.dispatch_count : overview.tables.find(({ name }) => name === "dispatches")?.rows, count)],
-      ["Sampling", overview.sampling_mode, "How the GPU's times were taken."],
-      ["Clock error", overview.clock_error_ns === null ? "unknown" : `± ${duration(overview.clock_error_ns)}`, "Bound of the error of a device's time on the host's clock."],
+      ["Sampling", overview.sampling_mode, "How the times of GPU work were measured."],
+      ["Clock error", overview.clock_error_ns === null ? "unknown" : `± ${duration(overview.clock_error_ns)}`, "The largest error of a device's time on the host's clock."],
     ];
     const lost = overview.losses.reduce((sum, loss) => sum + loss.count, 0);
     return h(
       "dl",
       { class: "facts" },
       facts.map(([name, value, title]) => h("div", { class: name === "Clock error" ? null : "spare", title }, h("dt", {}, name), h("dd", {}, value))),
-      lost > 0 ? h("div", { class: "lost", title: overview.losses.map(({ what, count: n, reason }) => `${of(n, what, what)}: ${reason}`).join("\n") }, h("dt", {}, "Not recorded"), h("dd", {}, count(lost))) : null,
+      lost > 0 ? h("div", { class: "lost", title: overview.losses.map(({ what, count: n, reason }) => `${plural(n, what, what)}: ${reason}`).join("\n") }, h("dt", {}, "Not recorded"), h("dd", {}, count(lost))) : null,
       overview.complete ? null : h("div", { class: "lost" }, h("dt", {}, "Recording"), h("dd", {}, overview.live ? "running" : "not complete")),
     );
   }
 }
 
-/** Verdicts that have room at the top; the others are in the panel of ranks. */
-const MOST_VERDICTS = 8;
+/** The most verdicts that are shown at the top; the panel of ranks has the others. */
+const MAX_VERDICTS = 8;
 
-interface OneVerdict {
+interface NamedVerdict {
   name: string;
   verdict: string;
   sentence: string;
@@ -149,14 +147,14 @@ interface OneVerdict {
   choose?: () => void;
 }
 
-/** The verdict of each device or rank, in a line. */
-function each(label: string, verdicts: readonly OneVerdict[]): HTMLElement {
-  const one = ({ name, verdict, sentence, first, choose }: OneVerdict): HTMLElement => {
+/** Lists the verdict of each device or rank. */
+function each(label: string, verdicts: readonly NamedVerdict[]): HTMLElement {
+  const one = ({ name, verdict, sentence, first, choose }: NamedVerdict): HTMLElement => {
     const words = [h("b", {}, name), h("span", { class: `bound-${verdict}` }, ` ${boundName(verdict).toLowerCase()}`)];
     return h("li", { "data-verdict": verdict, title: sentence }, choose && !first ? h("button", { type: "button", onclick: choose }, words) : h("span", { "aria-current": first ? "true" : null }, words));
   };
-  const rest = verdicts.length - MOST_VERDICTS;
-  return h("ul", { class: "each-verdict", "aria-label": label }, verdicts.slice(0, MOST_VERDICTS).map(one), rest > 0 ? h("li", { class: "note" }, `and ${count(rest)} more`) : null);
+  const rest = verdicts.length - MAX_VERDICTS;
+  return h("ul", { class: "each-verdict", "aria-label": label }, verdicts.slice(0, MAX_VERDICTS).map(one), rest > 0 ? h("li", { class: "note" }, `and ${count(rest)} more`) : null);
 }
 
 function deviceName({ devices }: Findings, device: number): string {
@@ -165,7 +163,7 @@ function deviceName({ devices }: Findings, device: number): string {
   return name && !alike ? name : `GPU ${device + 1}${name ? ` (${name})` : ""}`;
 }
 
-/** The parts of the judged time as one bar, each with its sentence. */
+/** Draws the parts of the judged time as a bar, each with its sentence. */
 export function evidence(parts: readonly Part[], causes: Causes): HTMLElement {
   const colour = (part: Part): string => COLOURS[part.what] ?? causes.colourOfSide(part.what);
   const shown = parts.filter((part) => part.total_ns > 0);

@@ -1,6 +1,6 @@
-// Quantities as people read them: three significant digits, always with a unit. The same rules as the terminal report.
+// Formats quantities with three significant digits and a unit, by the same rules as the terminal report.
 
-/** Decimals for three significant digits. */
+/** Returns the number of decimals that gives three significant digits. */
 function decimals(size: number): number {
   return size < 9.995 ? 2 : size < 99.95 ? 1 : 0;
 }
@@ -16,19 +16,19 @@ function scaled(value: number, step: number, units: readonly string[]): string {
   return `${value < 0 ? "-" : ""}${size.toFixed(decimals(size))} ${units[unit]}`;
 }
 
-/** A time in nanoseconds, such as `873 ns`, `12.3 µs`, `1.04 ms`. */
+/** Formats a time in nanoseconds, such as `873 ns`, `12.3 µs`, `1.04 ms`. */
 export function duration(ns: number): string {
   if (Math.abs(ns) < 1000 && Number.isInteger(ns)) return `${ns} ns`;
   return scaled(ns, 1000, ["ns", "µs", "ms", "s"]);
 }
 
-/** Bytes, such as `512 B`, `1.50 KiB`. */
+/** Formats bytes, such as `512 B`, `1.50 KiB`. */
 export function bytes(size: number): string {
   if (size < 1024) return `${Math.round(size)} B`;
   return scaled(size, 1024, ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"]);
 }
 
-/** A value of a counter in its unit, such as `1.98 GHz`, `12.5 %`. */
+/** Formats a value of a counter in its unit, such as `1.98 GHz`, `12.5 %`. */
 export function quantity(value: number, unit: string): string {
   switch (unit) {
     case "count":
@@ -50,19 +50,19 @@ export function quantity(value: number, unit: string): string {
   }
 }
 
-/** `63.0 % (41.0 % to 88.0 %)`: mean, least and most; one value where it is the same all the time. */
+/** Formats mean, least and greatest value, such as `63.0 % (41.0 % to 88.0 %)`; a constant as one value. */
 export function statisticsText(found: { mean: number; least: number; most: number } | null, unit: string): string {
   if (!found) return "unknown here";
   if (found.least === found.most) return quantity(found.mean, unit);
   return `${quantity(found.mean, unit)} (${quantity(found.least, unit)} to ${quantity(found.most, unit)})`;
 }
 
-/** A count with thousands separators. */
+/** Formats a count with thousands separators. */
 export function count(number: number): string {
   return Math.round(number).toString().replace(/\B(?=(\d{3})+(?!\d))/g, ",");
 }
 
-/** A share of 1 in per cent. What is not quite nothing or everything never reads as if it were. */
+/** Formats a share of 1 in per cent. A share close to nothing or everything never reads as if it were exactly that. */
 export function share(part: number): string {
   const percent = part * 100;
   if (!Number.isFinite(percent)) return "unknown";
@@ -71,12 +71,12 @@ export function share(part: number): string {
   return percent === 0 || percent === 100 ? `${percent} %` : `${percent.toFixed(1)} %`;
 }
 
-/** `1 gap`, `1,204 gaps`. */
-export function of(number: number, one: string, many: string): string {
+/** Formats a count with its noun, such as `1 gap`, `1,204 gaps`. */
+export function plural(number: number, one: string, many: string): string {
   return `${count(number)} ${number === 1 ? one : many}`;
 }
 
-/** A factor, such as `4.57 ×`, `0.012 ×`. */
+/** Formats a factor, such as `4.57 ×`, `0.012 ×`. */
 export function times(factor: number): string {
   if (!Number.isFinite(factor)) return "unknown";
   if (factor > 0 && factor < 0.095) return `${factor < 0.001 ? "<0.001" : factor.toPrecision(2)} ×`;
@@ -90,14 +90,14 @@ const UNITS = [
   { ns: 1, name: "ns" },
 ] as const;
 
-/** A point in time since the trace's start, as exact as steps of `step_ns` ask for: `1.0034 s`. */
+/** Formats a point in time since the trace's start, such as `1.0034 s`, as exactly as steps of `step_ns` need. */
 export function instant(ns: number, step_ns: number): string {
   const unit = UNITS.find((unit) => Math.abs(ns) >= unit.ns) ?? UNITS[3];
   const digits = Math.max(0, Math.min(9, Math.round(Math.log10(unit.ns)) - Math.floor(Math.log10(Math.max(step_ns, 1)))));
   return `${(ns / unit.ns).toFixed(digits)} ${unit.name}`;
 }
 
-/** A number that may be unknown. */
+/** Formats a number that may be unknown. */
 export function known(value: number | null | undefined, format: (value: number) => string): string {
   return value === null || value === undefined ? "unknown" : format(value);
 }

@@ -1,11 +1,11 @@
-// Ranges of time, in nanoseconds since the trace's start, and how pan and zoom change the visible one.
+// Ranges of time in nanoseconds since the trace's start, and the operations of pan and zoom.
 
 export interface Range {
   readonly from_ns: number;
   readonly to_ns: number;
 }
 
-/** The closest zoom: so many nanoseconds over the whole width. */
+/** The shortest visible range. */
 export const CLOSEST_NS = 50;
 
 export function length(range: Range): number {
@@ -16,28 +16,28 @@ export function overlaps(a: Range, b: Range): boolean {
   return a.from_ns < b.to_ns && b.from_ns < a.to_ns;
 }
 
-/** What two ranges share; null for nothing. */
+/** Returns the overlap of two ranges; null for none. */
 export function shared(a: Range, b: Range): Range | null {
   return overlaps(a, b) ? { from_ns: Math.max(a.from_ns, b.from_ns), to_ns: Math.min(a.to_ns, b.to_ns) } : null;
 }
 
-/** The range of two times in any order. */
+/** Returns the range between two times in any order. */
 export function between(a_ns: number, b_ns: number): Range {
   return { from_ns: Math.min(a_ns, b_ns), to_ns: Math.max(a_ns, b_ns) };
 }
 
-/** From the earliest start to the latest end. */
-export function around(ranges: readonly Range[]): Range {
+/** Returns the range from the earliest start to the latest end. */
+export function coveringRange(ranges: readonly Range[]): Range {
   return { from_ns: Math.min(...ranges.map(({ from_ns }) => from_ns)), to_ns: Math.max(...ranges.map(({ to_ns }) => to_ns)) };
 }
 
-/** `range` with a part of its length added on both sides. */
+/** Extends a range by a part of its length on both sides. */
 export function widened(range: Range, part: number): Range {
   const margin = Math.max(length(range) * part, 1);
   return { from_ns: range.from_ns - margin, to_ns: range.to_ns + margin };
 }
 
-/** Keeps a visible range sensible: not shorter than `CLOSEST_NS`, not longer than `whole` with a little room, and in it. */
+/** Limits a visible range: not shorter than `CLOSEST_NS`, and within `whole` with a little margin. */
 export function clamped(range: Range, whole: Range): Range {
   const bounds = widened(whole, 0.02);
   const span = Math.min(Math.max(length(range), CLOSEST_NS), Math.max(length(bounds), CLOSEST_NS));
@@ -47,19 +47,19 @@ export function clamped(range: Range, whole: Range): Range {
   return { from_ns, to_ns: from_ns + span };
 }
 
-/** Zooms by `factor` (below 1: closer) with `at_ns` staying where it is on the screen. */
+/** Zooms by `factor`, below 1 to come closer, while `at_ns` stays at its place on the screen. */
 export function zoomed(range: Range, at_ns: number, factor: number, whole: Range): Range {
   const limit = Math.max(factor, CLOSEST_NS / length(range));
   return clamped({ from_ns: at_ns - (at_ns - range.from_ns) * limit, to_ns: at_ns + (range.to_ns - at_ns) * limit }, whole);
 }
 
-/** Moves by a part of the visible length. */
+/** Moves a range by a part of its length. */
 export function panned(range: Range, part: number, whole: Range): Range {
   const by = length(range) * part;
   return clamped({ from_ns: range.from_ns + by, to_ns: range.to_ns + by }, whole);
 }
 
-/** What is visible of a trace after it grew from `before` to `now`: who sees everything or the end goes on seeing that. */
+/** Returns the visible range after a trace has grown from `before` to `now`: a view of everything or of the end keeps showing that. */
 export function followed(visible: Range, before: Range, now: Range): Range {
   if (visible.to_ns < before.to_ns) return visible;
   if (visible.from_ns <= before.from_ns) return widened(now, 0.01);
@@ -67,7 +67,7 @@ export function followed(visible: Range, before: Range, now: Range): Range {
   return { from_ns: visible.from_ns + by, to_ns: visible.to_ns + by };
 }
 
-/** Time to pixel and back. */
+/** Converts times to pixels and back. */
 export class Scale {
   readonly pixels_per_ns: number;
   constructor(
@@ -83,21 +83,21 @@ export class Scale {
   ns(x: number): number {
     return this.range.from_ns + (x - this.left_px) / this.pixels_per_ns;
   }
-  /** The same scale for a part of its range. */
+  /** Returns the same scale for a part of its range. */
   part(range: Range): Scale {
     return range === this.range ? this : new Scale(range, this.x(range.from_ns), length(range) * this.pixels_per_ns);
   }
 }
 
-/** Ranges that were visible, for going back. Steps within one gesture count as one. */
-export class History {
+/** The ranges that were visible before, for going back. Steps within one gesture count as one. */
+export class RangeHistory {
   private past: Range[] = [];
   private last_at = -Infinity;
   constructor(
     private readonly pause_ms = 500,
     private readonly most = 200,
   ) {}
-  /** Remembers `left`, the range that is being left at time `now_ms`. */
+  /** Remembers the range that is left at time `now_ms`. */
   leave(left: Range, now_ms: number): void {
     if (now_ms - this.last_at > this.pause_ms) {
       this.past.push(left);
@@ -108,8 +108,5 @@ export class History {
   back(): Range | undefined {
     this.last_at = -Infinity;
     return this.past.pop();
-  }
-  get depth(): number {
-    return this.past.length;
   }
 }

@@ -1,13 +1,13 @@
-// Ticks of the ruler.
+// Computes the ticks of the ruler.
 
 export interface Ticks {
-  /** Distance of two ticks, 1, 2 or 5 times a power of ten; at least 1 ns. */
+  /** The distance of two ticks: 1, 2 or 5 times a power of ten, at least 1 ns. */
   step_ns: number;
-  /** Times of the ticks, each a multiple of the step. */
+  /** The times of the ticks, each a multiple of the step. */
   at_ns: number[];
 }
 
-/** Ticks between two times that stand at least `room_px` apart on `width_px`. */
+/** Returns ticks between two times that are at least `room_px` apart on `width_px`. */
 export function ticks(from_ns: number, to_ns: number, width_px: number, room_px: number): Ticks {
   const span = to_ns - from_ns;
   if (!(span > 0) || !(width_px > 0)) return { step_ns: 1, at_ns: [] };

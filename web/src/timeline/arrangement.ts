@@ -1,17 +1,17 @@
-// How somebody has arranged the tracks of a trace: what is hidden, pinned, folded, in which order, and what of them is looked for.
+// The reader's arrangement of a trace's tracks: which are hidden, pinned or folded, their order, and the filter of their names.
 
 import type { CallFacts } from "../data/causes.ts";
 import type { Group } from "../data/overview.ts";
 import type { Trace, Track } from "../data/trace.ts";
 import { count } from "../time/format.ts";
-import { trackWords } from "./track-words.ts";
+import { trackNames } from "./track-names.ts";
 
-/** From so many tracks on the secondary ones are hidden at first. */
+/** The number of tracks above which secondary ones are hidden at first. */
 const MANY_TRACKS = 14;
-/** So many threads that do the same one thing are one row. */
-const LEAST_BUNDLE = 3;
+/** The least number of threads that are bundled. */
+const MIN_BUNDLE = 3;
 
-/** Tracks of threads that do the same one thing, as one row until it is opened. */
+/** The tracks of threads that do only one and the same thing, shown as one row until it is opened. */
 export interface Bundle {
   id: string;
   name: string;
@@ -19,7 +19,7 @@ export interface Bundle {
   folded: boolean;
 }
 
-/** A group with those of its tracks that are drawn. */
+/** A group with the tracks that are drawn in it. */
 export interface Section {
   group: Group;
   folded: boolean;
@@ -27,29 +27,29 @@ export interface Section {
   bundles: Bundle[];
 }
 
-export interface Arranged {
+export interface VisibleTracks {
   pinned: Track[];
   sections: Section[];
 }
 
-/** The whole arrangement as texts: for links and to be kept. Absent: as at first. */
-export interface Written {
-  /** Ids, each after a letter that says what is done with it, joined by `*`. */
+/** The arrangement as texts, for links and storage. Absent fields are as at first. */
+export interface ArrangementText {
+  /** Ids joined by `*`, each with a letter before it that says what is done with the track. */
   tracks?: string | undefined;
-  /** Ids of tracks and groups in another order than that of the trace, joined by `*`. */
+  /** The ids of tracks and groups in an order other than that of the trace, joined by `*`. */
   order?: string | undefined;
-  /** What of the tracks is looked for. */
+  /** The filter of the tracks' names. */
   text?: string | undefined;
 }
 
-type Mark = "h" | "s" | "p" | "f" | "u";
+type TrackMark = "h" | "s" | "p" | "f" | "u";
 
-/** Which tracks can be drawn at all. */
+/** Tells whether a track can be drawn at all. */
 export type Drawable = (track: Track) => boolean;
 
 export class Arrangement {
-  /** Hidden and shown where that is not as at first, pinned, folded and unfolded. */
-  private marks: Record<Mark, Set<string>> = { h: new Set(), s: new Set(), p: new Set(), f: new Set(), u: new Set() };
+  /** The ids that the reader has hidden (h), shown (s), pinned (p), folded (f) or unfolded (u). */
+  private marks: Record<TrackMark, Set<string>> = { h: new Set(), s: new Set(), p: new Set(), f: new Set(), u: new Set() };
   private order: string[] = [];
   private words: string[] = [];
   private typed = "";
@@ -69,9 +69,9 @@ export class Arrangement {
     for (const listener of this.listeners) listener();
   }
 
-  // ---- what is drawn ----
+  // ---- visible tracks ----
 
-  /** All tracks that can be drawn, group by group, hidden ones too, in this order. */
+  /** All tracks that can be drawn, hidden ones included, by group in the reader's order. */
   get all(): { group: Group; tracks: Track[] }[] {
     const own = new Map<string, Track[]>(this.trace.overview.groups.map(({ id }) => [id, []]));
     for (const track of this.inOrder(this.trace.tracks.filter(this.drawable))) own.get(track.overview.group)?.push(track);
@@ -81,7 +81,7 @@ export class Arrangement {
     });
   }
 
-  get arranged(): Arranged {
+  get arranged(): VisibleTracks {
     const all = this.all;
     const seen = (track: Track): boolean => this.shows(track) && this.finds(track);
     const pinned = [...this.marks.p].flatMap((id) => all.flatMap(({ tracks }) => tracks.filter((track) => track.id === id && seen(track))));
@@ -95,7 +95,7 @@ export class Arrangement {
     return { pinned, sections };
   }
 
-  /** Threads of which nothing is drawn but calls of one kind, and the code in them, by that kind. */
+  /** Bundles the threads that draw nothing but calls of one kind, and the code in those calls. */
   private bundlesOf(group: Group, tracks: readonly Track[]): Bundle[] {
     const threads = new Map<string, Track[]>();
     for (const track of tracks) {
@@ -107,23 +107,23 @@ export class Arrangement {
       const [calls, ...more] = own.filter(({ kind }) => kind !== "samples");
       const call = calls?.overview.only_call;
       if (calls?.kind !== "calls" || !call || more.length > 0) continue;
-      const does = onlyDoes(call, this.trace.causes.call(call));
+      const does = soleActivity(call, this.trace.causes.call(call));
       alike.set(does, [...(alike.get(does) ?? []), own]);
     }
     return [...alike].flatMap(([what, threads]) => {
       const id = `${group.id}.${what.replaceAll(" ", "-")}`;
-      return threads.length < LEAST_BUNDLE ? [] : [{ id, name: `${count(threads.length)} threads that only ${what}`, tracks: threads.flat(), folded: !this.marks.u.has(id) }];
+      return threads.length < MIN_BUNDLE ? [] : [{ id, name: `${count(threads.length)} threads that only ${what}`, tracks: threads.flat(), folded: !this.marks.u.has(id) }];
     });
   }
 
-  private inOrder<One extends { id: string }>(all: readonly One[]): One[] {
+  private inOrder<T extends { id: string }>(all: readonly T[]): T[] {
     if (this.order.length === 0) return [...all];
     const at = new Map(this.order.map((id, at) => [id, at]));
-    const place = ({ id }: One): number => at.get(id) ?? this.order.length;
+    const place = ({ id }: T): number => at.get(id) ?? this.order.length;
     return [...all].sort((a, b) => place(a) - place(b));
   }
 
-  /** Whether a track is hidden at first: there are many, and it says what others say in another way. */
+  /** Returns whether a track is hidden at first, because there are many and it repeats others in another form. */
   private secondary({ kind, overview }: Track): boolean {
     if (!(kind === "command-buffers" || kind === "queue-labels" || (kind === "counter" && overview.queue !== null))) return false;
     const { tracks } = this.trace;
@@ -131,7 +131,7 @@ export class Arrangement {
     return this.counted.drawable > MANY_TRACKS;
   }
 
-  /** Whether it is not hidden; the search among tracks may leave it out all the same. */
+  /** Returns whether a track is not hidden. The filter may leave it out all the same. */
   shows(track: Track): boolean {
     return this.secondary(track) ? this.marks.s.has(track.id) : !this.marks.h.has(track.id);
   }
@@ -139,7 +139,7 @@ export class Arrangement {
   private finds(track: Track): boolean {
     if (this.words.length === 0) return true;
     const group = this.trace.overview.groups.find(({ id }) => id === track.overview.group);
-    const { name, note } = trackWords(track);
+    const { name, note } = trackNames(track);
     const text = `${group?.name ?? ""} ${track.overview.name} ${name} ${note}`.toLowerCase();
     return this.words.every((word) => text.includes(word));
   }
@@ -158,8 +158,8 @@ export class Arrangement {
 
   // ---- changes ----
 
-  /** Only tracks that have all of these words in their names are drawn. */
-  look(text: string): void {
+  /** Shows only tracks with all of these words in their names. */
+  filterBy(text: string): void {
     this.typed = text;
     this.words = text.toLowerCase().split(/\s+/).filter(Boolean);
     this.changed();
@@ -185,13 +185,13 @@ export class Arrangement {
     this.changed();
   }
 
-  /** Makes sure that a track is drawn. */
+  /** Shows and unfolds whatever hides a track. */
   reveal(track: Track): void {
     if (!this.drawable(track)) return;
     const bundle = this.arranged.sections.flatMap(({ bundles }) => bundles).find(({ tracks }) => tracks.includes(track));
     const folded = !this.isPinned(track) && this.marks.f.has(track.overview.group);
     if (this.shows(track) && this.finds(track) && !folded && !bundle?.folded) return;
-    if (!this.finds(track)) this.look("");
+    if (!this.finds(track)) this.filterBy("");
     this.show([track], true);
     this.marks.f.delete(track.overview.group);
     const now = this.arranged.sections.flatMap(({ bundles }) => bundles).find(({ tracks }) => tracks.includes(track));
@@ -199,14 +199,14 @@ export class Arrangement {
     this.changed();
   }
 
-  /** Those among which a track or group is moved, in their order: pinned tracks, tracks that are drawn together, or groups. */
+  /** Returns the ids among which a track or group can be moved, in order: pinned tracks, the tracks of a section or bundle, or groups. */
   siblings(id: string): string[] {
     const { pinned, sections } = this.arranged;
     const lists: { id: string }[][] = [pinned, sections.map(({ group }) => group), ...sections.flatMap(({ tracks, bundles }) => [tracks, ...bundles.map((bundle) => bundle.tracks)])];
     return lists.find((list) => list.some((one) => one.id === id))?.map((one) => one.id) ?? [];
   }
 
-  /** Moves a track or group before one of its siblings, or behind the last. */
+  /** Moves a track or group before one of its siblings, or after the last. */
   move(id: string, before: string | null): void {
     const siblings = this.siblings(id);
     if (id === before || !siblings.includes(id) || (before !== null && !siblings.includes(before))) return;
@@ -219,7 +219,7 @@ export class Arrangement {
     if (this.marks.p.has(id)) {
       this.marks.p = new Set(place([...this.marks.p]));
     } else {
-      // Of all that stand beside it, hidden ones too.
+      // The order includes hidden siblings.
       const all = this.all;
       const own = all.find(({ group }) => group.id === id) ? all.map(({ group }) => group.id) : (all.find(({ tracks }) => tracks.some((track) => track.id === id))?.tracks.map((track) => track.id) ?? []);
       const others = this.order.filter((one) => !own.includes(one));
@@ -228,7 +228,7 @@ export class Arrangement {
     this.changed();
   }
 
-  /** What has to be said of an order: the rest follows as in the trace. */
+  /** Returns the shortest start of an order that determines it; the rest follows in the trace's order. */
   private needed(ids: readonly string[]): string[] {
     const { groups } = this.trace.overview;
     const natural = new Map([...groups, ...this.trace.tracks].map(({ id }, at) => [id, at]));
@@ -242,7 +242,7 @@ export class Arrangement {
     return ids.slice(0, length);
   }
 
-  /** One place up or down among its siblings; the new place and of how many, or null at an end. */
+  /** Moves a track or group one place up or down. Returns the new place and the number of siblings, or null at an end. */
   step(id: string, by: 1 | -1): { at: number; of: number } | null {
     const siblings = this.siblings(id);
     const at = siblings.indexOf(id);
@@ -252,7 +252,7 @@ export class Arrangement {
     return { at: to + 1, of: siblings.length };
   }
 
-  /** As at first. */
+  /** Restores the initial arrangement. */
   reset(): void {
     this.read({});
     this.changed();
@@ -260,8 +260,8 @@ export class Arrangement {
 
   // ---- as texts ----
 
-  get written(): Written {
-    const marked = (Object.keys(this.marks) as Mark[]).flatMap((mark) => [...this.marks[mark]].map((id) => mark + id));
+  get written(): ArrangementText {
+    const marked = (Object.keys(this.marks) as TrackMark[]).flatMap((mark) => [...this.marks[mark]].map((id) => mark + id));
     return {
       ...(marked.length > 0 ? { tracks: marked.join("*") } : {}),
       ...(this.order.length > 0 ? { order: this.order.join("*") } : {}),
@@ -269,12 +269,12 @@ export class Arrangement {
     };
   }
 
-  /** Takes what was written. What the trace does not have stays without effect. */
-  read({ tracks, order, text }: Written): void {
-    for (const mark of Object.keys(this.marks) as Mark[]) this.marks[mark] = new Set();
-    for (const one of tracks?.split("*") ?? []) if (one.charAt(0) in this.marks) this.marks[one.charAt(0) as Mark].add(one.slice(1));
+  /** Reads an arrangement. Ids that the trace does not have are ignored. */
+  read({ tracks, order, text }: ArrangementText): void {
+    for (const mark of Object.keys(this.marks) as TrackMark[]) this.marks[mark] = new Set();
+    for (const one of tracks?.split("*") ?? []) if (one.charAt(0) in this.marks) this.marks[one.charAt(0) as TrackMark].add(one.slice(1));
     this.order = order ? order.split("*") : [];
-    this.look(text ?? "");
+    this.filterBy(text ?? "");
   }
 }
 
@@ -283,8 +283,8 @@ function set(all: Set<string>, id: string, has: boolean): void {
   else all.delete(id);
 }
 
-/** What a thread does that makes calls of one kind only. */
-function onlyDoes(call: string, facts: CallFacts | undefined): string {
+/** Describes what a thread does that makes only one kind of call. */
+function soleActivity(call: string, facts: CallFacts | undefined): string {
   if (facts?.cause === "host-compile") return "compile";
   if (facts?.waits) return "wait for the GPU";
   return call === "submit" ? "submit" : `call ${call}`;

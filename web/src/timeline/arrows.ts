@@ -1,10 +1,10 @@
-// Arrows from host calls to their GPU work, and between work that depends on each other.
+// Draws arrows from host calls to their GPU work, and between work that depends on other work.
 
+import type { Canvas } from "../draw/canvas.ts";
 import type { Colours } from "../draw/palette.ts";
 import type { Scale } from "../time/range.ts";
 import type { Arrow, View } from "../view.ts";
 import { type Layout, laneTop, type TrackRow } from "./layout.ts";
-import type { Canvas } from "./paint.ts";
 
 export function paintArrows(canvas: Canvas, view: View, layout: Layout, scale: Scale, colours: Colours): void {
   const { context } = canvas;
@@ -12,7 +12,7 @@ export function paintArrows(canvas: Canvas, view: View, layout: Layout, scale: S
     const from = end(view, layout, scale, arrow.from, "end");
     const to = end(view, layout, scale, arrow.to, "start");
     if (!from || !to) continue;
-    // A call is left at its start: the work may start before the call returns.
+    // The arrow leaves a call at its start, because the work may start before the call returns.
     const start_x = arrow.kind === "submits" ? scale.x(arrow.from.start_ns) : from.x;
     const bend = Math.max(24, Math.min(120, Math.abs(to.x - start_x) / 2));
     context.strokeStyle = context.fillStyle = arrow.kind === "submits" ? colours.accent : colours.text;

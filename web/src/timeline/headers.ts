@@ -1,15 +1,15 @@
-// The names of the tracks, as elements beside the canvas: by them tracks are moved, pinned, hidden and folded.
+// The names of the tracks beside the canvas, with which tracks are moved, pinned, hidden and folded.
 
 import type { Trace, Track } from "../data/trace.ts";
 import { h } from "../dom.ts";
-import { count, of } from "../time/format.ts";
+import { count, plural } from "../time/format.ts";
 import type { Arrangement } from "./arrangement.ts";
-import { Drag } from "./drag.ts";
 import type { HeadRow, Layout, Row, TrackRow } from "./layout.ts";
+import { TrackDrag } from "./track-drag.ts";
 import { TrackMenu } from "./track-menu.ts";
-import { trackWords } from "./track-words.ts";
+import { trackNames } from "./track-names.ts";
 
-/** A row as it is shown. Its elements stay while data come in: a button that is replaced between press and release is never clicked. */
+/** The elements of a row. They are kept while data arrive, because a button that is replaced between press and release is never clicked. */
 interface ShownRow {
   element: HTMLElement;
   show(row: Row, trace: Trace): void;
@@ -17,18 +17,18 @@ interface ShownRow {
 
 export class Headers {
   readonly element = h("div", { class: "headers", role: "group", "aria-label": "Tracks", onkeydown: (event: Event) => this.key(event as KeyboardEvent) });
-  /** What was done, for who does not see it. */
-  readonly said = h("p", { class: "unseen", role: "status" });
+  /** Tells screen readers what was done. */
+  readonly status = h("p", { class: "unseen", role: "status" });
   readonly menu: TrackMenu;
   private readonly pinned = h("div", { class: "pinned-headers" });
-  private readonly drag: Drag;
+  private readonly drag: TrackDrag;
   private shown = new Map<string, ShownRow>();
-  /** The row that the Tab key comes to. */
+  /** The row that the Tab key focuses. */
   private at: string | null = null;
 
   constructor(private readonly arrangement: Arrangement) {
     this.menu = new TrackMenu(arrangement, (id, by) => this.step(id, by), (id) => this.focus(id));
-    this.drag = new Drag(this.element, arrangement);
+    this.drag = new TrackDrag(this.element, arrangement);
   }
 
   show(layout: Layout, trace: Trace, sticky_px: number): void {
@@ -41,9 +41,9 @@ export class Headers {
     const elements = (rows: Row[]): HTMLElement[] => rows.map((row) => this.row(row, trace, before));
     arrange(this.pinned, elements(layout.rows.filter(({ pinned }) => pinned)));
     arrange(this.element, [this.pinned, ...elements(layout.rows.filter(({ pinned }) => !pinned)), this.drag.line]);
-    // At least as high as what is seen, so that the canvas beside it stays whole.
+    // The headers are at least as high as the visible part, so that the canvas beside them stays whole.
     this.element.style.height = `${layout.height}px`;
-    this.rove();
+    this.updateTabStop();
     if (focused !== null && document.activeElement !== this.button(focused)) this.focus(focused);
   }
 
@@ -73,7 +73,7 @@ export class Headers {
         button.setAttribute("aria-expanded", String(!row.closed));
         fold.textContent = row.closed ? "▸" : "▾";
         name.textContent = row.name;
-        saysOf(hide, "hide", "Hide", row.name);
+        labelButton(hide, "hide", "Hide", row.name);
       },
     };
   }
@@ -103,20 +103,20 @@ export class Headers {
         row = now as TrackRow;
         const { track, pinned } = row;
         const state = stateOf(track, row.hidden_lanes, trace);
-        const words = trackWords(track);
+        const words = trackNames(track);
         element.className = `track-name kind-${track.kind}${pinned ? " pinned" : ""}`;
         element.title = [words.title, state].filter(Boolean).join(" · ");
         element.dataset.lanes = String(track.lanes.length);
         name.textContent = words.name;
         note.textContent = [words.note, state].filter(Boolean).join(", ");
         note.hidden = !note.textContent || row.height < 36;
-        saysOf(pin, pinned ? "unpin" : "pin", pinned ? "Unpin" : "Pin to the top", words.title);
-        saysOf(hide, "hide", "Hide", words.title);
+        labelButton(pin, pinned ? "unpin" : "pin", pinned ? "Unpin" : "Pin to the top", words.title);
+        labelButton(hide, "hide", "Hide", words.title);
       },
     };
   }
 
-  // ---- keyboard: the arrows go from row to row, the Tab key enters and leaves ----
+  // ---- keyboard: arrows go from row to row, the Tab key enters and leaves ----
 
   private get buttons(): HTMLElement[] {
     return [...this.element.querySelectorAll<HTMLElement>(".group-name, .track-handle")];
@@ -126,14 +126,14 @@ export class Headers {
     return this.buttons.find((button) => idOf(button) === id);
   }
 
-  /** Puts the keyboard on a name. */
+  /** Focuses a name. */
   focus(id: string): void {
     this.at = id;
-    this.rove();
+    this.updateTabStop();
     (this.button(id) ?? this.buttons[0])?.focus({ preventScroll: true });
   }
 
-  private rove(): void {
+  private updateTabStop(): void {
     const { buttons } = this;
     const at = Math.max(0, buttons.findIndex((button) => idOf(button) === this.at));
     buttons.forEach((button, number) => (button.tabIndex = number === at ? 0 : -1));
@@ -148,7 +148,7 @@ export class Headers {
     const go = (to: number): void => {
       const next = buttons[Math.max(0, Math.min(buttons.length - 1, to))];
       this.at = idOf(next);
-      this.rove();
+      this.updateTabStop();
       next.focus();
     };
     const keys: Record<string, () => void> = event.altKey
@@ -171,7 +171,7 @@ export class Headers {
   private step(id: string, by: 1 | -1): void {
     const place = this.arrangement.step(id, by);
     this.at = id;
-    this.said.textContent = place ? `Moved to place ${count(place.at)} of ${count(place.of)}.` : by < 0 ? "It is the first." : "It is the last.";
+    this.status.textContent = place ? `Moved to place ${count(place.at)} of ${count(place.of)}.` : by < 0 ? "It is already the first." : "It is already the last.";
   }
 
   private hide(id: string, at: number): void {
@@ -185,7 +185,7 @@ export class Headers {
     const next = [...buttons.slice(at + 1), ...buttons.slice(0, at).reverse()].map(idOf).find((other) => !gone.has(other)) ?? "";
     this.at = next;
     this.arrangement.show(hidden, false);
-    this.said.textContent = track ? `${trackWords(track).title} is hidden.` : `${bundle?.name} are hidden.`;
+    this.status.textContent = track ? `${trackNames(track).title} is hidden.` : `${bundle?.name} are hidden.`;
     this.focus(next);
   }
 }
@@ -194,13 +194,13 @@ function quick(done: () => void): HTMLElement {
   return h("button", { type: "button", tabindex: "-1", onclick: done });
 }
 
-function saysOf(quick: HTMLElement, what: string, says: string, of_what: string): void {
-  quick.className = `quick ${what}`;
-  quick.title = says;
-  quick.setAttribute("aria-label", `${says}: ${of_what}`);
+function labelButton(button: HTMLElement, action: string, label: string, subject: string): void {
+  button.className = `quick ${action}`;
+  button.title = label;
+  button.setAttribute("aria-label", `${label}: ${subject}`);
 }
 
-/** Puts elements into another in their order; those that are there and in order are not touched. */
+/** Makes the children of an element the given ones, without touching those that are in place already. */
 function arrange(inside: HTMLElement, elements: HTMLElement[]): void {
   const wanted = new Set<Element>(elements);
   for (const child of [...inside.children]) if (!wanted.has(child)) child.remove();
@@ -215,13 +215,13 @@ function idOf(element: Element | null | undefined): string {
 }
 
 function stateOf(track: Track, hidden: number, trace: Trace): string {
-  const said: string[] = [];
-  if (typeof track.state === "object") said.push(track.summary ? "busy share only" : trace.overview.live ? "nothing yet" : track.state.missing);
-  else if (track.state === "loading") said.push("loading…");
-  else if (track.state === "part") said.push(`${of(track.overview.rows ?? 0, "row", "rows")}${track.part && !track.part.slices ? "" : " in slices"}`);
-  else if (!track.isCounter && track.overview.rows !== null) said.push(of(track.overview.rows, "row", "rows"));
-  if (track.overview.untimed > 0) said.push(`${count(track.overview.untimed)} untimed`);
-  if (hidden > 0) said.push(`${of(hidden, "lane", "lanes")} not drawn`);
-  if (track.kind === "work" && trace.overview.sampling_mode === "command-buffer") said.push("command buffers");
-  return said.join(", ");
+  const facts: string[] = [];
+  if (typeof track.state === "object") facts.push(track.summary ? "busy share only" : trace.overview.live ? "nothing yet" : track.state.missing);
+  else if (track.state === "loading") facts.push("loading…");
+  else if (track.state === "part") facts.push(`${plural(track.overview.rows ?? 0, "row", "rows")}${track.part && !track.part.slices ? "" : " in slices"}`);
+  else if (!track.isCounter && track.overview.rows !== null) facts.push(plural(track.overview.rows, "row", "rows"));
+  if (track.overview.untimed > 0) facts.push(`${count(track.overview.untimed)} untimed`);
+  if (hidden > 0) facts.push(`${plural(hidden, "lane", "lanes")} not drawn`);
+  if (track.kind === "work" && trace.overview.sampling_mode === "command-buffer") facts.push("command buffers");
+  return facts.join(", ");
 }

@@ -1,27 +1,27 @@
-// Where tracks are: rows from top to bottom, in pixels of the scrolled contents.
+// Lays out tracks as rows, from top to bottom in pixels of the scrolled contents.
 
 import type { Track } from "../data/trace.ts";
 import type { Arrangement } from "./arrangement.ts";
 
 export const GROUP_PX = 24;
 const PAD_PX = 5;
-/** Lanes of one track that are drawn; more would be a wall. */
-export const MOST_LANES = 24;
+/** The most lanes of one track that are drawn. */
+export const MAX_LANES = 24;
 
-/** Pinned tracks stay where they are while the others are scrolled, up to this part of the height. */
-const MOST_PINNED = 0.6;
+/** The share of the height up to which pinned tracks stay in place while the others are scrolled. */
+const MAX_PINNED = 0.6;
 
-/** The name of a group, or of threads that do the same. */
+/** The row with the name of a group, or of a bundle of threads. */
 export interface HeadRow {
   what: "head";
   id: string;
   name: string;
   closed: boolean;
-  /** 1 inside of a group. */
+  /** 0 for a group, 1 for a bundle in a group. */
   depth: 0 | 1;
-  /** Of threads that are folded: how busy the busiest of them is in each slice of time. */
+  /** The busy share of the busiest thread of a folded bundle in each slice of time. */
   summary: Uint8Array | null;
-  /** Of threads: their tracks, which are hidden with it. */
+  /** The tracks of a bundle, which are hidden with it. */
   bundle: readonly Track[] | null;
   pinned: false;
   top: number;
@@ -45,7 +45,7 @@ export interface Layout {
   /** Pinned tracks come first. */
   rows: Row[];
   height: number;
-  /** Of the pinned tracks. */
+  /** The height of the pinned tracks. */
   pinned_px: number;
 }
 
@@ -69,7 +69,7 @@ function lanePixels(track: Track, lanes: number): number {
   }
 }
 
-/** Lays out tracks as they are arranged; `terse`: the only group has no row. */
+/** Lays out the visible tracks. With `terse`, a single group has no row of its own. */
 export function layout(arrangement: Arrangement, terse = false): Layout {
   const { pinned, sections } = arrangement.arranged;
   const rows: Row[] = [];
@@ -80,7 +80,7 @@ export function layout(arrangement: Arrangement, terse = false): Layout {
   };
   const add = (track: Track, pinned = false): void => {
     const all = track.isCounter ? 1 : Math.max(1, track.laneCount);
-    const lanes = Math.min(all, MOST_LANES);
+    const lanes = Math.min(all, MAX_LANES);
     const lane_px = lanePixels(track, lanes);
     const height = lane_px * lanes + 2 * PAD_PX;
     rows.push({ what: "track", track, pinned, top, height, lane_px, lanes, hidden_lanes: all - lanes });
@@ -107,23 +107,23 @@ function busiest(tracks: readonly Track[]): Uint8Array | null {
   return summaries.length === 0 ? null : summaries[0].map((_, bin) => summaries.reduce((most, summary) => Math.max(most, summary[bin]), 0));
 }
 
-/** Pixels at the top in which pinned tracks stay, in a timeline so high. */
+/** Returns the height in which pinned tracks stay at the top of a timeline; 0 where they are scrolled. */
 export function stickyPixels({ pinned_px }: Layout, height: number): number {
-  return pinned_px <= height * MOST_PINNED ? pinned_px : 0;
+  return pinned_px <= height * MAX_PINNED ? pinned_px : 0;
 }
 
-/** The rows as they lie in the contents that are scrolled: pinned ones are moved with them. */
+/** Returns the rows in the scrolled contents, with pinned rows moved along. */
 export function settled(layout: Layout, scroll: number, height: number): Layout {
   if (stickyPixels(layout, height) === 0) return layout;
   return { ...layout, rows: layout.rows.map((row) => (row.pinned ? { ...row, top: row.top + scroll } : row)) };
 }
 
-/** The top of a lane. */
+/** Returns the top of a lane. */
 export function laneTop(row: TrackRow, lane: number): number {
   return row.top + PAD_PX + Math.min(lane, row.lanes - 1) * row.lane_px;
 }
 
-/** The row at a height, and the lane in it. */
+/** Returns the row at a height, and the lane in it; -1 where there is no lane. */
 export function rowAt(layout: Layout, y: number): { row: Row; lane: number } | null {
   let low = 0;
   let high = layout.rows.length;

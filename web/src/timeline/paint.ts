@@ -1,13 +1,13 @@
-// Draws the tracks of a view on a canvas.
 
+import type { Appearance } from "../appearance.ts";
 import type { Counter } from "../data/counter.ts";
 import type { Slices } from "../data/slices.ts";
 import type { Track } from "../data/trace.ts";
+import type { Canvas } from "../draw/canvas.ts";
 import { inkOn } from "../draw/palette.ts";
 import type { Texts } from "../draw/texts.ts";
 import type { Lane } from "../lane/lane.ts";
 import { LEVELS, Runs } from "../lane/runs.ts";
-import type { Look } from "../look.ts";
 import { duration, quantity } from "../time/format.ts";
 import { overlaps, Scale } from "../time/range.ts";
 import { ticks } from "../time/ticks.ts";
@@ -15,29 +15,22 @@ import { eventRange, type EventPlace, type View } from "../view.ts";
 import { paintArrows } from "./arrows.ts";
 import { type HeadRow, type Layout, laneTop, type Row, settled, stickyPixels, type TrackRow } from "./layout.ts";
 
-export interface Canvas {
-  context: CanvasRenderingContext2D;
-  texts: Texts;
-  width: number;
-  height: number;
-}
-
 const FONT = "11px system-ui, 'Segoe UI', 'Helvetica Neue', 'DejaVu Sans', sans-serif";
-/** Room around a name in its rectangle, and the least that a name needs. */
+/** The room around a name in its rectangle, and the least room that a name needs. */
 const NAME_PAD_PX = 3;
-const LEAST_NAME_PX = 9;
-/** No length with its unit is narrower. */
-const LEAST_LENGTH_PX = 30;
+const MIN_NAME_PX = 9;
+/** The width of the shortest duration with its unit. */
+const MIN_LENGTH_PX = 30;
 
-export class Painter {
+export class TimelinePainter {
   private readonly runs = new Runs();
   private readonly colours: string[] = [];
 
-  constructor(private readonly look: Look) {}
+  constructor(private readonly appearance: Appearance) {}
 
   paint(canvas: Canvas, view: View, layout: Layout, scroll: number): void {
     const { context, width, height } = canvas;
-    const colours = this.look.colours;
+    const colours = this.appearance.colours;
     const scale = new Scale(view.range, 0, width);
     if (context.font !== FONT) {
       context.font = FONT;
@@ -64,10 +57,10 @@ export class Painter {
     context.restore();
   }
 
-  /** The rows that lie between two heights. */
+  /** Draws the rows between two heights. */
   private part(canvas: Canvas, view: View, layout: Layout, rows: readonly Row[], scale: Scale, scroll: number, from: number, to: number): void {
     const { context, width } = canvas;
-    const { colours } = this.look;
+    const { colours } = this.appearance;
     context.save();
     context.beginPath();
     context.rect(0, scroll + from, width, to - from);
@@ -78,7 +71,7 @@ export class Painter {
       context.fillRect(0, row.top, width, row.height);
     }
     this.grid(canvas, view, scale, scroll);
-    for (const row of rows) if (row.what === "track") this.beds(canvas, row);
+    for (const row of rows) if (row.what === "track") this.paintBackgrounds(canvas, row);
     this.tints(canvas, view, layout, scale);
     for (const row of rows) {
       if (row.what === "track") this.track(canvas, view, row, scale);
@@ -94,23 +87,23 @@ export class Painter {
 
   private grid({ context, width, height }: Canvas, view: View, scale: Scale, scroll: number): void {
     const { at_ns } = ticks(view.range.from_ns - view.origin_ns, view.range.to_ns - view.origin_ns, width, 90);
-    context.fillStyle = this.look.colours.line;
+    context.fillStyle = this.appearance.colours.line;
     for (const at of at_ns) context.fillRect(Math.round(scale.x(at + view.origin_ns)), scroll, 1, height);
-    // Outside of the trace nothing is known.
+    // Time outside of the trace is shaded.
     const left = scale.x(view.bounds.from_ns);
     const right = scale.x(view.bounds.to_ns);
-    context.fillStyle = this.look.colours.panel;
+    context.fillStyle = this.appearance.colours.panel;
     if (left > 0) context.fillRect(0, scroll, left, height);
     if (right < width) context.fillRect(right, scroll, width - right, height);
   }
 
-  private beds({ context, width }: Canvas, row: TrackRow): void {
+  private paintBackgrounds({ context, width }: Canvas, row: TrackRow): void {
     if (row.track.kind !== "work") return;
-    context.fillStyle = this.look.colours.lane;
+    context.fillStyle = this.appearance.colours.lane;
     for (let lane = 0; lane < row.lanes; lane += 1) context.fillRect(0, laneTop(row, lane) + 1, width, row.lane_px - 2);
   }
 
-  /** Gaps that can be seen tint the lanes of their device, so that empty space has a reason. */
+  /** Tints the lanes of a device where it has visible gaps, so that empty space shows its reason. */
   private tints({ context }: Canvas, view: View, layout: Layout, scale: Scale): void {
     for (const row of layout.rows) {
       if (row.what !== "track" || row.track.kind !== "gaps") continue;
@@ -121,7 +114,7 @@ export class Painter {
       if (!lane || work.length === 0) continue;
       const { from, to } = lane.within(scale.range);
       if (to - from > 2000) continue;
-      context.globalAlpha = this.look.colouring === "cause" ? 0.3 : 0.13;
+      context.globalAlpha = this.appearance.colouring === "cause" ? 0.3 : 0.13;
       for (let i = from; i < to; i += 1) {
         const left = scale.x(lane.start_ns[i]);
         const right = scale.x(lane.end_ns(i));
@@ -140,7 +133,7 @@ export class Painter {
       return;
     }
     if (track.state !== "ready" && track.state !== "part") {
-      const { work, host } = this.look.colours;
+      const { work, host } = this.appearance.colours;
       if (track.summary) this.busy(canvas, view, row, track.summary, scale, track.kind === "work" ? work[work.length - 1] : host);
       return;
     }
@@ -153,32 +146,32 @@ export class Painter {
   /** Draws slices of time. */
   private slices(canvas: Canvas, view: View, row: TrackRow, slices: Slices, scale: Scale): void {
     const { track } = row;
-    const colour = this.look.keyColour(view.trace, track);
-    const finds = this.look.findsKey(view.trace, track);
+    const colour = this.appearance.keyColour(view.trace, track);
+    const finds = this.appearance.findsKey(view.trace, track);
     for (let lane = 0; lane < row.lanes && lane < slices.lanes.length; lane += 1) {
-      const runs = this.runs.ofSlices(slices, lane, scale);
-      this.rectangles(canvas, track, runs, laneTop(row, lane) + 1, row.lane_px - 2, (key) => (finds(key) ? colour(key) : this.look.pale(colour(key))));
+      const runs = this.runs.fillFromSlices(slices, lane, scale);
+      this.rectangles(canvas, track, runs, laneTop(row, lane) + 1, row.lane_px - 2, (key) => (finds(key) ? colour(key) : this.appearance.pale(colour(key))));
     }
   }
 
   private lanes(canvas: Canvas, view: View, row: TrackRow, scale: Scale): void {
     const { track } = row;
     for (let lane = 0; lane < row.lanes && lane < track.lanes.length; lane += 1) {
-      const found = this.look.foundIn(view.trace, track, lane);
+      const found = this.appearance.foundIn(view.trace, track, lane);
       const top = laneTop(row, lane) + 1;
       const height = row.lane_px - 2;
-      const colour = this.look.colourOf(view.trace, track, lane);
-      // Tracks that have nothing to do with what is searched for stay as they are.
+      const colour = this.appearance.colourOf(view.trace, track, lane);
+      // Tracks without any match keep their colours.
       if (!found || (found.lane.count === 0 && track.kind !== "work")) {
         this.lane(canvas, view, track, track.lanes[lane], scale, top, height, colour, (event) => event);
       } else {
-        this.lane(canvas, view, track, track.lanes[lane], scale, top, height, (event) => this.look.pale(colour(event)), null);
+        this.lane(canvas, view, track, track.lanes[lane], scale, top, height, (event) => this.appearance.pale(colour(event)), null);
         this.lane(canvas, view, track, found.lane, scale, top, height, (event) => colour(found.place[event]), (event) => event);
       }
     }
   }
 
-  /** Draws a lane. `named` is null for one that carries no names. */
+  /** Draws a lane. `named` maps its events to those of the names; null draws none. */
   private lane(
     canvas: Canvas,
     view: View,
@@ -191,12 +184,12 @@ export class Painter {
     named: ((event: number) => number) | null,
   ): void {
     const { context, texts } = canvas;
-    const runs = this.runs.of(lane, scale);
+    const runs = this.runs.fillFromLane(lane, scale);
     this.rectangles(canvas, track, runs, top, height, colourOf);
     if (!named || !runs.exact || height < 9) return;
     for (let i = 0; i < runs.count; i += 1) {
       const room = runs.right[i] - runs.left[i] - 2 * NAME_PAD_PX;
-      if (room < LEAST_NAME_PX) continue;
+      if (room < MIN_NAME_PX) continue;
       const event = runs.event[i];
       const text = texts.cut(this.caption(texts, view, track, lane, event, room), room);
       if (!text) continue;
@@ -207,7 +200,7 @@ export class Painter {
 
   private rectangles({ context }: Canvas, track: Track, runs: Runs, top: number, height: number, colourOf: (event: number) => string): void {
     const full = track.kind === "gaps" || track.kind === "samples";
-    // One colour after the other: changing it costs more than looking through the runs.
+    // Draw one colour after the other: changing the colour costs more than scanning the rectangles.
     const { colours } = this;
     const different = new Set<string>();
     for (let i = 0; i < runs.count; i += 1) different.add((colours[i] = colourOf(runs.event[i])));
@@ -216,7 +209,7 @@ export class Painter {
       for (let i = 0; i < runs.count; i += 1) {
         if (colours[i] !== colour) continue;
         const left = runs.left[i];
-        // A hair between events that touch, where there is room for it.
+        // Leave a hairline between events that touch, where there is room for it.
         const width = runs.right[i] - left - (runs.exact && runs.right[i] - left > 3 ? 0.5 : 0);
         const part = runs.exact || full ? height : Math.max(2, (height * runs.level[i]) / LEVELS);
         if (full && !runs.exact) context.globalAlpha = 0.25 + (0.75 * runs.level[i]) / LEVELS;
@@ -226,15 +219,15 @@ export class Painter {
     context.globalAlpha = 1;
   }
 
-  /** The name, with the length where both fit. */
+  /** Returns the name of an event, with its duration where both fit. */
   private caption(texts: Texts, view: View, track: Track, lane: Lane, event: number, room: number): string {
     const name = view.trace.nameOf(track, lane.key[event]);
-    if (track.kind === "calls" || track.kind === "samples" || name.length > 300 || texts.width(name) + LEAST_LENGTH_PX > room) return name;
+    if (track.kind === "calls" || track.kind === "samples" || name.length > 300 || texts.width(name) + MIN_LENGTH_PX > room) return name;
     const both = `${name}  ${duration(lane.duration_ns[event])}`;
     return texts.width(both) <= room ? both : name;
   }
 
-  /** Busy shares from the overview: while the rows are not there, or of what is folded. */
+  /** Draws busy shares from the overview, for tracks that are not loaded and folded bundles. */
   private busy({ context }: Canvas, view: View, row: HeadRow | TrackRow, summary: Uint8Array, scale: Scale, colour: string): void {
     const { from_ns, to_ns } = view.trace.whole;
     const bin_ns = (to_ns - from_ns) / summary.length;
@@ -251,11 +244,11 @@ export class Painter {
     }
   }
 
-  /** A counter as steps, on a scale from 0, or from its least value below that. Nothing is drawn where it is not known. */
+  /** Draws a counter as steps, on a scale from 0 or from a negative least value. Where the value is unknown nothing is drawn. */
   private counter({ context, texts, width }: Canvas, row: TrackRow, counter: Counter, scale: Scale): void {
     const { least, most } = counter;
     if (most === null || least === null) return;
-    const colours = this.look.colours;
+    const colours = this.appearance.colours;
     const [low, high] = [Math.min(0, least), Math.max(0, most)];
     const bottom = row.top + row.height - 5;
     const height = row.height - 10;
@@ -269,17 +262,17 @@ export class Painter {
     context.beginPath();
     for (let x = 0; x < width; x += 1) {
       const next = counter.startingBefore(scale.ns(x + 1));
-      // What held at the column's start counts in it too.
+      // The step in effect at the column's start counts, too.
       const from = Math.max(0, first - 1);
       const value = counter.mostOf(from, next);
       first = next;
       if (value !== null) {
         const top = y(value);
-        // Where many values share a column, the mean is darker than the greatest.
-        const crowd = next - from > 2;
-        context.globalAlpha = crowd ? 0.16 : 0.35;
+        // Where a column has many values, the mean is drawn darker than the greatest value.
+        const crowded = next - from > 2;
+        context.globalAlpha = crowded ? 0.16 : 0.35;
         context.fillRect(x, Math.min(top, y(0)), 1, Math.abs(y(0) - top));
-        if (crowd) {
+        if (crowded) {
           const mean = y(counter.meanOf(from, next));
           context.globalAlpha = 0.5;
           context.fillRect(x, Math.min(mean, y(0)), 1, Math.abs(y(0) - mean));
@@ -298,7 +291,7 @@ export class Painter {
   }
 
   private scaleMark({ context, texts }: Pick<Canvas, "context" | "texts">, text: string, y: number): void {
-    const { colours } = this.look;
+    const { colours } = this.appearance;
     context.globalAlpha = 0.75;
     context.fillStyle = colours.background;
     context.fillRect(2, y - 7, texts.width(text) + 5, 13);
@@ -314,22 +307,22 @@ export class Painter {
     if (!row || event.lane >= row.lanes || !overlaps(range, { from_ns: scale.range.from_ns - 1, to_ns: scale.range.to_ns + 1 })) return;
     const left = Math.max(scale.x(range.from_ns), -4);
     const right = Math.min(scale.x(range.to_ns), width + 4);
-    context.strokeStyle = line > 1 ? this.look.colours.text : this.look.colours.faint;
+    context.strokeStyle = line > 1 ? this.appearance.colours.text : this.appearance.colours.faint;
     context.lineWidth = line;
     context.strokeRect(left - 0.5, laneTop(row, event.lane) + 0.5, Math.max(right - left, 2) + 1, row.lane_px - 1);
   }
 
-  /** The stretch that is compared: what is outside of it is paler. */
+  /** Fades everything outside of the aligned range. */
   private aligned({ context, width, height }: Canvas, view: View, scale: Scale, scroll: number): void {
     if (!view.aligned) return;
     const left = scale.x(view.aligned.from_ns);
     const right = scale.x(view.aligned.to_ns);
     context.globalAlpha = 0.6;
-    context.fillStyle = this.look.colours.background;
+    context.fillStyle = this.appearance.colours.background;
     context.fillRect(0, scroll, Math.max(0, left), height);
     context.fillRect(right, scroll, Math.max(0, width - right), height);
     context.globalAlpha = 1;
-    context.fillStyle = this.look.colours.accent;
+    context.fillStyle = this.appearance.colours.accent;
     context.fillRect(left - 1, scroll, 1, height);
     context.fillRect(right, scroll, 1, height);
   }
@@ -338,9 +331,9 @@ export class Painter {
     if (!view.selection) return;
     const left = scale.x(view.selection.from_ns);
     const right = scale.x(view.selection.to_ns);
-    context.fillStyle = this.look.colours.selection;
+    context.fillStyle = this.appearance.colours.selection;
     context.fillRect(left, scroll, right - left, height);
-    context.fillStyle = this.look.colours.accent;
+    context.fillStyle = this.appearance.colours.accent;
     context.fillRect(left - 0.5, scroll, 1, height);
     context.fillRect(right - 0.5, scroll, 1, height);
   }

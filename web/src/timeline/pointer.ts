@@ -1,22 +1,36 @@
-// Mouse, wheel, trackpad and touch on a timeline.
+// Handles mouse, wheel, trackpad and touch on a timeline.
 
-import { between, length, panned, zoomed } from "../time/range.ts";
-import { wholeRange } from "../view.ts";
+import type { Note } from "../data/notes.ts";
+import { between, length, panned, type Scale, zoomed } from "../time/range.ts";
+import { type EventPlace, type View, wholeRange } from "../view.ts";
 import { noteAt } from "./ruler.ts";
-import type { Timeline } from "./timeline.ts";
 
-/** A press that moves less is a click. */
+/** The least movement that makes a press a drag. */
 const CLICK_PX = 4;
 
-export function listen(timeline: Timeline): void {
-  const { canvas, rulerElement: ruler, view } = timeline;
+/** The parts of a timeline that the pointer moves, clicks and points at. Coordinates are CSS pixels of the canvas. */
+interface PointerTarget {
+  readonly canvas: HTMLCanvasElement;
+  readonly ruler: HTMLCanvasElement;
+  readonly view: View;
+  readonly scale: Scale;
+  scrollBy(pixels: number): void;
+  clickAt(x: number, y: number): void;
+  eventAt(x: number, y: number): EventPlace | null;
+  pointAt(x: number | null, y?: number | null): void;
+  pointTo(event: EventPlace | null, client_x: number, client_y: number): void;
+  noted(note: Note): void;
+}
+
+export function listen(timeline: PointerTarget): void {
+  const { canvas, ruler, view } = timeline;
 
   const wheel = (event: WheelEvent): void => {
     const pixels = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? 16 : 1;
     const [dx, dy] = [event.deltaX * pixels, event.deltaY * pixels];
     if (event.ctrlKey || event.metaKey || event.currentTarget === ruler) {
       event.preventDefault();
-      // Pinching on a trackpad comes as small steps of a wheel with Control.
+      // Browsers report a pinch on a trackpad as small wheel steps with Control.
       const strength = Math.abs(dy) < 30 ? 0.01 : 0.0025;
       view.show(zoomed(view.range, timeline.scale.ns(event.offsetX), Math.exp(dy * strength), view.bounds));
     } else if (event.shiftKey || Math.abs(dx) > Math.abs(dy)) {

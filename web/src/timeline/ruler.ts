@@ -1,4 +1,4 @@
-// The ruler above the tracks.
+// Draws the ruler above the tracks, with the marked range and the flags of notes.
 
 import type { Note } from "../data/notes.ts";
 import type { Colours } from "../draw/palette.ts";
@@ -26,7 +26,7 @@ export function paintRuler(context: CanvasRenderingContext2D, view: View, width:
     for (let minor = 1; minor < 5; minor += 1) context.fillRect(Math.round(scale.x(at + origin + (step_ns * minor) / 5)), RULER_PX - 3, 1, 3);
     const text = instant(at, step_ns);
     const [left, right] = [x + 4, x + 4 + context.measureText(text).width];
-    // A time that would be cut is left out; its tick stays.
+    // A label that would be cut is left out; its tick stays.
     if (right > width || (mark && left < mark.right_px + 3 && right > mark.left_px - 3)) continue;
     context.fillStyle = colours.faint;
     context.fillText(text, left, RULER_PX / 2 - 2);
@@ -49,7 +49,7 @@ export function paintRuler(context: CanvasRenderingContext2D, view: View, width:
   for (const note of view.notes) paintNote(context, note, scale, width, colours);
 }
 
-/** A flag where a note begins, and a bar as long as it is. */
+/** Draws a flag where a note begins, and a bar over its range. */
 function paintNote(context: CanvasRenderingContext2D, note: Note, scale: Scale, width: number, colours: Colours): void {
   const left = scale.x(note.from_ns);
   const right = scale.x(note.to_ns ?? note.from_ns);
@@ -64,12 +64,12 @@ function paintNote(context: CanvasRenderingContext2D, note: Note, scale: Scale, 
   context.fill();
 }
 
-/** The note whose flag is at a point of the ruler. */
+/** Returns the note whose flag is at a point of the ruler. */
 export function noteAt(view: View, scale: Scale, x: number): Note | null {
   return view.notes.findLast((note) => x >= scale.x(note.from_ns) - 2 && x <= scale.x(note.from_ns) + FLAG_PX + 1) ?? null;
 }
 
-/** Where the length of what is selected or aligned is written, while it is in sight. */
+/** Returns the text and place of the marked range's length, while the range is in sight. */
 function markOf(context: CanvasRenderingContext2D, view: View, scale: Scale, width: number): { text: string; left_px: number; right_px: number } | null {
   const marked = view.selection ?? view.aligned;
   if (!marked) return null;
@@ -77,7 +77,7 @@ function markOf(context: CanvasRenderingContext2D, view: View, scale: Scale, wid
   if (right <= 0 || left >= width) return null;
   const text = duration(Math.round(length(marked)));
   const room = context.measureText(text).width + 12;
-  // In the middle of what of it is seen.
+  // The text is centred in the visible part of the range.
   const middle = Math.max(room / 2, Math.min(width - room / 2, (Math.max(left, 0) + Math.min(right, width)) / 2));
   return { text, left_px: middle - room / 2, right_px: middle + room / 2 };
 }

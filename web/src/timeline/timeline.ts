@@ -1,70 +1,69 @@
-// The timeline: names of tracks on the left, their events on a canvas, a ruler above.
+// A timeline: the names of tracks on the left, their events on a canvas, a ruler above.
 
+import type { Appearance } from "../appearance.ts";
 import type { Note } from "../data/notes.ts";
 import type { Track } from "../data/trace.ts";
 import { fill, h } from "../dom.ts";
-import type { Lane } from "../lane/lane.ts";
 import { Texts } from "../draw/texts.ts";
-import type { Look } from "../look.ts";
+import type { Lane } from "../lane/lane.ts";
 import { instant } from "../time/format.ts";
-import { length, overlaps, Scale } from "../time/range.ts";
+import { length, Scale } from "../time/range.ts";
 import type { EventPlace, View } from "../view.ts";
 import { Arrangement, type Drawable } from "./arrangement.ts";
 import { Headers } from "./headers.ts";
 import { GROUP_PX, layout, type Layout, laneTop, rowAt, rowOf, stickyPixels } from "./layout.ts";
-import { Painter } from "./paint.ts";
+import { TimelinePainter } from "./paint.ts";
 import { listen } from "./pointer.ts";
 import { paintRuler, RULER_PX } from "./ruler.ts";
 import { Tooltip } from "./tooltip.ts";
 import { TrackChooser } from "./track-chooser.ts";
 
 export interface TimelineOptions {
-  /** Which tracks can be drawn. */
+  /** Tells which tracks can be drawn. */
   shown: Drawable;
-  /** What screen readers call it. */
+  /** The name for screen readers. */
   name: string;
-  /** There is little room: the only group of tracks has no name. */
+  /** Saves room: a single group of tracks has no name. */
   terse?: boolean;
-  /** Its corner has what filters and lists all tracks. */
+  /** Whether the corner has the controls that filter and list tracks. */
   chooses?: boolean;
 }
 
 export class Timeline {
   readonly element: HTMLElement;
   readonly canvas: HTMLCanvasElement;
-  private readonly ruler: HTMLCanvasElement;
+  readonly ruler: HTMLCanvasElement;
   private readonly body: HTMLElement;
   private readonly headers: Headers;
-  private readonly painter: Painter;
+  private readonly painter: TimelinePainter;
   private readonly tooltip: Tooltip;
-  /** The time under the pointer, as a line. */
+  /** The line at the pointer, with the time there. */
   private readonly cursor = h("div", { class: "cursor", hidden: true, "aria-hidden": "true" });
-  private pointed: number | null = null;
-  /** Where the pointer rests on the tracks: what is under it changes with the range. */
-  private rests: { x: number; y: number } | null = null;
+  private pointed_ns: number | null = null;
+  /** The place where the pointer rests on the tracks; the event under it changes with the visible range. */
+  private pointer: { x: number; y: number } | null = null;
   private readonly corner = h("div", { class: "ruler-corner" });
   private readonly nothing = h("p", { class: "nothing", hidden: true });
-  /** How its tracks are arranged. */
   readonly arrangement: Arrangement;
   private readonly chooser: TrackChooser | null;
-  /** The flag of a note was clicked. */
+  /** Called when the flag of a note is clicked. */
   noted: (note: Note) => void = () => undefined;
   private rows: Layout = { rows: [], height: 0, pinned_px: 0 };
   private readonly texts: Texts;
   private draws = 0;
   private scheduled = 0;
   private stale = true;
-  /** Whether any of it is on the screen; what is not, as most of a hundred ranks, is neither drawn nor loaded. */
+  /** Whether the timeline is on the screen. Timelines that are not, such as most of a hundred ranks, are neither drawn nor loaded. */
   private visible: boolean;
 
   constructor(
     readonly view: View,
-    private readonly look: Look,
+    private readonly appearance: Appearance,
     private readonly options: TimelineOptions,
-    /** Loads what has come into sight. */
+    /** Loads tracks that have come into sight. */
     private readonly wanted: (tracks: Track[]) => void,
   ) {
-    this.painter = new Painter(look);
+    this.painter = new TimelinePainter(appearance);
     this.ruler = h("canvas", { class: "ruler", "aria-hidden": "true" });
     this.canvas = h("canvas", {
       class: "tracks",
@@ -75,7 +74,7 @@ export class Timeline {
     this.arrangement = new Arrangement(view.trace, options.shown);
     this.headers = new Headers(this.arrangement);
     this.chooser = options.chooses ? new TrackChooser(this.arrangement) : null;
-    this.tooltip = new Tooltip(look);
+    this.tooltip = new Tooltip(appearance);
     const spacer = h("div", { class: "spacer" }, this.headers.element, this.canvas);
     this.body = h("div", { class: "tracks-body", onscroll: () => this.draw() }, spacer);
     this.element = h(
@@ -88,7 +87,7 @@ export class Timeline {
       this.tooltip.element,
       this.headers.menu.element,
       this.chooser?.element ?? "",
-      this.headers.said,
+      this.headers.status,
     );
     this.name(view.trace.overview.name);
     this.arrangement.onChange(() => this.renew());
@@ -107,13 +106,9 @@ export class Timeline {
     }).observe(this.element);
   }
 
-  /** Pixels from the left of the canvas to time. */
+  /** The scale from the canvas's pixels to time. */
   get scale(): Scale {
     return new Scale(this.view.range, 0, this.canvas.clientWidth);
-  }
-
-  get rulerElement(): HTMLCanvasElement {
-    return this.ruler;
   }
 
   /** Draws at the next frame. */
@@ -125,15 +120,15 @@ export class Timeline {
     });
   }
 
-  /** Tracks, groups or colours changed. */
+  /** Draws with changed tracks, groups or colours. */
   renew(): void {
     this.stale = true;
     this.draw();
   }
 
-  /** Says in the corner whose tracks these are, beside what chooses among them. */
-  name(...said: (string | Node)[]): void {
-    fill(this.corner, this.chooser ? [h("span", { class: "clip corner-name" }, ...said), this.chooser.tools] : said);
+  /** Shows in the corner whose tracks these are, beside the controls. */
+  name(...content: (string | Node)[]): void {
+    fill(this.corner, this.chooser ? [h("span", { class: "clip corner-name" }, ...content), this.chooser.tools] : content);
     this.corner.classList.toggle("choosing", this.chooser !== null);
   }
 
@@ -164,10 +159,10 @@ export class Timeline {
       this.rows = layout(this.arrangement, this.options.terse);
       this.headers.show(this.rows, this.view.trace, stickyPixels(this.rows, height));
       this.chooser?.renew();
-      // Where the pointer rests there may be a name by now.
+      // The name of the event under the pointer may have been loaded.
       if (this.view.hovered) this.tooltip.show(this.view);
       this.nothing.hidden = this.rows.rows.length > 0;
-      this.nothing.textContent = this.arrangement.all.length > 0 ? "No track has these words in its name, or all are hidden." : this.view.trace.overview.live ? "Nothing has been recorded yet: what the GPU does appears here." : "There is nothing to draw: the recording has no GPU work, no calls and no labels with known times.";
+      this.nothing.textContent = this.arrangement.all.length > 0 ? "No track has these words in its name, or all are hidden." : this.view.trace.overview.live ? "Nothing has been recorded yet: what the GPU does appears here." : "There is nothing to draw: the trace has no GPU work, no calls and no labels with known times.";
     }
     this.canvas.style.width = `${width}px`;
     this.canvas.style.height = `${height}px`;
@@ -175,11 +170,11 @@ export class Timeline {
     const scroll = this.body.scrollTop;
     this.painter.paint({ context, texts: this.texts, width, height }, this.view, this.rows, scroll);
     this.ruler.style.width = `${width}px`;
-    paintRuler(this.fitted(this.ruler, width, RULER_PX), this.view, width, this.look.colours);
+    paintRuler(this.fitted(this.ruler, width, RULER_PX), this.view, width, this.appearance.colours);
     // The range may have moved under a pointer that rests.
-    this.pointAt(this.pointed, this.rests?.y ?? null);
-    if (this.rests) {
-      const under = this.eventAt(this.rests.x, this.rests.y);
+    this.pointAt(this.pointed_ns, this.pointer?.y ?? null);
+    if (this.pointer) {
+      const under = this.eventAt(this.pointer.x, this.pointer.y);
       this.view.hover(under);
       this.showCounter(under);
     }
@@ -193,15 +188,15 @@ export class Timeline {
     );
   }
 
-  /** Whether all work that is seen is there, or known to be missing. */
+  /** Returns whether all visible work is loaded, or known to be missing. */
   get complete(): boolean {
     if (!this.visible) return true;
-    // Before the first drawing it is not known what is in sight.
+    // Before the first drawing it is unknown which tracks are in sight.
     if (this.draws === 0 && this.view.trace.tracks.length > 0) return false;
     return this.inSight(this.body.scrollTop, this.body.clientHeight).every((track) => track.kind !== "work" || (track.state !== "waiting" && track.state !== "loading"));
   }
 
-  /** The state as data, for tests and for the curious. */
+  /** Publishes the state as data attributes, for tests and for the curious. */
   private publish(draw_ms: number): void {
     const { view } = this;
     this.draws += 1;
@@ -216,28 +211,28 @@ export class Timeline {
     data.parts = String(view.trace.tracks.filter((track) => track.state === "part").length);
     data.ready = String(view.trace.tracks.filter((track) => track.state === "ready").length);
     data.events = String(view.trace.tracks.reduce((sum, track) => sum + track.count, 0));
-    data.found = this.look.searching ? String(this.found) : "";
+    data.found = this.appearance.searching ? String(this.found) : "";
     data.notes = String(view.notes.length);
     data.draws = String(this.draws);
     data.drawMs = draw_ms.toFixed(2);
   }
 
-  /** How much work the search finds, of what is there. */
+  /** The number of loaded events of work that match the search. */
   get found(): number {
     let sum = 0;
     for (const track of this.view.trace.tracks) {
       if (track.kind !== "work" || track.state !== "ready") continue;
-      track.lanes.forEach((_, lane) => (sum += this.look.foundIn(this.view.trace, track, lane)?.lane.count ?? 0));
+      track.lanes.forEach((_, lane) => (sum += this.appearance.foundIn(this.view.trace, track, lane)?.lane.count ?? 0));
     }
     return sum;
   }
 
-  /** The height in what is scrolled; pinned tracks are not. */
+  /** Converts a height on the canvas to one in the scrolled contents; pinned tracks are not scrolled. */
   private contentY(y: number): number {
     return y < stickyPixels(this.rows, this.body.clientHeight) ? y : y + this.body.scrollTop;
   }
 
-  /** What is drawn at a point of the canvas. */
+  /** Returns the event at a point of the canvas. */
   eventAt(x: number, y: number): EventPlace | null {
     const hit = rowAt(this.rows, this.contentY(y));
     if (!hit || hit.row.what !== "track" || hit.lane < 0) return null;
@@ -246,25 +241,25 @@ export class Timeline {
     if (!lane) return null;
     const scale = this.scale;
     const nearest = (lane: Lane): number => {
-      // Where columns are drawn the longest event under the pointer is meant, as it gave the column its colour.
+      // Where columns are drawn, the longest event under the pointer is meant, because it gave the column its colour.
       const { from, to } = lane.within({ from_ns: scale.ns(Math.floor(x)), to_ns: scale.ns(Math.floor(x) + 1) });
       return to - from > 1 ? lane.longestOf(from, to) : lane.nearest(scale.ns(x), 2 / scale.pixels_per_ns);
     };
-    // What the search finds is drawn over the rest.
-    const found = this.look.foundIn(this.view.trace, track, hit.lane);
+    // Matches of the search are drawn over the rest.
+    const found = this.appearance.foundIn(this.view.trace, track, hit.lane);
     const at = found ? nearest(found.lane) : -1;
     const index = found && at >= 0 ? found.place[at] : nearest(lane);
     return index < 0 ? null : { track, lane: hit.lane, index };
   }
 
-  /** Folds or unfolds a group when its row is clicked on the canvas. */
+  /** Picks the event at a point, or folds or unfolds the group whose row is there. */
   clickAt(x: number, y: number): void {
     const hit = rowAt(this.rows, this.contentY(y));
     if (hit?.row.what === "head") this.arrangement.fold(hit.row.id, !hit.row.closed);
     else this.view.pick(this.eventAt(x, y));
   }
 
-  /** Scrolls so that an event's lane is seen, and the timeline itself where it is one of many. */
+  /** Scrolls to an event's lane, and to the timeline itself where there are several. */
   bringIntoSight(event: EventPlace): void {
     this.element.scrollIntoView({ block: "nearest" });
     this.arrangement.reveal(event.track);
@@ -278,7 +273,7 @@ export class Timeline {
     this.draw();
   }
 
-  /** Shows a track, and puts the keyboard on its name. */
+  /** Scrolls to a track, and focuses its name. */
   goToTrack(track: Track): void {
     this.arrangement.reveal(track);
     this.rows = layout(this.arrangement, this.options.terse);
@@ -293,15 +288,10 @@ export class Timeline {
     this.body.scrollTop += pixels;
   }
 
-  /** Whether there is more above or below. */
-  get scrolls(): boolean {
-    return this.body.scrollHeight > this.body.clientHeight + 1;
-  }
-
-  /** Puts the line where the pointer is; `null` takes it away. `y` is absent where it is not on the tracks. */
+  /** Moves the line to the pointer, or hides it for `null`. `y` is absent where the pointer is not on the tracks. */
   pointAt(x: number | null, y: number | null = null): void {
-    this.pointed = x;
-    this.rests = x === null || y === null ? null : { x, y };
+    this.pointed_ns = x;
+    this.pointer = x === null || y === null ? null : { x, y };
     this.cursor.hidden = x === null;
     if (x === null) return;
     this.cursor.style.left = `${this.canvas.offsetLeft + x}px`;
@@ -316,23 +306,16 @@ export class Timeline {
     this.showCounter(event);
   }
 
-  /** Says what the counter under the pointer is there, where it is on no event. */
+  /** Shows the value of the counter under the pointer, where there is no event. */
   private showCounter(event: EventPlace | null): void {
-    const hit = event || !this.rests ? null : rowAt(this.rows, this.contentY(this.rests.y));
+    const hit = event || !this.pointer ? null : rowAt(this.rows, this.contentY(this.pointer.y));
     const track = hit?.row.what === "track" && hit.row.track.isCounter ? hit.row.track : null;
-    if (track?.counter && this.rests) {
-      const x = Math.floor(this.rests.x);
+    if (track?.counter && this.pointer) {
+      const x = Math.floor(this.pointer.x);
       this.tooltip.showCounter(this.view, track, { from_ns: this.scale.ns(x), to_ns: this.scale.ns(x + 1) });
     } else if (!event) this.tooltip.hide();
   }
 
-  get visibleLength_ns(): number {
-    return length(this.view.range);
-  }
-
-  seesSelection(): boolean {
-    return this.view.selection !== null && overlaps(this.view.selection, this.view.range);
-  }
 }
 
 export function placeName(event: EventPlace): string {

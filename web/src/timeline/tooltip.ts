@@ -1,17 +1,17 @@
-// What the pointer is on, in a few words beside it.
+// A tooltip about the event or counter under the pointer.
 
+import type { Appearance } from "../appearance.ts";
 import { NO_LABEL, type Track } from "../data/trace.ts";
 import { fill, h } from "../dom.ts";
-import type { Look } from "../look.ts";
-import { duration, instant, statisticsText } from "../time/format.ts";
 import { sampleNote } from "../panels/code-details.ts";
+import { duration, instant, statisticsText } from "../time/format.ts";
 import { length, type Range } from "../time/range.ts";
 import type { View } from "../view.ts";
 
 export class Tooltip {
   readonly element = h("div", { class: "tooltip", hidden: true, "aria-hidden": "true" });
 
-  constructor(private readonly look: Look) {}
+  constructor(private readonly appearance: Appearance) {}
 
   at(client_x: number, client_y: number): void {
     const parent = this.element.offsetParent?.getBoundingClientRect();
@@ -31,7 +31,7 @@ export class Tooltip {
     this.element.hidden = true;
   }
 
-  /** A counter where the pointer is: in the time of a pixel. */
+  /** Shows the value of a counter in the time of one pixel. */
   showCounter(view: View, { overview, counter }: Track, range: Range): void {
     const unit = overview.counter?.unit ?? "count";
     const found = counter?.in(range);
@@ -52,7 +52,7 @@ export class Tooltip {
     const it = track.lanes[lane];
     const label = track.labels?.[lane][index];
     const swatch = h("span", { class: "swatch" });
-    swatch.style.background = this.look.colourOf(view.trace, track, lane)(index);
+    swatch.style.background = this.appearance.colourOf(view.trace, track, lane)(index);
     const step = Math.max(1, length(view.range) / 1000);
     fill(
       this.element,

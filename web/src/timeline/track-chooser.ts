@@ -1,14 +1,14 @@
-// All tracks, those too that are hidden: a box in the corner that filters them, and a list in which they are shown, hidden and pinned.
+// The controls for all tracks: a box that filters them, and a list in which they are shown, hidden and pinned.
 
 import { fill, h } from "../dom.ts";
-import { count, of } from "../time/format.ts";
+import { count, plural } from "../time/format.ts";
 import type { Arrangement } from "./arrangement.ts";
-import { trackWords } from "./track-words.ts";
+import { trackNames } from "./track-names.ts";
 
 export class TrackChooser {
-  /** For the corner of the timeline. */
+  /** The controls in the corner of the timeline. */
   readonly tools: HTMLElement;
-  /** The list, over the timeline. */
+  /** The list that covers the timeline. */
   readonly element = h("div", { class: "track-chooser", role: "dialog", "aria-label": "All tracks", hidden: true, onkeydown: (event: Event) => this.key(event as KeyboardEvent) });
   private readonly input: HTMLInputElement;
   private readonly button = h("button", { type: "button", class: "all-tracks", "aria-haspopup": "dialog", "aria-expanded": "false", onclick: () => this.toggle() });
@@ -21,9 +21,9 @@ export class TrackChooser {
       "aria-label": "Filter tracks by words in their names",
       spellcheck: "false",
       autocomplete: "off",
-      oninput: () => arrangement.look(this.input.value),
+      oninput: () => arrangement.filterBy(this.input.value),
       onkeydown: (event: Event) => {
-        if ((event as KeyboardEvent).key === "Escape") arrangement.look("");
+        if ((event as KeyboardEvent).key === "Escape") arrangement.filterBy("");
       },
     });
     this.tools = h("span", { class: "track-tools" }, this.input, this.button);
@@ -31,7 +31,7 @@ export class TrackChooser {
     this.renew();
   }
 
-  /** Tracks came, or are arranged in another way. */
+  /** Updates the controls after tracks or their arrangement have changed. */
   renew(): void {
     const { text, hiddenCount } = this.arrangement;
     if (this.input.value !== text) this.input.value = text;
@@ -66,7 +66,7 @@ export class TrackChooser {
         "header",
         {},
         h("button", { type: "button", "data-place": "show", onclick: () => arrangement.show(tracks, true) }, "Show all"),
-        h("button", { type: "button", "data-place": "reset", title: "Nothing hidden, pinned, folded or moved by you", onclick: () => arrangement.reset() }, "As at first"),
+        h("button", { type: "button", "data-place": "reset", title: "Undo all hiding, pinning, folding and moving", onclick: () => arrangement.reset() }, "Reset"),
         h("button", { type: "button", "data-place": "close", class: "close", "aria-label": "Close the list of tracks", onclick: () => this.toggle() }, "✕"),
       ),
       all.map(({ group, tracks }) => {
@@ -76,12 +76,12 @@ export class TrackChooser {
         return h(
           "fieldset",
           {},
-          h("legend", {}, h("label", { title: group.name }, whole, h("b", { class: "clip" }, group.name), h("span", { class: "note" }, shown < tracks.length ? `${count(shown)} of ${count(tracks.length)}` : of(shown, "track", "tracks")))),
+          h("legend", {}, h("label", { title: group.name }, whole, h("b", { class: "clip" }, group.name), h("span", { class: "note" }, shown < tracks.length ? `${count(shown)} of ${count(tracks.length)}` : plural(shown, "track", "tracks")))),
           h(
             "ul",
             {},
             tracks.map((track) => {
-              const { name, note, title } = trackWords(track);
+              const { name, note, title } = trackNames(track);
               const pinned = arrangement.isPinned(track);
               return h(
                 "li",

@@ -1,9 +1,9 @@
-// What can be done with a track, as a menu at its name.
+// The menu at the name of a track.
 
 import type { Track } from "../data/trace.ts";
 import { fill, h } from "../dom.ts";
 import type { Arrangement } from "./arrangement.ts";
-import { trackWords } from "./track-words.ts";
+import { trackNames } from "./track-names.ts";
 
 export class TrackMenu {
   readonly element = h("div", { class: "track-menu", role: "menu", tabindex: "-1", hidden: true, onkeydown: (event: Event) => this.key(event as KeyboardEvent) });
@@ -12,7 +12,7 @@ export class TrackMenu {
   constructor(
     private readonly arrangement: Arrangement,
     private readonly step: (id: string, by: 1 | -1) => void,
-    /** Gives the keyboard back to the name of a track. */
+    /** Focuses the name of a track again. */
     private readonly back: (id: string) => void,
   ) {
     this.element.addEventListener("focusout", (event) => {
@@ -35,7 +35,7 @@ export class TrackMenu {
       place > 0 ? item("Move to the top", "", () => arrangement.move(track.id, siblings[0])) : null,
       place < siblings.length - 1 ? item("Move down", "Alt ↓", () => this.step(track.id, 1)) : null,
     ]);
-    this.element.setAttribute("aria-label", trackWords(track).title);
+    this.element.setAttribute("aria-label", trackNames(track).title);
     this.element.hidden = false;
     const parent = this.element.offsetParent?.getBoundingClientRect();
     const box = at.getBoundingClientRect();

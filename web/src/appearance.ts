@@ -1,0 +1,180 @@
+// Decides how events are drawn: their colour, and whether they match the search.
+
+import { type NameKind, ColourSlots } from "./colour-slots.ts";
+import type { Causes } from "./data/causes.ts";
+import type { Code } from "./data/code.ts";
+import type { Trace, Track } from "./data/trace.ts";
+import { NO_LABEL } from "./data/trace.ts";
+import { type Colours, colours, mixed, REST, type Theme, workSlots } from "./draw/palette.ts";
+import type { Lane } from "./lane/lane.ts";
+import { marks, type Pattern } from "./search-pattern.ts";
+import type { Colouring } from "./view-state.ts";
+
+/** Returns the colour of a host call: that of the cause that it explains. */
+export function callColour(call: string, causes: Causes, colours: Colours): string {
+  const facts = causes.call(call);
+  // Calls are paler than the gaps, because readers look for the gaps.
+  if (facts?.cause) return mixed(causes.colour(facts.cause), colours.background, 0.45);
+  return facts?.waits ? colours.hostWait : colours.host;
+}
+
+/** The share of its colour that an event keeps when it does not match the search. */
+const PALE_SHARE = 0.3;
+
+/** The events of a lane that match the search, as a lane of their own; `place` has their indices in the original lane. */
+export interface FoundEvents {
+  lane: Lane;
+  place: Uint32Array;
+}
+
+/** The matches of the search in one trace: its strings, and its lanes. */
+interface SearchMarks {
+  strings: readonly string[];
+  marks: Uint8Array;
+  lanes: WeakMap<Lane, FoundEvents>;
+}
+
+export class Appearance {
+  theme: Theme = "light";
+  colouring: Colouring = "kernel";
+  /** The matches of each trace; empty without a search. */
+  private searchMarks = new Map<Trace, SearchMarks>();
+  private matches: ((text: string) => boolean) | null = null;
+  private readonly pales: Record<Theme, Map<string, string>> = { light: new Map(), dark: new Map() };
+  private readonly lineSlots = new WeakMap<Code, Uint8Array>();
+  private readonly slots: ColourSlots;
+
+  constructor(traces: readonly Trace[]) {
+    this.slots = new ColourSlots(traces);
+  }
+
+  get colours(): Colours {
+    return colours(this.theme);
+  }
+
+  get searching(): boolean {
+    return this.matches !== null;
+  }
+
+  /** Returns whether a text matches the search. Without a search every text does. */
+  finds(text: string): boolean {
+    return this.matches?.(text) ?? true;
+  }
+
+  search(pattern: Pattern): void {
+    this.matches = pattern && "matches" in pattern ? pattern.matches : null;
+    this.searchMarks = new Map();
+  }
+
+  /** Returns the matches among the strings that the trace has by now. */
+  private marked(trace: Trace, matches: (text: string) => boolean): SearchMarks {
+    const known = this.searchMarks.get(trace);
+    if (known && known.strings === trace.strings && known.marks.length === trace.strings.length) return known;
+    const marked = { strings: trace.strings, marks: marks(trace.strings, matches), lanes: new WeakMap<Lane, FoundEvents>() };
+    this.searchMarks.set(trace, marked);
+    return marked;
+  }
+
+  /** Returns the matches in a lane, or null where the search does not apply to it. */
+  foundIn(trace: Trace, track: Track, lane: number): FoundEvents | null {
+    // Gaps are never matched: readers look for them during a search, too.
+    if (!this.matches || track.kind === "gaps") return null;
+    const { marks: texts, lanes } = this.marked(trace, this.matches);
+    const it = track.lanes[lane];
+    const known = lanes.get(it);
+    if (known) return known;
+    const labels = track.labels?.[lane];
+    // The keys of samples are lines of code, not strings of the trace.
+    const marks = track.kind === "samples" ? this.lineMarks(trace, this.matches) : texts;
+    const found = it.filtered((i) => marks[it.key[i]] === 1 || (labels !== undefined && labels[i] !== NO_LABEL && texts[labels[i]] === 1));
+    lanes.set(it, found);
+    return found;
+  }
+
+  /** Returns a function that tells whether a key of a track matches the search, for tracks without rows in the page. */
+  findsKey(trace: Trace, track: Track): (key: number) => boolean {
+    if (!this.matches || track.kind === "gaps") return () => true;
+    const { marks } = this.marked(trace, this.matches);
+    return (key) => marks[key] === 1;
+  }
+
+  private lineMarks(trace: Trace, matches: (text: string) => boolean): Uint8Array {
+    const lines = trace.code?.header.lines ?? [];
+    return marks([...lines.map(({ text }) => text), "unknown code"], matches);
+  }
+
+  /** Returns the paler colour of events that do not match the search. */
+  pale(colour: string): string {
+    const of = this.pales[this.theme];
+    const known = of.get(colour);
+    if (known) return known;
+    const pale = mixed(colour, this.colours.background, PALE_SHARE);
+    of.set(colour, pale);
+    return pale;
+  }
+
+  /** Returns the colour of a line of code. The most frequent lines have colours of their own. */
+  lineColour(code: Code, line: number): string {
+    let slots = this.lineSlots.get(code);
+    if (!slots) this.lineSlots.set(code, (slots = workSlots(code.counts)));
+    return this.colours.work[slots[line] ?? REST];
+  }
+
+  /** Discards the matches of a track whose labels have been loaded. */
+  forget(trace: Trace, track: Track): void {
+    for (const lane of track.lanes) this.searchMarks.get(trace)?.lanes.delete(lane);
+  }
+
+  /** Fixes the colours of names as far as possible, once all that is in sight has loaded. */
+  settle(): void {
+    this.slots.settle();
+  }
+
+  /** Returns the colour slot of a name. */
+  slotOf(trace: Trace, name: number | null, by: NameKind): number {
+    return (name === null ? undefined : this.slots.slotsOf(trace, by)[name]) ?? REST;
+  }
+
+  /** Returns the colour of a name, for tables. */
+  nameColour(trace: Trace, name: number | null, by: NameKind): string {
+    return this.colours.work[this.slotOf(trace, name, by)];
+  }
+
+  /** Returns a function from an event of a lane to its colour. */
+  colourOf(trace: Trace, track: Track, lane: number): (event: number) => string {
+    const labels = track.labels?.[lane];
+    if (track.kind === "work" && this.colouring === "label" && labels) {
+      const { work } = this.colours;
+      const slots = this.slots.slotsOf(trace, "label");
+      return (event) => (labels[event] === NO_LABEL ? work[REST] : (work[slots[labels[event]]] ?? work[REST]));
+    }
+    const { key } = track.lanes[lane];
+    const colour = this.keyColour(trace, track);
+    return (event) => colour(key[event]);
+  }
+
+  /** Returns a function from a key of a track to its colour. */
+  keyColour(trace: Trace, track: Track): (key: number) => string {
+    const { colours } = this;
+    switch (track.kind) {
+      case "work": {
+        const rest = colours.work[REST];
+        if (this.colouring !== "kernel") return () => rest;
+        const slots = this.slots.slotsOf(trace, "kernel");
+        return (key) => colours.work[slots[key]] ?? rest;
+      }
+      case "gaps":
+        return (key) => trace.causes.colour(trace.text(key));
+      case "calls":
+        return (key) => callColour(trace.text(key), trace.causes, colours);
+      case "command-buffers":
+        return () => colours.host;
+      case "samples": {
+        const { code } = trace;
+        return (key) => (code ? this.lineColour(code, key) : colours.host);
+      }
+      default:
+        return () => colours.marker;
+    }
+  }
+}

@@ -1,0 +1,81 @@
+// Compares the ranks of a program in a panel, in the verdict and between their timelines. Ranks are traces of their own, or devices of one trace.
+
+import { CollectiveWaits } from "./collective-waits.ts";
+import { isMissing } from "./data/missing.ts";
+import type { Overview } from "./data/overview.ts";
+import type { Collective } from "./data/ranks.ts";
+import type { DataSource } from "./data/source.ts";
+import type { Trace } from "./data/trace.ts";
+import { errorMessage } from "./error-message.ts";
+import { LatestRequest } from "./latest-request.ts";
+import { RanksPanel } from "./panels/ranks.ts";
+import type { Verdict } from "./panels/verdict.ts";
+import type { ShownTraces } from "./shown-traces.ts";
+import type { TimelineStack } from "./timeline-stack.ts";
+
+export interface RankComparisonCallbacks {
+  /** Shows the trace of this name first. */
+  choose: (name: string) => void;
+  stopComparing: () => void;
+  /** Called when the verdict has changed. */
+  changed: () => void;
+}
+
+export class RankComparison {
+  readonly panel: RanksPanel;
+  private readonly collectiveWaits: CollectiveWaits;
+  private readonly requests = new LatestRequest();
+
+  constructor(
+    private readonly shown: ShownTraces,
+    private readonly traces: readonly Trace[],
+    private readonly source: DataSource,
+    private readonly timelineStack: TimelineStack,
+    private readonly verdict: Verdict,
+    private readonly callbacks: RankComparisonCallbacks,
+  ) {
+    this.panel = new RanksPanel(shown.first.causes, (rank) => this.choose(rank), (collective) => this.go(collective));
+    const rankOf = (trace: Trace): number | null => (this.inside ? null : (trace.overview.manifest.rank?.rank ?? -1));
+    this.collectiveWaits = new CollectiveWaits(timelineStack.element, () => (timelineStack.comparing ? [] : timelineStack.timelines.map((timeline) => ({ rank: rankOf(timeline.view.trace), timeline }))));
+    for (const view of timelineStack.views) view.onChange((change) => (change === "range" || change === "data") && this.collectiveWaits.draw());
+  }
+
+  /** Returns whether the ranks are devices of one trace, whose verdict covers all of them. */
+  private get inside(): boolean {
+    return this.traces.length === 1;
+  }
+
+  /** Returns whether an overview may have ranks. */
+  static in(overview: Overview): boolean {
+    const [first] = overview.traces;
+    return overview.together !== null || (overview.traces.length === 1 && (first.manifest.devices ?? []).length > 1);
+  }
+
+  /** Requests the comparison of the ranks. */
+  async ask(): Promise<void> {
+    const isLatest = this.requests.begin();
+    // Analysing all ranks would disturb the program that is recorded.
+    if (this.traces.some(({ overview }) => overview.live)) return this.panel.show({ missing: "The ranks are compared once recording has ended." });
+    try {
+      const found = await this.source.ranks();
+      if (!isLatest()) return;
+      this.panel.show(found);
+      const there = isMissing(found) ? null : found;
+      this.collectiveWaits.show(there?.longest ?? []);
+      if (!this.inside) this.verdict.takeRanks(there);
+      this.callbacks.changed();
+    } catch (error) {
+      if (isLatest()) this.panel.show({ missing: errorMessage(error) });
+    }
+  }
+
+  choose(rank: number): void {
+    const trace = this.traces.find(({ overview }) => overview.manifest.rank?.rank === rank);
+    if (trace && trace !== this.shown.first) this.callbacks.choose(trace.overview.name);
+  }
+
+  private go({ first_ns, skew_ns }: Collective): void {
+    this.callbacks.stopComparing();
+    this.timelineStack.view.show({ from_ns: first_ns - skew_ns, to_ns: first_ns + 2 * skew_ns });
+  }
+}

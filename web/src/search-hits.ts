@@ -1,0 +1,67 @@
+// Walks through the work or calls that match the search, in order of time across queues and threads.
+
+import type { FoundEvents, Appearance } from "./appearance.ts";
+import type { Trace, Track } from "./data/trace.ts";
+import type { EventPlace } from "./view.ts";
+
+/** The matches in one lane. */
+export interface HitLane {
+  track: Track;
+  lane: number;
+  found: FoundEvents;
+}
+
+export function hitLanes(trace: Trace, appearance: Appearance, kind: Track["kind"] = "work"): HitLane[] {
+  const tracks = trace.tracks.filter((track) => track.kind === kind && track.state === "ready");
+  return tracks.flatMap((track) =>
+    track.lanes.flatMap((_, lane) => {
+      const found = appearance.foundIn(trace, track, lane);
+      return found ? [{ track, lane, found }] : [];
+    }),
+  );
+}
+
+/** Counts the matches of a lane before an event that starts at `start_ns` in lane number `at`. Events with equal starts are in the order of lanes. */
+function before(hit: HitLane, number: number, start_ns: number, at: number): number {
+  const { lane } = hit.found;
+  let count = lane.startingBefore(start_ns);
+  while (number < at && count < lane.count && lane.start_ns[count] === start_ns) count += 1;
+  return count;
+}
+
+/** Returns the number of an event among the matches, from 1; `null` where the event is none of them. */
+export function hitNumber(lanes: readonly HitLane[], event: EventPlace | null): number | null {
+  if (!event) return null;
+  const at = lanes.findIndex((hit) => hit.track === event.track && hit.lane === event.lane);
+  if (at < 0) return null;
+  const { found } = lanes[at];
+  const start_ns = event.track.lanes[event.lane].start_ns[event.index];
+  const own = found.lane.startingBefore(start_ns);
+  if (found.place[own] !== event.index) return null;
+  return 1 + lanes.reduce((sum, hit, number) => sum + before(hit, number, start_ns, at), 0);
+}
+
+/** Returns the match after or before an event. Without an event, this is the first match from the left edge on, or the last before it. The search wraps around. */
+export function nextHit(lanes: readonly HitLane[], event: EventPlace | null, left_ns: number, forward: boolean): EventPlace | null {
+  const start_ns = event ? event.track.lanes[event.lane].start_ns[event.index] : left_ns;
+  const at = event ? lanes.findIndex((hit) => hit.track === event.track && hit.lane === event.lane) : 0;
+  const pick = (indexOf: (hit: HitLane, number: number) => number): EventPlace | null => {
+    let best: { place: EventPlace; start_ns: number } | null = null;
+    lanes.forEach((hit, number) => {
+      const index = indexOf(hit, number);
+      if (index < 0 || index >= hit.found.lane.count) return;
+      const start_ns = hit.found.lane.start_ns[index];
+      // Of equal starts, take the first lane forward and the last lane backward.
+      if (!best || (forward ? start_ns < best.start_ns : start_ns >= best.start_ns)) best = { place: { track: hit.track, lane: hit.lane, index: hit.found.place[index] }, start_ns };
+    });
+    return (best as { place: EventPlace } | null)?.place ?? null;
+  };
+  const next = pick((hit, number) => {
+    const earlier = before(hit, number, start_ns, at);
+    if (!forward) return earlier - 1;
+    // The event does not follow itself.
+    const own = number === at && event !== null && hit.found.lane.start_ns[earlier] === start_ns;
+    return earlier + (own ? 1 : 0);
+  });
+  return next ?? pick((hit) => (forward ? 0 : hit.found.lane.count - 1));
+}

@@ -1,0 +1,168 @@
+// The timelines on the page: the main one with those of other ranks below it, or the two of a comparison.
+
+import type { Appearance } from "./appearance.ts";
+import type { Side } from "./comparison-sides.ts";
+import { link, linkedViews, sideName, stretches } from "./comparison-sides.ts";
+import type { DataSource } from "./data/source.ts";
+import type { Trace, Track } from "./data/trace.ts";
+import { fill, h } from "./dom.ts";
+import { duration } from "./time/format.ts";
+import { length, type Range } from "./time/range.ts";
+import { Timeline } from "./timeline/timeline.ts";
+import { View } from "./view.ts";
+
+/** The kinds of tracks that are shown in a comparison and for other ranks. */
+const COMPARED_KINDS = ["work", "gaps", "labels"];
+const SECOND_INSTANCE = 1;
+
+export class TimelineStack {
+  readonly element = h("div", { class: "timeline-stack" });
+  readonly main: Timeline;
+  /** The timelines below the main one: traces of the same program and clock. */
+  private readonly others: Timeline[];
+  private pair: [Timeline, Timeline] | null = null;
+  private sides: { before: Side; after: Side; stretches: [Range[], Range[]]; at: number } | null = null;
+
+  constructor(
+    readonly view: View,
+    private readonly traces: readonly Trace[],
+    private readonly source: DataSource,
+    private readonly appearance: Appearance,
+    private readonly wanted: (tracks: Track[], view: View) => void,
+    private readonly instances: (shown: number, of_all: number) => void,
+    /** Called with each view that is made for a comparison. */
+    private readonly made: (view: View) => void,
+    beside: readonly Trace[],
+  ) {
+    this.main = new Timeline(
+      view,
+      appearance,
+      { shown: hasRows, name: "Timeline", chooses: true },
+      (tracks) => wanted(tracks, view),
+    );
+    this.others = beside.map((trace) => this.besideMain(trace));
+    const views = [view, ...this.others.map((timeline) => timeline.view)];
+    link(views);
+    pickOne(views);
+    this.showMain();
+  }
+
+  private besideMain(trace: Trace): Timeline {
+    const view = new View(trace, () => this.view.bounds);
+    const timeline = new Timeline(view, this.appearance, { shown: (track) => hasRows(track) && COMPARED_KINDS.includes(track.kind), name: trace.overview.name, terse: true }, (tracks) => this.wanted(tracks, view));
+    timeline.element.classList.add("beside");
+    timeline.element.dataset.trace = trace.overview.name;
+    return timeline;
+  }
+
+  private showMain(): void {
+    fill(this.element, this.main.element, this.others.map((timeline) => timeline.element));
+    this.element.classList.toggle("several-ranks", this.others.length > 0);
+  }
+
+  get comparing(): boolean {
+    return this.pair !== null;
+  }
+
+  /** The views of all timelines, hidden ones included. */
+  get views(): View[] {
+    return [this.main, ...this.others, ...(this.pair ?? [])].map((timeline) => timeline.view);
+  }
+
+  get timelines(): Timeline[] {
+    return this.pair ?? [this.main, ...this.others];
+  }
+
+  renew(): void {
+    for (const timeline of [this.main, ...this.others, ...(this.pair ?? [])]) timeline.renew();
+  }
+
+  /**
+   * Aligns two sides below each other, if that is still `wanted` when their ranges are known. The second instance is shown first, because the first may
+   * be a warm-up.
+   */
+  async compare(before: Side, after: Side, wanted: () => boolean, instance = SECOND_INSTANCE): Promise<void> {
+    const [first, second] = [this.traces[before.trace], this.traces[after.trace]];
+    if (!first || !second) throw new Error("One of the traces of this comparison is not open.");
+    const found: [Range[], Range[]] = [await stretches(this.source, first, before), await stretches(this.source, second, after)];
+    if (!wanted()) return;
+    if (found[0].length === 0 || found[1].length === 0) throw new Error("One side has no times, so the two cannot be aligned.");
+    this.sides = { before, after, stretches: found, at: Math.min(instance, found[0].length - 1, found[1].length - 1) };
+    this.showPair();
+  }
+
+  /** Shows the next or the previous instance of the labels on both sides. */
+  step(by: number): void {
+    if (!this.sides) return;
+    const most = Math.min(this.sides.stretches[0].length, this.sides.stretches[1].length);
+    this.sides.at = (this.sides.at + by + most) % most;
+    this.showPair();
+  }
+
+  private showPair(): void {
+    const { sides } = this;
+    if (!sides) return;
+    const stretch: [Range, Range] = [sides.stretches[0][sides.at], sides.stretches[1][sides.at]];
+    const traces: [Trace, Trace] = [this.traces[sides.before.trace], this.traces[sides.after.trace]];
+    const views = linkedViews({ trace: traces[0], stretch: stretch[0] }, { trace: traces[1], stretch: stretch[1] });
+    const most = Math.min(sides.stretches[0].length, sides.stretches[1].length);
+    const made = views.map((view, number) => {
+      const side = number === 0 ? sides.before : sides.after;
+      const timeline = new Timeline(
+        view,
+        this.appearance,
+        { shown: (track) => hasRows(track) && COMPARED_KINDS.includes(track.kind), name: `${number === 0 ? "Before" : "After"}: ${sideName(side, this.traces)}` },
+        (tracks) => this.wanted(tracks, view),
+      );
+      timeline.element.classList.add("compared", number === 0 ? "before" : "after");
+      timeline.element.dataset.side = number === 0 ? "before" : "after";
+      timeline.element.dataset.stretchNs = length(stretch[number]).toFixed(0);
+      timeline.name(h("b", { title: sideName(side, this.traces) }, sideName(side, this.traces)), h("span", { class: "note" }, ` ${duration(Math.round(length(stretch[number])))}`));
+      this.made(view);
+      return timeline;
+    });
+    pickOne(views);
+    this.releaseEvents();
+    this.pair = [made[0], made[1]];
+    fill(this.element, made[0].element, made[1].element);
+    this.element.classList.remove("several-ranks");
+    this.element.classList.add("comparing");
+    this.instances(sides.at, most);
+  }
+
+  /** Clears the events that are picked in views that are about to be hidden, so that their details go, too. */
+  private releaseEvents(): void {
+    for (const { view } of this.timelines) if (view.event) view.pick(null);
+  }
+
+  stop(): void {
+    this.releaseEvents();
+    this.pair = null;
+    this.sides = null;
+    this.element.classList.remove("comparing");
+    this.showMain();
+    this.renew();
+    this.instances(0, 0);
+  }
+
+  get comparedSides(): { before: Side; after: Side; instance?: number } | null {
+    if (!this.sides) return null;
+    const { before, after, stretches, at } = this.sides;
+    const first = Math.min(SECOND_INSTANCE, stretches[0].length - 1, stretches[1].length - 1);
+    return { before, after, ...(at === first ? {} : { instance: at }) };
+  }
+}
+
+/** Clears the picked events of the other views when one is picked. */
+function pickOne(views: readonly View[]): void {
+  for (const view of views) {
+    view.onChange((change) => {
+      if (change !== "event" || !view.event) return;
+      for (const other of views) if (other !== view && other.holds) other.pick(null);
+    });
+  }
+}
+
+function hasRows(track: Track): boolean {
+  return track.overview.rows === null || track.overview.rows > 0 || track.isCounter || track.overview.untimed > 0;
+}
