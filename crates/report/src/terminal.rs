@@ -93,7 +93,7 @@ impl Terminal {
     }
 
     fn table(&self, page: &mut String, table: &Table) {
-        let layout = Layout::of(table, self.columns.saturating_sub(MARGIN));
+        let layout = TableLayout::new(table, self.columns.saturating_sub(MARGIN));
         let titled = table.columns.iter().any(|c| !c.title.is_empty());
         if titled {
             let titles = table
@@ -148,7 +148,7 @@ impl Terminal {
         }
     }
 
-    fn row(&self, page: &mut String, table: &Table, layout: &Layout, cells: &[Text]) {
+    fn row(&self, page: &mut String, table: &Table, layout: &TableLayout, cells: &[Text]) {
         let mut line = Text::new().and(" ".repeat(MARGIN));
         let mut first = true;
         for ((column, cell), width) in table.columns.iter().zip(cells).zip(&layout.widths) {
@@ -225,7 +225,7 @@ fn escape(tone: Tone) -> Option<&'static str> {
 }
 
 /// Widths of a table's columns; `None` for one that is not drawn.
-struct Layout {
+struct TableLayout {
     widths: Vec<Option<usize>>,
     left_out: Vec<String>,
     /// With so many columns, no column has to be left out.
@@ -235,8 +235,8 @@ struct Layout {
     note_indent: usize,
 }
 
-impl Layout {
-    fn of(table: &Table, room: usize) -> Layout {
+impl TableLayout {
+    fn new(table: &Table, room: usize) -> TableLayout {
         let mut widths: Vec<Option<usize>> = table
             .columns
             .iter()
@@ -300,7 +300,7 @@ impl Layout {
         }
         let name = table.columns.iter().position(|c| c.clipped).unwrap_or(0);
         let note_indent = widths[..name].iter().flatten().map(|w| w + GUTTER).sum();
-        Layout {
+        TableLayout {
             widths,
             left_out,
             width_of_columns,

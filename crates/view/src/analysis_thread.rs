@@ -1,140 +1,38 @@
 //! The thread that analyses a trace: it keeps the trace's timeline and answers one question after the other.
 
 use crate::Error;
-use crate::answers::findings;
-use crate::server::step_back;
+use crate::analysed_trace::AnalysedTrace;
+use crate::priority::step_back;
 use crate::snapshot::Snapshot;
-use crate::store::{InPieces, Store};
-use gapscope_analysis::bound_bytes::BindingSets;
-use gapscope_analysis::counters::{Counter, counters};
-use gapscope_analysis::dataflow::Dataflow;
-use gapscope_analysis::gaps::{Cause, GapFinder, each_gap};
-use gapscope_analysis::kernels::kernels;
-use gapscope_analysis::warm_up::{FirstUses, warm_up};
-use gapscope_analysis::{Findings, Options, Timeline};
-use std::cell::OnceCell;
+use gapscope_analysis::Timeline;
+use gapscope_trace::{DispatchPieces, Trace};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// The longest gaps that findings list.
-const MAX_LISTED_GAPS: usize = 1000;
+/// Where the thread gets its trace from.
+pub trait TraceSource: Send + Sync {
+    /// Returns the name of the trace.
+    fn name(&self) -> &str;
 
-/// A trace with everything that its analyses have computed so far.
-pub struct AnalysedTrace<'a> {
-    pub name: &'a str,
-    /// The part of the trace that is drawn.
-    pub snapshot: Arc<Snapshot>,
-    /// The timeline that the analyses read.
-    pub timeline: &'a Timeline<'a>,
-    /// Sentences about reading the timeline's tables.
-    pub remarks: &'a [String],
-    bindings: OnceCell<BindingSets>,
-    first_uses: OnceCell<FirstUses>,
-    flow: OnceCell<Dataflow<'a>>,
-    gaps: OnceCell<Gaps>,
-    finder: OnceCell<GapFinder<'a>>,
-    counters: OnceCell<Vec<Counter>>,
-    found: OnceCell<Findings>,
-    /// The answer to `findings`.
-    pub findings: OnceCell<Arc<Vec<u8>>>,
+    /// Returns the trace as far as drawing needs it.
+    fn snapshot(&self) -> Result<Arc<Snapshot>, Error>;
+
+    /// Returns the trace with all its columns.
+    fn full(&self) -> Result<Arc<Snapshot>, Error>;
+
+    /// Reads the columns that findings rest on; `None` where all columns are there already, or where the trace is live or damaged.
+    fn in_pieces(&self) -> Option<TraceInPieces>;
 }
 
-impl<'a> AnalysedTrace<'a> {
-    pub fn new(
-        name: &'a str,
-        snapshot: Arc<Snapshot>,
-        timeline: &'a Timeline<'a>,
-        remarks: &'a [String],
-    ) -> AnalysedTrace<'a> {
-        AnalysedTrace {
-            name,
-            snapshot,
-            timeline,
-            remarks,
-            bindings: OnceCell::new(),
-            first_uses: OnceCell::new(),
-            flow: OnceCell::new(),
-            gaps: OnceCell::new(),
-            finder: OnceCell::new(),
-            counters: OnceCell::new(),
-            found: OnceCell::new(),
-            findings: OnceCell::new(),
-        }
-    }
-
-    pub fn bindings(&self) -> &BindingSets {
-        self.bindings
-            .get_or_init(|| BindingSets::of(self.timeline.trace))
-    }
-
-    pub fn first_uses(&self) -> &FirstUses {
-        self.first_uses.get_or_init(|| {
-            let kernels = kernels(self.timeline, self.bindings(), None, None);
-            FirstUses::of(self.timeline, &kernels, &warm_up(self.timeline, &kernels))
-        })
-    }
-
-    /// Returns all findings.
-    pub fn found(&self) -> &Findings {
-        self.found.get_or_init(|| {
-            let options = Options {
-                longest: MAX_LISTED_GAPS,
-                ..Options::default()
-            };
-            Findings::of_timeline(self.timeline, &options)
-        })
-    }
-
-    pub fn flow(&self) -> &Dataflow<'a> {
-        self.flow.get_or_init(|| Dataflow::of(self.timeline))
-    }
-
-    pub fn finder(&self) -> &GapFinder<'a> {
-        self.finder.get_or_init(|| GapFinder::of(self.timeline))
-    }
-
-    pub fn counters(&self) -> &[Counter] {
-        self.counters.get_or_init(|| counters(self.timeline))
-    }
-
-    pub fn gaps(&self) -> &Gaps {
-        self.gaps.get_or_init(|| Gaps::new(self.timeline))
-    }
-}
-
-/// The parts of all gaps, each of one cause.
-#[derive(Debug, Default)]
-pub struct Gaps {
-    /// The index at which the parts of each GPU start, and the end of the last.
-    pub bounds: Vec<usize>,
-    pub start_ns: Vec<i64>,
-    pub duration_ns: Vec<i64>,
-    pub causes: Vec<Cause>,
-    /// The index of the first part of the same gap.
-    pub firsts: Vec<u32>,
-}
-
-impl Gaps {
-    fn new(timeline: &Timeline) -> Gaps {
-        let mut gaps = Gaps {
-            bounds: vec![0],
-            ..Gaps::default()
-        };
-        for gpu in 0..timeline.gpus.len() {
-            each_gap(timeline, gpu, |_, parts| {
-                let first = gaps.causes.len() as u32;
-                for part in parts {
-                    gaps.firsts.push(first);
-                    gaps.start_ns.push(part.start_ns);
-                    gaps.duration_ns.push(part.duration_ns);
-                    gaps.causes.push(part.cause);
-                }
-            });
-            gaps.bounds.push(gaps.causes.len());
-        }
-        gaps
-    }
+/// The columns of a complete trace that findings rest on. Times count from the start of the recording.
+pub struct TraceInPieces {
+    /// The trace without dispatches.
+    pub trace: Trace,
+    /// The dispatches in pieces.
+    pub pieces: DispatchPieces,
+    /// Sentences about reading the trace.
+    pub remarks: Vec<String>,
 }
 
 /// Takes the analysed trace, or the error that prevents analysis.
@@ -155,7 +53,7 @@ pub struct AnalysisThread {
 
 impl AnalysisThread {
     /// Starts the thread, which ends with the store.
-    pub fn start(store: Weak<Store>) -> AnalysisThread {
+    pub fn start(store: Weak<dyn TraceSource>) -> AnalysisThread {
         let (questions, asked) = channel();
         std::thread::spawn(move || {
             // Drawing has priority.
@@ -167,11 +65,11 @@ impl AnalysisThread {
         }
     }
 
-    /// Starts to compute the findings before they are asked for.
-    pub fn begin(&self) {
-        self.send(false, |analysed| {
+    /// Asks a question whose answer is kept for later.
+    pub fn begin(&self, question: fn(&AnalysedTrace)) {
+        self.send(false, move |analysed| {
             if let Ok(analysed) = analysed {
-                findings(analysed);
+                question(analysed);
             }
         });
     }
@@ -231,7 +129,7 @@ impl AnalysisThread {
 
 /// Answers questions. A complete trace is first analysed in pieces, so that its dispatches are never all in memory; from the first question on
 /// that needs all columns, the whole trace is read.
-fn answer_all(store: &Weak<Store>, asked: &Receiver<Question>) {
+fn answer_all(store: &Weak<dyn TraceSource>, asked: &Receiver<Question>) {
     let mut next = asked.recv().ok();
     let mut of_all = false;
     while let Some(question) = next.take() {
@@ -252,7 +150,7 @@ fn answer_all(store: &Weak<Store>, asked: &Receiver<Question>) {
 
 /// Answers questions from the whole trace; returns a question that is left for a newer snapshot.
 fn answer_by_all(
-    store: &Weak<Store>,
+    store: &Weak<dyn TraceSource>,
     question: Question,
     asked: &Receiver<Question>,
 ) -> Option<Question> {
@@ -286,7 +184,7 @@ fn answer_by_all(
 
 /// Answers questions from a trace read in pieces; returns the question that is left, or the given one where the trace cannot be read in pieces.
 fn answer_by_pieces(
-    store: &Weak<Store>,
+    store: &Weak<dyn TraceSource>,
     question: Question,
     asked: &Receiver<Question>,
 ) -> Result<Option<Question>, Question> {
@@ -295,7 +193,7 @@ fn answer_by_pieces(
     };
     let name = strong.name().to_owned();
     let read = catch_unwind(AssertUnwindSafe(|| strong.in_pieces()));
-    let Ok(Some(InPieces {
+    let Ok(Some(TraceInPieces {
         trace,
         pieces,
         remarks,

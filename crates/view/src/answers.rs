@@ -1,7 +1,7 @@
 //! Makes the answers that need analyses: findings, gaps, counters, ranges, graphs, instances and comparisons.
 
 use crate::Error;
-use crate::analysis_thread::AnalysedTrace;
+use crate::analysed_trace::AnalysedTrace;
 use crate::dependencies::MAX_EDGE_BUFFERS;
 use crate::frame::Frame;
 use crate::protocol::{

@@ -1,6 +1,7 @@
 //! Indexes a trace for its first drawing: its tracks, its first and last time, and the busy share of each track in equal slices of time.
 
 use crate::chunks::chunks;
+use crate::protocol::BINS;
 use crate::time_bins::TimeBins;
 use crate::track::{DrawnTable, TrackId, WholeCommandBuffers};
 use gapscope_analysis::intervals::Interval;
@@ -11,9 +12,6 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
-
-/// Slices of time for which busy shares are computed.
-pub const BINS: usize = 2048;
 
 /// The rows of one track and how busy it is.
 #[derive(Debug, Clone, PartialEq)]

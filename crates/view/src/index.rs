@@ -177,27 +177,27 @@ impl Index {
 
     /// Returns the rows of the submissions of a host call.
     pub fn submissions_of(&self, call: usize) -> impl Iterator<Item = usize> {
-        of(&self.of_calls, call)
+        owned_by(&self.of_calls, call)
     }
 
     /// Returns the rows of the command buffers of a submission.
     pub fn command_buffers_of(&self, submission: usize) -> impl Iterator<Item = usize> {
-        of(&self.of_submissions, submission)
+        owned_by(&self.of_submissions, submission)
     }
 
     /// Returns the work of a submission that is in no command buffer.
     pub fn direct_work_of(&self, submission: usize) -> impl Iterator<Item = (DrawnTable, usize)> {
-        of(&self.direct, submission).map(work)
+        owned_by(&self.direct, submission).map(work)
     }
 
     /// Returns the rows of the dependencies of a submission.
     pub fn dependencies_of(&self, submission: usize) -> impl Iterator<Item = usize> {
-        of(&self.dependencies, submission)
+        owned_by(&self.dependencies, submission)
     }
 
     /// Returns the rows of a set of bindings.
     pub fn bindings_of(&self, set: BindingSetId) -> impl Iterator<Item = usize> {
-        of(&self.bindings, set.0 as usize)
+        owned_by(&self.bindings, set.0 as usize)
     }
 
     /// Returns the first timed work in a command buffer.
@@ -213,7 +213,7 @@ fn work(place: usize) -> (DrawnTable, usize) {
     crate::track::place(&WORK, place as u32)
 }
 
-fn of(rows: &[OwnedRow], owner: usize) -> impl Iterator<Item = usize> {
+fn owned_by(rows: &[OwnedRow], owner: usize) -> impl Iterator<Item = usize> {
     let owner = owner as u32;
     let from = rows.partition_point(|row| row.owner < owner);
     rows[from..]

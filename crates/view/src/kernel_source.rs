@@ -180,7 +180,7 @@ mod tests {
     use super::*;
     use serde_json::Value;
 
-    fn of(hash: &str, file: &str, bytes: &[u8]) -> Value {
+    fn source_of(hash: &str, file: &str, bytes: &[u8]) -> Value {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("sources")).unwrap();
         fs::write(folder.path().join("secret.txt"), "secret").unwrap();
@@ -191,13 +191,13 @@ mod tests {
 
     #[test]
     fn text_is_shown_and_machine_code_is_not() {
-        let shown = of("ab12", "ab12.ptx", b".version 8.0\n");
+        let shown = source_of("ab12", "ab12.ptx", b".version 8.0\n");
         assert_eq!(
             (shown["language"].as_str(), shown["text"].as_str()),
             (Some("PTX"), Some(".version 8.0\n"))
         );
         assert!(
-            of("ab12", "ab12.cubin", &[0xff, 0xfe])
+            source_of("ab12", "ab12.cubin", &[0xff, 0xfe])
                 .get("missing")
                 .is_some()
         );
@@ -208,8 +208,8 @@ mod tests {
         let written = b".version 8.0\n";
         let hash = &blake3::hash(written).to_hex()[..32];
         let file = format!("{hash}.ptx");
-        assert_eq!(of(hash, &file, written)["language"], "PTX");
-        let changed = of(hash, &file, b".version 8.1\n");
+        assert_eq!(source_of(hash, &file, written)["language"], "PTX");
+        let changed = source_of(hash, &file, b".version 8.1\n");
         assert_eq!(
             changed["missing"],
             format!(
@@ -227,7 +227,9 @@ mod tests {
             b"\x03\x02\x23\x07\0\0\x01\0\0\0\0\0\xff\xff\xff\xff\0\0\0\0\x01\0\xff\xff",
         ] {
             assert!(
-                of("ab12", "ab12.spv", bytes).get("missing").is_some(),
+                source_of("ab12", "ab12.spv", bytes)
+                    .get("missing")
+                    .is_some(),
                 "{bytes:?}"
             );
         }
@@ -236,7 +238,7 @@ mod tests {
     #[test]
     fn a_hash_that_is_a_path_reads_nothing() {
         for hash in ["../secret", "..", "/etc/passwd", "a/b"] {
-            let found = of(hash, "ab12.ptx", b"x");
+            let found = source_of(hash, "ab12.ptx", b"x");
             assert!(
                 found["missing"].as_str().unwrap().contains("damaged"),
                 "{hash}"

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod analysed_trace;
 mod analysis_thread;
 mod answers;
 mod chunks;
@@ -23,6 +24,7 @@ mod notes;
 mod overview;
 mod page;
 mod preferences;
+mod priority;
 mod protocol;
 mod range_query;
 mod ranks;

@@ -28,6 +28,9 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// Equal slices of a trace's time for which busy shares of tracks are computed.
+pub const BINS: usize = 2048;
+
 /// An answer, or why it cannot be had.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
@@ -110,7 +113,7 @@ impl Overview {
             state: None,
             first: None,
             together: program,
-            bins: crate::density_index::BINS,
+            bins: BINS,
             capture: None,
         }
     }

@@ -3,6 +3,7 @@
 use crate::Error;
 use crate::http::{self, Served};
 use crate::preferences::Preferences;
+use crate::priority::step_back;
 use crate::served_capture::{ServedCapture, is_capture};
 use crate::sql::Sql;
 use crate::traces::{Traces, name};
@@ -14,10 +15,6 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::oneshot;
-
-/// The niceness of threads that show a recording while it runs: the recorder's own threads go first.
-#[cfg(target_os = "linux")]
-const NICENESS: i32 = 10;
 
 /// Rows that the page holds, in about 400 MB: all rows of ten million dispatches.
 const PAGE_ROWS: u64 = 16_000_000;
@@ -204,13 +201,6 @@ impl Drop for Running {
             let _ = thread.join();
         }
     }
-}
-
-/// Lowers the priority of this thread and of those that it starts, so that a recorded program and its recorder go first.
-pub fn step_back() {
-    // On other systems the niceness is that of the whole process. A refusal of the system does no harm.
-    #[cfg(target_os = "linux")]
-    let _ = rustix::process::setpriority_process(None, NICENESS);
 }
 
 /// Returns 128 random bits as hexadecimal digits.

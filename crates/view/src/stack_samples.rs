@@ -1,6 +1,6 @@
 //! Writes frames with samples of threads' stacks: all samples for the tracks, and those in gaps for the code of idle time.
 
-use crate::analysis_thread::AnalysedTrace;
+use crate::analysed_trace::AnalysedTrace;
 use crate::frame::Frame;
 use crate::protocol::{
     ColumnType, IdleSamplesHeader, SampledFrame, SampledThread, SamplesHeader, StackColumns,
@@ -48,7 +48,7 @@ impl<T: Copy + Eq + Hash> Numbered<T> {
         }
     }
 
-    fn of(&mut self, value: T) -> u32 {
+    fn number_of(&mut self, value: T) -> u32 {
         let all = &mut self.all;
         *self.numbers.entry(value).or_insert_with(|| {
             all.push(value);
@@ -65,10 +65,12 @@ pub fn samples(analysed: &AnalysedTrace) -> Option<Vec<u8>> {
     let table = &trace.tables.samples;
     let rows = table.len();
     let mut threads = Numbered::new();
-    let thread: Vec<u32> = self::threads(trace).map(|of| threads.of(of)).collect();
+    let thread: Vec<u32> = self::threads(trace)
+        .map(|of| threads.number_of(of))
+        .collect();
     let mut calls = Numbered::new();
     let call: Vec<u32> = (table.system_call.iter())
-        .map(|call| call.as_deref().map_or(NONE, |call| calls.of(call)))
+        .map(|call| call.as_deref().map_or(NONE, |call| calls.number_of(call)))
         .collect();
     let stack_rows: FxHashMap<_, u32> = (trace.tables.stacks.id.iter())
         .enumerate()

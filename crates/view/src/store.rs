@@ -1,7 +1,7 @@
 //! Holds a trace that is served: reads it when it is needed, and follows it while it is recorded.
 
 use crate::Error;
-use crate::analysis_thread::AnalysisThread;
+use crate::analysis_thread::{AnalysisThread, TraceInPieces, TraceSource};
 use crate::notes::Notes;
 use crate::overview;
 use crate::protocol::{TraceOverview, TraceStatus};
@@ -65,16 +65,6 @@ pub struct Store {
     filling: Mutex<()>,
     analyst: AnalysisThread,
     notes: Notes,
-}
-
-/// The columns of a complete trace that findings rest on. Times count from the start of the recording.
-pub struct InPieces {
-    /// The trace without dispatches.
-    pub trace: Trace,
-    /// The dispatches in pieces.
-    pub pieces: DispatchPieces,
-    /// Sentences about reading the trace.
-    pub remarks: Vec<String>,
 }
 
 #[derive(Default)]
@@ -189,27 +179,6 @@ impl Store {
         Ok(full)
     }
 
-    /// Reads the columns that findings rest on; `None` where all columns are there already, or where the trace is live or damaged.
-    pub fn in_pieces(&self) -> Option<InPieces> {
-        if let Some(Ok(snapshot)) = &self.state().snapshot
-            && snapshot.full
-        {
-            return None;
-        }
-        // Digests of ranks need a little more than findings.
-        let selection = RankDigest::selection().named(self.names.as_ref());
-        let pieces = DispatchPieces::open(&self.folder, &selection)?;
-        let others = selection.without::<Dispatches>();
-        let (mut trace, said) = read(&self.folder, &others).ok()?;
-        let origin_ns = trace.manifest.start_ns;
-        rebase_times::shift(&mut trace, origin_ns);
-        Some(InPieces {
-            trace,
-            pieces: pieces.from_origin(origin_ns),
-            remarks: said.iter().map(ToString::to_string).collect(),
-        })
-    }
-
     /// Makes the overview.
     ///
     /// # Errors
@@ -270,6 +239,40 @@ impl Store {
         if said == TakeUp::Later {
             *looked = None;
         }
+    }
+}
+
+impl TraceSource for Store {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn snapshot(&self) -> Result<Arc<Snapshot>, Error> {
+        Store::snapshot(self)
+    }
+
+    fn full(&self) -> Result<Arc<Snapshot>, Error> {
+        Store::full(self)
+    }
+
+    fn in_pieces(&self) -> Option<TraceInPieces> {
+        if let Some(Ok(snapshot)) = &self.state().snapshot
+            && snapshot.full
+        {
+            return None;
+        }
+        // Digests of ranks need a little more than findings.
+        let selection = RankDigest::selection().named(self.names.as_ref());
+        let pieces = DispatchPieces::open(&self.folder, &selection)?;
+        let others = selection.without::<Dispatches>();
+        let (mut trace, said) = read(&self.folder, &others).ok()?;
+        let origin_ns = trace.manifest.start_ns;
+        rebase_times::shift(&mut trace, origin_ns);
+        Some(TraceInPieces {
+            trace,
+            pieces: pieces.from_origin(origin_ns),
+            remarks: said.iter().map(ToString::to_string).collect(),
+        })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Finds dependencies in a range of a trace by the buffer ranges that are bound, since a trace does not say which bytes a kernel reaches.
 
-use crate::analysis_thread::AnalysedTrace;
+use crate::analysed_trace::AnalysedTrace;
 use crate::dependencies::{DependenciesPart, MAX_DEPENDENCY_NODES};
 use crate::protocol::{self, DependencySubmission, NodePlace, OrMissing};
 use crate::row_details::{buffer_name, work_link};
@@ -78,7 +78,7 @@ pub fn dependencies(
              They are recorded where the API tells them: Vulkan's descriptor sets and push descriptors.",
         );
     }
-    let work_of = Work { snapshot };
+    let work_of = NodeMaker { snapshot };
     let nodes: Vec<Node> = work
         .iter()
         .map(|(source, row)| work_of.node(*source, *row))
@@ -123,11 +123,11 @@ fn kind(source: DrawnTable) -> WorkKind {
     }
 }
 
-struct Work<'a> {
+struct NodeMaker<'a> {
     snapshot: &'a Snapshot,
 }
 
-impl Work<'_> {
+impl NodeMaker<'_> {
     fn node(&self, source: DrawnTable, row: usize) -> Node {
         let snapshot = self.snapshot;
         let trace = &snapshot.trace;

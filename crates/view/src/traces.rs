@@ -1,6 +1,7 @@
 //! Holds the traces that are served: those that were named, and those of a program's ranks.
 
 use crate::Error;
+use crate::answers::findings;
 use crate::preferences::{Preferences, identity};
 use crate::protocol::{Live, Overview, TraceStatus};
 use crate::ranks::RankTrace;
@@ -62,7 +63,11 @@ impl Traces {
         }
         // The page waits longest for the findings; for ranks it waits for reading.
         if !live && stores.ranks.is_empty() {
-            stores.all.iter().for_each(|store| store.analyst().begin());
+            for store in &stores.all {
+                store.analyst().begin(|analysed| {
+                    findings(analysed);
+                });
+            }
         }
         Ok(Traces {
             opened: paths.iter().map(|path| absolute(path)).collect(),

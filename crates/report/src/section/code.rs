@@ -32,9 +32,9 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize) -> Vec<Bloc
         Column::bars(),
     ]);
     table.note_title = "the line".into();
-    let mut rows: Vec<(&CauseCode, Line)> = (code.causes.iter())
+    let mut rows: Vec<(&CauseCode, StackGroup)> = (code.causes.iter())
         .flat_map(|cause| {
-            let lines = Line::all(&cause.code, |time| match time.frames.is_empty() {
+            let lines = StackGroup::all(&cause.code, |time| match time.frames.is_empty() {
                 true => name(time),
                 false => code::text_with_caller(&time.frames),
             });
@@ -43,7 +43,7 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize) -> Vec<Bloc
         .collect();
     rows.sort_by_key(|(_, line)| std::cmp::Reverse((line.total_ns, line.samples)));
     let shown = rows.len().min(top);
-    let key = |cause: &CauseCode, line: &Line| (cause.cause.as_str(), name(line.first));
+    let key = |cause: &CauseCode, line: &StackGroup| (cause.cause.as_str(), name(line.first));
     let mut same: HashMap<(&str, String), u32> = HashMap::new();
     for (cause, line) in &rows {
         *same.entry(key(cause, line)).or_default() += 1;
@@ -105,7 +105,7 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize) -> Vec<Bloc
 }
 
 /// Stacks that read the same and share a line of the report.
-struct Line<'a> {
+struct StackGroup<'a> {
     text: String,
     /// The stack with the most time.
     first: &'a CodeTime,
@@ -113,10 +113,10 @@ struct Line<'a> {
     samples: u64,
 }
 
-impl<'a> Line<'a> {
+impl<'a> StackGroup<'a> {
     /// Groups stacks by their text, in the order of `times`: the greatest first.
-    fn all(times: &'a [CodeTime], text: impl Fn(&CodeTime) -> String) -> Vec<Line<'a>> {
-        let mut lines: Vec<Line<'a>> = Vec::new();
+    fn all(times: &'a [CodeTime], text: impl Fn(&CodeTime) -> String) -> Vec<StackGroup<'a>> {
+        let mut lines: Vec<StackGroup<'a>> = Vec::new();
         let mut places: HashMap<String, usize> = HashMap::new();
         for time in times {
             let text = text(time);
@@ -126,7 +126,7 @@ impl<'a> Line<'a> {
                     line.total_ns += time.total_ns;
                     line.samples += time.samples;
                 }
-                None => lines.push(Line {
+                None => lines.push(StackGroup {
                     text,
                     first: time,
                     total_ns: time.total_ns,
@@ -153,7 +153,7 @@ fn source(time: &CodeTime) -> Option<&str> {
 
 /// Returns the code of a cause in a few words, such as `train.py:41 load_batch > resize 71 %`; without shares where there are few samples.
 pub(crate) fn in_short(cause: &CauseCode) -> Option<String> {
-    let lines = Line::all(&cause.code, name).into_iter();
+    let lines = StackGroup::all(&cause.code, name).into_iter();
     let lines: Vec<String> = lines
         .filter(|line| !line.first.frames.is_empty())
         .take(2)

@@ -1,8 +1,8 @@
 //! The section on idle time by cause, with advice.
 
 use super::{Places, bar, code, count};
-use crate::cause::{self, CauseNote};
 use crate::document::{Block, Column, Table, Text, Tone};
+use crate::section::cause::{self, CauseNote};
 use crate::{fit, number};
 use gapscope_analysis::Findings;
 use gapscope_analysis::busy;

@@ -223,20 +223,20 @@ fn occupancy(kernel: &Kernel) -> Text {
 }
 
 /// Kernels that take hardly longer than the shortest one.
-struct Short {
+struct ShortKernels {
     kernels: u64,
     dispatches: u64,
     total_ns: i64,
     mean_ns: f64,
 }
 
-fn short(kernels: &[Kernel]) -> Option<Short> {
+fn short(kernels: &[Kernel]) -> Option<ShortKernels> {
     let of = || (kernels.iter()).filter(|kernel| kernel.limit == Some(KernelLimit::Short));
     let dispatches = of().map(|kernel| kernel.durations.timed_count).sum();
     let total_ns = of()
         .filter_map(|kernel| kernel.durations.total_ns)
         .fold(0, i64::saturating_add);
-    (dispatches > 0).then(|| Short {
+    (dispatches > 0).then(|| ShortKernels {
         kernels: of().count() as u64,
         dispatches,
         total_ns,
@@ -244,7 +244,7 @@ fn short(kernels: &[Kernel]) -> Option<Short> {
     })
 }
 
-impl Short {
+impl ShortKernels {
     fn sentence(&self) -> String {
         format!(
             "{} of {}, {} each on average ({} in all), take hardly longer than the shortest kernel does: fewer of them gain more than better ones.",

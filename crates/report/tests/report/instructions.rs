@@ -1,4 +1,4 @@
-//! Samples of instructions on pages.
+//! Tests samples of instructions in the report.
 
 use super::*;
 use gapscope_report::explanation::{Claim, Explanation};
@@ -83,6 +83,6 @@ fn the_explanation_says_where_a_kernel_has_most_samples() {
         .map(|figure| (figure.value, figure.report.as_deref()))
         .collect();
     assert_eq!(count, [(160, Some("/sampled_kernels/0/samples"))]);
-    // Of the other there are too few.
+    // The other kernel has too few samples.
     assert!(claims.iter().all(|claim| !claim.text.contains("sin.cu")));
 }

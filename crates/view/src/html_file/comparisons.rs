@@ -1,7 +1,7 @@
 //! Makes the comparisons of a file: whole traces with each other, and labels that stand beside each other.
 
 use super::FileAnswer;
-use crate::analysis_thread::AnalysedTrace;
+use crate::analysed_trace::AnalysedTrace;
 use crate::answers::{Extent, compared, cost_of};
 use crate::texts::cut;
 use form_urlencoded::Serializer;

@@ -2,7 +2,7 @@
 
 use super::comparisons::ComparisonSides;
 use super::{FileAnswer, MAX_FILE_ROWS};
-use crate::analysis_thread::AnalysedTrace;
+use crate::analysed_trace::AnalysedTrace;
 use crate::lanes::Columns;
 use crate::notes::Notes;
 use crate::protocol::{OrMissing, Row, Strings, TraceOverview};
@@ -94,7 +94,7 @@ fn of_snapshot(
             number::count(drawn),
             number::count(MAX_FILE_ROWS),
             number::count(SMALL_TRACK),
-            number::count(crate::density_index::BINS as u64)
+            number::count(crate::protocol::BINS as u64)
         ));
     }
     if samples > MAX_FILE_ROWS {

@@ -1,4 +1,4 @@
-//! What depends on what, of a capture and of a part of a trace.
+//! Tests dependencies of a capture and of a part of a trace.
 
 use crate::client::Client;
 use crate::traces::{Folder, SMALL, text};
@@ -6,7 +6,7 @@ use gapscope_view::{Options, Server};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-/// Eight submissions of `fusion`, four of one dispatch after the other and four of one that does the same.
+/// Eight submissions of `fusion`: four with a chain of dispatches, and four with one dispatch that does the same.
 fn capture() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/fusion.gapcapture")
 }
@@ -192,7 +192,7 @@ fn a_range_of_a_trace_has_what_starts_in_it() {
     assert_eq!(client.key("t/0/dependencies?from=9&to=1").status, 400);
 }
 
-/// Dispatches that read what the one before wrote.
+/// Dispatches each of which reads what the one before wrote.
 fn chain(dispatches: usize) -> String {
     let mut text = "
         device id=1 api=vulkan
@@ -253,7 +253,7 @@ fn a_large_trace_is_shown_in_parts_and_around_a_row() {
 
 #[test]
 fn of_too_many_edges_the_smallest_are_left_out_and_counted() {
-    // Each reads what all before it wrote: 8 bytes of each, and 800 of the first.
+    // Each dispatch reads what all before it wrote: 8 bytes of each, and 800 of the first.
     let mut text = "
         device id=1 api=vulkan
         queue id=1 device=1

@@ -1,4 +1,4 @@
-//! The page as one file.
+//! Tests the page as one file.
 
 use crate::client::{Client, Frame};
 use crate::traces::{Folder, SMALL, write_file};
@@ -11,7 +11,7 @@ use std::fs;
 use std::io::Read;
 use std::path::Path;
 
-/// The answers of a file, unpacked as the page does it.
+/// Unpacks the answers of a file as the page does.
 pub fn answers(path: &Path) -> BTreeMap<String, Vec<u8>> {
     let html = fs::read_to_string(path).unwrap();
     let (_, rest) = html
@@ -79,7 +79,7 @@ fn a_small_trace_is_whole_and_says_what_the_server_says() {
         } else {
             let mut packed: Value = serde_json::from_slice(bytes).unwrap();
             if key == "t/0/notes" {
-                // A file is not changed.
+                // Notes in a file cannot be changed.
                 assert!(packed["unwritable"].take().is_string());
             }
             assert_eq!(packed, client.json(key), "{key}");
@@ -176,7 +176,7 @@ fn nothing_is_overwritten() {
     assert!(write_file(&trace, &link).is_err());
 }
 
-/// Two labels side by side, each set twice.
+/// A trace with two labels beside each other, each set twice.
 const LABELLED: &str = "
     manifest sampling_mode=dispatch end_ns=1ms
     process id=1 pid=1

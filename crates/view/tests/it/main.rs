@@ -1,4 +1,4 @@
-//! The server, asked over real HTTP, and the files that it writes.
+//! Tests the server over real HTTP, and the files that it writes.
 
 mod access;
 mod client;

@@ -1,4 +1,4 @@
-//! What the reader prefers goes from server to server, and only our page writes it.
+//! Tests that preferences are shared by servers, and that only the page writes them.
 
 use crate::client::Client;
 use crate::traces::{Folder, SMALL};
@@ -55,7 +55,7 @@ fn an_arrangement_is_there_at_every_port_and_wherever_the_trace_lies() {
     for wrong in ["5", "{\"tracks\": 5}", "{\"other\": \"x\"}", "no"] {
         assert_eq!(put(&client, "t/0/arrangement", wrong, JSON), 400, "{wrong}");
     }
-    // A form of another page cannot send JSON, and its scripts say where they are from.
+    // A form of another page cannot send JSON, and its scripts send their origin.
     let foreign = format!("{JSON}Origin: https://evil.example\r\n");
     for headers in ["", "Content-Type: text/plain\r\n", &foreign] {
         for key in ["t/0/arrangement", "queries"] {
