@@ -1,11 +1,11 @@
 // The page of a capture: its kernels, its facts, and the graph of dependencies between its commands.
 
 import { Appearance } from "./appearance.ts";
-import type { CapturedKernel, CaptureOverview } from "./data/dependencies.ts";
 import type { DataSource } from "./data/source.ts";
 import { DependenciesPanel } from "./dependencies/panel.ts";
 import { fill, h } from "./dom.ts";
 import type { Theme } from "./draw/palette.ts";
+import type { CaptureOverview, CapturedKernel } from "./generated/protocol.ts";
 import { Table } from "./panels/table.ts";
 import { Tabs } from "./tabs.ts";
 import { keepTheme, storedTheme } from "./theme.ts";

@@ -1,8 +1,8 @@
 // Draws which rank waited for which: a bar on a collective for as long as its rank waited, and from its end a line to the rank that came last. Ranks are
 // timelines of their own, or queues in one trace.
 
-import type { Collective } from "./data/ranks.ts";
 import { setAttribute, svg } from "./dom.ts";
+import type { Collective } from "./generated/protocol.ts";
 import { duration } from "./time/format.ts";
 import type { Timeline } from "./timeline/timeline.ts";
 

@@ -1,8 +1,8 @@
 // The sides of a comparison: how they are written in addresses, which pairs are suggested, and two linked views that show them from a common start.
 
-import type { Comparison, Instances } from "./data/comparison.ts";
 import type { DataSource } from "./data/source.ts";
 import type { Trace } from "./data/trace.ts";
+import type { Instances, WorkComparison } from "./generated/protocol.ts";
 import { coveringRange, length, type Range } from "./time/range.ts";
 import { View } from "./view.ts";
 
@@ -95,7 +95,7 @@ export async function firstPair(source: DataSource, traces: readonly Trace[], ch
 }
 
 /** Asks the server to compare two sides. */
-export function compared(source: DataSource, before: Side, after: Side): Promise<Comparison> {
+export function compared(source: DataSource, before: Side, after: Side): Promise<WorkComparison> {
   return source.compare({ ...asked("a", before), ...asked("b", after) });
 }
 

@@ -1,8 +1,8 @@
 // Updates the page while its traces are being recorded.
 
-import type { Overview } from "./data/overview.ts";
 import type { Trace } from "./data/trace.ts";
 import { errorMessage } from "./error-message.ts";
+import type { Overview } from "./generated/protocol.ts";
 import type { Loader } from "./loader.ts";
 import type { ShownTraces } from "./shown-traces.ts";
 import { followed, type Range } from "./time/range.ts";

@@ -1,10 +1,10 @@
 // Loads the tracks in sight, the work of the GPUs first, and keeps live traces up to date.
 
 import type { Appearance } from "./appearance.ts";
-import type { TraceOverview } from "./data/overview.ts";
 import { type DataSource, Outdated } from "./data/source.ts";
 import type { Trace, Track } from "./data/trace.ts";
 import { errorMessage } from "./error-message.ts";
+import type { TraceOverview } from "./generated/protocol.ts";
 import type { Range } from "./time/range.ts";
 
 /** The most requests that run at a time. */

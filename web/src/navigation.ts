@@ -1,12 +1,13 @@
 // Moves the view to rows, gaps, matches of the search, and neighbouring events.
 
 import type { Appearance } from "./appearance.ts";
-import { deviceOfGaps, type Gap } from "./data/gaps.ts";
+import { deviceOfGaps } from "./data/gaps.ts";
 import { isMissing } from "./data/missing.ts";
 import { contains } from "./data/slices.ts";
 import type { DataSource } from "./data/source.ts";
 import type { Trace } from "./data/trace.ts";
 import { errorMessage } from "./error-message.ts";
+import type { Gap } from "./generated/protocol.ts";
 import { LatestRequest } from "./latest-request.ts";
 import type { GapsPanel } from "./panels/gaps.ts";
 import type { SqlPlace } from "./panels/sql.ts";
@@ -103,7 +104,7 @@ export class Navigation {
   }
 
   /** Shows a whole gap and picks its longest part with a cause. */
-  async goToGap(gap: Gap, cause = gap.cause): Promise<void> {
+  async goToGap(gap: Gap, cause: string = gap.cause): Promise<void> {
     const range = { from_ns: gap.start_ns, to_ns: gap.start_ns + gap.duration_ns };
     const isLatest = this.begin();
     this.stopComparing();

@@ -1,12 +1,10 @@
 // The analyses of the selected range: requested from the server once the selection rests, or counted from the rows of a saved page.
 
-import type { Findings, LabelRow, RangeFindings } from "./data/findings.ts";
-import type { GapTotal } from "./data/gaps.ts";
-import type { KernelRow } from "./data/kernels.ts";
-import { isMissing, type Missing } from "./data/missing.ts";
+import { isMissing } from "./data/missing.ts";
 import type { DataSource } from "./data/source.ts";
 import { NO_LABEL, type Trace, type Track } from "./data/trace.ts";
 import { errorMessage } from "./error-message.ts";
+import type { Cause, CauseSummary, Findings, Kernel, LabelRow, Missing, RangeFindings } from "./generated/protocol.ts";
 import { LatestRequest } from "./latest-request.ts";
 import type { Range } from "./time/range.ts";
 import type { View } from "./view.ts";
@@ -24,8 +22,8 @@ export class RangeAnalysis {
   /** The server's findings; null until they arrive, and without a selection. */
   findings: RangeFindings | Missing | null = null;
   /** Kernels and idle time: from the server, or in a saved page as far as its rows tell. */
-  kernels: KernelRow[] | Missing | null = null;
-  gaps: GapTotal[] | Missing | null = null;
+  kernels: Kernel[] | Missing | null = null;
+  gaps: CauseSummary[] | Missing | null = null;
   labels: LabelRow[] | Missing | null = null;
   private readonly requests = new LatestRequest();
   private timer: ReturnType<typeof setTimeout> | undefined;
@@ -77,14 +75,14 @@ export class RangeAnalysis {
     const take = async (): Promise<void> => {
       // The server's answer comes first, because counting loads rows.
       if (!this.source.file) {
-        const found = await this.source.range(trace.number, selection.from_ns, selection.to_ns).catch((error: unknown) => ({ missing: errorMessage(error) }));
+        const found = await this.source.range(trace.number, selection.from_ns, selection.to_ns).catch((error: unknown): Missing => ({ missing: errorMessage(error) }));
         if (!isLatest()) return;
         this.findings = found;
         this.kernels = isMissing(found) ? found : found.kernels;
         this.gaps = isMissing(found) ? found : found.gaps;
         this.changed();
       }
-      const counted = await countedIn(trace, selection).catch((error: unknown) => ({ missing: errorMessage(error) }));
+      const counted = await countedIn(trace, selection).catch((error: unknown): Missing => ({ missing: errorMessage(error) }));
       if (!isLatest()) return;
       this.labels = isMissing(counted) ? counted : counted.labels;
       if (this.source.file) {
@@ -105,7 +103,7 @@ export class RangeAnalysis {
 }
 
 /** Sums idle time by cause over the parts of gaps that lie in a range. */
-function gapsIn(trace: Trace, range: Range): GapTotal[] | Missing {
+function gapsIn(trace: Trace, range: Range): CauseSummary[] | Missing {
   const tracks = trace.tracks.filter(({ kind }) => kind === "gaps");
   const absent = tracks.find((track) => track.state !== "ready");
   if (absent) return { missing: typeof absent.state === "object" ? absent.state.missing : "The gaps are not loaded." };
@@ -121,7 +119,7 @@ function gapsIn(trace: Trace, range: Range): GapTotal[] | Missing {
       totals.set(key, { count: total.count + (total.gap === gap ? 0 : 1), total_ns: total.total_ns + Math.min(lane.end_ns(part), range.to_ns) - Math.max(lane.start_ns[part], range.from_ns), gap });
     }
   }
-  return [...totals].map(([key, { count, total_ns }]) => ({ cause: trace.text(key), count, total_ns, main_count: 0, main_ns: 0, by_other_threads_ns: 0, uncertain_ns: null }));
+  return [...totals].map(([key, { count, total_ns }]) => ({ cause: trace.text(key) as Cause, count, total_ns, main_count: 0, main_ns: 0 }));
 }
 
 /** Adds up durations and busy time of work that is added in order of time. */
@@ -141,7 +139,7 @@ class Tally {
     this.until_ns = Math.max(this.until_ns, end_ns);
   }
 
-  get figures(): Pick<KernelRow, "timed_count" | "total_ns" | "mean_ns" | "p50_ns" | "p99_ns" | "min_ns" | "max_ns"> {
+  get figures(): Pick<Kernel, "timed_count" | "total_ns" | "mean_ns" | "p50_ns" | "p99_ns" | "min_ns" | "max_ns"> {
     const all = this.durations.sort((a, b) => a - b);
     const at = (part: number): number | null => all[Math.max(0, Math.ceil(all.length * part) - 1)] ?? null;
     const total_ns = all.reduce((sum, ns) => sum + ns, 0);
@@ -178,7 +176,7 @@ async function piecesIn(trace: Trace, range: Range): Promise<WorkPiece[]> {
 }
 
 /** Counts kernels and labels of the work that starts in a range, as far as the rows of the page tell. */
-async function countedIn(trace: Trace, range: Range): Promise<{ kernels: KernelRow[]; labels: LabelRow[] | Missing }> {
+async function countedIn(trace: Trace, range: Range): Promise<{ kernels: Kernel[]; labels: LabelRow[] | Missing }> {
   const { findings } = trace;
   if (!findings || isMissing(findings)) throw new Error("The analyses have not answered yet.");
   const pieces = await piecesIn(trace, range);
@@ -195,7 +193,7 @@ async function countedIn(trace: Trace, range: Range): Promise<{ kernels: KernelR
     for (const row of labels.get(label) ?? []) tally(by_label, row).add(start_ns, end_ns, dispatch);
   }
   const named = new Map(findings.kernel_rows.map(({ name }, at) => [name, findings.kernels?.[at]]));
-  const kernels = [...by_name].map(([key, tally]): KernelRow => {
+  const kernels = [...by_name].map(([key, tally]): Kernel => {
     const whole = named.get(key);
     return {
       name: whole?.name ?? trace.text(key),
@@ -204,14 +202,20 @@ async function countedIn(trace: Trace, range: Range): Promise<{ kernels: KernelR
       codes: whole?.codes ?? 1,
       count: tally.dispatches,
       untimed_count: 0,
+      name_source: whole?.name_source ?? "",
+      sources: whole?.sources ?? [],
       busy_ns: tally.busy_ns,
       busy_share: all.busy_ns > 0 ? tally.busy_ns / all.busy_ns : null,
       bound_read_bytes: null,
       bound_written_bytes: null,
+      bound_count: 0,
+      first_ns: null,
+      first_start_ns: null,
       limit: null,
       limited_by: null,
       reached: null,
       reached_error: null,
+      distance: null,
       winnable_ns: null,
       counters: null,
       launches: null,

@@ -2,11 +2,10 @@
 
 import { CollectiveWaits } from "./collective-waits.ts";
 import { isMissing } from "./data/missing.ts";
-import type { Overview } from "./data/overview.ts";
-import type { Collective } from "./data/ranks.ts";
 import type { DataSource } from "./data/source.ts";
 import type { Trace } from "./data/trace.ts";
 import { errorMessage } from "./error-message.ts";
+import type { Collective, Overview } from "./generated/protocol.ts";
 import { LatestRequest } from "./latest-request.ts";
 import { RanksPanel } from "./panels/ranks.ts";
 import type { Verdict } from "./panels/verdict.ts";

@@ -1,10 +1,10 @@
 // Lists the matches of the search below its box: kernels, labels, work, calls, gaps, tracks, notes and code.
 
 import type { Appearance } from "./appearance.ts";
-import type { Gap } from "./data/gaps.ts";
 import { isMissing } from "./data/missing.ts";
 import type { Trace, Track } from "./data/trace.ts";
 import { fill, h } from "./dom.ts";
+import type { Gap } from "./generated/protocol.ts";
 import { gapTexts } from "./panels/gaps.ts";
 import { namedKernels } from "./panels/kernels.ts";
 import { goToNote, placeText } from "./panels/notes.ts";

@@ -1,8 +1,8 @@
 // Chooses which trace of a program with ranks the panels are about, and which traces are shown beside it.
 
-import type { Overview } from "./data/overview.ts";
 import type { Trace } from "./data/trace.ts";
 import { h } from "./dom.ts";
+import type { Overview } from "./generated/protocol.ts";
 
 /** The parameter of the address that names the first trace. */
 const FIRST_PARAMETER = "first";

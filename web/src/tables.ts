@@ -1,10 +1,9 @@
 // Fills the tables of gaps, kernels, limits and labels: for the whole trace, or restricted to the search and the selected range.
 
 import type { Appearance } from "./appearance.ts";
-import type { LabelRow } from "./data/findings.ts";
-import type { KernelRow } from "./data/kernels.ts";
-import { isMissing, type Missing } from "./data/missing.ts";
+import { isMissing } from "./data/missing.ts";
 import type { Trace } from "./data/trace.ts";
+import type { Kernel, LabelRow, Missing } from "./generated/protocol.ts";
 import type { ActiveFilters } from "./panels/active-filters.ts";
 import type { GapsPanel } from "./panels/gaps.ts";
 import { type NamedKernel, namedKernels } from "./panels/kernels.ts";
@@ -69,7 +68,7 @@ function ranged<T>(answer: T | Missing | null): Loadable<T> {
 }
 
 /** Adds to the kernels of a range the keys by which their work is coloured. */
-function keyed(rows: Loadable<KernelRow[]>, { findings }: Trace): Loadable<NamedKernel[]> {
+function keyed(rows: Loadable<Kernel[]>, { findings }: Trace): Loadable<NamedKernel[]> {
   if (rows.state !== "loaded") return rows;
   const keys = new Map((findings && !isMissing(findings) ? (namedKernels(findings) ?? []) : []).map(({ name, key }) => [name, key]));
   return { state: "loaded", value: rows.value.map((row) => ({ ...row, key: keys.get(row.name) ?? null })) };

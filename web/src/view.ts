@@ -1,8 +1,7 @@
 // A view of a trace: its visible range, selection, picked event and pointed-at event. Listeners are told of changes.
 
-import type { Note } from "./data/notes.ts";
-import type { Link } from "./data/row.ts";
 import type { Place, Trace, Track } from "./data/trace.ts";
+import type { Link, Note } from "./generated/protocol.ts";
 import type { Lane } from "./lane/lane.ts";
 import { clamped, RangeHistory, length, type Range, widened } from "./time/range.ts";
 

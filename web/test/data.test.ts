@@ -9,6 +9,7 @@ import { DataSource, Unanswered } from "../src/data/source.ts";
 import { Trace, Track } from "../src/data/trace.ts";
 import { colours, mixed } from "../src/draw/palette.ts";
 import { FakeAnswers, frame, json, LANES, packed, trackFrame, traceOverview, trackOverview } from "./fake-answers.ts";
+import type { Cause, CauseFacts, Side } from "../src/generated/protocol.ts";
 
 describe("a frame", () => {
   test("gives its columns where they are", () => {
@@ -130,7 +131,7 @@ describe("a counter", () => {
 });
 
 describe("causes", () => {
-  const facts = (cause: string, side: string, colour: string) => ({ cause, side, colour, letter: "x", name: cause.replace("-", " "), sentence: `${cause}.`, advice: "do" });
+  const facts = (cause: Cause, side: Side, colour: string): CauseFacts => ({ cause, side, colour, family: "host", letter: "x", name: cause.replace("-", " "), sentence: `${cause}.`, advice: "do", host_was: null });
   const causes = new Causes([facts("host-late", "host", "#110000"), facts("host-compile", "host", "#220000"), facts("unknown", "unknown", "#333333")], [{ call: "submit", cause: "host-compile", waits: false }]);
   test("have their colours, and an unknown one that of `unknown`", () => {
     expect(causes.colour("host-compile")).toBe("#220000");

@@ -1,7 +1,6 @@
 // Tests the dependency graph: its layout, its camera, and its words.
 
 import { describe, expect, test } from "vitest";
-import type { BarrierAnswer, DependenciesAnswer, EdgeAnswer, EdgeKind, Need, NodeAnswer } from "../src/data/dependencies.ts";
 import { DataSource } from "../src/data/source.ts";
 import { type Camera, fitted, kept, opening, revealing, upright, zoomedAt } from "../src/dependencies/camera.ts";
 import { curveOf, distance, pointOn } from "../src/dependencies/curve.ts";
@@ -10,26 +9,27 @@ import { DependencyFindings } from "../src/dependencies/findings-list.ts";
 import { DependencyGraph, type Pick } from "../src/dependencies/graph.ts";
 import { GRAPH_KEYS, graphAction } from "../src/dependencies/keys.ts";
 import { type Layout, layoutOf, NODE } from "../src/dependencies/layout.ts";
+import type { Dependencies, DependencyBarrier, DependencyEdge, DependencyNode, EdgeKind, Need } from "../src/generated/protocol.ts";
 import { FakeAnswers, json } from "./fake-answers.ts";
 import { fake, fakeDocument } from "./fake-dom.ts";
 
 fakeDocument();
 
-function node(id: number, more: Partial<NodeAnswer> = {}): NodeAnswer {
+function node(id: number, more: Partial<DependencyNode> = {}): DependencyNode {
   const accesses = [{ buffer: `b${id}`, binding: [0, 1, 0] as [number, number, number], direction: "write" as const, bytes: "64", reason: null }];
   return { id, kind: "dispatch", name: `k${id}`, labels: [], submission: 0, read_bytes: "64", written_bytes: "64", exact: true, beyond: null, duration_ns: null, accesses, access_count: 1, place: null, ...more };
 }
 
-function edge(from: number, to: number, kind: EdgeKind = "RAW", bytes = 64, more: Partial<EdgeAnswer> = {}): EdgeAnswer {
+function edge(from: number, to: number, kind: EdgeKind = "RAW", bytes = 64, more: Partial<DependencyEdge> = {}): DependencyEdge {
   return { from, to, kind, bytes: String(bytes), exact: true, ordered_by: "barrier", hazard: null, buffers: [`b${from}`], buffer_count: 1, ...more };
 }
 
-function barrier(position: number, need: Need = "needed", submission = 0): BarrierAnswer {
+function barrier(position: number, need: Need = "needed", submission = 0): DependencyBarrier {
   return { position, submission, command: position, need, reason: null };
 }
 
-function answer(nodes: NodeAnswer[], edges: EdgeAnswer[], barriers: BarrierAnswer[] = [], more: Partial<DependenciesAnswer> = {}): DependenciesAnswer {
-  const submissions = [...new Set(nodes.map(({ submission }) => submission))].map((number) => ({ number, queue: "queue 0", called_ns: null, device_ns: null }));
+function answer(nodes: DependencyNode[], edges: DependencyEdge[], barriers: DependencyBarrier[] = [], more: Partial<Dependencies> = {}): Dependencies {
+  const submissions = [...new Set(nodes.map(({ submission }) => submission))].map((number) => ({ number, name: null, queue: "queue 0", called_ns: null, device_ns: null }));
   return {
     first: nodes[0]?.id ?? 0,
     node_count: nodes.length,
@@ -93,7 +93,7 @@ describe("the layout", () => {
   test("gives each queue a band of its own", () => {
     const nodes = [0, 1, 2, 3].map((id) => node(id, { submission: id % 2 }));
     const two = answer(nodes, [edge(0, 2)], [], {
-      submissions: [0, 1].map((number) => ({ number, queue: `queue ${number}`, called_ns: null, device_ns: null })),
+      submissions: [0, 1].map((number) => ({ number, name: null, queue: `queue ${number}`, called_ns: null, device_ns: null })),
     });
     const { bands, nodes: placed } = layoutOf(new DependencyGraph(two), "dependencies");
     expect(bands.map(({ name }) => name)).toEqual(["queue 0", "queue 1"]);
@@ -208,7 +208,7 @@ describe("the words of a graph", () => {
   });
   test("about hazards claims no more than is known", () => {
     const findings = new DependencyFindings(() => undefined);
-    const says = (given: DependenciesAnswer): string => (findings.show(new DependencyGraph(given)), fake(findings.element).innerText);
+    const says = (given: Dependencies): string => (findings.show(new DependencyGraph(given)), fake(findings.element).innerText);
     expect(says(DIAMOND)).toContain("None: every dependency of the window is ordered.");
     expect(says({ ...DIAMOND, edges: [edge(0, 1, "RAW", 64, { ordered_by: "unknown" })] })).toContain("None found. Of 1 dependency it is not known what orders it");
     expect(says({ ...DIAMOND, edges: [edge(0, 1, "RAW", 64, { ordered_by: "nothing", hazard: "possible" })] })).toContain("None is certain.");

@@ -1,8 +1,8 @@
 // A FAKE of the server's answers with a made-up trace whose numbers are known. The tests in `browser/` ask the real server.
 
-import type { TraceOverview, TrackOverview } from "../src/data/overview.ts";
 import type { Answers } from "../src/data/source.ts";
 import { Unanswered } from "../src/data/source.ts";
+import type { Manifest, TraceOverview, TrackOverview } from "../src/generated/protocol.ts";
 
 const ENCODER = new TextEncoder();
 
@@ -100,7 +100,7 @@ export function traceOverview(tracks: TrackOverview[], more: Partial<TraceOvervi
     extent: [0, 100],
     sampling_mode: "dispatch",
     clock_error_ns: null,
-    manifest: {},
+    manifest: {} as Manifest,
     tables: [],
     losses: [],
     remarks: [],

@@ -1,26 +1,25 @@
 // Tests the hot instructions in the details of a kernel.
 
 import { describe, expect, test } from "vitest";
-import type { Findings } from "../src/data/findings.ts";
-import type { SampledKernel } from "../src/data/kernels.ts";
+import type { Findings, SampledKernel } from "../src/generated/protocol.ts";
 import { hotInstructions } from "../src/panels/hot-instructions.ts";
 import { fake, fakeDocument } from "./fake-dom.ts";
 
 fakeDocument();
 
-const SAMPLED: SampledKernel = {
+const SAMPLED = {
   kernel: "scale",
   samples: 1200,
   share: 0.9,
   stalls: [
-    { reason: "long_scoreboard", share: 0.6, meaning: "Waited for data.", advice: "move less" },
-    { reason: "wait", share: 0.3, meaning: "A fixed latency.", advice: "other" },
+    { reason: "long_scoreboard", samples: 1, share: 0.6, meaning: "Waited for data.", advice: "move less" },
+    { reason: "wait", samples: 1, share: 0.3, meaning: "A fixed latency.", advice: "other" },
   ],
   places: [
-    { file: "/home/me/scale.cu", line: 12, no_line: null, offset_bytes: 0x40, share: 0.8, stalls: [{ reason: "long_scoreboard", share: 0.75, meaning: "Waited for data.", advice: "move less" }] },
-    { file: null, line: null, no_line: "none-for-instruction", offset_bytes: 0x1a0, share: 0.2, stalls: [] },
+    { file: "/home/me/scale.cu", line: 12, no_line: null, offset_bytes: 0x40, share: 0.8, samples: 1, instructions: 1, stalls: [{ reason: "long_scoreboard", samples: 1, share: 0.75, meaning: "Waited for data.", advice: "move less" }] },
+    { file: null, line: null, no_line: "none-for-instruction", offset_bytes: 0x1a0, share: 0.2, samples: 1, instructions: 1, stalls: [] },
   ],
-};
+} as unknown as SampledKernel;
 
 const findings = (sampled_kernels?: SampledKernel[]): Findings => ({ sampled_kernels }) as unknown as Findings;
 
@@ -39,7 +38,7 @@ describe("hot instructions", () => {
     const text = shown ? fake(shown).innerText : "";
     expect(text).toContain("long scoreboard 60.0 %: Waited for data. To do: move less.");
     expect(text).not.toContain("To do: other");
-    const none = hotInstructions(findings([{ ...SAMPLED, stalls: [{ reason: "selected", share: 1, meaning: "It issued.", advice: null }] }]), "scale");
+    const none = hotInstructions(findings([{ ...SAMPLED, stalls: [{ reason: "selected", samples: 1, share: 1, meaning: "It issued.", advice: null }] }]), "scale");
     expect(none ? fake(none).innerText : "").not.toContain("To do");
   });
 

@@ -2,10 +2,10 @@
 
 import { describe, expect, test } from "vitest";
 import { Appearance } from "../src/appearance.ts";
-import type { TraceOverview } from "../src/data/overview.ts";
 import { DataSource, Outdated } from "../src/data/source.ts";
 import { Trace } from "../src/data/trace.ts";
 import { FindingsLoader } from "../src/findings-loader.ts";
+import type { TraceOverview } from "../src/generated/protocol.ts";
 import { Loader } from "../src/loader.ts";
 import { pattern } from "../src/search-pattern.ts";
 import { followed } from "../src/time/range.ts";

@@ -20,6 +20,7 @@ import { shownTraces } from "../src/shown-traces.ts";
 import { readViewState, type ViewState, writeViewState } from "../src/view-state.ts";
 import type { EventPlace } from "../src/view.ts";
 import { type Event, FakeAnswers, json, trackFrame, traceOverview, trackOverview } from "./fake-answers.ts";
+import type { Figure, Manifest } from "../src/generated/protocol.ts";
 
 function lane(events: [number, number, number][]): Lane {
   return new Lane({
@@ -137,7 +138,7 @@ describe("a comparison", () => {
   });
 
   test("says less, more, the same, noise and unknown", () => {
-    const none = { what: "GPU busy ns", low: null, high: null, within_noise: null };
+    const none = { what: "GPU busy ns" as Figure, low: null, high: null, within_noise: null, before_spread: null, after_spread: null };
     expect(changeText({ ...none, before: 4, after: 1, ratio: 4 })).toBe("0.25 × as much");
     expect(changeText({ ...none, before: 1, after: 1.8, ratio: 1 / 1.8 })).toBe("1.80 × more");
     expect(changeText({ ...none, what: "dispatches", before: 400, after: 100, ratio: 4 })).toBe("0.25 × as many");
@@ -208,7 +209,7 @@ describe("matches of a search", () => {
 describe("ranks", () => {
   const source = new DataSource(new FakeAnswers(new Map()));
   const of = (number: number, name: string, rank: number | null, tracks = 1): Trace =>
-    new Trace(number, { ...traceOverview(tracks > 0 ? [trackOverview("q1.work")] : [], { name }), manifest: rank === null ? {} : { rank: { rank, world_size: 12 } } }, source);
+    new Trace(number, { ...traceOverview(tracks > 0 ? [trackOverview("q1.work")] : [], { name }), manifest: { rank: rank === null ? null : { rank, local_rank: null, world_size: 12 } } as Manifest }, source);
   // Traces come in the order of their appearance.
   const traces = [of(0, "run", null, 0), of(1, "rank 10", 10), of(2, "rank 2", 2), of(3, "rank 11", 11, 0)];
   const names = (together: string | null, search: string): string[] => {

@@ -2,11 +2,9 @@
 
 import { describe, expect, test } from "vitest";
 import { Appearance } from "../src/appearance.ts";
-import type { Findings } from "../src/data/findings.ts";
-import type { Gap } from "../src/data/gaps.ts";
-import type { KernelCounters, KernelRow } from "../src/data/kernels.ts";
 import { DataSource } from "../src/data/source.ts";
 import { Trace } from "../src/data/trace.ts";
+import type { Findings, Gap, Kernel, KernelCounters, Manifest } from "../src/generated/protocol.ts";
 import { AboutPanel } from "../src/panels/about.ts";
 import { ComparePanel } from "../src/panels/compare.ts";
 import { gapDetails } from "../src/panels/gap-details.ts";
@@ -179,7 +177,7 @@ describe("tables", () => {
   });
   test("of kernels show the limit by the shape of launches, or that it is unknown", () => {
     const launches = { multiprocessors: 132, mean_multiprocessors: 132, waves: 2.5, occupancy: 0.125, occupancy_limited_by: "registers" };
-    const row = (limit: string | null, winnable_ns: number | null): KernelRow => ({ limit, winnable_ns, launches }) as KernelRow;
+    const row = (limit: string | null, winnable_ns: number | null): Kernel => ({ limit, winnable_ns, launches }) as Kernel;
     expect(limitText(row("tail", 17e6))).toBe("tail ≤ 17.0 ms");
     expect(limitText(row("too-small", 2e6))).toBe("too small ≤ 2.00 ms");
     expect(limitText(row("short", null))).toBe("short");
@@ -225,7 +223,7 @@ describe("other panels", () => {
     const about = new AboutPanel();
     const says = (device: object, hook: string): string => {
       const manifest = { processes: [{ id: 1, hook }], devices: [{ id: 1, process: 1, api: "cuda", name: "Made GPU", driver: "", clock: { method: "calibrated", error_ns: null }, ...device }] };
-      about.show(traceOverview([], { manifest }), null, null);
+      about.show(traceOverview([], { manifest: manifest as unknown as Manifest }), null, null);
       return fake(about.element).all("dd").map((dd) => dd.innerText).find((text) => text.startsWith("Made GPU")) ?? "";
     };
     expect(says({}, "Kineto")).toBe("Made GPU (cuda); clock mapped by the tool that wrote the file (Kineto), error unknown");

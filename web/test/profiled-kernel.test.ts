@@ -1,14 +1,13 @@
 // Tests the profile in the details of a kernel.
 
 import { describe, expect, test } from "vitest";
-import type { Findings } from "../src/data/findings.ts";
-import type { ProfiledKernel } from "../src/data/kernels.ts";
+import type { Findings, ProfiledKernel } from "../src/generated/protocol.ts";
 import { profiledKernel } from "../src/panels/profiled-kernel.ts";
 import { fake, fakeDocument } from "./fake-dom.ts";
 
 fakeDocument();
 
-const PROFILE: ProfiledKernel = {
+const PROFILE = {
   profile: 1,
   kernel: "add",
   passes: 20,
@@ -27,8 +26,8 @@ const PROFILE: ProfiledKernel = {
   achieved_occupancy: 0.7,
   theoretical_occupancy: 1,
   occupancy_limited_by: "shared-memory",
-  stalls: [{ reason: "long_scoreboard", share: 0.6, meaning: "Waited for data.", advice: "load earlier" }],
-};
+  stalls: [{ reason: "long_scoreboard", warps: 1, share: 0.6, meaning: "Waited for data.", advice: "load earlier" }],
+} as unknown as ProfiledKernel;
 
 const findings = (profiled_kernels?: ProfiledKernel[]): Findings => ({ profiled_kernels }) as unknown as Findings;
 

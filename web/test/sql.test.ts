@@ -1,7 +1,8 @@
 // Tests how the page interprets answers of SQL queries.
 
 import { expect, test } from "vitest";
-import { momentColumn, order, placeOf, readings, shown, type SqlAnswer, tableOf, identifyingValues, written } from "../src/data/sql.ts";
+import { momentColumn, order, placeOf, readings, shown, tableOf, identifyingValues, written } from "../src/data/sql.ts";
+import type { SqlAnswer } from "../src/generated/protocol.ts";
 
 const CLOCK = { origin_ns: "9100000000000000001", extent: [-5, 1000] as [number, number] };
 const answer = (columns: [string, "integer" | "fraction" | "text" | "boolean"][], rows: (string | null)[][]): SqlAnswer => ({

@@ -2,14 +2,15 @@
 
 use crate::bound_bytes::BindingSets;
 use crate::busy::{self, DeviceBusy};
-use crate::code::{Code, Samples as CodeSamples};
+use crate::code::{Code, CodeTime, Samples as CodeSamples};
 use crate::command_buffers::{self, CommandBuffers};
 use crate::conditions::{self, ConditionNote};
 use crate::counters::{self, Counter, CounterRow};
 use crate::drift::{self, Drift};
 use crate::equal_work::{self, WorkComparison};
 use crate::fill::DeviceFill;
-use crate::gaps::{self, Advice, GapTotal, IdleTime};
+use crate::finding::Finding;
+use crate::gaps::{self, Cause, CauseSummary, IdleTime};
 use crate::instructions::{self, SampledKernel};
 use crate::intervals::Interval;
 use crate::kernels::{self, Kernel};
@@ -25,14 +26,16 @@ use crate::transfers::{self, TransferRow};
 use crate::unread::{CONDITIONS, KERNELS, WORK};
 use crate::verdict::{Bound, Evidence, Judgement};
 use crate::warm_up::{self, FirstUses, WarmUp};
-use gapscope_trace::manifest::{Loss, SamplingMode};
+use gapscope_trace::manifest::{Loss, LossSchema, SamplingMode, Unmeasured};
 use gapscope_trace::tables::{
     Bindings, Buffers, CounterValues, Counters, Dependencies, Dispatches, Frames, HostCalls,
     KernelMetrics, Kernels, Labels, Markers, Memory, OpaqueWork, PcSamples, Samples, Stacks,
     Submissions, Table, Transfers,
 };
 use gapscope_trace::{Selection, Trace, UnreadTable};
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
+use std::cmp::Reverse;
 
 /// What to analyse.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,96 +64,146 @@ impl Default for Options {
     }
 }
 
-/// What a trace says. Counts and tables are of the whole recording; gaps and verdict are of the analysed window.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+/// The findings of one trace, in the order and under the keys that `gapscope report --json` prints them.
+///
+/// Counts and tables are of the whole recording; gaps and verdict are of the analysed window.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Findings {
+    /// What bounds the speed: `host-bound`, `device-bound`, `transfer-bound`, `sync-bound`, `communication-bound`,
+    /// `latency-bound`, `mixed` or `unknown`.
+    pub verdict: Bound,
+    /// Why the verdict is what it is.
+    #[serde(flatten)]
+    pub verdict_evidence: Evidence,
     /// How the GPU was sampled.
     pub sampling_mode: SamplingMode,
-    /// Length of the recording; absent when its end is not known.
+    /// The greatest error of a device time on the host's clock, over the devices that ran work.
+    pub clock_error_ns: Option<i64>,
+    /// Why the clock error is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clock_error_unknown_because: Option<&'static str>,
+    /// Start of the recording on the host's monotonic clock.
+    pub start_ns: i64,
+    /// Length of the recording.
     pub wall_ns: Option<i64>,
-    /// Time in which at least one device ran something, over the whole recording. Absent when nothing was timed.
+    /// Why the length is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wall_unknown_because: Option<&'static str>,
+    /// Time in which at least one device ran something, over the whole recording.
     pub gpu_busy_ns: Option<i64>,
+    /// Why the busy time is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpu_busy_unknown_because: Option<&'static str>,
     /// From the start of the first work of any device to the end of the last.
     pub work_window: Option<Interval>,
-    /// The part of it that gaps and verdict are of: without warm-up.
+    /// The part of the work's window that gaps and verdict are of: without warm-up.
     pub analysed_window: Option<Interval>,
-    /// The greatest error of a device time on the host's clock, over the devices that ran work; absent when one is
-    /// not known.
-    pub clock_error_ns: Option<i64>,
-    /// What bounds the speed.
-    pub verdict: Bound,
-    /// Why.
-    pub verdict_evidence: Evidence,
-    /// Dispatches.
-    pub dispatch_count: u64,
+    /// Warm-up that was found, or why none was.
+    pub warm_up: WarmUp,
+    /// Dispatches; like the counts below null where their table cannot be read.
+    pub dispatch_count: Finding<u64>,
     /// Dispatches whose times are known.
-    pub timed_dispatch_count: u64,
+    pub timed_dispatch_count: Finding<u64>,
     /// Submitted command buffers.
-    pub command_buffer_count: u64,
+    pub command_buffer_count: Finding<u64>,
     /// Submissions, without host functions and waits that are put on a queue by themselves.
-    pub submission_count: u64,
+    pub submission_count: Finding<u64>,
     /// Transfers.
-    pub transfer_count: u64,
+    pub transfer_count: Finding<u64>,
     /// Bytes that transfers of known size wrote.
-    pub transfer_bytes: u64,
+    pub transfer_bytes: Finding<u64>,
     /// Transfers of unknown size.
-    pub transfer_unknown_bytes_count: u64,
-    /// Devices.
+    pub transfer_unknown_bytes_count: Finding<u64>,
+    /// Busy time of each device in the analysed window.
     pub devices: Vec<DeviceBusy>,
     /// Idle time of the devices by cause, the greatest first.
-    pub gaps: Vec<GapTotal>,
-    /// What to do about each of these causes. In JSON it is with them.
-    #[serde(skip)]
-    pub advice: Vec<Advice>,
+    pub gaps: Finding<Vec<CauseSummary>>,
     /// Idle time in detail.
-    pub idle_time: IdleTime,
-    /// The code behind it; absent where no stacks were sampled. In JSON it is `code`, `code_by_cause` and so on.
-    #[serde(skip)]
+    pub idle_time: Finding<IdleTime>,
+    /// The code behind the idle time; absent where no stacks were sampled.
+    #[serde(flatten, serialize_with = "code_keys")]
+    #[schemars(with = "Option<CodeKeys>")]
     pub code: Option<Code>,
     /// How much of the devices their kernels could use.
-    pub fill: Vec<DeviceFill>,
+    pub fill: Finding<Vec<DeviceFill>>,
     /// Kernels, the greatest total first, untimed ones after by count.
-    pub kernels: Vec<Kernel>,
-    /// What their limits rest on; absent without hardware counters.
+    pub kernels: Finding<Vec<Kernel>>,
+    /// What the limits of kernels by hardware counters rest on; absent where the trace has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel_limits: Option<KernelLimits>,
-    /// Launches that were profiled one by one, in the order in which they were.
-    pub profiled_kernels: Vec<ProfiledKernel>,
-    /// Kernels whose instructions were sampled, those with the most samples first.
-    pub sampled_kernels: Vec<SampledKernel>,
+    /// Launches of CUDA kernels that were profiled one by one (`gapscope record --profile-kernel`); absent where none was.
+    #[serde(skip_serializing_if = "Finding::is_known_empty")]
+    pub profiled_kernels: Finding<Vec<ProfiledKernel>>,
+    /// CUDA kernels whose instructions were sampled (`gapscope record --instructions`), most samples first; absent where none was.
+    #[serde(skip_serializing_if = "Finding::is_known_empty")]
+    pub sampled_kernels: Finding<Vec<SampledKernel>>,
     /// Labels, parents before their children, siblings by busy time.
-    pub labels: Vec<LabelRow>,
-    /// The same with a model's layers folded into one row (`blocks.*.attn`); empty where there are none.
-    pub folded_labels: Vec<FoldedLabel>,
-    /// Operators of the framework, those with the greatest own time first; empty where they were not labelled.
-    pub operators: Vec<OperatorRow>,
+    pub labels: Finding<Vec<LabelRow>>,
+    /// The same with a model's modules folded into one row (`blocks.*.attn`); empty where there are none.
+    pub folded_labels: Finding<Vec<FoldedLabel>>,
+    /// Operators of PyTorch, those with the greatest own time first; empty where the recording has not labelled them.
+    pub operators: Finding<Vec<OperatorRow>>,
     /// Command buffers.
-    pub command_buffers: CommandBuffers,
+    pub command_buffers: Finding<CommandBuffers>,
     /// Transfers by kind.
-    pub transfers: Vec<TransferRow>,
-    /// Warm-up.
-    pub warm_up: WarmUp,
+    pub transfers: Finding<Vec<TransferRow>>,
     /// Device memory.
-    pub memory: Vec<MemoryRow>,
-    /// Counters as they were measured.
-    pub counters: Vec<CounterRow>,
-    /// Conditions of machine and devices that may have changed the numbers.
-    pub conditions: Vec<ConditionNote>,
-    /// Drift of dispatches against command buffers.
-    pub drift: Drift,
+    pub memory: Finding<Vec<MemoryRow>>,
+    /// Counters as they were measured; absent where there are none.
+    #[serde(skip_serializing_if = "Finding::is_known_empty")]
+    pub counters: Finding<Vec<CounterRow>>,
+    /// Conditions of machine and devices that may have changed the numbers; absent where there are none.
+    #[serde(skip_serializing_if = "Finding::is_known_empty")]
+    pub conditions: Finding<Vec<ConditionNote>>,
+    /// Conditions that could not be measured; absent where all were.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unmeasured: Vec<Unmeasured>,
     /// Launch latency and queue depth by queue.
-    pub latency: Vec<QueueLatency>,
-    /// Equal work compared, where the options ask for it.
+    #[serde(rename = "launch_latency")]
+    pub latency: Finding<Vec<QueueLatency>>,
+    /// Drift of dispatches against command buffers.
+    pub drift: Finding<Drift>,
+    /// Equal work compared, with `--compare-labels`.
     pub equal_work: Option<WorkComparison>,
-    /// What was not recorded.
-    pub losses: Vec<Loss>,
-    /// Sentences that every report prints.
-    pub notes: Vec<String>,
-    /// Tables that could not be read, or not whole. What rests on them is unknown; counts of their rows are of those
+    /// Tables that could not be read, or not whole: what rests on them is null, and counts of their rows are of those
     /// that could be read ([`Findings::knows_rows`]).
     pub unread: Vec<UnreadTable>,
+    /// What was not recorded.
+    #[schemars(with = "Vec<LossSchema>")]
+    pub losses: Vec<Loss>,
+    /// Sentences that every report prints. JSON has them together with those about reading the trace.
+    #[serde(skip)]
+    pub notes: Vec<String>,
+}
+
+/// The keys of the code behind idle time.
+#[derive(Serialize, JsonSchema)]
+struct CodeKeys<'a> {
+    /// Stacks of submitting threads in idle time, the greatest first; absent where no stacks were sampled.
+    code: Vec<&'a CodeTime>,
+    /// What else is known of the code behind idle time; absent where no stacks were sampled.
+    code_details: &'a Code,
+}
+
+fn code_keys<S: Serializer>(code: &Option<Code>, serializer: S) -> Result<S::Ok, S::Error> {
+    let keys = code.as_ref().map(|details| {
+        let mut code: Vec<&CodeTime> = details.causes.iter().flat_map(|c| &c.code).collect();
+        code.sort_by_key(|time| Reverse((time.total_ns, time.samples)));
+        CodeKeys {
+            code,
+            code_details: details,
+        }
+    });
+    keys.serialize(serializer)
 }
 
 impl Findings {
+    /// Returns what to do about a cause of idle time; `None` where the devices never idled for it.
+    pub fn advice(&self, cause: Cause) -> Option<&str> {
+        let gap = self.gaps.iter().find(|gap| gap.cause == cause)?;
+        gap.advice.as_deref()
+    }
+
     /// What of a trace [`Findings::of`], [`crate::activity()`] and [`crate::UnderLabel`] read. [`crate::dataflow`] takes
     /// all. Of ten million dispatches and their labels the rest fills a gigabyte.
     pub fn selection() -> Selection {
@@ -254,9 +307,9 @@ impl Findings {
                 Ok(found) => found,
                 Err(panic) => std::panic::resume_unwind(panic),
             };
-            findings.labels = labels.rows;
-            findings.folded_labels = labels.folded;
-            findings.operators = operators;
+            findings.labels = labels.rows.into();
+            findings.folded_labels = labels.folded.into();
+            findings.operators = operators.into();
             findings.without_unread(&timeline.trace.unread)
         })
     }
@@ -321,56 +374,57 @@ impl Findings {
         let sum = |figure: fn(&TransferRow) -> u64| {
             transfers.iter().map(figure).fold(0, u64::saturating_add)
         };
+        let timed = kernels.iter().map(|kernel| kernel.durations.timed_count);
         let mut findings = Findings {
+            verdict: judged.bound,
+            verdict_evidence: judged.evidence,
             sampling_mode: manifest.sampling_mode,
+            clock_error_ns: clock_error_ns(timeline),
+            start_ns: manifest.start_ns,
             wall_ns: (manifest.end_ns > manifest.start_ns)
                 .then(|| manifest.end_ns.saturating_sub(manifest.start_ns)),
             gpu_busy_ns,
             work_window,
             analysed_window,
-            clock_error_ns: clock_error_ns(timeline),
-            verdict: judged.bound,
-            verdict_evidence: judged.evidence,
-            dispatch_count: timeline.dispatches.len() as u64,
-            timed_dispatch_count: kernels
-                .iter()
-                .map(|kernel| kernel.durations.timed_count)
-                .sum(),
-            command_buffer_count: tables.command_buffers.len() as u64,
-            submission_count: timeline.submission_count(),
-            transfer_count: tables.transfers.len() as u64,
-            transfer_bytes: sum(|row| row.bytes),
-            transfer_unknown_bytes_count: sum(|row| row.unknown_bytes_count),
-            devices: judged.devices,
-            gaps: judged.idle_time.causes.clone(),
-            advice: Vec::new(),
-            idle_time: judged.idle_time,
-            code,
-            fill: judged.fill,
-            kernels,
-            kernel_limits,
-            profiled_kernels: profiled::profiled_kernels(timeline),
-            sampled_kernels: instructions::sampled_kernels(timeline),
-            labels: Vec::new(),
-            folded_labels: Vec::new(),
-            operators: Vec::new(),
-            command_buffers,
-            transfers,
             warm_up,
-            memory,
-            counters,
-            conditions,
-            drift,
-            latency,
+            dispatch_count: (timeline.dispatches.len() as u64).into(),
+            timed_dispatch_count: timed.sum::<u64>().into(),
+            command_buffer_count: (tables.command_buffers.len() as u64).into(),
+            submission_count: timeline.submission_count().into(),
+            transfer_count: (tables.transfers.len() as u64).into(),
+            transfer_bytes: sum(|row| row.bytes).into(),
+            transfer_unknown_bytes_count: sum(|row| row.unknown_bytes_count).into(),
+            devices: judged.devices,
+            gaps: (judged.idle_time.causes.iter().map(CauseSummary::from))
+                .collect::<Vec<_>>()
+                .into(),
+            idle_time: judged.idle_time.into(),
+            code,
+            fill: judged.fill.into(),
+            kernels: kernels.into(),
+            kernel_limits,
+            profiled_kernels: profiled::profiled_kernels(timeline).into(),
+            sampled_kernels: instructions::sampled_kernels(timeline).into(),
+            command_buffers: command_buffers.into(),
+            transfers: transfers.into(),
+            memory: memory.into(),
+            counters: counters.into(),
+            conditions: conditions.into(),
+            unmeasured: manifest.unmeasured.clone(),
+            latency: latency.into(),
+            drift: drift.into(),
             equal_work,
             losses: manifest.losses.clone(),
             notes: (manifest.notes.iter().cloned())
                 .chain(ranks::note(timeline))
                 .chain(profiled::note(timeline))
                 .collect(),
-            unread: Vec::new(),
+            ..Findings::default()
         };
-        findings.advice = gaps::advice(timeline, &findings);
+        let advice = gaps::advice(timeline, &findings);
+        for (gap, advice) in findings.gaps.iter_mut().zip(advice) {
+            gap.advice = Some(advice);
+        }
         findings
     }
 }

@@ -34,7 +34,6 @@ mod walk;
 
 pub(crate) use advice::advice;
 
-pub use advice::Advice;
 pub use cause::{Cause, CauseFacts, Family, Side};
 pub(crate) use each::idle_by_cause;
 pub use each::{each_gap, each_gap_between, gap_numbers};
@@ -72,6 +71,37 @@ pub struct GapTotal {
     pub by_other_threads_ns: i64,
     /// How much of `total_ns` could have another cause within the clock's error. Absent where that is not known.
     pub uncertain_ns: Option<i64>,
+}
+
+/// Idle time of one cause, and what to do about it.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct CauseSummary {
+    /// The cause.
+    pub cause: Cause,
+    /// Gaps of which at least a part has this cause.
+    pub count: u64,
+    /// Idle time of this cause.
+    pub total_ns: i64,
+    /// Gaps of which it has the largest part: each gap counts once.
+    pub main_count: u64,
+    /// Whole length of those gaps.
+    pub main_ns: i64,
+    /// What to do about it, without a capital and a full stop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub advice: Option<String>,
+}
+
+impl From<&GapTotal> for CauseSummary {
+    fn from(total: &GapTotal) -> CauseSummary {
+        CauseSummary {
+            cause: total.cause,
+            count: total.count,
+            total_ns: total.total_ns,
+            main_count: total.main_count,
+            main_ns: total.main_ns,
+            advice: None,
+        }
+    }
 }
 
 /// Idle time on one side of the verdict, and how much of it is certain.

@@ -78,6 +78,9 @@ pub struct Kernel {
     pub counters: Option<KernelCounters>,
     /// The shape of its launches; absent where the size of the GPU is unknown.
     pub launches: Option<Launches>,
+    /// Why none of its times is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub times_unknown_because: Option<&'static str>,
 }
 
 impl Kernel {

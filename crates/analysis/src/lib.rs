@@ -20,6 +20,7 @@ pub mod drift;
 pub mod durations;
 pub mod equal_work;
 pub mod fill;
+pub mod finding;
 pub mod findings;
 pub mod gaps;
 mod host;

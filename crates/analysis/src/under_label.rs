@@ -1,5 +1,6 @@
 //! Findings about the work under some labels.
 
+use crate::finding::Finding;
 use crate::intervals::Interval;
 use crate::latency;
 use crate::timeline::Timeline;
@@ -85,7 +86,6 @@ impl UnderLabel {
             verdict_evidence: whole.verdict_evidence,
             devices: whole.devices,
             gaps: whole.gaps,
-            advice: whole.advice,
             idle_time: whole.idle_time,
             fill: whole.fill,
             warm_up: whole.warm_up,
@@ -93,7 +93,10 @@ impl UnderLabel {
             counters: whole.counters,
             conditions: whole.conditions,
             // What such work waited for may be other work.
-            latency: latency::latency_of(timeline, |id| self.submissions.has(id)),
+            latency: Finding {
+                value: latency::latency_of(timeline, |id| self.submissions.has(id)),
+                ..whole.latency
+            },
             ..part
         })
     }

@@ -6,6 +6,7 @@ use crate::drift::Drift;
 use crate::gaps::IdleTime;
 use crate::verdict::{Bound, Evidence};
 use crate::warm_up::WarmUp;
+use gapscope_trace::manifest::SamplingMode;
 use gapscope_trace::tables::{
     Bindings, Buffers, CommandBuffers, CounterValues, Counters, Dependencies, Dispatches, Frames,
     HostCalls, KernelMetrics, Kernels, Labels, Memory, OpaqueWork, PcSamples, Samples, Stacks,
@@ -131,8 +132,8 @@ impl Findings {
             self.gpu_busy_ns = None;
             self.work_window = None;
             self.analysed_window = None;
-            self.drift = Drift::default();
-            for kernel in &mut self.kernels {
+            self.drift = Drift::default().into();
+            for kernel in self.kernels.iter_mut() {
                 kernel.busy_share = None;
             }
             self.devices = self.devices.into_iter().map(without_busy).collect();
@@ -146,14 +147,65 @@ impl Findings {
                 sentence: format!("It rests on what cannot be read: {}.", files.join(", ")),
                 ..Evidence::default()
             };
-            self.gaps = Vec::new();
-            self.idle_time = IdleTime::default();
+            self.gaps = Vec::new().into();
+            self.idle_time = IdleTime::default().into();
             self.warm_up = WarmUp::default();
-            self.latency = Vec::new();
+            self.latency = Vec::new().into();
             self.equal_work = None;
         }
         if !self.knows(CODE) {
             self.code = None;
+        }
+        macro_rules! rest_on {
+            ($is_known:expr => $($field:ident),+) => {
+                let is_unknown = !$is_known;
+                $(self.$field.is_unknown = is_unknown;)+
+            };
+        }
+        rest_on!(self.knows_rows(Dispatches::NAME) => dispatch_count, timed_dispatch_count);
+        rest_on!(self.knows_rows(CommandBuffers::NAME) => command_buffer_count);
+        rest_on!(self.knows_rows(Submissions::NAME) => submission_count);
+        rest_on!(self.knows_rows(Transfers::NAME) => transfer_count, transfer_bytes, transfer_unknown_bytes_count);
+        rest_on!(self.knows(CAUSES) => gaps, idle_time, latency);
+        rest_on!(self.knows(WORK) => drift);
+        rest_on!(self.knows(KERNELS) => fill, kernels);
+        rest_on!(self.knows(PROFILED) => profiled_kernels);
+        rest_on!(self.knows(SAMPLED) => sampled_kernels);
+        rest_on!(self.knows(LABELS) => labels, folded_labels, operators);
+        rest_on!(self.knows(COMMAND_BUFFERS) => command_buffers);
+        rest_on!(self.knows(TRANSFERS) => transfers);
+        rest_on!(self.knows(MEMORY) => memory);
+        rest_on!(self.knows(COUNTERS) => counters);
+        rest_on!(self.knows(CONDITIONS) => conditions);
+        self.with_reasons()
+    }
+
+    /// Adds why the most important figures are not known.
+    fn with_reasons(mut self) -> Findings {
+        const NOT_TIMED: &str = "no work has known times; losses say why";
+        let because = |known: bool, why: &'static str| (!known).then_some(why);
+        self.clock_error_unknown_because = because(
+            self.clock_error_ns.is_some(),
+            "no device clock, or not every device's, could be mapped to the host's with a bound",
+        );
+        self.wall_unknown_because = because(
+            self.wall_ns.is_some(),
+            "the recording has no known end; `gapscope recover` completes it",
+        );
+        self.gpu_busy_unknown_because = because(
+            self.gpu_busy_ns.is_some(),
+            match self.knows(WORK) {
+                true => NOT_TIMED,
+                false => "tables of GPU work cannot be read; unread says which",
+            },
+        );
+        let untimed = match self.sampling_mode {
+            SamplingMode::CommandBuffer => "recorded in command-buffer mode",
+            SamplingMode::Pass => "passes were timed as a whole",
+            _ => NOT_TIMED,
+        };
+        for kernel in self.kernels.iter_mut() {
+            kernel.times_unknown_because = because(kernel.durations.timed_count > 0, untimed);
         }
         self
     }

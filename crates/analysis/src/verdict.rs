@@ -99,10 +99,13 @@ impl std::fmt::Display for Bound {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Evidence {
     /// The verdict and its main number in one sentence.
+    #[serde(rename = "verdict_sentence")]
     pub sentence: String,
     /// Device time that was judged: the window of all devices, once for each, without idle time that the recording itself caused.
+    #[serde(rename = "verdict_window_ns")]
     pub window_ns: Option<i64>,
-    /// Its parts, the largest first; they sum to `window_ns`.
+    /// The parts of that time, the largest first; they sum to it.
+    #[serde(rename = "verdict_evidence")]
     pub parts: Vec<Part>,
 }
 

@@ -25,7 +25,7 @@ pub fn run(arguments: &Explain) -> Result<ExitCode, Failure> {
     };
     let explained = trace::with_timeline(path, &Findings::selection(), |trace, timeline, said| {
         let findings = Findings::of_timeline(timeline, &options);
-        let explanation = Explanation::of(&trace::name(path), timeline, &findings, said);
+        let explanation = Explanation::new(&trace::name(path), timeline, &findings, said);
         (explanation, trace.is_whole())
     });
     let (explanation, whole) = explained?;

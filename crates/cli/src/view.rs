@@ -6,7 +6,7 @@ use crate::{exit, kernel_names, page, trace};
 use gapscope_analysis::quantity as number;
 use gapscope_companion::state_folder;
 use gapscope_trace::{Names, rank_folders};
-use gapscope_view::{Options, Running, Saved, Server, write_file};
+use gapscope_view::{Options, Running, SavedView, Server, write_file};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ impl From<gapscope_view::Error> for Failure {
 
 /// Serves traces until Ctrl-C.
 pub fn run(arguments: &View) -> Result<ExitCode, Failure> {
-    let saved = Saved::open(&arguments.traces)?;
+    let saved = SavedView::open(&arguments.traces)?;
     for path in saved.paths.iter().filter(|_| saved.paths.len() > 1) {
         let of_ranks = rank_folders(path);
         if !of_ranks.is_empty() {
@@ -55,10 +55,10 @@ pub fn compare(traces: &[PathBuf; 2], kernel: Option<&str>) -> Result<(), Failur
     // The page writes its own address in the same form: `web/src/link.ts`.
     let mut state = vec![("p", "compare"), ("a", "0:all"), ("z", "1:all")];
     state.extend(kernel.map(|kernel| ("q", kernel)));
-    serve(server, &Saved::of(traces, &state), true)
+    serve(server, &SavedView::new(traces, &state), true)
 }
 
-fn serve(server: Server, saved: &Saved, is_opened: bool) -> Result<(), Failure> {
+fn serve(server: Server, saved: &SavedView, is_opened: bool) -> Result<(), Failure> {
     let names: Vec<String> = saved.paths.iter().map(|path| trace::name(path)).collect();
     let names = names.join(" and ");
     let url = saved.address(server.url());
@@ -75,11 +75,11 @@ pub fn write_file_of_trace(
     file: &Path,
     names: Option<&Arc<Names>>,
 ) -> Result<ExitCode, Failure> {
-    write_saved(&Saved::of(&[trace.to_owned()], &[]), file, names)
+    write_saved(&SavedView::new(&[trace.to_owned()], &[]), file, names)
 }
 
 fn write_saved(
-    saved: &Saved,
+    saved: &SavedView,
     file: &Path,
     names: Option<&Arc<Names>>,
 ) -> Result<ExitCode, Failure> {

@@ -1,4 +1,4 @@
-//! Two sets of runs compared, as terminal text, Markdown, JSON and JUnit.
+//! Shows a comparison of two sets of runs as terminal text, Markdown, JSON and JUnit.
 
 mod junit;
 mod tables;
@@ -11,14 +11,14 @@ use gapscope_analysis::diff::{Diff, GateStatus, SamplesOf, Verdict, WorkFigure, 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Columns for the names of both sides in the title.
+/// Columns that the name of each side may take in the title.
 const NAME_COLUMNS: usize = 24;
-/// Columns for the name of the device.
+/// Columns that the device's name may take.
 const DEVICE_COLUMNS: usize = 32;
-/// Tables with more rows are folded in Markdown.
+/// Markdown folds tables with more rows.
 const LONG_ROWS: usize = 12;
 
-/// A comparison with what is shown of it.
+/// A comparison and how much of it is shown.
 #[derive(Debug, Clone, Copy)]
 pub struct DiffReport<'a> {
     /// The comparison.
@@ -38,7 +38,8 @@ pub struct Json<'a> {
 }
 
 impl DiffReport<'_> {
-    /// From top to bottom: verdict, what is unlike, gates, work, times, idle time, kernels, counts, and what it rests on.
+    /// Returns the comparison as a document: verdict, unlike conditions, gates, work, times, idle time, kernels, counts, and
+    /// the basis.
     pub fn document(&self) -> Document {
         let mut blocks = self.head();
         for table in tables::all(self.diff, self.top) {
@@ -48,7 +49,7 @@ impl DiffReport<'_> {
         Document { blocks }
     }
 
-    /// The same as Markdown, for a pull request: long tables are folded.
+    /// Returns the comparison as Markdown for a pull request: long tables are folded.
     pub fn markdown(&self) -> String {
         let mut text = page::draw(&Document {
             blocks: self.head(),
@@ -78,10 +79,10 @@ impl DiffReport<'_> {
         format!("{text}\n{tail}")
     }
 
-    /// The comparison as JSON; its keys are stable.
+    /// Returns the comparison as JSON; its keys are stable.
     ///
     /// # Errors
-    /// A number is none.
+    /// JSON cannot be written.
     pub fn json(&self) -> serde_json::Result<String> {
         let mut text = serde_json::to_string_pretty(&Json {
             gapscope: env!("CARGO_PKG_VERSION"),
@@ -265,7 +266,7 @@ fn base(path: &str) -> &str {
     name.strip_suffix(".gapscope").unwrap_or(name)
 }
 
-/// A value with its unit, for a gate's message.
+/// Formats a value with its unit for a gate's message.
 pub(crate) fn shown(number: Option<f64>, unit: gapscope_analysis::diff::Unit) -> String {
     number.map_or_else(|| "unknown".to_owned(), |number| value(number, unit))
 }

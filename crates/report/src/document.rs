@@ -1,13 +1,13 @@
-//! What a report says, apart from how it is drawn: [`crate::terminal`] and [`crate::markdown`] draw the same document.
+//! The content of a report, independent of how it is drawn: [`crate::terminal`] and [`crate::markdown`] draw the same document.
 
 use crate::fit;
 use gapscope_analysis::gaps::Family;
 use std::borrow::Cow;
 
-/// A report.
+/// A report as a list of blocks.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Document {
-    /// From top to bottom.
+    /// The blocks from top to bottom.
     pub blocks: Vec<Block>,
 }
 
@@ -16,33 +16,33 @@ pub struct Document {
 pub enum Block {
     /// The report's first line, with an aside at its right end.
     Title(String, String),
-    /// Begins a section; the aside says what its numbers are of.
+    /// Begins a section; the aside says what its numbers cover.
     Heading(String, String),
-    /// A sentence, wrapped as needed.
+    /// A sentence, which is wrapped as needed.
     Sentence(Text),
     /// An entry of a list.
     Item(Text),
     /// A table.
     Table(Table),
-    /// Lines that must keep their columns.
+    /// Lines whose columns must stay aligned.
     Picture(Vec<Text>),
 }
 
-/// What a piece of text means; a renderer chooses how that looks.
+/// The meaning of a piece of text; a renderer chooses how that looks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Tone {
-    /// Nothing special.
+    /// Plain text.
     #[default]
     Plain,
-    /// Important.
+    /// Important text.
     Strong,
-    /// Explanation that may be skipped.
+    /// An explanation that may be skipped.
     Faint,
     /// The GPU works; all is well.
     Good,
-    /// Something to look at.
+    /// Something that deserves attention.
     Warning,
-    /// The cause of a gap: causes that belong together look alike.
+    /// The cause of a gap: causes of one family look alike.
     Cause(Family),
 }
 
@@ -54,7 +54,7 @@ pub struct Text {
 }
 
 impl Text {
-    /// An empty text.
+    /// Returns an empty text.
     pub fn new() -> Text {
         Text::default()
     }
@@ -93,17 +93,17 @@ impl Text {
         }
     }
 
-    /// Without its tones.
+    /// Returns the text without its tones.
     pub fn plain_text(&self) -> String {
         self.spans.iter().map(|(_, text)| text.as_str()).collect()
     }
 
-    /// True when all of it may be skipped.
+    /// Returns true when all of the text may be skipped.
     pub fn is_faint(&self) -> bool {
         self.spans.iter().all(|(tone, _)| *tone == Tone::Faint)
     }
 
-    /// Columns that it takes in a terminal.
+    /// Returns the columns that the text takes in a terminal.
     pub fn width(&self) -> usize {
         self.spans.iter().map(|(_, text)| fit::width(text)).sum()
     }
@@ -124,33 +124,33 @@ impl From<&str> for Text {
 /// A table.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Table {
-    /// Its columns.
+    /// Columns from left to right.
     pub columns: Vec<Column>,
-    /// Its rows.
+    /// Rows from top to bottom.
     pub rows: Vec<Row>,
-    /// Title of the notes of rows, where notes are a column.
+    /// Title of the column of notes, where a renderer draws notes as a column.
     pub note_title: String,
 }
 
 /// A column of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
-    /// Its title.
+    /// Title of the column.
     pub title: String,
-    /// Numbers are aligned to the right.
+    /// Cells are aligned to the right, as numbers are.
     pub right: bool,
-    /// Its cells may be clipped.
+    /// Cells may be clipped.
     pub clipped: bool,
-    /// Its cells are names from the program's code.
+    /// Cells are names from the program's code.
     pub code: bool,
-    /// Which columns are left out first where there is no room: the greatest. 0 is never left out.
+    /// Rank among the columns that may be left out for want of room: the greatest goes first, and 0 never goes.
     pub spare: u8,
-    /// Drawn in terminals only.
+    /// The column is drawn in terminals only.
     pub picture: bool,
 }
 
 impl Column {
-    /// A column of short texts.
+    /// Returns a column of short texts.
     pub fn word(title: &str) -> Column {
         Column {
             title: title.to_owned(),
@@ -162,7 +162,7 @@ impl Column {
         }
     }
 
-    /// A column of texts, which may be clipped.
+    /// Returns a column of texts, which may be clipped.
     pub fn text(title: &str) -> Column {
         Column {
             clipped: true,
@@ -170,7 +170,7 @@ impl Column {
         }
     }
 
-    /// A column of names from the program's code, which may be clipped.
+    /// Returns a column of names from the program's code, which may be clipped.
     pub fn name(title: &str) -> Column {
         Column {
             code: true,
@@ -178,7 +178,7 @@ impl Column {
         }
     }
 
-    /// A column of numbers.
+    /// Returns a column of numbers.
     pub fn number(title: &str) -> Column {
         Column {
             right: true,
@@ -186,7 +186,7 @@ impl Column {
         }
     }
 
-    /// A column of bars, for terminals that are wide enough.
+    /// Returns a column of bars, for terminals that are wide enough.
     pub fn bars() -> Column {
         Column {
             spare: 9,
@@ -195,7 +195,7 @@ impl Column {
         }
     }
 
-    /// This column may be left out; a greater `spare` goes first.
+    /// Lets the column be left out; a greater `spare` goes first.
     pub fn spare(self, spare: u8) -> Column {
         Column { spare, ..self }
     }
@@ -204,14 +204,14 @@ impl Column {
 /// A row of a table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Row {
-    /// One cell a column.
+    /// One cell for each column.
     pub cells: Vec<Text>,
     /// A remark on the row: a line under it in a terminal, a column of its own in Markdown.
     pub note: Option<Text>,
 }
 
 impl Table {
-    /// A table without rows.
+    /// Returns a table without rows.
     pub fn new(columns: impl IntoIterator<Item = Column>) -> Table {
         Table {
             columns: columns.into_iter().collect(),
@@ -219,7 +219,7 @@ impl Table {
         }
     }
 
-    /// Appends a row, one cell a column.
+    /// Appends a row with one cell for each column.
     pub fn row<const N: usize>(&mut self, cells: [Text; N]) -> &mut Row {
         debug_assert_eq!(N, self.columns.len());
         self.rows.push(Row {

@@ -1,7 +1,7 @@
-//! What a trace shows, in plain English, with the rows that each claim rests on.
+//! Explains a trace in plain English: findings become claims with the rows that each of them rests on.
 //!
-//! Nothing is judged here: the claims are the report's own findings and sentences, the largest first. What is added is where to look:
-//! ids of rows, and a query that finds the figures again.
+//! The claims are the report's own findings and sentences, the largest first. An explanation adds where to look: ids of rows, and a query
+//! that finds the figures again.
 
 mod claims;
 mod page;
@@ -10,8 +10,8 @@ use gapscope_analysis::{Findings, Timeline};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Causes that are told.
-const TOLD: usize = 3;
+/// The most costly causes, kernels and transfers that are explained.
+const MAX_COSTS: usize = 3;
 
 /// What `gapscope explain --json` prints.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -26,20 +26,20 @@ pub struct Explanation {
     pub claims: Vec<Claim>,
 }
 
-/// Something that the trace shows, and what it rests on.
+/// A statement about the trace, and the rows that it rests on.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Claim {
-    /// What it is about.
+    /// What the claim is about.
     pub kind: ClaimKind,
-    /// It in plain English, with the rows as `[gap 17]`.
+    /// The claim in plain English, with the rows as `[gap 17]`.
     pub text: String,
     /// What to do about it, where the report says something.
     pub advice: Option<String>,
-    /// Its figures.
+    /// The figures of the claim.
     pub figures: Vec<Figure>,
-    /// The rows that it names.
+    /// The rows that the claim names.
     pub rows: Vec<Row>,
-    /// SQL for `gapscope query` on the trace: its first row has the figures, by their names. null: they are the report's alone.
+    /// SQL for `gapscope query` on the trace, whose first row has the figures by their names; null where only the report has them.
     pub query: Option<String>,
 }
 
@@ -67,7 +67,7 @@ pub struct Figure {
     pub name: String,
     /// Its value.
     pub value: i64,
-    /// Where `gapscope report --json` has it, as a JSON pointer; null: it is a column of the claim's query.
+    /// Where `gapscope report --json` has the figure, as a JSON pointer; null where it is a column of the claim's query.
     pub report: Option<String>,
 }
 
@@ -81,7 +81,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// How texts name it.
+    /// Returns the mark by which texts name the row.
     fn mark(&self) -> String {
         let one = match self.table.as_str() {
             "command_buffers" => "command buffer",
@@ -90,7 +90,7 @@ impl Row {
         format!("[{one} {}]", self.id)
     }
 
-    /// The condition that finds it.
+    /// Returns the column that identifies rows of a table.
     fn column(table: &str) -> &'static str {
         match table {
             "gaps" => "gap",
@@ -100,8 +100,8 @@ impl Row {
 }
 
 impl Explanation {
-    /// Of a trace whose findings are `findings`.
-    pub fn of(
+    /// Explains a trace whose findings are `findings`.
+    pub fn new(
         trace: &str,
         timeline: &Timeline,
         findings: &Findings,
@@ -115,10 +115,10 @@ impl Explanation {
         }
     }
 
-    /// As JSON; the text ends with a line feed.
+    /// Returns the explanation as JSON; the text ends with a line feed.
     ///
     /// # Errors
-    /// None is known.
+    /// JSON cannot be written.
     pub fn json(&self) -> Result<String, serde_json::Error> {
         let mut text = serde_json::to_string_pretty(self)?;
         text.push('\n');

@@ -1,26 +1,26 @@
-//! Text made to fit: widths in columns, truncation in the middle, wrapping, and nothing that could steer a terminal.
+//! Fits text into columns: measures widths, clips in the middle, and removes what could steer a terminal.
 
 use gapscope_companion::steers;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Columns that a text takes in a terminal.
+/// Returns the columns that a text takes in a terminal.
 pub fn width(text: &str) -> usize {
     text.width()
 }
 
-/// Of a text with more characters the middle is left out: nobody reads such a name, and a trace may have thousands of it.
-const MOST_CHARACTERS: usize = 8192;
+/// Longer texts lose their middle: nobody reads such a name, and a trace may have thousands of them.
+const MAX_CHARACTERS: usize = 8192;
 
-/// Characters without a width that may follow one with a width: more than any script has.
-const MOST_MARKS: usize = 8;
+/// Characters without a width that may follow one with a width: more than any script needs.
+const MAX_MARKS: usize = 8;
 
-/// A text of the recorded program (kernel, label, path) that is safe to print: what could move the cursor, break a table or
-/// turn the direction of writing becomes `·`, and it takes a bounded space.
+/// Makes a text of the recorded program (kernel, label, path) safe to print: characters that could move the cursor, break a table or
+/// turn the direction of writing become `·`, and the text takes a bounded space.
 pub fn clean(text: &str) -> Cow<'_, str> {
     let is_plain = |byte: u8| (b' '..=b'~').contains(&byte);
-    if text.len() <= MOST_CHARACTERS && text.bytes().all(is_plain) {
+    if text.len() <= MAX_CHARACTERS && text.bytes().all(is_plain) {
         return Cow::Borrowed(text);
     }
     let mut marks = 0;
@@ -28,11 +28,11 @@ pub fn clean(text: &str) -> Cow<'_, str> {
     let mut harmless: String = harmless
         .filter(|c| {
             marks = if c.width() == Some(0) { marks + 1 } else { 0 };
-            marks <= MOST_MARKS
+            marks <= MAX_MARKS
         })
         .collect();
-    if harmless.char_indices().nth(MOST_CHARACTERS).is_some() {
-        let half = MOST_CHARACTERS / 2;
+    if harmless.char_indices().nth(MAX_CHARACTERS).is_some() {
+        let half = MAX_CHARACTERS / 2;
         let head = harmless.char_indices().nth(half);
         let tail = harmless.char_indices().nth_back(half - 1);
         if let (Some((head, _)), Some((tail, _))) = (head, tail) {
@@ -42,12 +42,11 @@ pub fn clean(text: &str) -> Cow<'_, str> {
     Cow::Owned(harmless)
 }
 
-/// What stands between two names of which one follows the other.
+/// The arrow between two names of which one follows the other.
 pub const ARROW: &str = " → ";
 
-/// At most `columns` of `text`: when it is longer, its middle becomes `…`, since names mostly differ at their ends; of a name
-/// that ends with a bracket its end. Of two
-/// names with an [`ARROW`] between them, each is clipped.
+/// Clips a text to `columns`: its middle becomes `…`, since names mostly differ at their ends; a name that ends with a bracket loses its
+/// end. Where two names have an [`ARROW`] between them, each is clipped.
 ///
 /// ```
 /// use gapscope_report::fit::clip;
@@ -68,7 +67,7 @@ pub fn clip(text: &str, columns: usize) -> String {
     clip_one(text, columns)
 }
 
-/// A name that ends with a bracket says what matters before that: `gemm bf16 128x64 nn (cutla…`.
+/// Clips one name. A name that ends with a bracket says what matters before that: `gemm bf16 128x64 nn (cutla…`.
 fn clip_one(text: &str, columns: usize) -> String {
     match columns.checked_sub(1) {
         Some(room) if text.ends_with(['>', ')']) && width(text) > columns => {
@@ -89,7 +88,7 @@ fn clip_middle(text: &str, columns: usize) -> String {
     format!("{head}…{}", take_last(text, room / 2))
 }
 
-/// The texts of a column, each in at most `columns`: different ones stay different, as far as the column has room for it.
+/// Clips the texts of a column, each to at most `columns`: different texts stay different, as far as the column has room.
 ///
 /// ```
 /// use gapscope_report::fit::clip_apart;
@@ -111,7 +110,7 @@ pub fn clip_apart<T: AsRef<str>>(texts: &[T], columns: usize) -> Vec<String> {
             }
         }
     }
-    // In the order of the rows, so that numbers are.
+    // The order is that of the rows, so that numbers follow it.
     let mut alike: Vec<(String, Vec<&str>)> = Vec::new();
     let mut places: HashMap<&str, usize> = HashMap::new();
     let mut seen: HashSet<&str> = HashSet::new();
@@ -140,7 +139,7 @@ pub fn clip_apart<T: AsRef<str>>(texts: &[T], columns: usize) -> Vec<String> {
         .collect()
 }
 
-/// True where clips of two names with an arrow between them show different names alike.
+/// Returns true where clips of two names with an arrow between them show different names alike.
 fn halves_look_alike(clips: &HashMap<&str, String>) -> bool {
     let pairs = clips.iter().filter_map(|(text, clip)| {
         let (names, shown) = (text.split_once(ARROW)?, clip.split_once(ARROW)?);
@@ -151,7 +150,7 @@ fn halves_look_alike(clips: &HashMap<&str, String>) -> bool {
     pairs.any(|(name, shown)| *names.entry(shown).or_insert(name) != name)
 }
 
-/// The names before and behind arrows, each in half of the columns.
+/// Clips the names before and behind arrows, each to half of the columns.
 fn halves_apart<T: AsRef<str>>(texts: &[T], columns: usize) -> HashMap<&str, String> {
     let pairs = texts
         .iter()
@@ -161,7 +160,7 @@ fn halves_apart<T: AsRef<str>>(texts: &[T], columns: usize) -> HashMap<&str, Str
     halves.into_iter().zip(clips).collect()
 }
 
-/// Different clips for texts that are clipped alike.
+/// Finds different clips for texts that would be clipped alike.
 fn told_apart(group: &[&str], columns: usize, taken: &HashSet<String>) -> Vec<String> {
     let same = group[1..]
         .iter()
@@ -170,13 +169,13 @@ fn told_apart(group: &[&str], columns: usize, taken: &HashSet<String>) -> Vec<St
         .unwrap_or(0);
     let ways: [&dyn Fn(&str) -> String; 3] = [
         &|text| clip_middle(text, columns),
-        // From where they differ on, behind a few columns of their start.
+        // The clip begins with a few columns of their start and goes on where they differ.
         &|text| {
             let head = take(text.chars(), columns.saturating_sub(1).min(columns / 3));
             let room = columns.saturating_sub(width(&head) + 1);
             let rest = &text[same.max(head.len())..];
             match width(rest) <= room {
-                // There is room for more of what they share.
+                // There is room for more of the common part.
                 true => format!("{head}…{}", take_last(text, room)),
                 false => format!("{head}…{}", clip_middle(rest, room)),
             }
@@ -205,7 +204,7 @@ fn told_apart(group: &[&str], columns: usize, taken: &HashSet<String>) -> Vec<St
                 Some(room) => format!("{}{mark}", clip_one(text, room)),
                 None => take_last(&mark, columns),
             };
-            // Where the column cannot hold another number, nothing tells them apart.
+            // Where the column cannot hold another number, the clips stay alike.
             if !taken.contains(&clip) || number > taken.len() + group.len() {
                 return clip;
             }
@@ -214,7 +213,7 @@ fn told_apart(group: &[&str], columns: usize, taken: &HashSet<String>) -> Vec<St
     numbered.collect()
 }
 
-/// Length in bytes of what both texts start with.
+/// Returns the length in bytes of the common start of two texts.
 fn shared(a: &str, b: &str) -> usize {
     let both = a.char_indices().zip(b.chars());
     let differs = both.into_iter().find(|((_, a), b)| a != b);
@@ -269,7 +268,7 @@ mod tests {
         for layout in ["nn", "nt", "tn"] {
             names.extend(["32x3", "32x5", "16x4"].map(|stages| gemm(layout, stages)));
         }
-        // The same kernel twice is the same text twice.
+        // One kernel that occurs twice has one clip.
         names.push(names[0].clone());
         for columns in 5..90 {
             let clips = clip_apart(&names, columns);
@@ -337,15 +336,15 @@ mod tests {
     fn a_text_takes_a_bounded_space_wherever_it_stands() {
         let endless = format!("begin{}end", "a".repeat(1 << 20));
         let shown = clean(&endless);
-        assert_eq!(shown.chars().count(), MOST_CHARACTERS + 1);
+        assert_eq!(shown.chars().count(), MAX_CHARACTERS + 1);
         assert!(shown.starts_with("begina") && shown.ends_with("aend"));
         assert_eq!(
             clean(&"行".repeat(9000)).chars().count(),
-            MOST_CHARACTERS + 1
+            MAX_CHARACTERS + 1
         );
         assert_eq!(clean("e\u{301}te\u{301}"), "e\u{301}te\u{301}");
         let marks = format!("e{}t", "\u{301}".repeat(1 << 20));
-        assert_eq!(clean(&marks).chars().count(), 2 + MOST_MARKS);
+        assert_eq!(clean(&marks).chars().count(), 2 + MAX_MARKS);
         use crate::document::{Block, Document, Text};
         for text in [endless, marks, "ab ".repeat(1 << 19)] {
             let blocks = vec![
@@ -357,15 +356,15 @@ mod tests {
             let document = Document { blocks };
             let page = crate::terminal::Terminal::default().draw(&document);
             let markdown = crate::markdown::draw(&document);
-            assert!(page.len() < 6 * MOST_CHARACTERS, "{}", page.len());
-            assert!(markdown.len() < 8 * MOST_CHARACTERS, "{}", markdown.len());
+            assert!(page.len() < 6 * MAX_CHARACTERS, "{}", page.len());
+            assert!(markdown.len() < 8 * MAX_CHARACTERS, "{}", markdown.len());
         }
     }
 
     #[test]
     fn an_escape_sequence_in_a_label_does_not_reach_the_terminal() {
         assert_eq!(clean("a\x1b[2Jb\nc"), "a·[2Jb·c");
-        // Nor does one that nobody thought of cleaning, or a mark that turns what follows.
+        // Neither does a text that was not cleaned before, nor a mark that turns the direction of writing.
         let text = crate::document::Text::new().and("1.0\x1b]0;x\u{7}\u{202e}");
         assert_eq!(text.plain_text(), "1.0·]0;x··");
     }

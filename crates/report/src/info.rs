@@ -1,4 +1,4 @@
-//! What is in a trace, without any analysis.
+//! Describes the content of a trace from its manifest and the sizes of its tables, without any analysis.
 
 use crate::document::{Block, Column, Document, Table, Text, Tone};
 use crate::section::accuracy::calibrated_by;
@@ -8,7 +8,7 @@ use gapscope_analysis::Vocabulary;
 use gapscope_trace::Manifest;
 use gapscope_trace::manifest::{Clock, ClockMethod, Device, Exit, Process};
 
-/// Size of a table of a trace.
+/// The size of a table of a trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableSize {
     /// Its name.
@@ -195,7 +195,7 @@ fn device_facts(device: &Device, tool: Option<&str>, names: &Vocabulary) -> Tabl
         table.row([Text::new().faint(name), value]);
     };
     row("clock", clock(&device.clock, tool).into());
-    // Other tools do not say what they mapped it by.
+    // Imported traces do not say how their clock was mapped.
     if device.clock.method != ClockMethod::None && device.clock.samples > 0 {
         row("", clock_rate(&device.clock).into());
     }

@@ -1,11 +1,10 @@
-//! Findings about a trace as terminal text, Markdown and JSON.
+//! Turns findings about a trace into terminal text, Markdown and JSON.
 //!
 //! A [`Report`] becomes a [`Document`], which [`Terminal`] and [`markdown`] draw; [`json`] writes the findings
 //! themselves.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-mod cause;
 pub mod diff;
 pub mod document;
 pub mod explanation;
@@ -20,9 +19,9 @@ mod section;
 pub mod source_lines;
 pub mod terminal;
 
-pub use cause::CauseNote;
 pub use document::{Block, Document, Text, Tone};
 use gapscope_analysis::quantity as number;
 pub use page::{Report, command_line};
+pub use section::cause::CauseNote;
 pub use section::timeline::slices;
 pub use terminal::Terminal;

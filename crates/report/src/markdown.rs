@@ -64,7 +64,7 @@ fn draw_table(page: &mut String, table: &Table) {
             .zip(&table.columns)
             .filter(|(_, column)| !column.picture)
             .map(|(cell, column)| {
-                // Names of kernels are code: Markdown must not read their underscores.
+                // Names of kernels are code: Markdown must not interpret their underscores.
                 if column.code && !cell.spans.is_empty() {
                     code(&cell.plain_text())
                 } else {
@@ -96,7 +96,7 @@ fn inline(text: &Text) -> String {
 }
 
 fn code(text: &str) -> String {
-    // Blanks at its start are the nesting of a label; Markdown would drop them.
+    // Blanks at the start show the nesting of a label; Markdown would drop them.
     let bare = text.trim_start_matches(' ');
     let nesting = "\u{a0}".repeat(text.len() - bare.len());
     let text = format!("{nesting}{}", bare.replace('|', "\\|"));

@@ -1,4 +1,4 @@
-//! The whole report: which sections, in which order.
+//! Puts the sections of a report together, in their order.
 
 use crate::document::{Block, Document, Text, Tone};
 use crate::section::unread::{self, Section};
@@ -12,29 +12,29 @@ use gapscope_analysis::{Findings, Vocabulary};
 use gapscope_trace::Manifest;
 use gapscope_trace::manifest::Exit;
 
-/// What a report is made of.
+/// The input of a report.
 #[derive(Debug, Clone, Copy)]
 pub struct Report<'a> {
-    /// The trace's name.
+    /// Name of the trace.
     pub trace: &'a str,
-    /// Its manifest.
+    /// Manifest of the trace.
     pub manifest: &'a Manifest,
-    /// What it shows.
+    /// Findings about the trace.
     pub findings: &'a Findings,
-    /// Its picture.
+    /// The timeline in slices.
     pub activity: &'a Activity,
-    /// Only the work under labels with this text was looked at.
+    /// The text of the labels to which the findings are limited.
     pub label: Option<&'a str>,
     /// Sentences about reading the trace.
     pub remarks: &'a [String],
-    /// Rows in each table.
+    /// Rows that each table shows.
     pub top: usize,
-    /// A model's layers are labels of their own, and not folded into one row.
+    /// Shows each module of a model in a row of its own instead of folding equal modules into one.
     pub each_layer: bool,
 }
 
 impl Report<'_> {
-    /// The report as a document.
+    /// Returns the report as a document.
     pub fn document(&self) -> Document {
         let findings = self.findings;
         let names = Vocabulary::of(self.manifest);
@@ -54,7 +54,7 @@ impl Report<'_> {
         Document { blocks }
     }
 
-    /// The sections between verdict and accuracy, in their order.
+    /// Returns the sections between verdict and accuracy, in their order.
     fn sections(&self, names: &Vocabulary) -> Vec<Section> {
         let (findings, words, top) = (self.findings, names.words(), self.top);
         // Times of the recording are printed from its start.
@@ -119,7 +119,7 @@ impl Report<'_> {
                 launch_latency::blocks(findings, names),
             ),
         ];
-        // Behind the causes.
+        // The code comes after the causes of idle time.
         sections.splice(2..2, code);
         sections
     }
@@ -127,7 +127,7 @@ impl Report<'_> {
     fn head(&self) -> Vec<Block> {
         let mut command = self.manifest.command.clone();
         if let Some(program) = command.first_mut() {
-            // Where the program lies is in `info`; what it was told to do matters more.
+            // `gapscope info` has the program's path; its arguments matter more here.
             *program = file_name(program).to_owned();
         }
         let command = command_line(&command);
@@ -146,7 +146,7 @@ impl Report<'_> {
     }
 }
 
-/// The command as a person would type it.
+/// Returns the command as a person would type it.
 pub fn command_line(command: &[String]) -> String {
     let words = command.iter().map(|word| {
         let plain = |c: char| c.is_alphanumeric() || "-_./=:,+@%".contains(c);
@@ -160,7 +160,7 @@ pub fn command_line(command: &[String]) -> String {
 }
 
 fn ended_badly(manifest: &Manifest) -> Option<String> {
-    // Tools whose files are imported do not watch the program, and ended with their own recording.
+    // Imported traces do not say how the program ended.
     let is_import = manifest.complete && manifest.host.system.is_empty();
     match manifest.exit {
         Some(Exit::Code(0)) => None,

@@ -1,4 +1,4 @@
-//! The ranks of a distributed program, compared.
+//! Reports a comparison of the ranks of a distributed program.
 
 use crate::document::{Block, Column, Document, Table, Text, Tone};
 use crate::number;
@@ -11,23 +11,23 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Reverse;
 
-/// What a report on ranks is made of.
+/// The input of a report on ranks.
 #[derive(Debug, Clone, Copy)]
 pub struct RanksReport<'a> {
-    /// The folder's name.
+    /// Name of the folder.
     pub folder: &'a str,
-    /// The manifest of any of the ranks.
+    /// Manifest of any of the ranks.
     pub manifest: &'a Manifest,
-    /// What the comparison shows.
+    /// Findings of the comparison.
     pub findings: &'a RankFindings,
     /// Sentences about reading the traces.
     pub remarks: &'a [String],
-    /// Rows in each table.
+    /// Rows that each table shows.
     pub top: usize,
 }
 
 impl RanksReport<'_> {
-    /// The report as a document.
+    /// Returns the report as a document.
     pub fn document(&self) -> Document {
         let findings = self.findings;
         let mut command = self.manifest.command.clone();
@@ -54,7 +54,7 @@ impl RanksReport<'_> {
         Document { blocks }
     }
 
-    /// What a report of one trace says of the ranks in it.
+    /// Returns the part that a report on one trace has about the ranks in it.
     pub fn within(&self) -> Document {
         let findings = self.findings;
         let count = number::of(findings.ranks.len() as u64, "rank", "ranks");
@@ -66,7 +66,7 @@ impl RanksReport<'_> {
         Document { blocks }
     }
 
-    /// What bounds all of them together.
+    /// Says what bounds all ranks together.
     fn verdict(&self) -> Option<Block> {
         let findings = self.findings;
         let tone = match findings.verdict {
@@ -153,11 +153,11 @@ impl RanksReport<'_> {
         blocks
     }
 
-    /// The rows of the table, and the ranks that have none: of many, those that are unlike or waited for come first.
+    /// Returns the ranks with a row in the table, and those without: of many ranks, unlike ones and those that others waited for come first.
     fn shown(&self) -> (Vec<&RankRow>, Vec<&RankRow>) {
         let ranks = &self.findings.ranks;
         let mut rows: Vec<&RankRow> = ranks.iter().collect();
-        if ranks.len() <= FEW.max(self.top) {
+        if ranks.len() <= MAX_RANK_ROWS.max(self.top) {
             return (rows, Vec::new());
         }
         let straggler = self.findings.straggler.as_ref().map(|s| s.rank);
@@ -175,7 +175,7 @@ impl RanksReport<'_> {
         all.any(|outlier| outlier.ranks.contains(&rank.rank))
     }
 
-    /// Ranks that are unlike the others.
+    /// Describes ranks that are unlike the others.
     fn unlike(&self) -> Vec<Block> {
         let rows = &self.findings.outliers;
         if rows.is_empty() {
@@ -257,7 +257,7 @@ impl RanksReport<'_> {
 
     fn communicators(&self) -> Vec<Block> {
         let rows = &self.findings.communicators;
-        // One of all ranks says nothing new.
+        // A single communicator of all ranks says nothing new.
         if rows.len() < 2 && rows.iter().all(|row| row.complete) {
             return Vec::new();
         }
@@ -340,10 +340,10 @@ impl RanksReport<'_> {
         blocks
     }
 
-    /// The findings as JSON; the text ends with a line feed.
+    /// Returns the findings as JSON; the text ends with a line feed.
     ///
     /// # Errors
-    /// None is known.
+    /// JSON cannot be written.
     pub fn json(&self) -> Result<String, serde_json::Error> {
         let mut text = serde_json::to_string_pretty(&Json {
             report_version: crate::json::VERSION,
@@ -374,14 +374,14 @@ pub struct Json<'a> {
     command: &'a [String],
     #[serde(flatten)]
     findings: &'a RankFindings,
-    /// Sentences about reading the traces, and what each says of itself.
+    /// Sentences about reading the traces, and the notes of each trace.
     notes: &'a [String],
 }
 
-/// So many ranks each have a row.
-const FEW: usize = 16;
+/// Up to so many ranks, each has a row.
+const MAX_RANK_ROWS: usize = 16;
 
-/// What ranks without a row are like.
+/// Describes the ranks without a row.
 fn alike(others: &[&RankRow]) -> Option<Block> {
     let range = |values: &mut dyn Iterator<Item = i64>, shown: &dyn Fn(i64) -> String| {
         let (mut least, mut most) = (i64::MAX, i64::MIN);
@@ -405,7 +405,7 @@ fn alike(others: &[&RankRow]) -> Option<Block> {
     (!others.is_empty()).then(|| Block::Sentence(text.into()))
 }
 
-/// In units of 10^9 bytes, as nccl-tests print them.
+/// Formats a bandwidth in units of 10^9 bytes, as nccl-tests do.
 fn bandwidth(bytes_per_s: f64) -> String {
     let value = bytes_per_s / 1e9;
     match value {
@@ -440,7 +440,7 @@ fn collectives(title: &str, kinds: &[CollectiveKind], top: usize) -> Vec<Block> 
             kind.kind.into(),
             number::count(kind.matched_count).into(),
             match (kind.uncertain_count, skew.timed_count) {
-                // Compared, and none above the error.
+                // The ranks were compared, and no skew is above the error.
                 (Some(_), 0) => "none".to_owned(),
                 _ => known(skew.total_ns),
             }

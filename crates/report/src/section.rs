@@ -1,6 +1,7 @@
-//! The sections of a report, one file each: findings -> blocks.
+//! Makes the sections of a report, one module each: findings go in, blocks come out.
 
 pub(crate) mod accuracy;
+pub(crate) mod cause;
 pub(crate) mod code;
 pub(crate) mod command_buffers;
 pub(crate) mod counters;
@@ -24,7 +25,7 @@ use crate::number;
 use gapscope_analysis::Findings;
 use gapscope_trace::manifest::SamplingMode;
 
-/// A number of rows of a table: at least those that could be read.
+/// Marks a number of a table's rows as a lower bound where rows could not be read.
 pub(crate) fn rows(findings: &Findings, table: &str, text: String) -> String {
     match findings.knows_rows(table) {
         true => text,
@@ -36,12 +37,12 @@ pub(crate) fn rows(findings: &Findings, table: &str, text: String) -> String {
     }
 }
 
-/// A number of dispatches, where it is known: passes say nothing of the dispatches in them.
+/// Returns a number of dispatches where it is known: passes do not say which dispatches are in them.
 pub(crate) fn dispatches(findings: &Findings, count: u64) -> Option<u64> {
     (findings.sampling_mode != SamplingMode::Pass || count > 0).then_some(count)
 }
 
-/// `unknown` for what has no value.
+/// Formats a value, or `unknown` in its place.
 pub(crate) fn or_unknown<T>(value: Option<T>, show: impl Fn(T) -> String) -> Text {
     match value {
         Some(value) => show(value).into(),
@@ -49,11 +50,11 @@ pub(crate) fn or_unknown<T>(value: Option<T>, show: impl Fn(T) -> String) -> Tex
     }
 }
 
-/// Places in the time of a recording, as they are printed: from its start.
+/// Formats moments of a recording as times from its start.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Places {
     pub(crate) origin_ns: i64,
-    /// The length of the time in which they lie: of that they have three digits at least.
+    /// The length of the time that is shown: moments have at least three digits of it.
     pub(crate) span_ns: i64,
 }
 
@@ -63,7 +64,7 @@ impl Places {
     }
 }
 
-/// `–` where nothing ran that could have a time.
+/// Returns `–` instead of a time where nothing ran.
 pub(crate) fn unless_none(nothing_ran: bool, text: Text) -> Text {
     match nothing_ran {
         true => Text::new().faint("–"),
@@ -83,14 +84,14 @@ pub(crate) fn count(count: u64) -> Text {
     number::count(count).into()
 }
 
-/// A bar of at most `columns` for a share of 1, in eighths of a column.
+/// Draws a bar in eighths of a column; a share of 1 takes `columns`.
 pub(crate) fn bar(share: f64, columns: usize) -> String {
     const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     let eighths = (share.clamp(0.0, 1.0) * columns as f64 * 8.0).round() as usize;
     format!("{}{}", "█".repeat(eighths / 8), PARTS[eighths % 8])
 }
 
-/// The note under a table of which rows were left out.
+/// Adds a note under a table of which rows were left out.
 pub(crate) fn rest(blocks: &mut Vec<Block>, all: usize, shown: usize, what: &str) {
     if all > shown {
         let text = format!(

@@ -1,4 +1,4 @@
-//! The texts of lines of code that a report names, from the files as they were when the trace was recorded.
+//! Reads the texts of lines of code that a report names, from files that have not changed since the trace was recorded.
 
 use gapscope_analysis::Findings;
 use gapscope_analysis::code::CodeFrame;
@@ -7,24 +7,24 @@ use std::collections::HashMap;
 use std::fs;
 use std::time::{Duration, SystemTime};
 
-/// Longer files are not written by hand.
-const MOST_BYTES: u64 = 4 << 20;
+/// Longer files are not read: nobody writes them by hand.
+const MAX_FILE_BYTES: u64 = 4 << 20;
 /// Longer lines are cut.
-const MOST_CHARACTERS: usize = 160;
+const MAX_LINE_CHARACTERS: usize = 160;
 
-/// Adds the text of each line that a stack of the findings is told by.
+/// Adds the text of each line by which a stack of the findings is shown.
 pub fn add(findings: &mut Findings, manifest: &Manifest) {
     let Some(code) = findings.code.as_mut() else {
         return;
     };
-    let mut lines = SourceLines::of(manifest);
+    let mut lines = SourceLines::new(manifest);
     for frame in code.told_by() {
         lines.fill(frame);
     }
 }
 
-/// Files that were read. A trace may come from elsewhere: only files of Python are read, and only those that have
-/// not changed since it was recorded.
+/// The files that were read. A trace may come from another machine: only Python files are read, and only where they have not changed since it
+/// was recorded.
 #[derive(Debug)]
 pub struct SourceLines {
     recorded: Option<SystemTime>,
@@ -32,15 +32,15 @@ pub struct SourceLines {
 }
 
 impl SourceLines {
-    /// For frames of a trace.
-    pub fn of(manifest: &Manifest) -> SourceLines {
+    /// Makes an empty cache for frames of a trace.
+    pub fn new(manifest: &Manifest) -> SourceLines {
         SourceLines {
             recorded: recorded(manifest),
             files: HashMap::new(),
         }
     }
 
-    /// Adds the text of a frame's line, where its file can be had.
+    /// Adds the text of a frame's line, where its file can be read.
     pub fn fill(&mut self, frame: &mut CodeFrame) {
         let Some(recorded) = self.recorded else {
             return;
@@ -63,12 +63,12 @@ fn recorded(manifest: &Manifest) -> Option<SystemTime> {
 fn read(path: &str, recorded: SystemTime) -> Option<String> {
     let facts = fs::metadata(path).ok()?;
     let is_as_it_was = facts.modified().is_ok_and(|modified| modified <= recorded);
-    let is_read = path.ends_with(".py") && facts.is_file() && facts.len() <= MOST_BYTES;
+    let is_read = path.ends_with(".py") && facts.is_file() && facts.len() <= MAX_FILE_BYTES;
     (is_read && is_as_it_was).then(|| fs::read_to_string(path).ok())?
 }
 
 fn line_of(text: &str, line: u32) -> Option<String> {
     let line = text.lines().nth(line.checked_sub(1)? as usize)?.trim();
-    let cut: String = line.chars().take(MOST_CHARACTERS).collect();
+    let cut: String = line.chars().take(MAX_LINE_CHARACTERS).collect();
     (!cut.is_empty()).then_some(cut)
 }

@@ -1,20 +1,20 @@
-//! Draws a document for a terminal.
+//! Draws a document for a terminal: wraps sentences, fits tables into the columns, and colours tones.
 
 use crate::document::{Block, Document, Row, Table, Text, Tone};
 use crate::fit;
 use gapscope_analysis::gaps::Family;
 
-/// The terminal.
+/// A terminal, a file or a pipe that a document is drawn for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Terminal {
-    /// Its columns.
+    /// Columns of a line.
     pub columns: usize,
-    /// Whether escape sequences for colours may be used.
+    /// Escape sequences for colours may be used.
     pub colour: bool,
 }
 
 impl Default for Terminal {
-    /// 80 columns without colour: what a file or a pipe gets.
+    /// Returns 80 columns without colour, as for a file or a pipe.
     fn default() -> Terminal {
         Terminal {
             columns: 80,
@@ -25,12 +25,12 @@ impl Default for Terminal {
 
 /// Left margin of everything but headings.
 const MARGIN: usize = 2;
-/// Between columns of a table.
+/// Blanks between columns of a table.
 const GUTTER: usize = 2;
 /// Clipped columns are not made narrower than this.
-const LEAST_NAME: usize = 20;
+const MIN_CLIPPED_COLUMNS: usize = 20;
 /// Longer lines of sentences are hard to read; tables and pictures take all columns.
-const WIDEST_SENTENCE: usize = 120;
+const MAX_SENTENCE_COLUMNS: usize = 120;
 
 impl Terminal {
     /// Draws a document; the text ends with a line feed.
@@ -80,7 +80,7 @@ impl Terminal {
     }
 
     fn paragraph(&self, page: &mut String, text: &Text, bullet: &str, hanging: usize) {
-        let columns = self.columns.min(WIDEST_SENTENCE);
+        let columns = self.columns.min(MAX_SENTENCE_COLUMNS);
         let room = columns.saturating_sub(MARGIN + hanging).max(20);
         for (i, line) in wrap(text, room).into_iter().enumerate() {
             let lead = if i == 0 { bullet } else { &"  "[..hanging] };
@@ -93,7 +93,7 @@ impl Terminal {
     }
 
     fn table(&self, page: &mut String, table: &Table) {
-        let layout = Layout::of(table, self.columns.saturating_sub(MARGIN));
+        let layout = TableLayout::new(table, self.columns.saturating_sub(MARGIN));
         let titled = table.columns.iter().any(|c| !c.title.is_empty());
         if titled {
             let titles = table
@@ -121,7 +121,7 @@ impl Terminal {
             self.row(page, table, &layout, &cells.collect::<Vec<_>>());
             if let Some(note) = &row.note {
                 let indent = layout.note_indent;
-                let columns = self.columns.min(WIDEST_SENTENCE);
+                let columns = self.columns.min(MAX_SENTENCE_COLUMNS);
                 let room = columns.saturating_sub(MARGIN + indent + 2).max(20);
                 for (i, line) in wrap(note, room).into_iter().enumerate() {
                     let lead = if i == 0 { "→ " } else { "  " };
@@ -148,7 +148,7 @@ impl Terminal {
         }
     }
 
-    fn row(&self, page: &mut String, table: &Table, layout: &Layout, cells: &[Text]) {
+    fn row(&self, page: &mut String, table: &Table, layout: &TableLayout, cells: &[Text]) {
         let mut line = Text::new().and(" ".repeat(MARGIN));
         let mut first = true;
         for ((column, cell), width) in table.columns.iter().zip(cells).zip(&layout.widths) {
@@ -167,7 +167,7 @@ impl Terminal {
         self.line(page, &line);
     }
 
-    /// Writes a line, without blanks at its end.
+    /// Writes a line without blanks at its end.
     fn line(&self, page: &mut String, text: &Text) {
         let length = text.plain_text().trim_end().len();
         let mut at = 0;
@@ -185,7 +185,7 @@ impl Terminal {
     }
 }
 
-/// True when no empty line stands between two blocks.
+/// Returns true when no empty line stands between two blocks.
 fn joins(before: &Block, block: &Block) -> bool {
     match (before, block) {
         (Block::Heading(..), _) | (Block::Item(_), Block::Item(_)) => true,
@@ -205,7 +205,7 @@ impl Text {
     }
 }
 
-/// The SGR code of a tone: the sixteen colours that every theme defines.
+/// Returns the SGR code of a tone, one of the sixteen colours that every theme defines.
 fn escape(tone: Tone) -> Option<&'static str> {
     match tone {
         Tone::Plain => None,
@@ -225,25 +225,25 @@ fn escape(tone: Tone) -> Option<&'static str> {
 }
 
 /// Widths of a table's columns; `None` for one that is not drawn.
-struct Layout {
+struct TableLayout {
     widths: Vec<Option<usize>>,
     left_out: Vec<String>,
-    /// So wide, no column has to be left out.
+    /// With so many columns, no column has to be left out.
     width_of_columns: usize,
-    /// So wide, no name has to be cut either.
+    /// With so many columns, no name has to be clipped either.
     width_of_all: usize,
     note_indent: usize,
 }
 
-impl Layout {
-    fn of(table: &Table, room: usize) -> Layout {
+impl TableLayout {
+    fn new(table: &Table, room: usize) -> TableLayout {
         let mut widths: Vec<Option<usize>> = table
             .columns
             .iter()
             .enumerate()
             .map(|(i, column)| {
                 let cells = table.rows.iter().map(|row| row.cells[i].width());
-                // A column of nothing but empty cells says nothing.
+                // A column of empty cells is not drawn.
                 let widest = cells.max().filter(|width| *width > 0)?;
                 Some(widest.max(fit::width(&column.title)))
             })
@@ -254,7 +254,7 @@ impl Layout {
             let cells = widths.iter().zip(&table.columns).filter_map(|(w, c)| {
                 w.map(|w| {
                     if c.clipped && least_names {
-                        w.min(LEAST_NAME)
+                        w.min(MIN_CLIPPED_COLUMNS)
                     } else {
                         w
                     }
@@ -268,7 +268,7 @@ impl Layout {
             .collect();
         let width_of_columns = needed(&without_bars, true);
         let width_of_all = needed(&without_bars, false);
-        // Names give way a little before a column is left out, but bars go before names suffer.
+        // Bars are left out before names are clipped, and names are clipped a little before a column is left out.
         while needed(&widths, !drawn_bars(table, &widths)) > room {
             let spare = (0..widths.len())
                 .filter(|i| widths[*i].is_some() && table.columns[*i].spare > 0)
@@ -283,12 +283,12 @@ impl Layout {
             .collect();
         let mut excess = needed(&widths, false).saturating_sub(room);
         let clipped = |i: &usize| table.columns[*i].clipped;
-        // The last one gives way first, none below what it must keep; where that is not enough, the first one gives the rest.
+        // The last name is clipped first, down to its minimum; where that is not enough, the first one gives the rest.
         for number in (0..widths.len()).rev().filter(clipped) {
             let Some(width) = widths[number].as_mut() else {
                 continue;
             };
-            let gives = excess.min(width.saturating_sub(LEAST_NAME));
+            let gives = excess.min(width.saturating_sub(MIN_CLIPPED_COLUMNS));
             *width -= gives;
             excess -= gives;
         }
@@ -300,7 +300,7 @@ impl Layout {
         }
         let name = table.columns.iter().position(|c| c.clipped).unwrap_or(0);
         let note_indent = widths[..name].iter().flatten().map(|w| w + GUTTER).sum();
-        Layout {
+        TableLayout {
             widths,
             left_out,
             width_of_columns,
@@ -315,7 +315,7 @@ fn drawn_bars(table: &Table, widths: &[Option<usize>]) -> bool {
     columns.any(|(w, c)| w.is_some() && c.picture)
 }
 
-/// The cell with its clipped text.
+/// Returns a cell with its clipped text.
 fn clipped(cell: &Text, clip: &str) -> Text {
     if cell.plain_text() == clip {
         return cell.clone();
@@ -324,8 +324,7 @@ fn clipped(cell: &Text, clip: &str) -> Text {
     Text::new().with(tone, clip)
 }
 
-/// Lines of at most `columns`, broken at blanks but not between a number and its unit; a single longer word is broken
-/// anywhere.
+/// Wraps a text to lines of at most `columns`, at blanks but not between a number and its unit; a longer word is broken anywhere.
 fn wrap(text: &Text, columns: usize) -> Vec<Text> {
     let mut lines = vec![Text::new()];
     let mut used = 0;
@@ -354,7 +353,7 @@ fn wrap(text: &Text, columns: usize) -> Vec<Text> {
     lines
 }
 
-/// The words of a text, each with the blanks behind it; a number and its unit are one word.
+/// Splits a text into words, each with the blanks behind it; a number and its unit are one word.
 fn words(text: &str) -> Vec<String> {
     const UNITS: [&str; 12] = [
         "ns", "µs", "us", "ms", "s", "%", "B", "KiB", "MiB", "GiB", "TiB", "×",

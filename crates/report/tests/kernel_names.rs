@@ -1,4 +1,4 @@
-//! Kernels of real traces in the report's tables: no two look alike, however narrow the terminal is.
+//! Tests that kernels of real traces differ in the report's tables, however narrow the terminal is.
 
 use gapscope_analysis::{Findings, Options, Timeline, activity};
 use gapscope_report::{Report, Terminal, fit, json, markdown, slices};
@@ -11,7 +11,7 @@ const NAMES: [&str; 3] = [
     include_str!("../../analysis/tests/kernel-names/h100_2gpu_nsys.txt"),
 ];
 
-/// A trace in which each of these kernels runs once, the first the longest, with a gap behind it.
+/// Makes a trace in which each of these kernels runs once, the first the longest, followed by a gap.
 fn trace(names: &str) -> Trace {
     let mut text = "manifest sampling_mode=dispatch start_ns=0 end_ns=1s
         device id=1 api=cuda name=H100 uuid=aa
@@ -43,7 +43,7 @@ fn with_report<R>(trace: &Trace, top: usize, show: impl FnOnce(&Report) -> R) ->
     })
 }
 
-/// The section of kernels.
+/// Returns the section on kernels.
 fn section(page: &str) -> String {
     let lines = page.lines().skip_while(|line| !line.contains("Kernels"));
     let section = lines.skip(1).take_while(|line| !line.is_empty());

@@ -1,4 +1,4 @@
-//! Text traces -> pages.
+//! Tests reports: traces as text go in, pages come out.
 
 use gapscope_analysis::ranks::{RankDigest, ranks};
 use gapscope_analysis::{Findings, Options, Timeline, activity};
@@ -84,7 +84,7 @@ fn advice_begins_at_its_share() {
             1000 - gap,
         )))
     };
-    // The gap has its share of the window, and so has the small kernel after it.
+    // The gap takes its share of the window, and so does the small kernel after it.
     let (with, without) = (page(11), page(10));
     for text in [
         "  → ",
@@ -138,7 +138,7 @@ fn the_keys_that_scripts_rely_on_are_there() {
     }
 }
 
-/// Times in the report are counted from it.
+/// The start of the recording, from which times in the report are counted.
 #[test]
 fn a_recording_may_claim_any_start() {
     for start_ns in [i64::MIN, i64::MAX] {
@@ -167,7 +167,7 @@ fn what_is_unknown_is_null_with_a_reason() {
     assert_eq!(json["verdict"], "unknown");
 }
 
-/// A trace of which rows of a table are missing.
+/// Makes a trace of which rows of a table are missing.
 fn cut(
     text: &str,
     table: &'static str,
@@ -593,7 +593,7 @@ fn what_the_clocks_leave_open_is_said_for_each_cause_where_it_matters() {
     );
 }
 
-/// A section of a page, without its heading.
+/// Returns a section of a page without its heading.
 fn section<'a>(page: &'a str, heading: &str) -> &'a str {
     let from = page.find(heading).expect("it is there");
     let rest = &page[from..];

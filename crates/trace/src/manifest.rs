@@ -9,11 +9,23 @@ pub use gapscope_model::{Api, Loss};
 
 pub(crate) const FILE_NAME: &str = "trace.json";
 
+/// The schema of a [`Loss`], whose type hooks share: something that was not recorded.
+#[derive(JsonSchema)]
+#[schemars(rename = "Loss")]
+pub struct LossSchema {
+    /// What was not recorded: `dispatch times`, `records`.
+    pub what: String,
+    /// How many of it.
+    pub count: u64,
+    /// Why.
+    pub reason: String,
+}
+
 /// The version of the trace format that this crate writes.
 pub const FORMAT_VERSION: u32 = 3;
 
 /// The facts about a recording as a whole. Fields that this version does not know are ignored.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct Manifest {
     /// Version of the format; a reader refuses a greater one.
@@ -50,6 +62,7 @@ pub struct Manifest {
     /// Ranks with their own traces, in folders `rank=N` of this one. This trace holds the processes without a rank.
     pub ranks: Vec<u32>,
     /// What was not recorded.
+    #[schemars(with = "Vec<LossSchema>")]
     pub losses: Vec<Loss>,
     /// Sentences that every report prints.
     pub notes: Vec<String>,
@@ -93,7 +106,7 @@ where
 }
 
 /// A rank of a distributed program.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct Rank {
     /// Number of the rank, from 0.
@@ -142,7 +155,7 @@ impl SamplingMode {
 }
 
 /// The recording machine.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct Host {
     /// Operating system and version.
@@ -161,7 +174,7 @@ pub struct Host {
 }
 
 /// A recorded process.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct Process {
     /// Id of the process in the trace.
@@ -208,7 +221,7 @@ impl Process {
 }
 
 /// A thread of a recorded process.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct Thread {
     /// Id of the process.
@@ -220,7 +233,7 @@ pub struct Thread {
 }
 
 /// A device as one process used it.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct Device {
     /// Id in the trace.
@@ -228,6 +241,7 @@ pub struct Device {
     /// Id of the process.
     pub process: ProcessId,
     /// The interface through which the device was used.
+    #[schemars(with = "String")]
     pub api: Api,
     /// Name.
     pub name: String,
@@ -271,7 +285,7 @@ pub struct MeasuredLimits {
 }
 
 /// Properties of a device. A property that is not known is absent.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct DeviceLimits {
     /// CUDA's compute capability, such as `9.0`.
@@ -299,7 +313,7 @@ pub struct DeviceLimits {
 }
 
 /// The map from a device's clock to the host's.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct Clock {
     /// Source of the clock samples.
@@ -316,7 +330,7 @@ pub struct Clock {
 }
 
 /// The source of clock samples.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClockMethod {
     /// The driver reads both clocks at once.
@@ -329,7 +343,7 @@ pub enum ClockMethod {
 }
 
 /// A queue.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct Queue {
     /// Id in the trace.

@@ -1,11 +1,11 @@
-//! Stretches of rows, for work on all cores.
+//! Splits rows into chunks for work on all cores.
 
 use std::ops::Range;
 
-/// Rows that one thread works on at once.
+/// Rows of a chunk.
 pub const CHUNK_ROWS: usize = 1 << 17;
 
-/// The stretches of `rows` rows that threads work on.
+/// Splits `rows` rows into chunks.
 pub fn chunks(rows: usize) -> impl Iterator<Item = Range<usize>> {
     (0..rows)
         .step_by(CHUNK_ROWS)

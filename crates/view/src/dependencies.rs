@@ -1,97 +1,100 @@
-//! The message of what depends on what: a bounded part of the dependencies of a capture or of a range of a trace.
+//! Turns dependencies of a capture, or of a range of a trace, into a message of bounded size.
 
+use crate::protocol::{
+    self, CriticalPath, DependencyAccess, DependencyBarrier, DependencyEdge, DependencyNode,
+    DependencySubmission, Direction, HazardCertainty, NodePlace, PathUnit,
+};
 use crate::texts::cut;
-use gapscope_dependencies::{Access, BarrierUse, Dependencies, Edge, Need, Node, NodeKind, Order};
+use gapscope_dependencies::{Access, BarrierUse, Dependencies, Need, Node, Order};
 use rustc_hash::FxHashMap;
-use serde_json::{Value, json};
 use std::cmp::Reverse;
 use std::ops::Range;
 
-/// Nodes in one answer: the page lays out so many well.
-pub const NODES_AT_MOST: usize = 2_000;
+/// Nodes in one answer: as many as the page can lay out well.
+pub const MAX_DEPENDENCY_NODES: usize = 2_000;
 /// Edges in one answer.
-const EDGES_AT_MOST: usize = 10_000;
-/// What is listed of one node or edge.
-const ACCESSES_AT_MOST: usize = 64;
-const BUFFERS_AT_MOST: usize = 8;
+const MAX_DEPENDENCY_EDGES: usize = 10_000;
+/// Accesses that are listed for a node.
+const MAX_NODE_ACCESSES: usize = 64;
+pub const MAX_EDGE_BUFFERS: usize = 8;
 /// Barriers in one answer.
-const BARRIERS_AT_MOST: usize = 10_000;
+const MAX_BARRIERS: usize = 10_000;
 
-/// What the page is told of dependencies.
-pub struct Part<'a> {
+/// A part of a graph of dependencies, from which a message is made.
+pub struct DependenciesPart<'a> {
     pub found: &'a Dependencies,
-    /// Which of its nodes.
+    /// The nodes of this part.
     pub nodes: Range<usize>,
-    /// What a node is called on the page before the first of `found`: how many there are before.
+    /// Nodes before the first one of `found`: the page counts them, too.
     pub before: usize,
-    /// How many there are in all.
+    /// All nodes that there are.
     pub count: usize,
-    /// What a node is besides, in the table of a trace.
-    pub place: &'a dyn Fn(usize) -> Option<Value>,
-    /// What a submission is called, and when it was.
-    pub submission: &'a dyn Fn(usize) -> Value,
+    /// Returns the row of a trace that a node stands for.
+    pub place: &'a dyn Fn(usize) -> Option<NodePlace>,
+    /// Describes a submission.
+    pub submission: &'a dyn Fn(usize) -> DependencySubmission,
     pub remarks: Vec<String>,
 }
 
-impl Part<'_> {
-    pub fn answer(&self) -> Value {
+impl DependenciesPart<'_> {
+    pub fn answer(&self) -> protocol::Dependencies {
         let graph = &self.found.graph;
         let nodes = &graph.nodes[self.nodes.clone()];
         let path = graph.critical_path();
         let on_path = path.as_ref().map_or(&[][..], |path| &path.nodes);
-        let (edges, left_out, outside) = self.edges(on_path);
+        let (edges, edges_left_out, edges_outside) = self.edges(on_path);
         let mut submissions: Vec<usize> = nodes.iter().map(|node| node.submission).collect();
         submissions.sort_unstable();
         submissions.dedup();
-        let barriers: Vec<_> = (self.found.barriers.iter())
-            .filter(|barrier| (self.nodes.start..=self.nodes.end).contains(&barrier.position))
-            .collect();
+        let barriers = (self.found.barriers.iter())
+            .filter(|barrier| (self.nodes.start..=self.nodes.end).contains(&barrier.position));
         let needless = |barrier: &&BarrierUse| barrier.need == Need::Needless;
-        json!({
-            "first": self.before + self.nodes.start,
-            "node_count": self.count,
-            "nodes": (self.nodes.clone().zip(nodes))
+        protocol::Dependencies {
+            first: self.before + self.nodes.start,
+            node_count: self.count,
+            nodes: (self.nodes.clone().zip(nodes))
                 .map(|(number, node)| self.node(number, node))
-                .collect::<Vec<_>>(),
-            "edge_count": graph.edges.len(),
-            "edges": edges.iter().map(|number| self.edge(*number)).collect::<Vec<_>>(),
-            "edges_left_out": left_out,
-            "edges_outside": outside,
-            "hazard_count": self.found.hazards.len(),
-            "possible_hazard_count": self.found.possible_hazards.len(),
-            "barrier_count": self.found.barriers.len(),
-            "needless_count": self.found.barriers.iter().filter(needless).count(),
-            "barriers": (barriers.iter().take(BARRIERS_AT_MOST))
-                .map(|barrier| json!({
-                    "position": self.before + barrier.position,
-                    "submission": barrier.submission,
-                    "command": barrier.index,
-                    "need": barrier.need.as_str(),
-                    "reason": barrier.reason.as_deref().map(cut),
-                }))
-                .collect::<Vec<_>>(),
-            "submissions": submissions.iter()
-                .map(|submission| (self.submission)(*submission))
-                .collect::<Vec<_>>(),
-            "critical_path": path.as_ref().map(|path| json!({
-                "nodes": path.nodes.iter()
+                .collect(),
+            edge_count: graph.edges.len(),
+            edges: edges.iter().map(|number| self.edge(*number)).collect(),
+            edges_left_out,
+            edges_outside,
+            hazard_count: self.found.hazards.len(),
+            possible_hazard_count: self.found.possible_hazards.len(),
+            barrier_count: self.found.barriers.len(),
+            needless_count: self.found.barriers.iter().filter(needless).count(),
+            barriers: (barriers.take(MAX_BARRIERS))
+                .map(|barrier| DependencyBarrier {
+                    position: self.before + barrier.position,
+                    submission: barrier.submission,
+                    command: barrier.index,
+                    need: barrier.need,
+                    reason: barrier.reason.as_deref().map(cut),
+                })
+                .collect(),
+            submissions: (submissions.into_iter()).map(self.submission).collect(),
+            critical_path: path.as_ref().map(|path| CriticalPath {
+                nodes: (path.nodes.iter())
                     .filter(|node| self.nodes.contains(node))
                     .map(|node| self.before + node)
-                    .collect::<Vec<_>>(),
-                "node_count": path.nodes.len(),
-                "unit": if path.timed { "ns" } else { "commands" },
-                "length": path.length.to_string(),
-                "work": path.work.to_string(),
-                "parallelism": path.parallelism(),
-            })),
-            "cut_at": graph.cut_at.map(|at| self.before + at),
-            "unknown": self.found.unknown.as_deref().map(cut),
-            "remarks": self.remarks.iter().map(|remark| cut(remark)).collect::<Vec<_>>(),
-        })
+                    .collect(),
+                node_count: path.nodes.len(),
+                unit: match path.timed {
+                    true => PathUnit::Ns,
+                    false => PathUnit::Commands,
+                },
+                length: path.length.to_string(),
+                work: path.work.to_string(),
+                parallelism: path.parallelism(),
+            }),
+            cut_at: graph.cut_at.map(|at| self.before + at),
+            unknown: self.found.unknown.as_deref().map(cut),
+            remarks: self.remarks.iter().map(|remark| cut(remark)).collect(),
+        }
     }
 
-    /// The edges between the nodes of this part: those that say most, if there are too many. How many are left out, and how many
-    /// have one end elsewhere.
+    /// Returns the edges between the nodes of this part, of too many the most important ones; how many are left out; and how many have one end
+    /// in another part.
     fn edges(&self, path: &[usize]) -> (Vec<usize>, usize, usize) {
         let mut inside = Vec::new();
         let mut outside = 0;
@@ -105,7 +108,7 @@ impl Part<'_> {
                 _ => outside += 1,
             }
         }
-        let left_out = inside.len().saturating_sub(EDGES_AT_MOST);
+        let left_out = inside.len().saturating_sub(MAX_DEPENDENCY_EDGES);
         if left_out > 0 {
             let next: FxHashMap<usize, usize> =
                 path.windows(2).map(|two| (two[0], two[1])).collect();
@@ -116,77 +119,70 @@ impl Part<'_> {
                 (!is_hazard, !is_on_path, Reverse(edge.bytes), *number)
             };
             inside.sort_by_cached_key(rank);
-            inside.truncate(EDGES_AT_MOST);
+            inside.truncate(MAX_DEPENDENCY_EDGES);
             inside.sort_unstable();
         }
         (inside, left_out, outside)
     }
 
-    fn hazard(&self, edge: usize) -> Option<&'static str> {
+    fn hazard(&self, edge: usize) -> Option<HazardCertainty> {
         match () {
-            () if self.found.hazards.binary_search(&edge).is_ok() => Some("certain"),
-            () if self.found.possible_hazards.binary_search(&edge).is_ok() => Some("possible"),
+            () if self.found.hazards.binary_search(&edge).is_ok() => Some(HazardCertainty::Certain),
+            () if self.found.possible_hazards.binary_search(&edge).is_ok() => {
+                Some(HazardCertainty::Possible)
+            }
             () => None,
         }
     }
 
-    fn edge(&self, number: usize) -> Value {
-        let Edge {
-            from,
-            to,
-            kind,
-            bytes,
-            exact,
-            buffers,
-            ..
-        } = &self.found.graph.edges[number];
-        let order = self
-            .found
-            .orders
-            .get(number)
-            .copied()
-            .unwrap_or(Order::Unknown);
-        let names = buffers.iter().take(BUFFERS_AT_MOST).map(|name| cut(name));
-        json!({
-            "from": self.before + from,
-            "to": self.before + to,
-            "kind": kind.as_str(),
-            "bytes": bytes.to_string(),
-            "exact": exact,
-            "ordered_by": order.as_str(),
-            "hazard": self.hazard(number),
-            "buffers": names.collect::<Vec<_>>(),
-            "buffer_count": buffers.len(),
-        })
+    fn edge(&self, number: usize) -> DependencyEdge {
+        let edge = &self.found.graph.edges[number];
+        let names = edge.buffers.iter().take(MAX_EDGE_BUFFERS);
+        DependencyEdge {
+            from: self.before + edge.from,
+            to: self.before + edge.to,
+            kind: edge.kind,
+            bytes: edge.bytes.to_string(),
+            exact: edge.exact,
+            ordered_by: (self.found.orders.get(number)).map_or(Order::Unknown, |order| *order),
+            hazard: self.hazard(number),
+            buffers: names.map(|name| cut(name)).collect(),
+            buffer_count: edge.buffers.len(),
+        }
     }
 
-    fn node(&self, number: usize, node: &Node) -> Value {
+    fn node(&self, number: usize, node: &Node) -> DependencyNode {
         let (read, written) = node.bytes();
-        let accesses = node.accesses.iter().take(ACCESSES_AT_MOST).map(access);
-        json!({
-            "id": self.before + number,
-            "kind": node.kind.map_or("unknown", NodeKind::as_str),
-            "name": cut(&node.name),
-            "labels": node.labels.iter().map(|label| cut(label)).collect::<Vec<_>>(),
-            "submission": node.submission,
-            "read_bytes": read.to_string(),
-            "written_bytes": written.to_string(),
-            "exact": node.is_exact(),
-            "beyond": node.beyond.as_deref().map(cut),
-            "duration_ns": node.duration_ns,
-            "accesses": accesses.collect::<Vec<_>>(),
-            "access_count": node.accesses.len(),
-            "place": (self.place)(number),
-        })
+        let accesses = node.accesses.iter().take(MAX_NODE_ACCESSES).map(access);
+        DependencyNode {
+            id: self.before + number,
+            kind: node.kind,
+            name: cut(&node.name),
+            labels: node.labels.iter().map(|label| cut(label)).collect(),
+            submission: node.submission,
+            read_bytes: read.to_string(),
+            written_bytes: written.to_string(),
+            exact: node.is_exact(),
+            beyond: node.beyond.as_deref().map(cut),
+            duration_ns: node.duration_ns,
+            accesses: accesses.collect(),
+            access_count: node.accesses.len(),
+            place: (self.place)(number),
+        }
     }
 }
 
-fn access(access: &Access) -> Value {
-    json!({
-        "buffer": cut(&access.buffer),
-        "binding": access.binding.map(|(set, binding, element)| [set, binding, element]),
-        "direction": if access.writes() { "write" } else { "read" },
-        "bytes": access.set.bytes().to_string(),
-        "reason": access.bound.as_deref().map(cut),
-    })
+fn access(access: &Access) -> DependencyAccess {
+    DependencyAccess {
+        buffer: cut(&access.buffer),
+        binding: access
+            .binding
+            .map(|(set, binding, element)| [set, binding, element]),
+        direction: match access.writes() {
+            true => Direction::Write,
+            false => Direction::Read,
+        },
+        bytes: access.set.bytes().to_string(),
+        reason: access.bound.as_deref().map(cut),
+    }
 }

@@ -1,9 +1,9 @@
-//! Why a trace cannot be shown.
+//! The errors of serving and writing the page.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Why a trace cannot be shown. It is kept and told to everyone who asks.
+/// The reason why a trace cannot be shown. A store keeps it and returns it to everyone who asks.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -19,7 +19,7 @@ pub enum Error {
         /// The capture.
         path: PathBuf,
     },
-    /// Its recording goes on, or was killed.
+    /// The recording of the trace goes on, or was killed.
     #[error(
         "{path} is not complete: it is still being recorded, or its recording was killed; wait for its end, or run \
          `gapscope recover {path}`",
@@ -42,7 +42,7 @@ pub enum Error {
         /// The trace of its first rank.
         first: PathBuf,
     },
-    /// The port cannot be had.
+    /// The port cannot be opened.
     #[error("port {port} cannot be opened: {reason}; choose another with --port, or leave it out")]
     Port {
         /// The port.
@@ -50,7 +50,7 @@ pub enum Error {
         /// What the system said.
         reason: String,
     },
-    /// The system refuses something that serving needs.
+    /// The system refuses something that the server needs.
     #[error("the page cannot be served: {0}")]
     System(String),
     /// A file cannot be written.
@@ -61,21 +61,21 @@ pub enum Error {
         /// What the system said.
         reason: String,
     },
-    /// The file is there already.
+    /// The file exists already.
     #[error("{} exists already: choose another name or remove it", path.display())]
     Exists {
         /// The file.
         path: PathBuf,
     },
-    /// A file is no saved view.
+    /// A file is not a saved view.
     #[error("{} is no saved view: {reason}", path.display())]
     Saved {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// What a saved view shows is not there.
+    /// The trace of a saved view is not there.
     #[error(
         "{} is a view of {}, which is neither there nor beside it: put the trace beside the view",
         path.display(),
@@ -84,10 +84,13 @@ pub enum Error {
     Gone {
         /// The saved view.
         path: PathBuf,
-        /// What it shows.
+        /// The trace that it shows.
         trace: PathBuf,
     },
-    /// The analysis gave up.
+    /// A comparison has a side without work, or one whose causes are not known.
+    #[error("{0}")]
+    NotComparable(String),
+    /// The analysis panicked.
     #[error("the analysis of this trace failed")]
     Analysis,
 }

@@ -1,75 +1,75 @@
-//! Frames: raw columns with a header, as `PROTOCOL.md` has them.
+//! Writes frames: raw columns with a JSON header, in the layout of `PROTOCOL.md`.
 
-use serde_json::{Map, Value, json};
+use crate::protocol::{ColumnHeader, ColumnType, FrameHeader};
+use serde::Serialize;
 
-/// What every frame starts with.
+/// The first bytes of every frame.
 pub const MAGIC: &[u8; 4] = b"GSC1";
 
-/// The type of a column.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Type {
-    F64,
-    U32,
-    U8,
-}
-
-impl Type {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Type::F64 => "f64",
-            Type::U32 => "u32",
-            Type::U8 => "u8",
-        }
-    }
-
+impl ColumnType {
     const fn bytes(self) -> usize {
         match self {
-            Type::F64 => 8,
-            Type::U32 => 4,
-            Type::U8 => 1,
+            ColumnType::F64 => 8,
+            ColumnType::U32 => 4,
+            ColumnType::U8 => 1,
         }
     }
 }
 
-/// A frame that is being filled, column by column in the order in which they were announced.
+/// The header of a frame with the keys of frames of one kind.
+#[derive(Serialize)]
+struct Header<T> {
+    #[serde(flatten)]
+    frame: FrameHeader,
+    #[serde(flatten)]
+    of_kind: T,
+}
+
+/// A frame that is being filled, column by column in the order in which the header announces them.
 #[derive(Debug)]
 pub struct Frame {
     bytes: Vec<u8>,
     rows: usize,
-    /// Where each column starts in `bytes`, and its type.
-    columns: Vec<(usize, Type)>,
+    /// The start of each column in `bytes`, and its type.
+    columns: Vec<(usize, ColumnType)>,
     next: usize,
 }
 
 impl Frame {
-    /// A frame of `rows` rows. `header` may say more than the columns.
-    pub fn new(mut header: Map<String, Value>, rows: usize, columns: &[(&str, Type)]) -> Frame {
-        let mut offset = 0;
-        let mut places = Vec::new();
-        let mut described = Vec::new();
-        for (name, kind) in columns {
-            described.push(json!({"name": name, "type": kind.as_str(), "offset": offset}));
-            places.push((offset, *kind));
-            offset = (offset + rows * kind.bytes()).next_multiple_of(8);
-        }
-        header.insert("rows".to_owned(), rows.into());
-        header.insert("columns".to_owned(), described.into());
-        let mut bytes = head(&Value::Object(header));
+    /// Starts a frame of `rows` rows, whose header says `of_kind` besides the columns.
+    pub fn new(
+        of_kind: impl Serialize,
+        rows: usize,
+        columns: &[(&'static str, ColumnType)],
+    ) -> Frame {
+        let mut end = 0;
+        let columns = columns.iter().map(|(name, r#type)| {
+            let offset = end;
+            end = (offset + rows * r#type.bytes()).next_multiple_of(8);
+            ColumnHeader {
+                name,
+                r#type: *r#type,
+                offset,
+            }
+        });
+        let columns: Vec<ColumnHeader> = columns.collect();
+        let places: Vec<_> = columns.iter().map(|one| (one.offset, one.r#type)).collect();
+        let frame = FrameHeader { rows, columns };
+        let mut bytes = head(&Header { frame, of_kind });
         let data = bytes.len();
-        bytes.resize(data + offset, 0);
-        let columns = places
-            .into_iter()
-            .map(|(offset, kind)| (data + offset, kind))
-            .collect();
+        bytes.resize(data + end, 0);
         Frame {
             bytes,
             rows,
-            columns,
+            columns: (places
+                .into_iter()
+                .map(|(offset, r#type)| (data + offset, r#type)))
+            .collect(),
             next: 0,
         }
     }
 
-    fn next(&mut self, kind: Type) -> &mut [u8] {
+    fn next(&mut self, kind: ColumnType) -> &mut [u8] {
         let (at, announced) = self.columns[self.next];
         assert_eq!(announced, kind, "columns are filled as they were announced");
         self.next += 1;
@@ -78,7 +78,7 @@ impl Frame {
 
     /// Fills the next column.
     pub fn f64(&mut self, values: impl Iterator<Item = f64>) {
-        let (places, _) = self.next(Type::F64).as_chunks_mut();
+        let (places, _) = self.next(ColumnType::F64).as_chunks_mut();
         for (place, value) in places.iter_mut().zip(values) {
             *place = value.to_le_bytes();
         }
@@ -86,7 +86,7 @@ impl Frame {
 
     /// Fills the next column.
     pub fn u32(&mut self, values: impl Iterator<Item = u32>) {
-        let (places, _) = self.next(Type::U32).as_chunks_mut();
+        let (places, _) = self.next(ColumnType::U32).as_chunks_mut();
         for (place, value) in places.iter_mut().zip(values) {
             *place = value.to_le_bytes();
         }
@@ -94,21 +94,22 @@ impl Frame {
 
     /// Fills the next column.
     pub fn u8(&mut self, values: impl Iterator<Item = u8>) {
-        for (place, value) in self.next(Type::U8).iter_mut().zip(values) {
+        for (place, value) in self.next(ColumnType::U8).iter_mut().zip(values) {
             *place = value;
         }
     }
 
-    /// The whole frame.
+    /// Returns the bytes of the filled frame.
     pub fn finish(self) -> Vec<u8> {
         assert_eq!(self.next, self.columns.len(), "every column is filled");
         self.bytes
     }
 }
 
-/// A frame up to its data.
-pub fn head(header: &Value) -> Vec<u8> {
-    let header = header.to_string();
+/// Returns a frame up to its data.
+pub fn head(header: &impl Serialize) -> Vec<u8> {
+    // Types of the protocol can all be written as JSON.
+    let header = serde_json::to_string(header).unwrap_or_default();
     let length = header.len().next_multiple_of(8);
     let mut bytes = Vec::with_capacity(8 + length);
     bytes.extend_from_slice(MAGIC);
@@ -121,6 +122,8 @@ pub fn head(header: &Value) -> Vec<u8> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::protocol::TrackHeader;
+    use serde_json::Value;
 
     /// Reads a frame as the page does.
     pub(crate) fn parse(bytes: &[u8]) -> (Value, &[u8]) {
@@ -154,8 +157,12 @@ pub(crate) mod tests {
 
     #[test]
     fn columns_lie_where_the_header_says() {
-        let columns = [("a", Type::U8), ("b", Type::U32), ("c", Type::F64)];
-        let mut frame = Frame::new(Map::new(), 3, &columns);
+        let columns = [
+            ("a", ColumnType::U8),
+            ("b", ColumnType::U32),
+            ("c", ColumnType::F64),
+        ];
+        let mut frame = Frame::new(TrackHeader::default(), 3, &columns);
         frame.u8([1, 2, 255].into_iter());
         frame.u32([7, 8, u32::MAX].into_iter());
         frame.f64([0.5, -1.0, 9007199254740991.0].into_iter());
@@ -167,7 +174,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_frame_without_rows_is_a_frame() {
-        let mut frame = Frame::new(Map::new(), 0, &[("a", Type::F64)]);
+        let mut frame = Frame::new(TrackHeader::default(), 0, &[("a", ColumnType::F64)]);
         frame.f64(std::iter::empty());
         assert!(column(&frame.finish(), "a").is_empty());
     }

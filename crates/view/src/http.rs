@@ -1,24 +1,25 @@
-//! The server: which address leads to which answer.
+//! Routes requests to answers.
 
 mod access;
 mod answer;
-mod kept;
-mod question;
+mod preference_routes;
+mod request;
 mod sql;
 
 use crate::answers::{self, Extent, Side};
-use crate::captured::Captured;
 use crate::lanes::Columns;
-use crate::notes::Unwritten;
-use crate::part::Asked;
+use crate::notes::NotesError;
 use crate::preferences::Preferences;
-use crate::recorded::{self, Which};
+use crate::protocol::{Overview, Strings};
+use crate::range_query::RangeQuery;
+use crate::served_capture::ServedCapture;
 use crate::sql::Sql;
 use crate::store::Store;
+use crate::trace_dependencies::{self, DependencyScope};
 use crate::traces::Traces;
-use crate::track::{Source, TrackId};
-use crate::{code, page, ranks, rows, source};
-use answer::{Answer, Content, Refusal};
+use crate::track::{DrawnTable, TrackId};
+use crate::{kernel_source, page, ranks, row_details, stack_samples};
+use answer::{Answer, Content, Refusal, json};
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
@@ -26,30 +27,29 @@ use axum::http::StatusCode;
 use axum::routing::{get, put};
 use axum::{Router, middleware};
 use gapscope_analysis::unread::{CAUSES, unknown_because};
-use question::{Key, Parameters, Range, Time, TraceQuestion, blocking, interval};
+use request::{Key, Parameters, Range, Time, TraceRequest, blocking, interval};
 use serde::Deserialize;
-use serde_json::json;
 use std::sync::Arc;
 
-/// A part of a track has at most this part of the rows that the page holds: tracks are many.
-const PARTS: u64 = 64;
+/// An answer about a range has at most this part of the rows that the page may hold, since there are many tracks.
+const PART_SHARE: u64 = 64;
 
-/// What is served, to whom.
+/// Everything that the routes answer from.
 pub struct Served {
     pub traces: Traces,
-    /// A capture, instead of traces.
-    pub capture: Option<Arc<Captured>>,
-    /// Who answers SQL.
+    /// The capture, where one is served instead of traces.
+    pub capture: Option<Arc<ServedCapture>>,
+    /// The program that answers SQL.
     pub sql: Sql,
     pub preferences: Preferences,
-    /// Rows that the page holds of a trace: larger ones are shown in parts.
+    /// Rows of a trace that the page may hold: larger traces are shown in parts.
     pub page_rows: u64,
     /// The first part of every path.
     pub token: String,
     pub port: u16,
 }
 
-/// The routes. All of them, and what leads nowhere too, are behind [`access::admit`].
+/// Returns the routes. All of them, and unknown paths too, are behind [`access::admit`].
 pub fn router(served: Arc<Served>) -> Router {
     let trace = Router::new()
         .route("/strings", get(strings))
@@ -67,7 +67,7 @@ pub fn router(served: Arc<Served>) -> Router {
         .route("/instances", get(instances))
         .route("/graph", get(graph))
         .route("/row/{table}", get(sql::row))
-        .route("/arrangement", put(kept::arrange))
+        .route("/arrangement", put(preference_routes::arrange))
         .route("/notes", get(notes).put(replace_notes));
     let api = Router::new()
         .route("/overview", get(overview))
@@ -76,7 +76,10 @@ pub fn router(served: Arc<Served>) -> Router {
         .route("/ranks", get(ranked))
         .route("/query", get(sql::rows))
         .route("/catalogue", get(sql::catalogue))
-        .route("/queries", get(kept::queries).put(kept::ask))
+        .route(
+            "/queries",
+            get(preference_routes::queries).put(preference_routes::ask),
+        )
         .nest("/t/{trace}", trace);
     Router::new()
         .route("/{token}/", get(async || file("index.html")))
@@ -105,35 +108,37 @@ fn file(name: &str) -> Answer {
 
 async fn overview(State(served): State<Arc<Served>>) -> Answer {
     blocking(move || match &served.capture {
-        Some(capture) => Ok(capture.overview().into()),
-        None => {
-            let mut overview = served.traces.overview(&served.preferences)?;
-            overview["page_rows"] = served.page_rows.into();
-            Ok(overview.into())
-        }
+        Some(capture) => json(&capture.overview()),
+        None => json(&Overview {
+            page_rows: Some(served.page_rows),
+            ..served.traces.overview(&served.preferences)?
+        }),
     })
     .await
 }
 
 #[derive(Deserialize)]
-struct Known {
-    /// The known generations of all traces, with points between them.
+struct KnownGenerations {
+    /// The generations of all traces that the page has, with points between them.
     #[serde(default)]
     generations: String,
 }
 
-async fn live(State(served): State<Arc<Served>>, Parameters(known): Parameters<Known>) -> Answer {
+async fn live(
+    State(served): State<Arc<Served>>,
+    Parameters(known): Parameters<KnownGenerations>,
+) -> Answer {
     let generations = known.generations.split('.').filter(|text| !text.is_empty());
     let generations: Vec<u64> = generations
         .map(str::parse)
         .collect::<Result<_, _>>()
         .map_err(|_| Refusal::bad_request("`generations` are numbers with points between them."))?;
-    blocking(move || Ok(served.traces.wait_for_more(&generations)?.into())).await
+    blocking(move || json(&served.traces.wait_for_more(&generations)?)).await
 }
 
 /// The two sides of a comparison.
 #[derive(Deserialize)]
-struct Sides {
+struct ComparedSides {
     #[serde(default)]
     a: usize,
     a_label: Option<String>,
@@ -148,7 +153,7 @@ struct Sides {
 
 async fn compare(
     State(served): State<Arc<Served>>,
-    Parameters(sides): Parameters<Sides>,
+    Parameters(sides): Parameters<ComparedSides>,
 ) -> Answer {
     let before = extent(sides.a_label, sides.a_from, sides.a_to)?;
     let after = extent(sides.b_label, sides.b_from, sides.b_to)?;
@@ -157,16 +162,16 @@ async fn compare(
             Some(store) => Ok(Side { store, extent }),
             None => Err(Refusal::not_found()),
         };
-        match answers::comparison(side(sides.a, before)?, side(sides.b, after)?)? {
-            Ok(comparison) => Ok(comparison.into()),
-            Err(sentence) => Err(Refusal::bad_request(sentence)),
-        }
+        json(&answers::comparison(
+            side(sides.a, before)?,
+            side(sides.b, after)?,
+        )?)
     })
     .await
 }
 
 async fn ranked(State(served): State<Arc<Served>>) -> Answer {
-    blocking(move || Ok(ranks::compared(&served.traces.of_ranks())?.into())).await
+    blocking(move || json(&ranks::compared(&served.traces.of_ranks())?)).await
 }
 
 fn extent(label: Option<String>, from: Option<Time>, to: Option<Time>) -> Result<Extent, Refusal> {
@@ -178,20 +183,23 @@ fn extent(label: Option<String>, from: Option<Time>, to: Option<Time>) -> Result
     })
 }
 
-/// The part of a live trace that is already known.
+/// The generation of a live trace that the page has already.
 #[derive(Deserialize)]
-struct After {
+struct KnownGeneration {
     #[serde(default)]
     after: u64,
 }
 
-async fn strings(question: TraceQuestion, Parameters(known): Parameters<After>) -> Answer {
+async fn strings(question: TraceRequest, Parameters(known): Parameters<KnownGeneration>) -> Answer {
     question
         .answer(move |store| {
             let snapshot = store.snapshot()?;
             let all = snapshot.texts.all();
             let from = usize::try_from(known.after).map_or(all.len(), |from| from.min(all.len()));
-            Ok(json!({"from": from, "strings": all[from..]}).into())
+            json(&Strings {
+                from,
+                strings: &all[from..],
+            })
         })
         .await
 }
@@ -211,7 +219,7 @@ fn frame(frame: Option<Vec<u8>>) -> Answer {
     frame.map(Content::Frame).ok_or_else(Refusal::not_found)
 }
 
-/// What of a track is asked for: what came after a generation, or what is in a range.
+/// The rows of a track that are asked for: those after a generation, or those in a range.
 #[derive(Deserialize)]
 struct TrackPart {
     #[serde(default)]
@@ -221,17 +229,17 @@ struct TrackPart {
 }
 
 impl TrackPart {
-    fn asked(&self, served: &Served) -> Result<Option<Asked>, Refusal> {
+    fn asked(&self, served: &Served) -> Result<Option<RangeQuery>, Refusal> {
         let range = interval(self.from, self.to)?;
-        Ok(range.map(|range| Asked {
+        Ok(range.map(|range| RangeQuery {
             range,
-            most_rows: (served.page_rows / PARTS) as usize,
+            most_rows: (served.page_rows / PART_SHARE) as usize,
         }))
     }
 }
 
 async fn track(
-    question: TraceQuestion,
+    question: TraceRequest,
     State(served): State<Arc<Served>>,
     Key(key): Key<TrackKey>,
     Parameters(part): Parameters<TrackPart>,
@@ -260,7 +268,7 @@ async fn track(
 }
 
 async fn track_labels(
-    question: TraceQuestion,
+    question: TraceRequest,
     State(served): State<Arc<Served>>,
     Key(key): Key<TrackKey>,
     Parameters(part): Parameters<TrackPart>,
@@ -280,7 +288,7 @@ async fn track_labels(
         .await
 }
 
-async fn counter(question: TraceQuestion, Key(key): Key<TrackKey>) -> Answer {
+async fn counter(question: TraceRequest, Key(key): Key<TrackKey>) -> Answer {
     question
         .answer(move |store| {
             let id = key.id()?;
@@ -289,7 +297,7 @@ async fn counter(question: TraceQuestion, Key(key): Key<TrackKey>) -> Answer {
         .await
 }
 
-async fn findings(question: TraceQuestion) -> Answer {
+async fn findings(question: TraceRequest) -> Answer {
     question
         .answer(|store| {
             let findings = store.analyst().ask(answers::findings)?;
@@ -298,13 +306,13 @@ async fn findings(question: TraceQuestion) -> Answer {
         .await
 }
 
-async fn samples(question: TraceQuestion) -> Answer {
+async fn samples(question: TraceRequest) -> Answer {
     question
-        .answer(|store| frame(store.analyst().ask(code::samples)?))
+        .answer(|store| frame(store.analyst().ask(stack_samples::samples)?))
         .await
 }
 
-async fn idle_samples(question: TraceQuestion) -> Answer {
+async fn idle_samples(question: TraceRequest) -> Answer {
     question
         .answer(|store| {
             let idle =
@@ -312,26 +320,26 @@ async fn idle_samples(question: TraceQuestion) -> Answer {
                     .analyst()
                     .ask(|all| match unknown_because(all.timeline.trace, CAUSES) {
                         Some(sentence) => Err(Refusal::unknown(sentence)),
-                        None => Ok(code::idle(all)),
+                        None => Ok(stack_samples::idle(all)),
                     })?;
             frame(idle?)
         })
         .await
 }
 
-/// While a recording goes on its folder is the recorder's.
+/// Only the recorder writes to the folder of a live trace.
 const LIVE: &str = "Notes can be written when the recording has ended.";
 
-async fn notes(question: TraceQuestion) -> Answer {
+async fn notes(question: TraceRequest) -> Answer {
     question
         .answer(|store| {
             let live = store.status()?.live;
-            Ok(store.notes().answer(live.then_some(LIVE)).into())
+            json(&store.notes().answer(live.then_some(LIVE)))
         })
         .await
 }
 
-async fn replace_notes(question: TraceQuestion, sent: Result<Bytes, BytesRejection>) -> Answer {
+async fn replace_notes(question: TraceRequest, sent: Result<Bytes, BytesRejection>) -> Answer {
     let sent = sent.map_err(|error| Refusal::bad_request(format!("{}.", error.body_text())))?;
     question
         .answer(move |store| {
@@ -343,13 +351,19 @@ async fn replace_notes(question: TraceQuestion, sent: Result<Bytes, BytesRejecti
                 return Err(refused(StatusCode::CONFLICT, LIVE));
             }
             match store.notes().replace(&sent) {
-                Ok(()) => Ok(store.notes().answer(None).into()),
-                Err(Unwritten::Wrong(sentence)) => Err(Refusal::bad_request(sentence)),
-                Err(Unwritten::Refused(sentence)) => Err(refused(StatusCode::FORBIDDEN, &sentence)),
-                Err(Unwritten::Changed) => Err(refused(
-                    StatusCode::CONFLICT,
-                    "The notes were changed in another window meanwhile.",
-                )),
+                Ok(()) => json(&store.notes().answer(None)),
+                Err(error) => {
+                    let status = match error {
+                        NotesError::Malformed(_) | NotesError::Invalid(_) => {
+                            StatusCode::BAD_REQUEST
+                        }
+                        NotesError::Changed => StatusCode::CONFLICT,
+                        NotesError::Unreadable { .. } | NotesError::Unwritable(_) => {
+                            StatusCode::FORBIDDEN
+                        }
+                    };
+                    Err(refused(status, &error.to_string()))
+                }
             }
         })
         .await
@@ -361,82 +375,78 @@ struct RowKey {
     row: usize,
 }
 
-async fn row(question: TraceQuestion, Key(RowKey { table, row }): Key<RowKey>) -> Answer {
+async fn row(question: TraceRequest, Key(RowKey { table, row }): Key<RowKey>) -> Answer {
     question
         .answer(move |store| {
             let details = match table.as_str() {
                 "gaps" => store.analyst().ask(move |all| answers::gap(all, row))?,
-                table => rows::details(&*store.full()?, table, row),
+                table => row_details::details(&*store.full()?, table, row),
             };
-            Ok(details.ok_or_else(Refusal::not_found)?.into())
+            json(&details.ok_or_else(Refusal::not_found)?)
         })
         .await
 }
 
-/// A part of what depends on what.
+/// The part of a graph of dependencies that is asked for.
 #[derive(Deserialize)]
-struct Part {
+struct PartParameters {
     from: Option<Time>,
     to: Option<Time>,
     #[serde(default)]
     first: usize,
-    /// A row, as `dispatches.17`.
+    /// A row such as `dispatches.17`.
     around: Option<String>,
 }
 
 async fn all_dependencies(
     State(served): State<Arc<Served>>,
-    question: Result<TraceQuestion, Refusal>,
-    Parameters(part): Parameters<Part>,
+    question: Result<TraceRequest, Refusal>,
+    Parameters(part): Parameters<PartParameters>,
 ) -> Answer {
     if let Some(capture) = served.capture.clone() {
-        return blocking(move || Ok(capture.dependencies(part.first)?.into())).await;
+        return blocking(move || json(&capture.dependencies(part.first)?)).await;
     }
     let window = interval(part.from, part.to)?;
     question?
         .answer(move |store| {
             let which = match part.around {
                 Some(row) => around(store, &row)?,
-                None => Which::Range {
+                None => DependencyScope::Range {
                     window,
                     first: part.first,
                 },
             };
-            Ok(store
-                .analyst()
-                .ask_of_all(move |all| recorded::dependencies(all, &which))?
-                .into())
+            let analyst = store.analyst();
+            json(&analyst.ask_of_all(move |all| trace_dependencies::dependencies(all, &which))?)
         })
         .await
 }
 
-/// A dispatch or a transfer, by its name `TABLE.ROW`.
-fn around(store: &Store, name: &str) -> Result<Which, Refusal> {
+/// Finds a dispatch or a transfer by its name `TABLE.ROW`.
+fn around(store: &Store, name: &str) -> Result<DependencyScope, Refusal> {
     let (table, row) = name.split_once('.').ok_or_else(Refusal::not_found)?;
-    let source = [Source::Dispatch, Source::Transfer]
+    let source = [DrawnTable::Dispatch, DrawnTable::Transfer]
         .into_iter()
         .find(|source| source.table() == table);
     let source = source.ok_or_else(Refusal::not_found)?;
     let row: usize = row.parse().map_err(|_| Refusal::not_found())?;
     match row < source.rows(&store.snapshot()?.trace) {
-        true => Ok(Which::Around { source, row }),
+        true => Ok(DependencyScope::Around { source, row }),
         false => Err(Refusal::not_found()),
     }
 }
 
-async fn dependencies(question: TraceQuestion, Key(RowKey { table, row }): Key<RowKey>) -> Answer {
+async fn dependencies(question: TraceRequest, Key(RowKey { table, row }): Key<RowKey>) -> Answer {
     question
         .answer(move |store| {
-            let mut sources = Source::ALL.into_iter();
+            let mut sources = DrawnTable::ALL.into_iter();
             let source = sources.find(|source| source.table() == table);
             let source = source.ok_or_else(Refusal::not_found)?;
             if row >= source.rows(&store.snapshot()?.trace) {
                 return Err(Refusal::not_found());
             }
             let analyst = store.analyst();
-            Ok(analyst
-                .ask_of_all(move |all| answers::dependencies(all, source, row))?
-                .into())
+            json(&analyst.ask_of_all(move |all| answers::dependencies(all, source, row))?)
         })
         .await
 }
@@ -446,25 +456,24 @@ struct KernelKey {
     row: usize,
 }
 
-async fn kernel_source(question: TraceQuestion, Key(KernelKey { row }): Key<KernelKey>) -> Answer {
+async fn kernel_source(question: TraceRequest, Key(KernelKey { row }): Key<KernelKey>) -> Answer {
     question
         .answer(move |store| {
-            let source = source::source(&store.snapshot()?.trace, store.folder(), row);
-            Ok(source.ok_or_else(Refusal::not_found)?.into())
+            let source =
+                kernel_source::kernel_source(&store.snapshot()?.trace, store.folder(), row);
+            json(&source.ok_or_else(Refusal::not_found)?)
         })
         .await
 }
 
-async fn range(question: TraceQuestion, Parameters(range): Parameters<Range>) -> Answer {
+async fn range(question: TraceRequest, Parameters(range): Parameters<Range>) -> Answer {
     let range = range
         .interval()?
         .ok_or_else(|| Refusal::bad_request("A range has a start and an end: from=F&to=E."))?;
     question
         .answer(move |store| {
-            Ok(store
-                .analyst()
-                .ask(move |all| answers::range(all, range))?
-                .into())
+            let analyst = store.analyst();
+            json(&analyst.ask(move |all| answers::range(all, range))?)
         })
         .await
 }
@@ -474,28 +483,24 @@ struct LabelPath {
     label: Option<String>,
 }
 
-async fn instances(question: TraceQuestion, Parameters(path): Parameters<LabelPath>) -> Answer {
+async fn instances(question: TraceRequest, Parameters(path): Parameters<LabelPath>) -> Answer {
     let label = path
         .label
         .ok_or_else(|| Refusal::bad_request("Which label? label=PATH."))?;
     question
         .answer(move |store| {
             let analyst = store.analyst();
-            Ok(analyst
-                .ask(move |all| answers::instances(all, &label))?
-                .into())
+            json(&analyst.ask(move |all| answers::instances(all, &label))?)
         })
         .await
 }
 
-async fn graph(question: TraceQuestion, Parameters(range): Parameters<Range>) -> Answer {
+async fn graph(question: TraceRequest, Parameters(range): Parameters<Range>) -> Answer {
     let range = range.interval()?;
     question
         .answer(move |store| {
-            Ok(store
-                .analyst()
-                .ask_of_all(move |all| answers::graph(all, range))?
-                .into())
+            let analyst = store.analyst();
+            json(&analyst.ask_of_all(move |all| answers::graph(all, range))?)
         })
         .await
 }

@@ -1,6 +1,6 @@
-//! Where rows are by their ids, and which rows belong together.
+//! Indexes the rows of a trace by id and by the rows that they belong to.
 
-use crate::track::{ROW_BITS, Source};
+use crate::track::{DrawnTable, ROW_BITS};
 use gapscope_trace::Trace;
 use gapscope_trace::ids::{
     BindingSetId, BufferId, CommandBufferId, KernelId, LabelId, ProcessId, SubmissionId, ThreadId,
@@ -9,10 +9,14 @@ use gapscope_trace::lookup::{IdIndex, NONE};
 use gapscope_trace::tables::{HostCallKind, Table};
 use rustc_hash::FxHashMap;
 
-/// The kinds of work inside command buffers, in the order of the two highest bits of their places.
-pub const WORK: [Source; 3] = [Source::Dispatch, Source::Transfer, Source::Opaque];
+/// The kinds of work inside of command buffers, in the order of the two highest bits of their places.
+pub const WORK: [DrawnTable; 3] = [
+    DrawnTable::Dispatch,
+    DrawnTable::Transfer,
+    DrawnTable::Opaque,
+];
 
-/// When and where a host call was made.
+/// The thread and the start of a host call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct CallStart {
     process: ProcessId,
@@ -20,14 +24,14 @@ struct CallStart {
     start_ns: i64,
 }
 
-/// A row, or its place, and what it belongs to.
+/// A row, or its place, and the row or id that it belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Owned {
+struct OwnedRow {
     owner: u32,
     row: u32,
 }
 
-/// Rows by id and by what they belong to.
+/// Rows by id, and by the rows that they belong to.
 #[derive(Debug)]
 pub struct Index {
     pub kernels: IdIndex<KernelId>,
@@ -35,24 +39,24 @@ pub struct Index {
     pub command_buffers: IdIndex<CommandBufferId>,
     pub submissions: IdIndex<SubmissionId>,
     pub buffers: IdIndex<BufferId>,
-    /// By row of the submission: row of the host call, or [`NONE`].
+    /// For each submission the row of its host call, or [`NONE`].
     calls: Vec<u32>,
-    /// Sorted: rows of a host call and its submissions.
-    of_calls: Vec<Owned>,
-    /// Sorted: rows of a submission and its command buffers.
-    of_submissions: Vec<Owned>,
-    /// Sorted: row of a submission and place of work that is in no command buffer.
-    direct: Vec<Owned>,
-    /// By row of the command buffer: place of its first timed work, or [`NONE`].
+    /// Rows of host calls and of their submissions, sorted.
+    of_calls: Vec<OwnedRow>,
+    /// Rows of submissions and of their command buffers, sorted.
+    of_submissions: Vec<OwnedRow>,
+    /// Rows of submissions and places of work that is in no command buffer, sorted.
+    direct: Vec<OwnedRow>,
+    /// For each command buffer the place of its first timed work, or [`NONE`].
     firsts: Vec<u32>,
-    /// Sorted: rows of a submission and of its dependencies.
-    dependencies: Vec<Owned>,
-    /// Sorted: id of a set of bindings and its rows.
-    bindings: Vec<Owned>,
+    /// Rows of submissions and of their dependencies, sorted.
+    dependencies: Vec<OwnedRow>,
+    /// Ids of sets of bindings and their rows, sorted.
+    bindings: Vec<OwnedRow>,
 }
 
 impl Index {
-    pub fn of(trace: &Trace) -> Index {
+    pub fn new(trace: &Trace) -> Index {
         let tables = &trace.tables;
         let mut index = Index {
             kernels: IdIndex::new(&tables.kernels.id),
@@ -67,14 +71,14 @@ impl Index {
             firsts: vec![NONE; tables.command_buffers.len()],
             dependencies: Vec::new(),
             bindings: (tables.bindings.id.iter().zip(0..))
-                .map(|(id, row)| Owned { owner: id.0, row })
+                .map(|(id, row)| OwnedRow { owner: id.0, row })
                 .collect(),
         };
         index.bindings.sort_unstable();
         index.find_calls(trace);
         for (row, id) in tables.command_buffers.submission.iter().enumerate() {
             if let Some(submission) = index.submissions.get(*id) {
-                index.of_submissions.push(Owned {
+                index.of_submissions.push(OwnedRow {
                     owner: submission as u32,
                     row: row as u32,
                 });
@@ -83,7 +87,7 @@ impl Index {
         index.of_submissions.sort_unstable();
         for (row, id) in tables.dependencies.submission.iter().enumerate() {
             if let Some(submission) = index.submissions.get(*id) {
-                index.dependencies.push(Owned {
+                index.dependencies.push(OwnedRow {
                     owner: submission as u32,
                     row: row as u32,
                 });
@@ -97,7 +101,7 @@ impl Index {
     fn find_calls(&mut self, trace: &Trace) {
         let (calls, submissions) = (&trace.tables.host_calls, &trace.tables.submissions);
         let mut starts: FxHashMap<CallStart, u32> = FxHashMap::default();
-        // Mostly a submission's call submits; of CUDA's other calls, a copy may.
+        // Most submissions belong to a call that submits; with CUDA, a copy may submit, too.
         for submits in [true, false] {
             for row in 0..calls.len() {
                 let kind = calls.call[row];
@@ -121,7 +125,7 @@ impl Index {
             });
             if let Some(call) = start.and_then(|start| starts.get(&start)) {
                 self.calls[row] = *call;
-                self.of_calls.push(Owned {
+                self.of_calls.push(OwnedRow {
                     owner: *call,
                     row: row as u32,
                 });
@@ -148,21 +152,21 @@ impl Index {
                         }
                         None => {
                             let submission = table.submission.at(row).and_then(|id| self.submissions.get(id));
-                            self.direct.extend(submission.map(|submission| Owned { owner: submission as u32, row: place }));
+                            self.direct.extend(submission.map(|submission| OwnedRow { owner: submission as u32, row: place }));
                         }
                     }
                 }
             )+};
         }
         find! {
-            0: dispatches, Source::Dispatch;
-            1: transfers, Source::Transfer;
-            2: opaque_work, Source::Opaque;
+            0: dispatches, DrawnTable::Dispatch;
+            1: transfers, DrawnTable::Transfer;
+            2: opaque_work, DrawnTable::Opaque;
         }
         self.direct.sort_unstable();
     }
 
-    /// Row of the host call of a submission.
+    /// Returns the row of the host call of a submission.
     pub fn call(&self, submission: usize) -> Option<usize> {
         self.calls
             .get(submission)
@@ -171,33 +175,33 @@ impl Index {
             .map(|row| row as usize)
     }
 
-    /// Rows of the submissions of a host call.
+    /// Returns the rows of the submissions of a host call.
     pub fn submissions_of(&self, call: usize) -> impl Iterator<Item = usize> {
-        of(&self.of_calls, call)
+        owned_by(&self.of_calls, call)
     }
 
-    /// Rows of the command buffers of a submission.
+    /// Returns the rows of the command buffers of a submission.
     pub fn command_buffers_of(&self, submission: usize) -> impl Iterator<Item = usize> {
-        of(&self.of_submissions, submission)
+        owned_by(&self.of_submissions, submission)
     }
 
-    /// Work of a submission that is in no command buffer.
-    pub fn direct_work_of(&self, submission: usize) -> impl Iterator<Item = (Source, usize)> {
-        of(&self.direct, submission).map(work)
+    /// Returns the work of a submission that is in no command buffer.
+    pub fn direct_work_of(&self, submission: usize) -> impl Iterator<Item = (DrawnTable, usize)> {
+        owned_by(&self.direct, submission).map(work)
     }
 
-    /// Rows of what a submission waits for.
+    /// Returns the rows of the dependencies of a submission.
     pub fn dependencies_of(&self, submission: usize) -> impl Iterator<Item = usize> {
-        of(&self.dependencies, submission)
+        owned_by(&self.dependencies, submission)
     }
 
-    /// Rows of a set of bindings.
+    /// Returns the rows of a set of bindings.
     pub fn bindings_of(&self, set: BindingSetId) -> impl Iterator<Item = usize> {
-        of(&self.bindings, set.0 as usize)
+        owned_by(&self.bindings, set.0 as usize)
     }
 
-    /// The first timed work in a command buffer.
-    pub fn first_work_of(&self, command_buffer: usize) -> Option<(Source, usize)> {
+    /// Returns the first timed work in a command buffer.
+    pub fn first_work_of(&self, command_buffer: usize) -> Option<(DrawnTable, usize)> {
         let first = self.firsts.get(command_buffer).copied();
         first
             .filter(|place| *place != NONE)
@@ -205,11 +209,11 @@ impl Index {
     }
 }
 
-fn work(place: usize) -> (Source, usize) {
+fn work(place: usize) -> (DrawnTable, usize) {
     crate::track::place(&WORK, place as u32)
 }
 
-fn of(rows: &[Owned], owner: usize) -> impl Iterator<Item = usize> {
+fn owned_by(rows: &[OwnedRow], owner: usize) -> impl Iterator<Item = usize> {
     let owner = owner as u32;
     let from = rows.partition_point(|row| row.owner < owner);
     rows[from..]

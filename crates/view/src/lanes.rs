@@ -1,37 +1,37 @@
-//! The rows of a track, split into lanes, as frames.
+//! Splits the rows of a track into lanes without overlaps, and writes them as frames.
 
-use crate::frame::{Frame, Type};
-use crate::part::{self, Asked, Part};
-use crate::survey::Places;
+use crate::density_index::TableRows;
+use crate::frame::Frame;
+use crate::protocol::{ColumnType, TrackHeader};
+use crate::range_query::{self, RangeQuery, RangeRows};
 use crate::texts::{NONE, Texts};
-use crate::track::{ROW_BITS, Source, TrackId, Whole, place};
+use crate::track::{DrawnTable, ROW_BITS, TrackId, WholeCommandBuffers, place};
 use gapscope_analysis::intervals::Interval;
 use gapscope_analysis::lanes::Lanes;
 use gapscope_trace::Trace;
 use gapscope_trace::ids::CommandBufferId;
 use gapscope_trace::lookup::IdIndex;
-use serde_json::{Map, Value, json};
 
-/// The rows of one track, and what has been added to it since.
+/// The rows of one track by lane, with later additions.
 #[derive(Debug, Default)]
 pub struct PlacedRows {
     lanes: Lanes,
-    /// Rows of each table of the track that have been taken up.
+    /// Number of rows of each table of the track that have been taken up.
     taken: Vec<usize>,
     additions: Vec<Addition>,
 }
 
-/// Rows that came at one time.
+/// Rows that were added at one time.
 #[derive(Debug, Default, Clone)]
 struct Addition {
     generation: u64,
-    /// Places (see [`place`]) by lane, within a lane in order of start.
+    /// Places (see [`place`]) by lane, and within a lane in order of start.
     rows: Vec<u32>,
-    /// Where each lane starts in `rows`, and the end of the last.
+    /// The index in `rows` at which each lane starts, and the end of the last.
     bounds: Vec<usize>,
 }
 
-/// What is asked of a track.
+/// The columns of a track that are asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Columns {
     /// Times, names and rows.
@@ -47,7 +47,7 @@ impl Columns {
         trace: &Trace,
         texts: &Texts,
         added: &Addition,
-        header: Map<String, Value>,
+        header: TrackHeader,
     ) -> Vec<u8> {
         match self {
             Columns::Rows => rows_frame(id, trace, texts, added, header),
@@ -57,16 +57,16 @@ impl Columns {
 }
 
 impl PlacedRows {
-    /// Takes up the rows that the trace has got since the last time, as those of `generation`. `all` are those of the track, where
-    /// it is known which they are.
+    /// Takes up the rows that were added to the trace since the last time, as those of `generation`. `all` are the rows of the track, where they are
+    /// known.
     pub fn extend(
         &mut self,
         id: TrackId,
         trace: &Trace,
-        whole: &Whole,
+        whole: &WholeCommandBuffers,
         texts: &Texts,
         generation: u64,
-        all: &[Places],
+        all: &[TableRows],
     ) {
         let tables = id.tables();
         self.taken.resize(tables.len(), 0);
@@ -102,10 +102,10 @@ impl PlacedRows {
         let order = |row: &u32| {
             let Interval { start_ns, end_ns } = interval(row);
             let depth = match place(tables, *row) {
-                (Source::Marker, row) => texts.label_depth(trace.tables.markers.label[row]),
+                (DrawnTable::Marker, row) => texts.label_depth(trace.tables.markers.label[row]),
                 _ => 0,
             };
-            // What is around comes before what is inside.
+            // An outer row comes before the rows inside of it.
             (start_ns, std::cmp::Reverse(end_ns), depth)
         };
         if !rows.is_sorted_by_key(order) {
@@ -139,7 +139,7 @@ impl PlacedRows {
         });
     }
 
-    /// A frame of the rows that came after generation `after`.
+    /// Makes a frame of the rows that came after generation `after`.
     pub fn frame(
         &self,
         id: TrackId,
@@ -154,31 +154,35 @@ impl PlacedRows {
             .last()
             .map_or(after, |last| last.generation)
             .max(after);
-        let mut header = Map::new();
-        header.insert("generation".to_owned(), generation.into());
+        let header = TrackHeader {
+            generation,
+            ..TrackHeader::default()
+        };
         columns.frame(id, trace, texts, &added, header)
     }
 
-    /// A frame of the part of the track that is asked for.
+    /// Makes a frame of the rows in a range.
     pub fn part(
         &self,
         id: TrackId,
         trace: &Trace,
         texts: &Texts,
-        asked: Asked,
+        asked: RangeQuery,
         columns: Columns,
     ) -> Vec<u8> {
         let all = self.after(0);
-        let mut header = Map::new();
         let generation = self.additions.last().map_or(0, |last| last.generation);
-        header.insert("generation".to_owned(), generation.into());
+        let mut header = TrackHeader {
+            generation,
+            ..TrackHeader::default()
+        };
         let at = |row: usize| place(id.tables(), all.rows[row]);
-        let part = Part::of(&all.bounds, asked, |row| {
+        let part = RangeRows::new(&all.bounds, asked, |row| {
             let (source, row) = at(row);
             source.times(trace, row).unwrap_or_default()
         });
         match part {
-            Part::Rows(lanes) => {
+            RangeRows::Rows(lanes) => {
                 let mut bounds = vec![0];
                 let mut rows = Vec::new();
                 for lane in lanes {
@@ -190,17 +194,17 @@ impl PlacedRows {
                     rows,
                     bounds,
                 };
-                part::note(&mut header, asked.range);
+                header.part = Some([asked.range.start_ns, asked.range.end_ns]);
                 columns.frame(id, trace, texts, &rows, header)
             }
-            Part::Slices(lanes) => part::frame(&lanes, asked.range, header, |row| {
+            RangeRows::Slices(lanes) => range_query::frame(&lanes, asked.range, header, |row| {
                 let (source, row) = at(row);
                 name(source, row, trace, texts)
             }),
         }
     }
 
-    /// All additions after a generation, as one.
+    /// Returns all additions after a generation as one.
     fn after(&self, generation: u64) -> std::borrow::Cow<'_, Addition> {
         use std::borrow::Cow;
         let from = self
@@ -235,13 +239,12 @@ fn rows_frame(
     trace: &Trace,
     texts: &Texts,
     added: &Addition,
-    mut header: Map<String, Value>,
+    mut header: TrackHeader,
 ) -> Vec<u8> {
     let tables = id.tables();
     let rows = &added.rows;
-    let names: Vec<&str> = tables.iter().map(|source| source.table()).collect();
-    header.insert("tables".to_owned(), json!(names));
-    header.insert("lanes".to_owned(), json!(added.bounds));
+    header.tables = tables.iter().map(|source| source.table()).collect();
+    header.lanes = added.bounds.clone();
     let times = |at: &u32| {
         let (source, row) = place(tables, *at);
         source.times(trace, row).unwrap_or_default()
@@ -252,19 +255,19 @@ fn rows_frame(
         .max()
         .unwrap_or(0);
     let duration = match longest <= i64::from(u32::MAX) {
-        true => Type::U32,
-        false => Type::F64,
+        true => ColumnType::U32,
+        false => ColumnType::F64,
     };
     let columns = [
-        ("start", Type::F64),
+        ("start", ColumnType::F64),
         ("duration", duration),
-        ("name", Type::U32),
-        ("row", Type::U32),
+        ("name", ColumnType::U32),
+        ("row", ColumnType::U32),
     ];
     let mut frame = Frame::new(header, rows.len(), &columns);
     frame.f64(rows.iter().map(|at| times(at).start_ns as f64));
     match duration {
-        Type::F64 => frame.f64(rows.iter().map(|at| times(at).length_ns() as f64)),
+        ColumnType::F64 => frame.f64(rows.iter().map(|at| times(at).length_ns() as f64)),
         _ => frame.u32(rows.iter().map(|at| times(at).length_ns() as u32)),
     }
     frame.u32(rows.iter().map(|at| {
@@ -275,17 +278,17 @@ fn rows_frame(
     frame.finish()
 }
 
-/// What a row is called.
+/// Returns the text that names a row.
 #[inline]
-pub fn name(source: Source, row: usize, trace: &Trace, texts: &Texts) -> u32 {
+pub fn name(source: DrawnTable, row: usize, trace: &Trace, texts: &Texts) -> u32 {
     let tables = &trace.tables;
     match source {
-        Source::Dispatch => texts.kernel(tables.dispatches.kernel[row]),
-        Source::Transfer => texts.transfer(tables.transfers.kind[row]),
-        Source::Opaque => texts.opaque(tables.opaque_work.kind[row]),
-        Source::CommandBuffer => texts.command_buffer(row),
-        Source::HostCall => texts.call(tables.host_calls.call[row]),
-        Source::Marker => texts.label(tables.markers.label[row]),
+        DrawnTable::Dispatch => texts.kernel(tables.dispatches.kernel[row]),
+        DrawnTable::Transfer => texts.transfer(tables.transfers.kind[row]),
+        DrawnTable::Opaque => texts.opaque(tables.opaque_work.kind[row]),
+        DrawnTable::CommandBuffer => texts.command_buffer(row),
+        DrawnTable::HostCall => texts.call(tables.host_calls.call[row]),
+        DrawnTable::Marker => texts.label(tables.markers.label[row]),
     }
 }
 
@@ -294,7 +297,7 @@ fn labels_frame(
     trace: &Trace,
     texts: &Texts,
     added: &Addition,
-    header: Map<String, Value>,
+    header: TrackHeader,
 ) -> Vec<u8> {
     let sources = id.tables();
     let tables = &trace.tables;
@@ -303,28 +306,28 @@ fn labels_frame(
         let row = command_buffers.get(command_buffer?)?;
         tables.command_buffers.label.at(row)
     };
-    let mut frame = Frame::new(header, added.rows.len(), &[("label", Type::U32)]);
+    let mut frame = Frame::new(header, added.rows.len(), &[("label", ColumnType::U32)]);
     frame.u32(added.rows.iter().map(|at| {
         let (source, row) = place(sources, *at);
         let label = match source {
-            Source::Dispatch => tables
+            DrawnTable::Dispatch => tables
                 .dispatches
                 .label
                 .at(row)
                 .or_else(|| around(tables.dispatches.command_buffer.at(row))),
-            Source::Transfer => tables
+            DrawnTable::Transfer => tables
                 .transfers
                 .label
                 .at(row)
                 .or_else(|| around(tables.transfers.command_buffer.at(row))),
-            Source::Opaque => tables
+            DrawnTable::Opaque => tables
                 .opaque_work
                 .label
                 .at(row)
                 .or_else(|| around(tables.opaque_work.command_buffer.at(row))),
-            Source::CommandBuffer => tables.command_buffers.label.at(row),
-            Source::Marker => Some(tables.markers.label[row]),
-            Source::HostCall => None,
+            DrawnTable::CommandBuffer => tables.command_buffers.label.at(row),
+            DrawnTable::Marker => Some(tables.markers.label[row]),
+            DrawnTable::HostCall => None,
         };
         label.map_or(NONE, |id| texts.label_path(id))
     }));
@@ -334,8 +337,8 @@ fn labels_frame(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::density_index::DensityIndex;
     use crate::frame::tests::{column, parse};
-    use crate::survey::Survey;
     use gapscope_trace::ids::QueueId;
     use gapscope_trace::tables::{Dispatch, Table, Transfer};
     use proptest::prelude::*;
@@ -402,10 +405,10 @@ mod tests {
                 for (transfer, queue, start_ns, ns) in part {
                     push(&mut trace, *transfer, *queue, *start_ns, *ns);
                 }
-                let texts = Texts::of(&trace);
+                let texts = Texts::new(&trace);
                 for queue in 0..2 {
                     let id = TrackId::Work(QueueId(queue as u32 + 1));
-                    placed[queue].extend(id, &trace, &Whole::None, &texts, generation, &[]);
+                    placed[queue].extend(id, &trace, &WholeCommandBuffers::None, &texts, generation, &[]);
                     let addition = placed[queue].frame(id, &trace, &texts, generation - 1, Columns::Rows);
                     for (lane, rows) in lanes(&addition).into_iter().enumerate() {
                         if grown[queue].len() <= lane {
@@ -415,28 +418,28 @@ mod tests {
                     }
                 }
             }
-            let texts = Texts::of(&trace);
+            let texts = Texts::new(&trace);
             let mut found = Vec::new();
             for queue in 0..2 {
                 let id = TrackId::Work(QueueId(queue as u32 + 1));
                 let whole = lanes(&placed[queue].frame(id, &trace, &texts, 0, Columns::Rows));
                 prop_assert_eq!(&whole, &grown[queue]);
                 // Taken up at once, the rows that the survey knows are those that are looked for.
-                let survey = Survey::of(&trace, &Whole::None);
-                let surveyed = survey.tracks.iter().find(|track| track.id == id);
-                let at_once = |all: &[Places]| {
+                let index = DensityIndex::new(&trace, &WholeCommandBuffers::None);
+                let density = index.tracks.iter().find(|track| track.id == id);
+                let at_once = |all: &[TableRows]| {
                     let mut placed = PlacedRows::default();
-                    placed.extend(id, &trace, &Whole::None, &texts, 1, all);
+                    placed.extend(id, &trace, &WholeCommandBuffers::None, &texts, 1, all);
                     placed.frame(id, &trace, &texts, 0, Columns::Rows)
                 };
-                prop_assert_eq!(at_once(surveyed.map_or(&[], |track| &track.places)), at_once(&[]));
+                prop_assert_eq!(at_once(density.map_or(&[], |track| &track.places)), at_once(&[]));
                 for lane in &whole {
                     prop_assert!(lane.windows(2).all(|two| two[0].1 <= two[1].0), "{:?}", lane);
                     for (start_ns, end_ns, at) in lane {
                         let (source, row) = place(id.tables(), *at);
                         let times = source.times(&trace, row).unwrap();
                         prop_assert_eq!((times.start_ns, times.end_ns), (*start_ns, *end_ns));
-                        prop_assert_eq!(source.track(&trace, row, &Whole::None), id);
+                        prop_assert_eq!(source.track(&trace, row, &WholeCommandBuffers::None), id);
                         found.push((source.table(), row));
                     }
                 }
@@ -451,7 +454,7 @@ mod tests {
     /// The frame of a track, as if it were asked for alone.
     fn frame_of(trace: &Trace, texts: &Texts, id: TrackId, columns: Columns) -> Vec<u8> {
         let mut placed = PlacedRows::default();
-        placed.extend(id, trace, &Whole::None, texts, 1, &[]);
+        placed.extend(id, trace, &WholeCommandBuffers::None, texts, 1, &[]);
         placed.frame(id, trace, texts, 0, columns)
     }
 
@@ -459,7 +462,7 @@ mod tests {
     fn a_long_duration_is_exact_too() {
         let mut trace = Trace::default();
         push(&mut trace, false, 1, 5, 1 << 40);
-        let texts = Texts::of(&trace);
+        let texts = Texts::new(&trace);
         let frame = frame_of(&trace, &texts, TrackId::Work(QueueId(1)), Columns::Rows);
         assert_eq!(column(&frame, "duration"), [(1u64 << 40) as f64]);
     }
@@ -474,7 +477,7 @@ mod tests {
             dispatch queue=1 kernel=1 start_ns=4 duration_ns=1",
         )
         .unwrap();
-        let texts = Texts::of(&trace);
+        let texts = Texts::new(&trace);
         let frame = frame_of(&trace, &texts, TrackId::Work(QueueId(1)), Columns::Labels);
         let labels: Vec<_> = column(&frame, "label")
             .iter()
@@ -491,7 +494,7 @@ mod tests {
             marker label=2 scope=command-buffer queue=1 start_ns=5 duration_ns=10",
         )
         .unwrap();
-        let texts = Texts::of(&trace);
+        let texts = Texts::new(&trace);
         let frame = frame_of(&trace, &texts, TrackId::Labels(QueueId(1)), Columns::Rows);
         let names = column(&frame, "name");
         let names = names.iter().map(|name| texts.text(*name as u32));

@@ -1,47 +1,50 @@
-//! A trace or a capture as a page in the browser: served on loopback, or a trace written as one file.
+//! Shows a trace or a capture as a page in the browser: served on loopback, or written as one file.
 //!
-//! [`Server::open`] opens one trace, with those of its ranks, or two to compare, or a capture, and serves the page and what it asks for; `PROTOCOL.md` says what
-//! that is. Only who knows the address can ask: its path starts with a token of 128 random bits. [`write_file`] writes
-//! the page and the answers as one HTML file that needs no server.
+//! [`Server::open`] opens a trace with those of its ranks, two traces to compare, or a capture, and serves the page and its requests, which
+//! `PROTOCOL.md` describes. The address has to be known: its path starts with a token of 128 random bits. [`write_file`] writes the page and its
+//! answers as one HTML file that needs no server.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-mod analyst;
+mod analysed_trace;
+mod analysis_thread;
 mod answers;
-mod bins;
-mod captured;
 mod chunks;
-mod code;
+mod density_index;
 mod dependencies;
 mod error;
-mod file;
 mod frame;
 mod groups;
+mod html_file;
 mod http;
 mod index;
+mod kernel_source;
 mod lanes;
-mod named;
 mod notes;
-mod origin;
 mod overview;
 mod page;
-mod part;
 mod preferences;
+mod priority;
+mod protocol;
+mod range_query;
 mod ranks;
-mod recorded;
-mod rows;
-mod saved;
+mod rebase_times;
+mod row_details;
+mod row_lookup;
+mod saved_view;
+mod served_capture;
 mod server;
 mod snapshot;
-mod source;
 mod sql;
+mod stack_samples;
 mod store;
-mod survey;
 mod texts;
+mod time_bins;
+mod trace_dependencies;
 mod traces;
 mod track;
 
 pub use error::Error;
-pub use file::{Written, write_file};
-pub use saved::Saved;
+pub use html_file::{WrittenFile, write_file};
+pub use saved_view::SavedView;
 pub use server::{Options, Running, Server};

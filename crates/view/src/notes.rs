@@ -1,8 +1,8 @@
-//! Notes of the reader at moments and ranges of a trace, kept in its folder.
+//! Reads and writes the reader's notes on a trace, in a file of the trace's folder.
 
 use crate::Error;
+use crate::protocol::{Note, NotesAnswer, OrMissing};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -10,109 +10,120 @@ use std::sync::{Mutex, PoisonError};
 
 /// The file in the folder of a trace.
 const FILE: &str = "notes.json";
-/// What this gapscope writes, and all that it reads.
+/// The only version of the file that this gapscope writes and reads.
 const FORMAT: u32 = 1;
-/// Notes of a trace at most, characters of one, bytes of the file.
-const MOST_NOTES: usize = 1000;
-const MOST_CHARACTERS: usize = 10_000;
-const MOST_BYTES: u64 = 8 << 20;
+/// Notes of a trace.
+const MAX_NOTES: usize = 1000;
+const MAX_NOTE_CHARACTERS: usize = 10_000;
+const MAX_FILE_BYTES: u64 = 8 << 20;
 
-/// A note.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Note {
-    /// From the trace's origin.
-    from_ns: i64,
-    /// Absent of a moment.
-    to_ns: Option<i64>,
-    text: String,
-}
-
-/// What the file holds.
+/// The content of the file.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct NotesFile {
     format: u32,
     notes: Vec<Note>,
 }
 
-/// What the page sends.
+/// Notes that the page sends to replace the old ones.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Sent {
-    /// Of the notes that it has changed.
+struct ReplacedNotes {
+    /// The revision that the page has changed.
     revision: String,
     notes: Vec<Note>,
 }
 
-/// Why notes were not written.
-#[derive(Debug, PartialEq)]
-pub enum Unwritten {
-    /// What was sent are no notes.
-    Wrong(String),
-    /// They were changed elsewhere meanwhile.
+/// The reason why notes cannot be read or were not written.
+#[derive(Debug, PartialEq, thiserror::Error)]
+pub enum NotesError {
+    /// The request cannot be parsed.
+    #[error("These are no notes: {0}.")]
+    Malformed(String),
+    /// The request has an invalid note.
+    #[error("{0}.")]
+    Invalid(#[from] InvalidNotes),
+    /// The notes have been changed since the revision of the request.
+    #[error("The notes were changed in another window meanwhile.")]
     Changed,
-    /// The folder cannot be written, or what is there cannot be read.
-    Refused(String),
+    /// The file in the folder cannot be read.
+    #[error("The notes in {} cannot be read: {reason}. Move that file away to write others.", path.display())]
+    Unreadable { path: PathBuf, reason: String },
+    /// The folder cannot be written, for a reason in a sentence.
+    #[error("{0}")]
+    Unwritable(String),
+}
+
+/// A rule that notes break.
+#[derive(Debug, PartialEq, thiserror::Error)]
+pub enum InvalidNotes {
+    #[error("A trace has at most {MAX_NOTES} notes")]
+    TooMany,
+    #[error("A note's range ends before it starts")]
+    EndsBeforeStart,
+    #[error("A note has a text")]
+    Empty,
+    #[error("A note has at most {MAX_NOTE_CHARACTERS} characters")]
+    TooLong,
 }
 
 /// The notes of a trace.
 pub struct Notes {
     folder: PathBuf,
-    /// Held while they are written.
+    /// Held while the notes are written.
     writing: Mutex<()>,
 }
 
 impl Notes {
-    pub fn of(folder: &Path) -> Notes {
+    pub fn new(folder: &Path) -> Notes {
         Notes {
             folder: folder.to_owned(),
             writing: Mutex::new(()),
         }
     }
 
-    /// The notes with their revision, or why they cannot be read; `unwritable` says why none can be written.
-    pub fn answer(&self, unwritable: Option<&str>) -> Value {
+    /// Returns the notes with their revision, or why they cannot be read; `unwritable` says why none can be written.
+    pub fn answer(&self, unwritable: Option<&str>) -> OrMissing<NotesAnswer> {
         match self.read() {
-            Ok((revision, notes)) => {
-                json!({"revision": revision, "notes": notes, "unwritable": unwritable})
-            }
-            Err(sentence) => json!({ "missing": sentence }),
+            Ok((revision, notes)) => OrMissing::There(NotesAnswer {
+                revision,
+                notes,
+                unwritable: unwritable.map(str::to_owned),
+            }),
+            Err(error) => OrMissing::missing(error.to_string()),
         }
     }
 
-    /// Replaces all notes by those of an answer's shape, if nobody has changed them since that revision.
+    /// Replaces all notes, if nobody has changed them since the given revision.
     ///
     /// # Errors
-    /// See [`Unwritten`].
-    pub fn replace(&self, sent: &[u8]) -> Result<(), Unwritten> {
-        let Sent { revision, notes } = serde_json::from_slice(sent)
-            .map_err(|error| Unwritten::Wrong(format!("These are no notes: {error}.")))?;
-        check(&notes).map_err(Unwritten::Wrong)?;
+    /// See [`NotesError`].
+    pub fn replace(&self, sent: &[u8]) -> Result<(), NotesError> {
+        let ReplacedNotes { revision, notes } = serde_json::from_slice(sent)
+            .map_err(|error| NotesError::Malformed(error.to_string()))?;
+        check(&notes)?;
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let (now, _) = self.read().map_err(Unwritten::Refused)?;
+        let (now, _) = self.read()?;
         if now != revision {
-            return Err(Unwritten::Changed);
+            return Err(NotesError::Changed);
         }
         self.write(notes).map_err(|error| {
             let path = self.folder.join(FILE);
             let reason = error.to_string();
-            Unwritten::Refused(format!("{}.", Error::Write { path, reason }))
+            NotesError::Unwritable(format!("{}.", Error::Write { path, reason }))
         })
     }
 
-    fn read(&self) -> Result<(String, Vec<Note>), String> {
+    fn read(&self) -> Result<(String, Vec<Note>), NotesError> {
         let path = self.folder.join(FILE);
-        let unread = |reason: String| {
-            format!(
-                "The notes in {} cannot be read: {reason}. Move that file away to write others.",
-                path.display()
-            )
+        let unread = |reason: String| NotesError::Unreadable {
+            path: path.clone(),
+            reason,
         };
         let mut bytes = Vec::new();
         match open(&path) {
             Ok(file) => file
-                .take(MOST_BYTES + 1)
+                .take(MAX_FILE_BYTES + 1)
                 .read_to_end(&mut bytes)
                 .map_err(|error| unread(error.to_string()))?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -120,7 +131,7 @@ impl Notes {
             }
             Err(error) => return Err(unread(error.to_string())),
         };
-        if bytes.len() as u64 > MOST_BYTES {
+        if bytes.len() as u64 > MAX_FILE_BYTES {
             return Err(unread("it is too large".to_owned()));
         }
         #[derive(Deserialize)]
@@ -134,13 +145,13 @@ impl Notes {
                 "a later gapscope wrote it, in format {format}"
             )));
         }
-        let Written { notes, .. } =
+        let NotesFile { notes, .. } =
             serde_json::from_slice(&bytes).map_err(|error| unread(error.to_string()))?;
-        check(&notes).map_err(|sentence| unread(sentence.trim_end_matches('.').to_owned()))?;
+        check(&notes).map_err(|error| unread(error.to_string()))?;
         Ok((blake3::hash(&bytes).to_hex().to_string(), notes))
     }
 
-    /// All of it or nothing: whoever reads meanwhile has the old or the new notes.
+    /// Writes the file atomically: a concurrent reader gets the old or the new notes.
     fn write(&self, notes: Vec<Note>) -> io::Result<()> {
         let path = self.folder.join(FILE);
         if notes.is_empty() {
@@ -150,7 +161,7 @@ impl Notes {
             };
         }
         let format = FORMAT;
-        let mut text = serde_json::to_vec_pretty(&Written { format, notes })?;
+        let mut text = serde_json::to_vec_pretty(&NotesFile { format, notes })?;
         text.push(b'\n');
         let part = self
             .folder
@@ -162,14 +173,14 @@ impl Notes {
             fs::rename(&part, &path)
         })();
         if written.is_err() {
-            // What it said first is what counts.
+            // The first error is the one that matters.
             let _ = fs::remove_file(&part);
         }
         written
     }
 }
 
-/// Opens a file that is one: a pipe would be waited for.
+/// Opens a regular file: opening a pipe would block.
 fn open(path: &Path) -> io::Result<File> {
     if !fs::metadata(path)?.is_file() {
         return Err(io::Error::other("it is not a file"));
@@ -177,9 +188,9 @@ fn open(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-fn check(notes: &[Note]) -> Result<(), String> {
-    if notes.len() > MOST_NOTES {
-        return Err(format!("A trace has at most {MOST_NOTES} notes."));
+fn check(notes: &[Note]) -> Result<(), InvalidNotes> {
+    if notes.len() > MAX_NOTES {
+        return Err(InvalidNotes::TooMany);
     }
     for Note {
         from_ns,
@@ -188,13 +199,13 @@ fn check(notes: &[Note]) -> Result<(), String> {
     } in notes
     {
         if to_ns.is_some_and(|to_ns| to_ns < *from_ns) {
-            return Err("A note's range ends before it starts.".to_owned());
+            return Err(InvalidNotes::EndsBeforeStart);
         }
         if text.trim().is_empty() {
-            return Err("A note has a text.".to_owned());
+            return Err(InvalidNotes::Empty);
         }
-        if text.chars().count() > MOST_CHARACTERS {
-            return Err(format!("A note has at most {MOST_CHARACTERS} characters."));
+        if text.chars().count() > MAX_NOTE_CHARACTERS {
+            return Err(InvalidNotes::TooLong);
         }
     }
     Ok(())
@@ -204,6 +215,11 @@ fn check(notes: &[Note]) -> Result<(), String> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    fn answer(notes: &Notes, unwritable: Option<&str>) -> Value {
+        json!(notes.answer(unwritable))
+    }
 
     fn sent(revision: &str, texts: &[&str]) -> Vec<u8> {
         let note = |text: &&str| json!({"from_ns": 5, "to_ns": null, "text": text});
@@ -214,16 +230,16 @@ mod tests {
     }
 
     fn revision(notes: &Notes) -> String {
-        notes.answer(None)["revision"].as_str().unwrap().to_owned()
+        answer(notes, None)["revision"].as_str().unwrap().to_owned()
     }
 
     #[test]
     fn notes_are_kept_until_the_last_is_removed() {
         let folder = tempfile::tempdir().unwrap();
-        let notes = Notes::of(folder.path());
-        assert_eq!(notes.answer(None)["notes"], json!([]));
+        let notes = Notes::new(folder.path());
+        assert_eq!(answer(&notes, None)["notes"], json!([]));
         notes.replace(&sent("", &["first", "second"])).unwrap();
-        let answer = Notes::of(folder.path()).answer(Some("why"));
+        let answer = answer(&Notes::new(folder.path()), Some("why"));
         assert_eq!(answer["notes"][1]["text"], "second");
         assert_eq!(answer["unwritable"], "why");
         notes.replace(&sent(&revision(&notes), &[])).unwrap();
@@ -233,17 +249,20 @@ mod tests {
     #[test]
     fn notes_that_somebody_else_changed_are_not_written_over() {
         let folder = tempfile::tempdir().unwrap();
-        let notes = Notes::of(folder.path());
+        let notes = Notes::new(folder.path());
         notes.replace(&sent("", &["mine"])).unwrap();
-        assert_eq!(notes.replace(&sent("", &["late"])), Err(Unwritten::Changed));
-        assert_eq!(notes.answer(None)["notes"][0]["text"], "mine");
+        assert_eq!(
+            notes.replace(&sent("", &["late"])),
+            Err(NotesError::Changed)
+        );
+        assert_eq!(answer(&notes, None)["notes"][0]["text"], "mine");
     }
 
     #[test]
     fn a_file_that_cannot_be_read_is_told_and_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(FILE);
-        let notes = Notes::of(folder.path());
+        let notes = Notes::new(folder.path());
         for (text, says) in [
             ("{", "cannot be read"),
             (
@@ -256,21 +275,21 @@ mod tests {
             ),
         ] {
             fs::write(&path, text).unwrap();
-            let answer = notes.answer(None);
+            let answer = answer(&notes, None);
             assert!(
                 answer["missing"].as_str().unwrap().contains(says),
                 "{answer}"
             );
             assert!(matches!(
                 notes.replace(&sent("", &["x"])),
-                Err(Unwritten::Refused(_))
+                Err(NotesError::Unreadable { .. })
             ));
             assert_eq!(fs::read_to_string(&path).unwrap(), text);
         }
         fs::remove_file(&path).unwrap();
         fs::create_dir(&path).unwrap();
         assert!(
-            notes.answer(None)["missing"]
+            answer(&notes, None)["missing"]
                 .as_str()
                 .unwrap()
                 .contains("not a file")
@@ -280,15 +299,18 @@ mod tests {
     #[test]
     fn what_is_no_note_is_refused() {
         let folder = tempfile::tempdir().unwrap();
-        let notes = Notes::of(folder.path());
-        let long = "x".repeat(MOST_CHARACTERS + 1);
+        let notes = Notes::new(folder.path());
+        let long = "x".repeat(MAX_NOTE_CHARACTERS + 1);
         for wrong in [
             &b"no"[..],
             &sent("", &[" "]),
             &sent("", &[&long]),
-            &sent("", &["x"; MOST_NOTES + 1]),
+            &sent("", &["x"; MAX_NOTES + 1]),
         ] {
-            assert!(matches!(notes.replace(wrong), Err(Unwritten::Wrong(_))));
+            assert!(matches!(
+                notes.replace(wrong),
+                Err(NotesError::Malformed(_) | NotesError::Invalid(_))
+            ));
         }
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
@@ -298,7 +320,7 @@ mod tests {
         fn any_bytes_are_read_or_told(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             let folder = tempfile::tempdir().unwrap();
             fs::write(folder.path().join(FILE), &bytes).unwrap();
-            let answer = Notes::of(folder.path()).answer(None);
+            let answer = answer(&Notes::new(folder.path()), None);
             prop_assert!(answer.get("missing").is_some() || answer.get("notes").is_some());
         }
     }

@@ -1,10 +1,11 @@
-//! The overview: all that the first drawing needs.
+//! Makes the overview of a trace: its groups and tracks, and all else that the first drawing needs.
 
-use crate::answers::cut_texts;
-use crate::code;
-use crate::groups::Group;
+use crate::density_index::{CallKinds, TrackDensity};
+use crate::protocol::{
+    CallFacts, CounterFacts, Group, TableFacts, TraceOverview, Track, cut_texts,
+};
 use crate::snapshot::Snapshot;
-use crate::survey::{Kinds, Surveyed};
+use crate::stack_samples;
 use crate::texts::cut;
 use crate::track::TrackId;
 use base64::Engine;
@@ -13,54 +14,14 @@ use gapscope_analysis::counters::{self, Counter, CounterOwner};
 use gapscope_analysis::gaps::Cause;
 use gapscope_analysis::vocabulary::Vocabulary;
 use gapscope_trace::TableSize;
-use gapscope_trace::ids::{ProcessId, QueueId, ThreadId};
-use gapscope_trace::tables::{CounterUnit, HostCallKind};
-use serde::Serialize;
-use serde_json::{Value, json};
+use gapscope_trace::ids::{ProcessId, QueueId};
+use gapscope_trace::tables::HostCallKind;
 use std::collections::{BTreeSet, HashMap};
-
-/// A track, as `PROTOCOL.md` has it.
-#[derive(Debug, Clone, Serialize)]
-pub struct Track {
-    pub id: String,
-    pub group: String,
-    pub kind: &'static str,
-    pub name: String,
-    /// Absent where that takes an analysis.
-    pub rows: Option<u64>,
-    pub untimed: u64,
-    pub queue: Option<QueueId>,
-    pub process: Option<ProcessId>,
-    pub thread: Option<ThreadId>,
-    pub counter: Option<CounterFacts>,
-    /// The kind of all calls of a thread that makes calls of one kind only.
-    pub only_call: Option<HostCallKind>,
-    pub busy: Option<String>,
-}
-
-/// What a counter counts.
-#[derive(Debug, Clone, Serialize)]
-pub struct CounterFacts {
-    pub name: String,
-    pub unit: CounterUnit,
-    /// Where the values come from.
-    pub source: String,
-}
-
-/// A kind of host call.
-#[derive(Debug, Clone, Serialize)]
-struct CallFacts {
-    call: HostCallKind,
-    /// Why a device idles while the thread that is to submit is in such a call; absent of polls, and where that is the
-    /// program's own code.
-    cause: Option<Cause>,
-    waits: bool,
-}
 
 fn calls() -> Vec<CallFacts> {
     let facts = |call: &HostCallKind| CallFacts {
         call: *call,
-        // What polls explain depends on what they found.
+        // The cause that a poll explains depends on its result.
         cause: (!call.is_poll())
             .then(|| Cause::while_in(*call))
             .filter(|cause| *cause != Cause::HostLate),
@@ -69,74 +30,55 @@ fn calls() -> Vec<CallFacts> {
     HostCallKind::ALL.iter().map(facts).collect()
 }
 
-/// Puts overviews of traces together; `program` is what the ranks of one program and one clock are called as a whole.
-pub fn together(traces: Vec<Value>, program: Option<&str>, file: Value) -> Value {
-    json!({
-        "protocol": 1,
-        "gapscope": env!("CARGO_PKG_VERSION"),
-        "file": file,
-        "traces": traces,
-        "together": program,
-        "bins": crate::survey::BINS,
-    })
-}
-
-/// The overview of one trace.
-pub fn overview(snapshot: &Snapshot, name: &str, sizes: &[TableSize]) -> Value {
+/// Makes the overview of one trace.
+pub fn overview(snapshot: &Snapshot, name: &str, sizes: &[TableSize]) -> TraceOverview {
     let manifest = &snapshot.trace.manifest;
     let (groups, tracks) = layout(snapshot);
-    let tables: Vec<Value> = sizes
-        .iter()
-        .map(|size| json!({"name": size.table, "rows": size.rows, "bytes": size.bytes}))
-        .collect();
+    let tables = sizes.iter().map(|size| TableFacts {
+        name: size.table,
+        rows: size.rows,
+        bytes: size.bytes,
+    });
     let errors = manifest.devices.iter().map(|device| device.clock.error_ns);
-    let clock_error_ns = errors.reduce(|a, b| Some(a?.max(b?))).flatten();
-    let remarks: Vec<String> = manifest
-        .notes
-        .iter()
-        .chain(&snapshot.remarks)
-        .map(|text| cut(text))
-        .collect();
-    let extent = snapshot.survey().extent;
+    let remarks = manifest.notes.iter().chain(&snapshot.remarks);
+    let extent = snapshot.density_index().extent;
     let api = snapshot.vocabulary.words().api;
-    let causes = Cause::ALL.map(|cause| cause.facts(api));
-    let (mut facts, mut losses) = (json!(manifest), json!(manifest.losses));
-    cut_texts(&mut facts);
-    cut_texts(&mut losses);
-    json!({
-        "name": name,
-        "generation": snapshot.generation,
-        "edition": snapshot.edition,
-        "live": snapshot.live,
-        "complete": manifest.complete,
-        "origin_ns": snapshot.origin_ns.to_string(),
-        "start_unix_ns": manifest.start_unix_ns.map(|ns| ns.to_string()),
-        "duration_ns": (manifest.end_ns > manifest.start_ns).then(|| manifest.end_ns.saturating_sub(manifest.start_ns)),
-        "extent": [extent.start_ns, extent.end_ns],
-        "sampling_mode": manifest.sampling_mode,
-        "clock_error_ns": clock_error_ns,
-        "manifest": facts,
-        "tables": tables,
-        "losses": losses,
-        "remarks": remarks,
-        "unread": snapshot.trace.unread,
-        "causes": causes,
-        "calls": calls(),
-        "groups": groups,
-        "tracks": tracks,
-    })
+    TraceOverview {
+        name: name.to_owned(),
+        generation: snapshot.generation,
+        edition: snapshot.edition,
+        live: snapshot.live,
+        complete: manifest.complete,
+        origin_ns: snapshot.origin_ns.to_string(),
+        start_unix_ns: manifest.start_unix_ns.map(|ns| ns.to_string()),
+        duration_ns: (manifest.end_ns > manifest.start_ns)
+            .then(|| manifest.end_ns.saturating_sub(manifest.start_ns)),
+        extent: [extent.start_ns, extent.end_ns],
+        sampling_mode: manifest.sampling_mode,
+        clock_error_ns: errors.reduce(|a, b| Some(a?.max(b?))).flatten(),
+        manifest: cut_texts(manifest),
+        tables: tables.collect(),
+        losses: cut_texts(&manifest.losses),
+        remarks: remarks.map(|text| cut(text)).collect(),
+        unread: snapshot.trace.unread.clone(),
+        causes: Cause::ALL.map(|cause| cause.facts(api)).to_vec(),
+        calls: calls(),
+        groups,
+        tracks,
+        arranged: None,
+    }
 }
 
-/// The groups and tracks of a trace in the order in which they are drawn.
+/// Returns the groups and tracks of a trace in the order in which they are drawn.
 pub fn layout(snapshot: &Snapshot) -> (Vec<Group>, Vec<Track>) {
     let trace = &snapshot.trace;
     let manifest = &trace.manifest;
     let vocabulary = &snapshot.vocabulary;
     let words = vocabulary.words();
     let gpus = vocabulary.gpus();
-    // What belongs to no known device comes last.
+    // Queues of no known device come last.
     let unknown = gpus.count();
-    let surveyed = &snapshot.survey().tracks;
+    let densities = &snapshot.density_index().tracks;
     let mut queues: BTreeSet<QueueId> = manifest.queues.iter().map(|queue| queue.id).collect();
     let mut processes: BTreeSet<ProcessId> = manifest
         .processes
@@ -144,7 +86,7 @@ pub fn layout(snapshot: &Snapshot) -> (Vec<Group>, Vec<Track>) {
         .map(|process| process.id)
         .collect();
     let mut of_process: HashMap<ProcessId, Vec<TrackId>> = HashMap::new();
-    for track in surveyed {
+    for track in densities {
         match track.id {
             TrackId::Work(queue)
             | TrackId::CommandBuffers(queue)
@@ -160,7 +102,7 @@ pub fn layout(snapshot: &Snapshot) -> (Vec<Group>, Vec<Track>) {
         }
     }
     let mut samples: HashMap<TrackId, u64> = HashMap::new();
-    for thread in code::threads(trace) {
+    for thread in stack_samples::threads(trace) {
         *samples.entry(TrackId::Samples(thread)).or_default() += 1;
     }
     for id in samples.keys() {
@@ -175,8 +117,8 @@ pub fn layout(snapshot: &Snapshot) -> (Vec<Group>, Vec<Track>) {
             queues.insert(queue);
         }
     }
-    // A trace may have thousands of devices, queues and threads: nothing is looked for in all of them.
-    let surveyed: HashMap<TrackId, &Surveyed> = surveyed.iter().map(|t| (t.id, t)).collect();
+    // A trace may have thousands of devices, queues and threads: nothing searches through all of them.
+    let densities: HashMap<TrackId, &TrackDensity> = densities.iter().map(|t| (t.id, t)).collect();
     let mut counters_by_owner: HashMap<CounterOwner, Vec<&Counter>> = HashMap::new();
     for counter in &counters {
         let of_owner = counters_by_owner.entry(counter.owner).or_default();
@@ -212,8 +154,7 @@ pub fn layout(snapshot: &Snapshot) -> (Vec<Group>, Vec<Track>) {
                 ),
             ];
             for (id, what) in kinds {
-                if let Some(track) = surveyed_track(&surveyed, id, &group, format!("{name}{what}"))
-                {
+                if let Some(track) = timed_track(&densities, id, &group, format!("{name}{what}")) {
                     worked |= matches!(id, TrackId::Work(_)) && track.rows > Some(0);
                     tracks.push(track);
                 }
@@ -247,14 +188,9 @@ pub fn layout(snapshot: &Snapshot) -> (Vec<Group>, Vec<Track>) {
                 });
                 continue;
             }
-            tracks.extend(surveyed_track(
-                &surveyed,
-                id,
-                &group,
-                format!("{name}{what}"),
-            ));
+            tracks.extend(timed_track(&densities, id, &group, format!("{name}{what}")));
         }
-        // Calls and labels of one thread stand together.
+        // Calls and labels of one thread are neighbours.
         tracks[before..].sort_by_key(|track| (track.thread, track.kind));
         if tracks.len() > before {
             groups.push(group);
@@ -289,19 +225,19 @@ fn counter_track(vocabulary: &Vocabulary, counter: &Counter, group: &Group) -> T
     }
 }
 
-fn surveyed_track(
-    surveyed: &HashMap<TrackId, &Surveyed>,
+fn timed_track(
+    densities: &HashMap<TrackId, &TrackDensity>,
     id: TrackId,
     group: &Group,
     name: String,
 ) -> Option<Track> {
-    let found = surveyed.get(&id)?;
+    let found = densities.get(&id)?;
     Some(Track {
         rows: Some(found.rows),
         untimed: found.untimed,
         only_call: match found.calls {
-            Kinds::Only(call) => Some(call),
-            Kinds::None | Kinds::Several => None,
+            CallKinds::Only(call) => Some(call),
+            CallKinds::None | CallKinds::Several => None,
         },
         busy: Some(STANDARD.encode(&found.busy)),
         ..track(id, group, name)

@@ -1,4 +1,4 @@
-//! The built page.
+//! Embeds the built page, and splits it for a file with data.
 
 /// A file of the page.
 pub struct File {
@@ -23,20 +23,20 @@ const STYLE_FILE: File = File {
     bytes: include_bytes!("../../../web/dist/app.css"),
 };
 
-/// All of them.
+/// All files of the page.
 pub const FILES: [File; 3] = [HTML, SCRIPT_FILE, STYLE_FILE];
 
 const SCRIPT: &str = r#"<script type="module" src="./app.js"></script>"#;
 const STYLE: &str = r#"<link rel="stylesheet" href="./app.css">"#;
 const DATA: &str = "<!-- gapscope-data -->";
 const CHARSET: &str = r#"<meta charset="utf-8" />"#;
-/// A file may run what is in it and reach nothing else.
+/// A file may run the script in it and reach nothing else.
 const POLICY: &str = r#"<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; worker-src blob:; base-uri 'none'; form-action 'none'" />"#;
 
-/// The page as one file, up to its data and behind them.
+/// Returns the page as one file: the part before its data, and the part after.
 pub fn single() -> (String, String) {
     let text = |file: File| String::from_utf8_lossy(file.bytes).into_owned();
-    // What closes the element that holds it is written otherwise in JavaScript and in CSS.
+    // Tags that would close the element are escaped in JavaScript and in CSS.
     let script = text(SCRIPT_FILE)
         .replace("</script", "<\\/script")
         .replace("<!--", "<\\!--");
@@ -45,7 +45,7 @@ pub fn single() -> (String, String) {
     let html = html.replacen(CHARSET, &format!("{CHARSET}\n    {POLICY}"), 1);
     let html = html.replacen(STYLE, &format!("<style>{style}</style>"), 1);
     let (before, after) = html.split_once(DATA).unwrap_or((&html, ""));
-    // The script comes last, so that the texts in it are not taken for the places of others.
+    // The script comes last, so that no text in it is taken for a placeholder.
     let whole = |part: &str| {
         part.replacen(
             SCRIPT,

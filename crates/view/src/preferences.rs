@@ -1,41 +1,29 @@
-//! What a reader prefers, kept for every server of theirs, as a browser keeps it for one port alone: how the tracks of each trace are arranged, and which
-//! queries were asked.
+//! Keeps a reader's preferences for all servers in one file, since a browser keeps them for one port alone: how the tracks of each trace are arranged,
+//! and which queries were asked.
 
 use crate::Error;
+use crate::protocol::Arrangement;
 use crate::snapshot::Snapshot;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// The file, in the folder for such.
+/// Name of the file in the folder of preferences.
 const FILE: &str = "view.json";
-/// What this gapscope writes, and all that it reads.
+/// The only version of the file that this gapscope writes and reads.
 const FORMAT: u32 = 1;
-/// Traces whose arrangement is kept, and queries; the oldest go.
-const MOST_TRACES: usize = 200;
-const MOST_QUERIES: usize = 30;
-/// Bytes of an arrangement or a query, and of the file.
-const MOST_TEXT: usize = 60_000;
-const MOST_BYTES: u64 = 32 << 20;
+/// Traces whose arrangement is kept; the oldest is dropped.
+const MAX_ARRANGEMENTS: usize = 200;
+const MAX_QUERIES: usize = 30;
+/// Bytes of an arrangement or of a query.
+const MAX_TEXT_BYTES: usize = 60_000;
+const MAX_FILE_BYTES: u64 = 32 << 20;
 
-/// How the tracks of a trace are arranged, as the page writes it into its address. All absent: as at first.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Arrangement {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tracks: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    order: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    text: Option<String>,
-}
-
-/// What the file holds, the latest first.
+/// The content of the file, the latest entries first.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Written {
+struct PreferencesFile {
     format: u32,
     #[serde(default)]
     queries: Vec<String>,
@@ -50,48 +38,56 @@ struct Arranged {
     how: Arrangement,
 }
 
-/// Why something is not kept: a sentence.
-#[derive(Debug)]
-pub enum Unkept {
-    /// What was sent is no such thing.
-    Wrong(String),
-    /// There is no folder for it, or it cannot be written.
-    Refused(String),
+/// The reason why a preference is not kept.
+#[derive(Debug, thiserror::Error)]
+pub enum PreferenceError {
+    /// The request is too long.
+    #[error("It is too long to be kept.")]
+    TooLong,
+    /// The request cannot be parsed.
+    #[error("It cannot be understood: {0}.")]
+    Malformed(#[from] serde_json::Error),
+    /// There is no folder for preferences.
+    #[error("There is no folder for it.")]
+    NoFolder,
+    /// The file cannot be read or written.
+    #[error("{0}.")]
+    Unwritable(Error),
 }
 
-/// What is kept.
+/// The preferences of a reader.
 pub struct Preferences {
     file: Option<PathBuf>,
-    /// Held while it is changed.
+    /// Held while the file is changed.
     writing: Mutex<()>,
 }
 
 impl Preferences {
-    /// Those in a folder; without one nothing is kept.
-    pub fn of(folder: Option<&Path>) -> Preferences {
+    /// Uses the preferences in a folder; without a folder nothing is kept.
+    pub fn new(folder: Option<&Path>) -> Preferences {
         Preferences {
             file: folder.map(|folder| folder.join(FILE)),
             writing: Mutex::new(()),
         }
     }
 
-    /// Whether anything is kept.
+    /// Returns true where preferences are kept.
     pub fn are_kept(&self) -> bool {
         self.file.is_some()
     }
 
-    /// The queries, the latest first.
-    pub fn queries(&self) -> Value {
-        json!(self.read().unwrap_or_default().queries)
+    /// Returns the queries, the latest first.
+    pub fn queries(&self) -> Vec<String> {
+        self.read().unwrap_or_default().queries
     }
 
-    /// For each trace, by its identity, how its tracks are arranged; null where nothing is kept of it.
-    pub fn arranged(&self, traces: &[String]) -> Vec<Value> {
+    /// Returns the arrangement of each trace, by its identity; `None` where none is kept.
+    pub fn arranged(&self, traces: &[String]) -> Vec<Option<Arrangement>> {
         let written = self.read().unwrap_or_default();
         let of = |trace: &String| {
             let mut all = written.arranged.iter();
-            let kept = all.find(|one| one.trace == *trace);
-            kept.map_or(Value::Null, |one| json!(one.how))
+            let kept = all.find(|one| one.trace == *trace)?;
+            Some(kept.how.clone())
         };
         traces.iter().map(of).collect()
     }
@@ -99,14 +95,14 @@ impl Preferences {
     /// Keeps how the tracks of a trace are arranged.
     ///
     /// # Errors
-    /// See [`Unkept`].
-    pub fn arrange(&self, trace: String, sent: &[u8]) -> Result<(), Unkept> {
+    /// See [`PreferenceError`].
+    pub fn arrange(&self, trace: String, sent: &[u8]) -> Result<(), PreferenceError> {
         let how: Arrangement = parsed(sent)?;
         self.change(|written| {
             written.arranged.retain(|one| one.trace != trace);
             if how != Arrangement::default() {
                 written.arranged.insert(0, Arranged { trace, how });
-                written.arranged.truncate(MOST_TRACES);
+                written.arranged.truncate(MAX_ARRANGEMENTS);
             }
         })
     }
@@ -114,46 +110,48 @@ impl Preferences {
     /// Keeps a query that was asked.
     ///
     /// # Errors
-    /// See [`Unkept`].
-    pub fn ask(&self, sent: &[u8]) -> Result<(), Unkept> {
+    /// See [`PreferenceError`].
+    pub fn ask(&self, sent: &[u8]) -> Result<(), PreferenceError> {
         let query: String = parsed(sent)?;
         self.change(|written| {
             written.queries.retain(|one| *one != query);
             written.queries.insert(0, query);
-            written.queries.truncate(MOST_QUERIES);
+            written.queries.truncate(MAX_QUERIES);
         })
     }
 
-    fn change(&self, change: impl FnOnce(&mut Written)) -> Result<(), Unkept> {
+    fn change(&self, change: impl FnOnce(&mut PreferencesFile)) -> Result<(), PreferenceError> {
         let Some(path) = &self.file else {
-            return Err(Unkept::Refused("There is no folder for it.".to_owned()));
+            return Err(PreferenceError::NoFolder);
         };
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let refused = |error: io::Error| {
             let (path, reason) = (path.clone(), error.to_string());
-            Unkept::Refused(format!("{}.", Error::Write { path, reason }))
+            PreferenceError::Unwritable(Error::Write { path, reason })
         };
-        // What cannot be read is of a later gapscope, or of somebody else: it is left alone.
+        // A file that cannot be read is of a later gapscope or of another program: it is left alone.
         let mut written = self.read().map_err(refused)?;
         written.format = FORMAT;
         change(&mut written);
         write(path, &written).map_err(refused)
     }
 
-    /// Nothing where there is no file.
-    fn read(&self) -> io::Result<Written> {
+    /// Reads the file; without a file nothing is kept yet.
+    fn read(&self) -> io::Result<PreferencesFile> {
         let Some(path) = &self.file else {
-            return Ok(Written::default());
+            return Ok(PreferencesFile::default());
         };
         let file = match fs::metadata(path) {
             Ok(found) if found.is_file() => File::open(path)?,
             Ok(_) => return Err(io::Error::other("it is not a file")),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Written::default()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(PreferencesFile::default());
+            }
             Err(error) => return Err(error),
         };
         let mut bytes = Vec::new();
-        file.take(MOST_BYTES).read_to_end(&mut bytes)?;
-        let written: Written = serde_json::from_slice(&bytes)?;
+        file.take(MAX_FILE_BYTES).read_to_end(&mut bytes)?;
+        let written: PreferencesFile = serde_json::from_slice(&bytes)?;
         match written.format {
             FORMAT => Ok(written),
             format => Err(io::Error::other(format!(
@@ -163,16 +161,15 @@ impl Preferences {
     }
 }
 
-fn parsed<'a, T: Deserialize<'a>>(sent: &'a [u8]) -> Result<T, Unkept> {
-    if sent.len() > MOST_TEXT {
-        return Err(Unkept::Wrong("It is too long to be kept.".to_owned()));
+fn parsed<'a, T: Deserialize<'a>>(sent: &'a [u8]) -> Result<T, PreferenceError> {
+    match sent.len() > MAX_TEXT_BYTES {
+        true => Err(PreferenceError::TooLong),
+        false => Ok(serde_json::from_slice(sent)?),
     }
-    serde_json::from_slice(sent)
-        .map_err(|error| Unkept::Wrong(format!("It cannot be understood: {error}.")))
 }
 
-/// All of it or nothing: whoever reads meanwhile has the old or the new.
-fn write(path: &Path, written: &Written) -> io::Result<()> {
+/// Writes the file atomically: a concurrent reader gets the old or the new content.
+fn write(path: &Path, written: &PreferencesFile) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
@@ -181,12 +178,12 @@ fn write(path: &Path, written: &Written) -> io::Result<()> {
     fs::write(&part, text)
         .and_then(|()| fs::rename(&part, path))
         .inspect_err(|_| {
-            // What it said first is what counts.
+            // The first error is the one that matters.
             let _ = fs::remove_file(&part);
         })
 }
 
-/// What tells a recording from all others, wherever it lies: when it began, by both clocks.
+/// Returns a text that identifies a trace wherever its folder is: its start, by both clocks.
 pub fn identity(snapshot: &Snapshot, name: &str) -> String {
     let start = snapshot.trace.manifest.start_unix_ns;
     let start = start.map_or(name.to_owned(), |ns| ns.to_string());
@@ -197,6 +194,7 @@ pub fn identity(snapshot: &Snapshot, name: &str) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use serde_json::json;
 
     fn arrange(kept: &Preferences, trace: &str, how: &str) {
         kept.arrange(trace.to_owned(), how.as_bytes()).unwrap();
@@ -206,65 +204,68 @@ mod tests {
     fn arrangements_are_kept_by_trace_for_the_next_server() {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("not/there/yet");
-        let kept = Preferences::of(Some(&place));
+        let kept = Preferences::new(Some(&place));
         arrange(&kept, "a", r#"{"tracks": "pq1.work", "text": "q"}"#);
         arrange(&kept, "b", r#"{"order": "x"}"#);
-        let again = Preferences::of(Some(&place));
+        let again = Preferences::new(Some(&place));
         let of = |traces: &[&str]| {
             let traces: Vec<String> = traces.iter().map(|one| (*one).to_owned()).collect();
-            again.arranged(&traces)
+            json!(again.arranged(&traces))
         };
         let first = json!({"tracks": "pq1.work", "text": "q"});
-        assert_eq!(
-            of(&["b", "c", "a"]),
-            [json!({"order": "x"}), Value::Null, first]
-        );
+        assert_eq!(of(&["b", "c", "a"]), json!([{"order": "x"}, null, first]));
         // As at first is nothing that would have to be kept.
         arrange(&kept, "a", "{}");
-        assert_eq!(of(&["a"]), [Value::Null]);
-        for trace in 0..MOST_TRACES + 5 {
+        assert_eq!(of(&["a"]), json!([null]));
+        for trace in 0..MAX_ARRANGEMENTS + 5 {
             arrange(&kept, &trace.to_string(), r#"{"order": "y"}"#);
         }
-        assert_eq!(
-            of(&["b", "4", "5"])
-                .iter()
-                .filter(|one| !one.is_null())
-                .count(),
-            1
-        );
+        assert_eq!(of(&["b", "4", "5"]), json!([null, null, {"order": "y"}]));
     }
 
     #[test]
     fn queries_are_kept_once_the_latest_first() {
         let folder = tempfile::tempdir().unwrap();
-        let kept = Preferences::of(Some(folder.path()));
+        let kept = Preferences::new(Some(folder.path()));
         for query in ["select 1", "select 2", "select 1"] {
             kept.ask(json!(query).to_string().as_bytes()).unwrap();
         }
-        assert_eq!(kept.queries(), json!(["select 1", "select 2"]));
-        assert!(matches!(kept.ask(b"{}"), Err(Unkept::Wrong(_))));
-        let long = json!("x".repeat(MOST_TEXT)).to_string();
-        assert!(matches!(kept.ask(long.as_bytes()), Err(Unkept::Wrong(_))));
+        assert_eq!(kept.queries(), ["select 1", "select 2"]);
+        assert!(matches!(
+            kept.ask(b"{}"),
+            Err(PreferenceError::Malformed(_))
+        ));
+        let long = json!("x".repeat(MAX_TEXT_BYTES)).to_string();
+        assert!(matches!(
+            kept.ask(long.as_bytes()),
+            Err(PreferenceError::TooLong)
+        ));
     }
 
     #[test]
     fn what_cannot_be_read_is_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(FILE);
-        let kept = Preferences::of(Some(folder.path()));
+        let kept = Preferences::new(Some(folder.path()));
         for text in ["{", r#"{"format": 2, "queries": ["x"]}"#] {
             fs::write(&path, text).unwrap();
-            assert_eq!(kept.queries(), json!([]));
-            assert!(matches!(kept.ask(b"\"select 1\""), Err(Unkept::Refused(_))));
+            assert!(kept.queries().is_empty());
+            assert!(matches!(
+                kept.ask(b"\"select 1\""),
+                Err(PreferenceError::Unwritable(_))
+            ));
             assert_eq!(fs::read_to_string(&path).unwrap(), text);
         }
     }
 
     #[test]
     fn without_a_folder_nothing_is_kept() {
-        let kept = Preferences::of(None);
-        assert!(matches!(kept.ask(b"\"select 1\""), Err(Unkept::Refused(_))));
-        assert_eq!(kept.queries(), json!([]));
+        let kept = Preferences::new(None);
+        assert!(matches!(
+            kept.ask(b"\"select 1\""),
+            Err(PreferenceError::NoFolder)
+        ));
+        assert!(kept.queries().is_empty());
         assert!(!kept.are_kept());
     }
 
@@ -273,8 +274,8 @@ mod tests {
         fn any_bytes_are_read_or_not(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             let folder = tempfile::tempdir().unwrap();
             fs::write(folder.path().join(FILE), &bytes).unwrap();
-            let kept = Preferences::of(Some(folder.path()));
-            prop_assert!(kept.queries().is_array());
+            let kept = Preferences::new(Some(folder.path()));
+            let _ = kept.queries();
             prop_assert_eq!(kept.arranged(&["a".to_owned()]).len(), 1);
         }
     }

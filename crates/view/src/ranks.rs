@@ -1,18 +1,18 @@
-//! The ranks of a program, compared.
+//! Compares the ranks of a program.
 
 use crate::Error;
-use crate::answers::{cut_texts, missing};
+use crate::protocol::{OrMissing, RanksAnswer, cut_texts};
 use crate::store::Store;
 use gapscope_analysis::ranks::{RankDigest, ranks};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::sync::Arc;
 
-/// Collectives whose arrivals are given: those with the greatest skews.
-const LONGEST: usize = 1000;
+/// Collectives whose arrivals are listed: those with the greatest skews.
+const MAX_LISTED_COLLECTIVES: usize = 1000;
 
 /// A trace and the number of the rank that it is of.
-pub struct OfRank {
-    /// Its index among the traces that are served.
+pub struct RankTrace {
+    /// Index among the served traces.
     pub trace: usize,
     /// The rank.
     pub rank: u32,
@@ -20,14 +20,14 @@ pub struct OfRank {
     pub store: Arc<Store>,
 }
 
-/// What the comparison of ranks shows: those of these traces, or those that one trace has inside.
+/// Compares the ranks of these traces, or those inside of a single trace.
 ///
 /// # Errors
 /// A trace cannot be read.
-pub fn compared(of: &[OfRank]) -> Result<Value, Error> {
+pub fn compared(of: &[RankTrace]) -> Result<Value, Error> {
     let mut digests = Vec::new();
     let mut traces = Vec::new();
-    for OfRank { trace, rank, store } in of {
+    for RankTrace { trace, rank, store } in of {
         let rank = *rank;
         let found = store
             .analyst()
@@ -38,17 +38,15 @@ pub fn compared(of: &[OfRank]) -> Result<Value, Error> {
     Ok(together(&digests, &traces))
 }
 
-/// The comparison of these, each of the trace at an index.
+/// Compares ranks, each of the trace at an index of `traces`.
 pub fn together(digests: &[RankDigest], traces: &[usize]) -> Value {
     if digests.len() < 2 {
-        return missing(
+        return cut_texts(&OrMissing::<()>::missing(
             "Collectives did not run on several devices here: there are no ranks to compare.",
-        );
+        ));
     }
-    let mut answer = json!(ranks(digests, LONGEST));
-    cut_texts(&mut answer);
-    if let Value::Object(answer) = &mut answer {
-        answer.insert("traces".to_owned(), json!(traces));
-    }
-    answer
+    cut_texts(&RanksAnswer {
+        ranks: ranks(digests, MAX_LISTED_COLLECTIVES),
+        traces,
+    })
 }

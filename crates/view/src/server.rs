@@ -1,9 +1,10 @@
-//! Opening the server, running and ending it.
+//! Opens, runs and ends the server.
 
 use crate::Error;
-use crate::captured::{Captured, is_capture};
 use crate::http::{self, Served};
 use crate::preferences::Preferences;
+use crate::priority::step_back;
+use crate::served_capture::{ServedCapture, is_capture};
 use crate::sql::Sql;
 use crate::traces::{Traces, name};
 use gapscope_trace::Names;
@@ -15,33 +16,29 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// Of threads that show a recording while it runs: behind the recorder's own.
-#[cfg(target_os = "linux")]
-const NICENESS: i32 = 10;
-
-/// About 400 MB of the page: of ten million dispatches all rows are held.
+/// Rows that the page holds, in about 400 MB: all rows of ten million dispatches.
 const PAGE_ROWS: u64 = 16_000_000;
 
-/// How to serve.
+/// The options of a server.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// The port; any free one where it is absent.
+    /// The port; a free one is chosen where none is given.
     pub port: Option<u16>,
-    /// The trace is being recorded: follow it.
+    /// The trace is being recorded, and the server follows it.
     pub live: bool,
-    /// Names for kernels, in place of the recorded ones.
+    /// Names of kernels that replace the recorded ones.
     pub names: Option<Arc<Names>>,
-    /// The folder that holds what the reader prefers, such as how tracks are arranged; without one the browser keeps it, for one port.
+    /// The folder of the reader's preferences, such as the arrangement of tracks; without one the browser keeps them, for one port.
     pub state: Option<PathBuf>,
-    /// The program that answers SQL; where it is absent, `gapscope-query` beside this program or in PATH.
+    /// The program that answers SQL; by default `gapscope-query` beside this program or in PATH.
     pub query_program: Option<PathBuf>,
-    /// How long a query may take; a minute where it is absent.
+    /// How long a query may take; by default a minute.
     pub longest_query: Option<Duration>,
-    /// How many rows of tracks the page holds at once, of 24 bytes each; 16 million where it is absent. Larger traces are shown in parts.
+    /// How many rows of tracks the page holds at once, of 24 bytes each; by default 16 million. Larger traces are shown in parts.
     pub page_rows: Option<u64>,
 }
 
-/// A server that has its port and reads its traces, and does not answer yet.
+/// A server that has a port and reads its traces, but does not answer yet.
 pub struct Server {
     listener: TcpListener,
     url: String,
@@ -49,7 +46,7 @@ pub struct Server {
     live: bool,
 }
 
-/// A server that answers until this is dropped.
+/// A server that answers until this handle is dropped.
 #[derive(Debug)]
 pub struct Running {
     url: String,
@@ -58,11 +55,11 @@ pub struct Running {
 }
 
 impl Server {
-    /// Opens one trace, with those of its ranks, or two to compare, or a capture, and a port of 127.0.0.1. Reading starts at once and goes on meanwhile.
+    /// Opens a trace with those of its ranks, two traces to compare, or a capture, and a port of 127.0.0.1. The traces are read in the background.
     ///
     /// # Errors
     /// A trace or a capture cannot be opened, a capture is not alone, a trace is not complete (unless the options say that it is live), the ranks have no common clock,
-    /// or the port cannot be had.
+    /// or the port cannot be opened.
     pub fn open(traces: &[PathBuf], options: Options) -> Result<Server, Error> {
         if !options.live {
             return Server::open_here(traces, options);
@@ -82,7 +79,7 @@ impl Server {
     fn open_here(traces: &[PathBuf], options: Options) -> Result<Server, Error> {
         let capture = traces.iter().find(|path| is_capture(path));
         let (traces, capture) = match (capture, traces) {
-            (Some(path), [_]) => (Traces::none(), Some(Captured::open(path, name(path))?)),
+            (Some(path), [_]) => (Traces::none(), Some(ServedCapture::open(path, name(path))?)),
             (Some(path), _) => return Err(Error::Several { path: path.clone() }),
             (None, traces) => (
                 Traces::open(traces, options.live, options.names.as_ref())?,
@@ -108,7 +105,7 @@ impl Server {
             served: Arc::new(Served {
                 traces,
                 capture,
-                preferences: Preferences::of(options.state.as_deref()),
+                preferences: Preferences::new(options.state.as_deref()),
                 sql: Sql::new(options.query_program, options.longest_query),
                 page_rows: options.page_rows.unwrap_or(PAGE_ROWS),
                 token,
@@ -118,7 +115,7 @@ impl Server {
         })
     }
 
-    /// The page's address. Whoever knows it can read the traces.
+    /// Returns the address of the page. Whoever knows the address can read the traces.
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -169,19 +166,19 @@ impl Server {
                 () = end => Ok(()),
             }
         });
-        // Whoever still waits for an analysis does so in vain.
+        // Requests that still wait for an analysis get no answer.
         runtime.shutdown_background();
         answered.map_err(system)
     }
 }
 
 impl Running {
-    /// The page's address.
+    /// Returns the address of the page.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Answers on until Ctrl-C.
+    /// Goes on answering until Ctrl-C.
     ///
     /// # Errors
     /// The system refuses.
@@ -200,20 +197,13 @@ impl Drop for Running {
     fn drop(&mut self) {
         drop(self.end.take());
         if let Some(thread) = self.thread.take() {
-            // It has nobody left to tell.
+            // A panic of the thread has no one to be reported to.
             let _ = thread.join();
         }
     }
 }
 
-/// Lets others go first, such as a recorded program and its recorder: of this thread, and of those that it starts.
-pub fn step_back() {
-    // Elsewhere this would be of the whole process. It only costs comfort when the system refuses.
-    #[cfg(target_os = "linux")]
-    let _ = rustix::process::setpriority_process(None, NICENESS);
-}
-
-/// 128 random bits, as hexadecimal.
+/// Returns 128 random bits as hexadecimal digits.
 fn token() -> Result<String, Error> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes)

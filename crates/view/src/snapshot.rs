@@ -1,13 +1,13 @@
-//! What is known of a trace at one time.
+//! Holds a trace in memory as it is at one time, with the indexes that drawing and details need.
 
 use crate::chunks::chunks;
+use crate::density_index::DensityIndex;
 use crate::index::Index;
 use crate::lanes::{Columns, PlacedRows};
-use crate::origin;
-use crate::part::Asked;
-use crate::survey::Survey;
+use crate::range_query::RangeQuery;
+use crate::rebase_times;
 use crate::texts::Texts;
-use crate::track::{Source, TrackId, Whole};
+use crate::track::{DrawnTable, TrackId, WholeCommandBuffers};
 use gapscope_analysis::Timeline;
 use gapscope_analysis::timeline::WorkKind;
 use gapscope_analysis::vocabulary::Vocabulary;
@@ -23,33 +23,33 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// A trace in memory with what the page needs of it. Its times count from its recording's start.
+/// A trace in memory with the indexes that the page needs. Its times count from the start of the recording.
 #[derive(Debug)]
 pub struct Snapshot {
     /// Grows with each change.
     pub generation: u64,
-    /// Grows when rows and texts that were there before are worth nothing.
+    /// Grows when rows and texts are numbered anew.
     pub edition: u64,
-    /// True while it is being recorded.
+    /// True while the trace is being recorded.
     pub live: bool,
-    /// Whether all columns are there, or only those that draw.
+    /// True where all columns are there, not only those that are drawn.
     pub full: bool,
     pub origin_ns: i64,
     pub trace: Trace,
-    /// What reading said.
+    /// Sentences about reading the trace.
     pub remarks: Vec<String>,
-    /// Names of what the manifest lists.
+    /// Names of the devices, queues, processes and threads of the manifest.
     pub vocabulary: Vocabulary,
     pub texts: Texts,
-    pub whole: Whole,
-    survey: OnceLock<Survey>,
+    pub whole: WholeCommandBuffers,
+    density_index: OnceLock<DensityIndex>,
     index: OnceLock<Index>,
-    /// Of the tracks that have been asked for.
+    /// The rows by lane of the tracks that have been asked for.
     placed: Mutex<FxHashMap<TrackId, Arc<Mutex<PlacedRows>>>>,
 }
 
-/// What drawing takes of a complete trace. A table of such a trace is one file: if it is damaged in a column that is left
-/// out here, the table is empty once all of it is read, and no row is taken for another. Ids are checked then too.
+/// Returns the columns that drawing needs of a complete trace. If a table is damaged in a column that is left out here, it becomes empty once all
+/// columns are read, so that no row is taken for another. Ids are checked then, too.
 fn drawing() -> Selection {
     const WORK: [&str; 4] = ["queue", "start_ns", "duration_ns", "kind"];
     Selection::manifest()
@@ -84,7 +84,7 @@ fn drawing() -> Selection {
         .unchecked()
 }
 
-/// True when a dispatch, a transfer or a piece of opaque work has no times.
+/// Returns true when a dispatch, a transfer or a piece of opaque work has no times.
 fn untimed(trace: &Trace) -> bool {
     crate::index::WORK.iter().any(|source| {
         let without = |rows: Range<usize>| {
@@ -96,13 +96,13 @@ fn untimed(trace: &Trace) -> bool {
 }
 
 impl Snapshot {
-    /// Reads what drawing takes of a complete trace.
+    /// Reads the columns of a complete trace that drawing needs.
     ///
     /// # Errors
     /// It cannot be opened.
     pub fn quick(folder: &Path, names: Option<&Arc<Names>>) -> Result<Snapshot, Error> {
         let (trace, diagnostics) = gapscope_trace::read(folder, &drawing().named(names))?;
-        match Whole::quick(&trace, || untimed(&trace)) {
+        match WholeCommandBuffers::quick(&trace, || untimed(&trace)) {
             Some(whole) => Ok(Snapshot::with(trace, diagnostics, false, Some(whole))),
             None => {
                 drop(trace);
@@ -117,11 +117,11 @@ impl Snapshot {
     /// It cannot be opened.
     pub fn full(folder: &Path, names: Option<&Arc<Names>>) -> Result<Snapshot, Error> {
         let (trace, diagnostics) = gapscope_trace::read(folder, &Selection::all().named(names))?;
-        Ok(Snapshot::of(trace, diagnostics))
+        Ok(Snapshot::new(trace, diagnostics))
     }
 
-    /// A trace that is in memory, with all columns.
-    pub fn of(trace: Trace, diagnostics: Vec<Diagnostic>) -> Snapshot {
+    /// Takes a trace that is in memory with all columns.
+    pub fn new(trace: Trace, diagnostics: Vec<Diagnostic>) -> Snapshot {
         Snapshot::with(trace, diagnostics, true, None)
     }
 
@@ -129,11 +129,11 @@ impl Snapshot {
         mut trace: Trace,
         diagnostics: Vec<Diagnostic>,
         full: bool,
-        whole: Option<Whole>,
+        whole: Option<WholeCommandBuffers>,
     ) -> Snapshot {
         let origin_ns = trace.manifest.start_ns;
-        origin::shift(&mut trace, origin_ns);
-        let texts = Texts::of(&trace);
+        rebase_times::shift(&mut trace, origin_ns);
+        let texts = Texts::new(&trace);
         let mut snapshot = Snapshot {
             generation: 1,
             edition: 1,
@@ -143,8 +143,8 @@ impl Snapshot {
             remarks: diagnostics.iter().map(ToString::to_string).collect(),
             vocabulary: Vocabulary::of(&trace.manifest),
             texts,
-            whole: Whole::None,
-            survey: OnceLock::new(),
+            whole: WholeCommandBuffers::None,
+            density_index: OnceLock::new(),
             index: OnceLock::new(),
             placed: Mutex::default(),
             trace,
@@ -153,19 +153,19 @@ impl Snapshot {
         snapshot
     }
 
-    /// The same trace with all its columns: what was made of it stays.
+    /// Reads all columns of the trace; indexes that were made before stay.
     pub fn with_all(&self, folder: &Path, names: Option<&Arc<Names>>) -> Result<Snapshot, Error> {
         let (mut trace, diagnostics) =
             gapscope_trace::read(folder, &Selection::all().named(names))?;
-        let same = Source::ALL
+        let same = DrawnTable::ALL
             .iter()
             .all(|source| source.rows(&trace) == source.rows(&self.trace));
         if !same {
-            // A column that drawing does not take is damaged: what was made of the rows that go with it is worth nothing.
-            return Ok(Snapshot::of(trace, diagnostics));
+            // A column that is not drawn is damaged: the indexes of its rows are void.
+            return Ok(Snapshot::new(trace, diagnostics));
         }
-        origin::shift(&mut trace, self.origin_ns);
-        let texts = Texts::of(&trace);
+        rebase_times::shift(&mut trace, self.origin_ns);
+        let texts = Texts::new(&trace);
         let placed = self
             .placed
             .lock()
@@ -181,27 +181,27 @@ impl Snapshot {
             vocabulary: Vocabulary::of(&trace.manifest),
             texts,
             whole: self.whole.clone(),
-            survey: self.survey.clone(),
+            density_index: self.density_index.clone(),
             index: OnceLock::new(),
             placed: Mutex::new(placed),
             trace,
         })
     }
 
-    /// Takes up the manifest of a live trace, whose times are still those of the trace.
+    /// Takes up the manifest of a live trace, whose times have not been rebased.
     pub fn take_manifest(&mut self, manifest: Manifest) {
         let mut trace = Trace {
             manifest,
             ..Trace::default()
         };
-        origin::shift(&mut trace, self.origin_ns);
+        rebase_times::shift(&mut trace, self.origin_ns);
         self.vocabulary = Vocabulary::of(&trace.manifest);
         self.trace.manifest = trace.manifest;
     }
 
-    /// Takes up rows that a live trace has got; their times are those of the trace.
+    /// Takes up new rows of a live trace, whose times have not been rebased.
     pub fn grow(&mut self, mut rows: Tables, diagnostics: Vec<Diagnostic>) {
-        origin::shift_tables(&mut rows, self.origin_ns);
+        rebase_times::shift_tables(&mut rows, self.origin_ns);
         self.trace.tables.append(&mut rows);
         self.remarks
             .extend(diagnostics.iter().map(ToString::to_string));
@@ -211,7 +211,7 @@ impl Snapshot {
         self.look(None);
     }
 
-    /// Notes, once, why what a live trace has got is not shown.
+    /// Adds a remark, once, that says why new rows of a live trace are not shown.
     pub fn remark_lost(&mut self, error: &Error) {
         const SAID: &str = "rows that were recorded later are not all shown: ";
         if !self.remarks.iter().any(|remark| remark.starts_with(SAID)) {
@@ -220,52 +220,52 @@ impl Snapshot {
         }
     }
 
-    /// Finds which command buffers are drawn as work where that is not given.
-    fn look(&mut self, whole: Option<Whole>) {
+    /// Finds the command buffers that are drawn as work, where they are not given.
+    fn look(&mut self, whole: Option<WholeCommandBuffers>) {
         let trace = &self.trace;
-        let whole = whole.or_else(|| Whole::quick(trace, || untimed(trace)));
+        let whole = whole.or_else(|| WholeCommandBuffers::quick(trace, || untimed(trace)));
         self.whole = whole.unwrap_or_else(|| {
-            // The analyses say which; they need to know all.
+            // Only the analyses can tell, from all columns.
             let timeline = Timeline::of(trace);
             let works = timeline.gpus.iter().flat_map(|gpu| &gpu.works);
             let whole = works.filter(|work| work.kind() == WorkKind::CommandBuffer);
             let mut rows: Vec<u32> = whole.map(|work| work.row() as u32).collect();
             rows.sort_unstable();
             match rows.is_empty() {
-                true => Whole::None,
-                false => Whole::These(rows),
+                true => WholeCommandBuffers::None,
+                false => WholeCommandBuffers::These(rows),
             }
         });
-        self.survey = OnceLock::new();
+        self.density_index = OnceLock::new();
     }
 
-    /// Which tracks there are, made when it is first asked for.
-    pub fn survey(&self) -> &Survey {
-        self.survey
-            .get_or_init(|| Survey::of(&self.trace, &self.whole))
+    /// Returns the tracks with their busy shares; they are computed at the first call.
+    pub fn density_index(&self) -> &DensityIndex {
+        self.density_index
+            .get_or_init(|| DensityIndex::new(&self.trace, &self.whole))
     }
 
-    /// Where rows are by their ids.
+    /// Returns the index of rows by their ids.
     pub fn index(&self) -> &Index {
-        self.index.get_or_init(|| Index::of(&self.trace))
+        self.index.get_or_init(|| Index::new(&self.trace))
     }
 
-    /// A frame of a track; `None` when there is no such track.
+    /// Makes the frame of a track; `None` when there is no such track.
     pub fn frame(&self, id: TrackId, after: u64, columns: Columns) -> Option<Vec<u8>> {
         self.with_placed(id, |placed| {
             placed.frame(id, &self.trace, &self.texts, after, columns)
         })
     }
 
-    /// A frame of a part of a track; `None` when there is no such track.
-    pub fn part(&self, id: TrackId, asked: Asked, columns: Columns) -> Option<Vec<u8>> {
+    /// Makes the frame of a range of a track; `None` when there is no such track.
+    pub fn part(&self, id: TrackId, asked: RangeQuery, columns: Columns) -> Option<Vec<u8>> {
         self.with_placed(id, |placed| {
             placed.part(id, &self.trace, &self.texts, asked, columns)
         })
     }
 
     fn with_placed<T>(&self, id: TrackId, answer: impl FnOnce(&PlacedRows) -> T) -> Option<T> {
-        let mut tracks = self.survey().tracks.iter();
+        let mut tracks = self.density_index().tracks.iter();
         let all = &tracks.find(|track| track.id == id)?.places;
         let placed = {
             let mut all = self.placed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -283,8 +283,12 @@ impl Snapshot {
         Some(answer(&placed))
     }
 
-    /// Rows that are drawn.
+    /// Counts the rows that are drawn.
     pub fn drawn(&self) -> u64 {
-        self.survey().tracks.iter().map(|track| track.rows).sum()
+        self.density_index()
+            .tracks
+            .iter()
+            .map(|track| track.rows)
+            .sum()
     }
 }

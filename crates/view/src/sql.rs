@@ -1,7 +1,8 @@
-//! SQL over what is open, answered by the program `gapscope-query`: a child of this one, that ends when nobody waits for its answer any more.
+//! Answers SQL over the open traces by running the program `gapscope-query`, which is killed when nobody waits for its answer any more.
 
+use crate::protocol::{Catalogue, SqlAnswer, SqlColumn};
 use gapscope_companion::{INCOMPLETE, QUERY_PROGRAM, companion, one_line, without_number};
-use serde_json::{Value, json};
+use serde::Deserialize;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -10,17 +11,17 @@ use tokio::process::Command;
 use tokio::sync::Semaphore;
 
 /// Rows of an answer.
-pub const MOST_ROWS: usize = 1000;
-/// Bytes of an answer: its texts may be long.
-const MOST_BYTES: usize = 32 << 20;
-/// Bytes of what the program says beside its answer.
-const MOST_SAID: usize = 64 << 10;
-/// Queries at a time: each may take all cores and much memory.
-const AT_ONCE: usize = 2;
-/// How long a query may take, where the options do not say.
-const LONGEST: Duration = Duration::from_secs(60);
+pub const MAX_ROWS: usize = 1000;
+/// Bytes of an answer, whose texts may be long.
+const MAX_ANSWER_BYTES: usize = 32 << 20;
+/// Bytes of the program's standard error.
+const MAX_STDERR_BYTES: usize = 64 << 10;
+/// Queries that run at a time: each may take all cores and much memory.
+const MAX_RUNNING: usize = 2;
+/// How long a query may take by default.
+const MAX_DURATION: Duration = Duration::from_secs(60);
 
-/// Who answers SQL.
+/// Runs the program that answers SQL.
 #[derive(Debug)]
 pub struct Sql {
     program: Option<PathBuf>,
@@ -28,19 +29,27 @@ pub struct Sql {
     running: Semaphore,
 }
 
-/// Why a query has no answer: a sentence.
-#[derive(Debug)]
-pub enum Unasked {
-    /// The program is not there.
+/// The first line of an answer.
+#[derive(Deserialize)]
+struct Columns {
+    columns: Vec<SqlColumn>,
+}
+
+/// The reason why a query has no answer, in a sentence.
+#[derive(Debug, thiserror::Error)]
+pub enum SqlError {
+    /// The program is not installed.
+    #[error("{0}")]
     Absent(String),
-    /// It refused the query, or was stopped.
+    /// The program refused the query, or was stopped.
+    #[error("{0}")]
     Failed(String),
 }
 
-/// What the program wrote.
-struct Said {
+/// The output of the program.
+struct ProgramOutput {
     answer: Vec<u8>,
-    /// Its sentences.
+    /// The lines of its standard error.
     sentences: Vec<String>,
     status: ExitStatus,
 }
@@ -49,38 +58,45 @@ impl Sql {
     pub fn new(program: Option<PathBuf>, longest: Option<Duration>) -> Sql {
         Sql {
             program,
-            longest: longest.unwrap_or(LONGEST),
-            running: Semaphore::new(AT_ONCE),
+            longest: longest.unwrap_or(MAX_DURATION),
+            running: Semaphore::new(MAX_RUNNING),
         }
     }
 
-    /// The rows that a query has on traces. Whoever drops this stops the query.
+    /// Returns the rows of a query on traces. Dropping the future stops the query.
     ///
     /// # Errors
-    /// The program is not there, refuses the query, or takes too long.
-    pub async fn rows(&self, traces: &[PathBuf], sql: &str) -> Result<Value, Unasked> {
+    /// The program is not installed, refuses the query, or takes too long.
+    pub async fn rows(&self, traces: &[PathBuf], sql: &str) -> Result<SqlAnswer, SqlError> {
         let asked = Instant::now();
-        // One more tells that there are more.
-        let most = (MOST_ROWS + 1).to_string();
+        // One more row tells that there are more.
+        let most = (MAX_ROWS + 1).to_string();
         let options = ["--format=rows", "--most", &most];
         let said = self.answer(&options, traces, sql).await?;
         let text = text(said.answer)?;
         let mut lines = text.lines();
-        let mut answer: Value = parsed(lines.next().unwrap_or_default())?;
-        let mut rows: Vec<Value> = lines.map(parsed).collect::<Result<_, _>>()?;
-        answer["more"] = json!(rows.len() > MOST_ROWS);
-        rows.truncate(MOST_ROWS);
-        answer["rows"] = Value::Array(rows);
-        answer["missing"] = json!(said.sentences);
-        answer["took_ms"] = json!(asked.elapsed().as_secs_f64() * 1e3);
-        Ok(answer)
+        let Columns { columns } = parsed(lines.next().unwrap_or_default())?;
+        let mut rows = lines.map(parsed).collect::<Result<Vec<_>, _>>()?;
+        let more = rows.len() > MAX_ROWS;
+        rows.truncate(MAX_ROWS);
+        let names = traces
+            .iter()
+            .map(|path| path.to_string_lossy().into_owned());
+        Ok(SqlAnswer {
+            columns,
+            rows,
+            more,
+            missing: said.sentences,
+            traces: names.collect(),
+            took_ms: asked.elapsed().as_secs_f64() * 1e3,
+        })
     }
 
-    /// The tables, their columns, and the saved queries.
+    /// Returns the tables, their columns, and the saved queries.
     ///
     /// # Errors
-    /// As of [`Self::rows`].
-    pub async fn catalogue(&self, traces: &[PathBuf]) -> Result<Value, Unasked> {
+    /// As [`Self::rows`].
+    pub async fn catalogue(&self, traces: &[PathBuf]) -> Result<Catalogue, SqlError> {
         let said = self
             .answer(&["--schema", "--format=json"], traces, "")
             .await?;
@@ -92,36 +108,36 @@ impl Sql {
         options: &[&str],
         traces: &[PathBuf],
         sql: &str,
-    ) -> Result<Said, Unasked> {
+    ) -> Result<ProgramOutput, SqlError> {
         let found = self
             .program
             .clone()
             .or_else(|| companion::find(QUERY_PROGRAM));
         let program =
-            found.ok_or_else(|| Unasked::Absent(companion::missing("query", QUERY_PROGRAM)))?;
+            found.ok_or_else(|| SqlError::Absent(companion::missing("query", QUERY_PROGRAM)))?;
         let mut command = Command::new(&program);
         let paths = traces.iter().map(|path| path.as_os_str());
         command.args(options).arg("--").args(paths);
-        // It is never closed.
+        // The semaphore is never closed.
         let _turn = self.running.acquire().await;
         let said = match tokio::time::timeout(self.longest, run(command, sql)).await {
             Ok(said) => said.map_err(|error| {
                 let error = format!("{} cannot be run: {error}", program.display());
-                Unasked::Failed(without_number(&error))
+                SqlError::Failed(without_number(&error))
             })?,
-            Err(_) => return Err(Unasked::Failed(self.too_long())),
+            Err(_) => return Err(SqlError::Failed(self.too_long())),
         };
-        if said.answer.len() > MOST_BYTES {
-            let most = MOST_BYTES >> 20;
-            return Err(Unasked::Failed(format!(
+        if said.answer.len() > MAX_ANSWER_BYTES {
+            let most = MAX_ANSWER_BYTES >> 20;
+            return Err(SqlError::Failed(format!(
                 "the answer has more than {most} MiB: ask for fewer columns, or run `gapscope query`, which writes any answer to a file"
             )));
         }
         let partial = said.status.code() == Some(INCOMPLETE.into());
         match (said.status.success() || partial, said.sentences.last()) {
             (true, _) => Ok(said),
-            (false, Some(sentence)) => Err(Unasked::Failed(sentence.clone())),
-            (false, None) => Err(Unasked::Failed(format!(
+            (false, Some(sentence)) => Err(SqlError::Failed(sentence.clone())),
+            (false, None) => Err(SqlError::Failed(format!(
                 "the query was ended from outside ({}): where memory was short, ask for fewer rows or groups",
                 said.status
             ))),
@@ -136,8 +152,8 @@ impl Sql {
     }
 }
 
-/// Runs the program; it is killed when this is dropped.
-async fn run(mut command: Command, sql: &str) -> std::io::Result<Said> {
+/// Runs the program, which is killed when the future is dropped.
+async fn run(mut command: Command, sql: &str) -> std::io::Result<ProgramOutput> {
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -147,23 +163,23 @@ async fn run(mut command: Command, sql: &str) -> std::io::Result<Said> {
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let asking = async {
         if let Some(mut stdin) = stdin {
-            // A program that does not read it says why.
+            // A program that does not read the query says why on its standard error.
             let _ = stdin.write_all(sql.as_bytes()).await;
         }
     };
     let (answer, said, ()) = tokio::join!(
-        start_of(stdout, MOST_BYTES + 1),
-        start_of(stderr, MOST_SAID),
+        start_of(stdout, MAX_ANSWER_BYTES + 1),
+        start_of(stderr, MAX_STDERR_BYTES),
         asking
     );
     let answer = answer?;
-    if answer.len() > MOST_BYTES {
+    if answer.len() > MAX_ANSWER_BYTES {
         child.start_kill()?;
     }
     let status = child.wait().await?;
     let said = String::from_utf8_lossy(&said?).into_owned();
     let sentences = said.lines().filter(|line| !line.trim().is_empty());
-    Ok(Said {
+    Ok(ProgramOutput {
         answer,
         sentences: sentences
             .map(|line| one_line(line.strip_prefix("gapscope: ").unwrap_or(line)))
@@ -172,7 +188,7 @@ async fn run(mut command: Command, sql: &str) -> std::io::Result<Said> {
     })
 }
 
-/// What a stream has at first.
+/// Reads the start of a stream.
 async fn start_of(stream: Option<impl AsyncRead + Unpin>, most: usize) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     if let Some(stream) = stream {
@@ -181,16 +197,16 @@ async fn start_of(stream: Option<impl AsyncRead + Unpin>, most: usize) -> std::i
     Ok(bytes)
 }
 
-fn text(bytes: Vec<u8>) -> Result<String, Unasked> {
+fn text(bytes: Vec<u8>) -> Result<String, SqlError> {
     String::from_utf8(bytes).map_err(|_| other_version())
 }
 
-fn parsed<'a, T: serde::Deserialize<'a>>(text: &'a str) -> Result<T, Unasked> {
+fn parsed<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, SqlError> {
     serde_json::from_str(text).map_err(|_| other_version())
 }
 
-fn other_version() -> Unasked {
-    Unasked::Failed(format!(
+fn other_version() -> SqlError {
+    SqlError::Failed(format!(
         "the answer of {QUERY_PROGRAM} cannot be read: it is of another version of gapscope; {}",
         companion::mend(QUERY_PROGRAM)
     ))

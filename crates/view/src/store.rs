@@ -1,55 +1,54 @@
-//! A trace that is served: read when it is needed, and followed while it is recorded.
+//! Holds a trace that is served: reads it when it is needed, and follows it while it is recorded.
 
 use crate::Error;
-use crate::analyst::Analyst;
+use crate::analysis_thread::{AnalysisThread, TraceInPieces, TraceSource};
 use crate::notes::Notes;
-use crate::origin;
 use crate::overview;
+use crate::protocol::{TraceOverview, TraceStatus};
+use crate::rebase_times;
 use crate::snapshot::Snapshot;
 use gapscope_analysis::ranks::RankDigest;
 use gapscope_trace::reader::Tail;
 use gapscope_trace::tables::Dispatches;
 use gapscope_trace::{DispatchPieces, Names, Trace, read, read_manifest, table_sizes};
-use serde::Serialize;
-use serde_json::Value;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-/// How often the files of a live trace are looked at, at most.
+/// The least time between two looks at the files of a live trace.
 const LOOK_EVERY: Duration = Duration::from_millis(400);
 
-/// Of a hundred ranks few are read at a time: all at once they would take longer, and more memory.
-static READING: Gate = Gate {
+/// Limits how many of a hundred ranks are read at a time: all at once they would take longer, and more memory.
+static READING: Admission = Admission {
     inside: Mutex::new(0),
     left: Condvar::new(),
 };
 
-/// Lets as many through at a time as there are cores.
-struct Gate {
+/// Admits as many readers at a time as there are cores.
+struct Admission {
     inside: Mutex<usize>,
     left: Condvar,
 }
 
-impl Gate {
+impl Admission {
     fn through<R>(&self, work: impl FnOnce() -> R) -> R {
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
         let full = |inside: &mut usize| *inside >= cores;
         let inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
         let inside = self.left.wait_while(inside, full);
         *inside.unwrap_or_else(PoisonError::into_inner) += 1;
-        let _out = Out(self);
+        let _out = AdmissionGuard(self);
         work()
     }
 }
 
-/// Who is inside, even where its work panics.
-struct Out<'a>(&'a Gate);
+/// Frees the place of a reader, even where reading panics.
+struct AdmissionGuard<'a>(&'a Admission);
 
-impl Drop for Out<'_> {
+impl Drop for AdmissionGuard<'_> {
     fn drop(&mut self) {
-        let Gate { inside, left } = self.0;
+        let Admission { inside, left } = self.0;
         *inside.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
         left.notify_one();
     }
@@ -62,20 +61,10 @@ pub struct Store {
     name: String,
     state: Mutex<State>,
     ready: Condvar,
-    /// Held while all columns are read, so that it is done once.
+    /// Held while all columns are read, so that they are read once.
     filling: Mutex<()>,
-    analyst: Analyst,
+    analyst: AnalysisThread,
     notes: Notes,
-}
-
-/// What the findings of a complete trace rest on. Its times count from its recording's start.
-pub struct InPieces {
-    /// Without dispatches.
-    pub trace: Trace,
-    /// The dispatches.
-    pub pieces: DispatchPieces,
-    /// What reading said.
-    pub remarks: Vec<String>,
 }
 
 #[derive(Default)]
@@ -85,19 +74,11 @@ struct State {
     looked: Option<Instant>,
 }
 
-/// How far a trace is recorded.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub struct TraceStatus {
-    pub generation: u64,
-    pub edition: u64,
-    pub live: bool,
-}
-
 impl Store {
     /// Opens a trace, and starts to read it.
     ///
     /// # Errors
-    /// It is not a trace, or not complete and not `live`.
+    /// The folder is not a trace, or the trace is neither complete nor `live`.
     pub fn open(
         folder: &Path,
         name: String,
@@ -122,8 +103,8 @@ impl Store {
             }),
             ready: Condvar::new(),
             filling: Mutex::new(()),
-            analyst: Analyst::start(store.clone()),
-            notes: Notes::of(folder),
+            analyst: AnalysisThread::start(store.clone()),
+            notes: Notes::new(folder),
         });
         let reading = store.clone();
         std::thread::spawn(move || {
@@ -131,7 +112,7 @@ impl Store {
                 true => Ok(empty(&reading.folder)),
                 false => READING.through(|| {
                     let snapshot = Snapshot::quick(&reading.folder, reading.names.as_ref())?;
-                    snapshot.survey();
+                    snapshot.density_index();
                     Ok(snapshot)
                 }),
             };
@@ -145,30 +126,30 @@ impl Store {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The folder.
+    /// Returns the folder of the trace.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// What the trace is called.
+    /// Returns the name of the trace.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What readers noted of it.
+    /// Returns the notes of readers.
     pub fn notes(&self) -> &Notes {
         &self.notes
     }
 
-    /// Who analyses it.
-    pub fn analyst(&self) -> &Analyst {
+    /// Returns the thread that analyses the trace.
+    pub fn analyst(&self) -> &AnalysisThread {
         &self.analyst
     }
 
-    /// The trace as far as drawing needs it; waits until it has been read.
+    /// Returns the trace as far as drawing needs it; waits until it has been read.
     ///
     /// # Errors
-    /// It could not be read.
+    /// The trace could not be read.
     pub fn snapshot(&self) -> Result<Arc<Snapshot>, Error> {
         let mut state = self.state();
         loop {
@@ -182,7 +163,7 @@ impl Store {
         }
     }
 
-    /// The trace with all its columns; reads them if need be.
+    /// Returns the trace with all its columns; reads them if need be.
     ///
     /// # Errors
     /// As [`Self::snapshot`].
@@ -198,32 +179,11 @@ impl Store {
         Ok(full)
     }
 
-    /// What the findings rest on; `None` where that takes all of the trace: it is there already, live, damaged or not to be read.
-    pub fn in_pieces(&self) -> Option<InPieces> {
-        if let Some(Ok(snapshot)) = &self.state().snapshot
-            && snapshot.full
-        {
-            return None;
-        }
-        // That of findings, and a little more.
-        let selection = RankDigest::selection().named(self.names.as_ref());
-        let pieces = DispatchPieces::open(&self.folder, &selection)?;
-        let others = selection.without::<Dispatches>();
-        let (mut trace, said) = read(&self.folder, &others).ok()?;
-        let origin_ns = trace.manifest.start_ns;
-        origin::shift(&mut trace, origin_ns);
-        Some(InPieces {
-            trace,
-            pieces: pieces.from_origin(origin_ns),
-            remarks: said.iter().map(ToString::to_string).collect(),
-        })
-    }
-
-    /// The overview.
+    /// Makes the overview.
     ///
     /// # Errors
     /// As [`Self::snapshot`].
-    pub fn overview(&self) -> Result<Value, Error> {
+    pub fn overview(&self) -> Result<TraceOverview, Error> {
         self.look();
         let snapshot = self.snapshot()?;
         let version = snapshot.trace.manifest.format_version;
@@ -231,7 +191,7 @@ impl Store {
         Ok(overview::overview(&snapshot, &self.name, &sizes))
     }
 
-    /// How far it is recorded by now.
+    /// Returns how far the trace is recorded by now.
     ///
     /// # Errors
     /// As [`Self::snapshot`].
@@ -245,7 +205,7 @@ impl Store {
         })
     }
 
-    /// The edition of what is answered from now on.
+    /// Returns the edition of the answers from now on.
     ///
     /// # Errors
     /// As [`Self::snapshot`].
@@ -253,7 +213,7 @@ impl Store {
         Ok(self.snapshot()?.edition)
     }
 
-    /// Takes up what a live trace has got.
+    /// Takes up new rows of a live trace.
     fn look(&self) {
         let mut state = self.state();
         let State {
@@ -271,44 +231,78 @@ impl Store {
         let taken = take_up(&self.folder, self.names.as_ref(), snapshot, tail);
         let said = taken.unwrap_or_else(|error| {
             let Some(growing) = Arc::get_mut(snapshot) else {
-                return Taken::Later;
+                return TakeUp::Later;
             };
             growing.remark_lost(&error);
-            Taken::Now
+            TakeUp::Now
         });
-        if said == Taken::Later {
+        if said == TakeUp::Later {
             *looked = None;
         }
     }
 }
 
-/// When what a live trace has got is shown.
+impl TraceSource for Store {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn snapshot(&self) -> Result<Arc<Snapshot>, Error> {
+        Store::snapshot(self)
+    }
+
+    fn full(&self) -> Result<Arc<Snapshot>, Error> {
+        Store::full(self)
+    }
+
+    fn in_pieces(&self) -> Option<TraceInPieces> {
+        if let Some(Ok(snapshot)) = &self.state().snapshot
+            && snapshot.full
+        {
+            return None;
+        }
+        // Digests of ranks need a little more than findings.
+        let selection = RankDigest::selection().named(self.names.as_ref());
+        let pieces = DispatchPieces::open(&self.folder, &selection)?;
+        let others = selection.without::<Dispatches>();
+        let (mut trace, said) = read(&self.folder, &others).ok()?;
+        let origin_ns = trace.manifest.start_ns;
+        rebase_times::shift(&mut trace, origin_ns);
+        Some(TraceInPieces {
+            trace,
+            pieces: pieces.from_origin(origin_ns),
+            remarks: said.iter().map(ToString::to_string).collect(),
+        })
+    }
+}
+
+/// Says when new rows of a live trace are shown.
 #[derive(PartialEq, Eq)]
-enum Taken {
+enum TakeUp {
     Now,
-    /// Who still reads what was there before is not disturbed: there is a next time.
+    /// A reader still holds the snapshot: the next look tries again.
     Later,
 }
 
-/// Takes up what a live trace has got.
+/// Takes up new rows of a live trace.
 fn take_up(
     folder: &Path,
     names: Option<&Arc<Names>>,
     snapshot: &mut Arc<Snapshot>,
     tail: &mut Option<Tail>,
-) -> Result<Taken, gapscope_trace::Error> {
+) -> Result<TakeUp, gapscope_trace::Error> {
     let manifest = read_manifest(folder)?;
     if manifest.complete {
-        // Its files are new, and the names of kernels are better: all is read again.
+        // The files of a completed trace are new, and names of kernels are better: all is read again.
         let mut complete = Snapshot::full(folder, names)?;
         complete.generation = snapshot.generation + 1;
         complete.edition = snapshot.edition + 1;
         *snapshot = Arc::new(complete);
         *tail = None;
-        return Ok(Taken::Now);
+        return Ok(TakeUp::Now);
     }
     let Some(growing) = Arc::get_mut(snapshot) else {
-        return Ok(Taken::Later);
+        return Ok(TakeUp::Later);
     };
     if let Some(tail) = tail {
         let (rows, diagnostics) = tail.read()?;
@@ -317,16 +311,16 @@ fn take_up(
             growing.grow(rows, diagnostics);
         }
     }
-    Ok(Taken::Now)
+    Ok(TakeUp::Now)
 }
 
-/// A live trace before its first part.
+/// Returns a live trace before its first part.
 fn empty(folder: &Path) -> Snapshot {
     let trace = Trace {
         manifest: read_manifest(folder).unwrap_or_default(),
         ..Trace::default()
     };
-    let mut snapshot = Snapshot::of(trace, Vec::new());
+    let mut snapshot = Snapshot::new(trace, Vec::new());
     snapshot.live = true;
     snapshot
 }

@@ -1,4 +1,4 @@
-//! The texts that the page shows, each once, and which of them names what.
+//! Collects the texts that the page shows, each once, and finds the text that names a row.
 
 use gapscope_analysis::gaps::Cause;
 use gapscope_analysis::vocabulary::KernelNames;
@@ -8,21 +8,21 @@ use gapscope_trace::lookup::IdIndex;
 use gapscope_trace::tables::{HostCallKind, OpaqueWorkKind, Table, TransferKind};
 use rustc_hash::FxHashMap;
 
-/// No text, in columns.
+/// Stands for no text in columns.
 pub const NONE: u32 = u32::MAX;
 
-/// Longer texts are cut: the page lays each of them out, and may show one a thousand times.
-const MOST_CHARACTERS: usize = 1000;
+/// Characters of a text: the page lays out each text, and may show one a thousand times.
+const MAX_TEXT_CHARACTERS: usize = 1000;
 
-/// A text, cut if it is too long.
+/// Cuts a text that is too long.
 pub fn cut(text: &str) -> String {
-    match text.char_indices().nth(MOST_CHARACTERS) {
+    match text.char_indices().nth(MAX_TEXT_CHARACTERS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }
 }
 
-/// The texts of a trace. They are only ever added to.
+/// The texts of a trace, to which texts are only added.
 #[derive(Debug)]
 pub struct Texts {
     all: Vec<String>,
@@ -44,8 +44,8 @@ pub struct Texts {
 }
 
 impl Texts {
-    /// The texts of a trace.
-    pub fn of(trace: &Trace) -> Texts {
+    /// Collects the texts of a trace.
+    pub fn new(trace: &Trace) -> Texts {
         let mut texts = Texts {
             all: Vec::new(),
             ids: FxHashMap::default(),
@@ -81,11 +81,11 @@ impl Texts {
         texts
     }
 
-    /// Takes up what a growing trace has got.
+    /// Adds the texts of new rows of a live trace.
     pub fn extend(&mut self, trace: &Trace) {
         let tables = &trace.tables;
         if self.kernels.len() < tables.kernels.len() {
-            // A new kernel may share the name of one before, which is then told apart too.
+            // A new kernel may share the name of an earlier one, which then gets a distinct name, too.
             let names = KernelNames::of(&tables.kernels);
             let rows = 0..tables.kernels.len();
             self.kernels = rows.map(|row| self.add(names.name(row))).collect();
@@ -104,7 +104,7 @@ impl Texts {
             }
         }
         self.label_index = IdIndex::new(&tables.labels.id);
-        // Of a table that is read in part, this column always is.
+        // This column is read even where the others of its table are not.
         for row in self.command_buffers.len()..tables.command_buffers.label.len() {
             let label = tables.command_buffers.label.at(row);
             let id = match &tables.command_buffers.name[row] {
@@ -117,7 +117,7 @@ impl Texts {
 
     fn add(&mut self, text: &str) -> u32 {
         let cut;
-        let text = match text.len() > MOST_CHARACTERS {
+        let text = match text.len() > MAX_TEXT_CHARACTERS {
             true => {
                 cut = self::cut(text);
                 cut.as_str()
@@ -133,22 +133,22 @@ impl Texts {
         id
     }
 
-    /// All texts; the id is the index.
+    /// Returns all texts; a text's id is its index.
     pub fn all(&self) -> &[String] {
         &self.all
     }
 
-    /// The text of an id.
+    /// Returns the text of an id.
     pub fn text(&self, id: u32) -> &str {
         self.all.get(id as usize).map_or("", String::as_str)
     }
 
-    /// The id of a text, cut as all are.
+    /// Returns the id of a text, which is cut first.
     pub fn find(&self, text: &str) -> Option<u32> {
         self.ids.get(cut(text).as_str()).copied()
     }
 
-    /// The name of a kernel by its id in the trace.
+    /// Returns the name of a kernel by its id in the trace.
     #[inline]
     pub fn kernel(&self, id: KernelId) -> u32 {
         let row = self.kernel_index.get(id);
@@ -156,28 +156,28 @@ impl Texts {
             .unwrap_or(self.unknown_kernel)
     }
 
-    /// A label's own text.
+    /// Returns a label's own text.
     pub fn label(&self, id: LabelId) -> u32 {
         let row = self.label_index.get(id);
         row.and_then(|row| self.label_texts.get(row).copied())
             .unwrap_or(self.unknown_label)
     }
 
-    /// A label with those around it.
+    /// Returns the path of a label from the outermost in.
     pub fn label_path(&self, id: LabelId) -> u32 {
         let row = self.label_index.get(id);
         row.and_then(|row| self.label_paths.get(row).copied())
             .unwrap_or(self.unknown_label)
     }
 
-    /// How many labels a label is in, itself included; 0 for one that the trace does not have.
+    /// Returns the number of labels in a label's path; 0 for a label that the trace does not have.
     pub fn label_depth(&self, id: LabelId) -> u32 {
         let row = self.label_index.get(id);
         row.and_then(|row| self.label_depths.get(row).copied())
             .unwrap_or(0)
     }
 
-    /// The name of a command buffer by its row.
+    /// Returns the name of a command buffer by its row.
     pub fn command_buffer(&self, row: usize) -> u32 {
         self.command_buffers
             .get(row)
@@ -215,7 +215,7 @@ mod tests {
     #[test]
     fn everything_has_its_name() {
         let trace = Trace::from_text(TRACE).unwrap();
-        let texts = Texts::of(&trace);
+        let texts = Texts::new(&trace);
         assert_eq!(texts.text(texts.kernel(KernelId(9))), "matmul");
         assert_eq!(texts.text(texts.kernel(KernelId(8))), "unknown kernel");
         assert_eq!(texts.text(texts.label(LabelId(2))), "attention");
@@ -230,7 +230,7 @@ mod tests {
     #[test]
     fn ids_stay_when_a_trace_grows() {
         let mut trace = Trace::from_text(TRACE).unwrap();
-        let mut texts = Texts::of(&trace);
+        let mut texts = Texts::new(&trace);
         let before = texts.all().to_vec();
         let more = format!("{TRACE}\nkernel id=10 name=softmax\nlabel id=3 text=deep parent=2");
         trace = Trace::from_text(&more).unwrap();
@@ -247,9 +247,9 @@ mod tests {
     fn a_name_of_ten_megabytes_is_cut_where_a_character_ends() {
         let name = "é".repeat(5_000_000);
         let trace = Trace::from_text(&format!("label id=1 text={name}")).unwrap();
-        let texts = Texts::of(&trace);
+        let texts = Texts::new(&trace);
         let shown = texts.text(texts.label(LabelId(1)));
-        assert_eq!(shown.chars().count(), MOST_CHARACTERS + 1);
+        assert_eq!(shown.chars().count(), MAX_TEXT_CHARACTERS + 1);
         assert!(shown.ends_with('…'));
         assert_eq!(texts.find(&name), Some(texts.label(LabelId(1))));
     }

@@ -1,40 +1,40 @@
-//! The traces that are served: those that were named, and of a program with ranks one for each.
+//! Holds the traces that are served: those that were named, and those of a program's ranks.
 
 use crate::Error;
-use crate::overview;
+use crate::answers::findings;
 use crate::preferences::{Preferences, identity};
-use crate::ranks::OfRank;
-use crate::store::{Store, TraceStatus};
+use crate::protocol::{Live, Overview, TraceStatus};
+use crate::ranks::RankTrace;
+use crate::store::Store;
 use gapscope_trace::{Names, rank_folders, read_manifest};
-use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How often live traces are looked at while somebody waits for them.
+/// The time between two looks at live traces while a request waits for them.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// How long somebody waits at most.
+/// How long a request waits.
 const WAIT: Duration = Duration::from_secs(10);
 
-/// The traces that are served, in the order in which they are asked for.
+/// The traces that are served, in the order of the overview.
 pub struct Traces {
     stores: Mutex<Stores>,
-    /// What was named, as who is elsewhere would name it.
+    /// The paths that were named, as absolute paths.
     opened: Vec<String>,
-    /// The recording whose ranks are looked for.
+    /// The folder in which ranks are looked for.
     recording: Option<PathBuf>,
     live: bool,
 }
 
 struct Stores {
-    /// Those that were named come first.
+    /// The named traces, followed by those of ranks.
     all: Vec<Arc<Store>>,
-    /// Ranks that are among them.
+    /// The ranks among the traces.
     ranks: Vec<u32>,
 }
 
 impl Traces {
-    /// Opens one trace, with those of its ranks, or several that are compared.
+    /// Opens a trace with those of its ranks, or several traces that are compared.
     ///
     /// # Errors
     /// A trace cannot be opened, is not complete and not `live`, or the ranks have no common clock.
@@ -55,15 +55,19 @@ impl Traces {
             all: Vec::new(),
             ranks: Vec::new(),
         };
-        for Listed { name, path, rank } in listed(paths, &ranks, live) {
+        for ListedTrace { name, path, rank } in listed(paths, &ranks, live) {
             match rank {
                 Some(rank) => stores.add(rank, &path, live, names)?,
                 None => stores.all.push(Store::open(&path, name, live, names)?),
             }
         }
-        // What the page waits for longest; of ranks it is the reading.
+        // The page waits longest for the findings; for ranks it waits for reading.
         if !live && stores.ranks.is_empty() {
-            stores.all.iter().for_each(|store| store.analyst().begin());
+            for store in &stores.all {
+                store.analyst().begin(|analysed| {
+                    findings(analysed);
+                });
+            }
         }
         Ok(Traces {
             opened: paths.iter().map(|path| absolute(path)).collect(),
@@ -73,7 +77,7 @@ impl Traces {
         })
     }
 
-    /// No trace.
+    /// Returns an empty list, for a capture.
     pub fn none() -> Traces {
         Traces {
             stores: Mutex::new(Stores {
@@ -90,25 +94,25 @@ impl Traces {
         self.stores.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The trace at an index.
+    /// Returns the trace at an index.
     pub fn at(&self, index: usize) -> Option<Arc<Store>> {
         self.stores().all.get(index).cloned()
     }
 
-    /// All traces that there are by now, and whether they are of one program's ranks.
+    /// Returns all traces that there are by now, and whether they are ranks of one program.
     fn all(&self) -> (Vec<Arc<Store>>, bool) {
         let mut stores = self.stores();
         if let Some(recording) = self.recording.as_deref().filter(|_| self.live) {
             for (rank, path) in rank_folders(recording) {
-                // One that cannot be opened now can be at the next look.
+                // The next look tries again where a trace cannot be opened yet.
                 let _ = stores.add(rank, &path, true, None);
             }
         }
         (stores.all.clone(), !stores.ranks.is_empty())
     }
 
-    /// The traces of ranks; without such the only one that there is, as it may have ranks inside.
-    pub fn of_ranks(&self) -> Vec<OfRank> {
+    /// Returns the traces of ranks; without them a single trace, which may have ranks inside.
+    pub fn of_ranks(&self) -> Vec<RankTrace> {
         let (stores, together) = self.all();
         let ranks = self.stores().ranks.clone();
         let before = stores.len().saturating_sub(ranks.len());
@@ -120,33 +124,32 @@ impl Traces {
         (numbered.into_iter())
             .filter_map(|(trace, rank)| {
                 let store = stores.get(trace)?.clone();
-                Some(OfRank { trace, rank, store })
+                Some(RankTrace { trace, rank, store })
             })
             .collect()
     }
 
-    /// The overview of all of them.
+    /// Makes the overview of all traces.
     ///
     /// # Errors
-    /// One could not be read.
-    pub fn overview(&self, preferences: &Preferences) -> Result<Value, Error> {
+    /// A trace could not be read.
+    pub fn overview(&self, preferences: &Preferences) -> Result<Overview, Error> {
         let (stores, ranks) = self.all();
         let program = self.recording.as_deref().filter(|_| ranks).map(name);
-        let traces: Result<Vec<Value>, Error> =
-            stores.iter().map(|store| store.overview()).collect();
-        let mut overview = overview::together(traces?, program.as_deref(), Value::Null);
-        overview["opened"] = json!(self.opened);
-        overview["keeps"] = json!(preferences.are_kept());
+        let traces = stores.iter().map(|store| store.overview());
+        let mut overview = Overview::new(traces.collect::<Result<_, _>>()?, program, None);
+        overview.opened = Some(self.opened.clone());
+        overview.keeps = Some(preferences.are_kept());
         if preferences.are_kept() {
             add_arranged(&mut overview, &stores, preferences)?;
         }
         Ok(overview)
     }
 
-    /// The folders of all traces, or `None` while one of them is recorded.
+    /// Returns the folders of all traces, or `None` while one of them is recorded.
     ///
     /// # Errors
-    /// One could not be read.
+    /// A trace could not be read.
     pub fn recorded(&self) -> Result<Option<Vec<PathBuf>>, Error> {
         let (stores, _) = self.all();
         for store in &stores {
@@ -158,12 +161,12 @@ impl Traces {
         Ok(Some(folders.collect()))
     }
 
-    /// Waits until a trace has another generation than the known one, or there are more traces; for some seconds at
-    /// most, and not at all when nothing is recorded.
+    /// Waits until a trace has another generation than the known one, or there are more traces; for some seconds, and not at all when nothing is
+    /// recorded.
     ///
     /// # Errors
-    /// One could not be read.
-    pub fn wait_for_more(&self, known: &[u64]) -> Result<Value, Error> {
+    /// A trace could not be read.
+    pub fn wait_for_more(&self, known: &[u64]) -> Result<Live, Error> {
         let asked = Instant::now();
         loop {
             let (stores, _) = self.all();
@@ -172,7 +175,7 @@ impl Traces {
             let states = states?;
             let same = states.iter().map(|state| &state.generation).eq(known);
             if !same || !states.iter().any(|state| state.live) || asked.elapsed() >= WAIT {
-                return Ok(json!({ "traces": states }));
+                return Ok(Live { traces: states });
             }
             std::thread::sleep(LOOK_EVERY);
         }
@@ -197,9 +200,9 @@ impl Stores {
     }
 }
 
-/// Adds how the tracks of each trace were arranged before.
+/// Adds the kept arrangement of each trace.
 fn add_arranged(
-    overview: &mut Value,
+    overview: &mut Overview,
     stores: &[Arc<Store>],
     preferences: &Preferences,
 ) -> Result<(), Error> {
@@ -207,34 +210,33 @@ fn add_arranged(
     for store in stores {
         identities.push(identity(&*store.snapshot()?, store.name()));
     }
-    let traces = overview["traces"].as_array_mut();
     let arranged = preferences.arranged(&identities);
-    for (trace, arranged) in traces.into_iter().flatten().zip(arranged) {
-        trace["arranged"] = arranged;
+    for (trace, arranged) in overview.traces.iter_mut().zip(arranged) {
+        trace.arranged = arranged;
     }
     Ok(())
 }
 
 /// A trace among those that are shown together.
-pub struct Listed {
-    /// What it is called.
+pub struct ListedTrace {
+    /// Name of the trace.
     pub name: String,
-    /// Its folder.
+    /// Folder of the trace.
     pub path: PathBuf,
-    /// The rank that it is of.
+    /// Rank of the trace.
     pub rank: Option<u32>,
 }
 
-/// The traces that paths name, those of `ranks` last.
-pub fn listed(paths: &[PathBuf], ranks: &[(u32, PathBuf)], live: bool) -> Vec<Listed> {
-    // Ranks that were gathered by hand have no trace around them.
+/// Lists the traces of paths, followed by those of `ranks`.
+pub fn listed(paths: &[PathBuf], ranks: &[(u32, PathBuf)], live: bool) -> Vec<ListedTrace> {
+    // A folder of ranks that were gathered by hand is not a trace itself.
     let is_trace = |path: &&PathBuf| ranks.is_empty() || live || path.join("trace.json").is_file();
-    let named = paths.iter().filter(is_trace).map(|path| Listed {
+    let named = paths.iter().filter(is_trace).map(|path| ListedTrace {
         name: name(path),
         path: path.clone(),
         rank: None,
     });
-    let of_ranks = ranks.iter().map(|(rank, path)| Listed {
+    let of_ranks = ranks.iter().map(|(rank, path)| ListedTrace {
         name: rank_name(*rank),
         path: path.clone(),
         rank: Some(*rank),
@@ -246,13 +248,13 @@ fn rank_name(rank: u32) -> String {
     format!("rank {rank}")
 }
 
-/// A path that means the same in every folder.
+/// Returns an absolute path as text.
 fn absolute(path: &Path) -> String {
     let full = path.canonicalize().ok();
     full.as_deref().unwrap_or(path).display().to_string()
 }
 
-/// What a folder is called.
+/// Returns the name of a folder.
 pub fn name(folder: &Path) -> String {
     let full = folder.canonicalize().ok();
     let name = full.as_deref().unwrap_or(folder).file_name();
@@ -261,7 +263,7 @@ pub fn name(folder: &Path) -> String {
         .into_owned()
 }
 
-/// Traces of ranks can be put beside each other when one clock was recorded: then they start together.
+/// Checks that traces of ranks are on one clock: then they have the same start.
 pub fn common_clock(paths: &[PathBuf], ranks: &[(u32, PathBuf)]) -> Result<(), Error> {
     let mut starts = Vec::with_capacity(ranks.len());
     for (_, path) in ranks {

@@ -1,5 +1,6 @@
-//! Tracks: what rows are drawn together.
+//! Defines tracks: their ids, and the track of each row.
 
+use crate::protocol::TrackKind;
 use gapscope_analysis::counters::CounterKey;
 use gapscope_analysis::intervals::Interval;
 use gapscope_trace::Trace;
@@ -8,16 +9,16 @@ use gapscope_trace::manifest::SamplingMode;
 use gapscope_trace::tables::{HostCallKind, MarkerScope, Timing};
 use std::fmt;
 
-/// A track with rows of its own.
+/// The id of a track.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum TrackId {
-    /// What a queue runs.
+    /// The work of a queue.
     Work(QueueId),
     /// The command buffers of a queue.
     CommandBuffers(QueueId),
     /// Labels in command buffers.
     Labels(QueueId),
-    /// Labels set on a queue by the host.
+    /// Labels that the host sets on a queue.
     QueueLabels(QueueId),
     /// Gaps of a GPU.
     Gaps(u32),
@@ -27,7 +28,7 @@ pub enum TrackId {
     Calls(ThreadKey),
     /// Labels of a thread.
     ThreadLabels(ThreadKey),
-    /// Samples of a thread's stack. Their rows are in the answer `code`.
+    /// Samples of a thread's stack, whose rows are in the answer `code`.
     Samples(ThreadKey),
 }
 
@@ -35,27 +36,27 @@ pub enum TrackId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ThreadKey {
     pub process: ProcessId,
-    /// Absent where it is not known which.
+    /// Absent where the thread is not known.
     pub thread: Option<ThreadId>,
 }
 
 impl TrackId {
-    /// Its kind, as in `PROTOCOL.md`.
-    pub const fn kind(self) -> &'static str {
+    /// Returns the kind of the track.
+    pub const fn kind(self) -> TrackKind {
         match self {
-            TrackId::Work(_) => "work",
-            TrackId::CommandBuffers(_) => "command-buffers",
-            TrackId::Labels(_) => "labels",
-            TrackId::QueueLabels(_) => "queue-labels",
-            TrackId::Gaps(_) => "gaps",
-            TrackId::Counter(_) => "counter",
-            TrackId::Calls(..) => "calls",
-            TrackId::ThreadLabels(..) => "thread-labels",
-            TrackId::Samples(..) => "samples",
+            TrackId::Work(_) => TrackKind::Work,
+            TrackId::CommandBuffers(_) => TrackKind::CommandBuffers,
+            TrackId::Labels(_) => TrackKind::Labels,
+            TrackId::QueueLabels(_) => TrackKind::QueueLabels,
+            TrackId::Gaps(_) => TrackKind::Gaps,
+            TrackId::Counter(_) => TrackKind::Counter,
+            TrackId::Calls(..) => TrackKind::Calls,
+            TrackId::ThreadLabels(..) => TrackKind::ThreadLabels,
+            TrackId::Samples(..) => TrackKind::Samples,
         }
     }
 
-    /// The id of [`fmt::Display`], read back.
+    /// Parses an id that [`fmt::Display`] wrote.
     pub fn parse(text: &str) -> Option<TrackId> {
         let (owner, kind) = text.rsplit_once('.')?;
         let number = |text: &str, letter: char| text.strip_prefix(letter)?.parse::<u32>().ok();
@@ -91,20 +92,20 @@ impl TrackId {
         Some(id)
     }
 
-    /// The tables of its rows: the two highest bits of a place are an index into these.
-    pub const fn tables(self) -> &'static [Source] {
+    /// Returns the tables of the track's rows: the two highest bits of a place are an index into them.
+    pub const fn tables(self) -> &'static [DrawnTable] {
         match self {
             TrackId::Work(_) => &[
-                Source::Dispatch,
-                Source::Transfer,
-                Source::Opaque,
-                Source::CommandBuffer,
+                DrawnTable::Dispatch,
+                DrawnTable::Transfer,
+                DrawnTable::Opaque,
+                DrawnTable::CommandBuffer,
             ],
-            TrackId::CommandBuffers(_) => &[Source::CommandBuffer],
+            TrackId::CommandBuffers(_) => &[DrawnTable::CommandBuffer],
             TrackId::Labels(_) | TrackId::QueueLabels(_) | TrackId::ThreadLabels(..) => {
-                &[Source::Marker]
+                &[DrawnTable::Marker]
             }
-            TrackId::Calls(..) => &[Source::HostCall],
+            TrackId::Calls(..) => &[DrawnTable::HostCall],
             TrackId::Gaps(_) | TrackId::Counter(_) | TrackId::Samples(_) => &[],
         }
     }
@@ -113,10 +114,10 @@ impl TrackId {
 impl fmt::Display for TrackId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            TrackId::Work(queue)
-            | TrackId::CommandBuffers(queue)
-            | TrackId::Labels(queue)
-            | TrackId::QueueLabels(queue) => write!(f, "q{queue}.{}", self.kind()),
+            TrackId::Work(queue) => write!(f, "q{queue}.work"),
+            TrackId::CommandBuffers(queue) => write!(f, "q{queue}.command-buffers"),
+            TrackId::Labels(queue) => write!(f, "q{queue}.labels"),
+            TrackId::QueueLabels(queue) => write!(f, "q{queue}.queue-labels"),
             TrackId::Gaps(gpu) => write!(f, "g{gpu}.gaps"),
             TrackId::Counter(CounterKey::QueueDepth(queue)) => write!(f, "q{queue}.depth"),
             TrackId::Counter(CounterKey::DeviceMemory(gpu)) => write!(f, "g{gpu}.memory"),
@@ -139,7 +140,7 @@ impl fmt::Display for ThreadKey {
 
 /// A table whose rows are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Source {
+pub enum DrawnTable {
     Dispatch,
     Transfer,
     Opaque,
@@ -148,68 +149,68 @@ pub enum Source {
     Marker,
 }
 
-impl Source {
-    pub const ALL: [Source; 6] = [
-        Source::Dispatch,
-        Source::Transfer,
-        Source::Opaque,
-        Source::CommandBuffer,
-        Source::HostCall,
-        Source::Marker,
+impl DrawnTable {
+    pub const ALL: [DrawnTable; 6] = [
+        DrawnTable::Dispatch,
+        DrawnTable::Transfer,
+        DrawnTable::Opaque,
+        DrawnTable::CommandBuffer,
+        DrawnTable::HostCall,
+        DrawnTable::Marker,
     ];
 
-    /// The name of the table.
+    /// Returns the name of the table.
     pub const fn table(self) -> &'static str {
         match self {
-            Source::Dispatch => "dispatches",
-            Source::Transfer => "transfers",
-            Source::Opaque => "opaque_work",
-            Source::CommandBuffer => "command_buffers",
-            Source::HostCall => "host_calls",
-            Source::Marker => "markers",
+            DrawnTable::Dispatch => "dispatches",
+            DrawnTable::Transfer => "transfers",
+            DrawnTable::Opaque => "opaque_work",
+            DrawnTable::CommandBuffer => "command_buffers",
+            DrawnTable::HostCall => "host_calls",
+            DrawnTable::Marker => "markers",
         }
     }
 
-    /// Rows of the table.
+    /// Returns the number of rows of the table.
     pub fn rows(self, trace: &Trace) -> usize {
         let tables = &trace.tables;
         match self {
-            // Of a table that is read in part, these columns always are.
-            Source::Dispatch => tables.dispatches.queue.len(),
-            Source::Transfer => tables.transfers.queue.len(),
-            Source::Opaque => tables.opaque_work.queue.len(),
-            Source::CommandBuffer => tables.command_buffers.queue.len(),
-            Source::HostCall => tables.host_calls.start_ns.len(),
-            Source::Marker => tables.markers.label.len(),
+            // These columns are read even where the others of their table are not.
+            DrawnTable::Dispatch => tables.dispatches.queue.len(),
+            DrawnTable::Transfer => tables.transfers.queue.len(),
+            DrawnTable::Opaque => tables.opaque_work.queue.len(),
+            DrawnTable::CommandBuffer => tables.command_buffers.queue.len(),
+            DrawnTable::HostCall => tables.host_calls.start_ns.len(),
+            DrawnTable::Marker => tables.markers.label.len(),
         }
     }
 
-    /// When a row ran; `None` when that is not known.
+    /// Returns the time of a row; `None` when it is not known.
     #[inline]
     pub fn times(self, trace: &Trace, row: usize) -> Option<Interval> {
         let tables = &trace.tables;
         let (start_ns, duration_ns) = match self {
-            Source::Dispatch => (
+            DrawnTable::Dispatch => (
                 tables.dispatches.start_ns.at(row),
                 tables.dispatches.duration_ns.at(row),
             ),
-            Source::Transfer => (
+            DrawnTable::Transfer => (
                 tables.transfers.start_ns.at(row),
                 tables.transfers.duration_ns.at(row),
             ),
-            Source::Opaque => (
+            DrawnTable::Opaque => (
                 tables.opaque_work.start_ns.at(row),
                 tables.opaque_work.duration_ns.at(row),
             ),
-            Source::CommandBuffer => (
+            DrawnTable::CommandBuffer => (
                 tables.command_buffers.start_ns.at(row),
                 tables.command_buffers.duration_ns.at(row),
             ),
-            Source::HostCall => (
+            DrawnTable::HostCall => (
                 Some(tables.host_calls.start_ns[row]),
                 Some(tables.host_calls.duration_ns[row]),
             ),
-            Source::Marker => (
+            DrawnTable::Marker => (
                 tables.markers.start_ns.at(row),
                 tables.markers.duration_ns.at(row),
             ),
@@ -217,32 +218,32 @@ impl Source {
         Interval::of_row(start_ns, duration_ns)
     }
 
-    /// The kind of a row that is a host call.
+    /// Returns the kind of a row that is a host call.
     #[inline]
     pub fn call(self, trace: &Trace, row: usize) -> Option<HostCallKind> {
         match self {
-            Source::HostCall => trace.tables.host_calls.call.get(row).copied(),
+            DrawnTable::HostCall => trace.tables.host_calls.call.get(row).copied(),
             _ => None,
         }
     }
 
-    /// The track of a row. `whole` says of command buffers whether they count as work.
+    /// Returns the track of a row. `whole` has the command buffers that count as work.
     #[inline]
-    pub fn track(self, trace: &Trace, row: usize, whole: &Whole) -> TrackId {
+    pub fn track(self, trace: &Trace, row: usize, whole: &WholeCommandBuffers) -> TrackId {
         let tables = &trace.tables;
         match self {
-            Source::Dispatch => TrackId::Work(tables.dispatches.queue[row]),
-            Source::Transfer => TrackId::Work(tables.transfers.queue[row]),
-            Source::Opaque => TrackId::Work(tables.opaque_work.queue[row]),
-            Source::CommandBuffer if whole.contains(row) => {
+            DrawnTable::Dispatch => TrackId::Work(tables.dispatches.queue[row]),
+            DrawnTable::Transfer => TrackId::Work(tables.transfers.queue[row]),
+            DrawnTable::Opaque => TrackId::Work(tables.opaque_work.queue[row]),
+            DrawnTable::CommandBuffer if whole.contains(row) => {
                 TrackId::Work(tables.command_buffers.queue[row])
             }
-            Source::CommandBuffer => TrackId::CommandBuffers(tables.command_buffers.queue[row]),
-            Source::HostCall => TrackId::Calls(ThreadKey {
+            DrawnTable::CommandBuffer => TrackId::CommandBuffers(tables.command_buffers.queue[row]),
+            DrawnTable::HostCall => TrackId::Calls(ThreadKey {
                 process: tables.host_calls.process[row],
                 thread: tables.host_calls.thread.at(row),
             }),
-            Source::Marker => {
+            DrawnTable::Marker => {
                 let markers = &tables.markers;
                 match (markers.scope[row], markers.queue.at(row)) {
                     (MarkerScope::CommandBuffer, Some(queue)) => TrackId::Labels(queue),
@@ -257,25 +258,25 @@ impl Source {
     }
 }
 
-/// Command buffers that are work as a whole, because what is inside has no times: the analyses count them as busy from
-/// start to end, so they are drawn where work is.
+/// Command buffers that count as work as a whole, because the work inside has no times: the analyses count them as busy from start to end, so they
+/// are drawn as work.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub enum Whole {
-    /// None is.
+pub enum WholeCommandBuffers {
+    /// No command buffer.
     #[default]
     None,
-    /// All are: nothing inside command buffers was timed.
+    /// All command buffers: nothing inside of them was timed.
     All,
-    /// These rows, in order.
+    /// The command buffers of these rows, in order.
     These(Vec<u32>),
 }
 
-impl Whole {
-    /// What can be said without the analyses; `None` when that takes them. `untimed` tells whether work inside command
+impl WholeCommandBuffers {
+    /// Finds the command buffers without the analyses; `None` where only the analyses can tell. `untimed` returns true where work inside of command
     /// buffers has no times.
-    pub fn quick(trace: &Trace, untimed: impl FnOnce() -> bool) -> Option<Whole> {
+    pub fn quick(trace: &Trace, untimed: impl FnOnce() -> bool) -> Option<WholeCommandBuffers> {
         match trace.manifest.sampling_mode {
-            SamplingMode::CommandBuffer => Some(Whole::All),
+            SamplingMode::CommandBuffer => Some(WholeCommandBuffers::All),
             _ if trace
                 .tables
                 .command_buffers
@@ -285,26 +286,26 @@ impl Whole {
             {
                 None
             }
-            _ => Some(Whole::None),
+            _ => Some(WholeCommandBuffers::None),
         }
     }
 
     #[inline]
     fn contains(&self, row: usize) -> bool {
         match self {
-            Whole::None => false,
-            Whole::All => true,
-            Whole::These(rows) => rows.binary_search(&(row as u32)).is_ok(),
+            WholeCommandBuffers::None => false,
+            WholeCommandBuffers::All => true,
+            WholeCommandBuffers::These(rows) => rows.binary_search(&(row as u32)).is_ok(),
         }
     }
 }
 
-/// Bits of a place that are the row; those above are an index into [`TrackId::tables`].
+/// Bits of a place that are the row; the bits above are an index into [`TrackId::tables`].
 pub const ROW_BITS: u32 = 30;
 
-/// The table and row of a place on a track.
+/// Returns the table and row of a place on a track.
 #[inline]
-pub fn place(tables: &[Source], place: u32) -> (Source, usize) {
+pub fn place(tables: &[DrawnTable], place: u32) -> (DrawnTable, usize) {
     (
         tables[(place >> ROW_BITS) as usize],
         (place & ((1 << ROW_BITS) - 1)) as usize,

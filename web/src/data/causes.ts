@@ -1,29 +1,7 @@
 // The causes of idle time and the kinds of host calls, as the analyses define them.
 
-import type { Findings } from "./findings.ts";
-import type { CauseNote } from "./gaps.ts";
+import type { CallFacts, CauseFacts, CauseNote, Findings } from "../generated/protocol.ts";
 
-/** What the analysis knows of a cause of idle time, in the words of the trace's API. */
-export interface CauseFacts {
-  cause: string;
-  /** The part of the verdict's time that it counts for. */
-  side: string;
-  letter: string;
-  colour: string;
-  name: string;
-  sentence: string;
-  /** What suits most programs. */
-  advice: string;
-}
-
-/** A kind of host call. */
-export interface CallFacts {
-  call: string;
-  /** Why a device idles whose next work has not been submitted while the thread is in this call. */
-  cause: string | null;
-  /** It returns when the GPU has got somewhere, or asks whether it has. */
-  waits: boolean;
-}
 
 export class Causes {
   private readonly facts: ReadonlyMap<string, CauseFacts>;

@@ -1,8 +1,9 @@
 // Samples of the stacks of threads, and the samples that fall into idle time.
 
+import type { IdleSamplesHeader, SampledFrame, SampledThread, SamplesHeader } from "../generated/protocol.ts";
 import { type Durations, Lane } from "../lane/lane.ts";
 import type { Range } from "../time/range.ts";
-import { type Column, column, type Frame, type Header } from "./frame.ts";
+import { type Column, column, type Frame } from "./frame.ts";
 
 /** The index or id that stands for an unknown one. */
 const NONE = 0xffffffff;
@@ -11,47 +12,13 @@ const MAX_FRAMES = 4096;
 /** The least number of samples for which shares are shown. */
 export const MIN_SAMPLES = 10;
 
-export interface CodeFrame {
-  /** `train.py:41 load_batch`. */
-  text: string;
-  name: string;
-  function: string | null;
-  file: string | null;
-  line: number | null;
-  library: string | null;
-  kind: string;
-  /** It is code of the program itself, not of a library. */
-  own: boolean;
-  source: string | null;
-}
-
-export interface CodeThread {
-  process: number;
-  thread: number;
-  name: string;
-  track: string;
-  /** It is of a process that does not submit itself. */
-  worker: boolean;
-}
-
-interface CodeHeader extends Header {
-  rate_hz: number | null;
-  threads: CodeThread[];
-  calls: string[];
-  states: string[];
-  sources: string[];
-  frames: CodeFrame[];
-  stacks: { frame: (number | null)[]; parent: (number | null)[]; line: (number | null)[] };
-  lines: { text: string; frame: number }[];
-}
-
 /** A sample, as it is told. */
 export interface Sample {
   at_ns: number;
   period_ns: number | null;
-  thread: CodeThread;
+  thread: SampledThread;
   /** The innermost frame first; empty where the stack could not be read. */
-  frames: CodeFrame[];
+  frames: SampledFrame[];
   line: string;
   state: string;
   source: string;
@@ -67,7 +34,7 @@ export interface SampleLanes {
 }
 
 export class Code {
-  readonly header: CodeHeader;
+  readonly header: SamplesHeader;
   readonly count: number;
   readonly generation: number;
   readonly at_ns: Column;
@@ -82,7 +49,7 @@ export class Code {
   private commonestLines: Map<number, number> | null = null;
 
   constructor(frame: Frame) {
-    this.header = frame.header as CodeHeader;
+    this.header = frame.header as unknown as SamplesHeader;
     this.count = frame.header.rows;
     this.generation = frame.header.generation ?? 1;
     this.at_ns = column(frame, "at");
@@ -105,7 +72,7 @@ export class Code {
   }
 
   /** Returns the frame that stands for a line. */
-  lineFrame(line: number): CodeFrame | null {
+  lineFrame(line: number): SampledFrame | null {
     return this.header.frames[this.header.lines[line]?.frame ?? -1] ?? null;
   }
 
@@ -156,7 +123,7 @@ export class Code {
     };
   }
 
-  threadOf(sample: number): CodeThread {
+  threadOf(sample: number): SampledThread {
     return this.header.threads[this.thread[sample]];
   }
 
@@ -198,11 +165,6 @@ export class Code {
   }
 }
 
-interface IdleHeader extends Header {
-  parts: string[];
-  causes: { cause: string; total_ns: number; without_samples_ns: number; samples: number }[];
-}
-
 /** A restriction of idle time; absent fields do not restrict it. */
 export interface IdleFilter {
   range?: Range | null;
@@ -224,7 +186,7 @@ export interface LineTime {
 
 /** The samples in gaps, each with the idle time that it stands for. */
 export class IdleSamples {
-  readonly causes: IdleHeader["causes"];
+  readonly causes: IdleSamplesHeader["causes"];
   private readonly sampleAt: Column;
   private readonly device: Column;
   private readonly weight_ns: Column;
@@ -237,7 +199,7 @@ export class IdleSamples {
     readonly code: Code,
     frame: Frame,
   ) {
-    const header = frame.header as IdleHeader;
+    const header = frame.header as unknown as IdleSamplesHeader;
     this.causes = header.causes;
     this.parts = header.parts;
     this.sampleAt = column(frame, "sample");

@@ -1,27 +1,11 @@
 // Frames: raw columns with a JSON header, as `crates/view/PROTOCOL.md` describes them.
 
+import type { CounterHeader, FrameHeader, TrackHeader } from "../generated/protocol.ts";
+
 export type Column = Float64Array | Uint32Array | Uint16Array | Uint8Array;
 
-interface ColumnHeader {
-  name: string;
-  type: string;
-  offset: number;
-}
-
-export interface Header {
-  rows: number;
-  columns: ColumnHeader[];
-  generation?: number;
-  /** Whether the rows are all that the track has, whatever was asked for. */
-  whole?: boolean;
-  lanes?: number[];
-  /** The range that the answer covers, where a part was asked for. */
-  part?: [number, number];
-  /** The number of slices of each lane, where a part has too many rows. */
-  slices?: number;
-  tables?: string[];
-  unit?: string;
-}
+/** The header of a track's or a counter's frame. */
+export type Header = FrameHeader & Partial<TrackHeader & CounterHeader>;
 
 export interface Frame {
   header: Header;

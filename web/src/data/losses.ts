@@ -1,21 +1,7 @@
 // What a trace lacks: what was lost while it was recorded, and what of it cannot be read.
 
-export interface Loss {
-  what: string;
-  count: number;
-  reason: string;
-}
+import type { UnreadTable } from "../generated/protocol.ts";
 
-/** A table of which rows or a column could not be read. What rests on it is unknown. */
-export interface UnreadTable {
-  table: string;
-  file: string;
-  column: string | null;
-  reason: string;
-  rows_read: number;
-  /** `null` where it is not known how many are missing. */
-  rows_missing: number | null;
-}
 
 /** What could not be read, in sentences: files with one reason in one. */
 export function unreadSentences(unread: readonly UnreadTable[]): string[] {

@@ -1,8 +1,7 @@
 // The reason that stands in place of an answer that cannot be had.
 
-export interface Missing {
-  missing: string;
-}
+import type { Missing } from "../generated/protocol.ts";
+
 
 export function isMissing(answer: unknown): answer is Missing {
   return typeof answer === "object" && answer !== null && "missing" in answer;

@@ -1,8 +1,8 @@
 // Loads the reader's notes on a trace and saves changes to them. The server keeps them in the trace's folder.
 
 import { errorMessage } from "../error-message.ts";
-import { isMissing, type Missing } from "./missing.ts";
-import type { Note, NotesAnswer } from "./notes.ts";
+import type { Missing, Note, NotesAnswer } from "../generated/protocol.ts";
+import { isMissing } from "./missing.ts";
 import type { DataSource } from "./source.ts";
 
 export class NotesStore {

@@ -1,23 +1,9 @@
 // Requests the page's data from the server of `gapscope view`, or from the saved page itself. `crates/view/PROTOCOL.md` describes the questions and
 // the answers.
 
+import type { Catalogue, Dependencies as DependenciesAnswer, Findings, Graph, Instances, Live, Missing, Neighbours, Note, NotesAnswer, Overview, RangeFindings, RanksAnswer, Row, SourceText, SqlAnswer, Strings, WorkComparison } from "../generated/protocol.ts";
 import type { Range } from "../time/range.ts";
-import type { Comparison, Instances } from "./comparison.ts";
-import type { DependenciesAnswer } from "./dependencies.ts";
-import type { Findings, RangeFindings } from "./findings.ts";
 import { type Frame, readFrame } from "./frame.ts";
-import type { Graph } from "./graph.ts";
-import type { Missing } from "./missing.ts";
-import type { Note, NotesAnswer } from "./notes.ts";
-import type { Live, Overview } from "./overview.ts";
-import type { RankFindings } from "./ranks.ts";
-import type { Dependencies, Row, Source } from "./row.ts";
-import type { Catalogue, SqlAnswer } from "./sql.ts";
-
-export interface Strings {
-  from: number;
-  strings: string[];
-}
 
 /** A source of answers by key. */
 export interface Answers {
@@ -110,7 +96,7 @@ export class DataSource {
     if (!found) throw new Unanswered(`This saved page has no row ${row} of ${table}.`);
     return found;
   }
-  dependencies(trace: number, table: string, row: number): Promise<Dependencies | Missing> {
+  dependencies(trace: number, table: string, row: number): Promise<Neighbours | Missing> {
     return this.json(...this.request(trace, `dependencies/${table}/${row}`));
   }
   /** The dependencies in a part of a trace or of a capture. */
@@ -123,7 +109,7 @@ export class DataSource {
       }),
     );
   }
-  source(trace: number, kernel: number): Promise<Source | Missing> {
+  source(trace: number, kernel: number): Promise<SourceText | Missing> {
     return this.json(...this.request(trace, `source/${kernel}`));
   }
   range(trace: number, from_ns: number, to_ns: number): Promise<RangeFindings> {
@@ -143,11 +129,11 @@ export class DataSource {
     if (!this.answers.put) throw new Unanswered("A saved page cannot be changed.");
     return JSON.parse(new TextDecoder().decode(await this.answers.put(`t/${trace}/notes`, sent))) as NotesAnswer | Missing;
   }
-  compare(sides: Record<string, string | number>): Promise<Comparison> {
+  compare(sides: Record<string, string | number>): Promise<WorkComparison> {
     return this.json("compare", sides);
   }
   /** The ranks of the program, compared. */
-  ranks(): Promise<RankFindings | Missing> {
+  ranks(): Promise<RanksAnswer | Missing> {
     return this.json("ranks");
   }
   /** The rows of an SQL query over all traces. */

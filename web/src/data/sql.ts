@@ -1,31 +1,10 @@
 // Interprets answers of SQL queries: which columns are times, how values are shown, and which row of a trace a row stands for.
 
+import type { Catalogue, SqlAnswer } from "../generated/protocol.ts";
 import { bytes, count, duration, instant } from "../time/format.ts";
-
-/** The kind of a column's values. */
-export type Kind = "integer" | "fraction" | "boolean" | "text";
 
 /** A value as a text; null is NULL. */
 export type Cell = string | null;
-
-/** The rows of an answer, in their order. */
-export interface SqlAnswer {
-  columns: { name: string; type: Kind }[];
-  rows: Cell[][];
-  /** There are more rows than these. */
-  more: boolean;
-  /** Sentences about rows that are missing. */
-  missing: string[];
-  /** What the column `trace` says of each trace of the page, in their order. */
-  traces: string[];
-  took_ms: number;
-}
-
-/** What can be asked. */
-export interface Catalogue {
-  tables: { name: string; meaning: string; columns: { name: string; type: string; meaning: string }[] }[];
-  saved: { name: string; meaning: string; sql: string }[];
-}
 
 /** The clock of a trace, by which moments are recognised. */
 export interface TraceClock {

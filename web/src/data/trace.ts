@@ -1,14 +1,13 @@
 // A trace in the page: loads its tracks, strings and findings, and holds what has been loaded.
 
 import { errorMessage } from "../error-message.ts";
+import type { Findings, TraceOverview, TrackOverview, Missing } from "../generated/protocol.ts";
 import { Lane, type Durations, type Integers } from "../lane/lane.ts";
 import { coveringRange, type Range, shared, widened } from "../time/range.ts";
 import { Causes } from "./causes.ts";
 import { Code, IdleSamples } from "./code.ts";
 import { Counter } from "./counter.ts";
-import type { Findings } from "./findings.ts";
 import { column, type Frame } from "./frame.ts";
-import type { TraceOverview, TrackOverview } from "./overview.ts";
 import { contains, Slices } from "./slices.ts";
 import { type DataSource, Outdated } from "./source.ts";
 
@@ -24,7 +23,7 @@ const LARGE_SHARE = 1 / 16;
 const MARGIN_SHARE = 0.5;
 
 /** `ready`: all rows are loaded; `part`: only rows or slices of a part of the time are. */
-export type TrackState = "waiting" | "loading" | "ready" | "part" | { missing: string };
+export type TrackState = "waiting" | "loading" | "ready" | "part" | Missing;
 
 /** The loaded part of a track that is too large to be held. */
 export interface LoadedPart {
@@ -292,7 +291,7 @@ export class Trace {
   strings: string[] = [];
   /** Counts changes of tracks, their rows and labels, and strings. */
   changes = 0;
-  findings: Findings | { missing: string } | null = null;
+  findings: Findings | Missing | null = null;
   /** Called after a track's rows were replaced, with its former lanes. */
   replaced: (track: Track, before: readonly Lane[]) => void = () => undefined;
   /** Samples of stacks, once they have been loaded. */

@@ -1,7 +1,7 @@
 // Colours and words for the kinds of edges, the needs of barriers, and the nodes of a dependency graph.
 
-import type { EdgeKind, Need, NodeAnswer } from "../data/dependencies.ts";
 import { type Colours, type Theme, workSlots } from "../draw/palette.ts";
+import type { DependencyNode, EdgeKind, Need } from "../generated/protocol.ts";
 import type { DependencyGraph } from "./graph.ts";
 
 export interface GraphColours {
@@ -48,12 +48,12 @@ export class NodeColours {
     names.forEach((name, at) => this.slots.set(name, slots[at]));
   }
 
-  colourOf(node: NodeAnswer, colours: Colours): string {
+  colourOf(node: DependencyNode, colours: Colours): string {
     const slot = isDispatch(node) ? this.slots.get(node.name) : undefined;
     return slot === undefined ? colours.strong : colours.work[slot];
   }
 }
 
-export function isDispatch(node: NodeAnswer): boolean {
+export function isDispatch(node: DependencyNode): boolean {
   return node.kind === "dispatch";
 }

@@ -1,8 +1,8 @@
 // The canvas of a dependency graph: draws it, and handles the camera, the pointer and the keys.
 
 import type { Appearance } from "../appearance.ts";
-import type { EdgeKind } from "../data/dependencies.ts";
 import { h } from "../dom.ts";
+import type { EdgeKind } from "../generated/protocol.ts";
 import { NodeColours } from "./appearance.ts";
 import { type Camera, fitted, kept, opening, revealing, upright, zoomedAt } from "./camera.ts";
 import { curveOf, distance } from "./curve.ts";

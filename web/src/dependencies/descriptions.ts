@@ -1,11 +1,11 @@
 // Descriptions of nodes, edges and barriers in words.
 
-import type { AccessAnswer, NodeAnswer } from "../data/dependencies.ts";
+import type { DependencyAccess, DependencyNode } from "../generated/protocol.ts";
 import { bytes, count } from "../time/format.ts";
 import { KINDS, NEEDS } from "./appearance.ts";
 import type { Barrier, DependencyGraph, Edge } from "./graph.ts";
 
-export function nodeName(node: NodeAnswer | undefined, id: number): string {
+export function nodeName(node: DependencyNode | undefined, id: number): string {
   return node ? `${id} ${node.name}` : `${id}`;
 }
 
@@ -40,7 +40,7 @@ export function buffersOf(edge: Edge): string {
   return edge.buffers.join(", ") + (more > 0 ? ` and ${count(more)} more` : "");
 }
 
-export function accessName(access: AccessAnswer): string {
+export function accessName(access: DependencyAccess): string {
   if (!access.binding) return "";
   const [set, binding, element] = access.binding;
   return `${set}.${binding}${element > 0 ? `[${element}]` : ""}`;

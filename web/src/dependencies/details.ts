@@ -1,7 +1,7 @@
 // The details of the picked node, edge or barrier.
 
-import type { NodeAnswer } from "../data/dependencies.ts";
 import { fill, h } from "../dom.ts";
+import type { DependencyNode } from "../generated/protocol.ts";
 import { bytes, count, duration, plural } from "../time/format.ts";
 import { KINDS, NEEDS } from "./appearance.ts";
 import { accessName, barrierText, buffersOf, nodeName, edgeText, orderText, sizeText } from "./descriptions.ts";
@@ -50,7 +50,7 @@ export class PickDetails {
     return h("button", { type: "button", class: "link clip", title: node.name, onclick: () => this.callbacks.pick({ kind: "node", id }) }, nodeName(node, id));
   }
 
-  private node(graph: DependencyGraph, node: NodeAnswer): void {
+  private node(graph: DependencyGraph, node: DependencyNode): void {
     const { go } = this.callbacks;
     const { place } = node;
     const submission = graph.submissions.get(node.submission);
@@ -70,7 +70,7 @@ export class PickDetails {
     );
   }
 
-  private accesses(node: NodeAnswer): HTMLElement {
+  private accesses(node: DependencyNode): HTMLElement {
     const more = node.access_count - node.accesses.length;
     return h(
       "div",

@@ -1,15 +1,16 @@
 // A graph of dependencies, with the edges at each node.
 
-import type { BarrierAnswer, DependenciesAnswer, EdgeAnswer, NodeAnswer, SubmissionAnswer } from "../data/dependencies.ts";
+import type { Dependencies, DependencyBarrier, DependencyEdge, DependencyNode, DependencySubmission } from "../generated/protocol.ts";
 
-export interface Edge extends EdgeAnswer {
+
+export interface Edge extends DependencyEdge {
   /** The place among the graph's edges. */
   index: number;
   size: number;
   critical: boolean;
 }
 
-export interface Barrier extends BarrierAnswer {
+export interface Barrier extends DependencyBarrier {
   index: number;
 }
 
@@ -19,14 +20,14 @@ export type Pick = { kind: "node"; id: number } | { kind: "edge"; index: number 
 export class DependencyGraph {
   readonly edges: Edge[];
   readonly barriers: Barrier[];
-  readonly submissions: Map<number, SubmissionAnswer>;
+  readonly submissions: Map<number, DependencySubmission>;
   private readonly before = new Map<number, Edge[]>();
   private readonly after = new Map<number, Edge[]>();
   private readonly critical: Set<number>;
   private readonly byPlace = new Map<string, number>();
   readonly largest: number;
 
-  constructor(readonly answer: DependenciesAnswer) {
+  constructor(readonly answer: Dependencies) {
     const path = answer.critical_path?.nodes ?? [];
     this.critical = new Set(path);
     const next = new Map(path.slice(1).map((node, at) => [path[at], node]));
@@ -41,11 +42,11 @@ export class DependencyGraph {
     this.largest = this.edges.reduce((most, { size }) => Math.max(most, size), 1);
   }
 
-  get nodes(): readonly NodeAnswer[] {
+  get nodes(): readonly DependencyNode[] {
     return this.answer.nodes;
   }
 
-  node(id: number): NodeAnswer | undefined {
+  node(id: number): DependencyNode | undefined {
     return this.answer.nodes[id - this.answer.first];
   }
 
@@ -86,8 +87,8 @@ export class DependencyGraph {
   }
 
   /** Returns the nodes before and after a barrier, if they are of the same submission. */
-  around(barrier: Barrier): { before: NodeAnswer | undefined; after: NodeAnswer | undefined } {
-    const inside = (node: NodeAnswer | undefined): NodeAnswer | undefined => (node?.submission === barrier.submission ? node : undefined);
+  around(barrier: Barrier): { before: DependencyNode | undefined; after: DependencyNode | undefined } {
+    const inside = (node: DependencyNode | undefined): DependencyNode | undefined => (node?.submission === barrier.submission ? node : undefined);
     return { before: inside(this.node(barrier.position - 1)), after: inside(this.node(barrier.position)) };
   }
 

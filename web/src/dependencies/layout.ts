@@ -1,6 +1,6 @@
 // Lays out a graph: columns by depth, submission after submission; lanes by chains; a band for each queue.
 
-import type { Need, NodeAnswer } from "../data/dependencies.ts";
+import type { DependencyNode, Need } from "../generated/protocol.ts";
 import { type Barrier, type DependencyGraph, strongest } from "./graph.ts";
 
 export const NODE = { width: 138, height: 48 } as const;
@@ -15,7 +15,7 @@ const BAND_TOP = 62;
 export type ColumnsBy = "dependencies" | "barriers";
 
 export interface PlacedNode {
-  node: NodeAnswer;
+  node: DependencyNode;
   column: number;
   lane: number;
   x: number;

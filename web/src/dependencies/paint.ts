@@ -1,8 +1,8 @@
 // Draws a dependency graph on a canvas.
 
-import type { EdgeKind } from "../data/dependencies.ts";
 import type { Colours, Theme } from "../draw/palette.ts";
 import { Texts } from "../draw/texts.ts";
+import type { EdgeKind } from "../generated/protocol.ts";
 import { bytes, count, duration } from "../time/format.ts";
 import { type GraphColours, graphColours, isDispatch, type NodeColours } from "./appearance.ts";
 import { type Camera, type Size, upright } from "./camera.ts";

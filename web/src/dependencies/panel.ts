@@ -1,10 +1,10 @@
 // The panel with the dependency graph, its controls, its findings and the details of the picked element.
 
 import type { Appearance } from "../appearance.ts";
-import type { DependenciesAnswer, EdgeKind } from "../data/dependencies.ts";
-import { isMissing, type Missing } from "../data/missing.ts";
+import { isMissing } from "../data/missing.ts";
 import { fill, h, keepFocus } from "../dom.ts";
 import { errorMessage } from "../error-message.ts";
+import type { Dependencies, EdgeKind, Missing } from "../generated/protocol.ts";
 import { keyName } from "../input/keys.ts";
 import { LatestRequest } from "../latest-request.ts";
 import { count, plural } from "../time/format.ts";
@@ -27,7 +27,7 @@ export interface GraphPart {
 }
 
 export interface DependenciesPanelCallbacks {
-  ask: (wanted: GraphPart) => Promise<DependenciesAnswer | Missing>;
+  ask: (wanted: GraphPart) => Promise<Dependencies | Missing>;
   /** Shows a row in the timeline; null where there is no timeline. */
   go: ((table: string, row: number) => void) | null;
   /** Whether the source is a saved page, which has only one part. */
@@ -140,7 +140,7 @@ export class DependenciesPanel {
     this.old = false;
     this.loading = true;
     const isLatest = this.requests.begin();
-    let answer: DependenciesAnswer | Missing;
+    let answer: Dependencies | Missing;
     try {
       answer = await this.callbacks.ask(this.wanted);
     } catch (error) {
@@ -235,7 +235,7 @@ export class DependenciesPanel {
   }
 
   /** Shows buttons for the parts before and after this one. */
-  private showParts(answer: DependenciesAnswer): void {
+  private showParts(answer: Dependencies): void {
     const shown = answer.nodes.length;
     const around = this.wanted.around !== undefined;
     this.more.hidden = shown === answer.node_count || this.callbacks.file === true;

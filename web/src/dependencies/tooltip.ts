@@ -1,7 +1,7 @@
 // A tooltip about the element of the graph under the pointer.
 
-import type { NodeAnswer } from "../data/dependencies.ts";
 import { fill, h } from "../dom.ts";
+import type { DependencyNode } from "../generated/protocol.ts";
 import { bytes, count, duration } from "../time/format.ts";
 import { KINDS, NEEDS } from "./appearance.ts";
 import type { Size } from "./camera.ts";
@@ -48,7 +48,7 @@ function ofEdge(graph: DependencyGraph, edge: Edge): HTMLElement[] {
   ];
 }
 
-function ofNode(graph: DependencyGraph, node: NodeAnswer): (HTMLElement | null)[] {
+function ofNode(graph: DependencyGraph, node: DependencyNode): (HTMLElement | null)[] {
   const neighbours = (title: string, edges: readonly Edge[], end: "from" | "to"): HTMLElement | null => {
     const ids = [...new Set(edges.map((edge) => edge[end]))];
     if (ids.length === 0) return null;

@@ -1,9 +1,8 @@
 // The panel about the trace: its facts, its losses, and its tables.
 
-import type { Findings } from "../data/findings.ts";
 import { unreadSentences } from "../data/losses.ts";
-import type { ManifestDevice, ManifestProcess, TraceOverview } from "../data/overview.ts";
 import { fill, h } from "../dom.ts";
+import type { Device, Findings, Process, TraceOverview } from "../generated/protocol.ts";
 import { bytes, count, duration } from "../time/format.ts";
 
 export class AboutPanel {
@@ -71,7 +70,7 @@ export class AboutPanel {
 const OWN_HOOKS = ["", "none", "vulkan", "cuda", "sdk", "replay", "sampled"];
 
 /** Describes how a device's clock was mapped to the host's, in the words of `gapscope info`. */
-export function clockText({ clock, process }: ManifestDevice, processes: readonly ManifestProcess[]): string {
+export function clockText({ clock, process }: Device, processes: readonly Process[]): string {
   if (clock.method === "none") return "not mapped to the host's clock";
   const tool = processes.find(({ id, hook }) => id === process && hook !== undefined && !OWN_HOOKS.includes(hook))?.hook;
   const mapped = tool === undefined ? "calibrated by the driver" : `mapped by the tool that wrote the file (${tool})`;
@@ -82,7 +81,7 @@ export function clockText({ clock, process }: ManifestDevice, processes: readonl
 /** Describes how the program ended, in the words of the report. */
 function ended({ live, manifest: { exit } }: TraceOverview): string | undefined {
   if (live || !exit) return undefined;
-  return exit.signal === undefined ? `with exit code ${exit.code}` : `by signal ${exit.signal}`;
+  return "code" in exit ? `with exit code ${exit.code}` : `by signal ${exit.signal}`;
 }
 
 function pair(name: string, value: string | undefined): HTMLElement[] {

@@ -1,10 +1,11 @@
 // The code in the sidebar: that of a gap, and the stack of a sample.
 
 import type { Appearance } from "../appearance.ts";
-import { type Code, type CodeFrame, commonest, type IdleSamples, MIN_SAMPLES, type LineTime, type Sample } from "../data/code.ts";
+import { type Code, commonest, type IdleSamples, MIN_SAMPLES, type LineTime, type Sample } from "../data/code.ts";
 import type { Trace } from "../data/trace.ts";
 import { fill, h } from "../dom.ts";
 import { errorMessage } from "../error-message.ts";
+import type { SampledFrame } from "../generated/protocol.ts";
 import { count, duration, instant, plural, share } from "../time/format.ts";
 import type { Range } from "../time/range.ts";
 import { swatch } from "./swatch.ts";
@@ -115,9 +116,9 @@ function workerList(code: Code, appearance: Appearance, lines: readonly LineTime
 }
 
 /** Lists a stack, innermost frame first, with the program's own frames highlighted. */
-function wholeStack(frames: readonly CodeFrame[], title: string): HTMLElement {
+function wholeStack(frames: readonly SampledFrame[], title: string): HTMLElement {
   if (frames.length === 0) return h("p", { class: "note" }, "The stack could not be read.");
-  const item = (frame: CodeFrame): HTMLElement =>
+  const item = (frame: SampledFrame): HTMLElement =>
     h(
       "li",
       { class: frame.own ? "own" : null, title: [frame.file ?? frame.library, frame.function].filter(Boolean).join(" · ") || null },

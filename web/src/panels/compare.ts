@@ -1,11 +1,11 @@
 // The panel in which the sides of a comparison are chosen and its results are shown.
 
 import { type SideChoice, compared, firstPair, readSide, type Side, sideName, writeSide } from "../comparison-sides.ts";
-import type { CauseChange, Comparison, KernelChange, Ratio, Work } from "../data/comparison.ts";
 import type { DataSource } from "../data/source.ts";
 import type { Trace } from "../data/trace.ts";
 import { fill, h } from "../dom.ts";
 import { errorMessage } from "../error-message.ts";
+import type { CauseChange, KernelChange, Ratio, WorkComparison, WorkCost } from "../generated/protocol.ts";
 import { LatestRequest } from "../latest-request.ts";
 import { bytes, count, duration, known, plural, times } from "../time/format.ts";
 import type { Range } from "../time/range.ts";
@@ -143,7 +143,7 @@ export class ComparePanel {
   }
 
   /** Shows the results of a comparison and returns them; `null` when another was started or it failed. */
-  async show(before: Side, after: Side): Promise<Comparison | null> {
+  async show(before: Side, after: Side): Promise<WorkComparison | null> {
     for (const [side, select] of [[before, this.before] as const, [after, this.after] as const]) {
       const value = writeSide(side);
       if (![...select.options].some((option) => option.value === value)) this.extra.unshift(side);
@@ -175,7 +175,7 @@ export class ComparePanel {
     );
   }
 
-  private tell(found: Comparison, before: Side, after: Side): void {
+  private tell(found: WorkComparison, before: Side, after: Side): void {
     const unlike = isUnlike(found);
     const rows = found.ratios.map((ratio) => {
       const most = Math.max(ratio.before ?? 0, ratio.after ?? 0);
@@ -211,7 +211,7 @@ export class ComparePanel {
   }
 
   /** Makes the tables of changes by kernel and by cause of idle time. */
-  private changes(found: Comparison, before: Side, after: Side): HTMLElement {
+  private changes(found: WorkComparison, before: Side, after: Side): HTMLElement {
     const { causes } = this.traces[before.trace];
     const each = found.per_evaluation ? ", for one evaluation" : "";
     const sides = ["Before", "After"].map((head, at) => ({ head, tooltip: sideName([before, after][at], this.traces) }));
@@ -259,7 +259,7 @@ export class ComparePanel {
     );
   }
 
-  private heading(side: Side, work: Work): HTMLElement {
+  private heading(side: Side, work: WorkCost): HTMLElement {
     const evaluations = work.evaluations === null ? null : h("span", { class: "note" }, ` ${plural(work.counted_evaluations, "evaluation", "evaluations")}`);
     return h("th", { scope: "col" }, sideName(side, this.traces), evaluations);
   }
@@ -327,11 +327,11 @@ function intervalText({ what, low, high }: Ratio): string {
 }
 
 /** Returns whether the sides did different work, as far as their kernels tell. */
-function isUnlike({ basis }: Comparison): boolean {
+function isUnlike({ basis }: WorkComparison): boolean {
   return basis === "no-common-kernel" || basis === "few-common-kernels";
 }
 
-function unlikeText({ common_kernels, all_kernels }: Comparison): string {
+function unlikeText({ common_kernels, all_kernels }: WorkComparison): string {
   const [common, all] = [common_kernels ?? 0, all_kernels ?? 0];
   return `Not the same work: ${common === 0 ? `none of ${plural(all, "kernel", "kernels")} is` : `${count(common)} of ${plural(all, "kernel", "kernels")} ${common === 1 ? "is" : "are"}`} in both.`;
 }

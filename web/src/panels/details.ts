@@ -4,10 +4,10 @@ import type { Appearance } from "../appearance.ts";
 import { deviceOfGaps } from "../data/gaps.ts";
 import { launchCounters } from "../data/launch-counters.ts";
 import { isMissing } from "../data/missing.ts";
-import type { Dependencies, Dependency, Field, Link, Row } from "../data/row.ts";
 import type { DataSource } from "../data/source.ts";
 import { fill, h } from "../dom.ts";
 import { errorMessage } from "../error-message.ts";
+import type { Field, Link, Missing, Neighbour, Neighbours, Row } from "../generated/protocol.ts";
 import { LatestRequest } from "../latest-request.ts";
 import { bytes, count, duration, instant, known, plural } from "../time/format.ts";
 import { type Arrow, arrowEnd, type View, wholeRange } from "../view.ts";
@@ -180,7 +180,7 @@ export class DetailsPanel {
     const toGraph = h("button", { type: "button", class: "link", onclick: () => this.callbacks.graph(this.view, row.table, row.row) }, "Show it among its dependencies");
     fill(dependencies, toGraph);
     if (this.source.file) return;
-    const found = await this.source.dependencies(this.view.trace.number, row.table, row.row).catch((error: unknown) => ({ missing: errorMessage(error) }));
+    const found = await this.source.dependencies(this.view.trace.number, row.table, row.row).catch((error: unknown): Missing => ({ missing: errorMessage(error) }));
     if (!isLatest()) return;
     this.dependencies(dependencies, found);
     if (!isMissing(found)) this.view.setArrows([...this.view.arrows, ...dependencyArrows(row, found)]);
@@ -220,10 +220,10 @@ export class DetailsPanel {
     return h("button", { type: "button", class: "link clip", title: link.name, onclick: () => this.callbacks.go(this.view, link.table, link.row) }, text);
   }
 
-  private dependencies(element: HTMLElement, found: Dependencies | { missing: string }): void {
+  private dependencies(element: HTMLElement, found: Neighbours | Missing): void {
     const toGraph = element.firstElementChild as HTMLElement | null;
     if (isMissing(found)) return fill(element, toGraph, h("h3", {}, "Depends on"), h("p", { class: "note" }, found.missing));
-    const list = (title: string, all: Dependency[]): HTMLElement | null =>
+    const list = (title: string, all: Neighbour[]): HTMLElement | null =>
       all.length === 0
         ? null
         : h(
@@ -351,10 +351,10 @@ function submissionArrows(row: Row): Arrow[] {
   });
 }
 
-function dependencyArrows(row: Row, found: Dependencies): Arrow[] {
+function dependencyArrows(row: Row, found: Neighbours): Arrow[] {
   const self = arrowEnd(row);
   if (!self) return [];
-  const arrows = (others: Dependency[], make: (other: Arrow["from"]) => Arrow): Arrow[] =>
+  const arrows = (others: Neighbour[], make: (other: Arrow["from"]) => Arrow): Arrow[] =>
     others.flatMap((other) => {
       const end = arrowEnd(other);
       return end ? [make(end)] : [];

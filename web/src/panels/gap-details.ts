@@ -1,8 +1,8 @@
 // The details of a gap: its parts by cause, the work before and after it, and what the host did meanwhile.
 
 import type { Causes } from "../data/causes.ts";
-import type { Gap, HostTime, WorkName } from "../data/gaps.ts";
 import { h } from "../dom.ts";
+import type { Gap, HostTime, WorkName } from "../generated/protocol.ts";
 import { count, duration, share } from "../time/format.ts";
 import { swatch } from "./swatch.ts";
 

@@ -1,8 +1,8 @@
 // The panel of idle time: a table by cause, and the longest gaps.
 
-import type { Gap, GapTotal } from "../data/gaps.ts";
 import type { Trace } from "../data/trace.ts";
 import { fill, h, keepFocus } from "../dom.ts";
+import type { Gap, CauseSummary } from "../generated/protocol.ts";
 import { count, duration, instant, plural, share } from "../time/format.ts";
 import { overlaps, type Range } from "../time/range.ts";
 import { type Loadable, type FindingsSoFar, part } from "./loadable.ts";
@@ -21,7 +21,7 @@ const ADVICE_SHARE = 0.03;
 
 /** The idle time that the panel shows. */
 interface IdleTimeRows {
-  causes: GapTotal[];
+  causes: CauseSummary[];
   longest: Gap[];
   gap_count: number;
   total_ns: number;
@@ -32,14 +32,14 @@ interface IdleTimeRows {
 export interface GapsFilter {
   range: Range | null;
   /** The idle time by cause in the range. */
-  causes: Loadable<GapTotal[]> | null;
+  causes: Loadable<CauseSummary[]> | null;
   /** Tells whether a text matches the search; null without a search. */
   finds: ((text: string) => boolean) | null;
 }
 
 export class GapsPanel {
   readonly element = h("div", { class: "panel gaps-panel" });
-  private readonly causes: Table<GapTotal>;
+  private readonly causes: Table<CauseSummary>;
   private list: Table<Gap>;
   private idle: Loadable<IdleTimeRows> = { state: "loading", message: "" };
   /** If set, only gaps with a part of this cause are listed and jumped to. */
@@ -57,7 +57,7 @@ export class GapsPanel {
     /** Called when another cause was chosen. */
     private readonly chosen: () => void = () => undefined,
   ) {
-    this.causes = new Table<GapTotal>({
+    this.causes = new Table<CauseSummary>({
       name: "Idle time by cause",
       sorted: 2,
       empty: NEVER_IDLE,
@@ -104,7 +104,7 @@ export class GapsPanel {
   }
 
   /** Returns the code of a cause and advice, where the cause takes enough time. */
-  private causeNote(row: GapTotal): Node | null {
+  private causeNote(row: CauseSummary): Node | null {
     const { causes } = this.trace;
     const [code, advice] = [causes.code(row.cause), causes.advice(row.cause)];
     if (row.total_ns < this.total() * ADVICE_SHARE || !(code || advice)) return null;
@@ -130,7 +130,7 @@ export class GapsPanel {
     const { causes } = this.narrowed;
     this.causesOf.hidden = this.narrowed.finds === null;
     if (this.idle.state === "loaded") this.causes.empty = !this.idle.value.timed ? NO_TIMES : causes ? NOT_IDLE_HERE : NEVER_IDLE;
-    const whole: Loadable<GapTotal[]> = this.idle.state === "loaded" ? { state: "loaded", value: this.idle.value.causes } : this.idle;
+    const whole: Loadable<CauseSummary[]> = this.idle.state === "loaded" ? { state: "loaded", value: this.idle.value.causes } : this.idle;
     this.causes.take(causes?.state === "loaded" ? { state: "loaded", value: causes.value.filter((row) => row.total_ns > 0) } : (causes ?? whole));
     this.filter(this.cause);
   }

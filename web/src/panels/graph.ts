@@ -1,11 +1,11 @@
 // The panel of the data flow: the graph of dependencies, with repeated work folded.
 
 import { graphlib, layout } from "@dagrejs/dagre";
-import type { Graph, GraphEdge, GraphNode } from "../data/graph.ts";
 import { isMissing } from "../data/missing.ts";
 import type { DataSource } from "../data/source.ts";
 import { fill, h, svg } from "../dom.ts";
 import { errorMessage } from "../error-message.ts";
+import type { FlowNode, Graph, GraphEdge, Missing } from "../generated/protocol.ts";
 import { LatestRequest } from "../latest-request.ts";
 import { bytes, count, duration, plural } from "../time/format.ts";
 import type { View } from "../view.ts";
@@ -31,7 +31,7 @@ export class GraphPanel {
   constructor(
     private readonly view: View,
     private readonly source: DataSource,
-    private readonly go: (node: GraphNode) => void,
+    private readonly go: (node: FlowNode) => void,
   ) {
     fill(this.element, this.head, this.canvas);
   }
@@ -81,7 +81,7 @@ export class GraphPanel {
     this.timer = setTimeout(() => this.element.isConnected && void this.open(), REST_MS);
   }
 
-  private show(graph: Graph | { missing: string }, part: boolean): void {
+  private show(graph: Graph | Missing, part: boolean): void {
     if (isMissing(graph)) {
       this.element.dataset.nodes = "0";
       fill(this.head, h("span", { class: "missing" }, graph.missing));
@@ -132,7 +132,7 @@ export class GraphPanel {
     return svg("g", { class: "edge back" }, title, svg("path", { d, "stroke-width": width }), svg("path", { class: "head", d: `M${to_x},${to.y + below} l-4,7 h8 z` }));
   }
 
-  private node(at: { x: number; y: number }, node: GraphNode, graph: Graph, most_ns: number): SVGElement {
+  private node(at: { x: number; y: number }, node: FlowNode, graph: Graph, most_ns: number): SVGElement {
     const [x, y] = [at.x - NODE_PX.width / 2, at.y - NODE_PX.height / 2];
     const lines = [node.name, node.label, plural(node.count, "execution", "executions"), node.total_ns === null ? "time unknown" : duration(node.total_ns)];
     const needs = graph.edges.filter((edge) => edge.to === node.id).length;

@@ -1,9 +1,8 @@
 // The hottest instructions of a kernel and their stall reasons, from `gapscope record --instructions`.
 
-import type { Findings } from "../data/findings.ts";
-import type { SampledPlace, SampledStall } from "../data/kernels.ts";
 import { isMissing } from "../data/missing.ts";
 import { h } from "../dom.ts";
+import type { Findings, SampledPlace, SampledStall, Missing } from "../generated/protocol.ts";
 import { plural, share } from "../time/format.ts";
 
 const MAX_PLACES = 8;
@@ -16,7 +15,7 @@ const NO_LINE: Record<string, string> = {
 };
 
 /** Makes the list of a kernel's hottest lines; `null` where its instructions were not sampled. */
-export function hotInstructions(findings: Findings | { missing: string } | null, kernel: string): HTMLElement | null {
+export function hotInstructions(findings: Findings | Missing | null, kernel: string): HTMLElement | null {
   if (findings === null || isMissing(findings)) return null;
   const sampled = (findings.sampled_kernels ?? []).find((one) => one.kernel === kernel && one.samples > 0);
   if (!sampled) return null;

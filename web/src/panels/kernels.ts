@@ -1,15 +1,14 @@
 // The tables of kernels and labels.
 
 import type { Appearance } from "../appearance.ts";
-import type { Findings, LabelRow } from "../data/findings.ts";
-import type { KernelRow, LaunchShape } from "../data/kernels.ts";
 import type { Trace } from "../data/trace.ts";
 import { h } from "../dom.ts";
+import type { Findings, Kernel, LabelRow, Launches } from "../generated/protocol.ts";
 import { bytes, count, duration, known, share } from "../time/format.ts";
 import { swatch } from "./swatch.ts";
 import { Table } from "./table.ts";
 
-export interface NamedKernel extends KernelRow {
+export interface NamedKernel extends Kernel {
   /** The index of the name in the trace's strings. */
   key: number | null;
 }
@@ -36,7 +35,7 @@ export function kernelTable(trace: Trace, appearance: Appearance, pick: (row: Na
 }
 
 /** Formats the limit of a kernel, such as `tail ≤ 17.0 ms`; a dash where the launches' shape shows no limit. */
-export function limitText(row: KernelRow): string {
+export function limitText(row: Kernel): string {
   const { launches, limit, winnable_ns, counters } = row;
   if (limit === null) return launches && !counters ? "–" : "unknown";
   const name = limitName(row);
@@ -50,19 +49,19 @@ export function unitName(unit: string): string {
 }
 
 /** Returns the name of a limit, such as `memory` or `compute: tensor`. */
-export function limitName({ limit, limited_by }: Pick<KernelRow, "limit" | "limited_by">): string {
+export function limitName({ limit, limited_by }: Pick<Kernel, "limit" | "limited_by">): string {
   const name = limit?.replaceAll("-", " ") ?? "unknown";
   return limited_by && (limit === "compute" || limited_by === "l2") ? `${name}: ${unitName(limited_by)}` : name;
 }
 
 /** Returns the shown name of a kernel, and what it leaves out. */
-export function tooltip(row: KernelRow): string {
+export function tooltip(row: Kernel): string {
   const variants = row.variants > 1 ? `${count(row.variants)} variants: specialised or launched in different ways` : null;
   return [row.name, row.full_name, variants, row.launches && shapeText(row.launches)].filter((line) => line !== null).join("\n\n");
 }
 
 /** Describes the shape of a kernel's launches. */
-function shapeText({ mean_multiprocessors, multiprocessors, waves, occupancy, occupancy_limited_by }: LaunchShape): string {
+function shapeText({ mean_multiprocessors, multiprocessors, waves, occupancy, occupancy_limited_by }: Launches): string {
   const facts = [`workgroups for ${mean_multiprocessors.toFixed(0)} of ${multiprocessors} multiprocessors`];
   if (waves !== null) facts.push(`${waves.toFixed(1)} waves`);
   if (occupancy !== null) facts.push(`occupancy at most ${share(occupancy)}${occupancy_limited_by ? ` (${occupancy_limited_by})` : ""}`);

@@ -1,10 +1,10 @@
 // The panel of kernel limits: a roofline in shares of the limits of memory and arithmetic, and a table.
 
 import type { Appearance } from "../appearance.ts";
-import type { KernelCounters } from "../data/kernels.ts";
 import type { LaunchCounter } from "../data/launch-counters.ts";
 import type { Trace } from "../data/trace.ts";
 import { fill, h, svg } from "../dom.ts";
+import type { KernelCounters } from "../generated/protocol.ts";
 import { bytes, duration, known, plural, quantity, share, statisticsText } from "../time/format.ts";
 import { limitName, limitText, type NamedKernel, unitName } from "./kernels.ts";
 import { type Loadable, type FindingsSoFar, part } from "./loadable.ts";

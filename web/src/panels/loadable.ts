@@ -1,8 +1,8 @@
 // A value that may still be loading or be unavailable, with the sentence to show until then. Only a loaded value can be called empty.
 
-import type { Findings } from "../data/findings.ts";
 import { unreadSentences } from "../data/losses.ts";
-import { isMissing, type Missing } from "../data/missing.ts";
+import { isMissing } from "../data/missing.ts";
+import type { Findings, Missing } from "../generated/protocol.ts";
 
 export type Loadable<T> = { state: "loading" | "missing"; message: string } | { state: "loaded"; value: T };
 

@@ -1,8 +1,8 @@
 // The panel of the reader's notes: a list that leads to their places, and a form to write them.
 
-import type { Note } from "../data/notes.ts";
 import type { NotesStore } from "../data/notes-store.ts";
 import { fill, h } from "../dom.ts";
+import type { Note } from "../generated/protocol.ts";
 import { instant, plural } from "../time/format.ts";
 import { length, type Range } from "../time/range.ts";
 import type { View } from "../view.ts";

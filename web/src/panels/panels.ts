@@ -1,14 +1,13 @@
 // The panels below the timeline, behind their tabs.
 
 import type { Appearance } from "../appearance.ts";
-import type { Gap } from "../data/gaps.ts";
 import { isMissing } from "../data/missing.ts";
-import type { Note } from "../data/notes.ts";
 import { NotesStore } from "../data/notes-store.ts";
 import type { DataSource } from "../data/source.ts";
 import type { Trace } from "../data/trace.ts";
 import { DependenciesTab } from "../dependencies/tab.ts";
 import { h } from "../dom.ts";
+import type { Gap, Note } from "../generated/protocol.ts";
 import type { RangeAnalysis } from "../range-analysis.ts";
 import { escaped } from "../search-pattern.ts";
 import type { Search } from "../search.ts";

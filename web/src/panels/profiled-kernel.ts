@@ -1,16 +1,15 @@
 // The figures of profiled launches of a kernel, from `gapscope record --profile-kernel`.
 
-import type { Findings } from "../data/findings.ts";
-import type { ProfiledKernel } from "../data/kernels.ts";
 import { isMissing } from "../data/missing.ts";
 import { h } from "../dom.ts";
+import type { Findings, ProfiledKernel, Missing } from "../generated/protocol.ts";
 import { bytes, duration, plural, share } from "../time/format.ts";
 
 const MAX_STALLS = 4;
 const REPLAYED = "Measured while the launch was repeated alone: caches hold what the previous run left, and clocks are not locked.";
 
 /** Makes the figures of a kernel's last profile; `null` where there is none. */
-export function profiledKernel(findings: Findings | { missing: string } | null, kernel: string): HTMLElement | null {
+export function profiledKernel(findings: Findings | Missing | null, kernel: string): HTMLElement | null {
   if (findings === null || isMissing(findings)) return null;
   const all = (findings.profiled_kernels ?? []).filter((one) => one.kernel === kernel);
   const last = all.at(-1);

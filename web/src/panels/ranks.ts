@@ -1,9 +1,9 @@
 // The panel that compares the ranks of a program: verdicts, waits at collectives, and the greatest skews.
 
 import type { Causes } from "../data/causes.ts";
-import { isMissing, type Missing } from "../data/missing.ts";
-import type { Collective, Outlier, RankFindings, RankRow } from "../data/ranks.ts";
+import { isMissing } from "../data/missing.ts";
 import { fill, h } from "../dom.ts";
+import type { Collective, Missing, Outlier, RankRow, RanksAnswer } from "../generated/protocol.ts";
 import { count, duration, instant, known, share } from "../time/format.ts";
 import { swatch } from "./swatch.ts";
 import { Table } from "./table.ts";
@@ -14,7 +14,7 @@ export class RanksPanel {
   private readonly sentences = h("div", { class: "ranks-sentences", role: "status" });
   private readonly ranks: Table<RankRow>;
   private readonly skews: Table<Collective>;
-  private findings: RankFindings | null = null;
+  private findings: RanksAnswer | null = null;
 
   constructor(
     causes: Causes,
@@ -65,7 +65,7 @@ export class RanksPanel {
     return unlike ? `${rank} ●` : String(rank);
   }
 
-  show(found: RankFindings | Missing | null): void {
+  show(found: RanksAnswer | Missing | null): void {
     if (found === null || isMissing(found)) {
       this.findings = null;
       const awaited = { state: found === null ? "loading" : "missing", message: found === null ? "Analysing the ranks…" : found.missing } as const;

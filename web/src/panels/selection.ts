@@ -1,11 +1,11 @@
 // The sidebar's summary of the selected range: busy and idle time, counters, bytes and kernels.
 
 import type { Appearance } from "../appearance.ts";
-import type { RangeFindings } from "../data/findings.ts";
-import { isMissing, type Missing } from "../data/missing.ts";
+import { isMissing } from "../data/missing.ts";
 import type { DataSource } from "../data/source.ts";
 import type { Trace } from "../data/trace.ts";
 import { fill, h } from "../dom.ts";
+import type { Missing, RangeFindings } from "../generated/protocol.ts";
 import { partsIn, shareOf, startingIn, unionBusy } from "../lane/statistics.ts";
 import type { RangeAnalysis } from "../range-analysis.ts";
 import { bytes, count, duration, instant, plural, share, statisticsText } from "../time/format.ts";

@@ -2,10 +2,11 @@
 
 import { isMissing } from "../data/missing.ts";
 import type { DataSource } from "../data/source.ts";
-import { type Catalogue, type Cell, type TraceClock, momentColumn, order, placeOf, type Reading, readings, shown, type SqlAnswer, tableOf, identifyingValues, written } from "../data/sql.ts";
+import { type Cell, type TraceClock, momentColumn, order, placeOf, type Reading, readings, shown, tableOf, identifyingValues, written } from "../data/sql.ts";
 import type { Trace } from "../data/trace.ts";
 import { fill, h, keepFocus } from "../dom.ts";
 import { errorMessage } from "../error-message.ts";
+import type { Catalogue, Missing, SqlAnswer } from "../generated/protocol.ts";
 import { LatestRequest } from "../latest-request.ts";
 import { QueryHistory } from "../query-history.ts";
 import { plural } from "../time/format.ts";
@@ -110,7 +111,7 @@ export class SqlPanel {
 
   private async load(): Promise<void> {
     fill(this.saved, h("p", { class: "working" }, "Loading tables and queries…"));
-    const [catalogue] = await Promise.all([this.source.catalogue().catch((error: unknown) => ({ missing: errorMessage(error) })), this.history.load()]);
+    const [catalogue] = await Promise.all([this.source.catalogue().catch((error: unknown): Missing => ({ missing: errorMessage(error) })), this.history.load()]);
     this.fillEarlier();
     if (isMissing(catalogue)) {
       this.opened = false;

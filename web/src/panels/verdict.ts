@@ -1,12 +1,9 @@
 // The verdict and its evidence at the top of the page.
 
 import type { Causes } from "../data/causes.ts";
-import type { Work } from "../data/comparison.ts";
-import type { Findings, Part } from "../data/findings.ts";
-import type { TraceOverview } from "../data/overview.ts";
-import type { RankFindings } from "../data/ranks.ts";
 import type { Trace } from "../data/trace.ts";
 import { fill, h } from "../dom.ts";
+import type { Findings, Part, RanksAnswer, TraceOverview, WorkCost } from "../generated/protocol.ts";
 import { count, duration, known, plural, share } from "../time/format.ts";
 import type { FindingsSoFar } from "./loadable.ts";
 
@@ -46,7 +43,7 @@ export class Verdict {
   /** Whether the verdicts of two compared sides are shown instead. */
   private paired = false;
   /** The comparison of all ranks, where there are some. */
-  private ranks: RankFindings | null = null;
+  private ranks: RanksAnswer | null = null;
 
   constructor(
     private readonly whose: string | null,
@@ -56,7 +53,7 @@ export class Verdict {
   ) {}
 
   /** Takes the comparison of all ranks for the next call of `show`. */
-  takeRanks(ranks: RankFindings | null): void {
+  takeRanks(ranks: RanksAnswer | null): void {
     this.ranks = ranks;
   }
 
@@ -103,7 +100,7 @@ export class Verdict {
   }
 
   /** Shows the verdicts of two compared sides; without sides, the next call of `show` shows the trace's own verdict again. */
-  showSides(sides: readonly { name: string; work: Work }[]): void {
+  showSides(sides: readonly { name: string; work: WorkCost }[]): void {
     this.paired = sides.length > 0;
     if (!this.paired) return;
     this.element.dataset.verdict = sides.map(({ work }) => work.verdict).join(" ");

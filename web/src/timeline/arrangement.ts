@@ -1,8 +1,7 @@
 // The reader's arrangement of a trace's tracks: which are hidden, pinned or folded, their order, and the filter of their names.
 
-import type { CallFacts } from "../data/causes.ts";
-import type { Group } from "../data/overview.ts";
 import type { Trace, Track } from "../data/trace.ts";
+import type { CallFacts, Group } from "../generated/protocol.ts";
 import { count } from "../time/format.ts";
 import { trackNames } from "./track-names.ts";
 

@@ -1,6 +1,6 @@
 // Handles mouse, wheel, trackpad and touch on a timeline.
 
-import type { Note } from "../data/notes.ts";
+import type { Note } from "../generated/protocol.ts";
 import { between, length, panned, type Scale, zoomed } from "../time/range.ts";
 import { type EventPlace, type View, wholeRange } from "../view.ts";
 import { noteAt } from "./ruler.ts";

@@ -1,7 +1,7 @@
 // Draws the ruler above the tracks, with the marked range and the flags of notes.
 
-import type { Note } from "../data/notes.ts";
 import type { Colours } from "../draw/palette.ts";
+import type { Note } from "../generated/protocol.ts";
 import { duration, instant } from "../time/format.ts";
 import { length, Scale } from "../time/range.ts";
 import { ticks } from "../time/ticks.ts";

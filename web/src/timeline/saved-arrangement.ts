@@ -1,7 +1,7 @@
 // Saves the arrangement of a trace's tracks for the next time: on the server, or else in the browser.
 
-import type { Overview, TraceOverview } from "../data/overview.ts";
 import type { DataSource } from "../data/source.ts";
+import type { Overview, TraceOverview } from "../generated/protocol.ts";
 import type { Arrangement, ArrangementText } from "./arrangement.ts";
 
 function keyOf({ name, start_unix_ns, origin_ns }: TraceOverview): string {

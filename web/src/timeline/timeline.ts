@@ -1,10 +1,10 @@
 // A timeline: the names of tracks on the left, their events on a canvas, a ruler above.
 
 import type { Appearance } from "../appearance.ts";
-import type { Note } from "../data/notes.ts";
 import type { Track } from "../data/trace.ts";
 import { fill, h } from "../dom.ts";
 import { Texts } from "../draw/texts.ts";
+import type { Note } from "../generated/protocol.ts";
 import type { Lane } from "../lane/lane.ts";
 import { instant } from "../time/format.ts";
 import { length, Scale } from "../time/range.ts";

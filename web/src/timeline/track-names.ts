@@ -1,7 +1,7 @@
 // The name, note and title of a track.
 
-import type { TrackOverview } from "../data/overview.ts";
 import type { Track } from "../data/trace.ts";
+import type { TrackOverview } from "../generated/protocol.ts";
 
 const KIND_NAMES: Record<TrackOverview["kind"], string> = {
   work: "",

@@ -6,6 +6,8 @@ use crate::gaps::{Cause, each_gap_between};
 use crate::host::HostThread;
 use crate::timeline::Work;
 use gapscope_trace::ids::LabelId;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::collections::HashMap;
 
 /// Why a sample belongs to idle time.
@@ -37,7 +39,8 @@ pub struct IdleSample {
 }
 
 /// How much of a cause's idle time has samples.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "SampledCause")]
 pub struct IdleCause {
     /// The cause.
     pub cause: Cause,
@@ -50,7 +53,8 @@ pub struct IdleCause {
 }
 
 /// A line by which stacks are told.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "CodeLine")]
 pub struct Line {
     /// `train.py:41 load_batch > resize`.
     pub text: String,

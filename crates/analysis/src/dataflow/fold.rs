@@ -5,12 +5,13 @@ use crate::intervals::Interval;
 use crate::timeline::WorkKind;
 use gapscope_trace::ids::{BufferId, KernelId, LabelId};
 use gapscope_trace::tables::{Table, TransferKind};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 /// A folded graph.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct FlowGraph {
     /// In the order in which their first items ran.
     pub nodes: Vec<FlowNode>,
@@ -27,8 +28,9 @@ pub struct FlowGraph {
 }
 
 /// What a node stands for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
+#[schemars(rename = "FlowNodeKind")]
 pub enum NodeKind {
     /// Dispatches of one kernel.
     Dispatch,
@@ -39,7 +41,7 @@ pub enum NodeKind {
 }
 
 /// Dispatches or transfers that do the same.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct FlowNode {
     /// Its index.
     pub id: u32,
@@ -58,7 +60,7 @@ pub struct FlowNode {
 }
 
 /// Reads of what others wrote.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct FlowEdge {
     /// The node that wrote.
     pub from: u32,

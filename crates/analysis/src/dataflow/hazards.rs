@@ -4,10 +4,11 @@ use super::{Dataflow, Item, Reach};
 use crate::timeline::WorkKind;
 use gapscope_trace::ids::BufferId;
 use gapscope_trace::tables::Table;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Why one must run after the other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Hazard {
     /// The later one reads what the earlier one wrote.

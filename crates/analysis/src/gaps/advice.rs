@@ -11,20 +11,9 @@ use crate::timeline::Timeline;
 use crate::vocabulary::{Vocabulary, Words, program};
 use gapscope_trace::manifest::{Api, Manifest};
 use gapscope_trace::tables::SubmissionKind;
-use schemars::JsonSchema;
-use serde::Serialize;
-
-/// What to do about the idle time of a cause.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Advice {
-    /// The cause.
-    pub cause: Cause,
-    /// The advice, without a capital and a full stop.
-    pub text: String,
-}
 
 /// What to do about each cause of idle time in `findings`.
-pub(crate) fn advice(timeline: &Timeline, findings: &Findings) -> Vec<Advice> {
+pub(crate) fn advice(timeline: &Timeline, findings: &Findings) -> Vec<String> {
     let manifest = &timeline.trace.manifest;
     let vocabulary = Vocabulary::of(manifest);
     let [graphs, others] = [true, false].map(|graphs| Launches::of(timeline, graphs));
@@ -37,10 +26,7 @@ pub(crate) fn advice(timeline: &Timeline, findings: &Findings) -> Vec<Advice> {
         python: is_python(manifest),
     };
     (findings.gaps.iter())
-        .map(|total| Advice {
-            cause: total.cause,
-            text: recorded.advice(total.cause, total.total_ns),
-        })
+        .map(|gap| recorded.advice(gap.cause, gap.total_ns))
         .collect()
 }
 

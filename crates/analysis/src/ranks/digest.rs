@@ -82,7 +82,7 @@ impl RankDigest {
             gpu_busy_ns: findings.gpu_busy_ns,
             dispatch_count: findings
                 .knows_rows(Dispatches::NAME)
-                .then_some(findings.dispatch_count),
+                .then_some(*findings.dispatch_count),
             idle: idle(findings, |_| true),
             ..RankRow::default()
         };

@@ -6,9 +6,9 @@ use gapscope_analysis::gaps::Cause::{self, *};
 use gapscope_analysis::thresholds::SEVERAL;
 
 fn advice(findings: &Findings, cause: Cause) -> &str {
-    let mut all = findings.advice.iter();
-    let found = all.find(|advice| advice.cause == cause);
-    &found.expect("the cause occurs").text
+    let found = findings.gaps.iter().find(|gap| gap.cause == cause);
+    let advice = found.expect("the cause occurs").advice.as_deref();
+    advice.expect("each cause has advice")
 }
 
 /// A CUDA program whose executable is `executable`.

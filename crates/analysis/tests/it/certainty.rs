@@ -23,7 +23,7 @@ fn within(error: i64) -> Program {
 }
 
 fn uncertain(findings: &Findings, cause: Cause) -> Option<i64> {
-    let mut totals = findings.gaps.iter();
+    let mut totals = findings.idle_time.causes.iter();
     let total = totals.find(|total| total.cause == cause).unwrap();
     total.uncertain_ns.map(|ns| ns / US)
 }
@@ -115,7 +115,8 @@ fn a_launch_bound_loop_knows_its_side_though_hardly_its_causes() {
     // The start of the call, 4 us before the work, is the earliest that the gap may end: then it is all late.
     for cause in [SubmitCall, HostLate, LaunchLatency] {
         let total = found
-            .gaps
+            .idle_time
+            .causes
             .iter()
             .find(|total| total.cause == cause)
             .unwrap();
@@ -214,7 +215,7 @@ proptest! {
         let now = totals(&found);
         let earliest = (-host.error).max(host.submit[0] - host.gap[1]);
         let moved: Vec<_> = (earliest..=host.error).map(|shift| totals(&host.findings(shift, 0))).collect();
-        for total in &found.gaps {
+        for total in &found.idle_time.causes {
             let least = moved.iter().map(|causes| causes.get(&total.cause).copied().unwrap_or(0)).min();
             prop_assert_eq!(total.uncertain_ns.map(|ns| ns / US), least.map(|least| now[&total.cause] - least), "{}", total.cause);
         }

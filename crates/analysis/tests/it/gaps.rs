@@ -315,7 +315,7 @@ fn two_processes_on_one_gpu_fill_each_others_gaps() {
     p.dispatch(2, [-20, -10], 90, 70);
     p.dispatch(1, [110, 115], 150, 50);
     let findings = p.findings();
-    assert_eq!(findings.gaps, []);
+    assert_eq!(*findings.gaps, []);
     assert_eq!(findings.devices.len(), 1);
     assert_eq!(findings.devices[0].busy_ns, Some(200 * US));
     assert_eq!(

@@ -1,6 +1,6 @@
 //! Small programs as traces: times are in microseconds.
 
-use gapscope_analysis::gaps::{Cause, GapTotal};
+use gapscope_analysis::gaps::{Cause, CauseSummary, GapTotal};
 use gapscope_analysis::{Findings, Options};
 use gapscope_trace::Trace;
 use std::fmt::Write;
@@ -157,10 +157,25 @@ pub fn findings(trace: &Trace) -> Findings {
     Findings::of(trace, &options)
 }
 
+/// A cause and its nanoseconds.
+pub trait CauseTime {
+    fn cause_time(&self) -> (Cause, i64);
+}
+
+impl CauseTime for GapTotal {
+    fn cause_time(&self) -> (Cause, i64) {
+        (self.cause, self.total_ns)
+    }
+}
+
+impl CauseTime for CauseSummary {
+    fn cause_time(&self) -> (Cause, i64) {
+        (self.cause, self.total_ns)
+    }
+}
+
 /// Causes with their microseconds, the greatest first.
-pub fn causes(totals: &[GapTotal]) -> Vec<(Cause, i64)> {
-    totals
-        .iter()
-        .map(|total| (total.cause, total.total_ns / US))
-        .collect()
+pub fn causes<T: CauseTime>(totals: &[T]) -> Vec<(Cause, i64)> {
+    let times = totals.iter().map(CauseTime::cause_time);
+    times.map(|(cause, ns)| (cause, ns / US)).collect()
 }

@@ -7,6 +7,9 @@ use std::ops::Range;
 use gapscope_capture::Capture;
 use gapscope_capture::model::CommandsId;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::bytes::ByteSet;
 use crate::footprint::Limits;
 use crate::graph::{Edge, EdgePart, Graph, Node};
@@ -53,7 +56,8 @@ pub struct BarrierUse {
 }
 
 /// The need for a barrier.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Need {
     /// A dependency needs the barrier, and no other one covers it.
     Needed,

@@ -9,6 +9,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::bytes::ByteSet;
 use crate::footprint::Grid;
 use crate::scope::Scope;
@@ -22,7 +25,8 @@ const MAX_LOOKS: u64 = 200_000_000;
 const MAX_RANGES: usize = 64;
 
 /// The kind of a command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum NodeKind {
     /// A kernel runs.
     Dispatch,
@@ -112,13 +116,16 @@ impl Node {
 }
 
 /// Why a command must come after another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, JsonSchema)]
 pub enum EdgeKind {
     /// The later command reads what the earlier one wrote.
+    #[serde(rename = "RAW")]
     ReadAfterWrite,
     /// The later command writes what the earlier one read.
+    #[serde(rename = "WAR")]
     WriteAfterRead,
     /// The later command writes what the earlier one wrote, and no command read it in between.
+    #[serde(rename = "WAW")]
     WriteAfterWrite,
 }
 

@@ -3,6 +3,9 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::graph::{Edge, EdgeKind, EdgePart, Node};
 use crate::scope::{Scope, Scopes, Stages};
 use crate::window::{Barrier, WindowBatch};
@@ -11,7 +14,8 @@ use crate::window::{Barrier, WindowBatch};
 const MAX_LOOKS: u64 = 100_000_000;
 
 /// The order of the ends of an edge.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Order {
     /// Barriers between them.
     Barrier,

@@ -1,9 +1,9 @@
-//! Gates as JUnit's XML, which services for continuous integration show: a test case for each.
+//! Writes gates as JUnit's XML, one test case each, for services of continuous integration.
 
 use super::shown;
 use gapscope_analysis::diff::{Diff, GateResult, GateStatus};
 
-/// The gates of a comparison; `name` says what was compared.
+/// Writes the gates of a comparison; `name` says what was compared.
 pub fn text(diff: &Diff, name: &str) -> String {
     let count = |of: &[GateStatus]| {
         diff.gates
@@ -71,7 +71,7 @@ fn case(gate: &GateResult) -> String {
     format!("{open}>\n{inside}    </testcase>\n")
 }
 
-/// Text and values of attributes. XML has no place for most control characters.
+/// Escapes text and values of attributes. XML forbids most control characters.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! The tables of a comparison.
+//! Makes the tables of a comparison.
 
 use crate::document::{Block, Column, Row, Table, Text, Tone};
 use crate::section::{or_unknown, rest};
@@ -7,7 +7,7 @@ use gapscope_analysis::diff::{
 };
 use gapscope_analysis::quantity;
 
-/// The sections with a table.
+/// Makes the sections that have a table.
 pub(super) fn all(diff: &Diff, top: usize) -> Vec<Vec<Block>> {
     let each = match diff.equal_work.per_evaluation {
         true => "an evaluation",
@@ -39,7 +39,7 @@ pub(super) fn all(diff: &Diff, top: usize) -> Vec<Vec<Block>> {
     .collect()
 }
 
-/// The changes of some kinds that are known on a side.
+/// Returns the changes of some kinds that are known on at least one side.
 fn of_kinds<'a>(diff: &'a Diff, kinds: &[ChangeKind]) -> Vec<&'a Change> {
     let known = |change: &&Change| {
         let some = change.before.is_some() || change.after.is_some();
@@ -77,7 +77,7 @@ fn section(title: &str, aside: &str, what: &str, changes: &[&Change], top: usize
     blocks
 }
 
-/// Before, after, change, interval and chance.
+/// Formats a change: before, after, change, interval and chance.
 fn figures(of: &Change) -> Vec<Text> {
     let tone = match (of.significant, of.grew()) {
         (false, _) => Tone::Faint,
@@ -115,7 +115,7 @@ fn figures(of: &Change) -> Vec<Text> {
     ]
 }
 
-/// A value with its unit.
+/// Formats a value with its unit.
 pub(super) fn value_of(number: Option<f64>, unit: Unit) -> Text {
     or_unknown(number, |number| value(number, unit))
 }
@@ -144,7 +144,7 @@ fn kernels(diff: &Diff, each: &str, top: usize) -> Vec<Block> {
     ]);
     let mut table = Table::new(columns);
     table.note_title = "note".to_owned();
-    // What changed comes before what did not, whatever noise made of that.
+    // Significant changes come before large but noisy ones.
     let mut order: Vec<&&Change> = changes.iter().filter(significant).collect();
     order.extend(changes.iter().filter(|change| !significant(change)));
     let shown = &order[..order.len().min(top)];
@@ -187,7 +187,7 @@ fn counts(change: &Change) -> Text {
     }
 }
 
-/// What is to be said of a kernel besides; where several have its name, its label.
+/// Returns a note on a kernel's change, with the kernel's label where several have its name.
 fn note(of: &Change, several: bool) -> Option<Text> {
     let typical = || {
         let typical = of

@@ -1,6 +1,6 @@
-//! Claims from findings.
+//! Makes claims of findings.
 
-use super::{Claim, ClaimKind, Figure, Row, TOLD};
+use super::{Claim, ClaimKind, Figure, MAX_COSTS, Row};
 use crate::number;
 use crate::section::{accuracy, instructions, limits, verdict};
 use gapscope_analysis::gaps::{Cause, Gap, GapTotal, gap_numbers};
@@ -14,12 +14,12 @@ use gapscope_trace::lookup::LabelPaths;
 use gapscope_trace::tables::{CommandBuffers, Dispatches, Table, Transfers};
 use std::cmp::Reverse;
 
-/// Losses and the like that are told: the report has all.
-const UNKNOWN: usize = 8;
-/// Ids of kernels that are named for one name.
-const VARIANTS: usize = 3;
+/// Losses and the like that are listed: the report has all.
+const MAX_UNKNOWNS: usize = 8;
+/// Ids of kernels that are listed for one name.
+const MAX_VARIANTS: usize = 3;
 
-/// All claims, in the order in which they are read.
+/// Makes all claims, in the order in which they are read.
 pub(super) fn claims(timeline: &Timeline, findings: &Findings, remarks: &[String]) -> Vec<Claim> {
     let vocabulary = Vocabulary::of(&timeline.trace.manifest);
     let teller = Teller {
@@ -28,12 +28,12 @@ pub(super) fn claims(timeline: &Timeline, findings: &Findings, remarks: &[String
         words: vocabulary.words(),
     };
     let mut claims = vec![teller.program(), teller.verdict()];
-    claims.extend(teller.causes());
+    claims.extend(teller.largest_costs());
     claims.extend(teller.unknown(remarks));
     claims
 }
 
-/// What may take the time.
+/// A part of a program's time.
 enum Cost<'a> {
     Idle(&'a GapTotal),
     Kernel(&'a Kernel),
@@ -50,12 +50,12 @@ impl Teller<'_> {
     fn program(&self) -> Claim {
         let findings = self.findings;
         let counts = [
-            (Dispatches::NAME, "dispatch_count", findings.dispatch_count),
-            (Transfers::NAME, "transfer_count", findings.transfer_count),
+            (Dispatches::NAME, "dispatch_count", *findings.dispatch_count),
+            (Transfers::NAME, "transfer_count", *findings.transfer_count),
             (
                 CommandBuffers::NAME,
                 "command_buffer_count",
-                findings.command_buffer_count,
+                *findings.command_buffer_count,
             ),
         ];
         let known = counts
@@ -95,7 +95,7 @@ impl Teller<'_> {
                 self.findings.verdict
             ),
         };
-        for part in evidence.parts.iter().take(TOLD) {
+        for part in evidence.parts.iter().take(MAX_COSTS) {
             text.push_str(&format!(" {}: {}", part.what, part.sentence));
         }
         let mut figures: Vec<Figure> = evidence
@@ -106,7 +106,7 @@ impl Teller<'_> {
             })
             .into_iter()
             .collect();
-        for (place, part) in evidence.parts.iter().take(TOLD).enumerate() {
+        for (place, part) in evidence.parts.iter().take(MAX_COSTS).enumerate() {
             figures.push(Figure {
                 report: Some(format!("/verdict_evidence/{place}/total_ns")),
                 ..figure(&format!("{}_ns", part.what), part.total_ns)
@@ -128,13 +128,13 @@ impl Teller<'_> {
         }
     }
 
-    /// What costs most: idle time by cause, kernels, transfers.
-    fn causes(&self) -> Vec<Claim> {
+    /// Explains what costs most: idle time by cause, kernels, transfers.
+    fn largest_costs(&self) -> Vec<Claim> {
         let findings = self.findings;
         let window_ns = findings.verdict_evidence.window_ns.unwrap_or(0);
         let mut found: Vec<(i64, Cost)> = Vec::new();
         if findings.knows(CAUSES) {
-            let gaps = findings.gaps.iter();
+            let gaps = findings.idle_time.causes.iter();
             found.extend(gaps.map(|gap| (gap.total_ns, Cost::Idle(gap))));
         }
         if findings.knows(KERNELS) {
@@ -148,7 +148,7 @@ impl Teller<'_> {
         found.sort_by_key(|(ns, _)| Reverse(*ns));
         let least_ns = (window_ns as f64 * ADVICE_SHARE) as i64;
         let large = (found.into_iter()).filter(|(ns, _)| *ns > 0 && *ns >= least_ns);
-        let claims = large.take(TOLD).map(|(_, cost)| match cost {
+        let claims = large.take(MAX_COSTS).map(|(_, cost)| match cost {
             Cost::Idle(gap) => self.idle(gap, window_ns),
             Cost::Kernel(row) => self.kernel(row),
             Cost::Transfers(row) => self.transfers(row),
@@ -183,7 +183,7 @@ impl Teller<'_> {
             let mine = gap.parts.iter().filter(|part| part.cause == total.cause);
             mine.map(|part| part.duration_ns).sum::<i64>()
         };
-        // Of equals the first, which is the longest.
+        // Of several with the same part the first is taken, which is the longest.
         let longest = longest
             .iter()
             .rev()
@@ -200,9 +200,7 @@ impl Teller<'_> {
         Claim {
             kind: ClaimKind::Idle,
             text,
-            advice: (self.findings.advice.iter())
-                .find(|advice| advice.cause == total.cause)
-                .map(|advice| advice.text.clone()),
+            advice: self.findings.advice(total.cause).map(str::to_owned),
             figures,
             rows,
             query: Some(format!(
@@ -211,7 +209,7 @@ impl Teller<'_> {
         }
     }
 
-    /// Where the gap is that has most of a cause.
+    /// Says where the gap with most of a cause's time is.
     fn place(&self, gap: &Gap, part_ns: i64, row: Row, rows: &mut Vec<Row>) -> String {
         let length = match gap.duration_ns - part_ns {
             0 => number::duration(part_ns),
@@ -251,7 +249,7 @@ impl Teller<'_> {
         text
     }
 
-    /// The row of a gap. A gap that reaches into the warm-up has more of it than is told here, and none.
+    /// Returns the row of a gap; none for a gap that reaches into the warm-up, since its row has more time than is explained here.
     fn row_of(&self, gap: &Gap) -> Option<Row> {
         let device = gap.device as usize;
         let works = &self.timeline.gpus.get(device)?.works;
@@ -284,7 +282,7 @@ impl Teller<'_> {
             named.is_some_and(|named| names.all()[named].name == kernel.name)
         });
         let rows: Vec<Row> = mine
-            .take(VARIANTS)
+            .take(MAX_VARIANTS)
             .map(|row| Row {
                 table: "kernels".to_owned(),
                 id: u64::from(table.id[row].0),
@@ -399,7 +397,7 @@ impl Teller<'_> {
         }
     }
 
-    /// What is not known, and how far the figures can be trusted.
+    /// Says what is not known, and how far the figures can be trusted.
     fn unknown(&self, remarks: &[String]) -> Vec<Claim> {
         let findings = self.findings;
         let plain = |text: String| Claim {
@@ -437,11 +435,11 @@ impl Teller<'_> {
         );
         claims.extend(findings.notes.iter().chain(remarks).cloned().map(plain));
         let all = claims.len();
-        if all > UNKNOWN {
-            claims.truncate(UNKNOWN);
+        if all > MAX_UNKNOWNS {
+            claims.truncate(MAX_UNKNOWNS);
             claims.push(plain(format!(
                 "{} more such things are in the report.",
-                all - UNKNOWN
+                all - MAX_UNKNOWNS
             )));
         }
         claims
@@ -456,7 +454,7 @@ fn figure(name: &str, value: i64) -> Figure {
     }
 }
 
-/// A text in SQL.
+/// Quotes a text for SQL.
 fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }

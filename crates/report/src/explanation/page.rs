@@ -1,11 +1,11 @@
-//! The page of an explanation.
+//! Lays an explanation out as a document.
 
 use super::{Claim, ClaimKind, Explanation, Row};
 use crate::document::{Block, Document, Text};
 use std::collections::BTreeMap;
 
 impl Explanation {
-    /// The page; `path` is the trace as a shell is to be given it.
+    /// Returns the explanation as a document; `path` is the trace, quoted for a shell.
     pub fn document(&self, path: &str) -> Document {
         let of = |kind| self.claims.iter().filter(move |claim| claim.kind == kind);
         let mut blocks = vec![Block::Title(self.trace.clone(), self.verdict.clone())];
@@ -43,7 +43,7 @@ impl Explanation {
         Document { blocks }
     }
 
-    /// A command for each table of which rows are named.
+    /// Returns a command for each table of which rows are named.
     fn queries(&self, path: &str) -> Vec<String> {
         let mut ids: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
         for row in self.claims.iter().flat_map(|claim| &claim.rows) {

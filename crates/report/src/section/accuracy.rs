@@ -1,4 +1,4 @@
-//! How far the numbers can be trusted: sampling, clocks, drift, what was lost.
+//! The section on accuracy: sampling, clocks, drift, losses.
 
 use crate::document::{Block, Text, Tone};
 use crate::number;
@@ -6,7 +6,7 @@ use gapscope_analysis::Findings;
 use gapscope_analysis::busy::{self, DeviceBusy};
 use gapscope_trace::manifest::{ClockMethod, SamplingMode};
 
-/// Sampling mode and clock error in a few words, for the head of everything that has numbers.
+/// Returns sampling mode and clock error in a few words, for the head of every report.
 pub(crate) fn short(findings: &Findings) -> String {
     let mode = findings.sampling_mode.as_str();
     match findings.clock_error_ns {
@@ -84,7 +84,7 @@ fn sampling(mode: SamplingMode) -> &'static str {
     }
 }
 
-/// Who read both clocks at once.
+/// Says which tool read both clocks at once.
 pub(crate) fn calibrated_by(tool: Option<&str>) -> String {
     match tool {
         Some(tool) => format!("mapped by the tool that wrote the file ({tool})"),

@@ -1,4 +1,4 @@
-//! The code behind the idle time: lines of the program, by samples of the submitting threads' stacks.
+//! The section on the code behind the idle time: lines of the program, by samples of the submitting threads' stacks.
 
 use super::{bar, count};
 use crate::document::{Block, Column, Table, Text, Tone};
@@ -32,9 +32,9 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize) -> Vec<Bloc
         Column::bars(),
     ]);
     table.note_title = "the line".into();
-    let mut rows: Vec<(&CauseCode, Line)> = (code.causes.iter())
+    let mut rows: Vec<(&CauseCode, StackGroup)> = (code.causes.iter())
         .flat_map(|cause| {
-            let lines = Line::all(&cause.code, |time| match time.frames.is_empty() {
+            let lines = StackGroup::all(&cause.code, |time| match time.frames.is_empty() {
                 true => name(time),
                 false => code::text_with_caller(&time.frames),
             });
@@ -43,7 +43,7 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize) -> Vec<Bloc
         .collect();
     rows.sort_by_key(|(_, line)| std::cmp::Reverse((line.total_ns, line.samples)));
     let shown = rows.len().min(top);
-    let key = |cause: &CauseCode, line: &Line| (cause.cause.as_str(), name(line.first));
+    let key = |cause: &CauseCode, line: &StackGroup| (cause.cause.as_str(), name(line.first));
     let mut same: HashMap<(&str, String), u32> = HashMap::new();
     for (cause, line) in &rows {
         *same.entry(key(cause, line)).or_default() += 1;
@@ -104,19 +104,19 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize) -> Vec<Bloc
     blocks
 }
 
-/// Stacks that read the same, in one line.
-struct Line<'a> {
+/// Stacks that read the same and share a line of the report.
+struct StackGroup<'a> {
     text: String,
-    /// The one with most time.
+    /// The stack with the most time.
     first: &'a CodeTime,
     total_ns: i64,
     samples: u64,
 }
 
-impl<'a> Line<'a> {
-    /// The greatest first, as `times` are.
-    fn all(times: &'a [CodeTime], text: impl Fn(&CodeTime) -> String) -> Vec<Line<'a>> {
-        let mut lines: Vec<Line<'a>> = Vec::new();
+impl<'a> StackGroup<'a> {
+    /// Groups stacks by their text, in the order of `times`: the greatest first.
+    fn all(times: &'a [CodeTime], text: impl Fn(&CodeTime) -> String) -> Vec<StackGroup<'a>> {
+        let mut lines: Vec<StackGroup<'a>> = Vec::new();
         let mut places: HashMap<String, usize> = HashMap::new();
         for time in times {
             let text = text(time);
@@ -126,7 +126,7 @@ impl<'a> Line<'a> {
                     line.total_ns += time.total_ns;
                     line.samples += time.samples;
                 }
-                None => lines.push(Line {
+                None => lines.push(StackGroup {
                     text,
                     first: time,
                     total_ns: time.total_ns,
@@ -151,9 +151,9 @@ fn source(time: &CodeTime) -> Option<&str> {
     frame.source.as_deref()
 }
 
-/// The code of a cause in a few words: `train.py:41 load_batch > resize 71 %`. Without shares where there are few samples.
+/// Returns the code of a cause in a few words, such as `train.py:41 load_batch > resize 71 %`; without shares where there are few samples.
 pub(crate) fn in_short(cause: &CauseCode) -> Option<String> {
-    let lines = Line::all(&cause.code, name).into_iter();
+    let lines = StackGroup::all(&cause.code, name).into_iter();
     let lines: Vec<String> = lines
         .filter(|line| !line.first.frames.is_empty())
         .take(2)
@@ -175,12 +175,12 @@ pub(crate) fn in_short(cause: &CauseCode) -> Option<String> {
     }
 }
 
-/// The code of a gap: what most of its samples show.
+/// Returns the code that most samples of a gap show.
 pub(crate) fn of_gap(code: &[CodeTime]) -> String {
     code.first().map(name).unwrap_or_default()
 }
 
-/// What hooks saw of causes of which there are few samples.
+/// Lists the lines that hooks saw, for causes with few samples.
 fn exact(code: &Code) -> Vec<Block> {
     let few = code
         .causes

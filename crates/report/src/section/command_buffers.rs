@@ -1,4 +1,4 @@
-//! The command-buffer table.
+//! The section on command buffers.
 
 use super::{Places, count, dispatches, duration, mean, or_unknown};
 use crate::document::{Block, Column, Table, Text};
@@ -43,7 +43,7 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, places: Pla
     row("on the device", &all.durations);
     row("from start to start", &all.start_to_start);
     blocks.push(Block::Table(table));
-    let dispatches = dispatches(findings, findings.dispatch_count);
+    let dispatches = dispatches(findings, *findings.dispatch_count);
     if let (Some(_), Some(mean), Some(most)) = (dispatches, all.mean_dispatches, all.max_dispatches)
     {
         let mut text = format!(

@@ -1,4 +1,4 @@
-//! Counters that the trace has as they were measured.
+//! The section on measured counters.
 
 use super::{count, or_unknown, rest};
 use crate::document::{Block, Column, Table, Text};
@@ -21,7 +21,7 @@ pub(crate) fn blocks(findings: &Findings, names: &Vocabulary, top: usize) -> Vec
         Column::text("from").spare(2),
     ]);
     let shown = if top == 0 { usize::MAX } else { top };
-    // Those of GPUs and queues say more of the program than the host's.
+    // Counters of GPUs and queues come first: they say more about the program than those of the host.
     let mut rows: Vec<&CounterRow> = findings.counters.iter().collect();
     rows.sort_by_key(|row| row.device.is_none() && row.queue_id.is_none());
     for row in rows.into_iter().take(shown) {
@@ -46,7 +46,7 @@ pub(crate) fn blocks(findings: &Findings, names: &Vocabulary, top: usize) -> Vec
     blocks
 }
 
-/// Without the metric's name in the middle, which JSON has.
+/// Returns a counter's source without the metric's name in its middle, which JSON has.
 fn read_by(source: &str) -> String {
     match source.split(", ").collect::<Vec<_>>()[..] {
         [reader, _, rate] => format!("{reader}, {rate}"),

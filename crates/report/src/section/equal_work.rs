@@ -1,4 +1,4 @@
-//! The same work done in two ways.
+//! The section that compares equal work done in two ways.
 
 use super::or_unknown;
 use crate::document::{Block, Column, Table, Text};
@@ -7,7 +7,7 @@ use gapscope_analysis::equal_work::{Figure, Ratio, WorkComparison};
 use gapscope_analysis::samples::Spread;
 use gapscope_analysis::vocabulary::Words;
 
-/// Columns for the name of a side over its figures; the heading has it whole.
+/// Columns that the name of a side takes above its figures; the heading has the whole name.
 const TITLE_COLUMNS: usize = 16;
 
 pub(crate) fn blocks(comparison: &WorkComparison, words: &Words) -> Vec<Block> {
@@ -69,7 +69,7 @@ pub(crate) fn blocks(comparison: &WorkComparison, words: &Words) -> Vec<Block> {
     blocks
 }
 
-/// How much evaluations differ.
+/// Says how much evaluations differ.
 fn spreads(comparison: &WorkComparison, words: &Words) -> Vec<Block> {
     let mut table = Table::new([
         Column::word("time"),
@@ -124,7 +124,7 @@ fn spreads(comparison: &WorkComparison, words: &Words) -> Vec<Block> {
     }
 }
 
-/// Its name; the value carries the unit.
+/// Returns the name of a figure; its value carries the unit.
 fn name(figure: Figure, words: &Words) -> String {
     match figure {
         Figure::Dispatches => words.dispatch.many.to_owned(),
@@ -148,7 +148,7 @@ fn value(figure: Figure, value: Option<f64>) -> Text {
     })
 }
 
-/// How much more or less it takes after, in the words of the page (`web/src/panels/compare.ts`): nothing is less than nothing.
+/// Says how much more or less the work takes after, in the words of the page (`web/src/panels/compare.ts`).
 fn change(ratio: &Ratio) -> Text {
     let (Some(before), Some(after)) = (ratio.before, ratio.after) else {
         return or_unknown(None::<f64>, number::factor);
@@ -175,7 +175,7 @@ fn change(ratio: &Ratio) -> Text {
     }
 }
 
-/// What is said of an amount: of counts how many, of times and bytes how much.
+/// Returns the word for an amount: `many` for counts, `much` for times and bytes.
 fn much(figure: Figure) -> &'static str {
     match figure {
         Figure::Dispatches | Figure::CommandBuffers | Figure::Submissions => "many",
@@ -187,7 +187,7 @@ fn much(figure: Figure) -> &'static str {
     }
 }
 
-/// Where the true change is: of after by before, as the change is.
+/// Returns the interval of the true change, as after divided by before.
 fn interval(ratio: &Ratio) -> Text {
     match ratio.low.zip(ratio.high) {
         Some((low, high)) if low != high && low > 0.0 => {

@@ -1,8 +1,8 @@
-//! Idle time by cause, with what to do about it.
+//! The section on idle time by cause, with advice.
 
 use super::{Places, bar, code, count};
-use crate::cause::{self, CauseNote};
 use crate::document::{Block, Column, Table, Text, Tone};
+use crate::section::cause::{self, CauseNote};
 use crate::{fit, number};
 use gapscope_analysis::Findings;
 use gapscope_analysis::busy;
@@ -12,7 +12,7 @@ use gapscope_analysis::vocabulary::Words;
 
 pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, places: Places) -> Vec<Block> {
     let idle = &findings.idle_time;
-    // The shares are those of the verdict, which leaves out what the recording itself caused.
+    // Shares are of the verdict's time, which excludes idle time that the recording itself caused.
     let window = findings.verdict_evidence.window_ns.unwrap_or(0);
     let left_out = findings
         .gaps
@@ -45,7 +45,7 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, places: Pla
         Column::bars(),
     ]);
     table.note_title = "what to do".into();
-    for gap in &findings.gaps {
+    for gap in &findings.idle_time.causes {
         let facts = gap.cause.facts(words.api);
         let share = gap.total_ns as f64 / window as f64;
         let counts = gap.cause != Cause::Recording;
@@ -65,7 +65,7 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, places: Pla
             ),
         ]);
         if share >= ADVICE_SHARE {
-            let CauseNote { code, advice } = CauseNote::of(findings, gap);
+            let CauseNote { code, advice } = CauseNote::new(findings, gap);
             row.note = match (code, advice) {
                 (Some(code), Some(advice)) => {
                     Some(Text::new().and(code).faint(format!(" · {advice}")))
@@ -95,7 +95,7 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, places: Pla
     blocks
 }
 
-/// How much could have another cause, and between which bounds the sides of the verdict are.
+/// Says how much idle time could have another cause, and the bounds of the verdict's sides.
 fn uncertain(idle: &IdleTime) -> Option<String> {
     let Some(ns) = idle.uncertain_ns else {
         return Some(
@@ -130,7 +130,7 @@ fn uncertain(idle: &IdleTime) -> Option<String> {
     Some(text + ".")
 }
 
-/// Whether the gaps that carry the idle time are regular, of each device.
+/// Says for each device whether the gaps that carry the idle time are regular.
 fn patterns(findings: &Findings) -> Vec<Block> {
     let devices = &findings.idle_time.devices;
     let told = |regularity| regularity != Regularity::Unknown;
@@ -182,7 +182,7 @@ fn pattern(pattern: &Pattern) -> String {
     }
 }
 
-/// How many gaps of each length there are, and what they are in sum, where lengths differ.
+/// Lists how many gaps of each length there are and their sum, where lengths differ.
 fn lengths(histogram: &[GapBin]) -> Option<Block> {
     let bins = histogram.iter().filter(|bin| bin.count > 0).map(|bin| {
         let range = match (bin.from_ns, bin.to_ns) {
@@ -198,7 +198,7 @@ fn lengths(histogram: &[GapBin]) -> Option<Block> {
     (bins.len() > 1).then(|| Block::Sentence(text.into()))
 }
 
-/// The edge of a bin: a power of ten.
+/// Formats the edge of a bin, a power of ten.
 fn edge(ns: i64) -> String {
     match ns {
         ..1_000_000 => format!("{} µs", ns / 1_000),
@@ -207,7 +207,7 @@ fn edge(ns: i64) -> String {
     }
 }
 
-/// What threads did while the GPU waited for the submitting one.
+/// Lists what threads did while the GPU waited for the submitting thread.
 fn host_time(lead: &str, calls: &[HostTime]) -> Option<Block> {
     let mut text = Text::new().and(lead);
     let listed = calls.iter().filter(|call| call.total_ns > 0).take(4);

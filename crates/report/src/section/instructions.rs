@@ -1,4 +1,4 @@
-//! Hot instructions: where kernels' samples are, and what kept warps from issuing there.
+//! The section on hot instructions: where the samples of kernels are, and what kept warps from issuing there.
 
 use crate::document::{Block, Column, Table, Text};
 use crate::number;
@@ -7,18 +7,18 @@ use gapscope_analysis::instructions::{SampledKernel, SampledPlace, SampledStall}
 use gapscope_analysis::thresholds::{SAMPLES_TOLD, STALL_TOLD};
 use gapscope_trace::tables::NoLine;
 
-/// Kernels that the report tells of.
-const MOST_KERNELS: usize = 5;
-/// Reasons of a place.
-const MOST_REASONS: usize = 2;
+/// Kernels that the report lists.
+const MAX_KERNELS: usize = 5;
+/// Reasons that the report lists of a place.
+const MAX_REASONS: usize = 2;
 /// Places with a smaller share of the kernel's samples are left out.
-const LEAST_SHARE: f64 = 0.01;
+const MIN_PLACE_SHARE: f64 = 0.01;
 
 pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
     let all = &findings.sampled_kernels;
     let told = all.iter().filter(|kernel| kernel.samples > 0);
     let mut blocks: Vec<Block> = told
-        .take(MOST_KERNELS.min(top))
+        .take(MAX_KERNELS.min(top))
         .flat_map(|kernel| of_kernel(kernel, top))
         .collect();
     if blocks.is_empty() {
@@ -38,18 +38,18 @@ pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
     blocks
 }
 
-/// Where most samples of a kernel are, in a sentence.
+/// The place with most samples of a kernel.
 pub(crate) struct MostSamples {
     pub sentence: String,
-    /// What to do about what most warps waited for.
+    /// What to do about the most frequent reason.
     pub advice: Option<&'static str>,
     /// Samples of the kernel.
     pub samples: u64,
-    /// Index among the kernels that were sampled.
+    /// Index among the sampled kernels.
     pub place: usize,
 }
 
-/// Where most samples of a kernel are; `None` where it has too few.
+/// Finds the place with most samples of a kernel; `None` where the kernel has too few samples.
 pub(crate) fn most_samples(findings: &Findings, kernel: &str) -> Option<MostSamples> {
     let all = &findings.sampled_kernels;
     let told =
@@ -92,7 +92,7 @@ fn of_kernel(kernel: &SampledKernel, top: usize) -> Vec<Block> {
         number::share(kernel.share)
     );
     let shown: Vec<&SampledPlace> = (kernel.places.iter())
-        .filter(|place| place.share >= LEAST_SHARE)
+        .filter(|place| place.share >= MIN_PLACE_SHARE)
         .take(top)
         .collect();
     let mut table = Table::new([
@@ -123,7 +123,7 @@ fn of_kernel(kernel: &SampledKernel, top: usize) -> Vec<Block> {
     blocks
 }
 
-/// `scale.cu:12`, or `+0x1a0` where there is no line.
+/// Returns the name of a place: `scale.cu:12`, or `+0x1a0` where there is no line.
 fn name(place: &SampledPlace) -> String {
     match (&place.file, place.line) {
         (Some(file), Some(line)) => {
@@ -141,12 +141,12 @@ fn in_words(stall: &SampledStall) -> String {
 fn reasons(stalls: &[SampledStall]) -> String {
     let told = (stalls.iter())
         .filter(|stall| stall.share >= STALL_TOLD)
-        .take(MOST_REASONS);
+        .take(MAX_REASONS);
     let told = told.map(|stall| format!("{} {}", in_words(stall), number::share(stall.share)));
     told.collect::<Vec<_>>().join(", ")
 }
 
-/// What warps of the kernel waited for, and what to do about it.
+/// Says what warps of the kernel waited for, and what to do about it.
 fn says(stall: &SampledStall) -> Text {
     let share = number::share(stall.share);
     let text = Text::new().strong(format!("{} {share}", in_words(stall)));

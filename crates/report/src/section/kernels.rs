@@ -1,4 +1,4 @@
-//! The kernel table.
+//! The section on kernels.
 
 use super::{count, duration, mean, or_unknown, rest, rows};
 use crate::document::{Block, Column, Table, Text};
@@ -19,7 +19,7 @@ pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
         rows(
             findings,
             Dispatches::NAME,
-            number::of(findings.dispatch_count, "dispatch", "dispatches")
+            number::of(*findings.dispatch_count, "dispatch", "dispatches")
         ),
         number::of(kernels.len() as u64, "kernel", "kernels"),
     );
@@ -96,12 +96,12 @@ pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
     blocks
 }
 
-/// Rows that are of several pipelines, which differ in their specialisation, or in their code too where the name says so.
+/// Notes which rows stand for several pipelines, which differ in their specialisation, or also in their code where the name says so.
 fn variants(shown: &[Kernel]) -> Option<Block> {
-    const MOST: usize = 3;
+    const MAX_NAMED: usize = 3;
     let several = || shown.iter().filter(|kernel| kernel.variants > 1);
     let listed: Vec<String> = several()
-        .take(MOST)
+        .take(MAX_NAMED)
         .map(|kernel| {
             format!(
                 "{} ({})",
@@ -110,7 +110,7 @@ fn variants(shown: &[Kernel]) -> Option<Block> {
             )
         })
         .collect();
-    let more = match several().count().saturating_sub(MOST) {
+    let more = match several().count().saturating_sub(MAX_NAMED) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };

@@ -1,4 +1,4 @@
-//! The label table.
+//! The section on labels.
 
 use super::{count, dispatches, duration, mean, or_unknown, rest, unless_none};
 use crate::document::{Block, Column, Table, Text};
@@ -6,7 +6,7 @@ use crate::number;
 use gapscope_analysis::Findings;
 use gapscope_analysis::labels::{FoldedLabel, LabelRow};
 
-/// `each_layer`: a model's layers are not folded into one row.
+/// Makes the section; with `each_layer` equal modules of a model are not folded into one row.
 pub(crate) fn blocks(findings: &Findings, top: usize, each_layer: bool) -> Vec<Block> {
     let (labels, folded) = (&findings.labels, &findings.folded_labels);
     if !folded.is_empty() && !each_layer {
@@ -87,7 +87,7 @@ fn name(label: &LabelRow) -> Text {
     Text::new().strong(format!("{indent}{}", label.text))
 }
 
-/// No work was launched under it: it is known that there is no time.
+/// Returns true where no work was launched under a label: its time is then known to be none.
 fn nothing_ran(findings: &Findings, label: &LabelRow) -> bool {
     let work = &label.inclusive;
     work.busy_ns.is_none()

@@ -1,4 +1,4 @@
-//! Launch latency and queue depth.
+//! The section on launch latency and queue depth.
 
 use super::{count, duration, mean, or_unknown};
 use crate::document::{Block, Column, Table, Text, Tone};
@@ -10,7 +10,7 @@ use gapscope_analysis::latency::{QueueLatency, Waited};
 use gapscope_analysis::vocabulary::Words;
 use gapscope_analysis::{Findings, Vocabulary};
 
-/// The names of a device and its queue above a table.
+/// Columns that the names of a device and its queue take above a table.
 const TITLE_COLUMNS: usize = 48;
 
 pub(crate) fn blocks(findings: &Findings, names: &Vocabulary) -> Vec<Block> {
@@ -37,8 +37,7 @@ pub(crate) fn blocks(findings: &Findings, names: &Vocabulary) -> Vec<Block> {
             Column::number("p99"),
             Column::number("max"),
         ]);
-        // Where only the moments of calls are known, nothing is to be said of how long they took; and nothing of what is
-        // left out altogether.
+        // Where only the moments of calls are known, there is no row on their length, and none without samples.
         let mut row = |name: &str, times: &Durations| {
             if times.timed_count == 0 {
                 return;
@@ -79,7 +78,7 @@ pub(crate) fn blocks(findings: &Findings, names: &Vocabulary) -> Vec<Block> {
     blocks
 }
 
-/// How many submissions are in no figure of latency, and why.
+/// Says how many submissions are in no figure of latency, and why.
 fn left_out(queue: &QueueLatency, words: &Words) -> Option<String> {
     let reason = |waited: &Waited| {
         let other = format!("for work of another {}", words.queue.one);

@@ -1,4 +1,4 @@
-//! What limits kernels: by hardware counters where the trace has some, and by the shape of their launches.
+//! The section on what limits kernels, by hardware counters where the trace has some and by the shape of their launches.
 
 use super::rest;
 use crate::document::{Block, Column, Table, Text};
@@ -18,7 +18,7 @@ pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
     let counts = |ns: i64| ns as f64 >= ADVICE_SHARE * all_ns as f64;
     let mut won: Vec<(&Kernel, i64)> = (kernels.iter())
         .filter_map(|kernel| Some((kernel, kernel.winnable_ns?)))
-        // What is at its limit is worth knowing too.
+        // Kernels at their limit are listed, too.
         .filter(|(kernel, ns)| counts(*ns) || kernel.reached.is_some() && counts(total_ns(kernel)))
         .collect();
     won.sort_by_key(|(_, ns)| Reverse(*ns));
@@ -114,7 +114,7 @@ fn by_counters(shown: &[(&Kernel, i64)]) -> Table {
     table
 }
 
-/// `memory`, `compute: tensor`: of memory it is said where it is not the device's.
+/// Returns the limit of a kernel, such as `compute: tensor`; memory is named where it is not the device's.
 pub(crate) fn limit(kernel: &Kernel) -> String {
     let Some(limit) = kernel.limit else {
         return "unknown".to_owned();
@@ -128,7 +128,7 @@ pub(crate) fn limit(kernel: &Kernel) -> String {
     }
 }
 
-/// What limits a kernel, for people; `None` where nothing is known of it.
+/// Says what limits a kernel; `None` where that is not known.
 pub(crate) fn sentence(kernel: &Kernel) -> Option<String> {
     let Some(limit) = kernel.limit else {
         let because = kernel.counters.as_ref()?.unknown_because.as_ref()?;
@@ -162,7 +162,7 @@ pub(crate) fn sentence(kernel: &Kernel) -> Option<String> {
     Some(said + ".")
 }
 
-/// `65 % ± 2`.
+/// Formats the reached share of the limit, such as `65 % ± 2`.
 fn reached(kernel: &Kernel) -> Text {
     super::or_unknown(kernel.reached, |share| match kernel.reached_error {
         Some(error) if error.is_finite() => {
@@ -222,21 +222,21 @@ fn occupancy(kernel: &Kernel) -> Text {
     )
 }
 
-/// The kernels that take hardly longer than the shortest one.
-struct Short {
+/// Kernels that take hardly longer than the shortest one.
+struct ShortKernels {
     kernels: u64,
     dispatches: u64,
     total_ns: i64,
     mean_ns: f64,
 }
 
-fn short(kernels: &[Kernel]) -> Option<Short> {
+fn short(kernels: &[Kernel]) -> Option<ShortKernels> {
     let of = || (kernels.iter()).filter(|kernel| kernel.limit == Some(KernelLimit::Short));
     let dispatches = of().map(|kernel| kernel.durations.timed_count).sum();
     let total_ns = of()
         .filter_map(|kernel| kernel.durations.total_ns)
         .fold(0, i64::saturating_add);
-    (dispatches > 0).then(|| Short {
+    (dispatches > 0).then(|| ShortKernels {
         kernels: of().count() as u64,
         dispatches,
         total_ns,
@@ -244,7 +244,7 @@ fn short(kernels: &[Kernel]) -> Option<Short> {
     })
 }
 
-impl Short {
+impl ShortKernels {
     fn sentence(&self) -> String {
         format!(
             "{} of {}, {} each on average ({} in all), take hardly longer than the shortest kernel does: fewer of them gain more than better ones.",
@@ -256,7 +256,7 @@ impl Short {
     }
 }
 
-/// The kernels that take long and whose limit the counters do not say.
+/// Names the kernels that take long and whose limit the counters do not tell.
 fn unknown(kernels: &[Kernel], counts: impl Fn(i64) -> bool) -> Option<String> {
     let because = |kernel: &Kernel| {
         let counters = kernel.counters.as_ref()?;

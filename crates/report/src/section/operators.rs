@@ -1,11 +1,11 @@
-//! The table of a framework's operators.
+//! The section on a framework's operators.
 
 use super::{count, duration, rest};
 use crate::document::{Block, Column, Table, Text};
 use gapscope_analysis::Findings;
 
 pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
-    // Most launch nothing; JSON has them all.
+    // Most operators launch nothing; JSON has all of them.
     let all = findings.operators.iter();
     let operators: Vec<_> = all.filter(|row| row.inclusive.timed_count > 0).collect();
     if operators.is_empty() {
@@ -20,7 +20,7 @@ pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
     ]);
     let shown = &operators[..operators.len().min(top)];
     for operator in shown {
-        // One that launched nothing took no time of a device.
+        // An operator that launched nothing took no time of a device.
         let time = |ns: Option<i64>| duration(Some(ns.unwrap_or(0)));
         table.row([
             Text::new().strong(operator.name.clone()),

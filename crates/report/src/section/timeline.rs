@@ -1,4 +1,4 @@
-//! The timeline as a picture: busy share by slice of time, and why the rest was idle.
+//! The section with a picture of the timeline: busy share by slice of time, and the causes of idle time.
 
 use super::Places;
 use crate::document::{Block, Text, Tone};
@@ -9,13 +9,13 @@ use gapscope_analysis::vocabulary::UNKNOWN_DEVICE;
 use gapscope_analysis::{Findings, Vocabulary};
 
 /// Columns for the name of a row.
-const NAME: usize = 12;
+const NAME_COLUMNS: usize = 12;
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Slices that fit a terminal.
+/// Returns the slices that fit a terminal.
 pub const fn slices(columns: usize) -> usize {
-    // Margin, name, blank, slices, blank, `busy 100 %`.
-    let others = 2 + NAME + 1 + 1 + 7;
+    // A line has a margin, a name, a blank, the slices, a blank and `busy 100 %`.
+    let others = 2 + NAME_COLUMNS + 1 + 1 + 7;
     if columns > others + 20 {
         columns - others
     } else {
@@ -60,8 +60,8 @@ fn busy_line(devices: &[String], names: &Vocabulary, row: &ActivityRow) -> Text 
         },
         Some(id) => fit::clean(&names.queue(id)).into_owned(),
     };
-    let name = fit::clip(&name, NAME);
-    let padding = " ".repeat(NAME + 1 - fit::width(&name));
+    let name = fit::clip(&name, NAME_COLUMNS);
+    let padding = " ".repeat(NAME_COLUMNS + 1 - fit::width(&name));
     let mut line = Text::new().and(format!("{name}{padding}"));
     for slice in &row.slices {
         line.push(Tone::Good, glyph(slice).to_string());
@@ -71,7 +71,7 @@ fn busy_line(devices: &[String], names: &Vocabulary, row: &ActivityRow) -> Text 
     line.and(format!(" {:>7}", number::share_of(busy, length)))
 }
 
-/// A device's name without what drivers put in parentheses behind it.
+/// Returns a device's name without the parentheses that drivers put behind it.
 fn short(name: &str) -> &str {
     match name.split_once(" (") {
         Some((short, _)) if !short.is_empty() => short,
@@ -88,10 +88,10 @@ fn glyph(slice: &Slice) -> char {
     LEVELS[level - 1]
 }
 
-/// The letter of the main cause under each slice that is idle for a tenth of it or more.
+/// Draws the letter of the main cause under each slice that is idle for at least a tenth.
 fn idle_line(names: &Vocabulary, row: &ActivityRow) -> Text {
     let title = "idle by";
-    let mut line = Text::new().faint(format!("{title:width$}", width = NAME + 1));
+    let mut line = Text::new().faint(format!("{title:width$}", width = NAME_COLUMNS + 1));
     for slice in &row.slices {
         let idle = slice.length_ns - slice.busy_ns;
         match slice.idle_cause {
@@ -105,7 +105,7 @@ fn idle_line(names: &Vocabulary, row: &ActivityRow) -> Text {
     line
 }
 
-/// Times at the ends and in the middle.
+/// Draws times at the ends and in the middle.
 fn axis(places: Places, from: i64, span: i64, columns: usize) -> Text {
     let mut marks = vec![(0, places.at(from))];
     let middle = places.at(from.saturating_add(span / 2));
@@ -121,7 +121,7 @@ fn axis(places: Places, from: i64, span: i64, columns: usize) -> Text {
         used = at + fit::width(&text);
         line.push_str(&text);
     }
-    Text::new().faint(format!("{}{line}", " ".repeat(NAME + 1)))
+    Text::new().faint(format!("{}{line}", " ".repeat(NAME_COLUMNS + 1)))
 }
 
 #[cfg(test)]
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn the_picture_fits_the_terminal() {
         for columns in [60, 80, 120] {
-            assert_eq!(2 + NAME + 1 + slices(columns) + 1 + 7, columns);
+            assert_eq!(2 + NAME_COLUMNS + 1 + slices(columns) + 1 + 7, columns);
         }
     }
 }

@@ -1,20 +1,20 @@
-//! The transfer table.
+//! The section on transfers.
 
 use super::{count, duration, mean, or_unknown};
 use crate::document::{Block, Column, Table, Text};
 use crate::number;
 use gapscope_analysis::Findings;
 
-/// Bytes of all transfers; `None` where no size is known.
+/// Formats the bytes of all transfers; `None` where no size is known.
 pub(super) fn all_written(findings: &Findings) -> Option<String> {
     written(
-        findings.transfer_bytes,
-        findings.transfer_unknown_bytes_count,
-        findings.transfer_count,
+        *findings.transfer_bytes,
+        *findings.transfer_unknown_bytes_count,
+        *findings.transfer_count,
     )
 }
 
-/// Bytes of `count` transfers, of which `unknown` are of unknown size.
+/// Formats the bytes of `count` transfers, of which `unknown` have an unknown size.
 fn written(bytes: u64, unknown: u64, count: u64) -> Option<String> {
     let at_least = if unknown > 0 { "≥" } else { "" };
     (unknown < count).then(|| format!("{at_least}{}", number::bytes(bytes)))
@@ -56,11 +56,11 @@ pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
         Block::Heading("Transfers".into(), aside),
         Block::Table(table),
     ];
-    if findings.transfer_unknown_bytes_count > 0 {
+    if *findings.transfer_unknown_bytes_count > 0 {
         let text = format!(
             "{} of unknown size are not in the bytes.",
             number::of(
-                findings.transfer_unknown_bytes_count,
+                *findings.transfer_unknown_bytes_count,
                 "transfer",
                 "transfers"
             )

@@ -1,19 +1,19 @@
-//! What could not be read, and what is unknown because of it: before everything else.
+//! The section on tables that could not be read, and on what is unknown because of that: it comes before all others.
 
 use crate::document::{Block, Text, Tone};
 use crate::number;
 use gapscope_analysis::Findings;
 use gapscope_trace::UnreadTable;
 
-/// A section, and the tables on which it rests.
+/// A section, and the tables that it rests on.
 pub(crate) struct Section {
-    /// What it is about.
+    /// Name of the section in a sentence.
     pub title: &'static str,
-    /// The tables.
+    /// The tables that it rests on.
     pub rests_on: &'static [&'static str],
-    /// It is about numbers of rows and their times, which are lower bounds where rows are missing.
+    /// The section counts rows and their times, which are lower bounds where rows are missing.
     pub counts: bool,
-    /// It, if all can be read.
+    /// Content of the section where all tables can be read.
     pub blocks: Vec<Block>,
 }
 
@@ -23,7 +23,7 @@ impl Section {
         !(known || self.counts && findings.knows_some(self.rests_on))
     }
 
-    /// The section as far as it is known.
+    /// Returns the content of the section as far as it is known.
     pub fn known(mut self, findings: &Findings) -> Vec<Block> {
         if self.is_left_out(findings) {
             return Vec::new();
@@ -36,10 +36,10 @@ impl Section {
     }
 }
 
-/// What cannot be read, and what that takes away.
+/// Says what cannot be read, and what is unknown because of that.
 pub(crate) fn head(findings: &Findings, sections: &[Section]) -> Vec<Block> {
     let warning = |text: String| Block::Sentence(Text::new().with(Tone::Warning, text));
-    // Where all files were rewritten, one reason holds for all of them.
+    // Where all files were rewritten, they have one reason in common.
     let mut whole: Vec<(&str, Vec<String>)> = Vec::new();
     let mut blocks = Vec::new();
     for table in &findings.unread {
@@ -73,7 +73,7 @@ pub(crate) fn head(findings: &Findings, sections: &[Section]) -> Vec<Block> {
     blocks
 }
 
-/// `a`, `a and b`, `a, b and c`.
+/// Joins names: `a`, `a and b`, `a, b and c`.
 fn listed<T: AsRef<str>>(names: &[T]) -> String {
     let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
     match names.split_last() {
@@ -82,7 +82,7 @@ fn listed<T: AsRef<str>>(names: &[T]) -> String {
     }
 }
 
-/// About rows or values from some row on.
+/// Describes rows or values that cannot be read.
 fn sentence(unread: &UnreadTable) -> String {
     let what = unread;
     match unread.rows_missing {

@@ -1,4 +1,4 @@
-//! The verdict and its evidence, of all devices and of each.
+//! The section on the verdict and its evidence, for all devices and for each.
 
 use super::transfers::all_written;
 use super::{dispatches, rows};
@@ -39,7 +39,7 @@ pub(crate) fn blocks(findings: &Findings, words: &Words) -> Vec<Block> {
     blocks
 }
 
-/// The kernels that leave most of a device idle, where that costs enough.
+/// Names the kernels that leave most of a device idle, where that costs enough.
 fn underfilled(findings: &Findings, words: &Words) -> Option<Text> {
     const NAMED: usize = 3;
     const COLUMNS: usize = 40;
@@ -69,7 +69,7 @@ fn underfilled(findings: &Findings, words: &Words) -> Option<Text> {
     (!named.is_empty()).then(|| text.into())
 }
 
-/// The verdict on each device, where there are several.
+/// Returns the verdict on each device, where there are several.
 fn devices(findings: &Findings) -> impl Iterator<Item = Text> {
     let names = busy::names(&findings.devices);
     let devices = &findings.idle_time.devices;
@@ -82,7 +82,7 @@ fn devices(findings: &Findings) -> impl Iterator<Item = Text> {
     })
 }
 
-/// Wall, busy and counts in one line.
+/// Returns wall time, busy time and counts in one line.
 pub(crate) fn totals(findings: &Findings, words: &Words) -> Text {
     let known = |ns: Option<i64>| ns.map_or("unknown".to_owned(), number::duration);
     let mut text = Text::new().and("Recorded ").strong(known(findings.wall_ns));
@@ -101,7 +101,7 @@ pub(crate) fn totals(findings: &Findings, words: &Words) -> Text {
     let graphless = matches!(words.api, Api::Cuda | Api::Hip) && findings.command_buffer_count == 0;
     text.and(format!(
         ": {} in {}{}, {}.",
-        match dispatches(findings, findings.dispatch_count) {
+        match dispatches(findings, *findings.dispatch_count) {
             Some(count) => rows(findings, Dispatches::NAME, words.dispatch.count(count)),
             None => format!("an unknown number of {}", words.dispatch.many),
         },
@@ -112,16 +112,16 @@ pub(crate) fn totals(findings: &Findings, words: &Words) -> Text {
                 rows(
                     findings,
                     CommandBuffers::NAME,
-                    words.command_buffer.count(findings.command_buffer_count)
+                    words.command_buffer.count(*findings.command_buffer_count)
                 )
             ),
         },
         rows(
             findings,
             Submissions::NAME,
-            words.submission.count(findings.submission_count)
+            words.submission.count(*findings.submission_count)
         ),
-        match findings.transfer_count {
+        match *findings.transfer_count {
             0 if findings.knows_rows(Transfers::NAME) => "no transfers".to_owned(),
             count => rows(
                 findings,

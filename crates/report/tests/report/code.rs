@@ -1,9 +1,9 @@
-//! Lines of code in the report.
+//! Tests lines of code in the report.
 
 use super::terminal;
 use gapscope_trace::Trace;
 
-/// Thirty samples in a gap of a thread that is in `load` of `train.py`, called from two lines of the module.
+/// A trace with thirty samples in a gap, of a thread that is in `load` of `train.py`, called from two lines of the module.
 #[test]
 fn stacks_that_read_the_same_are_one_line() {
     let mut text = "manifest sampling_mode=dispatch start_ns=0 end_ns=100ms stack_rate_hz=500

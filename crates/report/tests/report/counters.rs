@@ -1,4 +1,4 @@
-//! Counters and conditions on pages.
+//! Tests counters and conditions in the report.
 
 use super::*;
 

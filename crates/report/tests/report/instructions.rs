@@ -1,4 +1,4 @@
-//! Samples of instructions on pages.
+//! Tests samples of instructions in the report.
 
 use super::*;
 use gapscope_report::explanation::{Claim, Explanation};
@@ -70,7 +70,7 @@ fn the_explanation_says_where_a_kernel_has_most_samples() {
     let trace = read(&format!("{host}{samples}"));
     let timeline = Timeline::of(&trace);
     let findings = Findings::of_timeline(&timeline, &Options::default());
-    let claims = Explanation::of("t", &timeline, &findings, &[]).claims;
+    let claims = Explanation::new("t", &timeline, &findings, &[]).claims;
     let kernel = |claim: &&Claim| claim.text.starts_with("The kernel matmul");
     let claim = claims.iter().find(kernel).expect("it takes the most time");
     let place = "75.0 % of its 160 samples of instructions are at mm.cu:7: long scoreboard 100 %.";
@@ -83,6 +83,6 @@ fn the_explanation_says_where_a_kernel_has_most_samples() {
         .map(|figure| (figure.value, figure.report.as_deref()))
         .collect();
     assert_eq!(count, [(160, Some("/sampled_kernels/0/samples"))]);
-    // Of the other there are too few.
+    // The other kernel has too few samples.
     assert!(claims.iter().all(|claim| !claim.text.contains("sin.cu")));
 }

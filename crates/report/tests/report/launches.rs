@@ -1,9 +1,9 @@
-//! The limits of kernels by the shape of their launches.
+//! Tests limits of kernels by the shape of their launches.
 
 use super::terminal;
 use gapscope_trace::Trace;
 
-/// On 100 multiprocessors, each of which holds 8 workgroups of 256 threads.
+/// A trace of a device with 100 multiprocessors, each of which holds 8 workgroups of 256 threads.
 fn trace(dispatches: &str) -> Trace {
     let head = "device id=1 api=cuda name=H100 limits.multiprocessors=100 limits.compute_capability=9.0 limits.threads_per_multiprocessor=2048 \
         limits.registers_per_multiprocessor=65536 limits.shared_bytes_per_multiprocessor=233472

@@ -1,4 +1,4 @@
-//! The limits of kernels by hardware counters.
+//! Tests limits of kernels by hardware counters.
 
 use super::{read, terminal};
 use gapscope_analysis::{Findings, Options, Timeline};
@@ -57,7 +57,7 @@ fn trace(limits: &str) -> Trace {
 
 const MEASURED: &str = "limits.measured.copy_bytes_per_s=2500000000000";
 
-/// The section, its words with single spaces.
+/// Returns the section with single spaces between words.
 fn section(page: &str) -> String {
     let section = page.split("Limits of kernels").nth(1).unwrap();
     let section = section.split("\n\n").next().unwrap();
@@ -89,7 +89,7 @@ fn each_kernel_has_its_limit_and_how_far_it_is_from_it() {
 fn a_limit_by_the_data_sheet_is_said_to_be() {
     let said = section(&terminal(&trace("limits.memory_bytes_per_s=4000000000000")));
     assert!(said.contains("3.64 TiB/s by the data sheet, which no kernel reaches: `gapscope bench device` measures it."), "{said}");
-    // Half of the data sheet's, and near nothing else.
+    // The kernel reaches half of the data sheet's bandwidth, and is near no other limit.
     assert!(said.contains("copy ≤ 5.00 ms latency 50 %"), "{said}");
     let none = section(&terminal(&trace("")));
     assert!(
@@ -109,7 +109,7 @@ fn the_explanation_says_what_limits_a_kernel() {
     let trace = trace(MEASURED);
     let timeline = Timeline::of(&trace);
     let findings = Findings::of_timeline(&timeline, &Options::default());
-    let claims = Explanation::of("t", &timeline, &findings, &[]).claims;
+    let claims = Explanation::new("t", &timeline, &findings, &[]).claims;
     let text = |name: &str| {
         let begin = format!("The kernel {name} ");
         let claim = claims.iter().find(|claim| claim.text.starts_with(&begin));

@@ -1,4 +1,4 @@
-//! Who may ask, and what every answer forbids the page.
+//! Decides which requests are admitted, and sets the headers that restrict the page.
 
 use super::Served;
 use super::answer::Refusal;
@@ -42,24 +42,24 @@ fn check(served: &Served, request: &Request) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// What may be written.
-const WRITTEN: [&str; 3] = ["/notes", "/arrangement", "/queries"];
+/// Ends of paths that may be written.
+const WRITABLE: [&str; 3] = ["/notes", "/arrangement", "/queries"];
 
-/// Notes and what the reader prefers are written, by our page: a form of another page cannot send JSON, and its scripts have to ask before.
+/// Returns true for a write of the page itself: a form of another page cannot send JSON, and scripts of another page need permission first.
 fn writes(request: &Request) -> bool {
     let headers = request.headers();
     let json = headers.get(header::CONTENT_TYPE);
     let host = headers.get(header::HOST).map(HeaderValue::as_bytes);
     let of_ours = |origin: &HeaderValue| origin.as_bytes().strip_prefix(b"http://") == host;
     request.method() == Method::PUT
-        && WRITTEN
+        && WRITABLE
             .iter()
             .any(|end| request.uri().path().ends_with(end))
         && json.is_some_and(|json| json == "application/json")
         && headers.get(header::ORIGIN).is_none_or(of_ours)
 }
 
-/// A page elsewhere whose name was made to lead here names itself.
+/// Returns true where the `Host` header names this server; another site whose name was made to resolve to this address names itself.
 fn names_this_server(headers: &HeaderMap, port: u16) -> bool {
     let mut hosts = headers.get_all(header::HOST).iter();
     let host = hosts.next().and_then(|host| host.to_str().ok());
@@ -67,7 +67,7 @@ fn names_this_server(headers: &HeaderMap, port: u16) -> bool {
     host.is_some_and(|host| own.iter().any(|own| own == host)) && hosts.next().is_none()
 }
 
-/// Compares without revealing by its time how much was right.
+/// Compares in constant time, so that the duration does not reveal how much was right.
 fn same(given: &str, token: &str) -> bool {
     given.len() == token.len()
         && given

@@ -1,13 +1,13 @@
-//! Answers as responses.
+//! Turns answers and refusals into HTTP responses.
 
 use crate::Error;
 use crate::page::File;
 use axum::body::Body;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use serde_json::{Value, json};
+use serde::Serialize;
 
-/// What is answered, or why nothing is.
+/// The content of an answer, or a refusal.
 pub type Answer = Result<Content, Refusal>;
 
 /// The content of an answer.
@@ -17,9 +17,11 @@ pub enum Content {
     File(File),
 }
 
-impl From<Value> for Content {
-    fn from(value: Value) -> Content {
-        Content::Json(value.to_string().into_bytes())
+/// Answers with a message of the protocol.
+pub fn json(message: &impl Serialize) -> Answer {
+    match serde_json::to_vec(message) {
+        Ok(bytes) => Ok(Content::Json(bytes)),
+        Err(error) => Err(Error::System(error.to_string()).into()),
     }
 }
 
@@ -34,7 +36,7 @@ impl IntoResponse for Content {
     }
 }
 
-/// Why there is no answer.
+/// An HTTP status and a sentence that says why there is no answer.
 pub struct Refusal {
     pub status: StatusCode,
     pub sentence: String,
@@ -48,7 +50,7 @@ impl Refusal {
         }
     }
 
-    /// What was asked for rests on what cannot be read.
+    /// Refuses an answer that rests on what cannot be read.
     pub fn unknown(sentence: String) -> Refusal {
         Refusal {
             status: StatusCode::UNPROCESSABLE_ENTITY,
@@ -66,8 +68,12 @@ impl Refusal {
 
 impl From<Error> for Refusal {
     fn from(error: Error) -> Refusal {
+        let status = match error {
+            Error::NotComparable(_) => StatusCode::BAD_REQUEST,
+            _ => StatusCode::INTERNAL_SERVER_ERROR,
+        };
         Refusal {
-            status: StatusCode::INTERNAL_SERVER_ERROR,
+            status,
             sentence: error.to_string(),
         }
     }
@@ -75,7 +81,8 @@ impl From<Error> for Refusal {
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
-        let content = Content::from(json!({ "error": self.sentence }));
+        let error = serde_json::json!({ "error": self.sentence });
+        let content = Content::Json(error.to_string().into_bytes());
         (self.status, content).into_response()
     }
 }

@@ -1,29 +1,32 @@
-//! SQL, and the rows that its answers mean.
+//! Answers SQL, and finds the rows of a trace that rows of an answer stand for.
 
 use super::Served;
-use super::answer::{Answer, Refusal};
-use super::question::{Key, Parameters, TraceQuestion};
+use super::answer::{Answer, Refusal, json};
+use super::request::{Key, Parameters, TraceRequest};
 use crate::Error;
-use crate::named::named;
-use crate::sql::Unasked;
+use crate::protocol::{OrMissing, RowNumber};
+use crate::row_lookup::find_row;
+use crate::sql::SqlError;
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Deserialize;
-use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Its folder is read by another program, which reads whole recordings only.
+/// The program that answers SQL reads complete traces only.
 const LIVE: &str = "SQL is answered when the recording has ended.";
 
-impl From<Unasked> for Refusal {
-    fn from(unasked: Unasked) -> Refusal {
-        let (status, sentence) = match unasked {
-            Unasked::Absent(sentence) => (StatusCode::NOT_IMPLEMENTED, sentence),
-            Unasked::Failed(sentence) => (StatusCode::BAD_REQUEST, sentence),
+impl From<SqlError> for Refusal {
+    fn from(error: SqlError) -> Refusal {
+        let status = match error {
+            SqlError::Absent(_) => StatusCode::NOT_IMPLEMENTED,
+            SqlError::Failed(_) => StatusCode::BAD_REQUEST,
         };
-        Refusal { status, sentence }
+        Refusal {
+            status,
+            sentence: error.to_string(),
+        }
     }
 }
 
@@ -37,18 +40,15 @@ pub async fn rows(
     Parameters(Question { sql }): Parameters<Question>,
 ) -> Answer {
     let traces = folders(&served).await?;
-    let mut answer = served.sql.rows(&traces, &sql).await?;
-    let names = traces.iter().map(|path| path.to_string_lossy());
-    answer["traces"] = json!(names.collect::<Vec<_>>());
-    Ok(answer.into())
+    json(&served.sql.rows(&traces, &sql).await?)
 }
 
 pub async fn catalogue(State(served): State<Arc<Served>>) -> Answer {
     let traces = folders(&served).await?;
-    Ok(served.sql.catalogue(&traces).await?.into())
+    json(&served.sql.catalogue(&traces).await?)
 }
 
-/// The traces that are asked, in the order of the overview.
+/// Returns the folders of the traces in the order of the overview.
 async fn folders(served: &Arc<Served>) -> Result<Vec<PathBuf>, Refusal> {
     if served.capture.is_some() {
         return Err(Refusal::not_found());
@@ -64,20 +64,19 @@ pub struct Table {
     table: String,
 }
 
-/// The row of a table that has these values.
+/// Finds the only row of a table with the given values.
 pub async fn row(
-    question: TraceQuestion,
+    question: TraceRequest,
     Key(Table { table }): Key<Table>,
     Parameters(values): Parameters<BTreeMap<String, String>>,
 ) -> Answer {
     question
         .answer(move |store| {
-            let found = named(&store.full()?.trace, &table, &values);
-            Ok(match found.ok_or_else(Refusal::not_found)? {
-                Ok(row) => json!({ "row": row }),
-                Err(sentence) => json!({ "missing": sentence }),
-            }
-            .into())
+            let found = find_row(&store.full()?.trace, &table, &values);
+            json(&match found.ok_or_else(Refusal::not_found)? {
+                Ok(row) => OrMissing::There(RowNumber { row }),
+                Err(error) => OrMissing::missing(error.to_string()),
+            })
         })
         .await
 }

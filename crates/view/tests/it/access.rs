@@ -1,4 +1,4 @@
-//! Who may ask, and what nobody gets.
+//! Tests which requests are admitted, and which are refused.
 
 use crate::client::Client;
 use crate::traces::{Folder, SMALL};
@@ -120,7 +120,7 @@ fn a_foreign_host_is_refused() {
     let two = with(&[&client.host, "evil.example"]);
     assert!(two == 403 || two == 400);
     assert!([403, 400].contains(&with(&[])));
-    // A path that names another host does not change who is meant.
+    // A path that names another host does not change the server that is meant.
     let absolute = client.raw(&format!(
         "GET http://evil.example{path} HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n"
     ));
@@ -171,7 +171,7 @@ fn notes_alone_are_written_and_by_our_page_alone() {
     let own = format!("{json}Origin: http://{}\r\n", client.host);
     assert_eq!(put("t/1/notes", &own).status, 404);
     assert_eq!(put("t/0/notes", &own).status, 200);
-    // They are not of that revision any more.
+    // The notes have another revision by now.
     assert_eq!(put("t/0/notes", json).status, 409);
     assert_eq!(client.json("t/0/notes")["notes"][0]["text"], "here");
     let files = walk(folder.path());
@@ -181,7 +181,7 @@ fn notes_alone_are_written_and_by_our_page_alone() {
     );
 }
 
-/// The names of all files below a folder.
+/// Returns the names of all files below a folder.
 fn walk(folder: &std::path::Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).unwrap().map(Result::unwrap);
     let inside = |entry: std::fs::DirEntry| match entry.path() {
@@ -233,7 +233,7 @@ fn it_listens_on_loopback_alone() {
     let (_folder, client) = client();
     assert!(client.url().starts_with("http://127.0.0.1:"));
     let port: u16 = client.host.rsplit_once(':').unwrap().1.parse().unwrap();
-    // Another of this machine's addresses is free at this port, so nobody listens on all of them.
+    // Another of this machine's addresses is free at this port, so the server does not listen on all of them.
     drop(TcpListener::bind(("127.0.0.2", port)).unwrap());
 }
 

@@ -1,4 +1,4 @@
-//! A client that sends exactly what it is told to.
+//! A client that sends requests exactly as given.
 
 use gapscope_view::{Options, Running, Server};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
 
-/// A server and who asks it.
+/// A server and its client.
 pub struct Client {
     running: Running,
     /// `127.0.0.1:PORT`.
@@ -15,10 +15,10 @@ pub struct Client {
     pub root: String,
 }
 
-/// What came back.
+/// A response.
 pub struct Response {
     pub status: u16,
-    /// In small letters.
+    /// The header in small letters.
     pub head: String,
     pub body: Vec<u8>,
 }
@@ -44,7 +44,7 @@ impl Client {
         self.running.url()
     }
 
-    /// Sends these bytes.
+    /// Sends a request of these bytes.
     pub fn raw(&self, request: &str) -> Response {
         let mut stream = TcpStream::connect(&self.host).unwrap();
         stream.write_all(request.as_bytes()).unwrap();
@@ -62,7 +62,7 @@ impl Client {
         Response { status, head, body }
     }
 
-    /// Gets a path as it is.
+    /// Gets a path without changing it.
     pub fn path(&self, path: &str) -> Response {
         self.raw(&format!(
             "GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n",
@@ -70,12 +70,12 @@ impl Client {
         ))
     }
 
-    /// Asks as the page does.
+    /// Gets an answer as the page does.
     pub fn key(&self, key: &str) -> Response {
         self.path(&format!("{}api/{key}", self.root))
     }
 
-    /// Asks for JSON that must be there.
+    /// Gets JSON that must be there.
     pub fn json(&self, key: &str) -> Value {
         let response = self.key(key);
         let text = String::from_utf8_lossy(&response.body);
@@ -83,7 +83,7 @@ impl Client {
         serde_json::from_str(&text).unwrap()
     }
 
-    /// Asks for a frame that must be there.
+    /// Gets a frame that must be there.
     pub fn frame(&self, key: &str) -> Frame {
         let response = self.key(key);
         assert_eq!(
@@ -120,7 +120,7 @@ impl Frame {
         self.header["rows"].as_u64().unwrap() as usize
     }
 
-    /// A column as numbers.
+    /// Returns a column as numbers.
     pub fn column(&self, name: &str) -> Vec<f64> {
         let columns = self.header["columns"].as_array().unwrap();
         let column = columns
@@ -139,7 +139,7 @@ impl Frame {
             .collect()
     }
 
-    /// Where each lane starts, and the end of the last.
+    /// Returns the start of each lane, and the end of the last.
     pub fn lanes(&self) -> Vec<usize> {
         let lanes = self.header["lanes"].as_array().unwrap();
         lanes
@@ -148,7 +148,7 @@ impl Frame {
             .collect()
     }
 
-    /// The table and row of each row.
+    /// Returns the table and the row in it of each row.
     pub fn places(&self) -> Vec<(String, usize)> {
         let tables = self.header["tables"].as_array().unwrap();
         let places = self.column("row").into_iter();

@@ -1,4 +1,4 @@
-//! Samples of stacks: the tracks, all samples, those in gaps.
+//! Tests samples of stacks: their tracks, all samples, and those in gaps.
 
 use crate::client::{Client, Frame};
 use crate::files::answers;
@@ -109,13 +109,13 @@ fn samples_have_a_track_their_stacks_and_their_part_of_idle_time() {
     assert_eq!(strings["strings"][label], "step");
     let gaps = client.frame("t/0/track/g0.gaps");
     assert!(gaps.column("name").contains(&idle.column("cause")[0]));
-    // What a hook took has no share of time.
+    // A sample that a hook took has no share of time.
     let parts = idle.column("part").into_iter().zip(idle.column("weight"));
     let exact: Vec<_> = parts.filter(|(part, _)| *part == 1.0).collect();
     assert!(!exact.is_empty() && exact.iter().all(|(_, weight)| *weight == 0.0));
 }
 
-/// Two thirds of the time for which samples stand are of one line, as planted.
+/// Two thirds of the time for which samples stand belong to one line, as planted.
 fn assert_shares(samples: &Frame, idle: &Frame) {
     let mut by_line: BTreeMap<String, f64> = BTreeMap::new();
     for (sample, weight_ns) in idle.column("sample").into_iter().zip(idle.column("weight")) {

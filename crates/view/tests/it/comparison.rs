@@ -1,4 +1,4 @@
-//! Equal work compared.
+//! Tests comparisons of equal work.
 
 use crate::client::Client;
 use crate::traces::{Folder, SMALL};
@@ -53,7 +53,7 @@ fn two_traces_and_two_ranges_are_compared() {
     let nothing = client.key("compare?a=0&a_label=none&b=1");
     assert_eq!(nothing.status, 400);
     assert!(String::from_utf8_lossy(&nothing.body).contains("before"));
-    // A text that labels elsewhere have too is not the label itself.
+    // A text that other labels have, too, does not name the label.
     let inner = client.key("compare?a=0&a_label=step&b=1&b_label=matmul");
     assert_eq!(inner.status, 400);
     assert!(String::from_utf8_lossy(&inner.body).contains("after"));

@@ -1,4 +1,4 @@
-//! Counters: device memory and queue depth, and those that the trace has.
+//! Tests counters: device memory, queue depth, and measured ones.
 
 use crate::client::Client;
 use crate::traces::{Folder, SMALL, tracks};
@@ -67,7 +67,7 @@ fn the_value_is_not_known_between_measurements() {
     let values = occupancy.column("value");
     assert_eq!((values[0], values[2]), (12.5, 50.0));
     assert!(values[1].is_nan() && values[3].is_nan());
-    // It is in the trace, and has no values.
+    // The counter is in the trace and has no values.
     assert_eq!(client.frame("t/0/counter/c3.counter").rows(), 0);
     assert_eq!(client.key("t/0/counter/c4.counter").status, 404);
 }

@@ -1,4 +1,4 @@
-//! Everything about one row.
+//! Tests the details of rows.
 
 use crate::client::Client;
 use crate::traces::{Folder, SMALL};
@@ -43,7 +43,7 @@ fn a_row_has_its_fields_and_what_it_belongs_to() {
             &json!("p1.t4712.calls")
         )
     );
-    // The label of its command buffer, where it has none of its own.
+    // A dispatch without a label has that of its command buffer.
     assert_eq!(
         client.json("t/0/rows/dispatches/1")["label"]["path"],
         json!(["step"])

@@ -1,17 +1,17 @@
-//! The page as one file.
+//! Tests the page as one file.
 
 use crate::client::{Client, Frame};
 use crate::traces::{Folder, SMALL, write_file};
 use base64::Engine;
 use flate2::read::GzDecoder;
-use gapscope_view::{Error, Saved};
+use gapscope_view::{Error, SavedView};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
 use std::path::Path;
 
-/// The answers of a file, unpacked as the page does it.
+/// Unpacks the answers of a file as the page does.
 pub fn answers(path: &Path) -> BTreeMap<String, Vec<u8>> {
     let html = fs::read_to_string(path).unwrap();
     let (_, rest) = html
@@ -79,7 +79,7 @@ fn a_small_trace_is_whole_and_says_what_the_server_says() {
         } else {
             let mut packed: Value = serde_json::from_slice(bytes).unwrap();
             if key == "t/0/notes" {
-                // A file is not changed.
+                // Notes in a file cannot be changed.
                 assert!(packed["unwritable"].take().is_string());
             }
             assert_eq!(packed, client.json(key), "{key}");
@@ -176,7 +176,7 @@ fn nothing_is_overwritten() {
     assert!(write_file(&trace, &link).is_err());
 }
 
-/// Two labels side by side, each set twice.
+/// A trace with two labels beside each other, each set twice.
 const LABELLED: &str = "
     manifest sampling_mode=dispatch end_ns=1ms
     process id=1 pid=1
@@ -200,7 +200,7 @@ fn two_traces_are_in_one_file_with_their_comparison_and_the_state() {
         folder.trace("after", LABELLED),
     ];
     let file = folder.path().join("both.html");
-    let saved = Saved::of(&paths, &[("p", "compare"), ("q", "a b")]);
+    let saved = SavedView::new(&paths, &[("p", "compare"), ("q", "a b")]);
     let written = gapscope_view::write_file(&saved, &file, None).unwrap();
     assert_eq!(written.folded, None);
     let answers = answers(&file);
@@ -236,7 +236,8 @@ fn all_ranks_are_in_one_file_and_share_its_room() {
         fs::rename(made, run.join(format!("rank={rank}"))).unwrap();
     }
     let file = folder.path().join("run.html");
-    let saved = Saved::open(&[folder.path().join("run.gapscope#first=rank+1&p=ranks")]).unwrap();
+    let saved =
+        SavedView::open(&[folder.path().join("run.gapscope#first=rank+1&p=ranks")]).unwrap();
     let written = gapscope_view::write_file(&saved, &file, None).unwrap();
     assert_eq!(written.folded, None);
     let answers = answers(&file);

@@ -1,4 +1,4 @@
-//! What the analyses find, of all of a trace, of its gaps and of a range.
+//! Tests findings on a whole trace, on its gaps and on a range.
 
 use crate::client::Client;
 use crate::traces::{Folder, read, text};
@@ -141,7 +141,7 @@ fn answers_stay_the_same_once_all_columns_have_been_read() {
     keys.extend(others.map(str::to_owned));
     let answers = || -> Vec<Vec<u8>> { keys.iter().map(|key| client.key(key).body).collect() };
     let before = answers();
-    // What depends on what takes all of them, and so does a row.
+    // Dependencies need all columns, and so do the details of a row.
     let nodes = client.json("t/0/graph")["nodes"].clone();
     assert!(!nodes.as_array().unwrap().is_empty());
     client.json("t/0/rows/dispatches/7");

@@ -1,4 +1,4 @@
-//! Damaged and malicious traces do no harm.
+//! Tests that damaged and malicious traces do no harm.
 
 use crate::client::Client;
 use crate::traces::{Folder, SMALL, write_file};
@@ -128,7 +128,7 @@ fn names_of_ten_megabytes_are_cut_in_lists_and_whole_in_details() {
         let length = client.key(key).body.len();
         assert!(length < 200_000, "{key}: {length} bytes");
     }
-    // The manifest is in the overview as it is, but for its names.
+    // The overview has the manifest unchanged, except for its names.
     let length = client.key("overview").body.len();
     assert!(length < 200_000, "{length} bytes");
     let row = client.json("t/0/rows/dispatches/0");

@@ -1,4 +1,4 @@
-//! A trace that is recorded while it is looked at.
+//! Tests a trace that is recorded while it is shown.
 
 use crate::client::Client;
 use crate::traces::Folder;
@@ -113,7 +113,7 @@ fn a_live_trace_grows_and_is_completed() {
     assert_eq!(overview["traces"][0]["duration_ns"], 1_000_000);
     assert_eq!(client.frame("t/0/track/q1.work?after=0").rows(), 31);
     assert_eq!(client.json("t/0/findings")["dispatch_count"], 31);
-    // Nothing more comes, so nobody waits.
+    // Nothing more comes, so the request does not wait.
     let start = std::time::Instant::now();
     assert_eq!(client.json("live?generations=4"), end);
     assert!(start.elapsed() < std::time::Duration::from_secs(8));
@@ -143,7 +143,7 @@ fn what_is_submitted_and_not_timed_yet_has_an_empty_counter() {
     assert_eq!(client.key("t/0/counter/q2.depth").status, 404);
 }
 
-/// Not even root can read a folder that is a link to itself.
+/// A folder that is a link to itself is unreadable even for root.
 #[test]
 #[cfg(unix)]
 fn what_cannot_be_read_of_a_growing_trace_is_said() {
@@ -183,7 +183,7 @@ fn what_cannot_be_read_of_a_growing_trace_is_said() {
     assert_eq!(client.frame("t/0/track/q1.work?after=0").rows(), 30);
 }
 
-/// Whoever asks with the numbers of one edition gets no rows of another.
+/// A request with the numbers of one edition gets no rows of another.
 #[test]
 fn what_is_asked_of_an_earlier_edition_is_refused() {
     let folder = Folder::new();
@@ -201,7 +201,7 @@ fn what_is_asked_of_an_earlier_edition_is_refused() {
         "t/0/dependencies/dispatches/3?",
         "t/0/range?from=0&to=9",
         "t/0/graph?",
-        // There is no such thing, and yet the reason is the other one.
+        // There is no such row, and yet the reason is the edition.
         "t/0/rows/dispatches/30?",
     ];
     for key in &keys[..keys.len() - 1] {
@@ -219,7 +219,7 @@ fn what_is_asked_of_an_earlier_edition_is_refused() {
     }
 }
 
-/// An overview may be the first to see that the recording was completed.
+/// An overview may be the first answer after the recording was completed.
 #[test]
 fn an_overview_has_the_new_edition() {
     let folder = Folder::new();
@@ -257,7 +257,7 @@ fn ranks_appear_while_they_are_recorded() {
         let mut writer = TraceWriter::create(&path.join(format!("rank={rank}"))).unwrap();
         record(&mut writer, 0, 10 + rank);
         ranks.push(writer);
-        // There is one trace more than known, whatever its generation.
+        // There is one trace more than the request names, whatever its generation.
         let known = vec!["1"; ranks.len()].join(".");
         let states = client.json(&format!("live?generations={known}"));
         assert_eq!(states["traces"].as_array().unwrap().len(), 1 + ranks.len());
@@ -278,7 +278,7 @@ fn ranks_appear_while_they_are_recorded() {
     assert_eq!(client.frame("t/1/track/q1.work?after=0").rows(), 11);
     assert_eq!(client.frame("t/2/track/q1.work?after=0").rows(), 10);
 
-    // Opened when it is complete, they are in order.
+    // Of a complete recording the ranks are in order.
     for writer in ranks {
         writer.finish(&manifest(true)).unwrap();
     }
@@ -289,7 +289,7 @@ fn ranks_appear_while_they_are_recorded() {
     assert_eq!(overview["together"], "run.gapscope");
 }
 
-/// As when they were copied from the recording, without what has no rank.
+/// The folders of ranks were copied from the recording, without the trace that has no rank.
 #[test]
 fn ranks_without_a_recording_around_them_are_together() {
     let folder = Folder::new();

@@ -1,5 +1,5 @@
-//! SQL from the page: what is asked of the program beside, and what becomes of what it says. Scripts stand for the program;
-//! `tests/end-to-end` asks the real one.
+//! Tests SQL from the page: how the program is run, and what becomes of its output. Scripts stand for the program;
+//! `tests/end-to-end` runs the real one.
 
 use crate::client::Client;
 use crate::traces::{Folder, SMALL};
@@ -11,7 +11,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// A server of one trace or several, whose queries a shell script answers. `$HERE` is the folder of both.
+/// A server of traces, whose queries a shell script answers. `$HERE` is the folder of both.
 struct Asked {
     folder: Folder,
     client: Client,
@@ -48,7 +48,7 @@ impl Asked {
         (response.status, body["error"].as_str().unwrap().to_owned())
     }
 
-    /// Waits until a file is there, and reads it.
+    /// Waits for a file, and reads it.
     fn wait_for(&self, name: &str) -> String {
         let path = self.folder.path().join(name);
         let begun = Instant::now();
@@ -62,12 +62,12 @@ impl Asked {
     }
 }
 
-/// Says who it is, and would go on for ever.
+/// A script that writes its process id, and would go on for ever.
 const ENDLESS: &str = "echo $$ > \"$HERE/pid\"\nexec sleep 1000";
 
 fn ends(pid: &str) {
     let begun = Instant::now();
-    // It may be a zombie for a moment.
+    // The process may be a zombie for a moment.
     let runs = || {
         std::fs::read_to_string(format!("/proc/{pid}/stat"))
             .is_ok_and(|stat| !stat.contains(") Z "))
@@ -155,7 +155,7 @@ fn a_query_that_takes_too_long_is_stopped() {
     ends(&asked.wait_for("pid"));
 }
 
-/// So it is when the page asks something else, or is closed.
+/// The page drops its request when it asks something else, or is closed.
 #[test]
 fn a_query_that_nobody_waits_for_is_stopped() {
     let asked = Asked::new(ENDLESS);
@@ -198,12 +198,18 @@ fn an_answer_that_is_too_large_is_refused() {
 
 #[test]
 fn without_the_program_the_command_s_sentence_is_said() {
-    let folder = Folder::new();
-    let client = Client::of(&[folder.trace("t", SMALL)]);
-    // Nothing is beside the tests; it may be in PATH where they run.
     if gapscope_companion::companion::find(gapscope_companion::QUERY_PROGRAM).is_some() {
+        // The program is in PATH: the test runs itself again without it.
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        assert!(!path.is_empty(), "the program is beside the tests");
+        let test = "sql::without_the_program_the_command_s_sentence_is_said";
+        let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+        let status = again.args(["--exact", test]).env("PATH", "").status();
+        assert!(status.unwrap().success());
         return;
     }
+    let folder = Folder::new();
+    let client = Client::of(&[folder.trace("t", SMALL)]);
     for key in ["query?sql=x", "catalogue"] {
         let response = client.key(key);
         assert_eq!(response.status, 501);

@@ -1,4 +1,4 @@
-//! Traces in folders.
+//! Makes traces in folders for the tests.
 
 use gapscope_trace::synthetic::Synthetic;
 use gapscope_trace::{Selection, Trace, TraceWriter};
@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// A folder with traces, which goes when this is dropped.
+/// A folder with traces, which is removed when this value is dropped.
 pub struct Folder(TempDir);
 
 impl Folder {
@@ -31,7 +31,7 @@ impl Folder {
         path
     }
 
-    /// Writes a made-up trace.
+    /// Writes a synthetic trace.
     pub fn synthetic(&self, dispatches: u64) -> PathBuf {
         let path = self.path().join(format!("synthetic-{dispatches}.gapscope"));
         let synthetic = Synthetic {
@@ -47,23 +47,23 @@ impl Folder {
     }
 }
 
-/// A trace with all that it has.
+/// Reads all columns of a trace.
 pub fn read(path: &Path) -> Trace {
     gapscope_trace::read(path, &Selection::all()).unwrap().0
 }
 
-/// The tracks of one kind in an overview.
+/// Returns the tracks of one kind in an overview.
 pub fn tracks<'v>(overview: &'v Value, kind: &str) -> Vec<&'v Value> {
     let tracks = overview["traces"][0]["tracks"].as_array().unwrap().iter();
     tracks.filter(|track| track["kind"] == kind).collect()
 }
 
-/// A text that must be one.
+/// Returns a value that must be a text.
 pub fn text(value: &Value) -> &str {
     value.as_str().unwrap()
 }
 
-/// Two kernels that share a buffer, a transfer, labels, calls; a wait before the second submission. The clock is past 2^53.
+/// A trace with two kernels that share a buffer, a transfer, labels and calls, and a wait before the second submission. The clock is past 2^53.
 pub const SMALL: &str = "
     manifest start_ns=9100000000000001 end_ns=9100000000010001 start_unix_ns=1795267092000000007 command=demo
     process id=1 pid=4711 executable=/usr/bin/demo start_ns=9100000000000001
@@ -97,7 +97,7 @@ pub const SMALL: &str = "
 pub fn write_file(
     trace: &Path,
     file: &Path,
-) -> Result<gapscope_view::Written, gapscope_view::Error> {
-    let saved = gapscope_view::Saved::of(&[trace.to_owned()], &[]);
+) -> Result<gapscope_view::WrittenFile, gapscope_view::Error> {
+    let saved = gapscope_view::SavedView::new(&[trace.to_owned()], &[]);
     gapscope_view::write_file(&saved, file, None)
 }

@@ -1,4 +1,4 @@
-//! What is drawn: tracks, their rows in lanes, counters and labels.
+//! Tests tracks, their rows in lanes, counters and labels.
 
 use crate::client::Client;
 use crate::traces::{Folder, SMALL, read, text, tracks};
@@ -124,7 +124,7 @@ fn a_part_of_a_track_has_its_rows_or_slices_where_they_are_too_many() {
     let client = Client::with(&[folder.synthetic(20_000)], options);
     let overview = client.json("overview");
     assert_eq!(overview["page_rows"], 6400);
-    // Of the gaps, too, which the analyses find.
+    // The same holds for gaps, which the analyses find.
     let gaps = client.frame("t/0/track/g0.gaps").rows();
     assert!(gaps > 100);
     let work = tracks(&overview, "work")[0];
@@ -143,7 +143,7 @@ fn a_part_of_a_track_has_its_rows_or_slices_where_they_are_too_many() {
 
         let whole = client.frame(&format!("t/0/track/{id}"));
         assert_eq!(whole.rows(), rows);
-        // Where the fiftieth row of the first lane starts.
+        // The range begins at the start of the fiftieth row of the first lane.
         let end = whole.column("start")[50];
         let few = part(end);
         assert_eq!(few.header["slices"], Value::Null);
@@ -195,7 +195,7 @@ fn busy_shares_of_the_overview_are_those_of_the_analysis() {
             .map(|share| f64::from(*share) / 255.0 * bin_ns)
             .sum();
         let exact = queue.busy_ns.unwrap() as f64;
-        // Each slice is rounded to a 255th.
+        // The share of each slice is rounded to a 255th.
         assert!(
             (drawn - exact).abs() <= 2048.0 * bin_ns / 255.0,
             "{drawn} {exact}"

@@ -1,0 +1,132 @@
+//! Holds a trace with everything that its analyses have computed so far; each analysis runs when it is first asked for.
+
+use crate::snapshot::Snapshot;
+use gapscope_analysis::bound_bytes::BindingSets;
+use gapscope_analysis::counters::{Counter, counters};
+use gapscope_analysis::dataflow::Dataflow;
+use gapscope_analysis::gaps::{Cause, GapFinder, each_gap};
+use gapscope_analysis::kernels::kernels;
+use gapscope_analysis::warm_up::{FirstUses, warm_up};
+use gapscope_analysis::{Findings, Options, Timeline};
+use std::cell::OnceCell;
+use std::sync::Arc;
+
+/// The longest gaps that findings list.
+const MAX_LISTED_GAPS: usize = 1000;
+
+/// A trace with everything that its analyses have computed so far.
+pub struct AnalysedTrace<'a> {
+    pub name: &'a str,
+    /// The part of the trace that is drawn.
+    pub snapshot: Arc<Snapshot>,
+    /// The timeline that the analyses read.
+    pub timeline: &'a Timeline<'a>,
+    /// Sentences about reading the timeline's tables.
+    pub remarks: &'a [String],
+    bindings: OnceCell<BindingSets>,
+    first_uses: OnceCell<FirstUses>,
+    flow: OnceCell<Dataflow<'a>>,
+    gaps: OnceCell<Gaps>,
+    finder: OnceCell<GapFinder<'a>>,
+    counters: OnceCell<Vec<Counter>>,
+    found: OnceCell<Findings>,
+    /// The answer to `findings`.
+    pub findings: OnceCell<Arc<Vec<u8>>>,
+}
+
+impl<'a> AnalysedTrace<'a> {
+    pub fn new(
+        name: &'a str,
+        snapshot: Arc<Snapshot>,
+        timeline: &'a Timeline<'a>,
+        remarks: &'a [String],
+    ) -> AnalysedTrace<'a> {
+        AnalysedTrace {
+            name,
+            snapshot,
+            timeline,
+            remarks,
+            bindings: OnceCell::new(),
+            first_uses: OnceCell::new(),
+            flow: OnceCell::new(),
+            gaps: OnceCell::new(),
+            finder: OnceCell::new(),
+            counters: OnceCell::new(),
+            found: OnceCell::new(),
+            findings: OnceCell::new(),
+        }
+    }
+
+    pub fn bindings(&self) -> &BindingSets {
+        self.bindings
+            .get_or_init(|| BindingSets::of(self.timeline.trace))
+    }
+
+    pub fn first_uses(&self) -> &FirstUses {
+        self.first_uses.get_or_init(|| {
+            let kernels = kernels(self.timeline, self.bindings(), None, None);
+            FirstUses::of(self.timeline, &kernels, &warm_up(self.timeline, &kernels))
+        })
+    }
+
+    /// Returns all findings.
+    pub fn found(&self) -> &Findings {
+        self.found.get_or_init(|| {
+            let options = Options {
+                longest: MAX_LISTED_GAPS,
+                ..Options::default()
+            };
+            Findings::of_timeline(self.timeline, &options)
+        })
+    }
+
+    pub fn flow(&self) -> &Dataflow<'a> {
+        self.flow.get_or_init(|| Dataflow::of(self.timeline))
+    }
+
+    pub fn finder(&self) -> &GapFinder<'a> {
+        self.finder.get_or_init(|| GapFinder::of(self.timeline))
+    }
+
+    pub fn counters(&self) -> &[Counter] {
+        self.counters.get_or_init(|| counters(self.timeline))
+    }
+
+    pub fn gaps(&self) -> &Gaps {
+        self.gaps.get_or_init(|| Gaps::new(self.timeline))
+    }
+}
+
+/// The parts of all gaps, each of one cause.
+#[derive(Debug, Default)]
+pub struct Gaps {
+    /// The index at which the parts of each GPU start, and the end of the last.
+    pub bounds: Vec<usize>,
+    pub start_ns: Vec<i64>,
+    pub duration_ns: Vec<i64>,
+    pub causes: Vec<Cause>,
+    /// The index of the first part of the same gap.
+    pub firsts: Vec<u32>,
+}
+
+impl Gaps {
+    fn new(timeline: &Timeline) -> Gaps {
+        let mut gaps = Gaps {
+            bounds: vec![0],
+            ..Gaps::default()
+        };
+        for gpu in 0..timeline.gpus.len() {
+            each_gap(timeline, gpu, |_, parts| {
+                let first = gaps.causes.len() as u32;
+                for part in parts {
+                    gaps.firsts.push(first);
+                    gaps.start_ns.push(part.start_ns);
+                    gaps.duration_ns.push(part.duration_ns);
+                    gaps.causes.push(part.cause);
+                }
+            });
+            gaps.bounds.push(gaps.causes.len());
+        }
+        gaps
+    }
+}

@@ -1,0 +1,127 @@
+//! Makes the comparisons of a file: whole traces with each other, and labels that stand beside each other.
+
+use super::FileAnswer;
+use crate::analysed_trace::AnalysedTrace;
+use crate::answers::{Extent, compared, cost_of};
+use crate::texts::cut;
+use form_urlencoded::Serializer;
+use gapscope_analysis::equal_work::WorkCost;
+use gapscope_analysis::unread::{CAUSES, unknown_because};
+
+/// Labels of a trace that are compared with each other.
+const MAX_COMPARED_LABELS: usize = 6;
+
+/// The costs of the sides of one trace: the whole trace, and the labels that are likeliest to be compared.
+#[derive(Debug, Default)]
+pub(super) struct ComparisonSides {
+    sides: Vec<(Extent, WorkCost)>,
+    /// Number of labels that are not among the sides.
+    left_out: usize,
+}
+
+impl ComparisonSides {
+    /// Computes the costs of a trace. A `whole` trace is small enough for the comparison of its labels; `alone` means that the file has no other
+    /// trace.
+    pub(super) fn new(analysed: &AnalysedTrace, whole: bool, alone: bool) -> ComparisonSides {
+        if unknown_because(analysed.timeline.trace, CAUSES).is_some() {
+            return ComparisonSides::default();
+        }
+        let labels = &analysed.found().labels;
+        let mut paths: Vec<String> = labels.iter().map(|label| cut(&label.path)).collect();
+        paths.dedup();
+        // The labels are those inside of the outermost label with several: `step / forward` and `step / backward`.
+        let depth = |path: &str| path.matches(" / ").count();
+        let beside = |path: &String| {
+            let around = around(path);
+            let inside = paths.iter().filter(|other| self::around(other) == around);
+            inside.count() > 1
+        };
+        let outermost = paths
+            .iter()
+            .filter(|path| beside(path))
+            .map(|path| depth(path))
+            .min();
+        let listed = paths
+            .iter()
+            .filter(|path| Some(depth(path)) == outermost && beside(path));
+        let room = if whole { MAX_COMPARED_LABELS } else { 0 };
+        let extents: Vec<Extent> = (listed.clone().take(room))
+            .map(|path| Extent::Label(path.clone()))
+            .collect();
+        let left_out = listed.count().saturating_sub(extents.len());
+        // Whole traces are compared only with other traces.
+        let all = (!alone).then_some(Extent::All).into_iter().chain(extents);
+        let sides = all.map(|extent| (extent.clone(), cost_of(analysed, &extent)));
+        ComparisonSides {
+            sides: sides.filter(|(_, cost)| !cost.is_empty()).collect(),
+            left_out,
+        }
+    }
+}
+
+/// Returns the path of the label around another one.
+fn around(path: &str) -> &str {
+    path.rsplit_once(" / ").map_or("", |(around, _)| around)
+}
+
+/// The costs of all sides of a file.
+#[derive(Debug, Default)]
+pub(super) struct ComparisonCosts {
+    /// Each side with the index of its trace.
+    sides: Vec<(usize, Extent, WorkCost)>,
+    left_out: usize,
+}
+
+impl ComparisonCosts {
+    /// Adds the sides of a trace.
+    pub(super) fn add(&mut self, trace: usize, of: ComparisonSides) {
+        let sides = of.sides.into_iter();
+        self.sides
+            .extend(sides.map(|(extent, cost)| (trace, extent, cost)));
+        self.left_out += of.left_out;
+    }
+
+    /// Says in a sentence how many labels are not compared.
+    pub(super) fn left_out(&self) -> Option<String> {
+        (self.left_out > 0).then(|| {
+            format!(
+                "Of the labels, {} are not compared in it: `gapscope view` compares all.",
+                self.left_out
+            )
+        })
+    }
+
+    /// Compares every side with every other that may be its counterpart.
+    pub(super) fn answers(&self) -> Vec<FileAnswer> {
+        let mut answers = Vec::new();
+        for (a, before_extent, before) in &self.sides {
+            for (b, after_extent, after) in &self.sides {
+                let fits = match (before_extent, after_extent) {
+                    (Extent::All, Extent::All) => a != b,
+                    (Extent::Label(x), Extent::Label(y)) => (a == b) == (x != y),
+                    _ => false,
+                };
+                if fits {
+                    let key = key([(*a, before_extent), (*b, after_extent)]);
+                    answers.push(FileAnswer::json(
+                        key,
+                        &compared(before.clone(), after.clone()),
+                    ));
+                }
+            }
+        }
+        answers
+    }
+}
+
+/// Returns the key by which the page asks for a comparison.
+fn key(sides: [(usize, &Extent); 2]) -> String {
+    let mut query = Serializer::for_suffix("compare?".to_owned(), "compare?".len());
+    for (name, (trace, extent)) in ["a", "b"].into_iter().zip(sides) {
+        query.append_pair(name, &trace.to_string());
+        if let Extent::Label(path) = extent {
+            query.append_pair(&format!("{name}_label"), path);
+        }
+    }
+    query.finish()
+}

@@ -1,0 +1,65 @@
+//! Answers requests for arrangements of tracks and for queries that were asked.
+
+use super::Served;
+use super::answer::{Answer, Refusal, json};
+use super::request::{Key, blocking};
+use crate::preferences::{PreferenceError, identity};
+use crate::protocol::Queries;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::extract::rejection::BytesRejection;
+use axum::http::StatusCode;
+use serde::Deserialize;
+use std::sync::Arc;
+
+impl From<PreferenceError> for Refusal {
+    fn from(error: PreferenceError) -> Refusal {
+        let status = match error {
+            PreferenceError::TooLong | PreferenceError::Malformed(_) => StatusCode::BAD_REQUEST,
+            PreferenceError::NoFolder | PreferenceError::Unwritable(_) => StatusCode::FORBIDDEN,
+        };
+        Refusal {
+            status,
+            sentence: error.to_string(),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+pub struct TraceKey {
+    trace: usize,
+}
+
+pub async fn arrange(
+    State(served): State<Arc<Served>>,
+    Key(TraceKey { trace }): Key<TraceKey>,
+    sent: Result<Bytes, BytesRejection>,
+) -> Answer {
+    let sent = sent.map_err(|error| Refusal::bad_request(format!("{}.", error.body_text())))?;
+    blocking(move || {
+        let store = served.traces.at(trace).ok_or_else(Refusal::not_found)?;
+        let trace = identity(&*store.snapshot()?, store.name());
+        served.preferences.arrange(trace, &sent)?;
+        json(&serde_json::json!({}))
+    })
+    .await
+}
+
+fn queries_of(served: &Served) -> Queries {
+    Queries {
+        queries: served.preferences.queries(),
+    }
+}
+
+pub async fn queries(State(served): State<Arc<Served>>) -> Answer {
+    blocking(move || json(&queries_of(&served))).await
+}
+
+pub async fn ask(State(served): State<Arc<Served>>, sent: Result<Bytes, BytesRejection>) -> Answer {
+    let sent = sent.map_err(|error| Refusal::bad_request(format!("{}.", error.body_text())))?;
+    blocking(move || {
+        served.preferences.ask(&sent)?;
+        json(&queries_of(&served))
+    })
+    .await
+}

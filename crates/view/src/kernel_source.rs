@@ -1,0 +1,256 @@
+//! Reads the code of a kernel from the trace's folder as text.
+
+use crate::protocol::{Missing, OrMissing, SourceText};
+use gapscope_trace::Trace;
+use gapscope_trace::panics::guarded;
+use rspirv::binary::Disassemble;
+use rspirv::dr::{Module, Operand};
+use rspirv::spirv::Op;
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// Longer code is not read.
+const MAX_CODE_BYTES: u64 = 32 << 20;
+/// Longer text is cut.
+const MAX_TEXT_BYTES: usize = 4 << 20;
+
+/// Returns the code of the kernel in row `row`; `None` when there is no such row.
+pub fn kernel_source(trace: &Trace, folder: &Path, row: usize) -> Option<OrMissing<SourceText>> {
+    let kernels = &trace.tables.kernels;
+    let hash = kernels.source.get(row)?;
+    let Some(hash) = hash else {
+        return Some(OrMissing::missing(
+            "The trace does not say what code this kernel has.",
+        ));
+    };
+    // A damaged trace must not name files outside of its folder.
+    if hash.is_empty() || hash.len() > 128 || !hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Some(OrMissing::missing(
+            "The hash of this kernel's code is damaged.",
+        ));
+    }
+    let Some((path, extension)) = find(&folder.join("sources"), hash) else {
+        return Some(OrMissing::missing(format!(
+            "The code {hash} is not in the trace."
+        )));
+    };
+    let file = format!("sources/{hash}.{extension}");
+    let bytes = match read(&path) {
+        Ok(bytes) => bytes,
+        Err(reason) => {
+            return Some(OrMissing::missing(format!(
+                "{file} cannot be read: {reason}."
+            )));
+        }
+    };
+    if is_changed(hash, &bytes) {
+        return Some(OrMissing::Missing(Missing {
+            missing: format!(
+                "{file} was changed or damaged after it was written: its content is not that of its hash."
+            ),
+            changed: true,
+        }));
+    }
+    let found = match extension.as_str() {
+        "spv" => spirv(&bytes),
+        _ => text(&bytes, &extension),
+    };
+    Some(match found {
+        Ok((language, mut text)) => {
+            let cut = text.len() > MAX_TEXT_BYTES;
+            if cut {
+                let end = (0..=MAX_TEXT_BYTES)
+                    .rev()
+                    .find(|at| text.is_char_boundary(*at));
+                text.truncate(end.unwrap_or(0));
+            }
+            OrMissing::There(SourceText {
+                language,
+                text,
+                cut,
+                file,
+            })
+        }
+        Err(reason) => OrMissing::missing(format!("{file} cannot be shown: {reason}.")),
+    })
+}
+
+/// Returns true where bytes do not have their hash. Only hashes that gapscope writes, the first half of BLAKE3, can be checked.
+fn is_changed(hash: &str, bytes: &[u8]) -> bool {
+    const DIGITS: usize = 32;
+    let now = blake3::hash(bytes).to_hex();
+    hash.len() == DIGITS && !now[..DIGITS].eq_ignore_ascii_case(hash)
+}
+
+fn find(folder: &Path, hash: &str) -> Option<(PathBuf, String)> {
+    let entries = fs::read_dir(folder).ok()?.flatten();
+    let mut paths = entries.map(|entry| entry.path());
+    paths.find_map(|path| {
+        let extension = path.extension()?.to_str()?.to_owned();
+        (path.file_stem()?.to_str()? == hash && path.is_file()).then(|| (path.clone(), extension))
+    })
+}
+
+/// The reason why code cannot be read or shown, as the end of a sentence.
+#[derive(Debug, thiserror::Error)]
+enum CodeError {
+    #[error(transparent)]
+    Read(#[from] io::Error),
+    #[error("it is longer than {} MiB", MAX_CODE_BYTES >> 20)]
+    TooLong,
+    #[error("it is machine code, not text")]
+    MachineCode,
+    #[error("it is not valid SPIR-V")]
+    InvalidSpirv,
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, CodeError> {
+    let file = fs::File::open(path)?;
+    let mut bytes = Vec::new();
+    file.take(MAX_CODE_BYTES + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > MAX_CODE_BYTES {
+        true => Err(CodeError::TooLong),
+        false => Ok(bytes),
+    }
+}
+
+fn text(bytes: &[u8], extension: &str) -> Result<(String, String), CodeError> {
+    let language = match extension {
+        "ptx" => "PTX",
+        "metal" => "Metal",
+        "wgsl" => "WGSL",
+        "cu" | "cuh" => "CUDA C++",
+        "py" => "Python",
+        "glsl" | "comp" => "GLSL",
+        "hlsl" => "HLSL",
+        "sass" => "SASS",
+        "cl" => "OpenCL C",
+        other => other,
+    };
+    let text = str::from_utf8(bytes).map_err(|_| CodeError::MachineCode)?;
+    Ok((language.to_owned(), text.trim_end_matches('\0').to_owned()))
+}
+
+/// Returns the source text of SPIR-V where its debug information has it, else its assembly.
+fn spirv(bytes: &[u8]) -> Result<(String, String), CodeError> {
+    // The library may panic when it meets damaged code.
+    let module = guarded(|| rspirv::dr::load_bytes(bytes).ok());
+    let module = module.ok().flatten().ok_or(CodeError::InvalidSpirv)?;
+    if let Some(found) = written(&module) {
+        return Ok(found);
+    }
+    let text = guarded(|| module.disassemble()).map_err(|_| CodeError::InvalidSpirv)?;
+    Ok(("SPIR-V assembly".to_owned(), text))
+}
+
+/// Returns the source text in `OpSource` and the `OpSourceContinued` that follow it.
+fn written(module: &Module) -> Option<(String, String)> {
+    let instructions = module.debug_string_source.iter();
+    let mut language = None;
+    let mut text = String::new();
+    for instruction in instructions {
+        let own = instruction
+            .operands
+            .iter()
+            .find_map(|operand| match operand {
+                Operand::LiteralString(text) => Some(text.as_str()),
+                _ => None,
+            });
+        match instruction.class.opcode {
+            Op::Source if text.is_empty() => {
+                language = instruction
+                    .operands
+                    .iter()
+                    .find_map(|operand| match operand {
+                        Operand::SourceLanguage(language) => Some(format!("{language:?}")),
+                        _ => None,
+                    });
+                text.push_str(own.unwrap_or_default());
+            }
+            Op::SourceContinued => text.push_str(own.unwrap_or_default()),
+            _ => {}
+        }
+    }
+    (!text.trim().is_empty()).then(|| (language.unwrap_or_else(|| "source".to_owned()), text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Value;
+
+    fn source_of(hash: &str, file: &str, bytes: &[u8]) -> Value {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("sources")).unwrap();
+        fs::write(folder.path().join("secret.txt"), "secret").unwrap();
+        fs::write(folder.path().join("sources").join(file), bytes).unwrap();
+        let trace = Trace::from_text(&format!("kernel id=1 name=k source={hash}")).unwrap();
+        serde_json::to_value(kernel_source(&trace, folder.path(), 0)).unwrap()
+    }
+
+    #[test]
+    fn text_is_shown_and_machine_code_is_not() {
+        let shown = source_of("ab12", "ab12.ptx", b".version 8.0\n");
+        assert_eq!(
+            (shown["language"].as_str(), shown["text"].as_str()),
+            (Some("PTX"), Some(".version 8.0\n"))
+        );
+        assert!(
+            source_of("ab12", "ab12.cubin", &[0xff, 0xfe])
+                .get("missing")
+                .is_some()
+        );
+    }
+
+    #[test]
+    fn code_that_was_changed_is_not_shown() {
+        let written = b".version 8.0\n";
+        let hash = &blake3::hash(written).to_hex()[..32];
+        let file = format!("{hash}.ptx");
+        assert_eq!(source_of(hash, &file, written)["language"], "PTX");
+        let changed = source_of(hash, &file, b".version 8.1\n");
+        assert_eq!(
+            changed["missing"],
+            format!(
+                "sources/{file} was changed or damaged after it was written: its content is not that of its hash."
+            )
+        );
+        assert_eq!(changed["changed"], true);
+    }
+
+    #[test]
+    fn damaged_spirv_is_reported() {
+        for bytes in [
+            &b""[..],
+            b"\x03\x02\x23\x07",
+            b"\x03\x02\x23\x07\0\0\x01\0\0\0\0\0\xff\xff\xff\xff\0\0\0\0\x01\0\xff\xff",
+        ] {
+            assert!(
+                source_of("ab12", "ab12.spv", bytes)
+                    .get("missing")
+                    .is_some(),
+                "{bytes:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_hash_that_is_a_path_reads_nothing() {
+        for hash in ["../secret", "..", "/etc/passwd", "a/b"] {
+            let found = source_of(hash, "ab12.ptx", b"x");
+            assert!(
+                found["missing"].as_str().unwrap().contains("damaged"),
+                "{hash}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_kernel_without_code_says_so() {
+        let trace = Trace::from_text("kernel id=1 name=k").unwrap();
+        let source = |row| kernel_source(&trace, Path::new("/nowhere"), row);
+        assert!(matches!(source(0), Some(OrMissing::Missing(_))));
+        assert!(source(1).is_none());
+    }
+}

@@ -1,0 +1,68 @@
+//! The messages that the page receives, as the types that are written. `PROTOCOL.md` says what is asked for them, and the page's TypeScript
+//! types (`web/src/generated/protocol.ts`) are generated from them.
+//!
+//! Times are nanoseconds from the trace's origin. Integers that may pass 2^53 are strings of digits.
+
+mod dependencies;
+mod findings;
+mod frames;
+mod overview;
+mod reader;
+mod rows;
+#[cfg(test)]
+mod typescript;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+pub use dependencies::*;
+pub use findings::*;
+pub use frames::*;
+pub use overview::*;
+pub use reader::*;
+pub use rows::*;
+
+/// An answer, or why it cannot be had.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub enum OrMissing<T> {
+    There(T),
+    Missing(Missing),
+}
+
+/// Why an answer cannot be had.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Missing {
+    /// One sentence.
+    pub missing: String,
+    /// The file is there, and its content is not that of its hash.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub changed: bool,
+}
+
+impl<T> OrMissing<T> {
+    /// Says in a sentence why there is no answer.
+    pub fn missing(sentence: impl Into<String>) -> OrMissing<T> {
+        OrMissing::Missing(Missing {
+            missing: sentence.into(),
+            changed: false,
+        })
+    }
+}
+
+/// Cuts long texts, as all that lists show are.
+pub fn cut_texts<T: Serialize>(answer: &T) -> Value {
+    fn cut(value: &mut Value) {
+        match value {
+            Value::String(text) if text.len() > 1000 => *text = crate::texts::cut(text),
+            Value::Array(values) => values.iter_mut().for_each(cut),
+            Value::Object(values) => values.values_mut().for_each(cut),
+            _ => {}
+        }
+    }
+    let mut value = serde_json::to_value(answer).unwrap_or_default();
+    cut(&mut value);
+    value
+}

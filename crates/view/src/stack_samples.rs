@@ -1,0 +1,203 @@
+//! Writes frames with samples of threads' stacks: all samples for the tracks, and those in gaps for the code of idle time.
+
+use crate::analysed_trace::AnalysedTrace;
+use crate::frame::Frame;
+use crate::protocol::{
+    ColumnType, IdleSamplesHeader, SampledFrame, SampledThread, SamplesHeader, StackColumns,
+    cut_texts,
+};
+use crate::track::{ThreadKey, TrackId};
+use gapscope_analysis::code::{Line, Part, Samples, text};
+use gapscope_report::source_lines::SourceLines;
+use gapscope_trace::Trace;
+use gapscope_trace::ids::ProcessId;
+use gapscope_trace::tables::{SampleSource, Table, ThreadState};
+use rustc_hash::FxHashMap;
+use std::collections::HashSet;
+use std::hash::Hash;
+
+/// Stands for an unknown value in columns of indices and ids.
+const NONE: u32 = u32::MAX;
+const PARTS: [(Part, &str); 3] = [
+    (Part::Sampled, "sampled"),
+    (Part::Exact, "exact"),
+    (Part::Worker, "worker"),
+];
+
+/// Returns the thread of each sample.
+pub fn threads(trace: &Trace) -> impl Iterator<Item = ThreadKey> + '_ {
+    let table = &trace.tables.samples;
+    let threads = table.process.iter().zip(&table.thread);
+    threads.map(|(process, thread)| ThreadKey {
+        process: *process,
+        thread: Some(*thread),
+    })
+}
+
+/// Distinct values, numbered in the order in which they first occur.
+struct Numbered<T> {
+    all: Vec<T>,
+    numbers: FxHashMap<T, u32>,
+}
+
+impl<T: Copy + Eq + Hash> Numbered<T> {
+    fn new() -> Numbered<T> {
+        Numbered {
+            all: Vec::new(),
+            numbers: FxHashMap::default(),
+        }
+    }
+
+    fn number_of(&mut self, value: T) -> u32 {
+        let all = &mut self.all;
+        *self.numbers.entry(value).or_insert_with(|| {
+            all.push(value);
+            all.len() as u32 - 1
+        })
+    }
+}
+
+/// Makes the frame of all samples, with their stacks in its header; `None` where the trace has no samples.
+pub fn samples(analysed: &AnalysedTrace) -> Option<Vec<u8>> {
+    let samples = Samples::of(analysed.timeline)?;
+    let snapshot = &analysed.snapshot;
+    let trace = analysed.timeline.trace;
+    let table = &trace.tables.samples;
+    let rows = table.len();
+    let mut threads = Numbered::new();
+    let thread: Vec<u32> = self::threads(trace)
+        .map(|of| threads.number_of(of))
+        .collect();
+    let mut calls = Numbered::new();
+    let call: Vec<u32> = (table.system_call.iter())
+        .map(|call| call.as_deref().map_or(NONE, |call| calls.number_of(call)))
+        .collect();
+    let stack_rows: FxHashMap<_, u32> = (trace.tables.stacks.id.iter())
+        .enumerate()
+        .map(|(row, id)| (*id, row as u32))
+        .collect();
+    let states = ThreadState::ALL.iter().chain([&ThreadState::Unknown]);
+    let states: Vec<ThreadState> = states.copied().collect();
+    let sources = SampleSource::ALL.iter().chain([&SampleSource::Unknown]);
+    let sources: Vec<SampleSource> = sources.copied().collect();
+    let (lines, of_stack) = samples.lines();
+    let header = cut_texts(&SamplesHeader {
+        generation: snapshot.generation,
+        rate_hz: trace.manifest.stack_rate_hz,
+        threads: described(analysed, &threads.all),
+        calls: calls.all,
+        states: states.iter().map(|state| state.as_str()).collect(),
+        sources: sources.iter().map(|source| source.as_str()).collect(),
+        frames: frames(&samples, trace, &lines),
+        stacks: stacks(trace, of_stack),
+        lines,
+    });
+    let columns = [
+        ("at", ColumnType::F64),
+        ("period", ColumnType::F64),
+        ("thread", ColumnType::U32),
+        ("stack", ColumnType::U32),
+        ("call", ColumnType::U32),
+        ("gil", ColumnType::U32),
+        ("state", ColumnType::U8),
+        ("source", ColumnType::U8),
+    ];
+    let mut frame = Frame::new(header, rows, &columns);
+    frame.f64(table.time_ns.iter().map(|ns| *ns as f64));
+    frame.f64((table.period_ns.iter()).map(|ns| ns.map_or(f64::NAN, |ns| ns as f64)));
+    frame.u32(thread.into_iter());
+    let stack = |id| stack_rows.get(&id).copied();
+    frame.u32((table.stack.iter()).map(|id| id.and_then(stack).unwrap_or(NONE)));
+    frame.u32(call.into_iter());
+    frame.u32((table.gil_holder.iter()).map(|thread| thread.map_or(NONE, |thread| thread.0)));
+    let place = |at: Option<usize>| at.unwrap_or(0) as u8;
+    frame.u8((table.state.iter()).map(|state| place(states.iter().position(|one| one == state))));
+    frame.u8((table.source.iter()).map(|source| place(sources.iter().position(|one| one == source))));
+    Some(frame.finish())
+}
+
+fn described(analysed: &AnalysedTrace, threads: &[ThreadKey]) -> Vec<SampledThread> {
+    let snapshot = &analysed.snapshot;
+    let workers: HashSet<ProcessId> = (snapshot.trace.manifest.processes.iter())
+        .filter(|process| process.is_only_sampled())
+        .map(|process| process.id)
+        .collect();
+    let thread = |of: &ThreadKey| SampledThread {
+        process: of.process,
+        thread: of.thread,
+        name: snapshot.vocabulary.thread(of.process, of.thread),
+        track: TrackId::Samples(*of).to_string(),
+        worker: workers.contains(&of.process),
+    };
+    threads.iter().map(thread).collect()
+}
+
+/// Returns the rows of the table `frames`, with the source text of those by which stacks are shown.
+fn frames(samples: &Samples, trace: &Trace, lines: &[Line]) -> Vec<SampledFrame> {
+    let told: HashSet<u32> = lines.iter().map(|line| line.frame).collect();
+    let mut source_lines = SourceLines::new(&trace.manifest);
+    let frames = (0..trace.tables.frames.len()).map(|row| {
+        let mut frame = samples.frame(row);
+        if told.contains(&(row as u32)) {
+            source_lines.fill(&mut frame);
+        }
+        SampledFrame {
+            text: text(std::slice::from_ref(&frame)),
+            name: frame.short_name().to_owned(),
+            own: frame.is_own(),
+            kind: frame.kind.as_str(),
+            function: frame.function,
+            file: frame.file,
+            line: frame.line,
+            library: frame.library,
+            source: frame.source,
+        }
+    });
+    frames.collect()
+}
+
+/// Returns the tree of stacks, with the line by which each is shown.
+fn stacks(trace: &Trace, line: Vec<Option<u32>>) -> StackColumns {
+    let tables = &trace.tables;
+    let frame_rows: FxHashMap<_, usize> = tables.frames.id.iter().copied().zip(0..).collect();
+    let stack_rows: FxHashMap<_, usize> = tables.stacks.id.iter().copied().zip(0..).collect();
+    let frame = tables.stacks.frame.iter().map(|id| frame_rows.get(id));
+    let parents = tables.stacks.parent.iter();
+    let parent = parents.map(|id| stack_rows.get(id.as_ref()?));
+    StackColumns {
+        frame: frame.map(Option::<&usize>::copied).collect(),
+        parent: parent.map(Option::<&usize>::copied).collect(),
+        line,
+    }
+}
+
+/// Makes the frame of the samples in gaps; `None` where the trace has no samples.
+pub fn idle(analysed: &AnalysedTrace) -> Option<Vec<u8>> {
+    let (idle, causes) = Samples::of(analysed.timeline)?.idle();
+    let snapshot = &analysed.snapshot;
+    let header = IdleSamplesHeader {
+        generation: snapshot.generation,
+        parts: PARTS.map(|(_, text)| text).to_vec(),
+        causes,
+    };
+    let columns = [
+        ("sample", ColumnType::U32),
+        ("device", ColumnType::U32),
+        ("weight", ColumnType::F64),
+        ("cause", ColumnType::U32),
+        ("label", ColumnType::U32),
+        ("part", ColumnType::U8),
+    ];
+    let texts = &snapshot.texts;
+    let mut frame = Frame::new(header, idle.len(), &columns);
+    frame.u32(idle.iter().map(|one| one.row));
+    frame.u32(idle.iter().map(|one| one.device));
+    frame.f64(idle.iter().map(|one| one.weight_ns));
+    frame.u32(idle.iter().map(|one| texts.cause(one.cause)));
+    frame.u32((idle.iter()).map(|one| one.label.map_or(NONE, |id| texts.label_path(id))));
+    frame.u8((idle.iter()).map(|one| {
+        let part = PARTS.iter().position(|(part, _)| *part == one.part);
+        part.unwrap_or(0) as u8
+    }));
+    Some(frame.finish())
+}

@@ -1,0 +1,270 @@
+//! Finds dependencies in a range of a trace by the buffer ranges that are bound, since a trace does not say which bytes a kernel reaches.
+
+use crate::analysed_trace::AnalysedTrace;
+use crate::dependencies::{DependenciesPart, MAX_DEPENDENCY_NODES};
+use crate::protocol::{self, DependencySubmission, NodePlace, OrMissing};
+use crate::row_details::{buffer_name, work_link};
+use crate::snapshot::Snapshot;
+use crate::track::DrawnTable;
+use gapscope_analysis::intervals::Interval;
+use gapscope_analysis::timeline::WorkKind;
+use gapscope_analysis::unread::{DATAFLOW, unknown_because};
+use gapscope_dependencies::{Access, ByteSet, Dependencies, Node, NodeKind, Scope};
+use gapscope_trace::ids::{BufferId, CommandBufferId, Id, LabelId, SubmissionId};
+use gapscope_trace::tables::{Access as Allowed, Table, TransferKind};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Nodes on each side of a row.
+const AROUND: usize = 200;
+/// The number of the first memory that stands for a buffer whose allocation is unknown.
+const OWN_MEMORY: u64 = 1 << 32;
+/// Keeps sums of addresses of a damaged trace inside of 64 bits.
+const MAX_ADDRESS: u64 = u64::MAX >> 2;
+/// Stands for a submission that is not known.
+const NO_SUBMISSION: usize = usize::MAX;
+
+const REASON: &str = "a recording has only the ranges that are bound, and no memory barriers: `gapscope capture` has both";
+const BOUND: &str = "only what is bound is recorded";
+const SOMEWHERE: &str = "where in its buffers a transfer goes is not recorded";
+
+/// The part of a trace whose dependencies are asked for.
+pub enum DependencyScope {
+    /// The work that starts in a range, or all work, from number `first` on.
+    Range {
+        window: Option<Interval>,
+        first: usize,
+    },
+    /// The work around a row.
+    Around { source: DrawnTable, row: usize },
+}
+
+/// Finds the dependencies in a part of a trace.
+pub fn dependencies(
+    analysed: &AnalysedTrace,
+    which: &DependencyScope,
+) -> OrMissing<protocol::Dependencies> {
+    let snapshot = &*analysed.snapshot;
+    if let Some(sentence) = unknown_because(&snapshot.trace, DATAFLOW) {
+        return OrMissing::missing(sentence);
+    }
+    let flow = analysed.flow();
+    let (window, first, most) = match *which {
+        DependencyScope::Range { window, first } => (window, first, MAX_DEPENDENCY_NODES),
+        DependencyScope::Around { source, row } => {
+            let wanted = (kind(source), row);
+            match flow.work(None).position(|work| work == wanted) {
+                Some(at) => (None, at.saturating_sub(AROUND), 2 * AROUND),
+                None => {
+                    return OrMissing::missing(
+                        "When it ran is not known, nor what ran before and after it.",
+                    );
+                }
+            }
+        }
+    };
+    let mut all = flow.work(window);
+    let before = all.by_ref().take(first).count();
+    let work: Vec<(DrawnTable, usize)> = (all.by_ref().take(most))
+        .map(|(kind, row)| (source(kind), row))
+        .collect();
+    let count = before + work.len() + all.count();
+    if count == 0 {
+        return OrMissing::missing("No dispatch or transfer with known order starts here.");
+    }
+    if snapshot.trace.tables.bindings.is_empty() {
+        return OrMissing::missing(
+            "The trace has no buffer bindings, so what its dispatches read and wrote is not known. \
+             They are recorded where the API tells them: Vulkan's descriptor sets and push descriptors.",
+        );
+    }
+    let work_of = NodeMaker { snapshot };
+    let nodes: Vec<Node> = work
+        .iter()
+        .map(|(source, row)| work_of.node(*source, *row))
+        .collect();
+    let mut remarks = vec!["By the ranges that are bound: a kernel may reach less.".to_owned()];
+    if before > 0 {
+        remarks.push("What these depend on of the work before them is not shown.".to_owned());
+    }
+    let found = Dependencies::without_barriers(nodes, REASON);
+    let part = DependenciesPart {
+        nodes: 0..work.len(),
+        before,
+        count,
+        place: &|number| {
+            let (source, row) = work[number];
+            let link = work_link(snapshot, source, row);
+            Some(NodePlace {
+                table: link.table,
+                row,
+                track: link.track,
+                start_ns: link.start_ns,
+            })
+        },
+        submission: &|number| work_of.submission(number),
+        remarks,
+        found: &found,
+    };
+    OrMissing::There(part.answer())
+}
+
+fn source(kind: WorkKind) -> DrawnTable {
+    match kind {
+        WorkKind::Transfer => DrawnTable::Transfer,
+        _ => DrawnTable::Dispatch,
+    }
+}
+
+fn kind(source: DrawnTable) -> WorkKind {
+    match source {
+        DrawnTable::Transfer => WorkKind::Transfer,
+        _ => WorkKind::Dispatch,
+    }
+}
+
+struct NodeMaker<'a> {
+    snapshot: &'a Snapshot,
+}
+
+impl NodeMaker<'_> {
+    fn node(&self, source: DrawnTable, row: usize) -> Node {
+        let snapshot = self.snapshot;
+        let trace = &snapshot.trace;
+        let name = crate::lanes::name(source, row, trace, &snapshot.texts);
+        let times = source.times(trace, row);
+        let mut node = Node {
+            name: snapshot.texts.text(name).to_owned(),
+            duration_ns: times.and_then(|times| u64::try_from(times.length_ns()).ok()),
+            ..Node::default()
+        };
+        match source {
+            DrawnTable::Transfer => self.transfer(row, &mut node),
+            _ => self.dispatch(row, &mut node),
+        }
+        node
+    }
+
+    fn dispatch(&self, row: usize, node: &mut Node) {
+        let tables = &self.snapshot.trace.tables;
+        let table = &tables.dispatches;
+        node.kind = Some(NodeKind::Dispatch);
+        node.queue = table.queue[row].0;
+        node.labels = self.labels(table.label.at(row));
+        node.submission =
+            self.submission_of(table.command_buffer.at(row), table.submission.at(row));
+        let Some(set) = table.bindings.at(row) else {
+            node.beyond = Some("its bindings are not known".to_owned());
+            return;
+        };
+        let rows = &tables.bindings;
+        for row in self.snapshot.index().bindings_of(set) {
+            let begin = rows.offset_bytes[row];
+            let range = begin..begin.saturating_add(rows.bytes[row]);
+            for (scope, is) in [
+                (Scope::StorageRead, rows.access[row] != Allowed::Write),
+                (Scope::StorageWrite, rows.access[row] != Allowed::Read),
+            ] {
+                if is {
+                    let reach = self.reach(rows.buffer[row], Some(range.clone()), scope, BOUND);
+                    node.accesses.push(Access {
+                        binding: Some((rows.set[row], rows.binding[row], rows.element[row])),
+                        ..reach
+                    });
+                }
+            }
+        }
+    }
+
+    fn transfer(&self, row: usize, node: &mut Node) {
+        let table = &self.snapshot.trace.tables.transfers;
+        node.kind = Some(match table.kind[row] {
+            TransferKind::Fill => NodeKind::Fill,
+            TransferKind::Update => NodeKind::Update,
+            _ => NodeKind::Copy,
+        });
+        node.queue = table.queue[row].0;
+        node.labels = self.labels(table.label.at(row));
+        node.submission =
+            self.submission_of(table.command_buffer.at(row), table.submission.at(row));
+        for (buffer, scope) in [
+            (table.source.at(row), Scope::CopyRead),
+            (table.destination.at(row), Scope::CopyWrite),
+        ] {
+            let reach = buffer.map(|buffer| self.reach(buffer, None, scope, SOMEWHERE));
+            node.accesses.extend(reach);
+        }
+        if node.accesses.is_empty() {
+            node.beyond = Some("its buffers are not known".to_owned());
+        }
+    }
+
+    fn labels(&self, label: Option<LabelId>) -> Vec<String> {
+        let labels = &self.snapshot.trace.tables.labels;
+        let ids = &self.snapshot.index().labels;
+        let row = label.and_then(|label| ids.get(label)).into_iter();
+        let mut texts: Vec<String> = row
+            .flat_map(|row| labels.outwards(ids, row))
+            .map(|row| labels.text[row].to_string())
+            .collect();
+        texts.reverse();
+        texts
+    }
+
+    /// Returns the row of the submission of some work.
+    fn submission_of(&self, of: Option<CommandBufferId>, own: Option<SubmissionId>) -> usize {
+        let index = self.snapshot.index();
+        let tables = &self.snapshot.trace.tables;
+        let row = of.and_then(|of| index.command_buffers.get(of));
+        let id = row
+            .map(|row| tables.command_buffers.submission[row])
+            .or(own);
+        id.and_then(|id| index.submissions.get(id))
+            .unwrap_or(NO_SUBMISSION)
+    }
+
+    fn submission(&self, row: usize) -> DependencySubmission {
+        let table = &self.snapshot.trace.tables.submissions;
+        let known = (row < table.len()).then_some(row);
+        DependencySubmission {
+            number: row,
+            name: known.map(|row| table.id[row].number().to_string()),
+            queue: known.map(|row| self.snapshot.vocabulary.queue(table.queue[row])),
+            called_ns: known.map(|row| table.start_ns[row].to_string()),
+            device_ns: None,
+        }
+    }
+
+    /// Returns an access to a range of a buffer, or to all of it.
+    fn reach(
+        &self,
+        buffer: BufferId,
+        range: Option<Range<u64>>,
+        scope: Scope,
+        reason: &str,
+    ) -> Access {
+        let buffers = &self.snapshot.trace.tables.buffers;
+        let row = self.snapshot.index().buffers.get(buffer);
+        let size = row.map_or(MAX_ADDRESS, |row| buffers.bytes[row].min(MAX_ADDRESS));
+        let range = range.unwrap_or(0..size);
+        let range = range.start.min(size)..range.end.min(size);
+        let placed =
+            row.and_then(|row| Some((buffers.allocation.at(row)?, buffers.offset_bytes.at(row)?)));
+        let (memory, offset) = match placed {
+            Some((allocation, offset)) => (allocation.number(), offset.min(MAX_ADDRESS)),
+            None => (OWN_MEMORY | buffer.number(), 0),
+        };
+        let name = row.map(|row| buffer_name(self.snapshot, row));
+        Access {
+            memory,
+            offset,
+            set: Arc::new(ByteSet::from_range(range)),
+            scope,
+            bound: Some(reason.to_owned()),
+            atomic: false,
+            buffer: name.unwrap_or_else(|| format!("buffer {buffer}")).into(),
+            binding: None,
+            map: None,
+        }
+    }
+}
