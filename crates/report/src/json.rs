@@ -5,17 +5,14 @@
 
 use crate::page::Report;
 use gapscope_analysis::activity::Activity;
-use gapscope_analysis::busy::DeviceBusy;
 use gapscope_analysis::code::{Code, CodeTime};
 use gapscope_analysis::command_buffers::CommandBuffers;
 use gapscope_analysis::conditions::ConditionNote;
-use gapscope_analysis::counters::CounterRow;
 use gapscope_analysis::drift::Drift;
 use gapscope_analysis::equal_work::WorkComparison;
 use gapscope_analysis::fill::DeviceFill;
 use gapscope_analysis::gaps::{Cause, IdleTime};
 use gapscope_analysis::instructions::SampledKernel;
-use gapscope_analysis::intervals::Interval;
 use gapscope_analysis::kernels::Kernel;
 use gapscope_analysis::labels::{FoldedLabel, LabelRow};
 use gapscope_analysis::latency::QueueLatency;
@@ -23,14 +20,17 @@ use gapscope_analysis::limits::KernelLimits;
 use gapscope_analysis::memory_timeline::MemoryRow;
 use gapscope_analysis::operators::OperatorRow;
 use gapscope_analysis::profiled::ProfiledKernel;
-use gapscope_analysis::ranks::RankFindings;
 use gapscope_analysis::transfers::TransferRow;
 use gapscope_analysis::unread::{
     CAUSES, CODE, COMMAND_BUFFERS, CONDITIONS, COUNTERS, KERNELS, LABELS, MEMORY, PROFILED,
     SAMPLED, TRANSFERS, WORK,
 };
-use gapscope_analysis::verdict::Part;
+use gapscope_analysis::verdict::VerdictPart;
 use gapscope_analysis::warm_up::WarmUp;
+use gapscope_comparison::ranks::RankFindings;
+use gapscope_timeline::busy::DeviceBusy;
+use gapscope_timeline::counters::CounterRow;
+use gapscope_timeline::intervals::Interval;
 use gapscope_trace::UnreadTable;
 use gapscope_trace::manifest::{Exit, Loss, SamplingMode, Unmeasured};
 use gapscope_trace::tables::{self, Dispatches, Submissions, Table, Transfers};
@@ -98,7 +98,7 @@ pub struct Json<'a> {
     /// Device time that was judged: the window of all devices, once for each, without idle time that the recording itself caused.
     verdict_window_ns: Option<i64>,
     /// The parts of that time, the largest first; they sum to it.
-    verdict_evidence: &'a [Part],
+    verdict_evidence: &'a [VerdictPart],
     /// How the GPU was sampled.
     sampling_mode: SamplingMode,
     /// The greatest error of a device time on the host's clock.

@@ -5,7 +5,6 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-mod cause;
 pub mod diff;
 pub mod document;
 pub mod explanation;
@@ -20,9 +19,8 @@ mod section;
 pub mod source_lines;
 pub mod terminal;
 
-pub use cause::CauseNote;
 pub use document::{Block, Document, Text, Tone};
-use gapscope_analysis::quantity as number;
+use gapscope_timeline::quantity as number;
 pub use page::{Report, command_line};
 pub use section::timeline::slices;
 pub use terminal::Terminal;

@@ -5,13 +5,14 @@ use crate::answers::findings;
 use crate::server::step_back;
 use crate::snapshot::Snapshot;
 use crate::store::{InPieces, Store};
-use gapscope_analysis::bound_bytes::BindingSets;
-use gapscope_analysis::counters::{Counter, counters};
 use gapscope_analysis::dataflow::Dataflow;
 use gapscope_analysis::gaps::{Cause, GapFinder, each_gap};
 use gapscope_analysis::kernels::kernels;
 use gapscope_analysis::warm_up::{FirstUses, warm_up};
-use gapscope_analysis::{Findings, Options, Timeline};
+use gapscope_analysis::{Findings, Options};
+use gapscope_timeline::Timeline;
+use gapscope_timeline::bound_bytes::BindingSets;
+use gapscope_timeline::counters::{Counter, counters};
 use std::cell::OnceCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -65,13 +66,13 @@ impl<'a> Analysed<'a> {
 
     pub fn bindings(&self) -> &BindingSets {
         self.bindings
-            .get_or_init(|| BindingSets::of(self.timeline.trace))
+            .get_or_init(|| BindingSets::new(self.timeline.trace))
     }
 
     pub fn first_uses(&self) -> &FirstUses {
         self.first_uses.get_or_init(|| {
             let kernels = kernels(self.timeline, self.bindings(), None, None);
-            FirstUses::of(self.timeline, &kernels, &warm_up(self.timeline, &kernels))
+            FirstUses::new(self.timeline, &kernels, &warm_up(self.timeline, &kernels))
         })
     }
 
@@ -82,16 +83,16 @@ impl<'a> Analysed<'a> {
                 longest: LONGEST,
                 ..Options::default()
             };
-            Findings::of_timeline(self.timeline, &options)
+            Findings::from_timeline(self.timeline, &options)
         })
     }
 
     pub fn flow(&self) -> &Dataflow<'a> {
-        self.flow.get_or_init(|| Dataflow::of(self.timeline))
+        self.flow.get_or_init(|| Dataflow::new(self.timeline))
     }
 
     pub fn finder(&self) -> &GapFinder<'a> {
-        self.finder.get_or_init(|| GapFinder::of(self.timeline))
+        self.finder.get_or_init(|| GapFinder::new(self.timeline))
     }
 
     pub fn counters(&self) -> &[Counter] {
@@ -268,7 +269,7 @@ fn answer_by_all(
             return None;
         }
     };
-    let Ok(timeline) = catch_unwind(AssertUnwindSafe(|| Timeline::of(&snapshot.trace))) else {
+    let Ok(timeline) = catch_unwind(AssertUnwindSafe(|| Timeline::new(&snapshot.trace))) else {
         (question.answer)(Err(Error::Analysis));
         return None;
     };
@@ -304,7 +305,9 @@ fn answer_by_pieces(
         return Err(question);
     };
     let made = catch_unwind(AssertUnwindSafe(|| {
-        Timeline::of_pieces(&trace, pieces.rows(), |take| pieces.each(&trace, take))
+        Timeline::from_pieces(&trace, None, pieces.rows(), |take| {
+            pieces.each(&trace, take)
+        })
     }));
     // Where it fails, all of the trace says why.
     let (Ok(Some((timeline, said))), Ok(snapshot)) = (made, strong.snapshot()) else {

@@ -8,14 +8,15 @@ use crate::rows::work_link;
 use crate::store::Store;
 use crate::texts::cut;
 use crate::track::{Source, TrackId};
-use gapscope_analysis::counters::{self, Counter};
+use gapscope_analysis::cause_note::CauseNote;
 use gapscope_analysis::equal_work::{WorkCost, compare};
-use gapscope_analysis::intervals::Interval;
-use gapscope_analysis::timeline::WorkKind;
 use gapscope_analysis::unread::{CAUSES, DATAFLOW, unknown_because};
 use gapscope_analysis::verdict::Judgement;
 use gapscope_analysis::{activity, kernels, limits, transfers};
-use gapscope_report::{CauseNote, Report, json as report};
+use gapscope_report::{Report, json as report};
+use gapscope_timeline::WorkKind;
+use gapscope_timeline::counters::{self, Counter};
+use gapscope_timeline::intervals::Interval;
 use gapscope_trace::parallel;
 use gapscope_trace::tables::{MarkerScope, Table};
 use rustc_hash::FxHashMap;
@@ -82,7 +83,7 @@ fn make_findings(analysed: &Analysed) -> Vec<u8> {
         .collect();
     let gap_notes: Vec<Value> = (findings.gaps.iter())
         .map(|total| {
-            let CauseNote { code, advice } = CauseNote::of(findings, total);
+            let CauseNote { code, advice } = CauseNote::new(findings, total);
             json!({"code": code, "advice": advice})
         })
         .collect();
@@ -212,7 +213,7 @@ pub fn range(analysed: &Analysed, window: Interval) -> Value {
         return missing(sentence);
     }
     let timeline = analysed.timeline;
-    let judged = Judgement::of(timeline, Some(window), 0, 10);
+    let judged = Judgement::new(timeline, Some(window), 0, 10);
     let busy_ns = busy_in(timeline, window);
     let mut kernels = kernels::kernels(timeline, analysed.bindings(), Some(window), busy_ns);
     limits::limit(timeline, analysed.counters(), Some(window), &mut kernels);
@@ -242,16 +243,16 @@ pub fn range(analysed: &Analysed, window: Interval) -> Value {
 }
 
 /// Time in which any GPU ran something.
-fn busy_in(timeline: &gapscope_analysis::Timeline, window: Interval) -> Option<i64> {
+fn busy_in(timeline: &gapscope_timeline::Timeline, window: Interval) -> Option<i64> {
     let works = timeline.gpus.iter().flat_map(|gpu| &gpu.works);
     let mut inside: Vec<Interval> = works
         .map(|work| work.interval.intersection(window))
         .filter(|i| !i.is_empty())
         .collect();
-    gapscope_analysis::intervals::union(&mut inside);
+    gapscope_timeline::intervals::union(&mut inside);
     timeline
         .work_window()
-        .map(|_| gapscope_analysis::intervals::length_ns(&inside))
+        .map(|_| gapscope_timeline::intervals::length_ns(&inside))
 }
 
 /// The folded graph.
@@ -273,7 +274,7 @@ pub fn graph(analysed: &Analysed, window: Option<Interval>) -> Value {
             cut_texts(&mut answer);
             answer
         }
-        Err(sentence) => missing(sentence),
+        Err(unknown) => missing(unknown.to_string()),
     }
 }
 
@@ -312,7 +313,7 @@ pub fn dependencies(analysed: &Analysed, source: Source, row: usize) -> Value {
                 "By the buffer ranges bound to them: a kernel may touch less than is bound.".to_owned()
             }),
         }),
-        Err(sentence) => missing(sentence),
+        Err(unknown) => missing(unknown.to_string()),
     }
 }
 
@@ -403,7 +404,7 @@ fn cost(Side { store, extent }: Side) -> Result<WorkCost, Error> {
 pub fn cost_of(analysed: &Analysed, extent: &Extent) -> WorkCost {
     let (timeline, bindings) = (analysed.timeline, analysed.bindings());
     match extent {
-        Extent::All => WorkCost::of_trace(timeline, bindings, analysed.name),
+        Extent::All => WorkCost::from_trace(timeline, bindings, analysed.name),
         Extent::Range(window) => {
             let seconds = |ns: i64| format!("{:.6} s", ns as f64 / 1e9);
             let name = format!(
@@ -412,13 +413,13 @@ pub fn cost_of(analysed: &Analysed, extent: &Extent) -> WorkCost {
                 seconds(window.start_ns),
                 seconds(window.end_ns)
             );
-            WorkCost::of_window(timeline, bindings, &name, *window)
+            WorkCost::from_window(timeline, bindings, &name, *window)
         }
         // The page knows long paths only as far as it shows them.
         Extent::Label(path) => {
             let first_uses = Some(analysed.first_uses());
             let matches = |of: &str| cut(of) == *path;
-            WorkCost::of_label_path(timeline, bindings, path, first_uses, matches)
+            WorkCost::from_label_path(timeline, bindings, path, first_uses, matches)
         }
     }
 }

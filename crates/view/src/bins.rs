@@ -1,6 +1,6 @@
 //! Equal slices of a time, and how much of each was busy.
 
-use gapscope_analysis::intervals::Interval;
+use gapscope_timeline::intervals::Interval;
 use std::ops::Range;
 
 /// Set in a slice in which an instant lies: it has no length but is to be seen.

@@ -4,7 +4,7 @@ use crate::analyst::Analysed;
 use crate::answers::cut_texts;
 use crate::frame::{Frame, Type};
 use crate::track::{ThreadKey, TrackId};
-use gapscope_analysis::code::{IdleCause, Part, Samples, text};
+use gapscope_analysis::code::{CodeSamples, IdleCause, SampleRole, text};
 use gapscope_report::source_lines::SourceLines;
 use gapscope_trace::Trace;
 use gapscope_trace::ids::ProcessId;
@@ -16,10 +16,10 @@ use std::hash::Hash;
 
 /// A value that is not known, in columns of indices and ids.
 const NONE: u32 = u32::MAX;
-const PARTS: [(Part, &str); 3] = [
-    (Part::Sampled, "sampled"),
-    (Part::Exact, "exact"),
-    (Part::Worker, "worker"),
+const PARTS: [(SampleRole, &str); 3] = [
+    (SampleRole::Sampled, "sampled"),
+    (SampleRole::Exact, "exact"),
+    (SampleRole::Worker, "worker"),
 ];
 
 /// The thread of each sample.
@@ -57,7 +57,7 @@ impl<T: Copy + Eq + Hash> Numbered<T> {
 
 /// The frame of all samples, with their stacks in its header; `None`: the trace has no samples.
 pub fn samples(analysed: &Analysed) -> Option<Vec<u8>> {
-    let samples = Samples::of(analysed.timeline)?;
+    let samples = CodeSamples::new(analysed.timeline)?;
     let snapshot = &analysed.snapshot;
     let trace = analysed.timeline.trace;
     let table = &trace.tables.samples;
@@ -135,7 +135,7 @@ fn described(analysed: &Analysed, threads: &[ThreadKey]) -> Value {
 }
 
 /// The frames, the tree of stacks, and the lines by which stacks are told.
-fn stacks(samples: &Samples, trace: &Trace, header: &mut Map<String, Value>) {
+fn stacks(samples: &CodeSamples, trace: &Trace, header: &mut Map<String, Value>) {
     let tables = &trace.tables;
     let (lines, of_stack) = samples.lines();
     let told: HashSet<u32> = lines.iter().map(|line| line.frame).collect();
@@ -187,7 +187,7 @@ fn stacks(samples: &Samples, trace: &Trace, header: &mut Map<String, Value>) {
 
 /// The frame of the samples in gaps; `None`: the trace has no samples.
 pub fn idle(analysed: &Analysed) -> Option<Vec<u8>> {
-    let (idle, causes) = Samples::of(analysed.timeline)?.idle();
+    let (idle, causes) = CodeSamples::new(analysed.timeline)?.idle();
     let snapshot = &analysed.snapshot;
     let mut header = Map::new();
     header.insert("generation".to_owned(), snapshot.generation.into());
@@ -217,7 +217,7 @@ pub fn idle(analysed: &Analysed) -> Option<Vec<u8>> {
     frame.u32(idle.iter().map(|one| texts.cause(one.cause)));
     frame.u32((idle.iter()).map(|one| one.label.map_or(NONE, |id| texts.label_path(id))));
     frame.u8((idle.iter()).map(|one| {
-        let part = PARTS.iter().position(|(part, _)| *part == one.part);
+        let part = PARTS.iter().position(|(role, _)| *role == one.role);
         part.unwrap_or(0) as u8
     }));
     Some(frame.finish())

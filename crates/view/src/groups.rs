@@ -1,7 +1,7 @@
 //! The groups of a trace: its GPUs and its recorded processes.
 
 use crate::texts::cut;
-use gapscope_analysis::vocabulary::Vocabulary;
+use gapscope_timeline::vocabulary::Vocabulary;
 use gapscope_trace::ids::{DeviceId, ProcessId};
 use serde::Serialize;
 

@@ -2,7 +2,7 @@
 
 use crate::bins::{Bins, Piece, within};
 use crate::frame::{Frame, Type};
-use gapscope_analysis::intervals::Interval;
+use gapscope_timeline::intervals::Interval;
 use serde_json::{Map, Value, json};
 use std::ops::Range;
 

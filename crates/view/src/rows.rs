@@ -4,7 +4,7 @@ use crate::lanes;
 use crate::snapshot::Snapshot;
 use crate::texts::cut;
 use crate::track::{Source, ThreadKey, TrackId};
-use gapscope_analysis::intervals::Interval;
+use gapscope_timeline::intervals::Interval;
 use gapscope_trace::ids::{
     BindingSetId, CommandBufferId, DeviceId, KernelId, LabelId, QueueId, SubmissionId,
 };
@@ -144,7 +144,7 @@ fn around(snapshot: &Snapshot, table: &str, row: usize) -> Around {
             let t = &tables.submissions;
             let mut around = Around {
                 title: format!("submission {}", t.id[row]),
-                times: Interval::of_row(Some(t.start_ns[row]), Some(t.duration_ns[row])),
+                times: Interval::from_row(Some(t.start_ns[row]), Some(t.duration_ns[row])),
                 queue: Some(t.queue[row]),
                 thread: Some(ThreadKey {
                     process: t.process[row],
@@ -174,7 +174,7 @@ fn around(snapshot: &Snapshot, table: &str, row: usize) -> Around {
         },
         _ => Around {
             title: tables.memory.event[row].as_str().to_owned(),
-            times: Interval::of_row(Some(tables.memory.at_ns[row]), Some(0)),
+            times: Interval::from_row(Some(tables.memory.at_ns[row]), Some(0)),
             device: Some(tables.memory.device[row]),
             ..Around::default()
         },

@@ -6,7 +6,7 @@ use crate::notes::Notes;
 use crate::origin;
 use crate::overview;
 use crate::snapshot::Snapshot;
-use gapscope_analysis::ranks::RankDigest;
+use gapscope_comparison::ranks::RankDigest;
 use gapscope_trace::reader::Tail;
 use gapscope_trace::tables::Dispatches;
 use gapscope_trace::{DispatchPieces, Names, Trace, read, read_manifest, table_sizes};

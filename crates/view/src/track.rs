@@ -1,7 +1,7 @@
 //! Tracks: what rows are drawn together.
 
-use gapscope_analysis::counters::CounterKey;
-use gapscope_analysis::intervals::Interval;
+use gapscope_timeline::counters::CounterKey;
+use gapscope_timeline::intervals::Interval;
 use gapscope_trace::Trace;
 use gapscope_trace::ids::{CounterId, ProcessId, QueueId, ThreadId};
 use gapscope_trace::manifest::SamplingMode;
@@ -214,7 +214,7 @@ impl Source {
                 tables.markers.duration_ns.at(row),
             ),
         };
-        Interval::of_row(start_ns, duration_ns)
+        Interval::from_row(start_ns, duration_ns)
     }
 
     /// The kind of a row that is a host call.

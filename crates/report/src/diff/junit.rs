@@ -1,7 +1,7 @@
 //! Gates as JUnit's XML, which services for continuous integration show: a test case for each.
 
 use super::shown;
-use gapscope_analysis::diff::{Diff, GateResult, GateStatus};
+use gapscope_comparison::diff::{Diff, GateResult, GateStatus};
 
 /// The gates of a comparison; `name` says what was compared.
 pub fn text(diff: &Diff, name: &str) -> String {

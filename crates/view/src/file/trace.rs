@@ -10,10 +10,10 @@ use crate::snapshot::Snapshot;
 use crate::traces::Listed;
 use crate::track::TrackId;
 use crate::{Error, answers, code, overview, rows, source};
-use gapscope_analysis::Timeline;
-use gapscope_analysis::quantity as number;
-use gapscope_analysis::ranks::RankDigest;
 use gapscope_analysis::unread::{CAUSES, unknown_because};
+use gapscope_comparison::ranks::RankDigest;
+use gapscope_timeline::Timeline;
+use gapscope_timeline::quantity as number;
 use gapscope_trace::parallel;
 use gapscope_trace::tables::Table;
 use gapscope_trace::{Diagnostic, Names, UnreadTable, table_sizes};
@@ -58,7 +58,7 @@ impl OfTrace {
         left: &mut u64,
     ) -> Result<OfTrace, Error> {
         let snapshot = Arc::new(Snapshot::full(&listed.path, names)?);
-        let (timeline, _) = parallel::both(|| Timeline::of(&snapshot.trace), || snapshot.survey());
+        let (timeline, _) = parallel::both(|| Timeline::new(&snapshot.trace), || snapshot.survey());
         Ok(of_snapshot(
             index, listed, &snapshot, &timeline, alone, left,
         ))
@@ -127,7 +127,7 @@ fn of_snapshot(
     let (found, rank) = (analysed.found(), listed.rank.unwrap_or(0));
     let ((rest, mut changed), digests) = parallel::both(
         || rest(index, listed, &analysed, whole),
-        || RankDigest::of(timeline, found, rank),
+        || RankDigest::from_timeline(timeline, found, rank),
     );
     answers.extend(rest);
     let manifest = Diagnostic::of_manifest(&listed.path, &snapshot.trace.manifest);
