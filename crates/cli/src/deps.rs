@@ -138,7 +138,7 @@ fn of_trace(path: &Path) -> Result<(Dependencies, Vec<String>), Failure> {
     let (nodes, is_all) = work::nodes(&opened.trace);
     let mut remarks = opened.remarks;
     if !is_all {
-        let most = gapscope_analysis::quantity::count(work::COMMANDS_AT_MOST as u64);
+        let most = gapscope_timeline::quantity::count(work::COMMANDS_AT_MOST as u64);
         remarks.push(format!(
             "The trace has more commands: this is of the first {most}."
         ));

@@ -6,12 +6,12 @@ use crate::failure::Failure;
 use crate::page;
 use crate::replay::json::Fused;
 use crate::replay::write_json;
-use gapscope_analysis::quantity;
 use gapscope_capture::Capture;
 use gapscope_fuse::{ChainReport, Copier, Difference, FormReport, FuseOptions, Fusion, fuse};
 use gapscope_replay::DeviceChoice;
 use gapscope_report::Document;
 use gapscope_report::document::{Block, Text};
+use gapscope_timeline::quantity;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::process::ExitCode;
 
@@ -57,7 +57,7 @@ fn document(fusion: &Fusion) -> Document {
     }
     more(&mut blocks, fusion.chains.len(), "chain", "chains");
     if !fusion.refused.is_empty() {
-        let pairs = quantity::of(fusion.refused.len() as u64, "pair", "pairs");
+        let pairs = quantity::count_of(fusion.refused.len() as u64, "pair", "pairs");
         let text = format!("{pairs} of neighbours stay apart:");
         blocks.push(Block::Sentence(Text::new().and(text)));
     }
@@ -106,7 +106,7 @@ fn document(fusion: &Fusion) -> Document {
 }
 
 fn heading(fusion: &Fusion) -> Text {
-    let chains = quantity::of(fusion.chains.len() as u64, "chain", "chains");
+    let chains = quantity::count_of(fusion.chains.len() as u64, "chain", "chains");
     Text::new()
         .and(format!("Found {chains} that can be merged, on "))
         .strong(&fusion.device)
@@ -115,7 +115,7 @@ fn heading(fusion: &Fusion) -> Text {
 
 fn more(blocks: &mut Vec<Block>, all: usize, one: &str, many: &str) {
     if let Some(more @ 1..) = all.checked_sub(MOST_LINES) {
-        let text = format!("and {}.", quantity::of(more as u64, one, many));
+        let text = format!("and {}.", quantity::count_of(more as u64, one, many));
         blocks.push(Block::Item(text.into()));
     }
 }
@@ -164,7 +164,7 @@ fn timed(form: &FormReport) -> String {
     text.push_str(&match equal == compared {
         true => format!(
             "; all {} equal the program's",
-            quantity::of(compared, "output", "outputs")
+            quantity::count_of(compared, "output", "outputs")
         ),
         false => format!("; {equal} of {compared} outputs equal the program's"),
     });

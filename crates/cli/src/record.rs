@@ -3,9 +3,9 @@
 use crate::args::Record;
 use crate::failure::Failure;
 use crate::{exit, layer, names, output, page, progress, report, view};
-use gapscope_analysis::quantity as number;
 use gapscope_recorder::counters::{CounterOptions, NOT_SAMPLED};
 use gapscope_recorder::{Layers, Outcome, Recorded, Recording, Start};
+use gapscope_timeline::quantity as number;
 use gapscope_trace::LossKind;
 use gapscope_view::Running;
 use std::path::{Path, PathBuf};
@@ -125,7 +125,7 @@ fn said(arguments: &Record, recorded: &Recorded) -> Result<(), Failure> {
             0 => "nothing was lost".to_owned(),
             _ => "not all was recorded; the report lists what was lost".to_owned(),
         };
-        let dispatches = number::of(recorded.dispatches, "dispatch", "dispatches");
+        let dispatches = number::count_of(recorded.dispatches, "dispatch", "dispatches");
         page::say(&format!("gapscope: {dispatches} in {path}; {lost}\n"));
         for note in recorded.notes.iter().filter(|n| n.starts_with(NOT_SAMPLED)) {
             page::say(&format!("gapscope: {note}\n"));

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::ranks;
-use gapscope_analysis::Timeline;
+use gapscope_timeline::{LabelFilter, Timeline};
 use gapscope_trace::tables::Dispatches;
 use gapscope_trace::{
     Diagnostic, DispatchPieces, Selection, Trace, rank_folders, read, read_manifest,
@@ -65,22 +65,24 @@ impl InPieces {
         }
     }
 
-    /// The timeline, and all remarks.
-    pub fn timeline(&self) -> Option<(Timeline<'_>, Vec<String>)> {
-        self.timeline_counting(|_| ())
+    /// The timeline, with the work that the filter selects, and all remarks.
+    pub fn timeline(&self, filter: Option<&LabelFilter>) -> Option<(Timeline<'_>, Vec<String>)> {
+        self.timeline_counting(filter, |_| ())
     }
 
     /// The same; `taken` is told how many dispatches were taken of each piece.
     pub fn timeline_counting(
         &self,
+        filter: Option<&LabelFilter>,
         taken: impl Fn(usize) + Sync,
     ) -> Option<(Timeline<'_>, Vec<String>)> {
-        let (timeline, unknown) = Timeline::of_pieces(&self.trace, self.rows(), |take| {
-            self.each(&mut |piece| {
-                take(piece);
-                taken(piece.queue.len());
-            })
-        })?;
+        let (timeline, unknown) =
+            Timeline::from_pieces(&self.trace, filter, self.rows(), |take| {
+                self.each(&mut |piece| {
+                    take(piece);
+                    taken(piece.queue.len());
+                })
+            })?;
         let mut remarks = self.remarks.clone();
         remarks.extend(unknown.iter().map(ToString::to_string));
         Some((timeline, remarks))
@@ -124,7 +126,7 @@ pub fn with_timeline<R>(
     mut show: impl FnMut(&Trace, &Timeline, &[String]) -> R,
 ) -> Result<R, Failure> {
     in_pieces(path, selection, |opened| {
-        let (timeline, remarks) = opened.timeline()?;
+        let (timeline, remarks) = opened.timeline(None)?;
         Some(show(&opened.trace, &timeline, &remarks))
     })
 }

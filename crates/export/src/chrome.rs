@@ -10,7 +10,7 @@ use crate::in_order::in_order;
 use crate::json;
 use crate::scene::{Group, Scene, Track};
 use crate::slice::{Drawn, Kind};
-use gapscope_analysis::counters::Sample;
+use gapscope_timeline::counters::Sample;
 use gapscope_trace::Manifest;
 use std::io::{self, Write};
 

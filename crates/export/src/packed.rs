@@ -2,7 +2,7 @@
 //! that can be written on any core.
 
 use crate::slice::{Dispatch, Drawn, Kind, Marker, Slice};
-use gapscope_analysis::intervals::Interval;
+use gapscope_timeline::intervals::Interval;
 use gapscope_trace::ids::{CommandBufferId, Id, KernelId, LabelId, SubmissionId};
 use gapscope_trace::tables::{MarkerScope, Markers};
 use std::borrow::Cow;

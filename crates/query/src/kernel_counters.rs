@@ -82,7 +82,7 @@ fn of_trace(library: &Library, source: &Source) -> Vec<Kernel> {
             for diagnostic in diagnostics {
                 library.remark(format!("{}: {diagnostic}", source.name));
             }
-            let found = guarded(|| Ok(Findings::of(&trace, &Options::default()).kernels));
+            let found = guarded(|| Ok(Findings::new(&trace, &Options::default()).kernels));
             found.unwrap_or_else(|_| {
                 library.remark(format!(
                     "{} cannot be analysed: its kernels' counters are missing",

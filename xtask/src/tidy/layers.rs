@@ -52,18 +52,34 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "gapscope-trace",
         ],
     ),
-    ("gapscope-analysis", &["gapscope-trace"]),
+    ("gapscope-timeline", &["gapscope-trace"]),
+    ("gapscope-analysis", &["gapscope-timeline", "gapscope-trace"]),
+    (
+        "gapscope-comparison",
+        &["gapscope-analysis", "gapscope-timeline", "gapscope-trace"],
+    ),
     (
         "gapscope-report",
-        &["gapscope-trace", "gapscope-analysis", "gapscope-command"],
+        &[
+            "gapscope-trace",
+            "gapscope-timeline",
+            "gapscope-analysis",
+            "gapscope-comparison",
+            "gapscope-command",
+        ],
     ),
-    ("gapscope-export", &["gapscope-trace", "gapscope-analysis"]),
+    (
+        "gapscope-export",
+        &["gapscope-trace", "gapscope-timeline", "gapscope-analysis"],
+    ),
     ("gapscope-import", &["gapscope-model", "gapscope-trace"]),
     (
         "gapscope-view",
         &[
             "gapscope-trace",
+            "gapscope-timeline",
             "gapscope-analysis",
+            "gapscope-comparison",
             "gapscope-capture",
             "gapscope-dependencies",
             "gapscope-report",
@@ -73,7 +89,12 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("gapscope-command", &[]),
     (
         "gapscope-query",
-        &["gapscope-trace", "gapscope-analysis", "gapscope-command"],
+        &[
+            "gapscope-trace",
+            "gapscope-timeline",
+            "gapscope-analysis",
+            "gapscope-command",
+        ],
     ),
     ("gapscope-mcp", &["gapscope-command"]),
     (
@@ -84,7 +105,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "gapscope",
         &[
             "gapscope-trace",
+            "gapscope-timeline",
             "gapscope-analysis",
+            "gapscope-comparison",
             "gapscope-capture",
             "gapscope-dependencies",
             "gapscope-fuse",
@@ -109,12 +132,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("stand-in-xctrace", &[]),
     (
         "end-to-end",
-        &[
-            "gapscope-trace",
-            "gapscope-analysis",
-            "gapscope-capture",
-            "gapscope-report",
-        ],
+        &["gapscope-trace", "gapscope-capture", "gapscope-report"],
     ),
     // What it reads, and what a user sees of that.
     (
@@ -123,7 +141,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "gapscope-capture",
             "gapscope-dependencies",
             "gapscope-trace",
+            "gapscope-timeline",
             "gapscope-analysis",
+            "gapscope-comparison",
             "gapscope-report",
             "gapscope-export",
             "gapscope-import",

@@ -11,9 +11,12 @@ use paths::UsedPath;
 
 /// The crates for which this holds.
 const LAYERED: &[&str] = &[
+    "gapscope-analysis",
+    "gapscope-comparison",
     "gapscope-cuda",
     "gapscope-report",
     "gapscope-spool",
+    "gapscope-timeline",
     "gapscope-view",
     "gapscope-vulkan",
 ];

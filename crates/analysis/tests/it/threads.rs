@@ -3,7 +3,7 @@
 use crate::program::{Program, US, causes, findings};
 use gapscope_analysis::Findings;
 use gapscope_analysis::gaps::Cause::{self, *};
-use gapscope_analysis::thresholds::ROUND_TRIP_NS;
+use gapscope_timeline::thresholds::ROUND_TRIP_NS;
 
 /// Work from 0 to 100 us; what `plant` says; the next work is submitted from 150 to 160 us and starts at 200 us.
 fn gap(plant: impl FnOnce(&mut Program)) -> Findings {

@@ -3,12 +3,12 @@
 use super::Deps;
 use crate::failure::Failure;
 use crate::progress;
-use gapscope_analysis::quantity;
 use gapscope_capture::Capture;
 use gapscope_capture::model::Command;
 use gapscope_dependencies::{Bandwidth, Dependencies};
 use gapscope_fuse::Copier;
 use gapscope_replay::{DeviceChoice, Options};
+use gapscope_timeline::quantity;
 
 /// Timed runs, if nothing else is said.
 const RUNS: u32 = 5;
@@ -61,7 +61,7 @@ pub fn add(
         remarks.push(format!(
             "{} of {} of the runs that were timed differ from what the program had.",
             quantity::count(times.outputs_different),
-            quantity::of(times.outputs_compared, "output", "outputs")
+            quantity::count_of(times.outputs_compared, "output", "outputs")
         ));
     }
     Ok(())

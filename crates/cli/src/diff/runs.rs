@@ -4,8 +4,8 @@ use super::inputs::Inputs;
 use crate::args::Diff as Arguments;
 use crate::failure::Failure;
 use crate::{exit, layer, page};
-use gapscope_analysis::quantity;
 use gapscope_recorder::{Layers, Names, Outcome, Recording, Start};
+use gapscope_timeline::quantity;
 use gapscope_trace::manifest::Exit;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -96,7 +96,7 @@ impl Runs {
         }
         page::say(&format!(
             "gapscope: interrupted: {} of {count} are compared\n",
-            quantity::of(pairs as u64, "pair of runs", "pairs of runs")
+            quantity::count_of(pairs as u64, "pair of runs", "pairs of runs")
         ));
         Ok(())
     }

@@ -1,8 +1,8 @@
 //! The machine that records.
 
 use super::check::{Check, Group, State};
-use gapscope_analysis::quantity;
 use gapscope_recorder::machine::StacksAllowed;
+use gapscope_timeline::quantity;
 
 const GROUP: Group = Group::Host;
 /// With less, a long recording fills the disk; then work is lost, and counted.

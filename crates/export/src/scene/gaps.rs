@@ -1,9 +1,9 @@
 //! The gaps of each GPU, as the analyses find them.
 
 use crate::slice::{Kind, Slice};
-use gapscope_analysis::Timeline;
 use gapscope_analysis::gaps::{Cause, each_gap_between};
 use gapscope_analysis::unread::{CAUSES, unknown_because};
+use gapscope_timeline::Timeline;
 use gapscope_trace::ids::SubmissionId;
 
 /// One cause of a gap: a gap with several is drawn as several slices.
