@@ -66,16 +66,19 @@ impl InPieces {
     }
 
     /// The timeline, with the work that the filter selects, and all remarks.
-    pub fn timeline(&self, filter: Option<&LabelFilter>) -> Option<(Timeline<'_>, Vec<String>)> {
+    pub fn timeline<'a>(
+        &'a self,
+        filter: Option<&'a LabelFilter>,
+    ) -> Option<(Timeline<'a>, Vec<String>)> {
         self.timeline_counting(filter, |_| ())
     }
 
     /// The same; `taken` is told how many dispatches were taken of each piece.
-    pub fn timeline_counting(
-        &self,
-        filter: Option<&LabelFilter>,
+    pub fn timeline_counting<'a>(
+        &'a self,
+        filter: Option<&'a LabelFilter>,
         taken: impl Fn(usize) + Sync,
-    ) -> Option<(Timeline<'_>, Vec<String>)> {
+    ) -> Option<(Timeline<'a>, Vec<String>)> {
         let (timeline, unknown) =
             Timeline::from_pieces(&self.trace, filter, self.rows(), |take| {
                 self.each(&mut |piece| {
