@@ -100,7 +100,7 @@ fn check(findings: &Findings, threshold_ns: i64) -> Result<(), TestCaseError> {
         prop_assert_eq!(waited, queue.waited_count);
     }
     let counted: u64 = findings.kernels.iter().map(|kernel| kernel.count).sum();
-    prop_assert_eq!(counted, findings.dispatch_count);
+    prop_assert_eq!(counted, *findings.dispatch_count);
     Ok(())
 }
 

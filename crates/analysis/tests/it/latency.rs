@@ -25,7 +25,7 @@ fn cuda() -> Program {
 
 fn of(p: &Program, queue: u32) -> QueueLatency {
     let latency = p.findings().latency;
-    let mut queues = latency.into_iter();
+    let mut queues = latency.into_value().into_iter();
     queues
         .find(|of| of.queue_id == QueueId(queue))
         .expect("the queue ran something")

@@ -259,7 +259,7 @@ fn drifting(mode: &str, first: [i64; 2], second: [i64; 2]) -> gapscope_analysis:
             "dispatch command_buffer=1 queue=1 start_ns={start}us duration_ns={duration}us"
         ));
     }
-    p.findings().drift
+    p.findings().drift.into_value()
 }
 
 #[test]
