@@ -1,12 +1,13 @@
 //! What a user sees of a trace, and what must hold of it.
 
-use gapscope_analysis::ranks::{RankDigest, ranks};
-use gapscope_analysis::{Findings, Options, Timeline, UnderLabel, activity};
+use gapscope_analysis::{Findings, Options, activity};
+use gapscope_comparison::ranks::{RankDigest, ranks};
 use gapscope_report::info::TableSize;
 use gapscope_report::ranks::RanksReport;
 use gapscope_report::{Report, Terminal, info, json, markdown};
+use gapscope_timeline::{LabelFilter, Timeline};
 use gapscope_trace::Trace;
-use gapscope_trace::tables::Dispatches;
+use gapscope_trace::tables::{Dispatches, Table as _};
 
 /// What of all that can be shown an input is shown as: everything would take ten times as long. It depends on the input alone.
 #[derive(Debug, Clone, Copy)]
@@ -27,26 +28,26 @@ impl Choice {
 
 /// Analyses a trace and shows it. `remarks` are sentences about how it was read.
 pub fn show(trace: &Trace, remarks: &[String], choice: Choice) {
-    let timeline = Timeline::of(trace);
+    let timeline = Timeline::new(trace);
     match (trace.tables.labels.text.get(0), choice.one_of(4, 1)) {
-        (Some(label), 0) => show_label(&timeline, label, remarks, choice),
+        (Some(label), 0) => show_label(trace, label, remarks, choice),
         (_, 1) => export(trace, choice),
         _ => show_timeline(&timeline, remarks, choice),
     }
 }
 
-fn show_label(timeline: &Timeline, label: &str, remarks: &[String], choice: Choice) {
-    let trace = timeline.trace;
+fn show_label(trace: &Trace, label: &str, remarks: &[String], choice: Choice) {
     let each = |take: &mut (dyn FnMut(&Dispatches) + Send)| {
         take(&trace.tables.dispatches);
         Some(())
     };
-    let options = Options::default();
-    let under = UnderLabel::of(trace, label, &options, each);
-    if let Some(found) = under.and_then(|under| under.findings(timeline, &options)) {
-        sums(&found);
-        print(timeline, &found, Some(label), remarks, choice);
-    }
+    let filter = LabelFilter::new(trace, label, each).expect("the dispatches are in memory");
+    let rows = trace.tables.dispatches.len();
+    let (timeline, ()) = Timeline::from_pieces(trace, Some(&filter), rows, each)
+        .expect("the dispatches are in memory");
+    let found = Findings::from_timeline(&timeline, &Options::default());
+    sums(&found);
+    print(&timeline, &found, Some(label), remarks, choice);
 }
 
 /// The same for a timeline; without what takes the whole table of dispatches.
@@ -59,7 +60,7 @@ pub fn show_timeline(timeline: &Timeline, remarks: &[String], choice: Choice) {
         equal_work: compared.filter(|_| choice.one_of(4, 2) == 0),
         ..Options::default()
     };
-    let found = Findings::of_timeline(timeline, &options);
+    let found = Findings::from_timeline(timeline, &options);
     sums(&found);
     print(timeline, &found, None, remarks, choice);
     if choice.one_of(4, 3) == 0 {
@@ -68,7 +69,7 @@ pub fn show_timeline(timeline: &Timeline, remarks: &[String], choice: Choice) {
 }
 
 fn show_ranks(timeline: &Timeline, findings: &Findings, remarks: &[String]) {
-    let compared = ranks(&RankDigest::of(timeline, findings, 0), 3);
+    let compared = ranks(&RankDigest::from_timeline(timeline, findings, 0), 3);
     let report = RanksReport {
         folder: "t.gapscope",
         manifest: &timeline.trace.manifest,
@@ -156,7 +157,7 @@ fn sums(findings: &Findings) {
         let found = idle.total_ns + idle.below_threshold_ns;
         assert_eq!(found, idle_ns, "idle time of the devices");
         let counted: u64 = findings.kernels.iter().map(|kernel| kernel.count).sum();
-        assert_eq!(counted, findings.dispatch_count, "dispatches by kernel");
+        assert_eq!(findings.dispatch_count, counted, "dispatches by kernel");
     }
     for gap in &idle.longest {
         let parts: i64 = gap.parts.iter().map(|part| part.duration_ns).sum();

@@ -1,4 +1,4 @@
-//! Time of `Findings::of` at 10^5, 10^6 and 10^7 dispatches. `cargo bench -p gapscope-analysis -- 1000000` for one size.
+//! Time of `Findings::new` at 10^5, 10^6 and 10^7 dispatches. `cargo bench -p gapscope-analysis -- 1000000` for one size.
 //!
 //! The processor time beside it is of all threads, and tells what a machine that does other work meanwhile would take.
 
@@ -21,7 +21,7 @@ fn main() {
         let mut times: Vec<(f64, Option<f64>)> = (0..5)
             .map(|_| {
                 let (begin, cpu) = (Instant::now(), processor_seconds());
-                let findings = Findings::of(&trace, &Options::default());
+                let findings = Findings::new(&trace, &Options::default());
                 assert_eq!(findings.dispatch_count, size);
                 let used = processor_seconds().zip(cpu).map(|(end, begin)| end - begin);
                 (begin.elapsed().as_secs_f64(), used)

@@ -1,9 +1,9 @@
-//! Activity: busy and idle time of devices and queues in equal slices of time, for drawing.
+//! Cuts the busy and idle time of devices and queues into equal slices of time, for drawing.
 
 use crate::gaps::Cause;
 use crate::gaps::explain::{Explainer, Explanation};
-use crate::intervals::Interval;
-use crate::timeline::{Gpu, Timeline, Work};
+use gapscope_timeline::intervals::Interval;
+use gapscope_timeline::{Gpu, Timeline};
 use gapscope_trace::ids::QueueId;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -11,7 +11,7 @@ use serde::Serialize;
 /// Activity of all devices.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Activity {
-    /// What is sliced: from the first work of any device to the end of the last.
+    /// The sliced time: from the first work of any device to the end of the last.
     pub window: Interval,
     /// A row for each device with timed work, followed by a row for each of its queues when it has several.
     pub rows: Vec<ActivityRow>,
@@ -44,7 +44,7 @@ pub fn activity(timeline: &Timeline, slices: usize) -> Activity {
     let Some(window) = timeline.work_window().filter(|w| !w.is_empty()) else {
         return Activity::default();
     };
-    let grid = Grid::new(window, slices.max(1));
+    let grid = SliceGrid::new(window, slices.max(1));
     let explainer = Explainer::new(timeline);
     let mut rows = Vec::new();
     for (device, gpu) in timeline.gpus.iter().enumerate() {
@@ -55,9 +55,9 @@ pub fn activity(timeline: &Timeline, slices: usize) -> Activity {
         rows.push(ActivityRow {
             device,
             queue_id: None,
-            slices: of_device(&grid, &explainer, gpu),
+            slices: device_slices(&grid, &explainer, gpu),
         });
-        let queues = of_queues(&grid, timeline, device, gpu);
+        let queues = queue_slices(&grid, timeline, device, gpu);
         if queues.len() > 1 {
             rows.extend(queues.into_iter().map(|(queue, slices)| ActivityRow {
                 device,
@@ -69,30 +69,26 @@ pub fn activity(timeline: &Timeline, slices: usize) -> Activity {
     Activity { window, rows }
 }
 
-fn of_device(grid: &Grid, explainer: &Explainer, gpu: &Gpu) -> Vec<Slice> {
-    let mut row = Row::new(grid);
+fn device_slices(grid: &SliceGrid, explainer: &Explainer, gpu: &Gpu) -> Vec<Slice> {
+    let mut row = BusyRow::new(grid);
+    for work in &gpu.works {
+        row.add(grid, work.interval);
+    }
     let mut idle = vec![[0_i64; CAUSES]; row.slices.len()];
     let mut place = 0;
     let mut explanation = Explanation::default();
-    let mut last: Option<Work> = None;
-    for work in &gpu.works {
-        if let Some(last) = last
-            .as_ref()
-            .filter(|_| work.interval.start_ns > row.until_ns)
-        {
-            let gap = Interval::new(row.until_ns, work.interval.start_ns);
-            explainer.explain(last, &work, gap, &mut explanation);
-            for part in &explanation.parts {
-                let cause = part.cause as usize;
-                grid.add(&mut place, part.interval(), |slice, ns| {
-                    idle[slice][cause] += ns;
-                });
-            }
+    for gap in gpu.works.gaps() {
+        let (before, after) = (
+            gpu.works.at(gap.before as usize),
+            gpu.works.at(gap.after as usize),
+        );
+        explainer.explain(&before, &after, gap.interval, &mut explanation);
+        for part in &explanation.parts {
+            let cause = part.cause as usize;
+            grid.add(&mut place, part.interval(), |slice, ns| {
+                idle[slice][cause] += ns;
+            });
         }
-        if work.interval.end_ns > row.until_ns {
-            last = Some(work);
-        }
-        row.add(grid, work.interval);
     }
     for (slice, idle) in row.slices.iter_mut().zip(idle) {
         let most = Cause::ALL
@@ -103,17 +99,23 @@ fn of_device(grid: &Grid, explainer: &Explainer, gpu: &Gpu) -> Vec<Slice> {
     row.slices
 }
 
-/// The queues of a device that have work, by their index. None where the device has but one queue.
-fn of_queues(grid: &Grid, timeline: &Timeline, device: u32, gpu: &Gpu) -> Vec<(usize, Vec<Slice>)> {
-    let of_device = timeline.queues.iter().filter(|queue| queue.gpu == device);
-    if of_device.count() < 2 {
+/// Returns the slices of the queues of a device that have work, with their indices; nothing where the device has only one
+/// queue.
+fn queue_slices(
+    grid: &SliceGrid,
+    timeline: &Timeline,
+    device: u32,
+    gpu: &Gpu,
+) -> Vec<(usize, Vec<Slice>)> {
+    let on_device = timeline.queues.iter().filter(|queue| queue.gpu == device);
+    if on_device.count() < 2 {
         return Vec::new();
     }
-    let mut rows: Vec<Option<Row>> = Vec::new();
+    let mut rows: Vec<Option<BusyRow>> = Vec::new();
     rows.resize_with(timeline.queues.len(), || None);
     for work in &gpu.works {
         let row = &mut rows[timeline.queue_of(&work) as usize];
-        row.get_or_insert_with(|| Row::new(grid))
+        row.get_or_insert_with(|| BusyRow::new(grid))
             .add(grid, work.interval);
     }
     let used = rows.into_iter().enumerate();
@@ -123,27 +125,27 @@ fn of_queues(grid: &Grid, timeline: &Timeline, device: u32, gpu: &Gpu) -> Vec<(u
 
 const CAUSES: usize = Cause::ALL.len();
 
-/// Work in order of its start, sliced.
-struct Row {
+/// Busy time in slices, to which work is added in order of start.
+struct BusyRow {
     slices: Vec<Slice>,
     /// The slice in which the last piece began.
     place: usize,
-    /// Until when all was added.
+    /// The end of the work so far.
     until_ns: i64,
 }
 
-impl Row {
-    fn new(grid: &Grid) -> Row {
-        Row {
+impl BusyRow {
+    fn new(grid: &SliceGrid) -> BusyRow {
+        BusyRow {
             slices: grid.empty(),
             place: 0,
             until_ns: i64::MIN,
         }
     }
 
-    /// Adds the part of a piece of work that was not added already.
+    /// Adds the part of a piece of work after the end of the work so far.
     #[inline]
-    fn add(&mut self, grid: &Grid, work: Interval) {
+    fn add(&mut self, grid: &SliceGrid, work: Interval) {
         if work.end_ns > self.until_ns {
             let fresh = Interval::new(work.start_ns.max(self.until_ns), work.end_ns);
             let slices = &mut self.slices;
@@ -156,19 +158,19 @@ impl Row {
 }
 
 /// Equal slices of a window.
-struct Grid {
+struct SliceGrid {
     window: Interval,
-    /// Where each begins, and after the last where that ends.
+    /// The start of each slice, and the end of the last.
     bounds_ns: Vec<i64>,
 }
 
-impl Grid {
-    fn new(window: Interval, slices: usize) -> Grid {
+impl SliceGrid {
+    fn new(window: Interval, slices: usize) -> SliceGrid {
         let bound = |slice: usize| {
             let offset = i128::from(window.length_ns()) * slice as i128 / slices as i128;
             window.start_ns + offset as i64
         };
-        Grid {
+        SliceGrid {
             window,
             bounds_ns: (0..=slices).map(bound).collect(),
         }
@@ -182,8 +184,8 @@ impl Grid {
         slices.collect()
     }
 
-    /// Calls `add` with each slice that `interval` meets and the nanoseconds in it. Intervals come in order of their start:
-    /// `place` is where the last one began, and 0 before.
+    /// Calls `add` with each slice that `interval` overlaps and the nanoseconds in it. Intervals come in order of start: `place`
+    /// is the slice in which the last one began, and 0 before.
     #[inline]
     fn add(&self, place: &mut usize, interval: Interval, mut add: impl FnMut(usize, i64)) {
         let inside = interval.intersection(self.window);
@@ -211,7 +213,7 @@ mod tests {
     #[test]
     fn slices_cut_the_window_to_the_nanosecond() {
         for length in [1, 2, 7, 10, 1_000_003, i64::MAX / 2] {
-            let grid = Grid::new(Interval::new(5, 5 + length), 7);
+            let grid = SliceGrid::new(Interval::new(5, 5 + length), 7);
             let slices = grid.empty();
             assert_eq!(slices.iter().map(|s| s.length_ns).sum::<i64>(), length);
             let mut all = vec![0; 7];
@@ -224,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_moment_lies_in_the_slice_that_holds_it() {
-        let grid = Grid::new(Interval::new(0, 10), 3);
+        let grid = SliceGrid::new(Interval::new(0, 10), 3);
         let mut place = 0;
         for at in 0..10 {
             let mut found = Vec::new();
@@ -250,7 +252,7 @@ mod tests {
              dispatch command_buffer=2 queue=2 kernel=1 start_ns=900us duration_ns=200us",
         )
         .unwrap();
-        let activity = activity(&Timeline::of(&trace), 10);
+        let activity = activity(&Timeline::new(&trace), 10);
         let row = |queue_id| {
             activity
                 .rows
@@ -283,6 +285,6 @@ mod tests {
     #[test]
     fn without_timed_work_there_is_nothing_to_draw() {
         let trace = gapscope_trace::Trace::default();
-        assert_eq!(activity(&Timeline::of(&trace), 10), Activity::default());
+        assert_eq!(activity(&Timeline::new(&trace), 10), Activity::default());
     }
 }

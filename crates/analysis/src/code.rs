@@ -1,61 +1,64 @@
-//! Which code ran while devices were idle: samples of the submitting threads, in the gaps and by cause.
+//! Finds the code that ran while devices were idle, from samples of the submitting threads in the gaps and by cause.
 //!
-//! A gap has time in which its work had not been submitted, or was being submitted: that time is the submitting thread's, and the
-//! samples of the thread in it say what it did. A sample stands for the time between samples as they were then taken
-//! (`period_ns`). Where samples cover a cause as well as chance allows, its time is split among stacks by them; what they do
-//! not cover, as where none were taken or stacks could not be read, stays without code and is not spread over others.
+//! In the time of a gap in which its work had not been submitted, or was being submitted, the samples of the submitting thread
+//! tell what it did. A sample stands for the time between samples at the rate of that moment (`period_ns`). Where samples cover
+//! a cause as well as chance allows, its time is split among stacks by them. Time that they do not cover, because none were
+//! taken or stacks could not be read, stays without code and is not spread over others.
 //!
-//! What this cannot know: code that runs for less than the time between samples, other than as a share; with `n` samples a share is
-//! within about 1/√n. Hooks take exact stacks at the end of long waits and at submissions; they have no share of time.
+//! What this cannot know: code that runs for less than the time between samples, other than as a share; with `n` samples a share
+//! is within about 1/√n. Hooks take exact stacks at the end of long waits and at submissions, which have no share of time.
 
-mod drawn;
-mod found;
+mod code_line;
+mod idle_code;
+mod individual_samples;
 mod stacks;
-mod threads;
+mod thread_samples;
+
+pub use code_line::CodeLine;
+pub use idle_code::{CauseCode, Code, CodeTime, ExactLine, LockHolder, WorkerCode, Workers};
+pub use individual_samples::{IdleCause, IdleSample, SampleRole, StackLine};
+pub use stacks::{CodeFrame, Stacks, own, text, text_with_caller};
 
 use crate::gaps::{Cause, Gap, GapPart, each_gap_between};
-use crate::host::HostThread;
-use crate::intervals::Interval;
-use crate::timeline::{Timeline, Work};
-pub use drawn::{IdleCause, IdleSample, Line, Part};
-pub use found::{CauseCode, Code, CodeTime, ExactLine, LockHolder, WorkerCode, Workers};
+use gapscope_timeline::host::HostThread;
+use gapscope_timeline::intervals::Interval;
+use gapscope_timeline::{Timeline, Work};
 use gapscope_trace::ids::{ProcessId, StackId};
 use gapscope_trace::tables::{SampleSource, Table, ThreadState};
-pub use stacks::{CodeFrame, Stacks, own, text, text_with_caller};
-use stacks::{ToldBy, is_idle_event_loop, waits_for_others};
+use stacks::{StackGroup, is_idle_event_loop, waits_for_others};
 use std::collections::{HashMap, HashSet};
-use threads::Threads;
+use thread_samples::ThreadSamples;
 
-/// Below so many samples there are lines, and no shares.
-pub const LEAST_SAMPLES: u64 = 10;
-/// A wait for workers is one where the waiting thread's own sample is at most so far from theirs.
-const MEANWHILE_NS: i64 = 20_000_000;
+/// With fewer samples, lines have no shares.
+pub const MIN_SAMPLES_FOR_SHARES: u64 = 10;
+/// The greatest distance of a thread's own sample from a worker's sample for which the thread counts as waiting at that time.
+const MAX_DISTANCE_NS: i64 = 20_000_000;
 
-/// The samples of one timeline.
-pub struct Samples<'a> {
+/// The stack samples of one timeline.
+pub struct CodeSamples<'a> {
     timeline: &'a Timeline<'a>,
     stacks: Stacks<'a>,
-    threads: Threads<'a>,
+    threads: ThreadSamples<'a>,
 }
 
-impl<'a> Samples<'a> {
-    /// `None`: the trace has none.
-    pub fn of(timeline: &'a Timeline<'a>) -> Option<Samples<'a>> {
+impl<'a> CodeSamples<'a> {
+    /// Indexes the samples of a timeline, or returns `None` where the trace has none.
+    pub fn new(timeline: &'a Timeline<'a>) -> Option<CodeSamples<'a>> {
         let tables = &timeline.trace.tables;
-        (tables.samples.len() > 0).then(|| Samples {
+        (tables.samples.len() > 0).then(|| CodeSamples {
             timeline,
-            stacks: Stacks::of(tables),
-            threads: Threads::of(&tables.samples, &timeline.trace.manifest),
+            stacks: Stacks::new(tables),
+            threads: ThreadSamples::new(&tables.samples, &timeline.trace.manifest),
         })
     }
 
-    /// The code of a gap, as [`crate::gaps::IdleTime::longest`] has it; the greatest first.
+    /// Returns the code of a gap as [`crate::gaps::IdleTime::longest`] has it, the greatest time first.
     pub fn in_gap(&self, gap: &Gap) -> Vec<CodeTime> {
         let submitted = gap.submission.and_then(|id| {
             let table = &self.timeline.trace.tables.submissions;
             table.id.iter().position(|row| *row == id)
         });
-        let thread = (gap.process_id).and_then(|process| HostThread::of(process, gap.thread));
+        let thread = (gap.process_id).and_then(|process| HostThread::from_row(process, gap.thread));
         let (Some(row), Some(thread)) = (submitted, thread) else {
             return Vec::new();
         };
@@ -74,9 +77,9 @@ impl<'a> Samples<'a> {
         code
     }
 
-    /// The code of all gaps in `window` that are at least `threshold_ns` long.
+    /// Sums up the code of all gaps in `window` that are at least `threshold_ns` long. `longest` are described one by one.
     pub fn code(&self, window: Interval, threshold_ns: i64, longest: &[Gap]) -> Code {
-        let mut sum = Sum::default();
+        let mut sum = CodeSums::default();
         for device in 0..self.timeline.gpus.len() {
             each_gap_between(self.timeline, device, |gap, [_, after], parts| {
                 let inside = gap.intersection(window);
@@ -90,13 +93,13 @@ impl<'a> Samples<'a> {
         code
     }
 
-    fn add_gap(&self, after: &Work, inside: Interval, parts: &[GapPart], sum: &mut Sum) {
+    fn add_gap(&self, after: &Work, inside: Interval, parts: &[GapPart], sum: &mut CodeSums) {
         let table = &self.timeline.trace.tables.submissions;
         let row = self.timeline.submission_of(after) as usize;
         let Some(process) = table.process.get(row) else {
             return;
         };
-        let Some(thread) = HostThread::of(*process, table.thread.at(row)) else {
+        let Some(thread) = HostThread::from_row(*process, table.thread.at(row)) else {
             return;
         };
         let until_ns = table.end_ns(row);
@@ -120,7 +123,7 @@ impl<'a> Samples<'a> {
                     continue;
                 };
                 let source = self.threads.table.source[sample];
-                let key = (part.cause, source, self.stacks.told_by(Some(stack)));
+                let key = (part.cause, source, self.stacks.group(Some(stack)));
                 sum.exact.entry(key).or_insert((0, stack)).0 += 1;
             }
             self.add_workers(thread, interval, &mut sum.workers);
@@ -136,13 +139,13 @@ impl<'a> Samples<'a> {
             .max(0)
     }
 
-    /// Counts a sample for the stacks that are told as its own is.
-    fn add(&self, cause: Cause, row: u32, groups: &mut HashMap<Key, Group>) {
+    /// Counts a sample for the group of its stack.
+    fn add(&self, cause: Cause, row: u32, groups: &mut HashMap<GroupKey, CodeGroup>) {
         let table = self.threads.table;
         let stack = table.stack.at(row as usize);
-        let key = Key {
+        let key = GroupKey {
             cause,
-            told_by: self.stacks.told_by(stack),
+            stack_group: self.stacks.group(stack),
         };
         let group = groups.entry(key).or_default();
         group.samples += 1;
@@ -151,7 +154,7 @@ impl<'a> Samples<'a> {
         *group.stacks.entry(stack).or_default() += 1;
     }
 
-    fn add_lock(&self, thread: HostThread, row: u32, locks: &mut HashMap<HostThread, Lock>) {
+    fn add_lock(&self, thread: HostThread, row: u32, locks: &mut HashMap<HostThread, LockSamples>) {
         let table = self.threads.table;
         let Some(holder) = table.gil_holder.at(row as usize) else {
             return;
@@ -171,25 +174,25 @@ impl<'a> Samples<'a> {
         }
     }
 
-    fn add_workers(&self, thread: HostThread, interval: Interval, found: &mut FoundWorkers) {
+    fn add_workers(&self, thread: HostThread, interval: Interval, found: &mut WorkerSums) {
         let table = self.threads.table;
         for &row in self.threads.workers(interval) {
             // Two devices may idle at the same time.
             if self.waits_at(thread, row) && found.rows.insert(row) {
                 found.processes.insert(table.process[row as usize]);
                 if let Some(stack) = table.stack.at(row as usize) {
-                    let key = self.stacks.told_by(Some(stack));
+                    let key = self.stacks.group(Some(stack));
                     found.groups.entry(key).or_insert((0, stack)).0 += 1;
                 }
             }
         }
     }
 
-    /// Whether a thread waited for others when a worker was sampled.
+    /// True where a thread waited for others when a worker was sampled.
     fn waits_at(&self, thread: HostThread, worker: u32) -> bool {
         let table = self.threads.table;
         let at_ns = table.time_ns[worker as usize];
-        let waiting = self.threads.nearest(thread, at_ns, MEANWHILE_NS);
+        let waiting = self.threads.nearest(thread, at_ns, MAX_DISTANCE_NS);
         waiting
             .and_then(|row| table.stack.at(row as usize))
             .is_some_and(|stack| {
@@ -198,7 +201,7 @@ impl<'a> Samples<'a> {
             })
     }
 
-    fn time(&self, cause: Cause, group: Group) -> CodeTime {
+    fn time(&self, cause: Cause, group: CodeGroup) -> CodeTime {
         let most = most(&group.stacks).and_then(|stack| stack.map(|id| self.stacks.frames(id)));
         let frames = most.unwrap_or_default();
         CodeTime {
@@ -217,20 +220,22 @@ fn until(part: Interval, end_ns: i64) -> Interval {
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Key {
+struct GroupKey {
     cause: Cause,
-    told_by: ToldBy,
+    stack_group: StackGroup,
 }
 
+/// Samples of one cause and one group of stacks.
 #[derive(Debug, Default)]
-struct Group {
+struct CodeGroup {
     samples: u64,
     blocked: u64,
-    /// What these samples stand for.
+    /// The time that these samples stand for.
     represented_ns: i64,
     stacks: HashMap<Option<StackId>, u64>,
 }
 
+/// Sums over the samples of one cause.
 #[derive(Debug, Default, Clone, Copy)]
 struct CauseSum {
     total_ns: i64,
@@ -238,30 +243,33 @@ struct CauseSum {
     represented_ns: i64,
 }
 
+/// Samples in which a thread held the interpreter's lock while a submitting thread waited for it.
 #[derive(Debug, Default)]
-struct Lock {
+struct LockSamples {
     samples: u64,
     stacks: HashMap<StackId, u64>,
 }
 
+/// Samples of workers for which a submitting thread waited.
 #[derive(Debug, Default)]
-struct FoundWorkers {
+struct WorkerSums {
     rows: HashSet<u32>,
     processes: HashSet<ProcessId>,
-    groups: HashMap<ToldBy, (u64, StackId)>,
+    groups: HashMap<StackGroup, (u64, StackId)>,
 }
 
+/// Sums over the samples in gaps.
 #[derive(Debug, Default)]
-struct Sum {
+struct CodeSums {
     causes: [CauseSum; Cause::ALL.len()],
-    groups: HashMap<Key, Group>,
-    exact: HashMap<(Cause, SampleSource, ToldBy), (u64, StackId)>,
-    locks: HashMap<HostThread, Lock>,
-    workers: FoundWorkers,
+    groups: HashMap<GroupKey, CodeGroup>,
+    exact: HashMap<(Cause, SampleSource, StackGroup), (u64, StackId)>,
+    locks: HashMap<HostThread, LockSamples>,
+    workers: WorkerSums,
 }
 
-impl Sum {
-    fn into_code(self, samples: &Samples) -> Code {
+impl CodeSums {
+    fn into_code(self, samples: &CodeSamples) -> Code {
         let mut by_cause: HashMap<Cause, Vec<CodeTime>> = HashMap::new();
         for (key, group) in self.groups {
             let time = samples.time(key.cause, group);
@@ -307,11 +315,11 @@ impl Sum {
     }
 }
 
-/// Splits the time of a cause among stacks. Gives the part that samples stand for.
+/// Splits the time of a cause among stacks, and returns the part that samples stand for.
 ///
-/// A sample stands for its period, so that those of a thread that is sampled throughout sum to the time, give or take 1/√n of it. Where
-/// they do within three times that, the time is all theirs; where they fall short of it, samples are missing, and so is
-/// their part of the time.
+/// A sample stands for its period, so that the samples of a thread that is sampled throughout sum to the time within about 1/√n
+/// of it. Where they do within three times that, all of the time is theirs. Where they fall short of it, samples are missing, and
+/// their part of the time stays without code.
 fn scale(code: &mut [CodeTime], sum: &CauseSum) -> i64 {
     let covered_ns = covered_ns(sum);
     if covered_ns == 0 {
@@ -331,7 +339,7 @@ fn scale(code: &mut [CodeTime], sum: &CauseSum) -> i64 {
     covered_ns
 }
 
-/// The part of a cause's time that its samples stand for.
+/// Returns the part of a cause's time that its samples stand for.
 fn covered_ns(sum: &CauseSum) -> i64 {
     let (total_ns, represented_ns) = (sum.total_ns as f64, sum.represented_ns as f64);
     if represented_ns <= 0.0 {
@@ -339,14 +347,14 @@ fn covered_ns(sum: &CauseSum) -> i64 {
     }
     let chance = 3.0 / (sum.samples as f64).sqrt();
     let covers_all = represented_ns >= total_ns * (1.0 - chance).max(0.0);
-    match covers_all && sum.samples >= LEAST_SAMPLES {
+    match covers_all && sum.samples >= MIN_SAMPLES_FOR_SHARES {
         true => sum.total_ns,
         false => sum.represented_ns.min(sum.total_ns),
     }
 }
 
-impl FoundWorkers {
-    fn describe(self, samples: &Samples) -> Option<Workers> {
+impl WorkerSums {
+    fn describe(self, samples: &CodeSamples) -> Option<Workers> {
         let mut code: Vec<WorkerCode> = (self.groups.into_values())
             .map(|(count, stack)| WorkerCode {
                 samples: count,
@@ -365,7 +373,7 @@ impl FoundWorkers {
     }
 }
 
-fn holders(locks: HashMap<HostThread, Lock>, samples: &Samples) -> Vec<LockHolder> {
+fn holders(locks: HashMap<HostThread, LockSamples>, samples: &CodeSamples) -> Vec<LockHolder> {
     let threads = &samples.timeline.trace.manifest.threads;
     let mut holders: Vec<LockHolder> = (locks.into_iter())
         .map(|(holder, lock)| LockHolder {
@@ -385,7 +393,7 @@ fn holders(locks: HashMap<HostThread, Lock>, samples: &Samples) -> Vec<LockHolde
     holders
 }
 
-/// What is counted most; of equals the least.
+/// Returns the key with the greatest count, and the least of several.
 fn most<T: Copy + Ord>(counts: &HashMap<T, u64>) -> Option<T> {
     let most = counts
         .iter()

@@ -1,11 +1,10 @@
-//! The command-buffer table.
+//! Sums up command buffers.
 //!
-//! A row is one submitted instance: a command buffer that is submitted ten times counts ten times. Its duration is
-//! from its start to its end on the device, waits at barriers inside it included. `dispatches` counts what is recorded in it,
-//! whether timed or not.
+//! Each submitted instance counts: a command buffer that is submitted ten times counts ten times. Its duration is from its start
+//! to its end on the device, including waits at barriers inside it. Its dispatches are those recorded in it, whether timed or not.
 
-use crate::durations::Durations;
-use crate::timeline::Timeline;
+use gapscope_timeline::Timeline;
+use gapscope_timeline::durations::Durations;
 use gapscope_trace::ids::{CommandBufferId, QueueId};
 use gapscope_trace::tables::{Table, Timing};
 use schemars::JsonSchema;
@@ -20,17 +19,17 @@ pub struct CommandBuffers {
     pub count: u64,
     /// Submissions (batches), without host functions and waits that are put on a queue by themselves.
     pub submission_count: u64,
-    /// Those with neither dispatch, transfer nor opaque work.
+    /// Command buffers without dispatches, transfers and opaque work.
     pub empty_count: u64,
-    /// By whether their times are known, in the trace's words, most first.
+    /// Counts by whether their times are known, in the trace's words, the greatest count first.
     pub timings: Vec<TimingCount>,
-    /// Mean number of dispatches in one; absent without command buffers.
+    /// Mean number of dispatches in a command buffer; absent without command buffers.
     pub mean_dispatches: Option<f64>,
-    /// Most dispatches in one.
+    /// Greatest number of dispatches in a command buffer.
     pub max_dispatches: Option<u32>,
     /// Durations on the device.
     pub durations: Durations,
-    /// From the start of one to the start of the next on the same queue.
+    /// Times from the start of a command buffer to the start of the next on the same queue.
     pub start_to_start: Durations,
     /// The longest, the longest first.
     pub longest: Vec<CommandBufferRow>,
@@ -67,14 +66,21 @@ pub struct CommandBufferRow {
     pub transfer_count: u32,
 }
 
-/// When a command buffer started, and on which queue.
+/// The start of a command buffer on its queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Start {
     queue: u32,
     start_ns: i64,
 }
 
-/// All command buffers; of the timed ones the `longest` are listed.
+/// Returns the mean number of dispatches in a command buffer, or `None` without command buffers.
+pub(crate) fn mean_dispatches(timeline: &Timeline) -> Option<f64> {
+    let counts = &timeline.trace.tables.command_buffers.dispatches;
+    let dispatches: u64 = counts.iter().map(|count| u64::from(*count)).sum();
+    (!counts.is_empty()).then(|| dispatches as f64 / counts.len() as f64)
+}
+
+/// Sums up all command buffers, and lists the `longest` of the timed ones.
 pub fn command_buffers(timeline: &Timeline, longest: usize) -> CommandBuffers {
     let rows = &timeline.trace.tables.command_buffers;
     let opaque: HashSet<CommandBufferId> =
@@ -124,16 +130,15 @@ pub fn command_buffers(timeline: &Timeline, longest: usize) -> CommandBuffers {
         by_length.truncate(longest);
     }
     by_length.sort_by_key(length);
-    let dispatches: u64 = rows.dispatches.iter().map(|n| u64::from(*n)).sum();
     CommandBuffers {
         count: rows.len() as u64,
         submission_count: timeline.submission_count(),
         empty_count: (0..rows.len()).filter(empty).count() as u64,
         timings,
-        mean_dispatches: (!rows.is_empty()).then(|| dispatches as f64 / rows.len() as f64),
+        mean_dispatches: mean_dispatches(timeline),
         max_dispatches: rows.dispatches.iter().max().copied(),
-        durations: Durations::of(&mut durations),
-        start_to_start: Durations::of(&mut steps),
+        durations: Durations::from_slice(&mut durations),
+        start_to_start: Durations::from_slice(&mut steps),
         longest: (by_length.into_iter())
             .map(|row| CommandBufferRow {
                 id: rows.id[row],

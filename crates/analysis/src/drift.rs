@@ -1,22 +1,22 @@
-//! Drift: the time of the work in a command buffer against the command buffer's own time.
+//! Checks the times of the work in a command buffer against the command buffer's own time.
 //!
-//! Compared are command buffers whose own times are known and in which every piece of work has times. What must hold:
+//! Command buffers are compared whose own times are known and in which every piece of work has times. These bounds must hold:
 //!
 //! | mode | bound |
 //! |---|---|
 //! | `dispatch` | the union of the work is inside the command buffer: no work begins before it or ends after it |
-//! | `dispatch-serialised` | that, and the sum of the work is at most the command buffer's duration: nothing overlaps |
+//! | `dispatch-serialised` | the same, and the sum of the work is at most the command buffer's duration: nothing overlaps |
 //! | `command-buffer` | nothing to compare: the work has no times |
 //!
-//! A CUDA graph has no times of its own besides those of its nodes, and nothing is said of it.
+//! A CUDA graph has no times besides those of its nodes, and is not compared.
 //!
-//! In `dispatch` mode the sum may exceed the duration, for dispatches overlap: this is not a fault. A union far below the
-//! duration is not one either: barriers, unrecorded commands and the sampling itself take the rest. Breaking the bound
-//! by more than the tolerance means that clocks or timestamps are wrong.
+//! In `dispatch` mode the sum may exceed the duration, since dispatches overlap: this is no fault. A union far below the
+//! duration is no fault either: barriers, unrecorded commands and the sampling itself take the rest. A bound that is broken by
+//! more than the tolerance means that clocks or timestamps are wrong.
 
-use crate::quantity::Percent;
-use crate::thresholds::{DRIFT_NS, DRIFT_SHARE};
-use crate::timeline::Timeline;
+use gapscope_timeline::Timeline;
+use gapscope_timeline::quantity::Percent;
+use gapscope_timeline::thresholds::{DRIFT_NS, DRIFT_SHARE};
 use gapscope_trace::ids::{CommandBufferId, DeviceId, QueueId};
 use gapscope_trace::manifest::{Api, SamplingMode};
 use gapscope_trace::tables::Timing;
@@ -31,19 +31,19 @@ pub struct Drift {
     pub count: u64,
     /// Sum of the durations of their work, over the sum of their own durations. Above 1 where work overlaps.
     pub sum_ratio: Option<f64>,
-    /// Sum of the unions of their work, over the sum of their own durations: at most 1 when the clocks are right.
+    /// Sum of the unions of their work, over the sum of their own durations: at most 1 where the clocks are right.
     pub union_ratio: Option<f64>,
     /// Median over command buffers of union / duration.
     pub p50_union_ratio: Option<f64>,
-    /// The smallest.
+    /// The smallest such ratio.
     pub min_union_ratio: Option<f64>,
-    /// The greatest.
+    /// The greatest such ratio.
     pub max_union_ratio: Option<f64>,
     /// Command buffers that break the bound of the mode by more than the tolerance: clock or sampling trouble.
     pub violation_count: u64,
-    /// The worst, the worst first.
+    /// The worst command buffers, the worst first.
     pub worst: Vec<DriftRow>,
-    /// What is compared, in which direction, and what was found, in one sentence.
+    /// Says in one sentence what was compared, in which direction, and what was found.
     pub sentence: String,
 }
 
@@ -68,7 +68,7 @@ struct Compared {
     row: DriftRow,
 }
 
-/// Drift over the whole recording; the `longest` worst command buffers are listed.
+/// Checks the whole recording, and lists the `longest` worst command buffers.
 pub fn drift(timeline: &Timeline, longest: usize) -> Drift {
     let manifest = &timeline.trace.manifest;
     let mode = manifest.sampling_mode;

@@ -1,23 +1,24 @@
-//! Fill: how much of a GPU its kernels could use at once.
+//! Measures the fill of a GPU: how much of it its kernels could use at once.
 //!
 //! The *fill* of a moment is the share of the multiprocessors that have at least one workgroup: at most the workgroups of
 //! all kernels that run then, over the multiprocessors. Below
-//! [`UNDERFILLED_SHARE`](crate::thresholds::UNDERFILLED_SHARE) the GPU is *underfilled*: it is busy, and most of it idles.
+//! [`UNDERFILLED_SHARE`](gapscope_timeline::thresholds::UNDERFILLED_SHARE) the GPU is *underfilled*: it is busy although most of
+//! it idles.
 //!
-//! Kernels that communicate use few workgroups on purpose, and copies none: moments in which one of them runs are never
-//! underfilled.
+//! Kernels that communicate use few workgroups on purpose, and copies use none: the GPU is never underfilled while one of them
+//! runs.
 //!
 //! What this cannot know: the GPU's size where the driver does not tell it (Metal, and Vulkan without an extension of its
 //! vendor); the workgroups of indirect dispatches, and of work that is timed as a whole: their time is unknown. The fill is
 //! an upper bound: the last workgroups of a large kernel may run alone, and a workgroup may use little of its multiprocessor.
 
-use crate::busy::DeviceBusy;
-use crate::intervals::Interval;
 use crate::occupancy::Occupancy;
-use crate::quantity::ratio;
-use crate::thresholds::UNDERFILLED_SHARE;
-use crate::timeline::{Content, Timeline, Work, WorkKind, Works};
-use crate::vocabulary::KernelNames;
+use gapscope_timeline::busy::DeviceBusy;
+use gapscope_timeline::intervals::Interval;
+use gapscope_timeline::quantity::ratio;
+use gapscope_timeline::thresholds::UNDERFILLED_SHARE;
+use gapscope_timeline::vocabulary::KernelNames;
+use gapscope_timeline::{Content, Timeline, Work, WorkKind, Works};
 use gapscope_trace::lookup::NONE;
 use gapscope_trace::manifest::DeviceLimits;
 use gapscope_trace::tables::{Kernels, Table};
@@ -39,44 +40,44 @@ pub struct DeviceFill {
     pub known_ns: Option<i64>,
     /// Part of `known_ns` in which the GPU was underfilled.
     pub underfilled_ns: Option<i64>,
-    /// Multiprocessors with at least one workgroup, at most: mean over `known_ns`.
+    /// Mean over `known_ns` of the greatest possible number of multiprocessors with at least one workgroup.
     pub mean_multiprocessors: Option<f64>,
     /// The same over `underfilled_ns`.
     pub underfilled_mean_multiprocessors: Option<f64>,
-    /// Kernels that ran while it was underfilled, those that did so for longest first.
+    /// Kernels that ran while it was underfilled, those that ran longest first.
     pub kernels: Vec<KernelFill>,
 }
 
 /// A kernel while the GPU was underfilled.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct KernelFill {
-    /// What the kernel is called, as in `kernels`.
+    /// The kernel's name, as in `kernels`.
     pub name: String,
     /// Its dispatches that ran while the GPU was underfilled.
     pub count: u64,
     /// Median of their workgroups.
     pub groups_p50: u32,
-    /// The share of the multiprocessors that so many can use, at most 1.
+    /// The share of the multiprocessors that this many workgroups can use, at most 1.
     pub fill: f64,
-    /// Time in which at least one of them ran and the GPU was underfilled. Kernels that ran at the same time each count
-    /// it.
+    /// Time in which at least one of these dispatches ran and the GPU was underfilled. It counts for each of several kernels
+    /// that ran at the same time.
     pub underfilled_ns: i64,
-    /// Workgroups that a multiprocessor can hold at once, at most. Absent where it is unknown, or differs between
-    /// kernels of this name.
+    /// The most workgroups that a multiprocessor can hold at once. Absent where it is unknown, or differs between kernels of
+    /// this name.
     pub groups_per_multiprocessor: Option<u32>,
-    /// What allows no more of them: `groups`, `threads`, `registers`, `shared-memory`.
+    /// The resource that allows no more: `groups`, `threads`, `registers`, `shared-memory`.
     pub limited_by: Option<&'static str>,
 }
 
-/// Fill of every GPU with timed work in `window`, whose busy time is `devices`. Of each, the `most` kernels that were
-/// underfilled for longest are listed.
+/// Measures the fill of every GPU with timed work in `window`, whose busy times are `devices`. For each the `max` kernels are
+/// listed that ran longest while it was underfilled.
 pub fn fill(
     timeline: &Timeline,
     window: Interval,
     devices: &[DeviceBusy],
-    most: usize,
+    max: usize,
 ) -> Vec<DeviceFill> {
-    let names = Names(&timeline.kernel_names);
+    let names = FillNames(&timeline.kernel_names);
     (timeline.gpus.iter().zip(devices))
         .filter(|(gpu, _)| !gpu.works.is_empty())
         .map(|(gpu, device)| {
@@ -91,8 +92,8 @@ pub fn fill(
             };
             match limits.zip(size) {
                 Some((limits, size)) => {
-                    let sweep = Sweep::of(timeline, &gpu.works, window, size, &names);
-                    let kernels = names.worst(&sweep, most, &timeline.trace.tables.kernels, limits);
+                    let sweep = FillSweep::new(timeline, &gpu.works, window, size, &names);
+                    let kernels = names.worst(&sweep, max, &timeline.trace.tables.kernels, limits);
                     fill.with(&sweep, kernels)
                 }
                 None => fill,
@@ -102,7 +103,7 @@ pub fn fill(
 }
 
 impl DeviceFill {
-    fn with(self, sweep: &Sweep, kernels: Vec<KernelFill>) -> DeviceFill {
+    fn with(self, sweep: &FillSweep, kernels: Vec<KernelFill>) -> DeviceFill {
         let mean = |sum: i128, ns: i64| (ns > 0).then(|| sum as f64 / ns as f64);
         DeviceFill {
             known_ns: Some(sweep.known_ns),
@@ -115,23 +116,23 @@ impl DeviceFill {
     }
 }
 
-/// A piece of work, as far as fill goes.
+/// The effect of a piece of work on fill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Piece {
-    /// It computes, with so many workgroups, or [`NONE`]; `name` is an index in [`Names`], or [`NONE`].
+enum FillPiece {
+    /// It computes, with this many workgroups or [`NONE`]. `name` is an index in [`FillNames`], or [`NONE`].
     Compute { groups: u32, name: u32 },
     /// It communicates or moves data.
     Other,
 }
 
-/// What runs, from one start or end of work to the next.
+/// A sweep over the starts and ends of work, with the work that runs in between.
 #[derive(Debug, Default)]
-struct Sweep {
-    /// Multiprocessors.
+struct FillSweep {
+    /// How many multiprocessors there are.
     size: u64,
     now_ns: i64,
-    /// By end, with the device's underfilled time at their start.
-    running: BinaryHeap<Reverse<(i64, Piece, i64)>>,
+    /// The running work by end, with the device's underfilled time at its start.
+    running: BinaryHeap<Reverse<(i64, FillPiece, i64)>>,
     groups: u64,
     computing: u32,
     unknown: u32,
@@ -141,27 +142,34 @@ struct Sweep {
     /// Multiprocessors with a workgroup, times nanoseconds.
     filled: i128,
     underfilled: i128,
-    /// By index in [`Names`].
-    kernels: Vec<Running>,
+    /// By index in [`FillNames`].
+    kernels: Vec<UnderfilledKernel>,
 }
 
 /// The kernels of a name while the device was underfilled.
 #[derive(Debug, Clone, Default)]
-struct Running {
+struct UnderfilledKernel {
     count: u32,
-    /// The device's underfilled time when the first of those that run now began.
+    /// The device's underfilled time at the start of the first that runs now.
     since_ns: i64,
     underfilled_ns: i64,
-    /// How many of them that ran meanwhile had so many workgroups: fewer than the device has multiprocessors.
+    /// Counts of dispatches that ran while the device was underfilled, by their workgroups: fewer than the device has
+    /// multiprocessors.
     groups: BTreeMap<u32, u64>,
 }
 
-impl Sweep {
-    fn of(timeline: &Timeline, works: &Works, window: Interval, size: u32, names: &Names) -> Sweep {
-        let mut sweep = Sweep {
+impl FillSweep {
+    fn new(
+        timeline: &Timeline,
+        works: &Works,
+        window: Interval,
+        size: u32,
+        names: &FillNames,
+    ) -> FillSweep {
+        let mut sweep = FillSweep {
             size: u64::from(size),
-            kernels: vec![Running::default(); names.0.all().len()],
-            ..Sweep::default()
+            kernels: vec![UnderfilledKernel::default(); names.0.all().len()],
+            ..FillSweep::default()
         };
         for work in works {
             let inside = work.interval.intersection(window);
@@ -173,13 +181,13 @@ impl Sweep {
         sweep
     }
 
-    /// In order of start.
+    /// Adds work. Pieces come in order of start.
     #[inline]
-    fn add(&mut self, interval: Interval, piece: Piece) {
+    fn add(&mut self, interval: Interval, piece: FillPiece) {
         self.until(interval.start_ns);
         self.now_ns = interval.start_ns;
         match piece {
-            Piece::Compute { groups, name } => {
+            FillPiece::Compute { groups, name } => {
                 self.computing += 1;
                 self.unknown += u32::from(groups == NONE);
                 self.groups += known(groups);
@@ -190,14 +198,14 @@ impl Sweep {
                     kernel.count += 1;
                 }
             }
-            Piece::Other => self.others += 1,
+            FillPiece::Other => self.others += 1,
         }
         let since_ns = self.underfilled_ns;
         self.running
             .push(Reverse((interval.end_ns, piece, since_ns)));
     }
 
-    /// Ends what ends by then.
+    /// Ends the work that ends by a time.
     #[inline]
     fn until(&mut self, until_ns: i64) {
         while let Some(Reverse((end_ns, piece, since_ns))) = self.running.peek().copied() {
@@ -207,7 +215,7 @@ impl Sweep {
             }
             self.running.pop();
             match piece {
-                Piece::Compute { groups, name } => {
+                FillPiece::Compute { groups, name } => {
                     self.computing -= 1;
                     self.unknown -= u32::from(groups == NONE);
                     self.groups -= known(groups);
@@ -221,11 +229,12 @@ impl Sweep {
                         }
                     }
                 }
-                Piece::Other => self.others -= 1,
+                FillPiece::Other => self.others -= 1,
             }
         }
     }
 
+    /// Adds the time up to a moment.
     #[inline]
     fn pass(&mut self, to_ns: i64) {
         let ns = to_ns - self.now_ns;
@@ -251,46 +260,46 @@ fn known(groups: u32) -> u64 {
     }
 }
 
-/// The kernels by what they are called.
-struct Names<'a>(&'a KernelNames);
+/// The kernels of a trace by their names.
+struct FillNames<'a>(&'a KernelNames);
 
-impl Names<'_> {
-    fn piece(&self, timeline: &Timeline, work: &Work) -> Piece {
+impl FillNames<'_> {
+    fn piece(&self, timeline: &Timeline, work: &Work) -> FillPiece {
         let row = work.row();
         match (timeline.content(work), work.kind()) {
-            (Content::Communication | Content::Transfer, _) => Piece::Other,
-            (_, WorkKind::Dispatch) => Piece::Compute {
+            (Content::Communication | Content::Transfer, _) => FillPiece::Other,
+            (_, WorkKind::Dispatch) => FillPiece::Compute {
                 groups: timeline.dispatches.groups.at(row),
                 name: (timeline.kernel_row(row))
-                    .and_then(|row| self.0.of_row(row))
+                    .and_then(|row| self.0.index_of_row(row))
                     .map_or(NONE, |name| name as u32),
             },
-            _ => Piece::Compute {
+            _ => FillPiece::Compute {
                 groups: NONE,
                 name: NONE,
             },
         }
     }
 
-    /// The kernels that were underfilled for longest.
+    /// Returns the kernels that ran longest while the device was underfilled.
     fn worst(
         &self,
-        sweep: &Sweep,
-        most: usize,
+        sweep: &FillSweep,
+        max: usize,
         table: &Kernels,
         limits: &DeviceLimits,
     ) -> Vec<KernelFill> {
         let names = self.0.all();
-        let mut listed: Vec<(usize, &Running)> = (sweep.kernels.iter().enumerate())
+        let mut listed: Vec<(usize, &UnderfilledKernel)> = (sweep.kernels.iter().enumerate())
             .filter(|(_, kernel)| kernel.underfilled_ns > 0)
             .collect();
         listed.sort_by_key(|(at, kernel)| (Reverse(kernel.underfilled_ns), &names[*at].name));
-        listed.truncate(most);
+        listed.truncate(max);
         let size = i64::try_from(sweep.size).unwrap_or(i64::MAX);
         (listed.into_iter())
             .map(|(at, kernel)| {
-                let rows = (0..table.len()).filter(|row| self.0.of_row(*row) == Some(at));
-                let held = Occupancy::of_rows(table, rows, limits);
+                let rows = (0..table.len()).filter(|row| self.0.index_of_row(*row) == Some(at));
+                let held = Occupancy::from_rows(table, rows, limits);
                 let groups_p50 = median(&kernel.groups);
                 KernelFill {
                     name: names[at].name.clone(),
@@ -306,7 +315,7 @@ impl Names<'_> {
     }
 }
 
-/// The median of values that are counted, by nearest rank; 0 of none.
+/// Returns the median of counted values by nearest rank, or 0 without any.
 fn median(counted: &BTreeMap<u32, u64>) -> u32 {
     let middle = counted.values().sum::<u64>().div_ceil(2);
     let mut passed = 0;

@@ -14,6 +14,13 @@ pub struct Finding<T> {
     pub(crate) is_unknown: bool,
 }
 
+impl<T> Finding<T> {
+    /// Returns the value, whether or not it is known.
+    pub fn into_value(self) -> T {
+        self.value
+    }
+}
+
 impl<T> Finding<Vec<T>> {
     /// Returns true where the finding is known and has no rows: JSON then leaves the keys of some findings out.
     pub(crate) fn is_known_empty(&self) -> bool {

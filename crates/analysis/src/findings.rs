@@ -1,18 +1,16 @@
-//! All analyses of one trace.
+//! Runs all analyses of one trace.
 
-use crate::bound_bytes::BindingSets;
-use crate::busy::{self, DeviceBusy};
-use crate::code::{Code, CodeTime, Samples as CodeSamples};
+mod withdraw;
+
+use crate::code::{Code, CodeSamples, CodeTime};
 use crate::command_buffers::{self, CommandBuffers};
 use crate::conditions::{self, ConditionNote};
-use crate::counters::{self, Counter, CounterRow};
 use crate::drift::{self, Drift};
 use crate::equal_work::{self, WorkComparison};
 use crate::fill::DeviceFill;
 use crate::finding::Finding;
 use crate::gaps::{self, Cause, CauseSummary, IdleTime};
 use crate::instructions::{self, SampledKernel};
-use crate::intervals::Interval;
 use crate::kernels::{self, Kernel};
 use crate::labels::{self, FoldedLabel, LabelRow};
 use crate::latency::{self, QueueLatency};
@@ -20,12 +18,16 @@ use crate::limits::{self, KernelLimits};
 use crate::memory_timeline::{self, MemoryRow};
 use crate::operators::{self, OperatorRow};
 use crate::profiled::{self, ProfiledKernel};
-use crate::ranks;
-use crate::timeline::Timeline;
+use crate::several_ranks;
 use crate::transfers::{self, TransferRow};
 use crate::unread::{CONDITIONS, KERNELS, WORK};
 use crate::verdict::{Bound, Evidence, Judgement};
 use crate::warm_up::{self, FirstUses, WarmUp};
+use gapscope_timeline::Timeline;
+use gapscope_timeline::bound_bytes::BindingSets;
+use gapscope_timeline::busy::{self, DeviceBusy};
+use gapscope_timeline::counters::{self, Counter, CounterRow};
+use gapscope_timeline::intervals::Interval;
 use gapscope_trace::manifest::{Loss, LossSchema, SamplingMode, Unmeasured};
 use gapscope_trace::tables::{
     Bindings, Buffers, CounterValues, Counters, Dependencies, Dispatches, Frames, HostCalls,
@@ -36,19 +38,20 @@ use gapscope_trace::{Selection, Trace, UnreadTable};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use std::cmp::Reverse;
+use std::panic::resume_unwind;
 
-/// What to analyse.
+/// The options of all analyses.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
     /// Leave warm-up out of gaps and verdict. Default: true.
     pub exclude_warm_up: bool,
-    /// Judge gaps and verdict in this part of the recording only; warm-up is then not looked for.
+    /// Judge gaps and verdict in this part of the recording only, without looking for warm-up. A label filter replaces it.
     pub window: Option<Interval>,
-    /// Gaps shorter than this are counted apart and not explained. Default: 0, so that all are.
+    /// Gaps shorter than this are counted apart and not explained. Default: 0, which explains all.
     pub gap_threshold_ns: i64,
     /// How many of the longest gaps, command buffers and the like to list. Default: 10.
     pub longest: usize,
-    /// Labels of two parts that do equal work, before and after: `("eager", "compiled")`.
+    /// Names of labels of two parts that do equal work, before and after: `("eager", "compiled")`.
     pub equal_work: Option<(String, String)>,
 }
 
@@ -201,16 +204,16 @@ impl Findings {
     /// Returns what to do about a cause of idle time; `None` where the devices never idled for it.
     pub fn advice(&self, cause: Cause) -> Option<&str> {
         let gap = self.gaps.iter().find(|gap| gap.cause == cause)?;
-        gap.advice.as_deref()
+        Some(&gap.advice)
     }
 
-    /// What of a trace [`Findings::of`], [`crate::activity()`] and [`crate::UnderLabel`] read. [`crate::dataflow`] takes
-    /// all. Of ten million dispatches and their labels the rest fills a gigabyte.
+    /// Returns the part of a trace that [`Findings::new`] and [`crate::activity()`] read. [`crate::dataflow`] needs all of it.
+    /// The rest fills a gigabyte for ten million dispatches and their labels.
     pub fn selection() -> Selection {
         Findings::selection_with(&[])
     }
 
-    /// What of a trace an analysis with these options reads.
+    /// Returns the part of a trace that analyses with these options read.
     pub fn selection_for(options: &Options) -> Selection {
         match options.equal_work {
             Some(_) => Findings::selection_with(equal_work::MARKERS),
@@ -218,8 +221,8 @@ impl Findings {
         }
     }
 
-    /// The same, with the columns `markers` of markers besides those that all analyses need.
-    pub(crate) fn selection_with(markers: &[&'static str]) -> Selection {
+    /// Returns the same part with additional columns of markers.
+    pub fn selection_with(markers: &[&'static str]) -> Selection {
         Findings::selection_of_times()
             .columns::<Dispatches>(&["groups_x", "groups_y", "groups_z"])
             .columns::<Markers>(markers)
@@ -228,7 +231,7 @@ impl Findings {
             .with::<Frames>()
     }
 
-    /// What the timeline, gaps, labels and kernels' times are made of.
+    /// Returns the part of a trace that the timeline, gaps, labels and kernels' times are made from.
     pub fn selection_of_times() -> Selection {
         Selection::manifest()
             .columns::<Dispatches>(&[
@@ -286,27 +289,27 @@ impl Findings {
             .with::<PcSamples>()
     }
 
-    /// Runs all analyses.
-    pub fn of(trace: &Trace, options: &Options) -> Findings {
-        Findings::of_timeline(&Timeline::of(trace), options)
+    /// Runs all analyses of a trace.
+    pub fn new(trace: &Trace, options: &Options) -> Findings {
+        Findings::from_timeline(&Timeline::new(trace), options)
     }
 
-    /// The same, where there is a timeline already.
-    pub fn of_timeline(timeline: &Timeline, options: &Options) -> Findings {
-        let bindings = BindingSets::of(timeline.trace);
+    /// Runs all analyses of a timeline.
+    ///
+    /// Where a [`LabelFilter`](gapscope_timeline::LabelFilter) selects work, counts and tables are of that work only. Gaps and
+    /// verdict are of the whole devices from the first selected work to the last with known times, since the work in between
+    /// keeps the devices busy whatever its label.
+    pub fn from_timeline(timeline: &Timeline, options: &Options) -> Findings {
+        let selected = timeline.selected();
+        let bindings = BindingSets::new(timeline.trace);
         std::thread::scope(|scope| {
-            let others = scope.spawn(|| Others::of(timeline, options));
-            // The tables of labels need nothing of the rest, and take long on traces with many.
-            let labels = scope.spawn(|| (labels::labels(timeline), operators::operators(timeline)));
-            let mut findings =
-                Findings::of_gaps(timeline, &bindings, options, || match others.join() {
-                    Ok(others) => others,
-                    Err(panic) => std::panic::resume_unwind(panic),
-                });
-            let (labels, operators) = match labels.join() {
-                Ok(found) => found,
-                Err(panic) => std::panic::resume_unwind(panic),
-            };
+            let others = scope.spawn(|| IndependentFindings::new(timeline, options));
+            // The tables of labels need nothing of the rest, and take long on traces with many labels.
+            let labels = scope.spawn(|| (labels::labels(selected), operators::operators(selected)));
+            let mut findings = Findings::without_labels(timeline, &bindings, options, || {
+                others.join().unwrap_or_else(|panic| resume_unwind(panic))
+            });
+            let (labels, operators) = labels.join().unwrap_or_else(|panic| resume_unwind(panic));
             findings.labels = labels.rows.into();
             findings.folded_labels = labels.folded.into();
             findings.operators = operators.into();
@@ -314,37 +317,44 @@ impl Findings {
         })
     }
 
-    /// All but labels; `others` gives what is found meanwhile.
-    fn of_gaps(
+    /// Finds everything but labels. `others` returns the findings that another thread makes meanwhile.
+    fn without_labels(
         timeline: &Timeline,
         bindings: &BindingSets,
         options: &Options,
-        others: impl FnOnce() -> Others,
+        others: impl FnOnce() -> IndependentFindings,
     ) -> Findings {
-        let trace = timeline.trace;
-        let (manifest, tables) = (&trace.manifest, &trace.tables);
-        let gpu_busy_ns = busy::any_busy_ns(timeline);
-        let mut kernels = kernels::kernels(timeline, bindings, None, gpu_busy_ns);
-        let warm_up = match options.window {
+        let selected = timeline.selected();
+        let (manifest, tables) = (&selected.trace.manifest, &selected.trace.tables);
+        let gpu_busy_ns = busy::any_busy_ns(selected);
+        let mut kernels = kernels::kernels(selected, bindings, None, gpu_busy_ns);
+        let window = match timeline.is_filtered() {
+            true => selected.work_window(),
+            false => options.window,
+        };
+        let warm_up = match window {
             Some(_) => WarmUp {
                 reason: "Warm-up was not looked for: the window was given.".to_owned(),
                 ..WarmUp::default()
             },
+            None if timeline.is_filtered() => {
+                warm_up::warm_up(timeline, &kernels::kernels(timeline, bindings, None, None))
+            }
             None => warm_up::warm_up(timeline, &kernels),
         };
         let equal_work = (options.equal_work.as_ref()).and_then(|(before, after)| {
-            let first_uses = FirstUses::of(timeline, &kernels, &warm_up);
-            let first_uses = options.exclude_warm_up.then_some(&first_uses);
-            equal_work::equal_work(timeline, bindings, first_uses, before, after)
+            let first_uses = FirstUses::new(selected, &kernels, &warm_up);
+            let excludes = options.exclude_warm_up && !timeline.is_filtered();
+            let first_uses = excludes.then_some(&first_uses);
+            equal_work::equal_work(selected, bindings, first_uses, before, after)
         });
-        let work_window = timeline.work_window();
         let excluded = warm_up.excluded.filter(|_| options.exclude_warm_up);
-        let analysed_window = work_window.map(|window| match (options.window, excluded) {
-            (Some(given), _) => window.intersection(given),
-            (None, Some(excluded)) => Interval::new(excluded.end_ns, window.end_ns),
-            (None, None) => window,
+        let analysed_window = timeline.work_window().map(|all| match (window, excluded) {
+            (Some(given), _) => all.intersection(given),
+            (None, Some(excluded)) => Interval::new(excluded.end_ns, all.end_ns),
+            (None, None) => all,
         });
-        let judged = Judgement::of(
+        let judged = Judgement::new(
             timeline,
             analysed_window,
             options.gap_threshold_ns,
@@ -352,10 +362,11 @@ impl Findings {
         );
         let code = analysed_window.and_then(|window| {
             let longest = &judged.idle_time.longest;
-            let samples = CodeSamples::of(timeline)?;
+            let samples = CodeSamples::new(selected)?;
             Some(samples.code(window, options.gap_threshold_ns, longest))
         });
-        let Others {
+        let advice = gaps::advice(timeline, &judged.idle_time);
+        let IndependentFindings {
             transfers,
             command_buffers,
             memory,
@@ -365,46 +376,51 @@ impl Findings {
             drift,
             latency,
         } = others();
-        // Without a table of work, what ran beside a kernel would not be known.
-        let knows = |tables: &[&str]| !trace.unread.iter().any(|of| tables.contains(&of.table));
+        // Without a table of work, it would not be known what ran beside a kernel.
+        let knows = |tables: &[&str]| {
+            let mut unread = timeline.trace.unread.iter();
+            !unread.any(|unread| tables.contains(&unread.table))
+        };
         let kernel_limits = match knows(WORK) && knows(CONDITIONS) && knows(KERNELS) {
-            true => limits::limit(timeline, &recorded, None, &mut kernels),
+            true => limits::limit(selected, &recorded, None, &mut kernels),
             false => None,
         };
         let sum = |figure: fn(&TransferRow) -> u64| {
             transfers.iter().map(figure).fold(0, u64::saturating_add)
         };
         let timed = kernels.iter().map(|kernel| kernel.durations.timed_count);
-        let mut findings = Findings {
+        let causes = judged.idle_time.causes.iter().zip(advice);
+        let gaps: Vec<CauseSummary> = causes
+            .map(|(total, advice)| CauseSummary::new(total, advice))
+            .collect();
+        Findings {
             verdict: judged.bound,
             verdict_evidence: judged.evidence,
             sampling_mode: manifest.sampling_mode,
-            clock_error_ns: clock_error_ns(timeline),
+            clock_error_ns: clock_error_ns(selected),
             start_ns: manifest.start_ns,
             wall_ns: (manifest.end_ns > manifest.start_ns)
                 .then(|| manifest.end_ns.saturating_sub(manifest.start_ns)),
             gpu_busy_ns,
-            work_window,
+            work_window: selected.work_window(),
             analysed_window,
             warm_up,
-            dispatch_count: (timeline.dispatches.len() as u64).into(),
+            dispatch_count: (selected.dispatches.count() as u64).into(),
             timed_dispatch_count: timed.sum::<u64>().into(),
             command_buffer_count: (tables.command_buffers.len() as u64).into(),
-            submission_count: timeline.submission_count().into(),
+            submission_count: selected.submission_count().into(),
             transfer_count: (tables.transfers.len() as u64).into(),
             transfer_bytes: sum(|row| row.bytes).into(),
             transfer_unknown_bytes_count: sum(|row| row.unknown_bytes_count).into(),
             devices: judged.devices,
-            gaps: (judged.idle_time.causes.iter().map(CauseSummary::from))
-                .collect::<Vec<_>>()
-                .into(),
+            gaps: gaps.into(),
             idle_time: judged.idle_time.into(),
             code,
             fill: judged.fill.into(),
             kernels: kernels.into(),
             kernel_limits,
-            profiled_kernels: profiled::profiled_kernels(timeline).into(),
-            sampled_kernels: instructions::sampled_kernels(timeline).into(),
+            profiled_kernels: profiled::profiled_kernels(selected).into(),
+            sampled_kernels: instructions::sampled_kernels(selected).into(),
             command_buffers: command_buffers.into(),
             transfers: transfers.into(),
             memory: memory.into(),
@@ -416,24 +432,20 @@ impl Findings {
             equal_work,
             losses: manifest.losses.clone(),
             notes: (manifest.notes.iter().cloned())
-                .chain(ranks::note(timeline))
-                .chain(profiled::note(timeline))
+                .chain(several_ranks::note(selected))
+                .chain(profiled::note(selected))
                 .collect(),
             ..Findings::default()
-        };
-        let advice = gaps::advice(timeline, &findings);
-        for (gap, advice) in findings.gaps.iter_mut().zip(advice) {
-            gap.advice = Some(advice);
         }
-        findings
     }
 }
 
-/// What needs neither the times of kernels nor gaps.
-struct Others {
+/// The findings that need neither the times of kernels nor gaps.
+struct IndependentFindings {
     transfers: Vec<TransferRow>,
     command_buffers: CommandBuffers,
     memory: Vec<MemoryRow>,
+    /// The measured counters of the selected work's trace.
     recorded: Vec<Counter>,
     counters: Vec<CounterRow>,
     conditions: Vec<ConditionNote>,
@@ -441,23 +453,28 @@ struct Others {
     latency: Vec<QueueLatency>,
 }
 
-impl Others {
-    fn of(timeline: &Timeline, options: &Options) -> Others {
+impl IndependentFindings {
+    fn new(timeline: &Timeline, options: &Options) -> IndependentFindings {
+        let selected = timeline.selected();
         let recorded = counters::recorded(timeline);
-        Others {
-            transfers: transfers::transfers(timeline),
-            command_buffers: command_buffers::command_buffers(timeline, options.longest),
+        IndependentFindings {
+            transfers: transfers::transfers(selected),
+            command_buffers: command_buffers::command_buffers(selected, options.longest),
             memory: memory_timeline::memory_timeline(timeline),
             counters: counters::counter_rows(&recorded, timeline.trace.manifest.end_ns),
             conditions: conditions::conditions(timeline, &recorded),
-            recorded,
-            drift: drift::drift(timeline, options.longest),
+            // Samples of counters are not only of the selected work.
+            recorded: match timeline.is_filtered() {
+                true => Vec::new(),
+                false => recorded,
+            },
+            drift: drift::drift(selected, options.longest),
             latency: latency::latency(timeline),
         }
     }
 }
 
-/// The greatest clock error of the GPUs that ran work.
+/// Returns the greatest clock error of the GPUs that ran work.
 fn clock_error_ns(timeline: &Timeline) -> Option<i64> {
     let working = (0..timeline.gpus.len()).filter(|gpu| !timeline.gpus[*gpu].works.is_empty());
     let errors = working.map(|gpu| timeline.clock_error_ns(gpu));

@@ -1,47 +1,52 @@
-//! Idle time and its causes.
+//! Finds idle time and explains its causes.
 //!
-//! A *gap* of a device is time between two pieces of its work in which it runs nothing; a gap of a queue likewise, and
-//! then another queue may be running. A gap is explained by the work that ends it: when the host started to submit that
-//! work and when the call returned, what the submitting thread did before, and what the submission depends on. Each
-//! nanosecond of a gap gets exactly one [`Cause`], so the causes sum to the idle time.
+//! A *gap* of a device is time between two pieces of its work in which it runs nothing; in a gap of a queue another queue may
+//! be running. A gap is explained by the work that ends it: when the host started to submit that work and when the call
+//! returned, what the submitting thread did before, and what the submission depends on. Each nanosecond of a gap gets exactly
+//! one [`Cause`], so the causes sum to the idle time.
 //!
-//! `gaps/cause.rs` says what the causes are, `gaps/explain.rs` which part of a gap has which, `gaps/away.rs` what goes before
-//! the submission, `gaps/waits.rs` what the work after a gap waits for, `gaps/advice.rs` what to do about it.
+//! | module | task |
+//! |---|---|
+//! | `cause` | the causes and all that is known of each |
+//! | `explain` | which part of a gap has which cause |
+//! | `host_cause` | the time before the submission |
+//! | `waits` | what the work after a gap waits for |
+//! | `certainty` | how much of each cause is certain within the clock's error |
+//! | `advice` | what to do about a cause |
 //!
-//! Where the submitting thread is outside of calls, what another thread of its process did until then may explain it.
+//! Where the submitting thread is outside of calls, the calls of another thread of its process may explain the time.
 //!
 //! *Round trip*: when a waiting call was in progress as the gap began, and the thread then spent at most
-//! [`ROUND_TRIP_NS`](crate::thresholds::ROUND_TRIP_NS) outside of calls until it submitted, that time is the price of the wait too. A longer one is a
-//! late host, whatever it waited for.
+//! [`ROUND_TRIP_NS`](gapscope_timeline::thresholds::ROUND_TRIP_NS) outside of calls until it submitted, that time counts as
+//! part of the wait. After a longer time the host is late, whatever it waited for.
 //!
 //! What this cannot know: what a thread does outside of GPU calls (it computes, sleeps, waits for a disk, or for another
-//! thread that makes no call); whether it could have submitted earlier; what the device itself does between submission and start; barriers
-//! against unrecorded commands inside a command buffer; work of programs that are not in the trace. Host and device
-//! times agree only within the clock's error: `gaps/certainty.rs` says how much of each cause is certain even so.
+//! thread that makes no call); whether it could have submitted earlier; what the device itself does between submission and
+//! start; barriers against unrecorded commands inside a command buffer; work of programs that are not in the trace.
 
 mod advice;
-mod away;
 mod cause;
 mod certainty;
-mod each;
 pub(crate) mod explain;
-mod others;
+mod host_cause;
+mod host_totals;
+mod idle_time;
+mod other_threads;
 mod pattern;
 mod queues;
 mod totals;
+mod visit;
 pub(crate) mod waits;
-mod walk;
 
 pub(crate) use advice::advice;
 
 pub use cause::{Cause, CauseFacts, Family, Side};
-pub(crate) use each::idle_by_cause;
-pub use each::{each_gap, each_gap_between, gap_numbers};
+pub use idle_time::{GapFinder, idle_time};
 pub use pattern::{Pattern, Regularity};
-pub use walk::{GapFinder, idle_time};
+pub use visit::{each_gap, each_gap_between, gap_numbers, idle_by_cause};
 
-use crate::intervals::Interval;
-use crate::verdict::{Bound, Part};
+use crate::bound::{Bound, VerdictPart};
+use gapscope_timeline::intervals::Interval;
 use gapscope_trace::ids::{CommandBufferId, ProcessId, QueueId, SubmissionId, ThreadId};
 use gapscope_trace::manifest::Api;
 use gapscope_trace::tables::HostCallKind;
@@ -49,7 +54,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 impl GapPart {
-    pub(crate) fn interval(&self) -> Interval {
+    /// Returns the time of the part.
+    pub fn interval(&self) -> Interval {
         Interval::new(self.start_ns, self.start_ns + self.duration_ns)
     }
 }
@@ -87,19 +93,18 @@ pub struct CauseSummary {
     /// Whole length of those gaps.
     pub main_ns: i64,
     /// What to do about it, without a capital and a full stop.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub advice: Option<String>,
+    pub advice: String,
 }
 
-impl From<&GapTotal> for CauseSummary {
-    fn from(total: &GapTotal) -> CauseSummary {
+impl CauseSummary {
+    pub(crate) fn new(total: &GapTotal, advice: String) -> CauseSummary {
         CauseSummary {
             cause: total.cause,
             count: total.count,
             total_ns: total.total_ns,
             main_count: total.main_count,
             main_ns: total.main_ns,
-            advice: None,
+            advice,
         }
     }
 }
@@ -203,7 +208,7 @@ pub struct DeviceIdle {
     /// Length of that window.
     pub verdict_window_ns: Option<i64>,
     /// Its parts, the largest first; they sum to `verdict_window_ns`.
-    pub verdict_evidence: Vec<Part>,
+    pub verdict_evidence: Vec<VerdictPart>,
     /// Whether its gaps come regularly.
     pub pattern: Pattern,
 }

@@ -1,11 +1,10 @@
-//! Where kernels spend their samples: instructions, with the lines of source that they were compiled from, and what kept
-//! warps from issuing them.
+//! Sums up samples of instructions by kernel and by line of source, with the reasons that kept warps from issuing them.
 //!
-//! A sampler of a multiprocessor looks at one of its warps every so many cycles: which instruction is its next one, and why it did not
-//! issue it in that cycle, or that it did (`selected`). A kernel's share of the samples is one of the multiprocessors' time; a
-//! line's share says where the kernel's warps were in it.
+//! A sampler looks at one of a multiprocessor's warps at an interval of cycles: which instruction is its next, and why the warp
+//! did not issue it in that cycle, or that it did (`selected`). A kernel's share of the samples is its share of the
+//! multiprocessors' time; a line's share tells where the kernel's warps were in that time.
 
-use crate::timeline::Timeline;
+use gapscope_timeline::Timeline;
 use gapscope_trace::ids::KernelId;
 use gapscope_trace::instructions::{NoLine, stall};
 use gapscope_trace::kernel_names::Spellings;
@@ -17,31 +16,31 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Places that are listed of a kernel.
-const MOST_PLACES: usize = 50;
+/// How many places are listed for a kernel at most.
+const MAX_PLACES: usize = 50;
 
 /// A kernel whose instructions were sampled.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct SampledKernel {
-    /// The kernel's name, as that of its row in `kernels`; where no such kernel was recorded, the function's.
+    /// The kernel's name, as in its row in `kernels`, or the function's where no such kernel was recorded.
     pub kernel: String,
-    /// The function, as the code calls it; absent where it is not known.
+    /// The function's name in the code; absent where it is not known.
     pub function: Option<Arc<str>>,
     /// Samples of its instructions, over the whole recording.
     pub samples: u64,
-    /// Their share of all that were recorded: 0 to 1.
+    /// Their share of all recorded samples: 0 to 1.
     pub share: f64,
     /// Cycles between two samples of a multiprocessor; absent where it is not known, or not the same on all devices.
     pub period_cycles: Option<u64>,
-    /// What kept its warps from issuing, most samples first.
+    /// The reasons that kept its warps from issuing, those with the most samples first.
     pub stalls: Vec<SampledStall>,
-    /// Where they were, most samples first; of more than 50 the first.
+    /// The places of the samples, those with the most samples first; at most 50.
     pub places: Vec<SampledPlace>,
-    /// Samples at other places.
+    /// Samples at places that are not listed.
     pub other_samples: u64,
 }
 
-/// A line of source; an instruction, where it has no line.
+/// A line of source, or an instruction that has no line.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct SampledPlace {
     /// The file, as the code names it.
@@ -55,11 +54,11 @@ pub struct SampledPlace {
     pub offset_bytes: u64,
     /// Instructions with samples.
     pub instructions: u64,
-    /// Samples of them.
+    /// Samples of these instructions.
     pub samples: u64,
     /// Their share of the kernel's: 0 to 1.
     pub share: f64,
-    /// What kept warps from issuing them, most samples first.
+    /// The reasons that kept warps from issuing them, those with the most samples first.
     pub stalls: Vec<SampledStall>,
 }
 
@@ -70,41 +69,43 @@ pub struct SampledStall {
     pub reason: Arc<str>,
     /// Samples with it.
     pub samples: u64,
-    /// Their share of the samples of the kernel, or of the place: 0 to 1.
+    /// The share of the samples of the kernel or of the place: 0 to 1.
     pub share: f64,
-    /// What it means; absent of reasons that this version does not know.
+    /// Its meaning; absent for reasons that this version does not know.
     pub meaning: Option<&'static str>,
-    /// What to do where it takes much of the time; absent where that is no fault.
+    /// The advice where it takes much of the time; absent where that is no fault.
     pub advice: Option<&'static str>,
 }
 
+/// The key of a place.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
+enum PlaceKey {
     Line(Arc<str>, u32),
     Instruction(u64, u64),
 }
 
+/// Counts of samples.
 #[derive(Default)]
-struct Counts {
+struct SampleCounts {
     samples: u64,
     stalls: BTreeMap<Arc<str>, u64>,
 }
 
 #[derive(Default)]
 struct PlaceCounts {
-    counts: Counts,
+    counts: SampleCounts,
     instructions: BTreeMap<(u64, u64), u64>,
     no_line: Option<NoLine>,
 }
 
 #[derive(Default)]
 struct KernelCounts {
-    counts: Counts,
-    places: BTreeMap<Place, PlaceCounts>,
+    counts: SampleCounts,
+    places: BTreeMap<PlaceKey, PlaceCounts>,
     period_cycles: Option<Option<u64>>,
 }
 
-/// All kernels whose instructions were sampled, those with the most samples first.
+/// Returns all kernels whose instructions were sampled, those with the most samples first.
 pub fn sampled_kernels(timeline: &Timeline) -> Vec<SampledKernel> {
     let tables = &timeline.trace.tables;
     let table = &tables.pc_samples;
@@ -146,14 +147,14 @@ impl KernelCounts {
         self.counts.add(samples, reason);
         let instruction = (table.cubin_crc[row], table.offset_bytes[row]);
         let place = match (&table.file[row], table.line.at(row)) {
-            (Some(file), Some(line)) => Place::Line(Arc::clone(file), line),
-            _ => Place::Instruction(instruction.0, instruction.1),
+            (Some(file), Some(line)) => PlaceKey::Line(Arc::clone(file), line),
+            _ => PlaceKey::Instruction(instruction.0, instruction.1),
         };
         let place = self.places.entry(place).or_default();
         place.counts.add(samples, reason);
         place.no_line = table.no_line[row];
-        let of_it = place.instructions.entry(instruction).or_default();
-        *of_it = of_it.saturating_add(samples);
+        let sum = place.instructions.entry(instruction).or_default();
+        *sum = sum.saturating_add(samples);
         let period = table.period_cycles.at(row);
         let known = self.period_cycles.get_or_insert(period);
         if *known != period {
@@ -163,9 +164,9 @@ impl KernelCounts {
 
     fn finish(self, kernel: String, function: Option<Arc<str>>, all: u64) -> SampledKernel {
         let samples = self.counts.samples;
-        let mut places: Vec<(Place, PlaceCounts)> = self.places.into_iter().collect();
+        let mut places: Vec<(PlaceKey, PlaceCounts)> = self.places.into_iter().collect();
         places.sort_by_key(|(_, place)| Reverse(place.counts.samples));
-        let others = places.split_off(places.len().min(MOST_PLACES));
+        let others = places.split_off(places.len().min(MAX_PLACES));
         SampledKernel {
             kernel,
             function,
@@ -184,17 +185,17 @@ impl KernelCounts {
 }
 
 impl PlaceCounts {
-    fn finish(self, place: Place, of_kernel: u64) -> SampledPlace {
+    fn finish(self, place: PlaceKey, of_kernel: u64) -> SampledPlace {
         let hottest = self
             .instructions
             .iter()
             .max_by_key(|((_, offset), samples)| {
-                // Of equal ones the first.
+                // The first of equal instructions is taken.
                 (**samples, Reverse(*offset))
             });
         let (file, line) = match place {
-            Place::Line(file, line) => (Some(file), Some(line)),
-            Place::Instruction(..) => (None, None),
+            PlaceKey::Line(file, line) => (Some(file), Some(line)),
+            PlaceKey::Instruction(..) => (None, None),
         };
         SampledPlace {
             no_line: self.no_line.filter(|_| line.is_none()),
@@ -209,7 +210,7 @@ impl PlaceCounts {
     }
 }
 
-impl Counts {
+impl SampleCounts {
     fn add(&mut self, samples: u64, reason: &Arc<str>) {
         self.samples = self.samples.saturating_add(samples);
         let known = self.stalls.entry(Arc::clone(reason)).or_default();

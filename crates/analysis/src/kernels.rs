@@ -1,21 +1,22 @@
-//! Kernel breakdown: which kernels cost what.
+//! Breaks device time down by kernel.
 //!
-//! A row is of one name and one code ([`KernelNames`](crate::vocabulary::KernelNames)). Durations are of single dispatches, from the device's timestamp before one to the one
-//! after it: where dispatches overlap, a duration includes time shared with others, so `total_ns` may exceed
+//! A row is for one name and one code ([`KernelNames`](gapscope_timeline::vocabulary::KernelNames)). Durations are of single
+//! dispatches, from the device's timestamp before a dispatch to the one after it: where dispatches overlap, a duration includes time shared with others, so `total_ns` may exceed
 //! `busy_ns`, which is a union. In `dispatch-serialised` mode nothing overlaps, and a duration is that of the kernel
 //! run alone, with the cost of draining the device around it: an upper bound.
 //!
-//! What this cannot know: why a kernel takes its time, beyond the shape of its launches ([`launches`](crate::launches)), where there are no hardware counters ([`limits`](crate::limits)). And durations in `command-buffer` mode,
-//! where only counts are known.
+//! What this cannot know: why a kernel takes its time, beyond the shape of its launches ([`launches`](crate::launches)), where
+//! there are no hardware counters ([`limits`](crate::limits)); durations in `command-buffer` mode, in which only counts are
+//! known.
 
-use crate::bound_bytes::BindingSets;
-use crate::durations::{Durations, GroupedDurations};
-use crate::intervals::{Busy, Interval};
+use crate::kernel_limit::{KernelCounters, KernelLimit, LimitingUnit};
 use crate::launches::{Launches, shapes};
-use crate::limits::{KernelCounters, KernelLimit, LimitingUnit};
-use crate::quantity::ratio;
-use crate::thresholds::SHORTEST_KERNEL_NS;
-use crate::timeline::{Timeline, Work, WorkKind};
+use gapscope_timeline::bound_bytes::BindingSets;
+use gapscope_timeline::durations::{Durations, GroupedDurations};
+use gapscope_timeline::intervals::{Busy, Interval};
+use gapscope_timeline::quantity::ratio;
+use gapscope_timeline::thresholds::SHORTEST_KERNEL_NS;
+use gapscope_timeline::{Timeline, Work, WorkKind};
 use gapscope_trace::tables::{NameSource, Table};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -30,18 +31,18 @@ pub struct Kernel {
     pub name: String,
     /// Its whole name in the code, where `name` is a shorter one.
     pub full_name: Option<String>,
-    /// Where the name comes from.
+    /// The source of the name.
     #[schemars(with = "String")]
     pub name_source: NameSource,
-    /// Kernels of this row that differ in code, entry point or specialisation.
+    /// How many kernels of this row differ in code, entry point or specialisation.
     pub variants: u32,
-    /// Different codes in this row: more than 1 only where so many share a name that they have no rows of their own.
+    /// How many different codes are in this row: more than 1 only where so many share a name that they have no rows of their own.
     pub codes: u32,
-    /// Its codes, as far as the trace says which they are.
+    /// Its codes, as far as the trace names them.
     pub sources: Vec<KernelSource>,
     /// Dispatches, with or without known times.
     pub count: u64,
-    /// Dispatches of which it is not known how long they ran: in no duration below.
+    /// Dispatches of unknown duration, which are in no duration below.
     pub untimed_count: u64,
     /// Durations of the dispatches.
     #[serde(flatten)]
@@ -50,29 +51,29 @@ pub struct Kernel {
     pub busy_ns: Option<i64>,
     /// `busy_ns` over the busy time of all devices. Kernels that ran at the same time sum to more than 1.
     pub busy_share: Option<f64>,
-    /// Duration of the first timed dispatch: far above the median, it was a warm-up.
+    /// Duration of the first timed dispatch. Far above the median, it is a sign of warm-up.
     pub first_ns: Option<i64>,
     /// When that dispatch began.
     pub first_start_ns: Option<i64>,
     /// Bytes of the buffer ranges bound for reading, summed over dispatches: an upper bound on the distinct bytes
     /// read through bindings. Absent when no bindings are known.
     pub bound_read_bytes: Option<u64>,
-    /// The same for writing.
+    /// Bytes of the buffer ranges bound for writing, likewise.
     pub bound_written_bytes: Option<u64>,
-    /// Dispatches with known bindings, which these bytes are of.
+    /// Dispatches with known bindings, to which these bytes belong.
     pub bound_count: u64,
-    /// What limits it, as far as hardware counters and the shape of its launches tell. Absent where they show no limit, or are not
+    /// Its limit, as far as hardware counters and the shape of its launches tell. Absent where they show no limit or are not
     /// known.
     pub limit: Option<KernelLimit>,
-    /// The unit that is nearest to its limit, where counters say it.
+    /// The unit that is nearest to its limit, where counters tell.
     pub limited_by: Option<LimitingUnit>,
-    /// What it has of the limit, by counters: achieved over possible.
+    /// Its share of the limit by counters: achieved over possible.
     pub reached: Option<f64>,
     /// How far `reached` may be off.
     pub reached_error: Option<f64>,
-    /// The share of its time that reaching the limit could save, at most: 0 to 1. Absent without `limit`, and where it is short.
+    /// The greatest share of its time that reaching the limit could save: 0 to 1. Absent without `limit`, and for short kernels.
     pub distance: Option<f64>,
-    /// The same as a time in this recording, of what ran alone.
+    /// The same as a time in this recording, for dispatches that ran alone.
     pub winnable_ns: Option<i64>,
     /// Hardware counters while it ran; absent where the trace has none.
     pub counters: Option<KernelCounters>,
@@ -84,7 +85,8 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    fn limited(&mut self, launches: Option<Launches>, shortest_ns: i64) {
+    /// Sets the limit by the shape of the launches.
+    fn set_shape_limit(&mut self, launches: Option<Launches>, shortest_ns: i64) {
         self.launches = launches;
         let times = &self.durations;
         let limit = (launches.zip(times.total_ns).zip(times.mean_ns)).and_then(
@@ -104,9 +106,9 @@ impl Kernel {
 /// The code of a kernel.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct KernelSource {
-    /// Its hash: the trace has it in `sources/HASH.spv`, `.ptx` or whatever it is.
+    /// Its hash. The trace has the code in `sources/HASH.spv`, `.ptx` or another extension.
     pub hash: Arc<str>,
-    /// The file that it was written in, where the code says it.
+    /// The file of its source, where the code names it.
     pub file: Option<Arc<str>>,
     /// The hash of that file, where the trace has it too.
     pub file_hash: Option<Arc<str>>,
@@ -114,8 +116,8 @@ pub struct KernelSource {
 
 const UNKNOWN: &str = "unknown kernel";
 
-/// Kernels of the whole recording, or of the dispatches that start in `window`. `busy_ns` is the busy time of all
-/// devices, of which shares are taken.
+/// Returns the kernels of the whole recording, or of the dispatches that start in `window`. Shares are relative to `busy_ns`, the
+/// busy time of all devices.
 pub fn kernels(
     timeline: &Timeline,
     bindings: &BindingSets,
@@ -124,7 +126,7 @@ pub fn kernels(
 ) -> Vec<Kernel> {
     let table = &timeline.trace.tables.kernels;
 
-    // The last one is of dispatches whose kernel the trace does not have.
+    // The last row is for dispatches whose kernel is not in the trace.
     let names = &timeline.kernel_names;
     let mut kernels: Vec<Kernel> = (names.all().iter())
         .map(|named| Kernel {
@@ -137,7 +139,7 @@ pub fn kernels(
         .collect();
     let mut variants: Vec<HashSet<[Option<&str>; 3]>> = vec![HashSet::new(); kernels.len()];
     for row in 0..table.len() {
-        if let Some(kernel) = names.of_row(row) {
+        if let Some(kernel) = names.index_of_row(row) {
             let sources = &mut kernels[kernel].sources;
             let source = table.source[row].as_ref().map(|hash| KernelSource {
                 hash: Arc::clone(hash),
@@ -155,18 +157,18 @@ pub fn kernels(
     for (kernel, variants) in kernels.iter_mut().zip(variants) {
         kernel.variants = variants.len() as u32;
     }
-    let stray = kernels.len();
+    let unknown = kernels.len();
     kernels.push(Kernel {
         name: UNKNOWN.to_owned(),
         ..Kernel::default()
     });
     let dispatches = &timeline.dispatches;
-    let of_row: Vec<u32> = (0..table.len())
-        .map(|row| names.of_row(row).unwrap_or(stray) as u32)
+    let group_of_row: Vec<u32> = (0..table.len())
+        .map(|row| names.index_of_row(row).unwrap_or(unknown) as u32)
         .collect();
     let group = |row: usize| {
         let kernel = timeline.kernel_row(row);
-        kernel.map_or(stray, |row| of_row[row] as usize)
+        kernel.map_or(unknown, |row| group_of_row[row] as usize)
     };
     let timed = |work: &Work| {
         work.kind() == WorkKind::Dispatch && Interval::counts(window, Some(work.interval.start_ns))
@@ -187,7 +189,7 @@ pub fn kernels(
         untimed.filter(|untimed| Interval::counts(window, untimed.start_ns))
     };
     match window {
-        None => (0..dispatches.len()).for_each(&mut count),
+        None => (0..dispatches.count()).for_each(&mut count),
         Some(_) => {
             let works = timeline.gpus.iter().flat_map(|gpu| &gpu.works);
             let rows = works.filter(|work| timed(work)).map(|work| work.row());
@@ -198,7 +200,7 @@ pub fn kernels(
     for untimed in untimed().filter(|untimed| untimed.duration_ns.is_none()) {
         kernels[group(untimed.row as usize)].untimed_count += 1;
     }
-    // How long they ran is known, if not when.
+    // Their durations are known, although their times are not.
     let lasted = || {
         untimed().filter_map(|untimed| Some((group(untimed.row as usize), untimed.duration_ns?)))
     };
@@ -221,7 +223,7 @@ pub fn kernels(
         kernel.first_start_ns.get_or_insert(work.interval.start_ns);
         kernel.first_ns.get_or_insert(work.interval.length_ns());
     });
-    (0..kernels.len()).for_each(|group| durations.ask_for(group..group + 1));
+    (0..kernels.len()).for_each(|group| durations.announce(group..group + 1));
     if durations.needs_again() {
         lasted().for_each(|(group, duration_ns)| durations.push_again(group, duration_ns));
         let works = timeline.gpus.iter().flat_map(|gpu| &gpu.works);
@@ -230,7 +232,7 @@ pub fn kernels(
             .for_each(|work| durations.push_again(group(work.row()), work.interval.length_ns()));
     }
     for (group, (kernel, busy)) in kernels.iter_mut().zip(busy).enumerate() {
-        kernel.durations = durations.of(group..group + 1);
+        kernel.durations = durations.statistics(group..group + 1);
         if kernel.first_ns.is_some() {
             kernel.busy_ns = Some(busy.length_ns);
             kernel.busy_share = busy_ns.map(|busy_ns| ratio(busy.length_ns, busy_ns));
@@ -240,10 +242,10 @@ pub fn kernels(
         .iter()
         .filter_map(|kernel| kernel.durations.min_ns.filter(|min_ns| *min_ns > 0))
         .fold(SHORTEST_KERNEL_NS, i64::min);
-    let group = |row: usize| of_row[row] as usize;
+    let group = |row: usize| group_of_row[row] as usize;
     let shapes = shapes(timeline, window, shortest_ns, group, kernels.len());
     for (kernel, launches) in kernels.iter_mut().zip(shapes) {
-        kernel.limited(launches, shortest_ns);
+        kernel.set_shape_limit(launches, shortest_ns);
     }
     kernels.retain(|kernel| kernel.count > 0);
     kernels.sort_by(|a, b| {

@@ -1,20 +1,20 @@
-//! Launch latency and queue depth.
+//! Measures launch latency and queue depth.
 //!
-//! Latency is from the start of the host's submission call to the start of the submission's first work on the device, of
-//! work that waited for nothing but its own queue: what another queue, the host or the order of the default stream held is
-//! left out, with what came behind it on its queue before it started, and so is work that waited for something of unknown
-//! time. For a submission that finds its queue without unfinished work it is launch latency proper, the submission call
+//! Latency is from the start of the host's submission call to the start of the submission's first work on the device, for
+//! work that waited for nothing but its own queue. Work that another queue, the host or the order of the default stream held up
+//! is left out, with the work that came behind it on its queue before it started; so is work that waited for something of
+//! unknown time. For a submission that finds its queue without unfinished work it is launch latency proper, the submission call
 //! included; otherwise it is mostly time in the queue, which is good: the device never has to wait. A submission is
-//! outstanding from the start of its call to the end of its last work, and the depth is how many are.
+//! outstanding from the start of its call to the end of its last work, and the depth is the number of outstanding submissions.
 //!
-//! All compare host times with device times, so they are right within the clock's error. Submissions without timed
+//! All of this compares host times with device times, so it is right within the clock's error. Submissions without timed
 //! work are left out.
 
-use crate::durations::Durations;
 use crate::gaps::Cause;
-use crate::gaps::waits::Order;
-use crate::timeline::Timeline;
-use gapscope_trace::ids::{QueueId, SubmissionId};
+use crate::gaps::waits::WaitOrder;
+use gapscope_timeline::Timeline;
+use gapscope_timeline::durations::Durations;
+use gapscope_trace::ids::QueueId;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -31,18 +31,18 @@ pub struct QueueLatency {
     /// From the start of the submission call to the start of its first work, of submissions that waited for nothing but
     /// earlier work of their own queue.
     pub submit_to_start: Durations,
-    /// The same for those of them that found the queue without unfinished work: launch latency proper. The others
-    /// waited in the queue.
+    /// The same for the submissions that found the queue without unfinished work: launch latency proper. The others waited in
+    /// the queue.
     pub submit_to_start_idle: Durations,
     /// Submissions that are in neither, because they, or what was before them on their queue, waited for something else
     /// after their call.
     pub waited_count: u64,
-    /// The same by what they waited for last; they sum to `waited_count`.
+    /// These submissions by what they waited for last; they sum to `waited_count`.
     pub waited: Vec<Waited>,
     /// Submissions whose work seems to start before the call that submitted it, by more than the clock's error;
     /// absent where that error is not known.
     pub started_before_submission_count: Option<u64>,
-    /// Submission calls: time inside, of those whose end is known.
+    /// Time inside submission calls whose end is known.
     pub submit_calls: Durations,
     /// Most submissions outstanding at once: submitted and not finished.
     pub max_depth: Option<u32>,
@@ -52,32 +52,26 @@ pub struct QueueLatency {
     pub depth_zero_ns: Option<i64>,
 }
 
-/// Submissions that waited for something else than their own queue's work.
+/// Submissions that waited for something other than their own queue's work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Waited {
-    /// What for, as idle time at it is called: `other-queue`, `host-signal`, `host-function`, `external-wait`, or `unknown`.
+    /// What they waited for, by the cause of the idle time: `other-queue`, `host-signal`, `host-function`, `external-wait`, or `unknown`.
     pub cause: Cause,
     /// Submissions.
     pub count: u64,
 }
 
-/// Latency and depth of each queue that has submissions with timed work.
+/// Measures latency and depth of each queue that has submissions with timed work. Only the submissions count that a
+/// [`LabelFilter`](gapscope_timeline::LabelFilter) selects, but these may have waited for others.
 pub fn latency(timeline: &Timeline) -> Vec<QueueLatency> {
-    latency_of(timeline, |_| true)
-}
-
-/// The same of the submissions that `keep` takes.
-pub(crate) fn latency_of(
-    timeline: &Timeline,
-    keep: impl Fn(SubmissionId) -> bool,
-) -> Vec<QueueLatency> {
-    let order = Order::of(timeline);
+    let selected = &timeline.selected().submission_ids;
+    let order = WaitOrder::new(timeline);
     let ids = &timeline.trace.tables.submissions.id;
-    let timed = timeline.in_order(|row| timeline.submissions[row].interval().is_some());
+    let timed = timeline.submissions_by_queue(|row| timeline.submissions[row].interval().is_some());
     let mut latency = Vec::new();
     for (queue, mut rows) in timed.into_iter().enumerate() {
-        let keep = |row: &u32| keep(ids[*row as usize]);
-        let mut found = found(timeline, &order, &rows);
+        let keep = |row: &u32| selected.get(ids[*row as usize]).is_some();
+        let mut found = queue_states(timeline, &order, &rows);
         let mut kept = rows.iter().map(keep);
         found.retain(|_| kept.next() == Some(true));
         rows.retain(keep);
@@ -88,19 +82,19 @@ pub(crate) fn latency_of(
     latency
 }
 
-/// What a submission found on its queue.
+/// The state in which a submission found its queue.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Found {
+enum QueueState {
     /// No unfinished work.
     Idle,
     /// Only work.
     Work,
-    /// Something that held it, or what was before it, after its call.
+    /// Something held up the submission, or an earlier one, after its call.
     Held(Cause),
 }
 
-/// What the submissions of a queue found: all that are timed, in the order of their calls.
-fn found(timeline: &Timeline, order: &Order, rows: &[u32]) -> Vec<Found> {
+/// Returns the states in which the timed submissions of a queue found it, in the order of their calls.
+fn queue_states(timeline: &Timeline, order: &WaitOrder, rows: &[u32]) -> Vec<QueueState> {
     let calls_ns = &timeline.trace.tables.submissions.start_ns;
     let mut finished_ns = i64::MIN;
     let mut held = (i64::MIN, Cause::Unknown);
@@ -117,16 +111,22 @@ fn found(timeline: &Timeline, order: &Order, rows: &[u32]) -> Vec<Found> {
             held = until;
         }
         match () {
-            () if held.0 > call_ns => Found::Held(held.1),
-            () if before_ns <= call_ns => Found::Idle,
-            () => Found::Work,
+            () if held.0 > call_ns => QueueState::Held(held.1),
+            () if before_ns <= call_ns => QueueState::Idle,
+            () => QueueState::Work,
         }
     });
     rows.collect()
 }
 
-/// `rows`: submissions in the order of their calls, not empty. `found`: what each found.
-fn queue_latency(timeline: &Timeline, queue: usize, rows: &[u32], found: &[Found]) -> QueueLatency {
+/// Measures a queue. `rows` are its submissions in the order of their calls, at least one, and `found` is the state of the queue
+/// at each.
+fn queue_latency(
+    timeline: &Timeline,
+    queue: usize,
+    rows: &[u32],
+    found: &[QueueState],
+) -> QueueLatency {
     let table = &timeline.trace.tables.submissions;
     let of_gpu = timeline.queues[queue];
     let error_ns = timeline.clock_error_ns(of_gpu.gpu as usize);
@@ -138,17 +138,17 @@ fn queue_latency(timeline: &Timeline, queue: usize, rows: &[u32], found: &[Found
     let early = rows()
         .filter(|row| error_ns.is_some_and(|error| latency_ns(*row) < error.saturating_neg()))
         .count() as u64;
-    let latencies = |of: fn(Found) -> bool| {
+    let latencies = |of: fn(QueueState) -> bool| {
         let rows = rows().zip(found).filter(move |(_, found)| of(**found));
-        Durations::of(&mut rows.map(|(row, _)| latency_ns(row)).collect::<Vec<_>>())
+        Durations::from_slice(&mut rows.map(|(row, _)| latency_ns(row)).collect::<Vec<_>>())
     };
-    // One after the other: of ten million submissions each list fills eighty megabytes.
-    let submit_to_start_idle = latencies(|found| found == Found::Idle);
-    let submit_to_start = latencies(|found| !matches!(found, Found::Held(_)));
+    // The lists are made one after the other, since each fills eighty megabytes for ten million submissions.
+    let submit_to_start_idle = latencies(|found| found == QueueState::Idle);
+    let submit_to_start = latencies(|found| !matches!(found, QueueState::Held(_)));
     let waited = waited(found);
-    // Of some only the moment is known: they end as they begin.
+    // Calls of which only the moment is known end as they begin.
     let calls = rows().map(|row| table.duration_ns[row]);
-    let submit_calls = Durations::of(&mut calls.filter(|ns| *ns > 0).collect::<Vec<_>>());
+    let submit_calls = Durations::from_slice(&mut calls.filter(|ns| *ns > 0).collect::<Vec<_>>());
 
     let mut ends: Vec<i64> = rows()
         .map(|row| {
@@ -173,7 +173,7 @@ fn queue_latency(timeline: &Timeline, queue: usize, rows: &[u32], found: &[Found
         last_ns = at_ns;
     };
     for end_ns in ends {
-        // What ends as another begins was not outstanding with it.
+        // A submission that ends as another begins was not outstanding with it.
         while let Some(begin_ns) = begins.next_if(|begin_ns| *begin_ns < end_ns) {
             step(begin_ns, 1);
         }
@@ -196,11 +196,11 @@ fn queue_latency(timeline: &Timeline, queue: usize, rows: &[u32], found: &[Found
     }
 }
 
-/// What submissions waited for, the most frequent first.
-fn waited(found: &[Found]) -> Vec<Waited> {
+/// Counts what submissions waited for, the most frequent first.
+fn waited(found: &[QueueState]) -> Vec<Waited> {
     let mut counts = [0u64; Cause::ALL.len()];
     for found in found {
-        if let Found::Held(cause) = found {
+        if let QueueState::Held(cause) = found {
             counts[*cause as usize] += 1;
         }
     }

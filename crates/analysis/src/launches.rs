@@ -1,25 +1,25 @@
-//! What limits a kernel, as far as the shape of its launches tells: without counters.
+//! Finds what limits a kernel as far as the shape of its launches tells, without counters.
 //!
 //! Three shapes cost time, whatever the kernel computes:
-//! - *too small*: fewer workgroups than the GPU has multiprocessors. Those without a workgroup idle: at most
+//! - *too small*: fewer workgroups than the GPU has multiprocessors. Multiprocessors without a workgroup idle: at most
 //!   `1 - workgroups / multiprocessors` of the time could be saved if the same work were spread over all of them.
-//! - *tail*: a few waves and a last one that is not full. With workgroups that take equally long, `(⌈w⌉ - w) / ⌈w⌉` of the time
-//!   is what the last wave leaves unused, where `w` is the workgroups over those that the GPU holds at once.
-//! - *short*: it takes hardly longer than the shortest kernel of the recording, which no shape makes shorter.
+//! - *tail*: a few waves, of which the last is not full. With workgroups that take equally long, the last wave leaves
+//!   `(⌈w⌉ - w) / ⌈w⌉` of the time unused, where `w` is the workgroups over those that the GPU holds at once.
+//! - *short*: the kernel takes hardly longer than the shortest kernel of the recording, which no shape makes shorter.
 //!
-//! Both shares are upper bounds. They are taken of the time beyond the shortest kernel's, and only of dispatches beside which nothing
-//! else ran: what ran beside them had the idle multiprocessors.
+//! Both shares are upper bounds. They are relative to the time beyond the shortest kernel's, and only of dispatches beside which
+//! nothing else ran, since other work could use the idle multiprocessors.
 //!
-//! What this cannot know: the GPU's size where the driver does not tell it (Metal, and Vulkan without an extension of its vendor), the
-//! workgroups of indirect dispatches, and
-//! whether a kernel that fills the GPU uses it well: that takes counters ([`limits`](crate::limits)). Kernels that communicate use few workgroups on purpose: they have no limit here.
+//! What this cannot know: the GPU's size where the driver does not tell it (Metal, and Vulkan without an extension of its vendor); the
+//! workgroups of indirect dispatches; whether a kernel that fills the GPU uses it well, which takes counters
+//! ([`limits`](crate::limits)). Kernels that communicate use few workgroups on purpose, and have no limit here.
 
-use crate::intervals::Interval;
-use crate::limits::KernelLimit;
+use crate::kernel_limit::KernelLimit;
 use crate::occupancy::Occupancy;
-use crate::quantity::ratio;
-use crate::thresholds::{KNOWN_SHARE, LATENCY_TIMES, SHAPE_SHARE};
-use crate::timeline::{Content, Gpu, Timeline, Work, WorkKind};
+use gapscope_timeline::intervals::Interval;
+use gapscope_timeline::quantity::ratio;
+use gapscope_timeline::thresholds::{KNOWN_SHARE, LATENCY_TIMES, SHAPE_SHARE};
+use gapscope_timeline::{Content, Gpu, Timeline, Work, WorkKind};
 use gapscope_trace::lookup::NONE;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -27,28 +27,28 @@ use serde::Serialize;
 /// The shape of a kernel's launches, on GPUs whose size is known. Means are by time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Launches {
-    /// Time of the dispatches whose workgroups are known: what the rest is of.
+    /// Time of the dispatches whose workgroups are known, to which the other figures relate.
     pub known_ns: i64,
-    /// Multiprocessors of the GPU; of several unlike GPUs, those of the last.
+    /// Multiprocessors of the GPU, or of the last of several unlike GPUs.
     pub multiprocessors: u32,
-    /// Multiprocessors with at least one workgroup, at most: mean.
+    /// Mean of the greatest possible number of multiprocessors with at least one workgroup.
     pub mean_multiprocessors: f64,
-    /// Warps that a multiprocessor can hold of it, over those that it can hold: its theoretical occupancy. Absent where that is
-    /// unknown.
+    /// The theoretical occupancy: warps of this kernel that a multiprocessor can hold, over all that it can hold. Absent where it
+    /// is unknown.
     pub occupancy: Option<f64>,
-    /// What allows no more: `groups`, `threads`, `registers`, `shared-memory`.
+    /// The resource that allows no more: `groups`, `threads`, `registers`, `shared-memory`.
     pub occupancy_limited_by: Option<&'static str>,
-    /// Workgroups over those that the GPU holds at once: mean. Absent without `occupancy`.
+    /// Mean of the workgroups over those that the GPU holds at once. Absent without `occupancy`.
     pub waves: Option<f64>,
-    /// Time that it would save, at most, if it had workgroups for all multiprocessors.
+    /// The greatest time that it would save if it had workgroups for all multiprocessors.
     pub too_small_ns: i64,
-    /// Time that it would save, at most, if its last waves were full.
+    /// The greatest time that it would save if its last waves were full.
     pub tail_ns: i64,
 }
 
 impl Launches {
-    /// What limits a kernel whose dispatches take `total_ns`, each `mean_ns`; and the time that a better shape could save, at most:
-    /// unknown where it is short.
+    /// Returns the limit of a kernel whose dispatches take `total_ns`, each `mean_ns`, and the greatest time that a better shape
+    /// could save, which is unknown for a short kernel.
     pub(crate) fn limit(
         &self,
         total_ns: i64,
@@ -69,8 +69,8 @@ impl Launches {
     }
 }
 
-/// The launches that start in `window`, by group; absent where no size is known. `group` gives the group of a row of the table of
-/// kernels, of `count` groups.
+/// Returns the shapes of the launches that start in `window` by group, absent where no size is known. `group` returns the group
+/// of a row of the table of kernels, one of `count`.
 pub(crate) fn shapes(
     timeline: &Timeline,
     window: Option<Interval>,
@@ -78,9 +78,9 @@ pub(crate) fn shapes(
     group: impl Fn(usize) -> usize,
     count: usize,
 ) -> Vec<Option<Launches>> {
-    let mut sums = vec![Sum::default(); count];
+    let mut sums = vec![LaunchSums::default(); count];
     for gpu in &timeline.gpus {
-        let Some(size) = Size::of(timeline, gpu) else {
+        let Some(size) = GpuSize::new(timeline, gpu) else {
             continue;
         };
         let mut until_ns = i64::MIN;
@@ -97,11 +97,11 @@ pub(crate) fn shapes(
             }
         }
     }
-    sums.into_iter().map(Sum::launches).collect()
+    sums.into_iter().map(LaunchSums::launches).collect()
 }
 
-/// A GPU, as far as launches go.
-struct Size {
+/// The size of a GPU, and how much of a kernel fits on it.
+struct GpuSize {
     multiprocessors: u32,
     /// By row of the table of kernels.
     occupancies: Vec<Option<Occupancy>>,
@@ -115,14 +115,14 @@ struct Dispatch {
     kernel: usize,
 }
 
-impl Size {
-    fn of(timeline: &Timeline, gpu: &Gpu) -> Option<Size> {
+impl GpuSize {
+    fn new(timeline: &Timeline, gpu: &Gpu) -> Option<GpuSize> {
         let rows = &timeline.trace.manifest.devices;
         let limits = gpu.limits(rows)?;
         let multiprocessors = limits.multiprocessors.filter(|size| *size > 0)?;
         let table = &timeline.trace.tables.kernels;
-        let occupancy = |row| Occupancy::of_row(table, row, limits);
-        Some(Size {
+        let occupancy = |row| Occupancy::from_row(table, row, limits);
+        Some(GpuSize {
             multiprocessors,
             occupancies: (0..table.name.len()).map(occupancy).collect(),
         })
@@ -146,16 +146,18 @@ impl Size {
     }
 }
 
-/// The launches of a group, summed up.
+/// Sums over the launches of a group.
 #[derive(Debug, Clone, Copy, Default)]
-struct Sum {
+struct LaunchSums {
     known_ns: i64,
     multiprocessors: u32,
     /// Multiprocessors with a workgroup, times nanoseconds.
     filled: f64,
-    /// Time of those whose occupancy is known, that occupancy and their waves times nanoseconds.
+    /// Time of the launches whose occupancy is known.
     held_ns: i64,
+    /// Their occupancy, times nanoseconds.
     held: f64,
+    /// Their waves, times nanoseconds.
     waves: f64,
     limited_by: Option<&'static str>,
     unlike: bool,
@@ -163,8 +165,8 @@ struct Sum {
     tail_ns: f64,
 }
 
-impl Sum {
-    fn add(&mut self, dispatch: &Dispatch, size: &Size, alone: bool, shortest_ns: i64) {
+impl LaunchSums {
+    fn add(&mut self, dispatch: &Dispatch, size: &GpuSize, alone: bool, shortest_ns: i64) {
         let ns = dispatch.interval.length_ns();
         let time = ns as f64;
         let beyond = if alone {

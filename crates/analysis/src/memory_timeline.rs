@@ -1,10 +1,10 @@
-//! Memory timeline: what was allocated when.
+//! Sums up the device memory over the recording.
 //!
-//! Figures are of device memory that the recorded programs asked the API for: not what the driver takes for itself, nor
-//! what other programs hold. How much of an allocation is in use, the API does not say.
+//! Figures are of device memory that the recorded programs asked the API for, without memory that the driver takes for itself
+//! or that other programs hold. The API does not tell how much of an allocation is in use.
 
-use crate::allocations::{Change, MemoryStep, each_step};
-use crate::timeline::Timeline;
+use gapscope_timeline::Timeline;
+use gapscope_timeline::allocations::{MemoryChange, MemoryStep, each_step};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -18,25 +18,25 @@ pub struct MemoryRow {
     pub heap: Option<u32>,
     /// Size of the heap, or of all heaps; absent when it is not known.
     pub heap_bytes: Option<u64>,
-    /// Allocations made.
+    /// How many allocations were made.
     pub allocation_count: u64,
-    /// Allocations freed.
+    /// How many allocations were freed.
     pub free_count: u64,
     /// Sum of the sizes of all allocations.
     pub total_bytes: u64,
-    /// Most that was allocated at one time.
+    /// The most memory that was allocated at one time.
     pub peak_bytes: u64,
-    /// When that was first reached.
+    /// When the peak was first reached.
     pub peak_at_ns: Option<i64>,
-    /// Still allocated at the end.
+    /// Memory that was still allocated at the end.
     pub live_bytes: u64,
     /// Allocations still live at the end.
     pub live_count: u64,
-    /// Frees of what the trace does not show allocated: the figures may lack that.
+    /// Frees of memory whose allocation is not in the trace: the figures may lack that memory.
     pub unmatched_free_count: u64,
 }
 
-/// Device memory by device, each followed by its heaps.
+/// Returns the device memory by device, each followed by its heaps.
 pub fn memory_timeline(timeline: &Timeline) -> Vec<MemoryRow> {
     let mut result: BTreeMap<(u32, Option<u32>), MemoryRow> = BTreeMap::new();
     each_step(timeline, |step| {
@@ -57,7 +57,7 @@ pub fn memory_timeline(timeline: &Timeline) -> Vec<MemoryRow> {
 impl MemoryRow {
     fn add(&mut self, step: &MemoryStep) {
         match step.change {
-            Change::Allocated { bytes } => {
+            MemoryChange::Allocated { bytes } => {
                 self.allocation_count += 1;
                 self.live_count += 1;
                 self.total_bytes = self.total_bytes.saturating_add(bytes);
@@ -67,12 +67,12 @@ impl MemoryRow {
                     self.peak_at_ns = Some(step.at_ns);
                 }
             }
-            Change::Freed { bytes } => {
+            MemoryChange::Freed { bytes } => {
                 self.free_count += 1;
                 self.live_count = self.live_count.saturating_sub(1);
                 self.live_bytes = self.live_bytes.saturating_sub(bytes);
             }
-            Change::FreedUnknown => self.unmatched_free_count += 1,
+            MemoryChange::FreedUnknown => self.unmatched_free_count += 1,
         }
     }
 }

@@ -1,40 +1,44 @@
-//! How many workgroups of a kernel a multiprocessor of an NVIDIA GPU can hold at once: its theoretical occupancy.
+//! Computes how many workgroups of a kernel a multiprocessor of an NVIDIA GPU can hold at once: its theoretical occupancy.
 //!
-//! By the rules of `cuda_occupancy.h` of the CUDA toolkit, and the table of technical specifications of the CUDA C++ programming
-//! guide. Of other GPUs it is unknown.
+//! The rules are those of `cuda_occupancy.h` of the CUDA toolkit, and of the table of technical specifications of the CUDA C++
+//! programming guide. The occupancy of other GPUs is unknown.
 
 use gapscope_trace::manifest::DeviceLimits;
 use gapscope_trace::tables::Kernels;
 
-/// Threads run, and registers are given out, in warps.
-const THREADS_OF_WARP: u64 = 32;
-/// Registers are given out to a warp by so many.
-const REGISTERS: u64 = 256;
+/// Threads run, and registers are allocated, in warps of this many threads.
+const THREADS_PER_WARP: u64 = 32;
+/// Registers are allocated to a warp in units of this many.
+const REGISTER_GRANULE: u64 = 256;
 
-/// Workgroups that a multiprocessor can hold, at most, and what allows no more.
+/// The most workgroups that a multiprocessor can hold, and the resource that allows no more.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Occupancy {
     pub(crate) groups: u32,
     pub(crate) limited_by: &'static str,
-    /// Warps of so many workgroups, over those that a multiprocessor can hold.
+    /// Warps of these workgroups, over those that a multiprocessor can hold.
     pub(crate) share: f64,
 }
 
 impl Occupancy {
-    /// Of the kernels in `rows`; `None` where that is unknown, or differs between them.
-    pub(crate) fn of_rows(
+    /// Returns the occupancy of the kernels in `rows`, or `None` where it is unknown or differs between them.
+    pub(crate) fn from_rows(
         table: &Kernels,
         rows: impl Iterator<Item = usize>,
         limits: &DeviceLimits,
     ) -> Option<Occupancy> {
-        let mut all = rows.map(|row| Occupancy::of_row(table, row, limits));
+        let mut all = rows.map(|row| Occupancy::from_row(table, row, limits));
         let first = all.next()??;
         all.all(|other| other == Some(first)).then_some(first)
     }
 
-    /// Of a row of the table.
-    pub(crate) fn of_row(table: &Kernels, row: usize, limits: &DeviceLimits) -> Option<Occupancy> {
-        let generation = Generation::of(limits)?;
+    /// Returns the occupancy of the kernel in a row of the table.
+    pub(crate) fn from_row(
+        table: &Kernels,
+        row: usize,
+        limits: &DeviceLimits,
+    ) -> Option<Occupancy> {
+        let generation = Generation::new(limits)?;
         let threads = [
             table.local_x.at(row),
             table.local_y.at(row),
@@ -42,16 +46,16 @@ impl Occupancy {
         ]
         .into_iter()
         .try_fold(1u64, |all, axis| all.checked_mul(u64::from(axis?)))?;
-        let warps = threads.div_ceil(THREADS_OF_WARP);
-        let registers =
-            (u64::from(table.registers.at(row)?) * THREADS_OF_WARP).next_multiple_of(REGISTERS);
-        // Where only all shared memory of a workgroup is known, it is the first.
+        let warps = threads.div_ceil(THREADS_PER_WARP);
+        let registers = (u64::from(table.registers.at(row)?) * THREADS_PER_WARP)
+            .next_multiple_of(REGISTER_GRANULE);
+        // Where only the total shared memory of a workgroup is known, it is in the first column.
         let shared = u64::from(table.static_shared_bytes.at(row)?)
             + table.dynamic_shared_bytes.at(row).map_or(0, u64::from);
         let shared =
             (shared + generation.reserved_bytes).next_multiple_of(generation.shared_granule);
 
-        let most_warps = u64::from(limits.threads_per_multiprocessor?) / THREADS_OF_WARP;
+        let most_warps = u64::from(limits.threads_per_multiprocessor?) / THREADS_PER_WARP;
         // Each part of a multiprocessor has registers of its own, and whole warps.
         let of_part = u64::from(limits.registers_per_multiprocessor?) / generation.parts;
         let held = [
@@ -68,7 +72,7 @@ impl Occupancy {
                 limits.shared_bytes_per_multiprocessor?.checked_div(shared),
             ),
         ];
-        // What it needs nothing of does not limit it.
+        // A resource that it does not need does not limit it.
         let held = held
             .into_iter()
             .filter_map(|(by, groups)| Some((by, groups?)));
@@ -82,20 +86,20 @@ impl Occupancy {
     }
 }
 
-/// What differs between generations of multiprocessors.
+/// The properties in which generations of multiprocessors differ.
 struct Generation {
-    /// Workgroups that one can hold.
+    /// Workgroups that a multiprocessor can hold.
     groups: u64,
     /// Parts with registers of their own.
     parts: u64,
-    /// Shared memory is given out by so many bytes.
+    /// Shared memory is allocated in units of this many bytes.
     shared_granule: u64,
-    /// Shared memory of each workgroup that is the system's, bytes.
+    /// Bytes of each workgroup's shared memory that the system uses.
     reserved_bytes: u64,
 }
 
 impl Generation {
-    fn of(limits: &DeviceLimits) -> Option<Generation> {
+    fn new(limits: &DeviceLimits) -> Option<Generation> {
         let (major, minor) = limits.compute_capability.as_deref()?.split_once('.')?;
         let capability: (u32, u32) = (major.parse().ok()?, minor.parse().ok()?);
         let groups = match capability {
@@ -119,8 +123,9 @@ mod tests {
     use super::*;
     use gapscope_trace::tables::{Kernel, Table as _};
 
-    /// Of a V100, an A100 and an H100.
+    /// Threads, registers, shared memory, and occupancy in per cent.
     type Launched = (u32, u32, u32, u32);
+    /// Launches on a V100, an A100 and an H100.
     const REAL: [(&str, u64, &[Launched]); 3] = [
         (
             "7.0",
@@ -184,11 +189,11 @@ mod tests {
             static_shared_bytes: Some(shared),
             ..Kernel::default()
         });
-        Occupancy::of_row(&table, 0, limits)
+        Occupancy::from_row(&table, 0, limits)
     }
 
-    /// Threads, registers, shared memory, and the occupancy in percent that PyTorch had from `cuda_occupancy.h` for launches of more
-    /// workgroups than fit, in the real traces of `tests/rivals`.
+    /// The occupancies are those that PyTorch got from `cuda_occupancy.h` for launches of more workgroups than fit, in the real
+    /// traces of `tests/rivals`.
     #[test]
     fn real_kernels_have_the_occupancy_that_cuda_says() {
         for (capability, shared_bytes, kernels) in REAL {
@@ -207,7 +212,7 @@ mod tests {
     #[test]
     fn what_is_not_known_has_no_occupancy() {
         assert_eq!(held(&DeviceLimits::default(), 128, 32, 0), None);
-        // Of AMD's GPUs, say.
+        // This is an AMD GPU.
         assert_eq!(held(&device("gfx90a", 65_536), 256, 32, 0), None);
         assert_eq!(held(&device("9.0", 233_472), 128, 32, 300_000), None);
     }

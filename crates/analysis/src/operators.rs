@@ -1,11 +1,11 @@
-//! Operators of a framework, where the recording has labelled them: how often each was called, and the device time of
-//! the work that it launched itself and through others.
+//! Sums up the operators of a framework, where the recording has labelled them: how often each was called, and the device time
+//! of the work that it launched itself and through others.
 //!
 //! Device times are sums of durations, as those of `key_averages()` of torch.profiler: work that ran at the same time counts
 //! more than once.
 
-use crate::labels::layers::Layers;
-use crate::timeline::{Timeline, WorkKind};
+use crate::labels::LabelOrigins;
+use gapscope_timeline::{Timeline, WorkKind};
 use gapscope_trace::ids::LabelId;
 use gapscope_trace::lookup::{IdIndex, NONE};
 use gapscope_trace::tables::{Labels, OPERATOR_DOMAIN, Table};
@@ -21,7 +21,7 @@ pub struct OperatorRow {
     pub name: String,
     /// How often it was called.
     pub call_count: u64,
-    /// Work that it launched itself.
+    /// The work that it launched itself.
     pub own: OperatorWork,
     /// Its own work, and that of the operators that it called. Each piece counts once.
     pub inclusive: OperatorWork,
@@ -43,8 +43,8 @@ impl OperatorWork {
     }
 }
 
-/// Which labels are an operator inside nothing but itself: one call that went through the dispatcher twice, as with autocast. torch.profiler
-/// counts it once too.
+/// Returns which labels are an operator inside nothing but itself: one call that went through the dispatcher twice, as with
+/// autocast. torch.profiler counts it once too.
 fn dispatched_again(labels: &Labels, ids: &IdIndex<LabelId>) -> Vec<bool> {
     let parent = |row: usize| labels.parent.at(row).and_then(|id| ids.get(id));
     let mut children = vec![0u32; labels.len()];
@@ -59,23 +59,23 @@ fn dispatched_again(labels: &Labels, ids: &IdIndex<LabelId>) -> Vec<bool> {
         .collect()
 }
 
-/// Operators, those with the greatest own time first.
+/// Returns the operators, those with the greatest own time first.
 pub fn operators(timeline: &Timeline) -> Vec<OperatorRow> {
     let tables = &timeline.trace.tables;
     let labels = &tables.labels;
     let ids = IdIndex::new(&labels.id);
-    let layers = Layers::of(timeline.trace, &ids);
-    if layers.is_empty() {
+    let origins = LabelOrigins::new(timeline.trace, &ids);
+    if origins.is_empty() {
         return Vec::new();
     }
     let mut found: HashMap<&str, usize> = HashMap::new();
     let mut operators: Vec<OperatorRow> = Vec::new();
-    // Of each label, the operators in its path, its own first.
+    // By label: the operators in its path, its own first.
     let paths: Vec<Vec<usize>> = (0..labels.len())
         .map(|row| {
             let mut path = Vec::new();
             let rows = labels.outwards(&ids, row);
-            for row in rows.take_while(|row| layers.is_operator(*row)) {
+            for row in rows.take_while(|row| origins.is_operator(*row)) {
                 let name = &*labels.text[row];
                 let at = *found.entry(name).or_insert_with(|| {
                     operators.push(OperatorRow {

@@ -1,16 +1,16 @@
-//! Kernels in depth: launches that were profiled one by one, by hardware counters.
+//! Describes launches of kernels that were profiled one by one, by hardware counters.
 //!
-//! What bounds a kernel follows from how much of the greatest throughput its units and memory reached, by the same lines as in
-//! Nsight Compute ([`PROFILE_LOW`], [`PROFILE_CLOSE`]). Achieved occupancy is measured, the theoretical one computed from the launch
+//! The bound of a kernel follows from the shares of the greatest throughput that its units and memory reached, by the same
+//! thresholds as in Nsight Compute ([`PROFILE_LOW`], [`PROFILE_CLOSE`]). Achieved occupancy is measured, the theoretical one computed from the launch
 //! (see `occupancy.rs`). Shares of stalls are of the time of all warps between two instructions that one of them issues.
 //!
-//! What this cannot know: how the kernel behaves beside others and with other data. It ran alone, again and again, with what the run
-//! before had left in the caches.
+//! What this cannot know: how the kernel behaves beside others and with other data. It ran alone and repeatedly, with caches
+//! filled by the run before.
 
 use crate::occupancy::Occupancy;
-use crate::quantity::{Nanoseconds, Percent, of};
-use crate::thresholds::{PROFILE_CLOSE, PROFILE_LOW};
-use crate::timeline::Timeline;
+use gapscope_timeline::Timeline;
+use gapscope_timeline::quantity::{Nanoseconds, Percent, count_of};
+use gapscope_timeline::thresholds::{PROFILE_CLOSE, PROFILE_LOW};
 use gapscope_trace::ids::{DeviceId, KernelId, SubmissionId};
 use gapscope_trace::kernel_profile::{GRID, Metric, PROFILING_CALL, Stall, metric_name as name};
 use gapscope_trace::lookup::IdIndex;
@@ -33,15 +33,16 @@ pub struct ProfiledKernel {
     /// Id of the submission that launched it; absent where the record of the dispatch is missing.
     #[schemars(with = "Option<u64>")]
     pub submission: Option<SubmissionId>,
-    /// How often the kernel ran to be measured.
+    /// How often the kernel ran for the measurements.
     pub passes: u32,
-    /// How long it took, in the pass that measured that.
+    /// Its duration, in the pass that measured it.
     pub duration_ns: Option<f64>,
-    /// What bounds it.
+    /// Its bound.
     pub bound: ProfileBound,
     /// The same in one sentence, with its figures.
     pub sentence: String,
-    /// Throughput of the multiprocessors' units, of the greatest: 0 to 1. As the shares below absent where it was not measured.
+    /// Throughput of the multiprocessors' units, over the greatest possible: 0 to 1. Absent, as the shares below, where it was
+    /// not measured.
     pub compute: Option<f64>,
     /// Throughput of caches and device memory.
     pub memory: Option<f64>,
@@ -51,23 +52,23 @@ pub struct ProfiledKernel {
     pub l2: Option<f64>,
     /// Throughput of the L1 caches and shared memory alone.
     pub l1: Option<f64>,
-    /// Read from device memory.
+    /// Bytes read from device memory.
     pub dram_read_bytes: Option<u64>,
-    /// Written to device memory.
+    /// Bytes written to device memory.
     pub dram_written_bytes: Option<u64>,
-    /// Asked of the L2 cache.
+    /// Bytes requested from the L2 cache.
     pub l2_bytes: Option<u64>,
-    /// Asked of the L1 caches.
+    /// Bytes requested from the L1 caches.
     pub l1_bytes: Option<u64>,
-    /// Of the sectors asked of the L2 cache, those that were in it: 0 to 1.
+    /// The share of the sectors requested from the L2 cache that were in it: 0 to 1.
     pub l2_hit_rate: Option<f64>,
-    /// The same of the L1 caches.
+    /// The same share for the L1 caches.
     pub l1_hit_rate: Option<f64>,
-    /// Warps on a multiprocessor that has work, of those that it can hold: 0 to 1.
+    /// Warps on a multiprocessor with work, over those that it can hold: 0 to 1.
     pub achieved_occupancy: Option<f64>,
-    /// The same as far as the shape of the launch allows.
+    /// The greatest occupancy that the shape of the launch allows.
     pub theoretical_occupancy: Option<f64>,
-    /// What allows no more: `groups`, `threads`, `registers`, `shared-memory`.
+    /// The resource that allows no more: `groups`, `threads`, `registers`, `shared-memory`.
     pub occupancy_limited_by: Option<&'static str>,
     /// Workgroups of the launch.
     pub groups: Option<u64>,
@@ -75,13 +76,13 @@ pub struct ProfiledKernel {
     pub multiprocessors: Option<u32>,
     /// Workgroups over those that the GPU can hold at once.
     pub waves: Option<f64>,
-    /// What its warps waited for, the greatest first.
+    /// The reasons for which its warps stalled, the greatest first.
     pub stalls: Vec<StallShare>,
-    /// All that was measured.
+    /// All measured metrics.
     pub metrics: Vec<MetricValue>,
 }
 
-/// What bounds a kernel.
+/// The bound of a kernel.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProfileBound {
@@ -91,7 +92,7 @@ pub enum ProfileBound {
     Compute,
     /// Both to about the same degree.
     Both,
-    /// Neither is near its limit: it waits.
+    /// Neither is near its limit, so that the kernel waits.
     Latency,
     /// Throughputs were not measured.
     #[default]
@@ -103,13 +104,13 @@ pub enum ProfileBound {
 pub struct StallShare {
     /// The reason, as in the name of its metric.
     pub reason: &'static str,
-    /// Warps that it stalled, for each instruction that was issued.
+    /// Warps that it stalled, for each issued instruction.
     pub warps: f64,
-    /// The same over those of all reasons: 0 to 1.
+    /// The share of the warps that all reasons stalled: 0 to 1.
     pub share: f64,
     /// What the warps waited for.
     pub meaning: &'static str,
-    /// What to do about it; absent where it is no fault.
+    /// The advice on it; absent where it is no fault.
     pub advice: Option<&'static str>,
 }
 
@@ -118,7 +119,7 @@ pub struct StallShare {
 pub struct MetricValue {
     /// Its name, as of Nsight Compute.
     pub metric: Arc<str>,
-    /// What it is about.
+    /// The section that it belongs to.
     #[schemars(with = "String")]
     pub section: MetricSection,
     /// Its value.
@@ -126,11 +127,11 @@ pub struct MetricValue {
     /// The unit of the value.
     #[schemars(with = "String")]
     pub unit: MetricUnit,
-    /// What it says; absent of metrics of other versions.
+    /// Its meaning; absent for metrics of other versions.
     pub meaning: Option<&'static str>,
 }
 
-/// All launches that were profiled.
+/// Returns all launches that were profiled.
 pub fn profiled_kernels(timeline: &Timeline) -> Vec<ProfiledKernel> {
     let tables = &timeline.trace.tables;
     let table = &tables.kernel_metrics;
@@ -155,7 +156,7 @@ pub fn profiled_kernels(timeline: &Timeline) -> Vec<ProfiledKernel> {
     };
     (rows.into_iter())
         .map(|(profile, rows)| {
-            let mut found = of_rows(table, &rows);
+            let mut found = from_rows(table, &rows);
             found.profile = profile;
             let first = rows[0];
             let kernel = kernels.get(table.kernel[first]);
@@ -172,7 +173,7 @@ pub fn profiled_kernels(timeline: &Timeline) -> Vec<ProfiledKernel> {
                 .filter(|multiprocessors| *multiprocessors > 0);
             let occupancy = kernel
                 .zip(limits)
-                .and_then(|(row, limits)| Occupancy::of_row(&tables.kernels, row, limits));
+                .and_then(|(row, limits)| Occupancy::from_row(&tables.kernels, row, limits));
             found.theoretical_occupancy = occupancy.map(|occupancy| occupancy.share);
             found.occupancy_limited_by = occupancy.map(|occupancy| occupancy.limited_by);
             found.waves = (found.groups.zip(found.multiprocessors).zip(occupancy)).map(
@@ -180,13 +181,13 @@ pub fn profiled_kernels(timeline: &Timeline) -> Vec<ProfiledKernel> {
                     groups as f64 / (f64::from(multiprocessors) * f64::from(occupancy.groups))
                 },
             );
-            found.sentence = found.says();
+            found.sentence = found.sentence();
             found
         })
         .collect()
 }
 
-/// How long the profiled launches held the program up, in a sentence for every report.
+/// Says in a sentence for every report how long the profiled launches held the program up.
 pub(crate) fn note(timeline: &Timeline) -> Option<String> {
     let (all_ns, longest_ns) = held_up_ns(timeline)?;
     Some(format!(
@@ -196,7 +197,7 @@ pub(crate) fn note(timeline: &Timeline) -> Option<String> {
     ))
 }
 
-/// Time in which threads were held up: all of it, and the longest stretch.
+/// Returns the time in which threads were held up: the sum and the longest stretch.
 fn held_up_ns(timeline: &Timeline) -> Option<(i64, i64)> {
     let calls = &timeline.trace.tables.host_calls;
     let profiling = (0..calls.len())
@@ -206,8 +207,8 @@ fn held_up_ns(timeline: &Timeline) -> Option<(i64, i64)> {
     Some((sum, profiling.max().unwrap_or(sum)))
 }
 
-/// What the metrics in some rows of the table say.
-fn of_rows(table: &KernelMetrics, rows: &[usize]) -> ProfiledKernel {
+/// Reads the metrics in some rows of the table.
+fn from_rows(table: &KernelMetrics, rows: &[usize]) -> ProfiledKernel {
     let value = |wanted: &str| {
         let row = rows.iter().find(|row| &*table.metric[**row] == wanted)?;
         Some(table.value[*row]).filter(|value| value.is_finite())
@@ -243,7 +244,7 @@ fn of_rows(table: &KernelMetrics, rows: &[usize]) -> ProfiledKernel {
             .collect(),
         ..ProfiledKernel::default()
     };
-    found.bound = ProfileBound::of(found.compute, found.memory);
+    found.bound = ProfileBound::new(found.compute, found.memory);
     found
 }
 
@@ -253,7 +254,7 @@ fn stalls(value: impl Fn(&str) -> Option<f64>) -> Vec<StallShare> {
         Some((*stall, warps))
     });
     let all: f64 = known.clone().map(|(_, warps)| warps).sum();
-    // What is damaged may sum to more than a number holds.
+    // The values of a damaged trace may sum to infinity.
     let known = known.filter(|_| all.is_finite());
     let mut stalls: Vec<StallShare> = known
         .map(|(stall, warps)| StallShare {
@@ -269,7 +270,7 @@ fn stalls(value: impl Fn(&str) -> Option<f64>) -> Vec<StallShare> {
 }
 
 impl ProfileBound {
-    fn of(compute: Option<f64>, memory: Option<f64>) -> ProfileBound {
+    fn new(compute: Option<f64>, memory: Option<f64>) -> ProfileBound {
         let (Some(compute), Some(memory)) = (compute, memory) else {
             return ProfileBound::Unknown;
         };
@@ -283,7 +284,7 @@ impl ProfileBound {
 }
 
 impl ProfiledKernel {
-    /// The part of memory that is busiest.
+    /// Returns the part of memory that is busiest.
     fn busiest_memory(&self) -> Option<&'static str> {
         let parts = [
             ("device memory", self.dram),
@@ -296,7 +297,7 @@ impl ProfiledKernel {
         Some(known.max_by(|a, b| a.1.total_cmp(&b.1))?.0)
     }
 
-    fn says(&self) -> String {
+    fn sentence(&self) -> String {
         let (Some(compute), Some(memory)) = (self.compute, self.memory) else {
             return "What bounds it is unknown: its throughput was not measured.".to_owned();
         };
@@ -324,19 +325,19 @@ impl ProfiledKernel {
         }
     }
 
-    /// Why its launch leaves most of the GPU idle, where it does.
+    /// Says why its launch leaves most of the GPU idle, where it does.
     fn too_small(&self) -> Option<String> {
         let (groups, multiprocessors) = self.groups.zip(self.multiprocessors)?;
         if groups < u64::from(multiprocessors) {
             return Some(format!(
                 "it has {} for {multiprocessors} multiprocessors",
-                of(groups, "workgroup", "workgroups")
+                count_of(groups, "workgroup", "workgroups")
             ));
         }
         let waves = self.waves.filter(|waves| *waves < 1.0)?;
         Some(format!(
             "its {} are {} of those that the GPU can hold at once",
-            of(groups, "workgroup", "workgroups"),
+            count_of(groups, "workgroup", "workgroups"),
             Percent(waves)
         ))
     }
@@ -358,9 +359,9 @@ mod tests {
                 ..KernelMetric::default()
             });
         }
-        let mut found = of_rows(&table, &(0..table.len()).collect::<Vec<_>>());
+        let mut found = from_rows(&table, &(0..table.len()).collect::<Vec<_>>());
         found.multiprocessors = Some(132);
-        found.sentence = found.says();
+        found.sentence = found.sentence();
         found
     }
 

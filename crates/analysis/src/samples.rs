@@ -1,11 +1,11 @@
-//! Two sets of samples of one quantity: what each says, and whether their difference is more than chance.
+//! Compares two sets of samples of one quantity, and decides whether their difference is more than chance.
 //!
 //! The figure of a set is its median, which outliers do not move. Two sets are compared by the ratio of their medians,
 //! with an interval that holds the true ratio in [`CONFIDENCE`] of all cases: where it holds 1, the two may be the same,
 //! and a difference is called *within noise*. So at most 5 in 100 comparisons of a thing with itself find a difference.
 //!
-//! How: the median of `n` samples lies between the `k`-th smallest and the `k`-th greatest as often as `n` throws of a coin
-//! show at least `k` heads and `k` tails. That is exact for every distribution, and needs [`LEAST_EVALUATIONS`](crate::thresholds::LEAST_EVALUATIONS) samples. The
+//! Method: the median of `n` samples lies between the `k`-th smallest and the `k`-th greatest as often as `n` throws of a coin
+//! show at least `k` heads and `k` tails. That is exact for every distribution, and needs [`LEAST_EVALUATIONS`](gapscope_timeline::thresholds::LEAST_EVALUATIONS) samples. The
 //! two intervals become one of the ratio on the scale of logarithms, each contributing the square of its distance from its median
 //! on the side that counts (Zou and Donner's MOVER). Neither a normal distribution nor equal spreads are assumed.
 //!
@@ -16,14 +16,14 @@
 //! What this cannot know: what differs between the two besides the work, as when one runs on a cold GPU and the other on a warm
 //! one. Take turns, or record several runs.
 
-use crate::thresholds::{CONFIDENCE, EVALUATION_BLOCKS};
+use gapscope_timeline::thresholds::{CONFIDENCE, EVALUATION_BLOCKS};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// One set of samples, in the unit of its quantity.
+/// The statistics of one set of samples, in the unit of its quantity.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Spread {
-    /// Samples.
+    /// How many samples there are.
     pub count: u64,
     /// Their arithmetic mean.
     pub mean: f64,
@@ -39,7 +39,7 @@ pub struct Spread {
     pub max: f64,
 }
 
-/// The medians of two sets of samples.
+/// The ratio of the medians of two sets of samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MedianRatio {
     /// The median before over that after.
@@ -49,8 +49,8 @@ pub struct MedianRatio {
 }
 
 impl Spread {
-    /// What samples say; `None` without any.
-    pub fn of(samples: &[f64]) -> Option<Spread> {
+    /// Computes the statistics of samples, or returns `None` without any.
+    pub fn from_samples(samples: &[f64]) -> Option<Spread> {
         let sorted = sorted(samples);
         let (min, max) = (*sorted.first()?, *sorted.last()?);
         Some(Spread {
@@ -66,9 +66,9 @@ impl Spread {
 }
 
 impl MedianRatio {
-    /// Compares samples, each set in order of time. `None` when a set is empty or a median is not above 0.
-    pub fn of(before: &[f64], after: &[f64]) -> Option<MedianRatio> {
-        let [first, second] = [before, after].map(Median::of);
+    /// Compares samples, each set in order of time. Returns `None` when a set is empty or a median is not above 0.
+    pub fn from_samples(before: &[f64], after: &[f64]) -> Option<MedianRatio> {
+        let [first, second] = [before, after].map(Median::new);
         let (first, second) = (first?, second?);
         let ratio = first.value / second.value;
         let interval = first.interval.zip(second.interval).map(|(a, b)| {
@@ -82,20 +82,20 @@ impl MedianRatio {
         })
     }
 
-    /// True when the difference may be chance; `None` when that is not known.
+    /// Returns whether the difference may be chance, or `None` when that is not known.
     pub fn is_within_noise(&self) -> Option<bool> {
         self.interval.map(|[low, high]| low <= 1.0 && 1.0 <= high)
     }
 }
 
-/// A median above 0, and where the true one lies.
+/// A median above 0, and the interval of the true one.
 struct Median {
     value: f64,
     interval: Option<[f64; 2]>,
 }
 
 impl Median {
-    fn of(samples: &[f64]) -> Option<Median> {
+    fn new(samples: &[f64]) -> Option<Median> {
         let value = quantile(&sorted(samples), 0.5);
         if samples.is_empty() || value <= 0.0 || !value.is_finite() {
             return None;
@@ -103,24 +103,24 @@ impl Median {
         let blocks = sorted(&blocks(samples));
         let interval = rank(blocks.len()).map(|rank| {
             let (low, high) = (blocks[rank - 1], blocks[blocks.len() - rank]);
-            // The median of the blocks' medians can be a little off the median of all.
+            // The median of the blocks' medians can differ a little from the median of all samples.
             [low.min(value), high.max(value)]
         });
         Some(Median { value, interval })
     }
 }
 
-/// The medians of blocks of neighbours; the samples themselves where there are few.
+/// Returns the medians of blocks of neighbours, or the samples themselves where there are few.
 fn blocks(samples: &[f64]) -> Vec<f64> {
     let size = samples.len() / EVALUATION_BLOCKS;
-    // An odd number has a middle: the median of such a block is as often above the true one as below.
+    // The median of a block of odd size is as often above the true median as below.
     let size = size.saturating_sub(1) / 2 * 2 + 1;
     let medians = samples.chunks_exact(size);
     medians.map(|block| quantile(&sorted(block), 0.5)).collect()
 }
 
-/// The rank `k` for which the `k`-th smallest and the `k`-th greatest of `count` samples hold the median between them with the
-/// wanted confidence; `None` when even the smallest and the greatest do not.
+/// Returns the rank `k` for which the `k`-th smallest and the `k`-th greatest of `count` samples hold the median between them with the
+/// wanted confidence, or `None` when even the smallest and the greatest do not.
 fn rank(count: usize) -> Option<usize> {
     // The chance of at most `k` heads in `count` throws, one `k` after the other.
     let mut chance_of = 0.5f64.powi(i32::try_from(count).ok()?);
@@ -141,7 +141,7 @@ fn sorted(samples: &[f64]) -> Vec<f64> {
     sorted
 }
 
-/// The value that `part` of the sorted samples do not exceed, interpolated between neighbours; 0 without any.
+/// Returns the value that `part` of the sorted samples do not exceed, interpolated between neighbours, or 0 without samples.
 fn quantile(sorted: &[f64], part: f64) -> f64 {
     let at = part * sorted.len().saturating_sub(1) as f64;
     let [below, above] = [at.floor(), at.ceil()].map(|at| sorted.get(at as usize));

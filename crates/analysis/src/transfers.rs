@@ -1,11 +1,11 @@
-//! Transfers: bytes moved, and how fast.
+//! Sums up transfers: the bytes moved, and how fast.
 //!
-//! Bytes are what a transfer writes; a copy reads as many besides. The rate is of commands on the device: what the
-//! host writes through mapped memory is not in it, because no profiler of API calls can see that.
+//! Bytes are those that a transfer writes; a copy also reads as many. The rate is of commands on the device. It does not include
+//! memory that the host writes through a mapping, because no profiler of API calls can see that.
 
-use crate::durations::Durations;
-use crate::intervals::{Interval, length_ns, union};
-use crate::timeline::Timeline;
+use gapscope_timeline::Timeline;
+use gapscope_timeline::durations::Durations;
+use gapscope_timeline::intervals::{Interval, length_ns, union};
 use gapscope_trace::manifest::SamplingMode;
 use gapscope_trace::tables::{Table, TransferKind};
 use schemars::JsonSchema;
@@ -16,18 +16,18 @@ use std::collections::BTreeMap;
 /// Transfers of one kind, over the whole recording.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct TransferRow {
-    /// What they do.
+    /// Their kind.
     #[schemars(with = "String")]
     pub kind: TransferKind,
     /// Transfers.
     pub count: u64,
-    /// Bytes written by those of known size.
+    /// Bytes written by transfers of known size.
     pub bytes: u64,
     /// Transfers of unknown size: not in `bytes`.
     pub unknown_bytes_count: u64,
     /// Transfers whose times are unknown.
     pub untimed_count: u64,
-    /// Durations.
+    /// Their durations.
     #[serde(flatten)]
     pub durations: Durations,
     /// Time in which at least one of them ran.
@@ -37,12 +37,12 @@ pub struct TransferRow {
     pub bytes_per_second: Option<f64>,
 }
 
-/// Transfers of the whole recording by kind, those of most bytes first.
+/// Returns the transfers of the whole recording by kind, those with the most bytes first.
 pub fn transfers(timeline: &Timeline) -> Vec<TransferRow> {
     transfers_in(timeline, None)
 }
 
-/// The same of those that start in `window`; without a window of all.
+/// Returns the transfers that start in `window` by kind, or all without a window.
 pub fn transfers_in(timeline: &Timeline, window: Option<Interval>) -> Vec<TransferRow> {
     let rows = &timeline.trace.tables.transfers;
     let timed = timeline.trace.manifest.sampling_mode != SamplingMode::CommandBuffer;
@@ -52,7 +52,7 @@ pub fn transfers_in(timeline: &Timeline, window: Option<Interval>) -> Vec<Transf
         kinds.entry(rows.kind[row]).or_default().push(row);
     }
     let interval = |row: usize| {
-        Interval::of_row(rows.start_ns.at(row), rows.duration_ns.at(row)).filter(|_| timed)
+        Interval::from_row(rows.start_ns.at(row), rows.duration_ns.at(row)).filter(|_| timed)
     };
     let mut result: Vec<TransferRow> = kinds
         .into_iter()
@@ -80,7 +80,7 @@ pub fn transfers_in(timeline: &Timeline, window: Option<Interval>) -> Vec<Transf
                     .filter(|row| rows.bytes.at(**row).is_none())
                     .count() as u64,
                 untimed_count: (mine.len() - intervals.len()) as u64,
-                durations: Durations::of(&mut durations),
+                durations: Durations::from_slice(&mut durations),
                 busy_ns: (!intervals.is_empty()).then(|| length_ns(&set)),
                 bytes_per_second: (sized_ns > 0).then(|| bytes as f64 * 1e9 / sized_ns as f64),
             }

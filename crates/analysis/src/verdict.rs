@@ -32,97 +32,23 @@
 //! kernels that ought to be one, and time that another version of the program saves shows as idle time here: compare
 //! equal work ([`crate::equal_work`]) before believing in a busy device.
 
-mod share;
 mod times;
 mod words;
 
-use crate::busy::{self, DeviceBusy};
 use crate::fill::{self, DeviceFill};
 #[cfg(doc)]
 use crate::gaps::Side;
 use crate::gaps::{self, IdleTime};
-use crate::intervals::Interval;
-use crate::thresholds::*;
-use crate::timeline::Timeline;
+use gapscope_timeline::Timeline;
+use gapscope_timeline::busy::{self, DeviceBusy};
+use gapscope_timeline::intervals::Interval;
+use gapscope_timeline::thresholds::*;
 use gapscope_trace::parallel;
-use schemars::JsonSchema;
-use serde::Serialize;
-pub(crate) use share::{Share, together};
-use times::Times;
+pub(crate) use times::Times;
 
-/// What bounds the speed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Bound {
-    /// The device waits for the host to submit.
-    HostBound,
-    /// The device computes and moves data.
-    DeviceBound,
-    /// The device moves data and does nothing else.
-    TransferBound,
-    /// Host and device, or queues, wait for each other.
-    SyncBound,
-    /// The device runs collectives and other communication, and computes nothing meanwhile.
-    CommunicationBound,
-    /// The device starts and orders its work for longer than it works, or its work fills a small part of it.
-    LatencyBound,
-    /// None of these alone.
-    Mixed,
-    /// Nothing was timed.
-    #[default]
-    Unknown,
-}
+pub use crate::bound::{Bound, Evidence, VerdictPart};
 
-impl Bound {
-    /// Its stable name, as in the JSON.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Bound::HostBound => "host-bound",
-            Bound::DeviceBound => "device-bound",
-            Bound::TransferBound => "transfer-bound",
-            Bound::SyncBound => "sync-bound",
-            Bound::CommunicationBound => "communication-bound",
-            Bound::LatencyBound => "latency-bound",
-            Bound::Mixed => "mixed",
-            Bound::Unknown => "unknown",
-        }
-    }
-}
-
-impl std::fmt::Display for Bound {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
-/// Why the verdict is what it is.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
-pub struct Evidence {
-    /// The verdict and its main number in one sentence.
-    #[serde(rename = "verdict_sentence")]
-    pub sentence: String,
-    /// Device time that was judged: the window of all devices, once for each, without idle time that the recording itself caused.
-    #[serde(rename = "verdict_window_ns")]
-    pub window_ns: Option<i64>,
-    /// The parts of that time, the largest first; they sum to it.
-    #[serde(rename = "verdict_evidence")]
-    pub parts: Vec<Part>,
-}
-
-/// A part of the judged time.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Part {
-    /// Where the time went: `compute`, `communication`, `transfer`, `host`, `sync`, `launch`, `imbalance`, `unknown`.
-    pub what: &'static str,
-    /// How much.
-    pub total_ns: i64,
-    /// Of `window_ns`.
-    pub share: f64,
-    /// In one sentence.
-    pub sentence: String,
-}
-
-/// The verdict on a window, with all that it rests on.
+/// The verdict on a window, with everything that it rests on.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Judgement {
     /// Busy time of the devices.
@@ -131,16 +57,16 @@ pub struct Judgement {
     pub idle_time: IdleTime,
     /// How much of them their kernels could use.
     pub fill: Vec<DeviceFill>,
-    /// What bounds the speed.
+    /// The verdict: what bounds the speed.
     pub bound: Bound,
-    /// Why.
+    /// The evidence for the verdict.
     pub evidence: Evidence,
 }
 
 impl Judgement {
-    /// Judges `window`: with none, nothing was timed. Gaps shorter than `gap_threshold_ns` are not explained, and of long
-    /// gaps and the like `longest` are listed.
-    pub fn of(
+    /// Judges `window`, or says that nothing was timed without one. Gaps shorter than `gap_threshold_ns` are not explained;
+    /// `longest` of the longest gaps and the like are listed.
+    pub fn new(
         timeline: &Timeline,
         window: Option<Interval>,
         gap_threshold_ns: i64,
@@ -155,7 +81,7 @@ impl Judgement {
                 ..Judgement::default()
             };
         };
-        // Of ten million dispatches each takes tenths of a second.
+        // With ten million dispatches each takes tenths of a second.
         let (mut idle_time, (devices, fill)) = parallel::both(
             || gaps::idle_time(timeline, window, gap_threshold_ns, longest),
             || {
@@ -164,8 +90,8 @@ impl Judgement {
                 (devices, fill)
             },
         );
-        let judged = Times::of_devices(&devices, &idle_time, &fill);
-        let (bound, evidence) = Times::of_all(&judged, &devices, &idle_time).verdict();
+        let judged = Times::from_devices(&devices, &idle_time, &fill);
+        let (bound, evidence) = Times::sum(&judged, &devices, &idle_time).verdict();
         let each: Vec<_> = judged.iter().map(Times::verdict).collect();
         for (device, (bound, evidence)) in idle_time.devices.iter_mut().zip(each) {
             device.verdict = bound;
@@ -184,7 +110,7 @@ impl Judgement {
 }
 
 impl Bound {
-    fn of(times: &Times) -> Bound {
+    fn from_times(times: &Times) -> Bound {
         let reached = |ns: i64, share: f64| times.share(ns) >= share;
         let latency_ns = times.launch_ns.saturating_add(times.underfilled_ns());
         let working_ns = (times.busy.compute_ns).saturating_add(times.busy.transfer_ns);

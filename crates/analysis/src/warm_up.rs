@@ -1,4 +1,4 @@
-//! Warm-up: the part at the start that is not like the rest.
+//! Finds the warm-up of a recording: the part at the start that is not like the rest.
 //!
 //! Programs compile pipelines, and drivers compile kernels, when they are first used. Left in, this hides what the
 //! program does afterwards. Signs of warm-up are calls that create pipelines or shader modules or load code after the
@@ -8,16 +8,18 @@
 //! begins. It is left out only when
 //! - it is at most [`MOST_SHARE`] of the window,
 //! - at least [`LEAST_COMMAND_BUFFERS`] command buffers, or launches that are in none, start after it, and
-//! - not more signs come after it than in it: a program that keeps compiling has no warm-up.
+//! - at most as many signs come after it as in it: a program that keeps compiling has no warm-up.
 //!
-//! What this cannot know: warm-up without such signs, as of caches, clocks rising, or a first iteration that just does
+//! What this cannot know: warm-up without such signs, such as that of caches, rising clocks, or a first iteration that does
 //! other work.
 
-use crate::intervals::Interval;
 use crate::kernels::Kernel;
-use crate::quantity::{self, Nanoseconds, Percent, ratio};
-use crate::thresholds::{FIRST_SHARE, LEAST_COMMAND_BUFFERS, LEAST_DISPATCHES, MOST_SHARE, SLOW};
-use crate::timeline::Timeline;
+use gapscope_timeline::Timeline;
+use gapscope_timeline::intervals::Interval;
+use gapscope_timeline::quantity::{self, Nanoseconds, Percent, ratio};
+use gapscope_timeline::thresholds::{
+    FIRST_SHARE, LEAST_COMMAND_BUFFERS, LEAST_DISPATCHES, MOST_SHARE, SLOW,
+};
 use gapscope_trace::tables::{HostCallKind, Table};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -37,7 +39,7 @@ pub struct WarmUp {
     pub command_buffer_count: u64,
 }
 
-/// Something that happens when code is first used.
+/// A sign that code was first used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Sign {
     interval: Interval,
@@ -68,7 +70,7 @@ pub fn warm_up(timeline: &Timeline, kernels: &[Kernel]) -> WarmUp {
     if taken == 0 {
         return kept(none_found(timeline, kernels, signs.len()));
     }
-    let next = |gpu: &crate::timeline::Gpu| {
+    let next = |gpu: &gapscope_timeline::Gpu| {
         let at = gpu
             .works
             .partition_point(|work| work.interval.start_ns < end_ns);
@@ -109,7 +111,7 @@ pub fn warm_up(timeline: &Timeline, kernels: &[Kernel]) -> WarmUp {
     if later > taken {
         return kept(format!(
             "Code is compiled or first run throughout ({}, of these {taken} at the start): this is not warm-up.",
-            quantity::of(signs.len() as u64, "time", "times")
+            quantity::count_of(signs.len() as u64, "time", "times")
         ));
     }
     let compile_calls = signs[..taken].iter().map(|sign| sign.compile_calls).sum();
@@ -131,7 +133,7 @@ pub fn warm_up(timeline: &Timeline, kernels: &[Kernel]) -> WarmUp {
     }
 }
 
-/// That the first of `signs` signs, if any, comes too late, or of what there could be none.
+/// Says that the first of `signs` signs comes too late, or that there are no signs and why there may be none.
 fn none_found(timeline: &Timeline, kernels: &[Kernel], signs: usize) -> String {
     let calls = !timeline.trace.tables.host_calls.call.is_empty();
     let enough = |kernel: &Kernel| kernel.durations.timed_count >= LEAST_DISPATCHES;
@@ -139,7 +141,7 @@ fn none_found(timeline: &Timeline, kernels: &[Kernel], signs: usize) -> String {
     if signs > 0 {
         return format!(
             "No warm-up was found: code is compiled, loaded or first run after the GPU's first work ({}), but not in the first {} of the time.",
-            quantity::of(signs as u64, "time", "times"),
+            quantity::count_of(signs as u64, "time", "times"),
             Percent(FIRST_SHARE),
         );
     }
@@ -160,7 +162,7 @@ fn none_found(timeline: &Timeline, kernels: &[Kernel], signs: usize) -> String {
     reason.to_owned()
 }
 
-/// When code was compiled, loaded or first run.
+/// The times at which code was compiled, loaded or first run.
 #[derive(Debug, Clone, Default)]
 pub struct FirstUses {
     warm_up: Option<Interval>,
@@ -168,8 +170,8 @@ pub struct FirstUses {
 }
 
 impl FirstUses {
-    /// Those of a recording with these kernels and this warm-up.
-    pub fn of(timeline: &Timeline, kernels: &[Kernel], warm_up: &WarmUp) -> FirstUses {
+    /// Finds the first uses of code in a recording with these kernels and this warm-up.
+    pub fn new(timeline: &Timeline, kernels: &[Kernel], warm_up: &WarmUp) -> FirstUses {
         let window = timeline.work_window().unwrap_or_default();
         let signs = signs(timeline, kernels, window).into_iter();
         FirstUses {
@@ -178,20 +180,20 @@ impl FirstUses {
         }
     }
 
-    /// True when warm-up was not over at a time.
+    /// True where warm-up was not over at a time.
     pub(crate) fn is_warm_up(&self, start_ns: i64) -> bool {
         self.warm_up
             .is_some_and(|warm_up| start_ns < warm_up.end_ns)
     }
 
-    /// True when code was compiled, loaded or first run in an interval.
+    /// True where code was compiled, loaded or first run in an interval.
     pub(crate) fn any_in(&self, interval: Interval) -> bool {
         let inside = |sign: &Interval| !sign.intersection(interval).is_empty();
         self.signs.iter().any(inside)
     }
 }
 
-/// The signs of a warm-up as the end of a sentence.
+/// Describes the signs of a warm-up as the end of a sentence.
 fn seen(compile_calls: u64, slow_first_dispatches: u64) -> String {
     let calls = match compile_calls {
         0 => None,
@@ -211,7 +213,7 @@ fn seen(compile_calls: u64, slow_first_dispatches: u64) -> String {
     all.join(", and ")
 }
 
-/// Signs in `window`, in order of time.
+/// Returns the signs in `window`, in order of time.
 fn signs(timeline: &Timeline, kernels: &[Kernel], window: Interval) -> Vec<Sign> {
     let calls = &timeline.trace.tables.host_calls;
     let mut signs: Vec<Sign> = (0..calls.len())
@@ -221,7 +223,7 @@ fn signs(timeline: &Timeline, kernels: &[Kernel], window: Interval) -> Vec<Sign>
             matches!(call, CreatePipelines | CreateShaderModule | LoadModule)
         })
         .filter_map(|row| {
-            let call = Interval::of_row(Some(calls.start_ns[row]), Some(calls.duration_ns[row]))?;
+            let call = Interval::from_row(Some(calls.start_ns[row]), Some(calls.duration_ns[row]))?;
             let interval = call.intersection(window);
             (!interval.is_empty()).then_some(Sign {
                 interval,
@@ -233,7 +235,7 @@ fn signs(timeline: &Timeline, kernels: &[Kernel], window: Interval) -> Vec<Sign>
         let (first_ns, p50_ns) = (kernel.first_ns?, kernel.durations.p50_ns?);
         let slow = first_ns > p50_ns.saturating_mul(SLOW);
         let known = kernel.durations.timed_count >= LEAST_DISPATCHES;
-        let interval = Interval::of_row(kernel.first_start_ns, kernel.first_ns)?;
+        let interval = Interval::from_row(kernel.first_start_ns, kernel.first_ns)?;
         (slow && known).then_some(Sign {
             interval,
             compile_calls: 0,

@@ -334,11 +334,11 @@ pub struct Report {
     #[arg(long)]
     pub each_layer: bool,
 
-    /// Only the work under labels that contain L
+    /// Only the work under the label L, or else under labels that contain L
     #[arg(long, value_name = "L")]
     pub label: Option<String>,
 
-    /// Compare the work under two labels: what A and B ran, moved and took
+    /// Compare the work under two labels, each as for --label: what A and B ran, moved and took
     #[arg(long, value_name = "A,B", value_parser = two_labels, conflicts_with_all = ["label", "top"])]
     pub compare_labels: Option<(String, String)>,
 

@@ -8,9 +8,9 @@ use crate::diff::inputs::{Inputs, all_runs};
 use crate::failure::Failure;
 use crate::{diff, exit, page};
 use fingerprint::Fingerprint;
-use gapscope_analysis::diff::unlike_machines;
-use gapscope_analysis::quantity;
+use gapscope_comparison::diff::unlike_machines;
 use gapscope_report::document::{Block, Document, Text};
+use gapscope_timeline::quantity;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::process::ExitCode;
@@ -50,7 +50,7 @@ fn save(store: &Store, arguments: &Save) -> Result<ExitCode, Failure> {
     let bytes = store.write(&path, &baseline)?;
     page::note(format!(
         "{} kept in {} ({})",
-        quantity::of(baseline.runs.len() as u64, "run", "runs"),
+        quantity::count_of(baseline.runs.len() as u64, "run", "runs"),
         path.display(),
         quantity::bytes(bytes)
     ));
@@ -139,7 +139,7 @@ fn list(store: &Store, json: bool) -> Result<ExitCode, Failure> {
     blocks.extend(all.iter().map(|one| {
         let facts = format!(
             ": {}, saved {}, recorded on {}",
-            quantity::of(one.runs as u64, "run", "runs"),
+            quantity::count_of(one.runs as u64, "run", "runs"),
             one.saved.as_deref().unwrap_or("at an unknown time"),
             one.fingerprint.sentence()
         );

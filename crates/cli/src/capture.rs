@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use anyhow::Context;
-use gapscope_analysis::quantity as number;
 use gapscope_capture::model::{Command, EndReason};
 use gapscope_capture::request::{Notice, Request, VARIABLE, Window};
 use gapscope_capture::{CONTENT, Capture, RECORDS};
 use gapscope_recorder::LaunchWithLayer;
+use gapscope_timeline::quantity as number;
 
 use crate::args;
 use crate::capture_json::{Captured, End};
@@ -203,8 +203,8 @@ impl Summary {
         };
         format!(
             "gapscope: {} in {}{aligned} ({}) are in {}, {}; {}\n",
-            number::of(self.dispatches as u64, "dispatch", "dispatches"),
-            number::of(self.submissions as u64, "submission", "submissions"),
+            number::count_of(self.dispatches as u64, "dispatch", "dispatches"),
+            number::count_of(self.submissions as u64, "submission", "submissions"),
             self.window,
             self.path.display(),
             number::bytes(self.bytes),
@@ -295,15 +295,15 @@ fn why_nothing(notices: &[Notice], window: &Window) -> String {
         (Window::Signal, _) => "no signal SIGUSR2 came before the last submission".to_owned(),
         (Window::Dispatches(_), Some((_, dispatches))) => format!(
             "the command had {}, and the window is {window}",
-            number::of(dispatches, "dispatch", "dispatches")
+            number::count_of(dispatches, "dispatch", "dispatches")
         ),
         (Window::Label(text), Some((submissions, _))) => format!(
             "none of {} was under a label that contains {text}",
-            number::of(submissions, "submission", "submissions")
+            number::count_of(submissions, "submission", "submissions")
         ),
         (_, Some((submissions, _))) => format!(
             "the command had {}, and the window is {window}",
-            number::of(submissions, "submission", "submissions")
+            number::count_of(submissions, "submission", "submissions")
         ),
     }
 }

@@ -81,7 +81,7 @@ fn read_trace(path: &Path) -> Result<(Dependencies, Vec<String>), Failure> {
     let (nodes, is_all) = trace_nodes::nodes(&opened.trace);
     let mut remarks = opened.remarks;
     if !is_all {
-        let most = gapscope_analysis::quantity::count(trace_nodes::MAX_COMMANDS as u64);
+        let most = gapscope_timeline::quantity::count(trace_nodes::MAX_COMMANDS as u64);
         remarks.push(format!(
             "The trace has more commands: these are the first {most}."
         ));

@@ -8,7 +8,7 @@ use crate::args::{Comparing, Diff as Arguments, Width, row_limit};
 use crate::exit;
 use crate::failure::Failure;
 use crate::{page, view};
-use gapscope_analysis::diff::{ChangeKind, Diff, Options};
+use gapscope_comparison::diff::{ChangeKind, Diff, Options};
 use gapscope_report::diff::{DiffReport, junit};
 use inputs::Inputs;
 use std::path::Path;
@@ -60,7 +60,7 @@ pub fn compare(options: &Comparing, inputs: &Inputs) -> Diff {
         gates: options.gates.clone(),
         allow_unknown: options.allow_unknown,
     };
-    Diff::of(&inputs.before, &inputs.after, &options)
+    Diff::new(&inputs.before, &inputs.after, &options)
 }
 
 pub fn show(diff: &Diff, options: &Comparing, top: usize, width: &Width) -> Result<(), Failure> {

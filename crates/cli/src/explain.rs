@@ -24,7 +24,7 @@ pub fn run(arguments: &Explain) -> Result<ExitCode, Failure> {
         ..Options::default()
     };
     let explained = trace::with_timeline(path, &Findings::selection(), |trace, timeline, said| {
-        let findings = Findings::of_timeline(timeline, &options);
+        let findings = Findings::from_timeline(timeline, &options);
         let explanation = Explanation::new(&trace::name(path), timeline, &findings, said);
         (explanation, trace.is_whole())
     });

@@ -3,8 +3,8 @@
 use crate::args::{Boundaries, Record};
 use crate::failure::Failure;
 use crate::{exit, page, recorded_command};
-use gapscope_analysis::quantity as number;
 use gapscope_metal::{Boundary, GpuCapture, GpuWindow, LaunchOutcome, Length};
+use gapscope_timeline::quantity as number;
 use gapscope_trace::manifest::Exit;
 use std::process::ExitCode;
 

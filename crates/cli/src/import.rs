@@ -3,10 +3,10 @@
 use crate::args::Import;
 use crate::failure::{Failure, without_number};
 use crate::{page, progress, record_metal};
-use gapscope_analysis::quantity as number;
 use gapscope_import::xctrace::is_bundle;
 use gapscope_import::{Imported, Options, import};
 use gapscope_metal::{Xctrace, import_bundle};
+use gapscope_timeline::quantity as number;
 use std::process::ExitCode;
 
 /// Makes a trace of another tool's files.
@@ -41,9 +41,9 @@ fn text(imported: &Imported) -> String {
         (0, 0) => "no GPU work is".to_owned(),
         // The traces of Instruments have command buffers.
         (1.., _) if work <= command_buffers => {
-            number::of(command_buffers, "command buffer", "command buffers")
+            number::count_of(command_buffers, "command buffer", "command buffers")
         }
-        _ => number::of(work, "piece of GPU work", "pieces of GPU work"),
+        _ => number::count_of(work, "piece of GPU work", "pieces of GPU work"),
     };
     let mut text =
         format!("gapscope: {found} in {path}; `gapscope report {path}` says what they show\n");

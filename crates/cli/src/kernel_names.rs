@@ -1,7 +1,7 @@
 //! Reads the file of names for kernels (`--names FILE`).
 
 use crate::failure::{Failure, without_number};
-use gapscope_analysis::quantity as number;
+use gapscope_timeline::quantity as number;
 use gapscope_trace::Names;
 use gapscope_trace::tables::Kernels;
 use std::path::Path;
@@ -25,7 +25,7 @@ pub fn unused(names: &Names, file: &Path, kernels: &Kernels) -> Option<String> {
     });
     let (all, unused) = names.unused(hashes);
     let file = file.display();
-    let all = number::of(all as u64, "line", "lines");
+    let all = number::count_of(all as u64, "line", "lines");
     match unused {
         0 => None,
         1 => Some(format!(

@@ -1,8 +1,8 @@
 //! Shows a line on stderr while a command works, when stderr is a terminal.
 
-use gapscope_analysis::quantity as number;
 #[cfg(target_os = "linux")]
 use gapscope_recorder::{Progress, Session};
+use gapscope_timeline::quantity as number;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -122,8 +122,8 @@ impl RunsRead {
         format!(
             "{} of {} read, {} so far",
             number::count(runs),
-            number::of(all as u64, "run", "runs"),
-            number::of(dispatches, "dispatch", "dispatches")
+            number::count_of(all as u64, "run", "runs"),
+            number::count_of(dispatches, "dispatch", "dispatches")
         )
     }
 }
@@ -198,7 +198,7 @@ fn text(progress: &Progress) -> String {
     };
     format!(
         "gapscope  {elapsed}  {}  GPU busy {busy}  {}",
-        number::of(progress.dispatches, "dispatch", "dispatches"),
+        number::count_of(progress.dispatches, "dispatch", "dispatches"),
         number::bytes(progress.bytes_written),
     )
 }

@@ -4,10 +4,11 @@ use crate::args::{Report, row_limit};
 use crate::failure::Failure;
 use crate::trace::choose_rank;
 use crate::{exit, page, trace};
-use gapscope_analysis::ranks::{RankDigest, RankFindings, list, ranks};
-use gapscope_analysis::{Findings, Options, quantity as number};
+use gapscope_analysis::{Findings, Options};
+use gapscope_comparison::ranks::{RankDigest, RankFindings, list, ranks};
 use gapscope_report::ranks::RanksReport;
 use gapscope_report::{Document, Terminal, markdown};
+use gapscope_timeline::quantity as number;
 use gapscope_trace::{Manifest, Names};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -37,8 +38,8 @@ fn compare(
     for (rank, path) in paths {
         // Only one trace at a time is in memory.
         trace::with_timeline(path, &selection, |trace, timeline, said| {
-            let findings = Findings::of_timeline(timeline, options);
-            digests.extend(RankDigest::of(timeline, &findings, *rank));
+            let findings = Findings::from_timeline(timeline, options);
+            digests.extend(RankDigest::from_timeline(timeline, &findings, *rank));
             remarks.extend(said.iter().map(|r| (*rank, r.clone())));
             for loss in &findings.losses {
                 let were = if loss.count == 1 { "was" } else { "were" };

@@ -5,9 +5,9 @@ use crate::failure::Failure;
 use crate::{
     exit, hook_libraries, kernel_names, output_path, page, progress, recorded_command, report, view,
 };
-use gapscope_analysis::quantity as number;
 use gapscope_recorder::counters::{CounterOptions, NOT_SAMPLED, UnknownCounter};
 use gapscope_recorder::{LabelInjection, Outcome, Recorded, Recording, Start};
+use gapscope_timeline::quantity as number;
 use gapscope_trace::LossKind;
 use gapscope_view::Running;
 use std::path::{Path, PathBuf};
@@ -119,7 +119,7 @@ fn print_outcome(arguments: &Record, recorded: &Recorded) -> Result<(), Failure>
             0 => "nothing was lost".to_owned(),
             _ => "not all was recorded; the report lists what was lost".to_owned(),
         };
-        let dispatches = number::of(recorded.dispatches, "dispatch", "dispatches");
+        let dispatches = number::count_of(recorded.dispatches, "dispatch", "dispatches");
         page::note(format!("{dispatches} in {path}; {lost}"));
         for note in recorded.notes.iter().filter(|n| n.starts_with(NOT_SAMPLED)) {
             page::note(&note);

@@ -3,8 +3,8 @@
 use crate::args::Record;
 use crate::failure::Failure;
 use crate::{exit, output_path, page, recorded_command, report, view};
-use gapscope_analysis::quantity as number;
 use gapscope_metal::{Error, Outcome, Recorded, Recording, Stage, Target, Xctrace};
+use gapscope_timeline::quantity as number;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::ffi::OsStr;
 use std::path::Path;
@@ -126,7 +126,7 @@ fn print_outcome(arguments: &Record, recorded: &Recorded) -> Result<(), Failure>
         } => (*command_buffers, *timed_work),
     };
     if timed_work == 0 {
-        let count = number::of(command_buffers, "command buffer", "command buffers");
+        let count = number::count_of(command_buffers, "command buffer", "command buffers");
         return Err(failure!(
             "{path} has {count} and no time of any: Instruments exported no GPU work of this process; see its losses with `gapscope info {path}`"
         ));
@@ -135,7 +135,7 @@ fn print_outcome(arguments: &Record, recorded: &Recorded) -> Result<(), Failure>
         return Ok(());
     }
     if arguments.no_report {
-        let count = number::of(command_buffers, "command buffer", "command buffers");
+        let count = number::count_of(command_buffers, "command buffer", "command buffers");
         page::note(format!(
             "{count} in {path}; the report says what Instruments does not record"
         ));

@@ -3,8 +3,8 @@
 use crate::args::Recover;
 use crate::failure::Failure;
 use crate::page;
-use gapscope_analysis::quantity as number;
 use gapscope_recorder::{Recovered, recover};
+use gapscope_timeline::quantity as number;
 use std::process::ExitCode;
 
 /// Completes a trace and prints what was lost.
@@ -13,7 +13,7 @@ pub fn run(arguments: &Recover) -> Result<ExitCode, Failure> {
     let text = match recover(&arguments.trace, arguments.force)? {
         Recovered::AlreadyComplete => format!("{path} is complete already; nothing was changed.\n"),
         Recovered::Completed { dispatches, losses } => {
-            let dispatches = number::of(dispatches, "dispatch", "dispatches");
+            let dispatches = number::count_of(dispatches, "dispatch", "dispatches");
             let mut text = format!("{path} is complete now: {dispatches}.\n");
             for loss in losses {
                 text.push_str(&format!(

@@ -8,12 +8,12 @@ use crate::args;
 use crate::exit;
 use crate::failure::Failure;
 use crate::{page, progress, spirv_val};
-use gapscope_analysis::quantity;
 use gapscope_capture::model::EndReason;
 use gapscope_capture::{Capture, Problem};
 use gapscope_replay::{DeviceChoice, Difference, Error, Extent, Options, Replay, Schedule};
 use gapscope_report::Document;
 use gapscope_report::document::{Block, Text, Tone};
+use gapscope_timeline::quantity;
 use json::{Answer, CannotRun, DumpedBuffer, FindNan, Ran};
 use std::path::Path;
 use std::process::ExitCode;
@@ -154,24 +154,24 @@ fn find_nan(
                     found.set,
                     found.binding,
                     found.element.name(),
-                    quantity::of(found.count, "such value", "such values"),
+                    quantity::count_of(found.count, "such value", "such values"),
                 ))
         }
         None => Text::new().and(format!(
             "No dispatch of {} wrote a NaN or an infinity into a range that had none; {} looked at.",
             quantity::count(search.dispatches),
-            quantity::of(search.ranges, "range was", "ranges were"),
+            quantity::count_of(search.ranges, "range was", "ranges were"),
         )),
     };
     let mut blocks = vec![Block::Sentence(sentence)];
     if search.unexamined > 0 {
-        let ranges = quantity::of(search.unexamined, "range was", "ranges were");
+        let ranges = quantity::count_of(search.unexamined, "range was", "ranges were");
         blocks.push(Block::Item(
             format!("{ranges} not looked at: the kernel declares no array of numbers there; --type tells what they are.").into(),
         ));
     }
     if search.before > 0 {
-        let ranges = quantity::of(search.before, "range", "ranges");
+        let ranges = quantity::count_of(search.before, "range", "ranges");
         blocks.push(Block::Item(
             format!("{ranges} had such values before the dispatch that writes there.").into(),
         ));
@@ -232,8 +232,8 @@ fn document(result: &Replay, remarks: &[String]) -> Document {
 }
 
 fn ran(result: &Replay) -> Text {
-    let dispatches = quantity::of(result.dispatch_count, "dispatch", "dispatches");
-    let submissions = quantity::of(result.submission_count, "submission", "submissions");
+    let dispatches = quantity::count_of(result.dispatch_count, "dispatch", "dispatches");
+    let submissions = quantity::count_of(result.submission_count, "submission", "submissions");
     let how = match result.schedule {
         Schedule::AsCaptured => "",
         Schedule::Serialised => ", a barrier after each",
@@ -297,7 +297,7 @@ fn time(result: &Replay) -> Text {
 }
 
 fn outputs(result: &Replay) -> Text {
-    let pieces = quantity::of(result.outputs_compared, "output", "outputs");
+    let pieces = quantity::count_of(result.outputs_compared, "output", "outputs");
     let within = match result.outputs_within {
         0 => String::new(),
         within => format!(", {} of them within the tolerance", quantity::count(within)),

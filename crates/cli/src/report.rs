@@ -5,10 +5,11 @@ use crate::failure::Failure;
 use crate::ranks::RanksInTrace;
 use crate::{exit, kernel_names, page, progress, ranks, trace, view};
 use gapscope_analysis::activity::Activity;
-use gapscope_analysis::ranks::note;
+use gapscope_analysis::several_ranks::note;
 use gapscope_analysis::unread::CAUSES;
-use gapscope_analysis::{Findings, Options, Timeline, UnderLabel, activity};
+use gapscope_analysis::{Findings, Options, activity};
 use gapscope_report::{Terminal, json, markdown, slices, source_lines};
+use gapscope_timeline::{LabelFilter, Timeline};
 use gapscope_trace::parallel;
 use gapscope_trace::tables::Dispatches;
 use gapscope_trace::{Names, Trace, rank_folders};
@@ -37,13 +38,17 @@ pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
         trace::read_in_pieces(&arguments.trace, &selection, |opened| {
             let trace = &opened.trace;
             let each = |take: &mut (dyn FnMut(&Dispatches) + Send)| opened.each(take).map(|_| ());
-            // The findings under the label come before the timeline of the whole trace, so that both are never in
-            // memory together.
-            let under = match arguments.label.as_deref() {
-                Some(label) => Some((label, UnderLabel::of(trace, label, &options, each)?)),
+            let filter = match arguments.label.as_deref() {
+                Some(label) => Some((label, LabelFilter::new(trace, label, each)?)),
                 None => None,
             };
-            let (timeline, mut remarks) = opened.timeline()?;
+            if let Some((label, filter)) = &filter
+                && filter.is_empty()
+            {
+                return Some(Err(no_work(trace, label)));
+            }
+            let (timeline, mut remarks) =
+                opened.timeline(filter.as_ref().map(|(_, filter)| filter))?;
             let file = arguments.names.as_deref();
             remarks.extend(names.zip(file).and_then(|(names, file)| {
                 kernel_names::unused(names, file, &trace.tables.kernels)
@@ -51,30 +56,16 @@ pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
             let columns = arguments.slices.map(|slices| slices as usize);
             let columns =
                 columns.unwrap_or_else(|| slices(page::stdout_terminal(&arguments.width).columns));
-            let findings = || match under {
-                None => Ok(Findings::of_timeline(&timeline, &options)),
-                Some((label, under)) => {
-                    (under.findings(&timeline, &options)).ok_or_else(|| no_work(trace, label))
-                }
-            };
-            let (mut findings, activity) =
-                parallel::both(findings, || activity(&timeline, columns));
-            if let Ok(findings) = &mut findings {
-                source_lines::add(findings, &trace.manifest);
-            }
-            let text = findings.and_then(|found| {
-                let ranks = ranks_within(arguments, &timeline, &options, names)?;
-                let text = text(
-                    arguments,
-                    trace,
-                    &activity,
-                    &found,
-                    &remarks,
-                    ranks.as_ref(),
-                )?;
-                Ok((text, trace.is_whole()))
+            let (mut findings, activity) = parallel::both(
+                || Findings::from_timeline(&timeline, &options),
+                || activity(&timeline, columns),
+            );
+            source_lines::add(&mut findings, &trace.manifest);
+            let text = ranks_within(arguments, &timeline, &options, names).and_then(|ranks| {
+                let ranks = ranks.as_ref();
+                text(arguments, trace, &activity, &findings, &remarks, ranks)
             });
-            Some(text)
+            Some(text.map(|text| (text, trace.is_whole())))
         })
     })??;
     page::write(&text)?;
@@ -96,7 +87,7 @@ fn text(
         let texts = &trace.tables.labels.text;
         let missing = [before, after]
             .into_iter()
-            .find(|label| !texts.iter().any(|text| **text == ***label));
+            .find(|label| !texts.iter().any(|text| text.contains(label.as_str())));
         return Err(match missing {
             Some(label) => no_work(trace, label),
             None if !findings.knows(CAUSES) => unread(trace, "the comparison"),
@@ -156,7 +147,7 @@ pub fn after_recording(path: &Path, terminal: &Terminal) -> Result<String, Failu
     let options = Options::default();
     trace::with_timeline(path, &Findings::selection(), |trace, timeline, remarks| {
         let (mut findings, activity) = parallel::both(
-            || Findings::of_timeline(timeline, &options),
+            || Findings::from_timeline(timeline, &options),
             || activity(timeline, slices(terminal.columns)),
         );
         source_lines::add(&mut findings, &trace.manifest);

@@ -1,7 +1,7 @@
 //! Opens traces for the commands that read them.
 
 use crate::failure::Failure;
-use gapscope_analysis::Timeline;
+use gapscope_timeline::{LabelFilter, Timeline};
 use gapscope_trace::tables::Dispatches;
 use gapscope_trace::{
     Diagnostic, DispatchPieces, Selection, Trace, rank_folders, read, read_manifest,
@@ -63,22 +63,27 @@ impl PiecewiseTrace {
         }
     }
 
-    /// Returns the timeline and all remarks.
-    pub fn timeline(&self) -> Option<(Timeline<'_>, Vec<String>)> {
-        self.timeline_counting(|_| ())
+    /// Returns the timeline, with the work that the filter selects, and all remarks.
+    pub fn timeline<'a>(
+        &'a self,
+        filter: Option<&'a LabelFilter>,
+    ) -> Option<(Timeline<'a>, Vec<String>)> {
+        self.timeline_counting(filter, |_| ())
     }
 
-    /// Returns the timeline and all remarks, and tells `taken` how many dispatches each piece had.
-    pub fn timeline_counting(
-        &self,
+    /// Returns the same, and tells `taken` how many dispatches each piece had.
+    pub fn timeline_counting<'a>(
+        &'a self,
+        filter: Option<&'a LabelFilter>,
         taken: impl Fn(usize) + Sync,
-    ) -> Option<(Timeline<'_>, Vec<String>)> {
-        let (timeline, unknown) = Timeline::of_pieces(&self.trace, self.rows(), |take| {
-            self.each(&mut |piece| {
-                take(piece);
-                taken(piece.queue.len());
-            })
-        })?;
+    ) -> Option<(Timeline<'a>, Vec<String>)> {
+        let (timeline, unknown) =
+            Timeline::from_pieces(&self.trace, filter, self.rows(), |take| {
+                self.each(&mut |piece| {
+                    take(piece);
+                    taken(piece.queue.len());
+                })
+            })?;
         let mut remarks = self.remarks.clone();
         remarks.extend(unknown.iter().map(ToString::to_string));
         Some((timeline, remarks))
@@ -122,7 +127,7 @@ pub fn with_timeline<R>(
     mut show: impl FnMut(&Trace, &Timeline, &[String]) -> R,
 ) -> Result<R, Failure> {
     read_in_pieces(path, selection, |opened| {
-        let (timeline, remarks) = opened.timeline()?;
+        let (timeline, remarks) = opened.timeline(None)?;
         Some(show(&opened.trace, &timeline, &remarks))
     })
 }

@@ -3,8 +3,8 @@
 use crate::args::View;
 use crate::failure::{Failure, without_number};
 use crate::{exit, kernel_names, page, trace};
-use gapscope_analysis::quantity as number;
 use gapscope_companion::state_folder;
+use gapscope_timeline::quantity as number;
 use gapscope_trace::{Names, rank_folders};
 use gapscope_view::{Options, Running, SavedView, Server, write_file};
 use std::path::{Path, PathBuf};

@@ -10,7 +10,7 @@ use crate::ordered_output::write_in_order;
 use crate::scene::DetailValue;
 use crate::scene::{Group, Scene, Track};
 use crate::slice::{LaneSlice, SliceKind};
-use gapscope_analysis::counters::Sample;
+use gapscope_timeline::counters::Sample;
 use gapscope_trace::Manifest;
 use std::io::{self, Write};
 

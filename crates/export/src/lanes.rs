@@ -2,8 +2,8 @@
 
 use crate::packed::Lane;
 use crate::slice::{LaneSlice, Slice};
-use gapscope_analysis::intervals::Interval;
-use gapscope_analysis::lanes::Lanes;
+use gapscope_timeline::intervals::Interval;
+use gapscope_timeline::lanes::Lanes;
 
 /// How slices may share a lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

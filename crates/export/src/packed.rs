@@ -2,7 +2,7 @@
 //! that any core can write.
 
 use crate::slice::{Dispatch, LaneSlice, Marker, Slice, SliceKind};
-use gapscope_analysis::intervals::Interval;
+use gapscope_timeline::intervals::Interval;
 use gapscope_trace::ids::{CommandBufferId, Id, KernelId, LabelId, SubmissionId};
 use gapscope_trace::tables::{MarkerScope, Markers};
 use std::borrow::Cow;

@@ -15,7 +15,7 @@ use crate::packed::Lane;
 use crate::texts::cut;
 use crate::{Exported, TableRows};
 use gapscope_analysis::code::Stacks;
-use gapscope_analysis::counters::Sample;
+use gapscope_timeline::counters::Sample;
 use gapscope_trace::ids::{CommandBufferId, QueueId, SubmissionId, ThreadId};
 use gapscope_trace::lookup::IdIndex;
 use gapscope_trace::tables::{

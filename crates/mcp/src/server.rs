@@ -54,7 +54,7 @@ struct Report {
     format: Option<ReportFormat>,
     /// Only these keys of the JSON, such as `verdict`, `gaps`, `kernels`: the whole may be too long for an answer
     keys: Option<Vec<String>>,
-    /// Only the work under labels that contain this text
+    /// Only the work under the label with this text, or else under labels that contain it
     label: Option<String>,
     /// Rows in each table of the markdown; 10 if not given
     top: Option<u32>,

@@ -8,8 +8,8 @@ use crate::schema::ColumnFacts;
 use crate::source::Source;
 use datafusion::arrow::array::{ArrayRef, Int64Array, StringViewArray, UInt32Array, UInt64Array};
 use datafusion::arrow::datatypes::DataType;
-use gapscope_analysis::intervals::{Interval, union_length_ns};
-use gapscope_analysis::vocabulary::Gpus;
+use gapscope_timeline::intervals::{Interval, union_length_ns};
+use gapscope_timeline::vocabulary::Gpus;
 use gapscope_trace::ids::QueueId;
 use gapscope_trace::manifest::SamplingMode;
 use gapscope_trace::optional::Optional;
@@ -59,7 +59,7 @@ pub(crate) fn device_table() -> ComputedDefinition {
             ColumnFacts::own("device_name", DataType::Utf8View, "Name of the device."),
         ],
         |library, source| {
-            let gpus = Gpus::of(&source.manifest);
+            let gpus = Gpus::new(&source.manifest);
             let activity = Activity::read(library, source, |queue| gpus.of_queue(queue));
             let worked = || activity.0.keys().copied();
             let ids = worked().map(|gpu| gpus.devices(gpu).first().map(|id| id.0));
@@ -166,7 +166,7 @@ impl<K: Copy + Ord> Activity<K> {
                         rows.next_if(|(next, _)| **next == queue)
                     {
                         if let Some(mine) = &mut mine {
-                            mine.extend(Interval::of_row(start_ns, duration_ns));
+                            mine.extend(Interval::from_row(start_ns, duration_ns));
                         }
                     }
                 }

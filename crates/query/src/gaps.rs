@@ -8,11 +8,12 @@ use datafusion::arrow::array::{
     ArrayRef, BooleanArray, Int64Array, StringViewArray, UInt32Array, UInt64Array,
 };
 use datafusion::arrow::datatypes::DataType;
-use gapscope_analysis::bound_bytes::BindingSets;
 use gapscope_analysis::gaps::{Cause, each_gap_between};
 use gapscope_analysis::unread::{CAUSES, unknown_because};
-use gapscope_analysis::vocabulary::Gpus;
-use gapscope_analysis::{Findings, Timeline, busy, kernels, warm_up};
+use gapscope_analysis::{Findings, kernels, warm_up};
+use gapscope_timeline::bound_bytes::BindingSets;
+use gapscope_timeline::vocabulary::Gpus;
+use gapscope_timeline::{Timeline, busy};
 use gapscope_trace::lookup::{IdIndex, LabelPaths};
 use gapscope_trace::panics::guarded;
 use gapscope_trace::{Trace, read};
@@ -136,9 +137,9 @@ fn read_gaps(library: &Library, source: &Source) -> GapRows {
 
 impl GapRows {
     fn from_trace(trace: &Trace) -> GapRows {
-        let timeline = Timeline::of(trace);
+        let timeline = Timeline::new(trace);
         let busy_ns = busy::any_busy_ns(&timeline);
-        let kernels = kernels::kernels(&timeline, &BindingSets::of(trace), None, busy_ns);
+        let kernels = kernels::kernels(&timeline, &BindingSets::new(trace), None, busy_ns);
         let excluded = warm_up::warm_up(&timeline, &kernels).excluded;
         let warm_until_ns = excluded.map_or(i64::MIN, |excluded| excluded.end_ns);
         let labels = LabelPaths::new(&trace.tables.labels);
@@ -146,7 +147,7 @@ impl GapRows {
         let submissions = IdIndex::new(&by.id);
         let mut rows = GapRows::default();
         let mut number = 0;
-        let gpus = Gpus::of(&trace.manifest);
+        let gpus = Gpus::new(&trace.manifest);
         for place in 0..timeline.gpus.len() {
             let device = gpus.devices(place).first();
             each_gap_between(&timeline, place, |gap, [before, work], parts| {

@@ -81,7 +81,11 @@ fn read_kernels(library: &Library, source: &Source) -> Vec<Kernel> {
             for diagnostic in diagnostics {
                 library.remark(format!("{}: {diagnostic}", source.name));
             }
-            let found = guarded(|| Findings::of(&trace, &Options::default()).kernels);
+            let found = guarded(|| {
+                Findings::new(&trace, &Options::default())
+                    .kernels
+                    .into_value()
+            });
             found.unwrap_or_else(|_| {
                 library.remark(format!(
                     "{} cannot be analysed: its kernels' counters are missing",

@@ -7,7 +7,7 @@ pub use junit::text as junit;
 
 use crate::document::{Block, Column, Document, Table, Text, Tone};
 use crate::{fit, markdown as page};
-use gapscope_analysis::diff::{Diff, GateStatus, SamplesOf, Verdict, WorkFigure, value};
+use gapscope_comparison::diff::{Diff, GateStatus, SamplesOf, Verdict, WorkFigure, value};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -267,6 +267,6 @@ fn base(path: &str) -> &str {
 }
 
 /// Formats a value with its unit for a gate's message.
-pub(crate) fn shown(number: Option<f64>, unit: gapscope_analysis::diff::Unit) -> String {
+pub(crate) fn shown(number: Option<f64>, unit: gapscope_comparison::diff::Unit) -> String {
     number.map_or_else(|| "unknown".to_owned(), |number| value(number, unit))
 }

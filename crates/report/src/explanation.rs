@@ -6,7 +6,8 @@
 mod claims;
 mod page;
 
-use gapscope_analysis::{Findings, Timeline};
+use gapscope_analysis::Findings;
+use gapscope_timeline::Timeline;
 use schemars::JsonSchema;
 use serde::Serialize;
 

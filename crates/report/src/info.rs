@@ -4,7 +4,7 @@ use crate::document::{Block, Column, Document, Table, Text, Tone};
 use crate::section::accuracy::calibrated_by;
 use crate::section::or_unknown;
 use crate::{command_line, number};
-use gapscope_analysis::Vocabulary;
+use gapscope_timeline::Vocabulary;
 use gapscope_trace::Manifest;
 use gapscope_trace::manifest::{Clock, ClockMethod, Device, Exit, Process};
 
@@ -33,7 +33,7 @@ pub fn document(
     let mut blocks = vec![Block::Title(trace.to_owned(), aside)];
     blocks.push(Block::Table(recording(manifest)));
     blocks.extend(processes(manifest));
-    blocks.extend(devices(manifest, &Vocabulary::of(manifest)));
+    blocks.extend(devices(manifest, &Vocabulary::new(manifest)));
     blocks.extend(table_sizes(tables));
     blocks.push(Block::Heading("Losses and notes".into(), String::new()));
     if manifest.losses.is_empty() {
@@ -86,7 +86,7 @@ fn recording(manifest: &Manifest) -> Table {
             Some(cores) => format!(
                 "{}, {}",
                 known(&host.processor),
-                number::of(cores.into(), "core", "cores")
+                number::count_of(cores.into(), "core", "cores")
             ),
         },
     );
@@ -228,7 +228,7 @@ fn clock_rate(clock: &Clock) -> String {
         Some(ppm) => format!(", drift {ppm:.2} ppm"),
         None => String::new(),
     };
-    let samples = number::of(clock.samples.into(), "sample", "samples");
+    let samples = number::count_of(clock.samples.into(), "sample", "samples");
     format!("{samples}{drift}, {} ns a tick", clock.nanoseconds_per_tick)
 }
 

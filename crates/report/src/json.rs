@@ -4,8 +4,8 @@
 use crate::page::Report;
 use gapscope_analysis::Findings;
 use gapscope_analysis::activity::Activity;
-use gapscope_analysis::ranks::RankFindings;
 use gapscope_analysis::unread::CAUSES;
+use gapscope_comparison::ranks::RankFindings;
 use gapscope_trace::manifest::Exit;
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -20,8 +20,7 @@ pub mod source_lines;
 pub mod terminal;
 
 pub use document::{Block, Document, Text, Tone};
-use gapscope_analysis::quantity as number;
+use gapscope_timeline::quantity as number;
 pub use page::{Report, command_line};
-pub use section::cause::CauseNote;
 pub use section::timeline::slices;
 pub use terminal::Terminal;

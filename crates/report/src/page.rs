@@ -3,12 +3,13 @@
 use crate::document::{Block, Document, Text, Tone};
 use crate::section::unread::{self, Section};
 use crate::section::*;
+use gapscope_analysis::Findings;
 use gapscope_analysis::activity::Activity;
 use gapscope_analysis::unread::{
     CAUSES, CODE, COMMAND_BUFFERS, COUNTERS, KERNELS, LABELS, MEMORY, PROFILED, SAMPLED, TRANSFERS,
 };
-use gapscope_analysis::vocabulary::file_name;
-use gapscope_analysis::{Findings, Vocabulary};
+use gapscope_timeline::Vocabulary;
+use gapscope_timeline::vocabulary::file_name;
 use gapscope_trace::Manifest;
 use gapscope_trace::manifest::Exit;
 
@@ -37,7 +38,7 @@ impl Report<'_> {
     /// Returns the report as a document.
     pub fn document(&self) -> Document {
         let findings = self.findings;
-        let names = Vocabulary::of(self.manifest);
+        let names = Vocabulary::new(self.manifest);
         let sections = self.sections(&names);
         let mut blocks = self.head();
         blocks.extend(unread::head(findings, &sections));

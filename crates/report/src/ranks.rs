@@ -3,9 +3,9 @@
 use crate::document::{Block, Column, Document, Table, Text, Tone};
 use crate::number;
 use crate::page::command_line;
-use gapscope_analysis::ranks::{CollectiveKind, RankFindings, RankRow, Unlike, list};
 use gapscope_analysis::verdict::Bound;
-use gapscope_analysis::vocabulary::file_name;
+use gapscope_comparison::ranks::{CollectiveKind, RankFindings, RankRow, Unlike, list};
+use gapscope_timeline::vocabulary::file_name;
 use gapscope_trace::Manifest;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -38,7 +38,7 @@ impl RanksReport<'_> {
             Some(size) if size as usize != findings.ranks.len() => {
                 format!("{} of {size} ranks", findings.ranks.len())
             }
-            _ => number::of(findings.ranks.len() as u64, "rank", "ranks"),
+            _ => number::count_of(findings.ranks.len() as u64, "rank", "ranks"),
         };
         let mut blocks = vec![Block::Title(command_line(&command), aside)];
         blocks.extend(self.verdict());
@@ -57,7 +57,7 @@ impl RanksReport<'_> {
     /// Returns the part that a report on one trace has about the ranks in it.
     pub fn within(&self) -> Document {
         let findings = self.findings;
-        let count = number::of(findings.ranks.len() as u64, "rank", "ranks");
+        let count = number::count_of(findings.ranks.len() as u64, "rank", "ranks");
         let mut blocks = vec![Block::Heading("Ranks in this trace".into(), count)];
         blocks.extend(self.verdict());
         let sentences = findings.sentences.iter();
@@ -400,7 +400,7 @@ fn alike(others: &[&RankRow]) -> Option<Block> {
     let shares = others.iter().filter_map(|rank| rank.idle);
     let mut shares = shares.map(|idle| idle.total_ns.saturating_mul(1_000) / idle.window_ns.max(1));
     let idle = range(&mut shares, &|share| number::share(share as f64 / 1_000.0));
-    let count = number::of(others.len() as u64, "rank", "ranks");
+    let count = number::count_of(others.len() as u64, "rank", "ranks");
     let text = format!("{count} more: GPU busy {busy}, idle {idle}. --top 0 shows all.");
     (!others.is_empty()).then(|| Block::Sentence(text.into()))
 }

@@ -1,7 +1,6 @@
 //! Makes the sections of a report, one module each: findings go in, blocks come out.
 
 pub(crate) mod accuracy;
-pub(crate) mod cause;
 pub(crate) mod code;
 pub(crate) mod command_buffers;
 pub(crate) mod counters;

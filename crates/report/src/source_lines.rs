@@ -18,7 +18,7 @@ pub fn add(findings: &mut Findings, manifest: &Manifest) {
         return;
     };
     let mut lines = SourceLines::new(manifest);
-    for frame in code.told_by() {
+    for frame in code.own_frames() {
         lines.fill(frame);
     }
 }

@@ -1,7 +1,8 @@
 //! Tests that kernels of real traces differ in the report's tables, however narrow the terminal is.
 
-use gapscope_analysis::{Findings, Options, Timeline, activity};
+use gapscope_analysis::{Findings, Options, activity};
 use gapscope_report::{Report, Terminal, fit, json, markdown, slices};
+use gapscope_timeline::Timeline;
 use gapscope_trace::Trace;
 use std::collections::HashSet;
 
@@ -34,8 +35,8 @@ fn with_report<R>(trace: &Trace, top: usize, show: impl FnOnce(&Report) -> R) ->
     show(&Report {
         trace: "example.gapscope",
         manifest: &trace.manifest,
-        findings: &Findings::of(trace, &Options::default()),
-        activity: &activity(&Timeline::of(trace), slices(80)),
+        findings: &Findings::new(trace, &Options::default()),
+        activity: &activity(&Timeline::new(trace), slices(80)),
         label: None,
         remarks: &[],
         top,

@@ -1,9 +1,10 @@
 //! Tests reports: traces as text go in, pages come out.
 
-use gapscope_analysis::ranks::{RankDigest, ranks};
-use gapscope_analysis::{Findings, Options, Timeline, activity};
+use gapscope_analysis::{Findings, Options, activity};
+use gapscope_comparison::ranks::{RankDigest, ranks};
 use gapscope_report::ranks::RanksReport;
 use gapscope_report::{Report, Terminal, fit, info, json, markdown, slices};
+use gapscope_timeline::Timeline;
 use gapscope_trace::tables::Table;
 use gapscope_trace::{Trace, UnreadTable};
 
@@ -26,8 +27,8 @@ fn with_report<R>(trace: &Trace, options: &Options, show: impl FnOnce(&Report) -
     show(&Report {
         trace: "example.gapscope",
         manifest: &trace.manifest,
-        findings: &Findings::of(trace, options),
-        activity: &activity(&Timeline::of(trace), slices(80)),
+        findings: &Findings::new(trace, options),
+        activity: &activity(&Timeline::new(trace), slices(80)),
         label: None,
         remarks: &[],
         top: 10,
@@ -551,7 +552,9 @@ fn ranks_side_by_side() {
         ..Options::default()
     };
     let digests: Vec<RankDigest> = (traces.iter())
-        .flat_map(|trace| RankDigest::of(&Timeline::of(trace), &Findings::of(trace, &options), 0))
+        .flat_map(|trace| {
+            RankDigest::from_timeline(&Timeline::new(trace), &Findings::new(trace, &options), 0)
+        })
         .collect();
     let report = RanksReport {
         folder: "run.gapscope",

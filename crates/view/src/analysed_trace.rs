@@ -1,13 +1,14 @@
 //! Holds a trace with everything that its analyses have computed so far; each analysis runs when it is first asked for.
 
 use crate::snapshot::Snapshot;
-use gapscope_analysis::bound_bytes::BindingSets;
-use gapscope_analysis::counters::{Counter, counters};
 use gapscope_analysis::dataflow::Dataflow;
 use gapscope_analysis::gaps::{Cause, GapFinder, each_gap};
 use gapscope_analysis::kernels::kernels;
 use gapscope_analysis::warm_up::{FirstUses, warm_up};
-use gapscope_analysis::{Findings, Options, Timeline};
+use gapscope_analysis::{Findings, Options};
+use gapscope_timeline::Timeline;
+use gapscope_timeline::bound_bytes::BindingSets;
+use gapscope_timeline::counters::{Counter, counters};
 use std::cell::OnceCell;
 use std::sync::Arc;
 
@@ -59,13 +60,13 @@ impl<'a> AnalysedTrace<'a> {
 
     pub fn bindings(&self) -> &BindingSets {
         self.bindings
-            .get_or_init(|| BindingSets::of(self.timeline.trace))
+            .get_or_init(|| BindingSets::new(self.timeline.trace))
     }
 
     pub fn first_uses(&self) -> &FirstUses {
         self.first_uses.get_or_init(|| {
             let kernels = kernels(self.timeline, self.bindings(), None, None);
-            FirstUses::of(self.timeline, &kernels, &warm_up(self.timeline, &kernels))
+            FirstUses::new(self.timeline, &kernels, &warm_up(self.timeline, &kernels))
         })
     }
 
@@ -76,16 +77,16 @@ impl<'a> AnalysedTrace<'a> {
                 longest: MAX_LISTED_GAPS,
                 ..Options::default()
             };
-            Findings::of_timeline(self.timeline, &options)
+            Findings::from_timeline(self.timeline, &options)
         })
     }
 
     pub fn flow(&self) -> &Dataflow<'a> {
-        self.flow.get_or_init(|| Dataflow::of(self.timeline))
+        self.flow.get_or_init(|| Dataflow::new(self.timeline))
     }
 
     pub fn finder(&self) -> &GapFinder<'a> {
-        self.finder.get_or_init(|| GapFinder::of(self.timeline))
+        self.finder.get_or_init(|| GapFinder::new(self.timeline))
     }
 
     pub fn counters(&self) -> &[Counter] {

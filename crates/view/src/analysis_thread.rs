@@ -4,7 +4,7 @@ use crate::Error;
 use crate::analysed_trace::AnalysedTrace;
 use crate::priority::step_back;
 use crate::snapshot::Snapshot;
-use gapscope_analysis::Timeline;
+use gapscope_timeline::Timeline;
 use gapscope_trace::{DispatchPieces, Trace};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -166,7 +166,7 @@ fn answer_by_all(
             return None;
         }
     };
-    let Ok(timeline) = catch_unwind(AssertUnwindSafe(|| Timeline::of(&snapshot.trace))) else {
+    let Ok(timeline) = catch_unwind(AssertUnwindSafe(|| Timeline::new(&snapshot.trace))) else {
         (question.answer)(Err(Error::Analysis));
         return None;
     };
@@ -202,7 +202,9 @@ fn answer_by_pieces(
         return Err(question);
     };
     let made = catch_unwind(AssertUnwindSafe(|| {
-        Timeline::of_pieces(&trace, pieces.rows(), |take| pieces.each(&trace, take))
+        Timeline::from_pieces(&trace, None, pieces.rows(), |take| {
+            pieces.each(&trace, take)
+        })
     }));
     // Where this fails, reading the whole trace tells why.
     let (Ok(Some((timeline, said))), Ok(snapshot)) = (made, strong.snapshot()) else {

@@ -13,16 +13,17 @@ use crate::row_details::work_link;
 use crate::store::Store;
 use crate::texts::cut;
 use crate::track::{DrawnTable, TrackId};
-use gapscope_analysis::counters::{self, Counter};
+use gapscope_analysis::cause_note::CauseNote;
 use gapscope_analysis::dataflow::Dependency;
 use gapscope_analysis::equal_work::{WorkCost, compare};
-use gapscope_analysis::intervals::Interval;
-use gapscope_analysis::timeline::WorkKind;
 use gapscope_analysis::unread::{CAUSES, DATAFLOW, unknown_because};
 use gapscope_analysis::verdict::Judgement;
 use gapscope_analysis::{activity, kernels, limits, transfers};
+use gapscope_report::Report;
 use gapscope_report::json::Json;
-use gapscope_report::{CauseNote, Report};
+use gapscope_timeline::WorkKind;
+use gapscope_timeline::counters::{self, Counter};
+use gapscope_timeline::intervals::Interval;
 use gapscope_trace::parallel;
 use gapscope_trace::tables::{MarkerScope, Table};
 use rustc_hash::FxHashMap;
@@ -229,7 +230,7 @@ pub fn range(analysed: &AnalysedTrace, window: Interval) -> Value {
         return cut_texts(&OrMissing::<()>::missing(sentence));
     }
     let timeline = analysed.timeline;
-    let judged = Judgement::of(timeline, Some(window), 0, 10);
+    let judged = Judgement::new(timeline, Some(window), 0, 10);
     let gpu_busy_ns = busy_in(timeline, window);
     let mut kernels = kernels::kernels(timeline, analysed.bindings(), Some(window), gpu_busy_ns);
     limits::limit(timeline, analysed.counters(), Some(window), &mut kernels);
@@ -256,23 +257,25 @@ pub fn range(analysed: &AnalysedTrace, window: Interval) -> Value {
 }
 
 /// Returns the time of the window in which any GPU ran something.
-fn busy_in(timeline: &gapscope_analysis::Timeline, window: Interval) -> Option<i64> {
+fn busy_in(timeline: &gapscope_timeline::Timeline, window: Interval) -> Option<i64> {
     let works = timeline.gpus.iter().flat_map(|gpu| &gpu.works);
     let mut inside: Vec<Interval> = works
         .map(|work| work.interval.intersection(window))
         .filter(|i| !i.is_empty())
         .collect();
-    gapscope_analysis::intervals::union(&mut inside);
+    gapscope_timeline::intervals::union(&mut inside);
     timeline
         .work_window()
-        .map(|_| gapscope_analysis::intervals::length_ns(&inside))
+        .map(|_| gapscope_timeline::intervals::length_ns(&inside))
 }
 
 /// Makes the folded graph of the data flow.
 pub fn graph(analysed: &AnalysedTrace, window: Option<Interval>) -> Value {
     let graph = match unknown_because(analysed.timeline.trace, DATAFLOW) {
         Some(sentence) => Err(sentence),
-        None => (analysed.flow()).graph(window, MAX_GRAPH_NODES, MAX_GRAPH_ITEMS),
+        None => (analysed.flow())
+            .graph(window, MAX_GRAPH_NODES, MAX_GRAPH_ITEMS)
+            .map_err(|unknown| unknown.to_string()),
     };
     cut_texts(&match graph {
         Ok(graph) => OrMissing::There(Graph {
@@ -332,7 +335,7 @@ pub fn dependencies(
                     .to_owned()
             }),
         }),
-        Err(sentence) => OrMissing::missing(sentence),
+        Err(unknown) => OrMissing::missing(unknown.to_string()),
     }
 }
 
@@ -424,7 +427,7 @@ fn cost(Side { store, extent }: Side) -> Result<WorkCost, Error> {
 pub fn cost_of(analysed: &AnalysedTrace, extent: &Extent) -> WorkCost {
     let (timeline, bindings) = (analysed.timeline, analysed.bindings());
     match extent {
-        Extent::All => WorkCost::of_trace(timeline, bindings, analysed.name),
+        Extent::All => WorkCost::from_trace(timeline, bindings, analysed.name),
         Extent::Range(window) => {
             let seconds = |ns: i64| format!("{:.6} s", ns as f64 / 1e9);
             let name = format!(
@@ -433,13 +436,13 @@ pub fn cost_of(analysed: &AnalysedTrace, extent: &Extent) -> WorkCost {
                 seconds(window.start_ns),
                 seconds(window.end_ns)
             );
-            WorkCost::of_window(timeline, bindings, &name, *window)
+            WorkCost::from_window(timeline, bindings, &name, *window)
         }
         // The page knows long paths only in their cut form.
         Extent::Label(path) => {
             let first_uses = Some(analysed.first_uses());
             let matches = |of: &str| cut(of) == *path;
-            WorkCost::of_label_path(timeline, bindings, path, first_uses, matches)
+            WorkCost::from_label_path(timeline, bindings, path, first_uses, matches)
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::chunks::chunks;
 use crate::protocol::BINS;
 use crate::time_bins::TimeBins;
 use crate::track::{DrawnTable, TrackId, WholeCommandBuffers};
-use gapscope_analysis::intervals::Interval;
+use gapscope_timeline::intervals::Interval;
 use gapscope_trace::Trace;
 use gapscope_trace::parallel::each;
 use gapscope_trace::tables::HostCallKind;
@@ -316,11 +316,11 @@ fn moments(trace: &Trace) -> Interval {
     let moments = tables.submissions.start_ns.iter();
     let moments = moments
         .chain(&tables.memory.at_ns)
-        .filter_map(|ns| Interval::of_row(Some(*ns), Some(0)));
+        .filter_map(|ns| Interval::from_row(Some(*ns), Some(0)));
     let values = &tables.counter_values;
     let values = values.start_ns.iter().zip(&values.duration_ns);
     let values = values.filter_map(|(start_ns, duration_ns)| {
-        Interval::of_row(Some(*start_ns), Some(duration_ns.unwrap_or(0)))
+        Interval::from_row(Some(*start_ns), Some(duration_ns.unwrap_or(0)))
     });
     moments.chain(values).fold(recording, Interval::hull)
 }

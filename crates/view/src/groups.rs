@@ -2,7 +2,7 @@
 
 use crate::protocol::{Group, GroupKind};
 use crate::texts::cut;
-use gapscope_analysis::vocabulary::Vocabulary;
+use gapscope_timeline::vocabulary::Vocabulary;
 use gapscope_trace::ids::ProcessId;
 
 impl Group {

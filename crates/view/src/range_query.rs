@@ -3,7 +3,7 @@
 use crate::frame::Frame;
 use crate::protocol::{ColumnType, TrackHeader};
 use crate::time_bins::{BinPart, TimeBins, within};
-use gapscope_analysis::intervals::Interval;
+use gapscope_timeline::intervals::Interval;
 use std::ops::Range;
 
 /// Slices of a range that has too many rows.

@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::protocol::{OrMissing, RanksAnswer, cut_texts};
 use crate::store::Store;
-use gapscope_analysis::ranks::{RankDigest, ranks};
+use gapscope_comparison::ranks::{RankDigest, ranks};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -29,9 +29,9 @@ pub fn compared(of: &[RankTrace]) -> Result<Value, Error> {
     let mut traces = Vec::new();
     for RankTrace { trace, rank, store } in of {
         let rank = *rank;
-        let found = store
-            .analyst()
-            .ask(move |analysed| RankDigest::of(analysed.timeline, analysed.found(), rank))?;
+        let found = store.analyst().ask(move |analysed| {
+            RankDigest::from_timeline(analysed.timeline, analysed.found(), rank)
+        })?;
         traces.extend(found.iter().map(|_| *trace));
         digests.extend(found);
     }

@@ -5,7 +5,7 @@ use crate::protocol::{Binding, Field, Link, OrMissing, Row, RowKernel, RowLabel,
 use crate::snapshot::Snapshot;
 use crate::texts::cut;
 use crate::track::{DrawnTable, ThreadKey, TrackId};
-use gapscope_analysis::intervals::Interval;
+use gapscope_timeline::intervals::Interval;
 use gapscope_trace::ids::{
     BindingSetId, CommandBufferId, DeviceId, KernelId, LabelId, QueueId, SubmissionId,
 };
@@ -129,7 +129,7 @@ fn around(snapshot: &Snapshot, table: &str, row: usize) -> RowContext {
             let t = &tables.submissions;
             let mut around = RowContext {
                 title: format!("submission {}", t.id[row]),
-                times: Interval::of_row(Some(t.start_ns[row]), Some(t.duration_ns[row])),
+                times: Interval::from_row(Some(t.start_ns[row]), Some(t.duration_ns[row])),
                 queue: Some(t.queue[row]),
                 thread: Some(ThreadKey {
                     process: t.process[row],
@@ -159,7 +159,7 @@ fn around(snapshot: &Snapshot, table: &str, row: usize) -> RowContext {
         },
         _ => RowContext {
             title: tables.memory.event[row].as_str().to_owned(),
-            times: Interval::of_row(Some(tables.memory.at_ns[row]), Some(0)),
+            times: Interval::from_row(Some(tables.memory.at_ns[row]), Some(0)),
             device: Some(tables.memory.device[row]),
             ..RowContext::default()
         },

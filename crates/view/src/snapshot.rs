@@ -8,9 +8,9 @@ use crate::range_query::RangeQuery;
 use crate::rebase_times;
 use crate::texts::Texts;
 use crate::track::{DrawnTable, TrackId, WholeCommandBuffers};
-use gapscope_analysis::Timeline;
-use gapscope_analysis::timeline::WorkKind;
-use gapscope_analysis::vocabulary::Vocabulary;
+use gapscope_timeline::Timeline;
+use gapscope_timeline::WorkKind;
+use gapscope_timeline::vocabulary::Vocabulary;
 use gapscope_trace::manifest::Manifest;
 use gapscope_trace::parallel::each;
 use gapscope_trace::tables::{
@@ -141,7 +141,7 @@ impl Snapshot {
             full,
             origin_ns,
             remarks: diagnostics.iter().map(ToString::to_string).collect(),
-            vocabulary: Vocabulary::of(&trace.manifest),
+            vocabulary: Vocabulary::new(&trace.manifest),
             texts,
             whole: WholeCommandBuffers::None,
             density_index: OnceLock::new(),
@@ -178,7 +178,7 @@ impl Snapshot {
             full: true,
             origin_ns: self.origin_ns,
             remarks: diagnostics.iter().map(ToString::to_string).collect(),
-            vocabulary: Vocabulary::of(&trace.manifest),
+            vocabulary: Vocabulary::new(&trace.manifest),
             texts,
             whole: self.whole.clone(),
             density_index: self.density_index.clone(),
@@ -195,7 +195,7 @@ impl Snapshot {
             ..Trace::default()
         };
         rebase_times::shift(&mut trace, self.origin_ns);
-        self.vocabulary = Vocabulary::of(&trace.manifest);
+        self.vocabulary = Vocabulary::new(&trace.manifest);
         self.trace.manifest = trace.manifest;
     }
 
@@ -226,7 +226,7 @@ impl Snapshot {
         let whole = whole.or_else(|| WholeCommandBuffers::quick(trace, || untimed(trace)));
         self.whole = whole.unwrap_or_else(|| {
             // Only the analyses can tell, from all columns.
-            let timeline = Timeline::of(trace);
+            let timeline = Timeline::new(trace);
             let works = timeline.gpus.iter().flat_map(|gpu| &gpu.works);
             let whole = works.filter(|work| work.kind() == WorkKind::CommandBuffer);
             let mut rows: Vec<u32> = whole.map(|work| work.row() as u32).collect();

@@ -7,7 +7,7 @@ use crate::protocol::{
     cut_texts,
 };
 use crate::track::{ThreadKey, TrackId};
-use gapscope_analysis::code::{Line, Part, Samples, text};
+use gapscope_analysis::code::{CodeSamples, SampleRole, StackLine, text};
 use gapscope_report::source_lines::SourceLines;
 use gapscope_trace::Trace;
 use gapscope_trace::ids::ProcessId;
@@ -18,10 +18,10 @@ use std::hash::Hash;
 
 /// Stands for an unknown value in columns of indices and ids.
 const NONE: u32 = u32::MAX;
-const PARTS: [(Part, &str); 3] = [
-    (Part::Sampled, "sampled"),
-    (Part::Exact, "exact"),
-    (Part::Worker, "worker"),
+const PARTS: [(SampleRole, &str); 3] = [
+    (SampleRole::Sampled, "sampled"),
+    (SampleRole::Exact, "exact"),
+    (SampleRole::Worker, "worker"),
 ];
 
 /// Returns the thread of each sample.
@@ -59,7 +59,7 @@ impl<T: Copy + Eq + Hash> Numbered<T> {
 
 /// Makes the frame of all samples, with their stacks in its header; `None` where the trace has no samples.
 pub fn samples(analysed: &AnalysedTrace) -> Option<Vec<u8>> {
-    let samples = Samples::of(analysed.timeline)?;
+    let samples = CodeSamples::new(analysed.timeline)?;
     let snapshot = &analysed.snapshot;
     let trace = analysed.timeline.trace;
     let table = &trace.tables.samples;
@@ -133,7 +133,7 @@ fn described(analysed: &AnalysedTrace, threads: &[ThreadKey]) -> Vec<SampledThre
 }
 
 /// Returns the rows of the table `frames`, with the source text of those by which stacks are shown.
-fn frames(samples: &Samples, trace: &Trace, lines: &[Line]) -> Vec<SampledFrame> {
+fn frames(samples: &CodeSamples, trace: &Trace, lines: &[StackLine]) -> Vec<SampledFrame> {
     let told: HashSet<u32> = lines.iter().map(|line| line.frame).collect();
     let mut source_lines = SourceLines::new(&trace.manifest);
     let frames = (0..trace.tables.frames.len()).map(|row| {
@@ -173,7 +173,7 @@ fn stacks(trace: &Trace, line: Vec<Option<u32>>) -> StackColumns {
 
 /// Makes the frame of the samples in gaps; `None` where the trace has no samples.
 pub fn idle(analysed: &AnalysedTrace) -> Option<Vec<u8>> {
-    let (idle, causes) = Samples::of(analysed.timeline)?.idle();
+    let (idle, causes) = CodeSamples::new(analysed.timeline)?.idle();
     let snapshot = &analysed.snapshot;
     let header = IdleSamplesHeader {
         generation: snapshot.generation,
@@ -196,7 +196,7 @@ pub fn idle(analysed: &AnalysedTrace) -> Option<Vec<u8>> {
     frame.u32(idle.iter().map(|one| texts.cause(one.cause)));
     frame.u32((idle.iter()).map(|one| one.label.map_or(NONE, |id| texts.label_path(id))));
     frame.u8((idle.iter()).map(|one| {
-        let part = PARTS.iter().position(|(part, _)| *part == one.part);
+        let part = PARTS.iter().position(|(role, _)| *role == one.role);
         part.unwrap_or(0) as u8
     }));
     Some(frame.finish())

@@ -7,7 +7,7 @@ use crate::overview;
 use crate::protocol::{TraceOverview, TraceStatus};
 use crate::rebase_times;
 use crate::snapshot::Snapshot;
-use gapscope_analysis::ranks::RankDigest;
+use gapscope_comparison::ranks::RankDigest;
 use gapscope_trace::reader::Tail;
 use gapscope_trace::tables::Dispatches;
 use gapscope_trace::{DispatchPieces, Names, Trace, read, read_manifest, table_sizes};

@@ -1,7 +1,7 @@
 //! Collects the texts that the page shows, each once, and finds the text that names a row.
 
 use gapscope_analysis::gaps::Cause;
-use gapscope_analysis::vocabulary::KernelNames;
+use gapscope_timeline::vocabulary::KernelNames;
 use gapscope_trace::Trace;
 use gapscope_trace::ids::{KernelId, LabelId};
 use gapscope_trace::lookup::IdIndex;
@@ -86,7 +86,7 @@ impl Texts {
         let tables = &trace.tables;
         if self.kernels.len() < tables.kernels.len() {
             // A new kernel may share the name of an earlier one, which then gets a distinct name, too.
-            let names = KernelNames::of(&tables.kernels);
+            let names = KernelNames::new(&tables.kernels);
             let rows = 0..tables.kernels.len();
             self.kernels = rows.map(|row| self.add(names.name(row))).collect();
         }

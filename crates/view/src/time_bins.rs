@@ -1,6 +1,6 @@
 //! Cuts a time into equal slices, and computes the busy share of each from intervals.
 
-use gapscope_analysis::intervals::Interval;
+use gapscope_timeline::intervals::Interval;
 use std::ops::Range;
 
 /// Marks a slice with an instant, which has no length but has to be visible.

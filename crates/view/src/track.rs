@@ -1,8 +1,8 @@
 //! Defines tracks: their ids, and the track of each row.
 
 use crate::protocol::TrackKind;
-use gapscope_analysis::counters::CounterKey;
-use gapscope_analysis::intervals::Interval;
+use gapscope_timeline::counters::CounterKey;
+use gapscope_timeline::intervals::Interval;
 use gapscope_trace::Trace;
 use gapscope_trace::ids::{CounterId, ProcessId, QueueId, ThreadId};
 use gapscope_trace::manifest::SamplingMode;
@@ -215,7 +215,7 @@ impl DrawnTable {
                 tables.markers.duration_ns.at(row),
             ),
         };
-        Interval::of_row(start_ns, duration_ns)
+        Interval::from_row(start_ns, duration_ns)
     }
 
     /// Returns the kind of a row that is a host call.

@@ -6,7 +6,8 @@ use crate::bytes::Any;
 use crate::outcome::{self, Choice};
 use crate::{Target, scratch};
 use fastrand::Rng;
-use gapscope_analysis::{Findings, Timeline};
+use gapscope_analysis::Findings;
+use gapscope_timeline::Timeline;
 use gapscope_trace::tables::*;
 use gapscope_trace::{DispatchPieces, Selection, Trace, UnreadTable, for_each_table, read};
 use std::cell::OnceCell;
@@ -132,14 +133,16 @@ fn show_as_report(folder: &Path, choice: Choice) {
     };
     if let Some(pieces) = DispatchPieces::open(folder, &selection) {
         let (trace, said) = opened(&selection.clone().without::<Dispatches>());
-        let timeline = Timeline::of_pieces(&trace, pieces.rows(), |take| pieces.each(&trace, take));
+        let timeline = Timeline::from_pieces(&trace, None, pieces.rows(), |take| {
+            pieces.each(&trace, take)
+        });
         if let Some((timeline, unknown)) = timeline {
             let said = [said, remarks(&unknown)].concat();
             return outcome::show_timeline(&timeline, &said, choice);
         }
     }
     let (trace, said) = opened(&selection);
-    outcome::show_timeline(&Timeline::of(&trace), &said, choice);
+    outcome::show_timeline(&Timeline::new(&trace), &said, choice);
 }
 
 fn mutate(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {

@@ -69,7 +69,7 @@ fn simulated() -> Result<String> {
     let mut example = command::cargo([
         "run",
         "--release",
-        "--package=gapscope-analysis",
+        "--package=gapscope-comparison",
         "--example=diff_truth",
         "--",
         TRIALS,

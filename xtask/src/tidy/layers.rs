@@ -70,12 +70,29 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "gapscope-trace",
         ],
     ),
-    ("gapscope-analysis", &["gapscope-trace"]),
+    ("gapscope-timeline", &["gapscope-trace"]),
+    (
+        "gapscope-analysis",
+        &["gapscope-timeline", "gapscope-trace"],
+    ),
+    (
+        "gapscope-comparison",
+        &["gapscope-analysis", "gapscope-timeline", "gapscope-trace"],
+    ),
     (
         "gapscope-report",
-        &["gapscope-trace", "gapscope-analysis", "gapscope-companion"],
+        &[
+            "gapscope-trace",
+            "gapscope-timeline",
+            "gapscope-analysis",
+            "gapscope-comparison",
+            "gapscope-companion",
+        ],
     ),
-    ("gapscope-export", &["gapscope-trace", "gapscope-analysis"]),
+    (
+        "gapscope-export",
+        &["gapscope-trace", "gapscope-timeline", "gapscope-analysis"],
+    ),
     (
         "gapscope-import",
         &[
@@ -88,7 +105,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "gapscope-view",
         &[
             "gapscope-trace",
+            "gapscope-timeline",
             "gapscope-analysis",
+            "gapscope-comparison",
             "gapscope-capture",
             "gapscope-dependencies",
             "gapscope-report",
@@ -98,7 +117,12 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("gapscope-companion", &[]),
     (
         "gapscope-query",
-        &["gapscope-trace", "gapscope-analysis", "gapscope-companion"],
+        &[
+            "gapscope-trace",
+            "gapscope-timeline",
+            "gapscope-analysis",
+            "gapscope-companion",
+        ],
     ),
     ("gapscope-mcp", &["gapscope-companion"]),
     (
@@ -114,7 +138,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "gapscope",
         &[
             "gapscope-trace",
+            "gapscope-timeline",
             "gapscope-analysis",
+            "gapscope-comparison",
             "gapscope-capture",
             "gapscope-dependencies",
             "gapscope-fusion",
@@ -139,12 +165,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("stand-in-xctrace", &[]),
     (
         "end-to-end",
-        &[
-            "gapscope-trace",
-            "gapscope-analysis",
-            "gapscope-capture",
-            "gapscope-report",
-        ],
+        &["gapscope-trace", "gapscope-capture", "gapscope-report"],
     ),
     // What it reads, and what a user sees of that.
     (
@@ -153,7 +174,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "gapscope-capture",
             "gapscope-dependencies",
             "gapscope-trace",
+            "gapscope-timeline",
             "gapscope-analysis",
+            "gapscope-comparison",
             "gapscope-report",
             "gapscope-export",
             "gapscope-import",

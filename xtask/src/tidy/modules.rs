@@ -13,8 +13,10 @@ use paths::UsedPath;
 /// The crates for which this holds.
 const LAYERED: &[&str] = &[
     "fake-vulkan-driver",
+    "gapscope-analysis",
     "gapscope-capture",
     "gapscope-companion",
+    "gapscope-comparison",
     "gapscope-cuda",
     "gapscope-cupti",
     "gapscope-dependencies",
@@ -29,6 +31,7 @@ const LAYERED: &[&str] = &[
     "gapscope-spirv",
     "gapscope-spool",
     "gapscope-stacks",
+    "gapscope-timeline",
     "gapscope-trace",
     "gapscope-view",
     "gapscope-vulkan",

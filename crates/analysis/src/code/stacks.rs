@@ -1,4 +1,4 @@
-//! The stacks of a trace: their frames, and which of them are the program's own.
+//! The stacks of a trace: their frames, the frames of the program's own code, and groups of stacks that count together.
 
 use gapscope_trace::ids::{FrameId, StackId};
 use gapscope_trace::tables::{FrameKind, Table, Tables};
@@ -18,7 +18,7 @@ pub struct CodeFrame {
     pub line: Option<u32>,
     /// Path of the library or executable of native code.
     pub library: Option<Arc<str>>,
-    /// The text of the line, where whoever shows it could read the file as it was when the trace was recorded.
+    /// The text of the line, where the file could be read as it was when the trace was recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// `python` or `native`.
@@ -31,50 +31,52 @@ fn as_text<S: serde::Serializer>(kind: &FrameKind, to: S) -> Result<S::Ok, S::Er
     to.serialize_str(kind.as_str())
 }
 
-/// In the paths of code that is not the program's own: what was installed, and what comes with Python.
-const OTHERS: [&str; 3] = ["/site-packages/", "/dist-packages/", "/lib/python3"];
-/// How such paths begin: code without a file, such as Python's own modules or what a library makes, and the system's libraries.
-const OTHERS_BEGIN: [&str; 4] = ["<", "/usr/lib", "/lib/", "/lib64/"];
+/// Parts of the paths of code that is not the program's own: installed packages, and Python's own modules.
+const FOREIGN_FOLDERS: [&str; 3] = ["/site-packages/", "/dist-packages/", "/lib/python3"];
+/// Beginnings of such paths: code without a file, such as Python's own modules or generated code, and the system's libraries.
+const FOREIGN_PREFIXES: [&str; 4] = ["<", "/usr/lib", "/lib/", "/lib64/"];
 
-/// How libraries and programs are called that are means of the program wherever they lie.
-const MEANS: [&str; 2] = ["python", "libpython"];
-/// How the hooks of the recording are called, which lie between the program and what it calls.
-const HOOKS: &str = "libgapscope_";
-/// Where threads are when they wait: these say least of why.
+/// Names of programs and libraries that run the program, wherever they lie, and are not its own code.
+const INTERPRETERS: [&str; 2] = ["python", "libpython"];
+/// The beginning of the names of the recording's hooks, which lie between the program and the functions that it calls.
+const HOOK_PREFIX: &str = "libgapscope_";
+/// The library that threads are in when they wait. Its frames say little about the reason.
 const LIBC: &str = "libc.so";
 
 impl CodeFrame {
-    /// True of code that is the program's own, as far as its path tells.
+    /// True for the program's own code, as far as the path tells.
     pub fn is_own(&self) -> bool {
         let is_own = |path: &str| {
-            !OTHERS_BEGIN.iter().any(|folder| path.starts_with(folder))
-                && !OTHERS.iter().any(|folder| path.contains(folder))
+            !FOREIGN_PREFIXES
+                .iter()
+                .any(|folder| path.starts_with(folder))
+                && !FOREIGN_FOLDERS.iter().any(|folder| path.contains(folder))
         };
         match self.kind {
             FrameKind::Python => self.file.as_deref().is_some_and(is_own),
             _ => self.library.as_deref().is_some_and(|path| {
                 let name = file_name(path);
-                let is_means = MEANS.iter().any(|means| name.starts_with(means));
-                is_own(path) && !is_means && !self.is_of_hook()
+                let is_interpreter = INTERPRETERS.iter().any(|of| name.starts_with(of));
+                is_own(path) && !is_interpreter && !self.is_in_hook()
             }),
         }
     }
 
-    /// True of the recording's own code.
-    fn is_of_hook(&self) -> bool {
+    /// True for the recording's own code.
+    fn is_in_hook(&self) -> bool {
         let name = self.library.as_deref().map(file_name);
-        self.kind == FrameKind::Native && name.is_some_and(|name| name.starts_with(HOOKS))
+        self.kind == FrameKind::Native && name.is_some_and(|name| name.starts_with(HOOK_PREFIX))
     }
 
-    /// True of native code that makes Python's calls.
-    fn is_of_interpreter(&self) -> bool {
+    /// True for native code of the interpreter that makes Python's calls.
+    fn is_in_interpreter(&self) -> bool {
         let begins = |function: &str| function.starts_with("Py") || function.starts_with("_Py");
         self.kind == FrameKind::Native && self.function.as_deref().is_some_and(begins)
     }
 
-    /// The last part of the function's name, or where it is not known the library's name.
+    /// Returns the last part of the function's name, or the library's name where the function is not known.
     pub fn short_name(&self) -> &str {
-        if self.is_of_hook() {
+        if self.is_in_hook() {
             return "recorded call";
         }
         match (&self.function, &self.library) {
@@ -84,7 +86,7 @@ impl CodeFrame {
         }
     }
 
-    /// `train.py:41 load_batch`, `libz.so.1 inflate`.
+    /// Returns the frame as text, such as `train.py:41 load_batch` or `libz.so.1 inflate`.
     pub fn text(&self) -> String {
         let name = self.short_name();
         match (&self.file, self.line, &self.library) {
@@ -108,38 +110,39 @@ pub struct Stacks<'a> {
     tables: &'a Tables,
     frames: HashMap<FrameId, usize>,
     stacks: HashMap<StackId, usize>,
-    told_by: HashMap<StackId, ToldBy>,
+    groups: HashMap<StackId, StackGroup>,
 }
 
-/// Stacks that are told by the same frame of the same callers, and call the same function from it, have the same. `None`: the stack is not known.
-pub type ToldBy = Option<u32>;
+/// The number of a group of stacks: they have the same own frame with the same callers, and call the same function from it.
+/// `None` for an unknown stack.
+pub type StackGroup = Option<u32>;
 
-/// Of deeper stacks the outermost frames are left out.
-const MOST_FRAMES: usize = 1024;
+/// The outermost frames of deeper stacks are left out.
+const MAX_FRAMES: usize = 1024;
 
 impl<'a> Stacks<'a> {
-    /// Of these tables.
-    pub fn of(tables: &'a Tables) -> Stacks<'a> {
+    /// Indexes the stacks of these tables.
+    pub fn new(tables: &'a Tables) -> Stacks<'a> {
         let frames = tables.frames.id.iter().enumerate();
         let stacks = tables.stacks.id.iter().enumerate();
         let mut stacks = Stacks {
             tables,
             frames: frames.map(|(row, id)| (*id, row)).collect(),
             stacks: stacks.map(|(row, id)| (*id, row)).collect(),
-            told_by: HashMap::new(),
+            groups: HashMap::new(),
         };
         let mut keys: HashMap<(StackId, Option<String>), u32> = HashMap::new();
-        let told_by = tables
+        let sampled = tables
             .samples
             .stack
             .iter()
             .flatten()
             .collect::<HashSet<_>>();
-        let told_by = told_by.into_iter().map(|stack| {
+        let groups = sampled.into_iter().map(|stack| {
             let frames = stacks.frames(stack);
             let own = own(&frames).and_then(|own| Some((own, stacks.above(stack, own)?)));
             let key = own.map(|(own, at)| {
-                // Native frames below Python are there or not, as the stack could be read.
+                // Native frames below Python do not count, since they cannot always be read.
                 let callee = own.checked_sub(1).map(|below| &frames[below]);
                 let is_same = |callee: &&CodeFrame| callee.kind == frames[own].kind;
                 let callee = callee.filter(is_same).map(|c| c.short_name().to_owned());
@@ -148,31 +151,31 @@ impl<'a> Stacks<'a> {
             });
             (stack, key)
         });
-        stacks.told_by = told_by.collect();
+        stacks.groups = groups.collect();
         stacks
     }
 
-    /// By what a stack of the samples is told.
-    pub fn told_by(&self, stack: Option<StackId>) -> ToldBy {
-        *self.told_by.get(&stack?)?
+    /// Returns the group of a stack of the samples.
+    pub fn group(&self, stack: Option<StackId>) -> StackGroup {
+        *self.groups.get(&stack?)?
     }
 
-    /// The stack without so many of its innermost frames.
+    /// Returns the stack without this many of its innermost frames.
     fn above(&self, stack: StackId, frames: usize) -> Option<StackId> {
         (0..frames).try_fold(stack, |stack, _| {
             self.tables.stacks.parent.at(*self.stacks.get(&stack)?)
         })
     }
 
-    /// Rows of the table `frames`, the innermost first.
+    /// Returns the rows of a stack's frames in the table `frames`, the innermost first.
     pub fn frame_rows(&self, stack: StackId) -> impl Iterator<Item = usize> + '_ {
         let mut next = Some(stack);
-        let mut left = MOST_FRAMES;
+        let mut left = MAX_FRAMES;
         std::iter::from_fn(move || {
             left = left.checked_sub(1)?;
             let id = next?;
             let row = *self.stacks.get(&id)?;
-            // Callers are written before what they call: whatever else is there may be a circle.
+            // Callers are written before the functions that they call. Other parents may form a circle.
             next = self
                 .tables
                 .stacks
@@ -184,7 +187,7 @@ impl<'a> Stacks<'a> {
         .flatten()
     }
 
-    /// A row of the table `frames`.
+    /// Returns the frame in a row of the table `frames`.
     pub fn frame(&self, row: usize) -> CodeFrame {
         let frame = self.tables.frames.row(row);
         CodeFrame {
@@ -197,19 +200,19 @@ impl<'a> Stacks<'a> {
         }
     }
 
-    /// The frames of a stack, the innermost first.
+    /// Returns the frames of a stack, the innermost first.
     pub fn frames(&self, stack: StackId) -> Vec<CodeFrame> {
         self.frame_rows(stack).map(|row| self.frame(row)).collect()
     }
 }
 
-/// Which frame a stack is told by: the innermost of the program's own code, or the innermost.
+/// Returns the index of the frame that represents a stack: the innermost of the program's own code, or the innermost.
 pub fn own(frames: &[CodeFrame]) -> Option<usize> {
     let python = |frame: &&CodeFrame| frame.kind == FrameKind::Python;
-    // In a Python program native code is a means.
+    // In a Python program native code is not the program's own.
     let has_python = frames.iter().any(|frame| python(&frame));
     let candidate = |frame: &CodeFrame| frame.is_own() && (!has_python || python(&frame));
-    // What was given to Python as a text (`python -c`) has no file.
+    // Code that was given to Python as text (`python -c`) has no file.
     let is_given = |frame: &CodeFrame| {
         let file = frame.file.as_deref();
         file.is_some_and(|file| ["<string>", "<stdin>"].contains(&file))
@@ -225,7 +228,7 @@ pub fn own(frames: &[CodeFrame]) -> Option<usize> {
         .or(innermost)
 }
 
-/// A stack in a line: `train.py:41 load_batch > resize`.
+/// Returns a stack in one line, such as `train.py:41 load_batch > resize`.
 pub fn text(frames: &[CodeFrame]) -> String {
     let Some(own) = own(frames) else {
         return "unknown code".to_owned();
@@ -235,9 +238,9 @@ pub fn text(frames: &[CodeFrame]) -> String {
     }
     let mut text = frames[own].text();
     let below = frames[..own].iter().enumerate();
-    // Where a hook is the innermost, the driver below it may be, whose frames could not be read.
+    // Below a hook that is the innermost frame may be the driver, whose frames could not be read.
     let is_told = |(depth, frame): &(usize, &CodeFrame)| {
-        !frame.is_of_interpreter() && (*depth == 0 || !frame.is_of_hook())
+        !frame.is_in_interpreter() && (*depth == 0 || !frame.is_in_hook())
     };
     let below: Vec<&CodeFrame> = below.filter(is_told).map(|(_, frame)| frame).collect();
     if let Some(callee) = below.last() {
@@ -251,7 +254,7 @@ pub fn text(frames: &[CodeFrame]) -> String {
     text
 }
 
-/// The same with the function that calls it: `train.py:41 load_batch > resize ← main`.
+/// Returns a stack in one line with the caller, such as `train.py:41 load_batch > resize ← main`.
 pub fn text_with_caller(frames: &[CodeFrame]) -> String {
     let caller = own(frames).and_then(|own| frames.get(own + 1));
     match caller {
@@ -260,7 +263,7 @@ pub fn text_with_caller(frames: &[CodeFrame]) -> String {
     }
 }
 
-/// True where an event loop waits for something to do.
+/// True where an event loop waits for work.
 pub fn is_idle_event_loop(frames: &[CodeFrame]) -> bool {
     let in_file = |frame: &CodeFrame, end: &str| {
         frame.kind == FrameKind::Python && frame.file.as_deref().is_some_and(|f| f.ends_with(end))

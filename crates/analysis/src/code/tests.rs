@@ -44,10 +44,10 @@ fn sample(at_us: i64, stack: &str, more: &str) -> String {
 }
 
 fn code_of(trace: &Trace) -> Code {
-    let timeline = Timeline::of(trace);
+    let timeline = Timeline::new(trace);
     let window = timeline.work_window().unwrap();
     let idle = crate::gaps::idle_time(&timeline, window, 0, 10);
-    let code = Samples::of(&timeline)
+    let code = CodeSamples::new(&timeline)
         .unwrap()
         .code(window, 0, &idle.longest);
     for cause in &code.causes {
@@ -272,8 +272,8 @@ fn samples_one_by_one_sum_to_what_the_causes_have() {
         sample time_ns=60ms process=1 thread=7 stack=1 state=running source=sampled period_ns=2ms";
     let trace = trace(&samples);
     let code = code_of(&trace);
-    let timeline = Timeline::of(&trace);
-    let samples = Samples::of(&timeline).unwrap();
+    let timeline = Timeline::new(&trace);
+    let samples = CodeSamples::new(&timeline).unwrap();
     let (idle, causes) = samples.idle();
     for cause in &code.causes {
         let of_cause = causes.iter().find(|one| one.cause == cause.cause).unwrap();
@@ -286,13 +286,13 @@ fn samples_one_by_one_sum_to_what_the_causes_have() {
         let covered_ns = (cause.total_ns - cause.without_samples_ns) as f64;
         assert!((weights - covered_ns).abs() < 1.0, "{weights} {covered_ns}");
     }
-    let count = |part| idle.iter().filter(|one| one.part == part).count();
+    let count = |role| idle.iter().filter(|one| one.role == role).count();
     // Nothing waits for the worker.
     assert_eq!(
         (
-            count(Part::Sampled),
-            count(Part::Exact),
-            count(Part::Worker)
+            count(SampleRole::Sampled),
+            count(SampleRole::Exact),
+            count(SampleRole::Worker)
         ),
         (14, 2, 0)
     );

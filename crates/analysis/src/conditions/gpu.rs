@@ -1,15 +1,17 @@
-//! Conditions of a GPU: what held its clocks down while it worked.
+//! Notes the conditions that held the clocks of a GPU down while it worked.
 
-use super::{ConditionKind, ConditionNote, find, held, recording, times, when};
-use crate::counters::{Counter, CounterOwner};
-use crate::intervals::{self, Interval};
-use crate::quantity::duration;
-use crate::thresholds::SLOWED_NS;
-use crate::timeline::Timeline;
+use super::note::{
+    ConditionKind, ConditionNote, describe_times, find, held, recording, times_above,
+};
+use gapscope_timeline::Timeline;
+use gapscope_timeline::counters::{Counter, CounterOwner};
+use gapscope_timeline::intervals::{self, Interval};
+use gapscope_timeline::quantity::duration;
+use gapscope_timeline::thresholds::SLOWED_NS;
 use gapscope_trace::tables::Condition;
 
-/// What NVML's words mean, by its documentation.
-const SLOWED: [(Condition, ConditionKind, &str); 3] = [
+/// NVML's reasons for lower clocks, in the words of its documentation.
+const SLOWDOWNS: [(Condition, ConditionKind, &str); 3] = [
     (
         Condition::ClockHeatHardware,
         ConditionKind::Heat,
@@ -29,7 +31,7 @@ const SLOWED: [(Condition, ConditionKind, &str); 3] = [
 const UNSPECIFIC: &str = "ran at half its clock or less (hardware slowdown, for which the driver gives no cause: heat, power draw, or \
                           the power supply)";
 
-/// The notes on one GPU, of the time from its first work to its last.
+/// Returns the notes on one GPU, for the time from its first work to its last.
 pub fn notes(
     timeline: &Timeline,
     counters: &[Counter],
@@ -42,20 +44,20 @@ pub fn notes(
     };
     let origin_ns = timeline.trace.manifest.start_ns;
     let counter = |condition| find(counters, CounterOwner::Gpu(gpu), condition);
-    let limited = |condition| when(counter(condition), window, f64::MIN_POSITIVE);
+    let limited = |condition| times_above(counter(condition), window, f64::MIN_POSITIVE);
     let slowed = |kind, words: &str, set: &[Interval]| {
         let hottest = hottest(counter(Condition::Temperature), set);
         let sentence = format!(
             "{name} {words} {}{hottest}: kernel times of then are not comparable with others.",
-            times(set, origin_ns)
+            describe_times(set, origin_ns)
         );
-        ConditionNote::of(kind, Some(gpu), set, sentence)
+        ConditionNote::new(kind, Some(gpu), set, sentence)
     };
     let counts = |set: &[Interval]| intervals::length_ns(set) >= SLOWED_NS;
 
     let mut notes = Vec::new();
     let mut explained = Vec::new();
-    for (condition, kind, words) in SLOWED {
+    for (condition, kind, words) in SLOWDOWNS {
         let set = limited(condition);
         if counts(&set) {
             notes.push(slowed(kind, words, &set));
@@ -70,7 +72,7 @@ pub fn notes(
     if counts(&unspecific) {
         notes.push(slowed(ConditionKind::Slowdown, UNSPECIFIC, &unspecific));
     }
-    // What is too short to be seen by asking, the driver may have added up.
+    // The driver may have added up slowdowns that are too short to be seen by polling.
     if !notes.iter().any(|note| note.kind == ConditionKind::Heat)
         && let Some(violation) = counter(Condition::HeatViolation)
     {
@@ -89,7 +91,7 @@ pub fn notes(
                 duration(lost_ns),
                 duration(set[0].start_ns.saturating_sub(origin_ns))
             );
-            let note = ConditionNote::of(ConditionKind::Heat, Some(gpu), &set, sentence);
+            let note = ConditionNote::new(ConditionKind::Heat, Some(gpu), &set, sentence);
             notes.push(ConditionNote {
                 held_ns: lost_ns,
                 ..note
@@ -100,10 +102,10 @@ pub fn notes(
     if counts(&capped) {
         let sentence = format!(
             "{name} was at its power limit {}{}, which is usual at full load.",
-            times(&capped, origin_ns),
+            describe_times(&capped, origin_ns),
             clocks(counter(Condition::SmClock), &capped)
         );
-        let note = ConditionNote::of(ConditionKind::PowerCap, Some(gpu), &capped, sentence);
+        let note = ConditionNote::new(ConditionKind::PowerCap, Some(gpu), &capped, sentence);
         notes.push(ConditionNote {
             is_usual: true,
             ..note
@@ -112,7 +114,7 @@ pub fn notes(
     notes
 }
 
-/// `, at up to 87 °C`.
+/// Returns the greatest temperature, such as `, at up to 87 °C`.
 fn hottest(temperature: Option<&Counter>, set: &[Interval]) -> String {
     match range(temperature, set) {
         Some((_, celsius)) => format!(", at up to {celsius:.0} °C"),
@@ -120,7 +122,7 @@ fn hottest(temperature: Option<&Counter>, set: &[Interval]) -> String {
     }
 }
 
-/// `, with SM clocks from 1208 to 1980 MHz`.
+/// Returns the range of clocks, such as `, with SM clocks from 1208 to 1980 MHz`.
 fn clocks(clock: Option<&Counter>, set: &[Interval]) -> String {
     match range(clock, set) {
         Some((least, most)) => {
@@ -131,7 +133,7 @@ fn clocks(clock: Option<&Counter>, set: &[Interval]) -> String {
     }
 }
 
-/// The least and the greatest value of a counter in a set.
+/// Returns the least and the greatest value of a counter in a set.
 fn range(counter: Option<&Counter>, set: &[Interval]) -> Option<(f64, f64)> {
     let counter = counter?;
     let values = set.iter().flat_map(|part| held(counter, *part));

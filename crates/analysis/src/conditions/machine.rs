@@ -1,13 +1,16 @@
-//! Conditions of the machine: want of memory, and the thermal state that macOS tells.
+//! Notes the conditions of the machine: lack of memory, and the thermal state that macOS reports.
 
-use super::{ConditionKind, ConditionNote, find, held, recording, times, when};
-use crate::counters::{Counter, CounterOwner};
-use crate::intervals::{self, Interval};
-use crate::quantity::{bytes, duration, of};
-use crate::thresholds::{STALL_NS, STALL_SHARE, SWAPPED_BYTES};
-use crate::timeline::Timeline;
+use super::note::{
+    ConditionKind, ConditionNote, describe_times, find, held, recording, times_above,
+};
+use gapscope_timeline::Timeline;
+use gapscope_timeline::counters::{Counter, CounterOwner};
+use gapscope_timeline::intervals::{self, Interval};
+use gapscope_timeline::quantity::{bytes, count_of, duration};
+use gapscope_timeline::thresholds::{STALL_NS, STALL_SHARE, SWAPPED_BYTES};
 use gapscope_trace::tables::{Condition, THERMAL_STATE};
 
+/// Returns the notes on the machine.
 pub fn notes(timeline: &Timeline, counters: &[Counter]) -> Vec<ConditionNote> {
     let window = recording(timeline);
     let counter = |condition| find(counters, CounterOwner::Host, condition);
@@ -23,7 +26,7 @@ pub fn notes(timeline: &Timeline, counters: &[Counter]) -> Vec<ConditionNote> {
         (
             Condition::GroupMemoryMax,
             ConditionKind::MemoryLimit,
-            // Files that were read fill it up too.
+            // Files that were read fill the memory too.
             !is_group_short,
             "The program's cgroup was at its memory limit (memory.max)",
         ),
@@ -52,7 +55,8 @@ pub fn notes(timeline: &Timeline, counters: &[Counter]) -> Vec<ConditionNote> {
     notes
 }
 
-/// When a share of time that counts was lost, and how much of it.
+/// Returns the times in which a relevant share of time was lost to stalls, and how much was lost. Returns `None` where it was
+/// little.
 fn stalled(counter: &Counter, window: Interval) -> Option<(Vec<Interval>, i64)> {
     let least = STALL_SHARE * 100.0;
     let parts: Vec<(Interval, f64)> = held(counter, window)
@@ -77,14 +81,14 @@ fn memory_stall(set: &[Interval], lost_ns: i64, window: Interval, who: &str) -> 
         duration(hull.length_ns()),
         duration(hull.start_ns.saturating_sub(window.start_ns))
     );
-    let note = ConditionNote::of(ConditionKind::MemoryStall, None, set, sentence);
+    let note = ConditionNote::new(ConditionKind::MemoryStall, None, set, sentence);
     ConditionNote {
         held_ns: lost_ns,
         ..note
     }
 }
 
-/// Of a counter that adds up from 0.
+/// Returns a note on a counter that counts up from 0, where it counted.
 fn counted(
     counter: &Counter,
     window: Interval,
@@ -101,10 +105,10 @@ fn counted(
     )];
     let sentence = format!(
         "{words} {}, first at {}.",
-        of(count, "time", "times"),
+        count_of(count, "time", "times"),
         duration(since.0.start_ns.saturating_sub(window.start_ns))
     );
-    Some(ConditionNote::of(kind, None, &set, sentence))
+    Some(ConditionNote::new(kind, None, &set, sentence))
 }
 
 fn swap(
@@ -121,29 +125,34 @@ fn swap(
     if bytes_in.saturating_add(bytes_out) < SWAPPED_BYTES {
         return None;
     }
-    let mut set = when(read, window, f64::MIN_POSITIVE);
-    set.extend(when(written, window, f64::MIN_POSITIVE));
+    let mut set = times_above(read, window, f64::MIN_POSITIVE);
+    set.extend(times_above(written, window, f64::MIN_POSITIVE));
     intervals::union(&mut set);
     let sentence = format!(
         "The machine read {} back from swap and wrote {} to it, {}: calls, copies and gaps of then may be longer for it.",
         bytes(bytes_in),
         bytes(bytes_out),
-        times(&set, window.start_ns)
+        describe_times(&set, window.start_ns)
     );
-    Some(ConditionNote::of(ConditionKind::Swap, None, &set, sentence))
+    Some(ConditionNote::new(
+        ConditionKind::Swap,
+        None,
+        &set,
+        sentence,
+    ))
 }
 
-/// Of imported traces.
+/// Returns notes on thermal states, which imported traces have.
 fn thermal_states(counters: &[Counter], window: Interval) -> Vec<ConditionNote> {
     let states = counters.iter().filter_map(|counter| {
         let state = counter.name.strip_prefix(THERMAL_STATE)?;
-        let set = when(Some(counter), window, f64::MIN_POSITIVE);
+        let set = times_above(Some(counter), window, f64::MIN_POSITIVE);
         let sentence = format!(
             "The machine's thermal state was {state} {}: kernel times of then are not comparable with others.",
-            times(&set, window.start_ns)
+            describe_times(&set, window.start_ns)
         );
         (!set.is_empty())
-            .then(|| ConditionNote::of(ConditionKind::ThermalState, None, &set, sentence))
+            .then(|| ConditionNote::new(ConditionKind::ThermalState, None, &set, sentence))
     });
     states.collect()
 }

@@ -1,8 +1,8 @@
-//! The graph of dependencies, with what repeats folded into one node.
+//! Builds the graph of dependencies, with repeated work folded into one node.
 
-use super::{Dataflow, Item, Reach};
-use crate::intervals::Interval;
-use crate::timeline::WorkKind;
+use super::reads_and_writes::{ByteRange, Dataflow, Item, UnknownDataflow};
+use gapscope_timeline::WorkKind;
+use gapscope_timeline::intervals::Interval;
 use gapscope_trace::ids::{BufferId, KernelId, LabelId};
 use gapscope_trace::tables::{Table, TransferKind};
 use schemars::JsonSchema;
@@ -13,21 +13,21 @@ use std::collections::{BTreeMap, HashMap};
 /// A folded graph.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct FlowGraph {
-    /// In the order in which their first items ran.
+    /// The nodes, in the order in which their first items ran.
     pub nodes: Vec<FlowNode>,
-    /// By their ends.
+    /// The edges, sorted by their nodes.
     pub edges: Vec<FlowEdge>,
-    /// What was folded, in a sentence.
+    /// Says in a sentence what was folded.
     pub folded: String,
     /// Dispatches and transfers in the range.
     pub dispatch_count: u64,
-    /// How many of them, from the first, the graph is of.
+    /// How many of them, from the first on, are in the graph.
     pub considered_count: u64,
     /// How many of these have no known buffers, and so no edges.
     pub unknown_count: u64,
 }
 
-/// What a node stands for.
+/// The kind of work that a node stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "FlowNodeKind")]
@@ -36,7 +36,7 @@ pub enum NodeKind {
     Dispatch,
     /// Transfers of one kind.
     Transfer,
-    /// All that did not get a node of its own.
+    /// All work without a node of its own.
     Rest,
 }
 
@@ -49,9 +49,9 @@ pub struct FlowNode {
     pub name: String,
     /// Path of the label around them, where it distinguishes them.
     pub label: Option<String>,
-    /// What it stands for.
+    /// The kind of its work.
     pub kind: NodeKind,
-    /// How many.
+    /// How many dispatches or transfers it stands for.
     pub count: u64,
     /// Sum of their durations; absent when none is known.
     pub total_ns: Option<i64>,
@@ -59,14 +59,14 @@ pub struct FlowNode {
     pub first_start_ns: Option<i64>,
 }
 
-/// Reads of what others wrote.
+/// Reads of data that others wrote.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct FlowEdge {
     /// The node that wrote.
     pub from: u32,
     /// The node that read.
     pub to: u32,
-    /// Pairs of items.
+    /// How many pairs of items there are.
     pub count: u64,
     /// Names of the buffers, at most [`MAX_BUFFERS`].
     pub buffers: Vec<String>,
@@ -74,48 +74,51 @@ pub struct FlowEdge {
     pub bytes: u64,
 }
 
-/// Buffers that an edge names.
+/// How many buffers an edge names at most.
 pub const MAX_BUFFERS: usize = 8;
 
-/// How nodes are distinguished, from the finest on.
+/// The way in which nodes are distinguished, from the finest on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Level {
     Label,
-    /// Numbers in labels do not count: `step 1` and `step 2` are one.
+    /// Numbers in labels are ignored: `step 1` and `step 2` are the same.
     NumberlessLabel,
     Name,
 }
 
+/// Sums over the reads of one edge.
 #[derive(Debug, Default)]
-struct Edge {
+struct EdgeSums {
     count: u64,
     bytes: u64,
     buffers: Vec<BufferId>,
 }
 
 impl Dataflow<'_> {
-    /// The dispatches and transfers that start in `window`, or all of them, in the order in which they ran; with their rows.
+    /// Returns the dispatches and transfers that start in `window`, or all of them, with their rows and in the order in which
+    /// they ran.
     pub fn work(&self, window: Option<Interval>) -> impl Iterator<Item = (WorkKind, usize)> + '_ {
         let inside = move |item: &&Item| Interval::counts(window, self.start_ns(**item));
         (self.items.iter().filter(inside)).map(|item| (item.kind(), item.row()))
     }
 
-    /// The folded graph of what starts in `window`, with at most `most_nodes` nodes, of the first `most_items` items.
+    /// Builds the folded graph of the work that starts in `window`, with at most `max_nodes` nodes, from the first `max_items`
+    /// items.
     ///
     /// # Errors
-    /// A sentence: what the trace lacks for it.
+    /// Where the trace lacks what the graph is made of.
     pub fn graph(
         &self,
         window: Option<Interval>,
-        most_nodes: usize,
-        most_items: usize,
-    ) -> Result<FlowGraph, String> {
+        max_nodes: usize,
+        max_items: usize,
+    ) -> Result<FlowGraph, UnknownDataflow> {
         let inside = |item: &&Item| Interval::counts(window, self.start_ns(**item));
         let mut all = self.items.iter().filter(inside).copied();
-        let items: Vec<Item> = all.by_ref().take(most_items).collect();
+        let items: Vec<Item> = all.by_ref().take(max_items).collect();
         let dispatch_count = (items.len() + all.count()) as u64;
         if items.is_empty() {
-            return Err("No dispatch or transfer with known order starts here.".to_owned());
+            return Err(UnknownDataflow::NoWork);
         }
         if !items.iter().any(|item| {
             !item.is_transfer()
@@ -128,15 +131,12 @@ impl Dataflow<'_> {
                     .at(item.row())
                     .is_some()
         }) {
-            let has = self.timeline.trace.tables.bindings.is_empty();
-            return Err(match has {
-                true => "The trace has no buffer bindings, so what its dispatches read and wrote is not known. \
-                         They are recorded where the API tells them: Vulkan's descriptor sets and push descriptors."
-                    .to_owned(),
-                false => "None of the dispatches here has known buffer bindings.".to_owned(),
+            return Err(match self.timeline.trace.tables.bindings.is_empty() {
+                true => UnknownDataflow::NoBindings,
+                false => UnknownDataflow::NoBindingsHere,
             });
         }
-        let (mut nodes, node_of_item, mut folded) = self.nodes(&items, most_nodes.max(1));
+        let (mut nodes, node_of_item, mut folded) = self.nodes(&items, max_nodes.max(1));
         let (edges, unknown_count) = self.edges(&items, &node_of_item);
         self.measure(&items, &node_of_item, &mut nodes);
         if (items.len() as u64) < dispatch_count {
@@ -155,8 +155,8 @@ impl Dataflow<'_> {
         })
     }
 
-    /// The nodes, the node of each item, and what was folded.
-    fn nodes(&self, items: &[Item], most: usize) -> (Vec<FlowNode>, Vec<u32>, String) {
+    /// Returns the nodes, the node of each item, and a sentence that says what was folded.
+    fn nodes(&self, items: &[Item], max: usize) -> (Vec<FlowNode>, Vec<u32>, String) {
         let levels = [
             (
                 Level::Label,
@@ -169,54 +169,54 @@ impl Dataflow<'_> {
             (Level::Name, "All work of one kernel is one node."),
         ];
         for (level, sentence) in levels {
-            let mut keys = Keys::new(self, level);
-            let node_of_item: Vec<u32> = items.iter().map(|item| keys.node(*item)).collect();
-            if keys.nodes.len() <= most {
-                return (keys.nodes, node_of_item, sentence.to_owned());
+            let mut folder = Folder::new(self, level);
+            let node_of_item: Vec<u32> = items.iter().map(|item| folder.node(*item)).collect();
+            if folder.nodes.len() <= max {
+                return (folder.nodes, node_of_item, sentence.to_owned());
             }
             if level == Level::Name {
-                return keep_most(keys.nodes, node_of_item, most);
+                return keep_most(folder.nodes, node_of_item, max);
             }
         }
         unreachable!("the last level always gives nodes")
     }
 
     fn edges(&self, items: &[Item], node_of_item: &[u32]) -> (Vec<FlowEdge>, u64) {
-        // Of each memory, who wrote which bytes last: disjoint segments by their start.
+        // By memory: the last writers of its bytes.
         let mut written: HashMap<u64, Segments> = HashMap::new();
-        let mut edges: HashMap<(u32, u32), Edge> = HashMap::new();
-        let mut reaches = Vec::new();
+        let mut edges: HashMap<(u32, u32), EdgeSums> = HashMap::new();
+        let mut ranges = Vec::new();
         let mut reads: Vec<Read> = Vec::new();
         let mut unknown_count = 0;
         for (at, item) in items.iter().enumerate() {
-            if !self.reaches(*item, &mut reaches) {
+            if !self.ranges_of(*item, &mut ranges) {
                 unknown_count += 1;
                 continue;
             }
             reads.clear();
-            for reach in reaches.iter().filter(|reach| reach.reads) {
-                let Some(segments) = written.get(&reach.memory) else {
+            for range in ranges.iter().filter(|range| range.reads) {
+                let Some(segments) = written.get(&range.memory) else {
                     continue;
                 };
-                reads.extend(overlaps(segments, reach));
+                reads.extend(overlaps(segments, range));
             }
             reads.sort_unstable_by_key(|read| read.writer);
-            for of_one in reads.chunk_by(|a, b| a.writer == b.writer) {
-                let key = (node_of_item[of_one[0].writer as usize], node_of_item[at]);
+            for of_writer in reads.chunk_by(|a, b| a.writer == b.writer) {
+                let key = (node_of_item[of_writer[0].writer as usize], node_of_item[at]);
                 let edge = edges.entry(key).or_default();
                 edge.count += 1;
-                for read in of_one {
+                for read in of_writer {
                     edge.bytes = edge.bytes.saturating_add(read.bytes);
                     if edge.buffers.len() < MAX_BUFFERS && !edge.buffers.contains(&read.buffer) {
                         edge.buffers.push(read.buffer);
                     }
                 }
             }
-            for reach in reaches
+            for range in ranges
                 .iter()
-                .filter(|reach| reach.writes && reach.start < reach.end)
+                .filter(|range| range.writes && range.start < range.end)
             {
-                write(written.entry(reach.memory).or_default(), reach, at as u32);
+                write(written.entry(range.memory).or_default(), range, at as u32);
             }
         }
         let mut edges: Vec<FlowEdge> = edges
@@ -249,17 +249,17 @@ impl Dataflow<'_> {
     }
 }
 
-/// Segments of a memory, by their start.
-type Segments = BTreeMap<u64, Written>;
+/// The disjoint segments of a memory, by their start.
+type Segments = BTreeMap<u64, WrittenSegment>;
 
-/// A segment, and which item wrote it last.
+/// A segment, and the item that wrote it last.
 #[derive(Debug, Clone, Copy)]
-struct Written {
+struct WrittenSegment {
     end: u64,
     writer: u32,
 }
 
-/// Bytes that an item read of what another wrote.
+/// Bytes that an item read and another item wrote.
 #[derive(Debug, Clone, Copy)]
 struct Read {
     writer: u32,
@@ -267,9 +267,9 @@ struct Read {
     buffer: BufferId,
 }
 
-/// Who wrote the bytes of `reach`, and how many each.
-fn overlaps<'s>(segments: &'s Segments, reach: &Reach) -> impl Iterator<Item = Read> + 's {
-    let (start, end, buffer) = (reach.start, reach.end, reach.buffer);
+/// Returns the writers of the bytes of a range, and how many bytes each wrote.
+fn overlaps<'s>(segments: &'s Segments, range: &ByteRange) -> impl Iterator<Item = Read> + 's {
+    let (start, end, buffer) = (range.start, range.end, range.buffer);
     let first = segments
         .range(..=start)
         .next_back()
@@ -286,14 +286,14 @@ fn overlaps<'s>(segments: &'s Segments, reach: &Reach) -> impl Iterator<Item = R
         })
 }
 
-/// Makes `writer` the last one of the bytes of `reach`.
-fn write(segments: &mut Segments, reach: &Reach, writer: u32) {
-    let (start, end) = (reach.start, reach.end);
+/// Makes `writer` the last writer of the bytes of a range.
+fn write(segments: &mut Segments, range: &ByteRange, writer: u32) {
+    let (start, end) = (range.start, range.end);
     let first = segments
         .range(..=start)
         .next_back()
         .map_or(start, |(from, _)| *from);
-    let touched: Vec<(u64, Written)> = segments
+    let touched: Vec<(u64, WrittenSegment)> = segments
         .range(first..end.max(first))
         .map(|(from, written)| (*from, *written))
         .filter(|(from, written)| *from < end && start < written.end)
@@ -302,41 +302,41 @@ fn write(segments: &mut Segments, reach: &Reach, writer: u32) {
         segments.remove(&from);
         if from < start {
             let end = start;
-            segments.insert(from, Written { end, ..other });
+            segments.insert(from, WrittenSegment { end, ..other });
         }
         if end < other.end {
             segments.insert(end, other);
         }
     }
-    segments.insert(start, Written { end, writer });
+    segments.insert(start, WrittenSegment { end, writer });
 }
 
-/// Gives items their nodes.
-struct Keys<'a> {
+/// Assigns nodes to items.
+struct Folder<'a> {
     flow: &'a Dataflow<'a>,
     level: Level,
     nodes: Vec<FlowNode>,
-    /// By kernel or kind, and by label.
-    found: HashMap<(NodeKind, String, Option<String>), u32>,
-    /// What was found before: names are texts, and there are many items.
-    again: HashMap<(Operation, Option<LabelId>), u32>,
+    /// Nodes by kernel or kind, and by label.
+    by_name: HashMap<(NodeKind, String, Option<String>), u32>,
+    /// Nodes that were found before. This is faster than a look-up by texts, and there are many items.
+    by_ids: HashMap<(Operation, Option<LabelId>), u32>,
 }
 
-/// What an item does.
+/// The work of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Operation {
     Dispatch(KernelId),
     Transfer(TransferKind),
 }
 
-impl<'a> Keys<'a> {
-    fn new(flow: &'a Dataflow<'a>, level: Level) -> Keys<'a> {
-        Keys {
+impl<'a> Folder<'a> {
+    fn new(flow: &'a Dataflow<'a>, level: Level) -> Folder<'a> {
+        Folder {
             flow,
             level,
             nodes: Vec::new(),
-            found: HashMap::new(),
-            again: HashMap::new(),
+            by_name: HashMap::new(),
+            by_ids: HashMap::new(),
         }
     }
 
@@ -369,7 +369,7 @@ impl<'a> Keys<'a> {
             })
             .filter(|_| self.level != Level::Name);
         let quick = (what, label);
-        if let Some(node) = self.again.get(&quick) {
+        if let Some(node) = self.by_ids.get(&quick) {
             return *node;
         }
         let (kind, name) = match what {
@@ -390,7 +390,7 @@ impl<'a> Keys<'a> {
         };
         let fresh = self.nodes.len() as u32;
         let node = *self
-            .found
+            .by_name
             .entry((kind, name.clone(), label.clone()))
             .or_insert(fresh);
         if node == fresh {
@@ -404,12 +404,12 @@ impl<'a> Keys<'a> {
                 first_start_ns: None,
             });
         }
-        self.again.insert(quick, node);
+        self.by_ids.insert(quick, node);
         node
     }
 }
 
-/// A text with `#` for each number in it.
+/// Replaces each number in a text by `#`.
 fn numberless(text: &str) -> String {
     let mut result = String::with_capacity(text.len());
     for c in text.chars() {
@@ -422,18 +422,18 @@ fn numberless(text: &str) -> String {
     result
 }
 
-/// Keeps the nodes of most items, and one for all others.
+/// Keeps the nodes with the most items, and one node for all others.
 fn keep_most(
     nodes: Vec<FlowNode>,
     mut node_of_item: Vec<u32>,
-    most: usize,
+    max: usize,
 ) -> (Vec<FlowNode>, Vec<u32>, String) {
     let mut counts: Vec<(u64, u32)> = (0..nodes.len() as u32).map(|id| (0, id)).collect();
     for node in &node_of_item {
         counts[*node as usize].0 += 1;
     }
     counts.sort_by_key(|(count, id)| (Reverse(*count), *id));
-    let mut kept: Vec<u32> = counts.iter().take(most - 1).map(|(_, id)| *id).collect();
+    let mut kept: Vec<u32> = counts.iter().take(max - 1).map(|(_, id)| *id).collect();
     kept.sort_unstable();
     let rest = kept.len() as u32;
     let mut place = vec![rest; nodes.len()];

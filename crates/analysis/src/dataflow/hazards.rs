@@ -1,13 +1,13 @@
-//! What one dispatch or transfer depends on, and what depends on it.
+//! Finds the work that a dispatch or transfer depends on, and the work that depends on it.
 
-use super::{Dataflow, Item, Reach};
-use crate::timeline::WorkKind;
+use super::reads_and_writes::{ByteRange, Dataflow, Item, UnknownDataflow};
+use gapscope_timeline::WorkKind;
 use gapscope_trace::ids::BufferId;
 use gapscope_trace::tables::Table;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Why one must run after the other.
+/// The reason why one item must run after another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Hazard {
@@ -22,70 +22,68 @@ pub enum Hazard {
 /// An item that another depends on, or that depends on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dependency {
-    /// Dispatch or transfer.
+    /// Whether it is a dispatch or a transfer.
     pub kind: WorkKind,
     /// Its row.
     pub row: usize,
-    /// Why.
+    /// The reason.
     pub hazard: Hazard,
     /// Ids of the buffers.
     pub buffers: Vec<BufferId>,
-    /// Bytes that both reach.
+    /// Bytes that both may touch.
     pub bytes: u64,
 }
 
 /// The neighbours of an item in the graph of dependencies.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Neighbours {
-    /// What it depends on, the latest first.
+    /// The items that it depends on, the latest first.
     pub predecessors: Vec<Dependency>,
-    /// What depends on it, the earliest first.
+    /// The items that depend on it, the earliest first.
     pub successors: Vec<Dependency>,
-    /// What was searched, in a sentence, where that is not all.
+    /// Says in a sentence what was searched, where that is not everything.
     pub note: Option<String>,
 }
 
-/// Items that are looked at on each side: enough for some milliseconds.
-const FARTHEST: usize = 200_000;
+/// How many items are examined on each side, which takes some milliseconds.
+const MAX_EXAMINED: usize = 200_000;
 
 impl Dataflow<'_> {
-    /// The neighbours of a dispatch or transfer, at most `most` on each side.
+    /// Finds the neighbours of a dispatch or transfer, at most `max` on each side.
     ///
     /// # Errors
-    /// A sentence: it is not known what the item reads and writes, or when it ran.
+    /// Where it is not known what the item reads and writes, or when it ran.
     pub fn neighbours(
         &self,
         kind: WorkKind,
         row: usize,
-        most: usize,
-    ) -> Result<Neighbours, String> {
+        max: usize,
+    ) -> Result<Neighbours, UnknownDataflow> {
         let item = match kind {
             WorkKind::Dispatch => Item::new(false, row),
             WorkKind::Transfer => Item::new(true, row),
-            _ => return Err("Only dispatches and transfers have known buffers.".to_owned()),
+            _ => return Err(UnknownDataflow::OtherWork),
         };
         let Some(at) = self.find(item) else {
-            return Err(
-                "Its times are unknown, so what ran before and after it is too.".to_owned(),
-            );
+            return Err(UnknownDataflow::Untimed);
         };
         let mut mine = Vec::new();
-        if !self.reaches(item, &mut mine) {
+        if !self.ranges_of(item, &mut mine) {
             return Err(match item.is_transfer() {
-                true => "The trace does not name the buffers of this transfer.".to_owned(),
+                true => UnknownDataflow::TransferBuffers,
                 false if self.timeline.trace.tables.bindings.is_empty() => {
-                    "The trace has no buffer bindings.".to_owned()
+                    UnknownDataflow::NoBindingsInTrace
                 }
-                false => "The bindings of this dispatch are unknown, or it has none.".to_owned(),
+                false => UnknownDataflow::DispatchBindings,
             });
         }
         let mut neighbours = Neighbours::default();
         let before = self.items[..at].iter().rev();
         let after = self.items[at + 1..].iter();
-        let mut cut = self.search(before, &mine, most, true, &mut neighbours.predecessors);
-        cut |= self.search(after, &mine, most, false, &mut neighbours.successors);
+        let mut cut = self.search(before, &mine, max, true, &mut neighbours.predecessors);
+        cut |= self.search(after, &mine, max, false, &mut neighbours.successors);
         neighbours.note = cut.then(|| {
-            format!("Looked for among the {FARTHEST} dispatches and transfers before and after it, up to {most} on each side.")
+            format!("Looked for among the {MAX_EXAMINED} dispatches and transfers before and after it, up to {max} on each side.")
         });
         Ok(neighbours)
     }
@@ -101,28 +99,28 @@ impl Dataflow<'_> {
         Some(from + self.items[from..].iter().position(|other| *other == item)?)
     }
 
-    /// Walks away from an item. True when the walk ended before everything was found.
+    /// Walks away from an item. Returns true where the walk ended before everything was found.
     fn search<'i>(
         &self,
         others: impl Iterator<Item = &'i Item>,
-        mine: &[Reach],
-        most: usize,
+        mine: &[ByteRange],
+        max: usize,
         backwards: bool,
         found: &mut Vec<Dependency>,
     ) -> bool {
-        let mut reads = Remaining::of(mine.iter().filter(|reach| reach.reads));
-        let mut writes = Remaining::of(mine.iter().filter(|reach| reach.writes));
+        let mut reads = RemainingBytes::new(mine.iter().filter(|range| range.reads));
+        let mut writes = RemainingBytes::new(mine.iter().filter(|range| range.writes));
         let mut theirs = Vec::new();
         for (count, other) in others.enumerate() {
             if reads.is_empty() && writes.is_empty() {
                 return false;
             }
-            if count >= FARTHEST || found.len() >= most {
+            if count >= MAX_EXAMINED || found.len() >= max {
                 return true;
             }
-            self.reaches(*other, &mut theirs);
-            // What the other writes ends what earlier (or later) ones could have to do with these bytes; what it
-            // reads does not, so reads are looked at first.
+            self.ranges_of(*other, &mut theirs);
+            // Bytes that the other item writes have nothing to do with items beyond it. Bytes that it reads do, so reads are
+            // examined first.
             let mut add = |hazard, buffer, bytes| match found.last_mut() {
                 _ if bytes == 0 => {}
                 Some(last)
@@ -143,48 +141,48 @@ impl Dataflow<'_> {
                     bytes,
                 }),
             };
-            for reach in theirs.iter().filter(|reach| reach.reads) {
+            for range in theirs.iter().filter(|range| range.reads) {
                 let hazard = match backwards {
                     true => Hazard::WriteAfterRead,
                     false => Hazard::ReadAfterWrite,
                 };
-                add(hazard, reach.buffer, writes.overlap(reach));
+                add(hazard, range.buffer, writes.overlap(range));
             }
-            for reach in theirs.iter().filter(|reach| reach.writes) {
+            for range in theirs.iter().filter(|range| range.writes) {
                 let hazard = match backwards {
                     true => Hazard::ReadAfterWrite,
                     false => Hazard::WriteAfterRead,
                 };
-                add(hazard, reach.buffer, reads.take(reach));
+                add(hazard, range.buffer, reads.take(range));
             }
-            for reach in theirs.iter().filter(|reach| reach.writes) {
-                add(Hazard::WriteAfterWrite, reach.buffer, writes.take(reach));
+            for range in theirs.iter().filter(|range| range.writes) {
+                add(Hazard::WriteAfterWrite, range.buffer, writes.take(range));
             }
         }
         false
     }
 }
 
-/// Bytes whose other end has not been found.
+/// Bytes for which no other item has been found yet.
 #[derive(Debug, Default)]
-struct Remaining(Vec<Range>);
+struct RemainingBytes(Vec<MemoryRange>);
 
 /// Bytes of a memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Range {
+struct MemoryRange {
     memory: u64,
     start: u64,
     end: u64,
 }
 
-impl Remaining {
-    fn of<'r>(reaches: impl Iterator<Item = &'r Reach>) -> Remaining {
-        let mut ranges: Vec<Range> = reaches
-            .filter(|reach| reach.start < reach.end)
-            .map(|reach| Range {
-                memory: reach.memory,
-                start: reach.start,
-                end: reach.end,
+impl RemainingBytes {
+    fn new<'r>(ranges: impl Iterator<Item = &'r ByteRange>) -> RemainingBytes {
+        let mut ranges: Vec<MemoryRange> = ranges
+            .filter(|range| range.start < range.end)
+            .map(|range| MemoryRange {
+                memory: range.memory,
+                start: range.start,
+                end: range.end,
             })
             .collect();
         ranges.sort_unstable();
@@ -195,36 +193,36 @@ impl Remaining {
             }
             joins
         });
-        Remaining(ranges)
+        RemainingBytes(ranges)
     }
 
     fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    fn overlap(&self, reach: &Reach) -> u64 {
-        let ranges = self.0.iter().filter(|range| range.memory == reach.memory);
+    fn overlap(&self, other: &ByteRange) -> u64 {
+        let ranges = self.0.iter().filter(|range| range.memory == other.memory);
         ranges
             .map(|range| {
-                let start = reach.start.max(range.start);
-                reach.end.min(range.end).saturating_sub(start)
+                let start = other.start.max(range.start);
+                other.end.min(range.end).saturating_sub(start)
             })
             .fold(0, u64::saturating_add)
     }
 
-    /// Removes the bytes of `reach`; gives how many there were.
-    fn take(&mut self, reach: &Reach) -> u64 {
-        let bytes = self.overlap(reach);
+    /// Removes the bytes of a range, and returns how many there were.
+    fn take(&mut self, other: &ByteRange) -> u64 {
+        let bytes = self.overlap(other);
         if bytes > 0 {
-            let cut = |range: Range| {
-                let Range { memory, start, end } = range;
-                let whole = memory != reach.memory || reach.end <= start || end <= reach.start;
+            let cut = |range: MemoryRange| {
+                let MemoryRange { memory, start, end } = range;
+                let whole = memory != other.memory || other.end <= start || end <= other.start;
                 let parts = match whole {
                     true => [(start, end), (0, 0)],
-                    false => [(start, reach.start.min(end)), (reach.end.max(start), end)],
+                    false => [(start, other.start.min(end)), (other.end.max(start), end)],
                 };
                 let parts = parts.into_iter().filter(|(start, end)| start < end);
-                parts.map(move |(start, end)| Range { memory, start, end })
+                parts.map(move |(start, end)| MemoryRange { memory, start, end })
             };
             self.0 = std::mem::take(&mut self.0)
                 .into_iter()

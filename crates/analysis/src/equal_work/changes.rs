@@ -1,48 +1,11 @@
-//! What changed, by kernel and by cause of idle time: means of all evaluations, or totals.
-
-use super::sum::Runs;
-use super::{WorkComparison, WorkCost};
+//! Computes the changes by kernel and by cause of idle time: means of all evaluations, or totals.
+use super::comparison::{CauseChange, KernelChange, WorkComparison};
+use super::work_cost::WorkCost;
 use crate::gaps::Cause;
-use schemars::JsonSchema;
-use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-/// What runs of a kernel cost a side.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct KernelCost {
-    /// As the trace's tables call it.
-    pub(super) name: String,
-    pub(super) runs: Runs,
-}
-
-/// A kernel on both sides.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
-pub struct KernelChange {
-    /// Its name.
-    pub name: String,
-    /// Dispatches before: of an evaluation on average, or in all; absent where dispatches are not recorded.
-    pub before_count: Option<f64>,
-    /// Dispatches after.
-    pub after_count: Option<f64>,
-    /// Their time before, in nanoseconds; absent where times of some are not known.
-    pub before_ns: Option<f64>,
-    /// Their time after.
-    pub after_ns: Option<f64>,
-}
-
-/// Idle time of one cause on both sides.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct CauseChange {
-    /// The cause.
-    pub cause: Cause,
-    /// Idle time before, in nanoseconds: of an evaluation on average, or in all; absent where it is not known.
-    pub before_ns: Option<f64>,
-    /// Idle time after.
-    pub after_ns: Option<f64>,
-}
-
-/// By kernel: what differs most in time comes first, then in dispatches.
+/// Returns the changes by kernel, sorted by the difference in time and then in dispatches.
 pub(super) fn kernels(comparison: &WorkComparison) -> Vec<KernelChange> {
     let WorkComparison { before, after, .. } = comparison;
     let names: BTreeSet<&String> = before.kernels.keys().chain(after.kernels.keys()).collect();
@@ -81,7 +44,7 @@ pub(super) fn kernels(comparison: &WorkComparison) -> Vec<KernelChange> {
     rows
 }
 
-/// By cause of idle time, what differs most first; none where neither side's is known.
+/// Returns the changes by cause of idle time, the greatest difference first; nothing where neither side's is known.
 pub(super) fn causes(comparison: &WorkComparison) -> Vec<CauseChange> {
     let idle = |work: &WorkCost, cause: Cause| -> Option<f64> {
         let evaluations = match comparison.per_evaluation {
@@ -104,7 +67,7 @@ pub(super) fn causes(comparison: &WorkComparison) -> Vec<CauseChange> {
     rows
 }
 
-/// How far two figures are apart, as a whole number of thousandths; 0 where one is not known.
+/// Returns the difference of two figures in thousandths, 0 where one is not known.
 fn apart(before: Option<f64>, after: Option<f64>) -> i64 {
     let apart = before.zip(after).map(|(a, b)| (a - b).abs() * 1e3);
     apart.unwrap_or(0.0) as i64

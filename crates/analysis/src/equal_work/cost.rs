@@ -1,23 +1,23 @@
-//! What was measured of a side as its cost.
+//! Turns the sums over a side's work into its cost.
 
-use super::changes::KernelCost;
 use super::extent::{Extent, Instance};
+use super::figure::Figure;
 use super::measure::Measured;
 use super::sum::{Evaluation, Runs, Side};
-use super::{Figure, LeftOut, Reason, WorkCost};
+use super::work_cost::{KernelCost, LeftOut, Reason, WorkCost};
 use crate::gaps::GapTotal;
-use crate::intervals::{Busy, Interval};
-use crate::quantity::ratio;
-use crate::thresholds::{KNOWN_SHARE, OWN_SHARE};
-use crate::timeline::Timeline;
 use crate::verdict::{Bound, Judgement};
-use crate::vocabulary::Vocabulary;
 use crate::warm_up::FirstUses;
+use gapscope_timeline::Timeline;
+use gapscope_timeline::intervals::{Busy, Interval};
+use gapscope_timeline::quantity::ratio;
+use gapscope_timeline::thresholds::{KNOWN_SHARE, OWN_SHARE};
+use gapscope_timeline::vocabulary::Vocabulary;
 use gapscope_trace::LossKind;
 use gapscope_trace::manifest::SamplingMode;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The cost of a side.
+/// Returns the cost of a side.
 pub(super) fn cost(
     timeline: &Timeline,
     extent: &Extent,
@@ -85,28 +85,29 @@ pub(super) fn cost(
         samples,
         by_command_buffers,
         kernels,
-        api: Vocabulary::of(&timeline.trace.manifest).words().api,
+        api: Vocabulary::new(&timeline.trace.manifest).words().api,
     }
 }
 
-/// Why the dispatches of a trace are not known.
+/// Returns why the dispatches of a trace are not known, or `None` where they are.
 fn dispatches_missing(timeline: &Timeline) -> Option<String> {
     let manifest = &timeline.trace.manifest;
     let mut losses = manifest.losses.iter();
     if let Some(loss) = losses.find(|loss| loss.kind == LossKind::UnlistedDispatches) {
         return Some(loss.reason.clone().into_owned());
     }
-    let passes = manifest.sampling_mode == SamplingMode::Pass && timeline.dispatches.len() == 0;
+    let passes = manifest.sampling_mode == SamplingMode::Pass && timeline.dispatches.count() == 0;
     passes.then(|| "passes say nothing of the dispatches in them".to_owned())
 }
 
-type Own<'a> = Vec<(&'a Instance, &'a Evaluation)>;
+/// Instances of a side's labels with their evaluations.
+type Evaluations<'a> = Vec<(&'a Instance, &'a Evaluation)>;
 
-/// The evaluations of a side. Instances of a label under which no work ran are none where the side has another label under which
-/// some did, as where the host has labels of the same text.
-fn own_evaluations<'a>(extent: &'a Extent, measured: &'a Measured, side: usize) -> Own<'a> {
+/// Returns the evaluations of a side. Where work ran under some of its labels, the instances of its other labels are left out,
+/// such as labels of the host with the same text.
+fn own_evaluations<'a>(extent: &'a Extent, measured: &'a Measured, side: usize) -> Evaluations<'a> {
     let all = extent.instances().iter().zip(&measured.evaluations);
-    let own: Own = all.filter(|(instance, _)| instance.side == side).collect();
+    let own: Evaluations = all.filter(|(instance, _)| instance.side == side).collect();
     let works = |(instance, evaluation): &(&Instance, &Evaluation)| {
         (!evaluation.is_empty() || evaluation.unclear).then_some(instance.node)
     };
@@ -117,13 +118,13 @@ fn own_evaluations<'a>(extent: &'a Extent, measured: &'a Measured, side: usize) 
         .collect()
 }
 
-/// The evaluations that count, in order of time, and the others.
+/// The evaluations that count, in order of time, and those that are left out.
 struct Choice<'a> {
     counted: Vec<&'a Evaluation>,
     left_out: Vec<LeftOut>,
 }
 
-fn choose<'a>(mut own: Own<'a>, first_uses: Option<&FirstUses>) -> Choice<'a> {
+fn choose<'a>(mut own: Evaluations<'a>, first_uses: Option<&FirstUses>) -> Choice<'a> {
     let start_ns = |(instance, evaluation): &(&Instance, &Evaluation)| {
         let hull = evaluation.sum.hull;
         hull.map(|hull| hull.start_ns).or(instance.host_start_ns)
@@ -157,7 +158,7 @@ fn choose<'a>(mut own: Own<'a>, first_uses: Option<&FirstUses>) -> Choice<'a> {
     let reasons: Vec<_> = (own.iter().enumerate())
         .map(|(at, one)| cold(at == 0, one))
         .collect();
-    // Where all are warm-up there is nothing else to compare.
+    // Where all evaluations are warm-up there is nothing else to compare.
     let all = reasons.iter().all(Option::is_some);
     let mut counted = Vec::with_capacity(own.len());
     for ((_, evaluation), reason) in own.into_iter().zip(reasons) {
@@ -175,8 +176,8 @@ fn choose<'a>(mut own: Own<'a>, first_uses: Option<&FirstUses>) -> Choice<'a> {
     }
 }
 
-/// A figure of each evaluation that counts; empty where it is not known. Evaluations without times have none of these, and
-/// where most have none, the others may be special.
+/// Returns a figure of each evaluation that counts, or nothing where it is not known. A time is also unknown where most
+/// evaluations have none, because the others may be special.
 fn samples(figure: Figure, side: &Side, no_dispatches: bool, counted: &[&Evaluation]) -> Vec<f64> {
     let missing = match figure {
         Figure::Dispatches | Figure::BoundBytes => no_dispatches,
@@ -198,7 +199,7 @@ fn samples(figure: Figure, side: &Side, no_dispatches: bool, counted: &[&Evaluat
     }
 }
 
-/// What a window shows of the speed.
+/// The verdict on a window.
 struct Judged {
     verdict: Bound,
     sentence: String,
@@ -206,7 +207,7 @@ struct Judged {
     idle: Option<Vec<GapTotal>>,
 }
 
-/// What bounds the speed in a window, of whose busy time `own_ns` are of the side's own work.
+/// Judges a window, in which `own_ns` of the busy time are the side's own work.
 fn judged(timeline: &Timeline, window: Option<Interval>, own_ns: i64) -> Judged {
     let unknown = |sentence: &str| Judged {
         verdict: Bound::Unknown,
@@ -225,7 +226,7 @@ fn judged(timeline: &Timeline, window: Option<Interval>, own_ns: i64) -> Judged 
     if ratio(own_ns, all.length_ns) < OWN_SHARE {
         return unknown("Other work runs in between: a verdict would be of that too.");
     }
-    let judged = Judgement::of(timeline, Some(window), 0, 0);
+    let judged = Judgement::new(timeline, Some(window), 0, 0);
     Judged {
         verdict: judged.bound,
         sentence: judged.evidence.sentence,

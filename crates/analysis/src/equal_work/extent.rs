@@ -1,32 +1,33 @@
-//! What of a trace a side of a comparison is made of, and in which evaluation each piece of it lies.
+//! Finds the side of a comparison, and the evaluation, that each piece of work belongs to.
 //!
-//! An evaluation is an instance of a label. A piece of work lies in the instance that was set in its command buffer; where
-//! that began in an earlier one, in the instance that ran on its queue when the piece began; where it was set on the host, in
-//! the one that was open on the thread, or queue, when the piece was submitted. A piece that may lie in several makes all of these
-//! unclear, and they are left out.
+//! An evaluation is an instance of a label. A piece of work lies in the instance that was set in its command buffer. Where the
+//! label began in an earlier command buffer, it lies in the instance that ran on its queue when the piece began. Where the label
+//! was set on the host, it lies in the instance that was open on the thread or queue when the piece was submitted. A piece that
+//! may lie in several instances makes all of them unclear, and they are left out.
 
-use super::place::Place;
-use crate::intervals::Interval;
+use super::place::WorkPlace;
 use crate::labels::LabelTree;
-use crate::timeline::Timeline;
+use gapscope_timeline::Timeline;
+use gapscope_timeline::intervals::Interval;
 use gapscope_trace::ids::{ProcessId, QueueId, ThreadId};
 use gapscope_trace::lookup::NONE;
 use gapscope_trace::manifest::SamplingMode;
 use gapscope_trace::tables::MarkerScope;
 use std::collections::HashMap;
 
-/// What of a trace is measured.
+/// The work of a trace that is measured.
 pub(super) enum Extent<'t> {
     All,
-    /// What starts in it.
+    /// The work that starts in a window.
     Window(Interval),
+    /// The work under labels.
     Labels(Instances<'t>),
 }
 
 impl Extent<'_> {
-    /// The side that a piece belongs to.
+    /// Returns the side that a piece of work belongs to.
     #[inline]
-    pub(super) fn side(&self, place: &Place) -> Option<usize> {
+    pub(super) fn side(&self, place: &WorkPlace) -> Option<usize> {
         match self {
             Extent::All => Some(0),
             Extent::Window(window) => {
@@ -37,7 +38,7 @@ impl Extent<'_> {
         }
     }
 
-    /// The labels' instances; none without labels.
+    /// Returns the instances of the labels, or nothing without labels.
     pub(super) fn instances(&self) -> &[Instance] {
         match self {
             Extent::Labels(instances) => &instances.all,
@@ -54,15 +55,15 @@ pub(super) struct Instance {
     pub node: u32,
     /// It is a command buffer with that label: passes have no other instances.
     pub is_command_buffer: bool,
-    /// When the host set the label, where it did.
+    /// The time at which the host set the label, where it did.
     pub host_start_ns: Option<i64>,
     /// Its end was not recorded.
     pub unfinished: bool,
 }
 
-/// Where the instances of a label are looked for.
+/// A place at which the instances of a label are looked up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Key {
+enum InstanceKey {
     CommandBuffer(u32),
     /// By times of the device.
     Queue(QueueId),
@@ -77,24 +78,24 @@ enum Key {
 pub(super) struct Instances<'t> {
     timeline: &'t Timeline<'t>,
     tree: &'t LabelTree<'t>,
-    /// By label: the side that it belongs to, and the outermost label around it that does too.
+    /// By label: the side that it belongs to, and the outermost label around it that also belongs to it.
     roots: Vec<Option<(usize, u32)>>,
     pub all: Vec<Instance>,
-    found: HashMap<(u32, Key), Spans>,
+    spans: HashMap<(u32, InstanceKey), Spans>,
 }
 
 impl<'t> Instances<'t> {
-    /// `own` says of a label which side begins with it.
-    pub(super) fn of(
+    /// Finds the instances of labels. `side` returns the side that begins with a label.
+    pub(super) fn new(
         timeline: &'t Timeline<'t>,
         tree: &'t LabelTree<'t>,
-        own: &dyn Fn(usize) -> Option<usize>,
+        side: &dyn Fn(usize) -> Option<usize>,
     ) -> Instances<'t> {
-        let mut roots: Vec<Option<(usize, u32)>> = Vec::with_capacity(tree.len());
-        for node in 0..tree.len() {
+        let mut roots: Vec<Option<(usize, u32)>> = Vec::with_capacity(tree.count());
+        for node in 0..tree.count() {
             let around = tree.parent(node).and_then(|parent| roots[parent]);
-            roots.push(match (own(node), around) {
-                // A label inside another of its side is part of that one's instance.
+            roots.push(match (side(node), around) {
+                // A label inside another of the same side is part of the outer label's instance.
                 (Some(side), Some((outer, _))) if side == outer => around,
                 (Some(side), _) => Some((side, node as u32)),
                 (None, around) => around,
@@ -105,7 +106,7 @@ impl<'t> Instances<'t> {
             tree,
             roots,
             all: Vec::new(),
-            found: HashMap::new(),
+            spans: HashMap::new(),
         };
         instances.find();
         instances
@@ -114,15 +115,15 @@ impl<'t> Instances<'t> {
     fn find(&mut self) {
         let timeline = self.timeline;
         let markers = &timeline.trace.tables.markers;
-        // Without their scopes the markers can only be counted.
+        // Markers without scopes can only be counted.
         let scope_of = |row: usize| markers.scope.get(row).copied();
         let root_of = |row: usize| {
             let node = self.tree.node(Some(markers.label[row]));
             let (side, root) = (*self.roots.get(node as usize)?)?;
             (root == node).then_some((side, node))
         };
-        // The same label may be set on the host and in command buffers: there it is around the work itself.
-        let mut in_command_buffers = vec![false; self.tree.len()];
+        // The same label may be set on the host and in command buffers. The latter count, being around the work itself.
+        let mut in_command_buffers = vec![false; self.tree.count()];
         for row in 0..markers.label.len() {
             if let Some((_, node)) = root_of(row) {
                 in_command_buffers[node as usize] |=
@@ -130,7 +131,7 @@ impl<'t> Instances<'t> {
             }
         }
         let mut all = Vec::new();
-        let mut found: HashMap<(u32, Key), Spans> = HashMap::new();
+        let mut spans: HashMap<(u32, InstanceKey), Spans> = HashMap::new();
         for row in 0..markers.label.len() {
             let Some((side, node)) = root_of(row) else {
                 continue;
@@ -155,11 +156,11 @@ impl<'t> Instances<'t> {
             let Some(scope) = scope else { continue };
             let span = Span {
                 start_ns: start_ns.unwrap_or(i64::MIN),
-                end_ns: Interval::of_row(start_ns, duration_ns)
+                end_ns: Interval::from_row(start_ns, duration_ns)
                     .map_or(i64::MAX, |span| span.end_ns),
                 instance: number,
             };
-            let mut add = |key: Key| found.entry((node, key)).or_default().push(span);
+            let mut add = |key: InstanceKey| spans.entry((node, key)).or_default().push(span);
             let queue = markers.queue.get(row);
             let process = markers.process[row];
             match scope {
@@ -167,41 +168,43 @@ impl<'t> Instances<'t> {
                     let id = markers.command_buffer.get(row);
                     let row = id.map_or(NONE, |id| timeline.command_buffer_ids.row(id));
                     if let Some(times) = timeline.command_buffers.get(row as usize) {
-                        add(Key::CommandBuffer(row));
+                        add(InstanceKey::CommandBuffer(row));
                         if times.submission != NONE {
-                            add(Key::Submission(times.submission));
+                            add(InstanceKey::Submission(times.submission));
                         }
                     }
                     if let Some(queue) = queue.filter(|_| start_ns.is_some()) {
-                        add(Key::Queue(queue));
+                        add(InstanceKey::Queue(queue));
                     }
                 }
                 MarkerScope::Queue => {
                     if let Some(queue) = queue {
-                        add(Key::HostQueue(queue));
+                        add(InstanceKey::HostQueue(queue));
                     }
                 }
-                MarkerScope::Thread => add(Key::Thread(process, markers.thread.get(row))),
-                MarkerScope::Process => add(Key::Process(process)),
+                MarkerScope::Thread => add(InstanceKey::Thread(process, markers.thread.get(row))),
+                MarkerScope::Process => add(InstanceKey::Process(process)),
                 MarkerScope::Unknown => {}
             }
         }
-        (self.all, self.found) = (all, found);
+        (self.all, self.spans) = (all, spans);
         if timeline.trace.manifest.sampling_mode == SamplingMode::Pass {
             self.find_command_buffers();
         }
-        self.found.values_mut().for_each(Spans::sort);
+        self.spans.values_mut().for_each(Spans::sort);
     }
 
-    /// Instruments has labels of command buffers, and no instances of these.
+    /// Adds command buffers as instances of their labels, where the labels have no others: traces of Instruments have labels of
+    /// command buffers, and no instances of these.
     fn find_command_buffers(&mut self) {
         let timeline = self.timeline;
-        let mut is_marked = vec![false; self.tree.len()];
+        let mut is_marked = vec![false; self.tree.count()];
         for instance in &self.all {
             is_marked[instance.node as usize] = true;
         }
         for row in 0..timeline.command_buffers.len() {
-            let Some((side, node)) = self.root(&Place::of_command_buffer(timeline, row)) else {
+            let Some((side, node)) = self.root(&WorkPlace::from_command_buffer(timeline, row))
+            else {
                 continue;
             };
             if is_marked[node as usize] {
@@ -212,8 +215,8 @@ impl<'t> Instances<'t> {
                 end_ns: i64::MAX,
                 instance: self.all.len() as u32,
             };
-            let key = Key::CommandBuffer(row as u32);
-            self.found.entry((node, key)).or_default().push(span);
+            let key = InstanceKey::CommandBuffer(row as u32);
+            self.spans.entry((node, key)).or_default().push(span);
             self.all.push(Instance {
                 side,
                 node,
@@ -225,18 +228,18 @@ impl<'t> Instances<'t> {
     }
 
     #[inline]
-    fn root(&self, place: &Place) -> Option<(usize, u32)> {
+    fn root(&self, place: &WorkPlace) -> Option<(usize, u32)> {
         let node = self.tree.node_of_row(place.label) as usize;
         *self.roots.get(node)?
     }
 
     #[inline]
-    fn side(&self, place: &Place) -> Option<usize> {
+    fn side(&self, place: &WorkPlace) -> Option<usize> {
         Some(self.root(place)?.0)
     }
 
-    /// The instances that a piece may lie in, into `candidates`.
-    pub(super) fn of_place(&self, place: &Place, candidates: &mut Vec<u32>) {
+    /// Puts the instances that a piece of work may lie in into `candidates`.
+    pub(super) fn find_at(&self, place: &WorkPlace, candidates: &mut Vec<u32>) {
         candidates.clear();
         let Some((_, root)) = self.root(place) else {
             return;
@@ -248,20 +251,26 @@ impl<'t> Instances<'t> {
         let process = rows.process.get(submission);
         let caller = process.map(|process| (process, rows.thread.get(submission)));
         let keys = [
-            Some((Key::CommandBuffer(place.command_buffer), place.start_ns)),
-            queue.map(|queue| (Key::Queue(queue.id), place.start_ns)),
-            caller.map(|(process, thread)| (Key::Thread(*process, thread), called_ns)),
-            queue.map(|queue| (Key::HostQueue(queue.id), called_ns)),
-            caller.map(|(process, _)| (Key::Process(*process), called_ns)),
-            // What began in an earlier command buffer, without times.
-            Some((Key::Submission(place.submission), None)),
+            Some((
+                InstanceKey::CommandBuffer(place.command_buffer),
+                place.start_ns,
+            )),
+            queue.map(|queue| (InstanceKey::Queue(queue.id), place.start_ns)),
+            caller.map(|(process, thread)| (InstanceKey::Thread(*process, thread), called_ns)),
+            queue.map(|queue| (InstanceKey::HostQueue(queue.id), called_ns)),
+            caller.map(|(process, _)| (InstanceKey::Process(*process), called_ns)),
+            // The label may have begun in an earlier command buffer, without times.
+            Some((InstanceKey::Submission(place.submission), None)),
         ];
         for (key, at_ns) in keys.into_iter().flatten() {
-            let needs_time = !matches!(key, Key::CommandBuffer(_) | Key::Submission(_));
+            let needs_time = !matches!(
+                key,
+                InstanceKey::CommandBuffer(_) | InstanceKey::Submission(_)
+            );
             if needs_time && at_ns.is_none() {
                 continue;
             }
-            if let Some(spans) = self.found.get(&(root, key)) {
+            if let Some(spans) = self.spans.get(&(root, key)) {
                 spans.at(at_ns, candidates);
                 if !candidates.is_empty() {
                     return;
@@ -271,7 +280,7 @@ impl<'t> Instances<'t> {
     }
 }
 
-/// When an instance was.
+/// The time of an instance.
 #[derive(Debug, Clone, Copy)]
 struct Span {
     start_ns: i64,
@@ -279,11 +288,11 @@ struct Span {
     instance: u32,
 }
 
-/// Instances in order of start.
+/// The times of instances, in order of start.
 #[derive(Debug, Default)]
 struct Spans {
     spans: Vec<Span>,
-    /// The latest end so far, by span.
+    /// By span: the latest end so far.
     latest: Vec<i64>,
 }
 
@@ -302,7 +311,7 @@ impl Spans {
         self.latest = ends.collect();
     }
 
-    /// The instances at a moment; all where it is not known.
+    /// Adds the instances at a moment to `candidates`, or all where the moment is not known.
     fn at(&self, at_ns: Option<i64>, candidates: &mut Vec<u32>) {
         let Some(at_ns) = at_ns else {
             return candidates.extend(self.spans.iter().map(|span| span.instance));
@@ -311,7 +320,7 @@ impl Spans {
         let mut touching = false;
         for at in (0..after).rev().take_while(|at| self.latest[*at] >= at_ns) {
             let span = self.spans[at];
-            // What begins where one ends and another begins is the other's.
+            // Work that begins at the end of one instance and the start of another belongs to the other.
             if span.end_ns > at_ns || span.start_ns == at_ns {
                 if touching {
                     candidates.clear();

@@ -1,23 +1,23 @@
-//! What each side of a comparison cost, in all and in each of its evaluations.
+//! Sums up the work of each side of a comparison, in total and by evaluation.
 
 use super::extent::Extent;
-use super::place::{Place, Row};
+use super::place::{WorkPlace, WorkRow};
 use super::sum::{Evaluation, Side, Sum, add};
-use crate::bound_bytes::BindingSets;
-use crate::intervals::Interval;
-use crate::timeline::{Timeline, WorkKind};
+use gapscope_timeline::bound_bytes::BindingSets;
+use gapscope_timeline::intervals::Interval;
+use gapscope_timeline::{Timeline, WorkKind};
 use gapscope_trace::lookup::NONE;
 use gapscope_trace::manifest::SamplingMode;
 use gapscope_trace::tables::Table;
 
-/// What was measured.
+/// The sums over the measured work.
 pub(super) struct Measured {
     pub sides: Vec<Side>,
-    /// As the instances of the extent.
+    /// By instance of the extent.
     pub evaluations: Vec<Evaluation>,
 }
 
-/// Measures so many sides.
+/// Sums up the work of `sides` sides.
 pub(super) fn measure(
     timeline: &Timeline,
     bindings: &BindingSets,
@@ -36,9 +36,9 @@ pub(super) fn measure(
     meter.untimed_dispatches();
     meter.transfers();
     meter.opaque_work();
-    // Those without work count too: they were recorded and submitted for it.
+    // Command buffers without work count too: they were recorded and submitted for it.
     for row in 0..timeline.command_buffers.len() {
-        meter.holder(&Place::of_command_buffer(timeline, row));
+        meter.owner(&WorkPlace::from_command_buffer(timeline, row));
     }
     let Meter {
         mut sides,
@@ -56,7 +56,7 @@ pub(super) fn measure(
     Measured { sides, evaluations }
 }
 
-/// A side, and the evaluation or [`NONE`].
+/// A side, and an evaluation or [`NONE`].
 type Owner = (usize, u32);
 
 struct Meter<'a> {
@@ -69,24 +69,24 @@ struct Meter<'a> {
 }
 
 impl Meter<'_> {
-    /// The owner of a piece, for which its command buffer and submission count.
-    fn holder(&mut self, place: &Place) -> Option<Owner> {
+    /// Returns the owner of a piece of work, and counts its command buffer and submission for the owner.
+    fn owner(&mut self, place: &WorkPlace) -> Option<Owner> {
         let side = self.extent.side(place)?;
         let evaluation = self.evaluation(place);
         let holder = &mut self.sides[side];
         holder.command_buffers.add(place.command_buffer, evaluation);
         holder.submissions.add(place.submission, evaluation);
         holder.submissions.unknown |= place.submission == NONE;
-        // What a call launched by itself is in no command buffer.
+        // Work that a call launched by itself is in no command buffer.
         holder.command_buffers.unknown |= place.command_buffer == NONE && place.submission == NONE;
         Some((side, evaluation))
     }
 
-    fn evaluation(&mut self, place: &Place) -> u32 {
+    fn evaluation(&mut self, place: &WorkPlace) -> u32 {
         let Extent::Labels(instances) = self.extent else {
             return NONE;
         };
-        instances.of_place(place, &mut self.candidates);
+        instances.find_at(place, &mut self.candidates);
         if let [one] = self.candidates[..] {
             return one;
         }
@@ -107,7 +107,7 @@ impl Meter<'_> {
         let timeline = self.timeline;
         let mut stretch: Option<(usize, Interval)> = None;
         timeline.each_work(|work| {
-            let owner = self.holder(&Place::of_work(timeline, work));
+            let owner = self.owner(&WorkPlace::from_work(timeline, work));
             self.pace(owner, work.interval.start_ns);
             let Some(owner) = owner else { return };
             self.sums(owner, |sum| sum.ran(work.interval));
@@ -138,7 +138,7 @@ impl Meter<'_> {
         }
     }
 
-    /// A piece of work starts, and with it maybe an evaluation.
+    /// Updates the paces of evaluations where a piece of work starts, which may start an evaluation.
     fn pace(&mut self, owner: Option<Owner>, start_ns: i64) {
         for (number, side) in self.sides.iter_mut().enumerate() {
             let evaluation = match owner {
@@ -153,7 +153,7 @@ impl Meter<'_> {
             }
             if let Some(last) = side.last.replace(evaluation) {
                 let last = &mut self.evaluations[last as usize];
-                // Those that run at the same time, as on several queues, do not follow each other.
+                // Evaluations that run at the same time, as on several queues, do not follow each other.
                 let before = last.sum.hull.filter(|hull| hull.end_ns <= start_ns);
                 last.pace_ns = before.map(|hull| start_ns.saturating_sub(hull.start_ns));
             }
@@ -179,7 +179,7 @@ impl Meter<'_> {
         let timeline = self.timeline;
         let in_passes = timeline.trace.manifest.sampling_mode == SamplingMode::Pass;
         for untimed in &timeline.dispatches.untimed {
-            let Some(owner) = self.holder(&Place::of_untimed(timeline, untimed)) else {
+            let Some(owner) = self.owner(&WorkPlace::from_untimed(timeline, untimed)) else {
                 continue;
             };
             self.dispatch(untimed.row as usize, owner, None);
@@ -192,9 +192,9 @@ impl Meter<'_> {
     fn transfers(&mut self) {
         let rows = &self.timeline.trace.tables.transfers;
         for row in 0..rows.len() {
-            let place = Place::of_row(
+            let place = WorkPlace::from_row(
                 self.timeline,
-                Row {
+                WorkRow {
                     command_buffer: rows.command_buffer.at(row),
                     label: rows.label.at(row),
                     submission: rows.submission.at(row),
@@ -202,7 +202,7 @@ impl Meter<'_> {
                     start_ns: rows.start_ns.at(row),
                 },
             );
-            let Some(owner) = self.holder(&place) else {
+            let Some(owner) = self.owner(&place) else {
                 continue;
             };
             let untimed = rows.duration_ns.at(row).is_none() || rows.start_ns.at(row).is_none();
@@ -215,16 +215,16 @@ impl Meter<'_> {
         }
     }
 
-    /// That without times: the rest is timed work.
+    /// Adds opaque work without times. The rest is timed work.
     fn opaque_work(&mut self) {
         let rows = &self.timeline.trace.tables.opaque_work;
         for row in 0..rows.len() {
             if rows.duration_ns.at(row).is_some() && rows.start_ns.at(row).is_some() {
                 continue;
             }
-            let place = Place::of_row(
+            let place = WorkPlace::from_row(
                 self.timeline,
-                Row {
+                WorkRow {
                     command_buffer: rows.command_buffer.at(row),
                     label: rows.label.at(row),
                     submission: rows.submission.at(row),
@@ -232,7 +232,7 @@ impl Meter<'_> {
                     start_ns: rows.start_ns.at(row),
                 },
             );
-            if let Some(owner) = self.holder(&place)
+            if let Some(owner) = self.owner(&place)
                 && !self.is_timed_as_whole(place.command_buffer, owner.0)
             {
                 self.sums(owner, |sum| {
@@ -243,14 +243,14 @@ impl Meter<'_> {
         }
     }
 
-    /// True when a command buffer of a side counts as busy from start to end, whatever is in it.
+    /// True where a command buffer of a side counts as busy from start to end, whatever is in it.
     fn is_timed_as_whole(&self, command_buffer: u32, side: usize) -> bool {
         let timeline = self.timeline;
         let Some(times) = timeline.command_buffers.get(command_buffer as usize) else {
             return false;
         };
         let all_are = timeline.trace.manifest.sampling_mode == SamplingMode::CommandBuffer;
-        let place = Place::of_command_buffer(timeline, command_buffer as usize);
+        let place = WorkPlace::from_command_buffer(timeline, command_buffer as usize);
         (times.whole || (all_are && times.own.is_some())) && self.extent.side(&place) == Some(side)
     }
 }

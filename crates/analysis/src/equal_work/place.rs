@@ -1,15 +1,15 @@
-//! What rows of a trace say about where they belong.
+//! Finds where pieces of work belong: their label, command buffer, submission and queue.
 
-use crate::timeline::{Timeline, Untimed, Work};
+use gapscope_timeline::{Timeline, Untimed, Work};
 use gapscope_trace::ids::{CommandBufferId, LabelId, QueueId, SubmissionId};
 use gapscope_trace::lookup::NONE;
 
-/// Where a piece of work belongs. Rows are [`NONE`] where there is none.
+/// The place of a piece of work. Rows are [`NONE`] where there is none.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct WorkPlace {
     /// Row of its innermost label.
     pub label: u32,
-    /// When it began, or else its command buffer.
+    /// The start of the work, or else of its command buffer.
     pub start_ns: Option<i64>,
     /// Row of its command buffer.
     pub command_buffer: u32,
@@ -21,7 +21,7 @@ pub(super) struct Place {
 
 /// The columns that transfers and opaque work share.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Row {
+pub(super) struct WorkRow {
     pub command_buffer: Option<CommandBufferId>,
     pub label: Option<LabelId>,
     pub submission: Option<SubmissionId>,
@@ -29,9 +29,9 @@ pub(super) struct Row {
     pub start_ns: Option<i64>,
 }
 
-impl Place {
-    pub(super) fn of_work(timeline: &Timeline, work: &Work) -> Place {
-        Place {
+impl WorkPlace {
+    pub(super) fn from_work(timeline: &Timeline, work: &Work) -> WorkPlace {
+        WorkPlace {
             label: timeline.label_row_of(work),
             start_ns: Some(work.interval.start_ns),
             command_buffer: work.command_buffer,
@@ -40,11 +40,11 @@ impl Place {
         }
     }
 
-    pub(super) fn of_untimed(timeline: &Timeline, untimed: &Untimed) -> Place {
+    pub(super) fn from_untimed(timeline: &Timeline, untimed: &Untimed) -> WorkPlace {
         let columns = &timeline.dispatches;
         let row = untimed.row as usize;
         let launched = columns.launched.get(row);
-        Place {
+        WorkPlace {
             label: columns.labels.at(row),
             start_ns: untimed.start_ns,
             command_buffer: untimed.command_buffer,
@@ -54,27 +54,27 @@ impl Place {
         .inside(timeline)
     }
 
-    pub(super) fn of_row(timeline: &Timeline, row: Row) -> Place {
+    pub(super) fn from_row(timeline: &Timeline, row: WorkRow) -> WorkPlace {
         let id = row.command_buffer;
         let command_buffer = id.map_or(NONE, |id| timeline.command_buffer_ids.row(id));
         let labels = &timeline.trace.tables.command_buffers.label;
         let around = labels.get(command_buffer as usize);
         let label = row.label.or(around);
         let submission = row.submission;
-        Place {
+        WorkPlace {
             label: label.map_or(NONE, |id| timeline.label_ids.row(id)),
             start_ns: row.start_ns,
             command_buffer,
             submission: submission.map_or(NONE, |id| timeline.submission_ids.row(id)),
-            queue: timeline.queue_row(row.queue),
+            queue: timeline.queue_ids.row(row.queue),
         }
         .inside(timeline)
     }
 
-    /// `row` is one of the table.
-    pub(super) fn of_command_buffer(timeline: &Timeline, row: usize) -> Place {
+    /// Returns the place of a command buffer, whose row must be in the table.
+    pub(super) fn from_command_buffer(timeline: &Timeline, row: usize) -> WorkPlace {
         let label = timeline.trace.tables.command_buffers.label.at(row);
-        Place {
+        WorkPlace {
             label: label.map_or(NONE, |id| timeline.label_ids.row(id)),
             start_ns: None,
             command_buffer: row as u32,
@@ -84,14 +84,14 @@ impl Place {
         .inside(timeline)
     }
 
-    /// With what its command buffer knows of it.
-    fn inside(self, timeline: &Timeline) -> Place {
+    /// Fills in what the command buffer knows about the work.
+    fn inside(self, timeline: &Timeline) -> WorkPlace {
         let row = self.command_buffer as usize;
         let Some(times) = timeline.command_buffers.get(row) else {
             return self;
         };
         let starts = &timeline.trace.tables.command_buffers.start_ns;
-        Place {
+        WorkPlace {
             start_ns: self.start_ns.or(starts.at(row)),
             submission: times.submission,
             queue: timeline.command_buffer_queues[row],

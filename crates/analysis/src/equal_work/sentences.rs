@@ -1,54 +1,56 @@
-//! What a comparison means, in sentences.
+//! Puts the meaning of a comparison into sentences.
 
-use super::{Basis, Figure, Ratio, Reason, WorkComparison, WorkCost};
-use crate::quantity::{self, Bytes, Percent, duration_f64, share};
+use super::comparison::{Basis, Ratio, WorkComparison};
+use super::figure::Figure;
+use super::work_cost::{Reason, WorkCost};
 use crate::samples::{MedianRatio, Spread};
-use crate::thresholds::{DRIFT_PART, LEAST_EVALUATIONS, TOLD_FACTOR};
-use crate::vocabulary::Words;
+use gapscope_timeline::quantity::{self, Bytes, Percent, duration_f64, share};
+use gapscope_timeline::thresholds::{DRIFT_PART, LEAST_EVALUATIONS, TOLD_FACTOR};
+use gapscope_timeline::vocabulary::Words;
 
-/// All sentences, the most important first.
+/// Returns all sentences, the most important first.
 pub(super) fn sentences(comparison: &WorkComparison) -> Vec<String> {
-    let teller = Teller::of(comparison);
+    let writer = SentenceWriter::new(comparison);
     let mut sentences = Vec::new();
-    sentences.extend(teller.basis());
+    sentences.extend(writer.basis());
     if comparison.basis.is_unlike() {
         for work in [&comparison.before, &comparison.after] {
             sentences.extend(untimed(work));
         }
         return sentences;
     }
-    sentences.extend(teller.few_kernels());
-    sentences.push(teller.gpu_time());
-    sentences.extend(teller.pace());
-    sentences.extend(teller.counts());
-    sentences.extend(teller.bytes());
-    sentences.extend(teller.empty_space());
+    sentences.extend(writer.few_kernels());
+    sentences.push(writer.gpu_time());
+    sentences.extend(writer.pace());
+    sentences.extend(writer.counts());
+    sentences.extend(writer.bytes());
+    sentences.extend(writer.empty_space());
     for work in [&comparison.before, &comparison.after] {
-        sentences.extend(teller.unsteady(work));
+        sentences.extend(writer.unsteady(work));
         sentences.extend(left_out(work));
         sentences.extend(untimed(work));
     }
-    sentences.extend(teller.chance());
+    sentences.extend(writer.chance());
     sentences
 }
 
-struct Teller<'a> {
+struct SentenceWriter<'a> {
     comparison: &'a WorkComparison,
     before: &'a str,
     after: &'a str,
     words: Words,
 }
 
-impl<'a> Teller<'a> {
-    fn of(comparison: &'a WorkComparison) -> Teller<'a> {
+impl<'a> SentenceWriter<'a> {
+    fn new(comparison: &'a WorkComparison) -> SentenceWriter<'a> {
         let WorkComparison { before, after, .. } = comparison;
-        Teller {
+        SentenceWriter {
             comparison,
             before: &before.name,
             after: &after.name,
             words: match before.api == after.api {
-                true => Words::of(before.api),
-                false => Words::of(Default::default()),
+                true => Words::new(before.api),
+                false => Words::new(Default::default()),
             },
         }
     }
@@ -58,9 +60,9 @@ impl<'a> Teller<'a> {
         ratios.iter().find(|ratio| ratio.figure == figure)
     }
 
-    /// What says that the work is equal, where the labels do not.
+    /// Says on what basis the work is taken as equal, where that is not the labels.
     fn basis(&self) -> Option<String> {
-        let Teller { before, after, .. } = self;
+        let SentenceWriter { before, after, .. } = self;
         let WorkComparison {
             before: a,
             after: b,
@@ -90,7 +92,7 @@ impl<'a> Teller<'a> {
             }
             Basis::NoCommonKernel | Basis::FewCommonKernels => {
                 let common = self.comparison.common_kernels.unwrap_or(0);
-                let all = quantity::of(self.comparison.all_kernels?, "kernel", "kernels");
+                let all = quantity::count_of(self.comparison.all_kernels?, "kernel", "kernels");
                 let are = match common {
                     0 => "none of them is in both".to_owned(),
                     1 => "1 of them is in both".to_owned(),
@@ -104,18 +106,18 @@ impl<'a> Teller<'a> {
         }
     }
 
-    /// The labels alone say that the work is equal: their kernels do not.
+    /// True where only the labels say that the work is equal, and the kernels do not.
     fn rests_on_labels(&self) -> bool {
         self.comparison.basis == Basis::Labels && self.comparison.few_common_kernels
     }
 
-    /// How few kernels are in both.
+    /// Says how few kernels are in both.
     fn few_kernels(&self) -> Option<String> {
         let (common, all) = (
             self.comparison.common_kernels?,
             self.comparison.all_kernels?,
         );
-        let all = quantity::of(all, "kernel", "kernels");
+        let all = quantity::count_of(all, "kernel", "kernels");
         let are = match common {
             0 => format!("None of {all} is"),
             1 => format!("1 of {all} is"),
@@ -126,7 +128,7 @@ impl<'a> Teller<'a> {
         })
     }
 
-    /// `If both did equal work, ` where it is not known.
+    /// Returns `if both did equal work, ` where that is not known.
     fn condition(&self) -> &'static str {
         match self.comparison.basis {
             Basis::Labels => "",
@@ -138,7 +140,7 @@ impl<'a> Teller<'a> {
 
     fn gpu_time(&self) -> String {
         let told = self.ratio(Figure::GpuBusy).and_then(|ratio| {
-            let Teller { before, after, .. } = self;
+            let SentenceWriter { before, after, .. } = self;
             let each = self.each();
             let (a, b) = (ratio.before?, ratio.after?);
             let values = format!("{}{each} instead of {}", duration_f64(b), duration_f64(a));
@@ -154,7 +156,7 @@ impl<'a> Teller<'a> {
                     duration_f64(a),
                     self.counted()
                 ),
-                Difference::Told { text, interval } => format!(
+                Difference::Clear { text, interval } => format!(
                     "{}{after} took {text} GPU time than {before}: {values}{}",
                     self.condition(),
                     self.in_brackets(interval)
@@ -167,7 +169,7 @@ impl<'a> Teller<'a> {
         }
     }
 
-    /// The interval, and of how many evaluations it is.
+    /// Returns the interval and the number of evaluations, in brackets.
     fn in_brackets(&self, interval: Option<String>) -> String {
         match interval {
             Some(interval) => format!(" ({interval}; {})", self.counted()),
@@ -175,7 +177,7 @@ impl<'a> Teller<'a> {
         }
     }
 
-    /// The evaluations of both sides.
+    /// Returns the number of evaluations of both sides.
     fn counted(&self) -> String {
         let WorkComparison { before, after, .. } = self.comparison;
         let [a, b] = [before, after].map(|work| work.samples(Figure::GpuBusy).len() as u64);
@@ -189,7 +191,7 @@ impl<'a> Teller<'a> {
         }
     }
 
-    /// A side that is not like itself.
+    /// Says that a side changed while it ran.
     fn unsteady(&self, work: &WorkCost) -> Option<String> {
         let ratio = self.ratio(Figure::GpuBusy)?;
         let difference = ratio
@@ -199,10 +201,11 @@ impl<'a> Teller<'a> {
             .abs();
         let samples = work.samples(Figure::GpuBusy);
         let (first, second) = samples.split_at(samples.len() / 2);
-        let drift = MedianRatio::of(first, second)?;
+        let drift = MedianRatio::from_samples(first, second)?;
         let large = drift.ratio.ln().abs() >= DRIFT_PART * difference;
-        let median =
-            |samples: &[f64]| Spread::of(samples).map(|spread| duration_f64(spread.median));
+        let median = |samples: &[f64]| {
+            Spread::from_samples(samples).map(|spread| duration_f64(spread.median))
+        };
         let (first, second) = (median(first)?, median(second)?);
         (large && drift.is_within_noise() == Some(false)).then(|| {
             format!(
@@ -212,7 +215,7 @@ impl<'a> Teller<'a> {
         })
     }
 
-    /// ` an evaluation`, where figures are of one.
+    /// Returns ` an evaluation` where figures are of one.
     fn each(&self) -> &'static str {
         match self.comparison.per_evaluation {
             true => " an evaluation",
@@ -222,7 +225,7 @@ impl<'a> Teller<'a> {
 
     fn pace(&self) -> Option<String> {
         let ratio = self.ratio(Figure::Pace)?;
-        let Teller { before, after, .. } = self;
+        let SentenceWriter { before, after, .. } = self;
         let (a, b) = (ratio.before?, ratio.after?);
         let (a, b) = (duration_f64(a), duration_f64(b));
         let start =
@@ -232,14 +235,14 @@ impl<'a> Teller<'a> {
             Difference::Noise(interval) => format!(
                 "{start} {after} took {b} and {before} {a}: the difference is within the spread ({interval})."
             ),
-            Difference::Told { text, interval } => format!(
+            Difference::Clear { text, interval } => format!(
                 "{start} {after} took {text} time than {before}: {b} instead of {a}{}.",
                 interval.map_or_else(String::new, |interval| format!(" ({interval})"))
             ),
         })
     }
 
-    /// Dispatches, command buffers and submissions.
+    /// Compares dispatches, command buffers and submissions.
     fn counts(&self) -> Option<String> {
         let nouns = [
             (Figure::Dispatches, self.words.dispatch),
@@ -271,7 +274,7 @@ impl<'a> Teller<'a> {
                 ));
             }
         }
-        let Teller { before, after, .. } = self;
+        let SentenceWriter { before, after, .. } = self;
         let each = match self.comparison.per_evaluation {
             true => " for an evaluation",
             false => " in all",
@@ -294,7 +297,7 @@ impl<'a> Teller<'a> {
     fn bytes(&self) -> Option<String> {
         let ratio = self.ratio(Figure::BoundBytes)?;
         let (a, b) = (ratio.before?, ratio.after?);
-        let Teller { before, after, .. } = self;
+        let SentenceWriter { before, after, .. } = self;
         (a + b > 0.0).then(|| {
             format!(
                 "Dispatches of {after} could reach {}{} through their bindings, those of {before} {}.",
@@ -305,7 +308,7 @@ impl<'a> Teller<'a> {
         })
     }
 
-    /// A GPU that is less busy because it is done sooner.
+    /// Says that a GPU is less busy because it is done sooner.
     fn empty_space(&self) -> Option<String> {
         let busy = self.ratio(Figure::GpuBusy)?;
         let all = self.ratio(Figure::Pace)?;
@@ -318,7 +321,7 @@ impl<'a> Teller<'a> {
             && sooner(busy)
             && sooner(all)
             && share_after < share_before;
-        let Teller { before, after, .. } = self;
+        let SentenceWriter { before, after, .. } = self;
         let condition = match self.rests_on_labels() {
             true => "if the labels mean the same work, ",
             false => "",
@@ -332,13 +335,13 @@ impl<'a> Teller<'a> {
         })
     }
 
-    /// Why nothing is said of chance.
+    /// Says why nothing is said of chance.
     fn chance(&self) -> Option<String> {
         let ratio = self.ratio(Figure::GpuBusy)?;
         if ratio.ratio.is_none() || ratio.within_noise.is_some() {
             return None;
         }
-        let counted = |count: u64| quantity::of(count, "evaluation", "evaluations");
+        let counted = |count: u64| quantity::count_of(count, "evaluation", "evaluations");
         let WorkComparison { before, after, .. } = self.comparison;
         let count = |work: &WorkCost| work.samples(Figure::GpuBusy).len() as u64;
         Some(match self.comparison.per_evaluation {
@@ -357,16 +360,16 @@ impl<'a> Teller<'a> {
 /// How two figures differ.
 enum Difference {
     None,
-    /// It may be chance: the interval.
+    /// The difference may be chance; the interval.
     Noise(String),
-    /// `1.52 times less`, with the interval where there is one.
-    Told {
+    /// The difference as text, such as `1.52 times less`, with the interval where there is one.
+    Clear {
         text: String,
         interval: Option<String>,
     },
 }
 
-/// `shown` is how the figures are.
+/// Returns how two figures differ. `shown` formats the figures.
 fn difference(ratio: &Ratio, shown: fn(f64) -> String) -> Option<Difference> {
     let factor = ratio.ratio?;
     let ends = ratio.low.zip(ratio.high);
@@ -381,7 +384,7 @@ fn difference(ratio: &Ratio, shown: fn(f64) -> String) -> Option<Difference> {
     if shown(ratio.before?) == shown(ratio.after?) && ends.is_none() {
         return Some(Difference::None);
     }
-    // After needs less of what is above 1; of what is below, more.
+    // A ratio above 1 means that the side after needs less.
     let less = factor > 1.0;
     let word = if less { "less" } else { "more" };
     let upright = |factor: f64| if less { factor } else { 1.0 / factor };
@@ -401,13 +404,13 @@ fn difference(ratio: &Ratio, shown: fn(f64) -> String) -> Option<Difference> {
         [_, low, high] => Some(format!("95 %: {} to {}", text(low), text(high))),
         _ => None,
     };
-    Some(Difference::Told {
+    Some(Difference::Clear {
         text: format!("{}{unit} {word}", text(told[0])),
         interval,
     })
 }
 
-/// A share of the figure before as a change: `2.1 % less`, `0.4 % more`.
+/// Formats a share of the figure before as a change: `2.1 % less`, `0.4 % more`.
 fn times(after_of_before: f64) -> String {
     match after_of_before <= 1.0 {
         true => format!("{} less", share(1.0 - after_of_before)),
@@ -415,7 +418,7 @@ fn times(after_of_before: f64) -> String {
     }
 }
 
-/// Evaluations of a side that are left out.
+/// Says which evaluations of a side are left out.
 fn left_out(work: &WorkCost) -> Option<String> {
     let evaluations = work.evaluations?;
     let reasons: Vec<String> = (work.left_out.iter())
@@ -439,7 +442,7 @@ fn left_out(work: &WorkCost) -> Option<String> {
     (!reasons.is_empty()).then(|| {
         format!(
             "Left out of {} of {}: {}.",
-            quantity::of(evaluations, "evaluation", "evaluations"),
+            quantity::count_of(evaluations, "evaluation", "evaluations"),
             work.name,
             list(&reasons)
         )
@@ -450,13 +453,13 @@ fn untimed(work: &WorkCost) -> Option<String> {
     (work.untimed_count > 0).then(|| {
         format!(
             "Times of {} of {} are not known; evaluations with such have no times.",
-            quantity::of(work.untimed_count, "piece of work", "pieces of work"),
+            quantity::count_of(work.untimed_count, "piece of work", "pieces of work"),
             work.name
         )
     })
 }
 
-/// `a, b and c`.
+/// Joins items as `a, b and c`.
 fn list(items: &[String]) -> String {
     match items {
         [] => String::new(),
@@ -465,7 +468,7 @@ fn list(items: &[String]) -> String {
     }
 }
 
-/// With a full stop, and the first letter of ours large.
+/// Adds a full stop, and a capital letter where the text begins with our own word.
 fn sentence(text: &str) -> String {
     match text.strip_prefix("if ") {
         Some(rest) => format!("If {rest}."),

@@ -1,7 +1,7 @@
-//! What is summed up while a trace is measured.
+//! The sums that are built while the work of a trace is measured.
 
-use super::Figure;
-use crate::intervals::{Busy, Interval};
+use super::figure::Figure;
+use gapscope_timeline::intervals::{Busy, Interval};
 use gapscope_trace::lookup::NONE;
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use std::collections::HashMap;
 pub(super) struct Sum {
     pub dispatches: u64,
     pub transfers: u64,
-    /// Pieces timed as a whole, with whatever is in them.
+    /// Pieces that are timed as a whole, including whatever is in them.
     pub wholes: u64,
     pub read_bytes: Option<u64>,
     pub written_bytes: Option<u64>,
@@ -38,13 +38,13 @@ impl Default for Sum {
     }
 }
 
-/// Adds what may be unknown.
+/// Adds bytes to a sum. Both may be unknown.
 pub(super) fn add(sum: &mut Option<u64>, bytes: Option<u64>) {
     *sum = sum.zip(bytes).map(|(sum, bytes)| sum.saturating_add(bytes));
 }
 
 impl Sum {
-    /// A piece ran: in order of start.
+    /// Adds a piece of work. Pieces come in order of start.
     pub(super) fn ran(&mut self, interval: Interval) {
         self.busy.add(interval);
         self.hull = Some(self.hull.map_or(interval, |hull| hull.hull(interval)));
@@ -57,20 +57,21 @@ pub(super) struct Evaluation {
     pub sum: Sum,
     pub command_buffers: f64,
     pub submissions: f64,
-    /// Until the next one of its side starts; absent where other work begins in between, and where that begins before its end.
+    /// Time until the next evaluation of its side starts; absent where other work begins in between, or the next one begins
+    /// before the end of this one.
     pub pace_ns: Option<i64>,
-    /// Some of its work may be another's.
+    /// Some of its work may belong to another evaluation.
     pub unclear: bool,
 }
 
 impl Evaluation {
-    /// True when nothing was launched in it.
+    /// True where nothing was launched in it.
     pub(super) fn is_empty(&self) -> bool {
         let nothing = self.sum.dispatches + self.sum.transfers == 0 && self.sum.hull.is_none();
         nothing && self.command_buffers + self.submissions == 0.0
     }
 
-    /// What is known of a figure from its own work.
+    /// Returns a figure of the evaluation's own work, where it is known.
     pub(super) fn figure(&self, figure: Figure) -> Option<f64> {
         let sum = &self.sum;
         let hull = sum.hull.filter(|_| sum.untimed == 0);
@@ -87,21 +88,21 @@ impl Evaluation {
     }
 }
 
-/// One side.
+/// The sums of one side.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Side {
     pub sum: Sum,
-    /// Sum over the stretches without work of the other side in between.
+    /// Sum of the lengths of the stretches without work of the other side in between.
     pub wall_ns: i64,
-    /// The evaluation that started last, where nothing else began since.
+    /// The evaluation that started last, where no other work began since.
     pub last: Option<u32>,
-    pub command_buffers: Shared,
-    pub submissions: Shared,
-    /// By the rows of the kernels that it ran.
+    pub command_buffers: SharedHolders,
+    pub submissions: SharedHolders,
+    /// By row of the kernels that it ran.
     pub kernels: HashMap<u32, Runs>,
 }
 
-/// Runs of a kernel.
+/// The runs of a kernel.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Runs {
     pub count: u64,
@@ -110,7 +111,7 @@ pub(super) struct Runs {
 }
 
 impl Runs {
-    /// Adds one, with its time where that is known.
+    /// Adds a run, with its time where that is known.
     pub(super) fn add(&mut self, ns: Option<i64>) {
         let before_ns = match self.count {
             0 => Some(0),
@@ -130,27 +131,27 @@ impl Runs {
 
 /// Command buffers or submissions that hold work of a side.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Shared {
-    /// The row, and the evaluation whose work it holds or [`NONE`].
+pub(super) struct SharedHolders {
+    /// A row, and an evaluation whose work it holds or [`NONE`].
     pub pairs: Vec<(u32, u32)>,
-    /// Work is in some that the trace does not have.
+    /// Some work is in a command buffer or submission that the trace does not have.
     pub unknown: bool,
     count: u64,
 }
 
-impl Shared {
+impl SharedHolders {
     pub(super) fn add(&mut self, row: u32, evaluation: u32) {
         if row != NONE && self.pairs.last() != Some(&(row, evaluation)) {
             self.pairs.push((row, evaluation));
         }
     }
 
-    /// How many there are, where it is known.
+    /// Returns how many there are, where that is known.
     pub(super) fn known(&self) -> Option<u64> {
         (!self.unknown).then_some(self.count)
     }
 
-    /// Counts them, once all are there; `share` gets the part of each that is an evaluation's.
+    /// Counts them, once all have been added. `share` receives the part of each that belongs to an evaluation.
     pub(super) fn count(&mut self, mut share: impl FnMut(u32, f64)) {
         self.pairs.sort_unstable();
         self.pairs.dedup();

@@ -1,50 +1,55 @@
-//! What to do about idle time, as far as it fits what was recorded: the one place where advice is chosen.
+//! Chooses the advice on idle time that fits what was recorded. All advice is chosen here.
 //!
-//! [`CauseFacts::advice`](super::CauseFacts::advice) is what suits most programs.
+//! [`CauseFacts::advice`](super::CauseFacts::advice) suits most programs.
 
-use super::Cause;
-use super::waits::is_work;
-use crate::Findings;
-use crate::quantity::{self, ratio};
-use crate::thresholds::{COMPILED_SHARE, SEVERAL};
-use crate::timeline::Timeline;
-use crate::vocabulary::{Vocabulary, Words, program};
+use super::{Cause, IdleTime};
+use crate::command_buffers::mean_dispatches;
+use gapscope_timeline::quantity::{self, ratio};
+use gapscope_timeline::thresholds::{COMPILED_SHARE, SEVERAL};
+use gapscope_timeline::vocabulary::{Vocabulary, Words, program};
+use gapscope_timeline::{Timeline, is_work};
 use gapscope_trace::manifest::{Api, Manifest};
 use gapscope_trace::tables::SubmissionKind;
 
-/// What to do about each cause of idle time in `findings`.
-pub(crate) fn advice(timeline: &Timeline, findings: &Findings) -> Vec<String> {
+/// Returns the advice on each cause of `idle_time`.
+pub(crate) fn advice(timeline: &Timeline, idle_time: &IdleTime) -> Vec<String> {
     let manifest = &timeline.trace.manifest;
-    let vocabulary = Vocabulary::of(manifest);
-    let [graphs, others] = [true, false].map(|graphs| Launches::of(timeline, graphs));
-    let recorded = Recorded {
+    let vocabulary = Vocabulary::new(manifest);
+    let [graphs, others] = [true, false].map(|graphs| LaunchTotals::new(timeline, graphs));
+    let adviser = Adviser {
         words: *vocabulary.words(),
-        findings,
-        command_buffers_in_one: mean_command_buffers(timeline),
+        idle_time,
+        has_losses: !manifest.losses.is_empty(),
+        mean_dispatches: mean_dispatches(timeline),
+        mean_command_buffers: mean_command_buffers(timeline),
         most_are_graphs: graphs.count > 0 && graphs.count >= others.count,
         most_calls_are_of_graphs: graphs.count > 0 && graphs.calls_ns >= others.calls_ns,
-        python: is_python(manifest),
+        is_python: is_python(manifest),
     };
-    (findings.gaps.iter())
-        .map(|gap| recorded.advice(gap.cause, gap.total_ns))
+    (idle_time.causes.iter())
+        .map(|total| adviser.advice(total.cause, total.total_ns))
         .collect()
 }
 
-/// What advice must fit.
-struct Recorded<'a> {
+/// The facts that advice must fit.
+struct Adviser<'a> {
     words: Words,
-    findings: &'a Findings,
+    idle_time: &'a IdleTime,
+    /// Something was not recorded.
+    has_losses: bool,
+    /// Dispatches in a command buffer, on average.
+    mean_dispatches: Option<f64>,
     /// Command buffers in a submission that has some, on average.
-    command_buffers_in_one: f64,
-    /// Whether at least half of what was launched are graphs (CUDA).
+    mean_command_buffers: f64,
+    /// At least half of the launches are of graphs (CUDA).
     most_are_graphs: bool,
-    /// Whether at least half of the time of launch calls is in those of graphs.
+    /// At least half of the time of launch calls is spent on graphs.
     most_calls_are_of_graphs: bool,
-    /// Whether it is Python that uses a GPU.
-    python: bool,
+    /// Python uses a GPU.
+    is_python: bool,
 }
 
-impl Recorded<'_> {
+impl Adviser<'_> {
     fn advice(&self, cause: Cause, total_ns: i64) -> String {
         let usual = cause.facts(self.words.api).advice;
         match (cause, self.words.api) {
@@ -53,15 +58,15 @@ impl Recorded<'_> {
             (Cause::HostFunction, _) => self.for_host_functions(usual, total_ns),
             (Cause::SubmitCall, Api::Cuda | Api::Hip) => self.for_launch_calls(usual),
             (Cause::GraphLaunch, _) => self.for_graphs(usual),
-            (Cause::Unknown, _) if self.findings.losses.is_empty() => self.for_the_unknown(),
+            (Cause::Unknown, _) if !self.has_losses => self.for_the_unknown(),
             (Cause::LaunchLatency, Api::Cuda | Api::Hip) if self.most_are_graphs => {
                 "the device's own time to start work: fewer and larger kernels".to_owned()
             }
-            (Cause::SubmitCall, _) if self.command_buffers_in_one >= SEVERAL => format!(
+            (Cause::SubmitCall, _) if self.mean_command_buffers >= SEVERAL => format!(
                 "{} are in each submission already: submit less often, or from a thread of its own",
                 self.command_buffers(),
             ),
-            (Cause::LaunchLatency, _) if self.command_buffers_in_one >= SEVERAL => format!(
+            (Cause::LaunchLatency, _) if self.mean_command_buffers >= SEVERAL => format!(
                 "the device's own time to start work; {} are in each submission already: submit the next before the last has ended",
                 self.command_buffers(),
             ),
@@ -71,11 +76,11 @@ impl Recorded<'_> {
 
     fn command_buffers(&self) -> String {
         let many = self.words.command_buffer.many;
-        format!("{:.1} {many}", self.command_buffers_in_one)
+        format!("{:.1} {many}", self.mean_command_buffers)
     }
 
     fn for_calls(&self, usual: &str) -> String {
-        match self.findings.idle_time.host_was(Cause::HostCall) {
+        match self.idle_time.host_was(Cause::HostCall) {
             Some(doing) => {
                 format!("it was mostly {doing}: call it before the loop, or less often")
             }
@@ -84,7 +89,7 @@ impl Recorded<'_> {
     }
 
     fn for_launch_calls(&self, usual: &str) -> String {
-        match self.findings.command_buffers.mean_dispatches {
+        match self.mean_dispatches {
             Some(kernels) if self.most_calls_are_of_graphs => format!(
                 "most of it launches graphs, of {kernels:.1} kernels each: launch the next before the last has ended"
             ),
@@ -94,7 +99,7 @@ impl Recorded<'_> {
     }
 
     fn for_graphs(&self, usual: &str) -> String {
-        match self.findings.command_buffers.mean_dispatches {
+        match self.mean_dispatches {
             Some(kernels) if kernels >= SEVERAL => format!(
                 "each graph has {kernels:.1} kernels already: launch the next before the last has ended"
             ),
@@ -109,13 +114,13 @@ impl Recorded<'_> {
             Api::Vulkan | Api::Metal | Api::Unknown => "prepare work ahead, or submit more at once",
         };
         let known = match self.words.api {
-            Api::Cuda | Api::Hip if self.python => {
+            Api::Cuda | Api::Hip if self.is_python => {
                 format!("the launching thread ran its own code, such as Python: {what_to_do}")
             }
             Api::Cuda | Api::Hip => format!("the launching thread ran its own code: {what_to_do}"),
             Api::Vulkan | Api::Metal | Api::Unknown => usual.to_owned(),
         };
-        let known = match self.findings.idle_time.late_while_compiling_ns {
+        let known = match self.idle_time.late_while_compiling_ns {
             ns if ratio(ns, total_ns) >= COMPILED_SHARE => format!(
                 "in {} of it other threads compiled or loaded code, for which the submitting thread may have waited: {}; else {known}",
                 quantity::share_of(ns, total_ns),
@@ -125,7 +130,7 @@ impl Recorded<'_> {
         };
         let submits = self.words.submits;
         let unknown = format!("it is not known which thread {submits}, or what it did");
-        match self.findings.idle_time.unknown_host_ns {
+        match self.idle_time.unknown_host_ns {
             0 => known,
             ns if ns < total_ns => {
                 let share = quantity::share_of(ns, total_ns);
@@ -137,7 +142,7 @@ impl Recorded<'_> {
 
     fn for_host_functions(&self, usual: &str, total_ns: i64) -> String {
         const BOUND: &str = "as it is not recorded when they ran";
-        match self.findings.idle_time.untimed_host_function_ns {
+        match self.idle_time.untimed_host_function_ns {
             0 => usual.to_owned(),
             ns if ns < total_ns => {
                 let share = quantity::share_of(ns, total_ns);
@@ -158,25 +163,25 @@ impl Recorded<'_> {
     }
 }
 
-/// Launches of graphs, or others.
-struct Launches {
+/// Sums over the launches of graphs, or over other launches.
+struct LaunchTotals {
     count: u64,
     /// Time in their calls.
     calls_ns: i64,
 }
 
-impl Launches {
-    fn of(timeline: &Timeline, graphs: bool) -> Launches {
+impl LaunchTotals {
+    fn new(timeline: &Timeline, graphs: bool) -> LaunchTotals {
         let rows = &timeline.trace.tables.submissions;
         let calls = rows.kind.iter().zip(&rows.duration_ns);
         let calls = calls.filter(|(kind, _)| is_work(**kind));
         let calls = calls.filter(|(kind, _)| (**kind == SubmissionKind::Graph) == graphs);
         calls.fold(
-            Launches {
+            LaunchTotals {
                 count: 0,
                 calls_ns: 0,
             },
-            |sum, (_, ns)| Launches {
+            |sum, (_, ns)| LaunchTotals {
                 count: sum.count + 1,
                 calls_ns: sum.calls_ns.saturating_add(*ns),
             },
@@ -184,7 +189,7 @@ impl Launches {
     }
 }
 
-/// Command buffers in a submission that has some, on average.
+/// Returns the mean number of command buffers in a submission that has some.
 fn mean_command_buffers(timeline: &Timeline) -> f64 {
     let counts = &timeline.trace.tables.submissions.command_buffers;
     let submissions = counts.iter().filter(|count| **count > 0).count();
@@ -192,7 +197,7 @@ fn mean_command_buffers(timeline: &Timeline) -> f64 {
     command_buffers as f64 / submissions.max(1) as f64
 }
 
-/// Whether a process that uses a GPU runs Python.
+/// True where a process that uses a GPU runs Python.
 fn is_python(manifest: &Manifest) -> bool {
     let uses_gpu = |id| manifest.devices.iter().any(|device| device.process == id);
     let mut processes = manifest.processes.iter();

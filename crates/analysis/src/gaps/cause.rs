@@ -1,14 +1,16 @@
-//! The causes of idle time: all that is known of each, in one entry.
+//! The causes of idle time, with one entry for all that is known of each.
 //!
-//! To add a cause, add its entry here and the place that finds it (`explain.rs`, or `host.rs` for what a thread does). Report,
-//! page and exports read the entry; the tables in `docs/guide.md` and `python/gapscope/_causes.py` are written from it by
-//! `UPDATE=1 cargo test -p gapscope-analysis causes`.
+//! To add a cause, add its entry here and the place that finds it (`explain.rs`, or [`CallClass`] for what a host thread does).
+//! Report, page and exports read the entry; `UPDATE=1 cargo test -p gapscope-analysis causes` writes the tables in
+//! `docs/guide.md` and `python/gapscope/_causes.py` from it.
 
+use gapscope_timeline::host::{CallClass, Segment};
 use gapscope_trace::manifest::Api;
+use gapscope_trace::tables::HostCallKind;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Which part of the verdict's time a cause counts for.
+/// The part of the verdict's time that a cause counts for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Side {
@@ -26,7 +28,7 @@ impl Side {
     /// All sides.
     pub const ALL: [Side; 4] = [Side::Host, Side::Sync, Side::Launch, Side::Unknown];
 
-    /// Its stable name, as in the JSON.
+    /// Returns its stable name, as in the JSON.
     pub const fn as_str(self) -> &'static str {
         match self {
             Side::Host => "host",
@@ -56,7 +58,7 @@ pub enum Family {
 }
 
 impl Family {
-    /// The part of the verdict's time that its causes count for.
+    /// Returns the part of the verdict's time that its causes count for.
     pub const fn side(self) -> Side {
         match self {
             Family::Host => Side::Host,
@@ -72,7 +74,7 @@ impl Family {
 pub struct CauseFacts {
     /// The cause; in JSON its stable name.
     pub cause: Cause,
-    /// The causes that it belongs to.
+    /// The group of causes that it belongs to.
     pub family: Family,
     /// The part of the verdict's time that it counts for.
     pub side: Side,
@@ -118,14 +120,14 @@ macro_rules! causes {
             /// All causes.
             pub const ALL: [Cause; [$(Cause::$cause),+].len()] = [$(Cause::$cause),+];
 
-            /// Its stable name, as in the JSON.
+            /// Returns its stable name, as in the JSON.
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $(Cause::$cause => $key,)+
                 }
             }
 
-            /// What is known of it, in the words of an API; `Unknown` for the words that suit several.
+            /// Returns what is known of it, in the words of an API, or for `Unknown` in words that suit several.
             pub fn facts(self, api: Api) -> CauseFacts {
                 match self {
                     $(Cause::$cause => {
@@ -350,14 +352,43 @@ causes! {
 }
 
 impl Cause {
-    /// What it means, in one sentence.
+    /// Returns what it means, in one sentence.
     pub fn explanation(self) -> &'static str {
         self.facts(Api::Unknown).sentence
     }
 
-    /// The part of the verdict's time that it counts for.
+    /// Returns the part of the verdict's time that it counts for.
     pub fn side(self) -> Side {
         self.facts(Api::Unknown).side
+    }
+}
+
+/// Why a device idles whose next work has not been submitted while the submitting thread is in such a call.
+impl From<CallClass> for Cause {
+    fn from(class: CallClass) -> Cause {
+        match class {
+            CallClass::Compile => Cause::HostCompile,
+            CallClass::Allocate => Cause::HostAllocate,
+            CallClass::Submit => Cause::SubmitCall,
+            CallClass::Recording => Cause::Recording,
+            // It is a function of the program, although a queue runs it.
+            CallClass::HostFunction => Cause::HostLate,
+            CallClass::Wait => Cause::AfterHostWait,
+            CallClass::Other => Cause::HostCall,
+        }
+    }
+}
+
+impl Cause {
+    /// Returns why a device idles whose next work has not been submitted while the submitting thread is in a call. A poll
+    /// counts by itself, not as part of a wait.
+    pub fn while_in(call: HostCallKind) -> Cause {
+        CallClass::from_call(call).into()
+    }
+
+    /// Returns why a device idles whose next work has not been submitted in a segment of the submitting thread.
+    pub(super) fn in_segment(segment: &Segment) -> Cause {
+        segment.class().into()
     }
 }
 

@@ -1,28 +1,29 @@
-//! What of a gap's causes is certain, although device and host times agree only within the clock's error.
+//! Computes how much of a gap's causes is certain, although device and host times agree only within the clock's error.
 //!
 //! A gap is known by device times and mostly explained by host times. Its true place on the host's clock may be earlier or
-//! later by the error, all of it alike: times so near to each other share theirs. Moved so, the gap loses time of the
-//! causes at one edge and wins time at the other; where the device's causes begin, behind the host's last time, they win or
-//! lose what the host's do. Only what lies within the error of these three edges can change. Of each cause counts the most
-//! that it loses anywhere, of each side of the verdict the least and the most that it has.
+//! later by the error, for the whole gap alike: times so near to each other share their error. A gap that is moved loses time
+//! of the causes at one edge and wins time at the other; the device's causes, which begin after the host's last time, win or
+//! lose what the host's causes do. Only time within the error of these three edges can change. For each cause the most counts
+//! that it loses at any move, and for each side of the verdict the least and the most that it has.
 //!
-//! Work does not start before its submission call does, so a gap is not moved farther than that to the past.
+//! Work does not start before its submission call does, so a gap is not moved farther than that into the past.
 
 use super::explain::{Explainer, call_and_start, push};
 use super::{Cause, GapPart, Side};
-use crate::host::HostThread;
-use crate::intervals::Interval;
+use gapscope_timeline::host::HostThread;
+use gapscope_timeline::intervals::Interval;
 
 const CAUSES: usize = Cause::ALL.len();
 const SIDES: usize = Side::ALL.len();
 
-/// What could be otherwise about one gap.
+/// How much of one gap could have other causes.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Shift {
     /// The most that each cause loses.
     pub(super) lost_ns: [i64; CAUSES],
-    /// The most that each side loses and wins.
+    /// The most that each side loses.
     pub(super) side_lost_ns: [i64; SIDES],
+    /// The most that each side wins.
     pub(super) side_won_ns: [i64; SIDES],
     /// The most time that has another cause.
     pub(super) moved_ns: i64,
@@ -32,7 +33,7 @@ pub(super) struct Shift {
 type Stretch = (Cause, i64);
 
 impl Explainer<'_> {
-    /// What could be otherwise about a gap that the submission of `row` ends and that has these parts.
+    /// Returns how much could be otherwise about a gap that ends with the submission of `row` and has these parts.
     pub(super) fn shift(&self, row: u32, gap: Interval, parts: &[GapPart], error_ns: i64) -> Shift {
         let mut shift = Shift::default();
         let table = &self.timeline.trace.tables.submissions;
@@ -50,8 +51,8 @@ impl Explainer<'_> {
         let last = Interval::new(gap.end_ns, gap.end_ns.saturating_add(error_ns));
         let until_host_end =
             |interval: Interval| Interval::new(interval.start_ns, interval.end_ns.min(host_end_ns));
-        let before = self.labels(row, call, gap, until_host_end(first), parts.first());
-        let after = self.labels(row, call, gap, until_host_end(last), parts.last());
+        let before = self.causes_beside(row, call, gap, until_host_end(first), parts.first());
+        let after = self.causes_beside(row, call, gap, until_host_end(last), parts.last());
         let of_host: Vec<GapPart> = clipped(parts, Interval::new(i64::MIN, host_end_ns)).collect();
         let of_device = clipped(parts, Interval::new(host_end_ns, i64::MAX));
         let of_device: Vec<GapPart> = of_device.collect();
@@ -75,8 +76,8 @@ impl Explainer<'_> {
         shift
     }
 
-    /// What the host did in an interval beside a gap, as causes. `edge` is the gap's part next to it.
-    fn labels(
+    /// Returns what the host did in an interval beside a gap, as parts with causes. `edge` is the gap's part next to it.
+    fn causes_beside(
         &self,
         row: u32,
         call: Interval,
@@ -86,8 +87,8 @@ impl Explainer<'_> {
     ) -> Vec<GapPart> {
         let table = &self.timeline.trace.tables.submissions;
         let at = row as usize;
-        let thread = HostThread::of(table.process[at], table.thread.at(at));
-        let mut labels = Vec::new();
+        let thread = HostThread::from_row(table.process[at], table.thread.at(at));
+        let mut parts = Vec::new();
         let late = Interval::new(interval.start_ns, interval.end_ns.min(call.start_ns));
         let next = edge.map_or(Cause::Unknown, |part| part.cause);
         let edge = match edge.map(|part| part.cause) {
@@ -96,38 +97,38 @@ impl Explainer<'_> {
             }
             _ => Cause::HostLate,
         };
-        // The thread is in no call there.
-        let outside = |labels: &mut Vec<GapPart>, from_ns, to_ns| {
+        // The thread is in no call in this time.
+        let outside = |parts: &mut Vec<GapPart>, from_ns, to_ns| {
             let touches = to_ns == gap.start_ns || from_ns == gap.end_ns;
             let cause = if touches { edge } else { Cause::HostLate };
-            push(labels, Interval::new(from_ns, to_ns), cause);
+            push(parts, Interval::new(from_ns, to_ns), cause);
         };
         let mut from_ns = late.start_ns;
         let segments = thread.filter(|_| !late.is_empty());
-        for segment in segments.map_or(&[][..], |thread| self.host.segments(thread, late)) {
+        for segment in segments.map_or(&[][..], |thread| self.host_threads.segments(thread, late)) {
             let inside = segment.interval.intersection(late);
-            outside(&mut labels, from_ns, inside.start_ns);
-            push(&mut labels, inside, segment.cause());
+            outside(&mut parts, from_ns, inside.start_ns);
+            push(&mut parts, inside, Cause::in_segment(segment));
             from_ns = inside.end_ns;
         }
-        outside(&mut labels, from_ns, late.end_ns);
+        outside(&mut parts, from_ns, late.end_ns);
         let (in_call, _) = call_and_start(table.kind[at]);
         let inside = call.intersection(interval);
         match thread {
             Some(thread) if !inside.is_empty() => {
-                self.explain_call(inside, thread, in_call, &mut labels);
+                self.explain_call(inside, thread, in_call, &mut parts);
             }
-            _ => push(&mut labels, inside, in_call),
+            _ => push(&mut parts, inside, in_call),
         }
-        // The host decides here too, as by a signal or a function that a queue runs.
+        // After the call the host may decide too, by a signal or by a function that a queue runs.
         let behind = Interval::new(interval.start_ns.max(call.end_ns), interval.end_ns);
-        push(&mut labels, behind, next);
-        labels
+        push(&mut parts, behind, next);
+        parts
     }
 }
 
 impl Shift {
-    /// Moves the gap by up to `most_ns`, in which it loses and wins these stretches.
+    /// Moves the gap by up to `most_ns`, over stretches that it loses and stretches that it wins.
     fn sweep(
         &mut self,
         mut lost: impl Iterator<Item = Stretch>,
@@ -175,7 +176,7 @@ fn stretch(part: &GapPart) -> Stretch {
     (part.cause, part.duration_ns)
 }
 
-/// The parts, cut to `window`.
+/// Returns the parts, cut to `window`.
 fn clipped(parts: &[GapPart], window: Interval) -> impl Iterator<Item = GapPart> {
     parts.iter().filter_map(move |part| {
         let inside = part.interval().intersection(window);

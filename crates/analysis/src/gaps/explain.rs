@@ -1,4 +1,4 @@
-//! Why one gap is there.
+//! Explains one gap: splits it into parts that have one cause each.
 //!
 //! | time in the gap | cause |
 //! |---|---|
@@ -11,8 +11,8 @@
 //! | …in another submission call | `submit-call` |
 //! | …held up by the recording itself | `recording` |
 //! | …in any other call of the API | `host-call` |
-//! | …in no call, and another thread of the process was, which returned before the submission | as of the thread's own call (`away.rs`) |
-//! | …in no call | `host-late`; `after-host-wait` in a short round trip ([`ROUND_TRIP_NS`](crate::thresholds::ROUND_TRIP_NS)) |
+//! | …in no call, and another thread of the process was, which returned before the submission | as of the thread's own call (`host_cause.rs`) |
+//! | …in no call | `host-late`; `after-host-wait` in a short round trip ([`ROUND_TRIP_NS`](gapscope_timeline::thresholds::ROUND_TRIP_NS)) |
 //! | the submission call was in progress | `submit-call`; inside it, code that is loaded at its first use is `host-compile`, and the recording's own time `recording` |
 //! | it had returned, and the host had not given the signal that the work waits for | `host-signal` |
 //! | …and it waits for something of unknown time: a host function, a value or an external semaphore | `host-function`, `external-wait`; `unknown` for several of these, for a signal of unknown source, for work that was not timed, for moves of managed memory |
@@ -20,23 +20,24 @@
 //! | …and none of these | `launch-latency`; `graph-launch` where a CUDA graph is launched |
 //! | the submission is not in the trace | `unknown` |
 //!
-//! What it waits for is found by [`Order`]. A host function of unknown times is given all of the rest: it took at most that.
+//! [`WaitOrder`] finds what the next work waits for. A host function of unknown times gets all of the rest: it took at most
+//! that.
 
-use super::waits::{Order, Waits};
+use super::waits::{WaitOrder, Waits};
 use super::{Cause, GapPart};
-use crate::host::{Host, HostThread};
-use crate::intervals::Interval;
-use crate::thresholds::NODE_ORDER_NS;
-use crate::timeline::{Timeline, Work};
+use gapscope_timeline::host::{HostThread, HostThreads};
+use gapscope_timeline::intervals::Interval;
+use gapscope_timeline::thresholds::NODE_ORDER_NS;
+use gapscope_timeline::{Timeline, Work};
 use gapscope_trace::tables::SubmissionKind;
 
 /// Explains gaps of one timeline.
 pub(crate) struct Explainer<'a> {
     pub(crate) timeline: &'a Timeline<'a>,
-    pub(crate) host: &'a Host,
-    order: Order<'a>,
+    pub(crate) host_threads: &'a HostThreads,
+    order: WaitOrder<'a>,
     /// A gap between two pieces of work of one command buffer has no other cause than that.
-    pub(crate) inside_is_inside: bool,
+    pub(crate) has_one_cause_inside: bool,
     /// The clock's error by GPU; absent where it is not known.
     pub(crate) error_ns: Vec<Option<i64>>,
 }
@@ -44,19 +45,19 @@ pub(crate) struct Explainer<'a> {
 /// The explanation of one gap.
 #[derive(Debug, Default)]
 pub(crate) struct Explanation {
-    /// In order of time; they cover the gap.
+    /// The parts, in order of time, which cover the gap.
     pub(crate) parts: Vec<GapPart>,
     /// The part before the submission call, and the process and thread that made the call, where they are known.
     pub(crate) host: Option<(Interval, Option<HostThread>)>,
     /// A waiting call was in progress when the gap began, on that thread or on one that held it up.
     pub(crate) waited: bool,
-    /// What of the gap calls of other threads of the process explain.
+    /// The parts that calls of other threads of the process explain.
     pub(crate) by_other_threads: Vec<GapPart>,
     /// Index of the queue that the next work depended on.
     pub(crate) waited_for: Option<u32>,
     /// Row of the submission that ended the gap, where that explains it.
     pub(crate) submission: Option<u32>,
-    /// What host functions of unknown times may have taken.
+    /// The time that host functions of unknown times may have taken.
     pub(crate) untimed_functions: Vec<Interval>,
 }
 
@@ -69,11 +70,11 @@ impl<'a> Explainer<'a> {
                     .map(|error| error.clamp(0, 1 << 40))
             })
             .collect();
-        let order = Order::of(timeline);
+        let order = WaitOrder::new(timeline);
         Explainer {
             timeline,
-            host: timeline.host(),
-            inside_is_inside: order.has_no_functions(),
+            host_threads: timeline.host_threads(),
+            has_one_cause_inside: order.has_no_functions(),
             order,
             error_ns,
         }
@@ -112,7 +113,7 @@ impl<'a> Explainer<'a> {
     fn explain_inside(&self, after: &Work, gap: Interval, row: u32, explanation: &mut Explanation) {
         let untimed_nodes = self.order.has_untimed_nodes(row);
         let functions = self.order.functions(self.timeline.queue_of(after), gap);
-        // As it mostly is.
+        // This is the usual case.
         if functions.is_empty() && !untimed_nodes {
             push(&mut explanation.parts, gap, Cause::WithinCommandBuffer);
             return;
@@ -141,7 +142,8 @@ impl<'a> Explainer<'a> {
         let table = &timeline.trace.tables.submissions;
         let at = row as usize;
         let queue = timeline.queue_of(after);
-        // Without a known error host and device are taken as they stand, and the walk says that the split is uncertain.
+        // Without a known error the times of host and device are taken as they stand, and the totals say that the split is
+        // uncertain.
         let error_ns = self.error_ns[timeline.queues[queue as usize].gpu as usize].unwrap_or(0);
         let call_ns = [table.start_ns[at], table.end_ns(at)];
         let start_ns = call_ns[0].clamp(gap.start_ns, gap.end_ns);
@@ -152,14 +154,14 @@ impl<'a> Explainer<'a> {
         let waits = self.order.waits(row, until_ns, begun);
 
         let mut parts = Vec::with_capacity(4);
-        let thread = HostThread::of(table.process[at], table.thread.at(at));
+        let thread = HostThread::from_row(table.process[at], table.thread.at(at));
         if !late.is_empty() {
             explanation.host = Some((late, thread));
             match thread {
                 Some(thread) => {
                     self.explain_host(late, thread, error_ns, explanation, &mut parts);
                 }
-                // That the host was late is known; what it did is not.
+                // It is known that the host was late, and not what it did.
                 None => push(&mut parts, late, Cause::HostLate),
             }
         }
@@ -180,7 +182,7 @@ impl<'a> Explainer<'a> {
             from_ns = until_ns;
         }
         let before_queue = timeline.queue_of(before);
-        // What had finished before the call did not hold the work.
+        // Work that had finished before the call did not hold up the next work.
         let handed_over = waits.last.filter(|last| {
             last.end_ns > call_ns[0]
                 && (last.end_ns > gap.start_ns
@@ -202,12 +204,12 @@ impl<'a> Explainer<'a> {
         } = waits;
         functions.extend_from_slice(self.order.functions(queue, gap));
         explanation.submission = Some(row);
-        // As it mostly is.
+        // This is the usual case.
         if others.is_empty() && functions.is_empty() && cause != Cause::HostFunction {
             explanation.parts = parts;
             return;
         }
-        crate::intervals::union(&mut functions);
+        gapscope_timeline::intervals::union(&mut functions);
         for part in overlay(&parts, &others, Cause::OtherQueue) {
             for (piece, in_function) in pieces(part.interval(), &functions) {
                 let cause = match in_function {
@@ -223,7 +225,7 @@ impl<'a> Explainer<'a> {
     }
 }
 
-/// Why a device idles while a submission of a kind is in progress, and until it starts the work after that.
+/// Returns why a device idles while a submission of a kind is in progress, and from there until it starts the work.
 pub(super) fn call_and_start(kind: SubmissionKind) -> (Cause, Cause) {
     match kind {
         SubmissionKind::Graph => (Cause::SubmitCall, Cause::GraphLaunch),
@@ -231,6 +233,7 @@ pub(super) fn call_and_start(kind: SubmissionKind) -> (Cause, Cause) {
     }
 }
 
+/// Appends an interval with a cause, joined with the last part if that has the same cause.
 pub(super) fn push(parts: &mut Vec<GapPart>, interval: Interval, cause: Cause) {
     if interval.is_empty() {
         return;
@@ -245,7 +248,7 @@ pub(super) fn push(parts: &mut Vec<GapPart>, interval: Interval, cause: Cause) {
     }
 }
 
-/// Puts a cause over `parts` where a set of intervals covers them.
+/// Replaces the causes of `parts` by `cause` where a set of intervals covers them.
 fn overlay(parts: &[GapPart], covers: &[Interval], cause: Cause) -> Vec<GapPart> {
     let mut result = Vec::with_capacity(parts.len());
     for part in parts {
@@ -256,7 +259,7 @@ fn overlay(parts: &[GapPart], covers: &[Interval], cause: Cause) -> Vec<GapPart>
     result
 }
 
-/// The pieces of an interval, in order, that are in a set and that are not; some may be empty.
+/// Splits an interval into the pieces that are in a set and those that are not, in order; some may be empty.
 fn pieces(whole: Interval, set: &[Interval]) -> impl Iterator<Item = (Interval, bool)> {
     let from = set.partition_point(|of| of.end_ns <= whole.start_ns);
     let inside = set[from..].iter().map(move |of| of.intersection(whole));

@@ -1,23 +1,23 @@
-//! Whether gaps come regularly.
+//! Finds out whether gaps come regularly.
 //!
-//! Asked are the gaps that carry the idle time: half of it is in gaps at least as long as some length, and those of half
-//! that length or more are taken. So small gaps between large ones do not count, and gaps whose length varies do. They are
-//! regular if a gap comes so and so long after the one before, or after the one before that, up to
-//! [`REGULAR_MOST_IN_PERIOD`], and half of these distances differ from their median by at most [`REGULAR_SPREAD`] of the
-//! mean distance of neighbours: quartiles, so that a pause or a gap too many changes nothing. Starts or ends of gaps are
-//! taken, whichever differ less.
+//! Only the gaps that carry the idle time count: half of the idle time is in gaps of some length or longer, and gaps of at
+//! least half that length are taken. So small gaps between large ones do not count, and gaps of varying length do. The gaps
+//! are regular if half of the distances from each gap to the next, or to the one after that and so on up to
+//! [`REGULAR_MOST_IN_PERIOD`], differ from their median by at most [`REGULAR_SPREAD`] of the mean distance of neighbours.
+//! Quartiles are used, so that a pause or an additional gap changes nothing. Distances are taken between starts or ends of
+//! gaps, whichever differ less.
 //!
 //! What this cannot know: what has the period. Gaps of two periods, of which neither has most of the idle time, are
 //! irregular.
 
-use crate::intervals::Interval;
-use crate::quantity::ratio;
-use crate::thresholds::{REGULAR_LEAST_GAPS, REGULAR_MOST_IN_PERIOD, REGULAR_SPREAD};
+use gapscope_timeline::intervals::Interval;
+use gapscope_timeline::quantity::ratio;
+use gapscope_timeline::thresholds::{REGULAR_LEAST_GAPS, REGULAR_MOST_IN_PERIOD, REGULAR_SPREAD};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Gaps whose distances are looked at, so that memory is bounded: the first ones.
-const MOST_GAPS: usize = 1 << 20;
+/// How many gaps, from the first on, are examined, so that memory is bounded.
+const MAX_GAPS: usize = 1 << 20;
 
 /// Whether gaps come regularly.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
@@ -60,21 +60,21 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// The pattern of gaps, which `gaps` gives in order of time, as often as it is asked.
-    pub(super) fn of<I: Iterator<Item = Interval>>(gaps: impl Fn() -> I) -> Pattern {
+    /// Finds the pattern of gaps. `gaps` returns them in order of time, each time it is called.
+    pub(super) fn new<I: Iterator<Item = Interval>>(gaps: impl Fn() -> I) -> Pattern {
         let (least_ns, idle_ns) = least_length(gaps());
         let mut pattern = Pattern::default();
         let mut carriers = Vec::new();
         for gap in gaps().filter(|gap| gap.length_ns() >= least_ns) {
             pattern.gap_count += 1;
             pattern.total_ns = pattern.total_ns.saturating_add(gap.length_ns());
-            if carriers.len() < MOST_GAPS {
+            if carriers.len() < MAX_GAPS {
                 carriers.push(gap);
             }
         }
         pattern.share = (idle_ns > 0).then(|| ratio(pattern.total_ns, idle_ns));
         let mut apart = distances(&carriers, 1, |gap| gap.start_ns);
-        if let Some(quartiles) = Quartiles::of(&mut apart) {
+        if let Some(quartiles) = Quartiles::new(&mut apart) {
             pattern.apart_p25_ns = Some(quartiles.p25);
             pattern.apart_p75_ns = Some(quartiles.p75);
         }
@@ -85,7 +85,7 @@ impl Pattern {
             });
             return pattern;
         }
-        // Of each distance at least twice as many are needed as there are gaps in it.
+        // At least twice as many distances are needed as there are gaps in a period.
         let most = REGULAR_MOST_IN_PERIOD.min(pattern.gap_count / 3);
         let found = (1..=most).find_map(|count| period(&carriers, count as usize));
         match found {
@@ -107,12 +107,12 @@ struct Period {
     quartiles: Quartiles,
 }
 
-/// The period of gaps of which each is like the one `count` before, if they have one.
+/// Returns the period of gaps of which each resembles the one `count` before it, if there is one.
 fn period(gaps: &[Interval], count: usize) -> Option<Period> {
     let edges: [fn(&Interval) -> i64; 2] = [|gap| gap.start_ns, |gap| gap.end_ns];
     let best = edges
         .into_iter()
-        .filter_map(|edge| Quartiles::of(&mut distances(gaps, count, edge)))
+        .filter_map(|edge| Quartiles::new(&mut distances(gaps, count, edge)))
         .min_by_key(Quartiles::spread)?;
     let allowed = best.p50 as f64 / count as f64 * REGULAR_SPREAD;
     (best.p50 > 0 && best.spread() as f64 <= allowed).then_some(Period {
@@ -127,7 +127,7 @@ fn distances(gaps: &[Interval], count: usize, edge: impl Fn(&Interval) -> i64) -
     pairs.map(|(gap, later)| edge(later) - edge(gap)).collect()
 }
 
-/// The quarters of some numbers.
+/// The quartiles of some numbers.
 struct Quartiles {
     p25: i64,
     p50: i64,
@@ -135,7 +135,7 @@ struct Quartiles {
 }
 
 impl Quartiles {
-    fn of(numbers: &mut [i64]) -> Option<Quartiles> {
+    fn new(numbers: &mut [i64]) -> Option<Quartiles> {
         let last = numbers.len().checked_sub(1)?;
         let mut at = |place: usize| *numbers.select_nth_unstable(place).1;
         Some(Quartiles {
@@ -145,25 +145,25 @@ impl Quartiles {
         })
     }
 
-    /// Half of the numbers are within so much of their middle.
+    /// Returns the distance from their middle within which half of the numbers lie.
     fn spread(&self) -> i64 {
         (self.p75 - self.p25 + 1) / 2
     }
 }
 
-/// The length from which on gaps carry the idle time, and that time.
+/// Returns the length from which on gaps carry the idle time, and the idle time.
 fn least_length(gaps: impl Iterator<Item = Interval>) -> (i64, i64) {
     // Sixteen bins for each doubling.
-    const FINE: u32 = 4;
-    let mut bins = vec![0_i64; 64 << FINE];
+    const BIN_BITS: u32 = 4;
+    let mut bins = vec![0_i64; 64 << BIN_BITS];
     let mut idle_ns = 0_i64;
     let bin = |ns: i64| {
         let doublings = ns.max(1).ilog2();
-        let rest = match doublings.checked_sub(FINE) {
+        let rest = match doublings.checked_sub(BIN_BITS) {
             Some(shift) => ns >> shift,
-            None => ns << (FINE - doublings),
+            None => ns << (BIN_BITS - doublings),
         };
-        ((doublings as usize) << FINE) + (rest as usize & ((1 << FINE) - 1))
+        ((doublings as usize) << BIN_BITS) + (rest as usize & ((1 << BIN_BITS) - 1))
     };
     for gap in gaps {
         let ns = gap.length_ns();
@@ -176,7 +176,7 @@ fn least_length(gaps: impl Iterator<Item = Interval>) -> (i64, i64) {
         longer_ns >= idle_ns / 2
     });
     let at = half.unwrap_or(0);
-    let (doublings, part) = (at >> FINE, (at & ((1 << FINE) - 1)) as i64);
-    let length = ((1_i128 << FINE) + i128::from(part)) << doublings >> FINE;
+    let (doublings, part) = (at >> BIN_BITS, (at & ((1 << BIN_BITS) - 1)) as i64);
+    let length = ((1_i128 << BIN_BITS) + i128::from(part)) << doublings >> BIN_BITS;
     (((length / 2) as i64).max(1), idle_ns)
 }

@@ -1,50 +1,51 @@
-//! Idle time between the work of each queue of a GPU, by stretches of its work on all cores.
+//! Adds up the idle time between the work of each queue of a GPU. All cores work on stretches of the GPU's work.
 
 use super::Cause;
 use super::explain::{Explainer, Explanation};
 use super::totals::Totals;
-use super::walk::Cursor;
-use crate::intervals::Interval;
+use gapscope_timeline::Cursor;
+use gapscope_timeline::intervals::Interval;
 use gapscope_trace::lookup::NONE;
 use gapscope_trace::parallel::each;
 use std::ops::Range;
 
-/// Work that is walked over at a time: what is found before it is little beside.
-const STRETCH: usize = 1 << 19;
+/// How many pieces of work one job walks over. What is kept for each stretch takes little memory beside them.
+const STRETCH_WORKS: usize = 1 << 19;
 
-/// Idle time between the work of each queue.
-pub(super) struct OfQueues<'a> {
+/// A walk over the work of queues.
+pub(super) struct QueueWalk<'a> {
     explainer: &'a Explainer<'a>,
     threshold_ns: i64,
     window: Interval,
-    /// Pieces of work that are walked over at a time.
-    stretch: usize,
+    /// See [`STRETCH_WORKS`].
+    stretch_works: usize,
 }
 
-impl<'a> OfQueues<'a> {
-    /// In a window, of gaps that are long enough.
-    pub fn of(explainer: &'a Explainer<'a>, threshold_ns: i64, window: Interval) -> OfQueues<'a> {
-        OfQueues {
+impl<'a> QueueWalk<'a> {
+    /// Prepares a walk over the gaps in `window` that are at least as long as the threshold.
+    pub fn new(explainer: &'a Explainer<'a>, threshold_ns: i64, window: Interval) -> QueueWalk<'a> {
+        QueueWalk {
             explainer,
             threshold_ns,
             window,
-            stretch: STRETCH,
+            stretch_works: STRETCH_WORKS,
         }
     }
 
-    /// Of the queues of a GPU that have work, by their index.
+    /// Returns the idle time of the queues of a GPU that have work, with their indices.
     pub fn totals(&self, gpu: u32) -> Vec<(usize, Totals)> {
         let works = self.explainer.timeline.gpus[gpu as usize].works.len();
-        let begins = (0..works).step_by(self.stretch);
-        let stretches: Vec<Range<usize>> =
-            begins.map(|at| at..works.min(at + self.stretch)).collect();
-        // What each queue ran last before a stretch, which is what the gap before its first work in it begins with.
+        let begins = (0..works).step_by(self.stretch_works);
+        let stretches: Vec<Range<usize>> = begins
+            .map(|at| at..works.min(at + self.stretch_works))
+            .collect();
+        // The work that each queue ran last before a stretch: the gap before its first work in the stretch begins with it.
         let earlier = stretches[..stretches.len().saturating_sub(1)].to_vec();
-        let mut before = self.none();
+        let mut before = self.cursors();
         let mut begun = vec![before.clone()];
-        for last in each(earlier, |stretch| self.last(gpu, stretch)) {
+        for last in each(earlier, |stretch| self.passed(gpu, stretch)) {
             for (cursor, last) in before.iter_mut().zip(last) {
-                cursor.pass(last);
+                cursor.join(last);
             }
             begun.push(before.clone());
         }
@@ -64,22 +65,23 @@ impl<'a> OfQueues<'a> {
             .collect()
     }
 
-    fn none(&self) -> Vec<Cursor> {
-        vec![Cursor::NONE; self.explainer.timeline.queues.len()]
+    fn cursors(&self) -> Vec<Cursor> {
+        vec![Cursor::default(); self.explainer.timeline.queues.len()]
     }
 
-    /// What each queue ran last of a stretch of work.
-    fn last(&self, gpu: u32, stretch: Range<usize>) -> Vec<Cursor> {
+    /// Returns a cursor for each queue that has passed a stretch of work.
+    fn passed(&self, gpu: u32, stretch: Range<usize>) -> Vec<Cursor> {
         let timeline = self.explainer.timeline;
         let works = &timeline.gpus[gpu as usize].works;
-        let mut last = self.none();
+        let mut last = self.cursors();
         for (at, work) in stretch.clone().zip(works.range(stretch)) {
             last[timeline.queue_of(&work) as usize].advance(at, &work);
         }
         last
     }
 
-    /// The idle time of each queue in a stretch of work, and whether it had work by its end. `cursors`: what it ran before.
+    /// Returns the idle time of each queue in a stretch of work, and whether the queue had work by its end. The cursors have
+    /// passed all work before.
     fn walk(
         &self,
         gpu: u32,
@@ -94,26 +96,27 @@ impl<'a> OfQueues<'a> {
         for (at, work) in stretch.clone().zip(works.range(stretch)) {
             let queue = timeline.queue_of(&work) as usize;
             let (cursor, totals) = (&mut cursors[queue], &mut totals[queue]);
-            let command_buffer = cursor.command_buffer;
-            let Some((gap, before)) = cursor.advance(at, &work) else {
+            let command_buffer = cursor.command_buffer();
+            let Some(gap) = cursor.advance(at, &work) else {
                 continue;
             };
-            let ns = gap.intersection(self.window).length_ns();
+            let ns = gap.interval.intersection(self.window).length_ns();
             if ns < self.threshold_ns.max(1) {
                 continue;
             }
-            // Of ten million gaps most are such.
-            if explainer.inside_is_inside
+            // This is the shortcut for most gaps, of which there may be ten million.
+            if explainer.has_one_cause_inside
                 && command_buffer == work.command_buffer
                 && command_buffer != NONE
             {
                 totals.add_one(Cause::WithinCommandBuffer, ns);
                 continue;
             }
-            explainer.explain(&works.at(before as usize), &work, gap, &mut explanation);
-            totals.add_gap(explainer, gap, &explanation, gpu, self.window);
+            let before = works.at(gap.before as usize);
+            explainer.explain(&before, &work, gap.interval, &mut explanation);
+            totals.add_gap(explainer, gap.interval, &explanation, gpu, self.window);
         }
-        let has_work = cursors.iter().map(|cursor| cursor.before != NONE);
+        let has_work = cursors.iter().map(Cursor::has_passed_work);
         has_work.zip(totals).collect()
     }
 }
@@ -121,7 +124,7 @@ impl<'a> OfQueues<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::timeline::Timeline;
+    use gapscope_timeline::Timeline;
     use gapscope_trace::Trace;
     use proptest::prelude::*;
     use std::fmt::Write;
@@ -134,11 +137,11 @@ mod tests {
                 let _ = writeln!(text, "dispatch queue={queue} kernel=1 start_ns={start} duration_ns={length}");
             }
             let trace = Trace::from_text(&text).unwrap();
-            let timeline = Timeline::of(&trace);
+            let timeline = Timeline::new(&trace);
             let explainer = Explainer::new(&timeline);
-            let totals = |stretch| {
-                let of = OfQueues { stretch, ..OfQueues::of(&explainer, 0, Interval::new(0, 1000)) };
-                let queues = of.totals(0).into_iter();
+            let totals = |stretch_works| {
+                let walk = QueueWalk::new(&explainer, 0, Interval::new(0, 1000));
+                let queues = QueueWalk { stretch_works, ..walk }.totals(0).into_iter();
                 queues.map(|(queue, totals)| (queue, totals.gap_count, totals.total_ns, totals.rows())).collect::<Vec<_>>()
             };
             let whole = totals(usize::MAX);

@@ -1,8 +1,8 @@
-//! Idle time added up by cause.
+//! Adds up idle time by cause and by length.
 
 use super::certainty::Shift;
 use super::{Cause, GapBin, GapPart, GapTotal, Side, SideRange};
-use crate::intervals::Interval;
+use gapscope_timeline::intervals::Interval;
 
 /// Idle time by cause.
 #[derive(Debug, Clone, Default)]
@@ -13,7 +13,7 @@ pub(crate) struct Totals {
     pub(crate) total_ns: i64,
     /// Time that could have another cause.
     moved_ns: i64,
-    /// Some of the time is of a device whose clock error is not known.
+    /// Some of the time belongs to a device whose clock error is not known.
     error_unknown: bool,
 }
 
@@ -39,16 +39,16 @@ struct SideTotal {
 /// How certain the explanation of a gap is.
 #[derive(Debug)]
 pub(super) enum Certainty {
-    /// It rests on times of one clock.
+    /// The explanation rests on times of one clock.
     Whole,
     /// The gap could lie elsewhere on the host's clock.
     Within(Shift),
-    /// It is not known how far elsewhere.
+    /// It is not known how far elsewhere the gap could lie.
     Unknown,
 }
 
 impl Totals {
-    /// Adds the part of a gap that is in `window`. Gives the cause of the most time.
+    /// Adds the part of a gap that is in `window`, and returns the cause of the most time.
     pub(super) fn add(
         &mut self,
         parts: &[GapPart],
@@ -114,7 +114,7 @@ impl Totals {
         main.1
     }
 
-    /// Adds a gap with one cause that rests on times of one clock: of ten million gaps most are such.
+    /// Adds a gap with one cause that rests on times of one clock, which most gaps are.
     #[inline]
     pub(super) fn add_one(&mut self, cause: Cause, ns: i64) {
         let total = &mut self.causes[cause as usize];
@@ -127,7 +127,7 @@ impl Totals {
         add(&mut self.total_ns, ns);
     }
 
-    /// Adds what calls of other threads explain and nothing else does better.
+    /// Adds the time that calls of other threads explain and that nothing else explains better.
     fn add_by_other_threads(&mut self, parts: &[GapPart], others: &[GapPart], window: Interval) {
         let mut parts = parts.iter().peekable();
         for other in others {
@@ -139,7 +139,7 @@ impl Totals {
                     let inside = part.interval().intersection(theirs);
                     add(&mut total.by_other_threads_ns, inside.length_ns());
                 }
-                // It may go on behind what the others explain.
+                // The part may go on after the time that the others explain.
                 if part_end_ns > theirs.end_ns {
                     break;
                 }
@@ -169,12 +169,12 @@ impl Totals {
         add(&mut self.moved_ns, other.moved_ns);
     }
 
-    /// Time that could have another cause; `None` where the clock's error is not known.
+    /// Returns the time that could have another cause, or `None` where the clock's error is not known.
     pub(crate) fn uncertain_ns(&self) -> Option<i64> {
         (!self.error_unknown).then_some(self.moved_ns)
     }
 
-    /// Causes that occur, the greatest first.
+    /// Returns the causes that occur, the greatest first.
     pub(crate) fn rows(&self) -> Vec<GapTotal> {
         let mut rows: Vec<GapTotal> = Cause::ALL
             .into_iter()
@@ -194,7 +194,7 @@ impl Totals {
         rows
     }
 
-    /// Sides that have time, or could have.
+    /// Returns the sides that have time, or could have.
     pub(crate) fn side_rows(&self) -> Vec<SideRange> {
         let known = |ns: i64| (!self.error_unknown).then_some(ns);
         (Side::ALL.into_iter().zip(&self.sides))
@@ -213,7 +213,7 @@ fn add(sum: &mut i64, ns: i64) {
     *sum = sum.saturating_add(ns);
 }
 
-/// Gaps by length: a bin for each power of ten from a microsecond to a second.
+/// Gaps by length, with a bin for each power of ten from a microsecond to a second.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Histogram([Bin; 8]);
 

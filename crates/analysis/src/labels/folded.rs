@@ -1,23 +1,27 @@
-//! A model's layers, folded: `blocks.*.attn` for `blocks.0.attn`, `blocks.1.attn` and so on.
+//! Folds the repeated modules of a model: `blocks.*.attn` for `blocks.0.attn`, `blocks.1.attn` and so on.
 //!
-//! Modules in one place whose paths differ in numbers alone are folded where they have the same shape: the same modules inside, by
-//! their names; and of those that have a number and nothing inside, the same kernels, since a list of layers of different kinds has numbers too.
+//! Modules in one place whose paths differ only in numbers are folded where they have the same shape: they have the same modules
+//! inside, by name. Numbered modules with nothing inside must also run the same kernels, since a list of modules of different
+//! kinds has numbers too.
 
-use super::{LabelRow, LabelTree, Node, rows, sorted};
-use crate::timeline::Timeline;
+use super::rows::{LabelRow, rows, sorted};
+use super::tree::{LabelTree, Node};
+use gapscope_timeline::Timeline;
+use gapscope_trace::lookup::NONE;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{Hash, Hasher};
 
-/// The GPU work under labels that differ in a model's layer alone.
+/// The GPU work under labels that differ only in the numbers of a model's modules.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct FoldedLabel {
-    /// The work of all of them; in path and text, `*` stands for the numbers of the layers, or `[0-3]` where others have another shape.
+    /// The work of all of them. In path and text `*` stands for the numbers, or `[0-3]` where modules with other numbers have
+    /// another shape.
     #[serde(flatten)]
     pub row: LabelRow,
-    /// How many labels are in this row; 1: it is none of a layer.
+    /// How many labels are in this row; 1 for a label that is not folded.
     pub layer_count: u64,
     /// Mean over these labels of the time in which at least one piece of a label's work ran; absent when one's is unknown.
     pub layer_mean_busy_ns: Option<f64>,
@@ -27,7 +31,7 @@ pub struct FoldedLabel {
     pub layer_max_busy_ns: Option<i64>,
 }
 
-/// Folds a tree whose rows are `unfolded`. Empty where nothing is folded.
+/// Folds a tree whose rows are `unfolded`. Returns nothing where nothing is folded.
 pub(super) fn folded(
     timeline: &Timeline,
     tree: &LabelTree,
@@ -36,10 +40,10 @@ pub(super) fn folded(
     if !tree.nodes.iter().any(|node| node.is_module) {
         return Vec::new();
     }
-    let mut plan = Plan::of(timeline, tree);
-    let roots = (0..tree.len()).filter(|node| tree.parent(*node).is_none());
+    let mut plan = FoldPlan::new(timeline, tree);
+    let roots = (0..tree.count()).filter(|node| tree.parent(*node).is_none());
     plan.place(None, roots.collect());
-    if plan.members.len() == tree.len() {
+    if plan.members.len() == tree.count() {
         return Vec::new();
     }
     let folded = plan.tree();
@@ -64,32 +68,31 @@ fn with_layers(row: LabelRow, members: &[usize], unfolded: &[LabelRow]) -> Folde
 }
 
 /// The folded tree as it grows, parents before their children.
-struct Plan<'t> {
+struct FoldPlan<'t> {
     tree: &'t LabelTree<'t>,
     children: Vec<Vec<usize>>,
     shapes: Vec<u64>,
     texts: Vec<String>,
-    /// Of each new node, its parent, its depth and where those inside it end.
+    /// By new node: its parent, its depth and the end of the nodes inside it.
     places: Vec<(Option<usize>, u32, u32)>,
-    /// Of each new node, the nodes in it.
+    /// By new node: the nodes in it.
     members: Vec<Vec<usize>>,
 }
 
-impl<'t> Plan<'t> {
-    fn of(timeline: &Timeline, tree: &'t LabelTree<'t>) -> Plan<'t> {
-        let mut children = vec![Vec::new(); tree.len()];
-        for node in 0..tree.len() {
+impl<'t> FoldPlan<'t> {
+    fn new(timeline: &Timeline, tree: &'t LabelTree<'t>) -> FoldPlan<'t> {
+        let mut children = vec![Vec::new(); tree.count()];
+        for node in 0..tree.count() {
             if let Some(parent) = tree.parent(node) {
                 children[parent].push(node);
             }
         }
-        // Of modules that have a number and nothing inside.
         let is_numbered = |node: usize| {
             let around = tree.parent(node).map_or("", |parent| tree.text(parent));
             let (_, name) = name_in(tree.text(node), around);
             tree.nodes[node].is_module && name.split('.').any(is_number)
         };
-        let mut kernels: Vec<Option<BTreeSet<u32>>> = (0..tree.len())
+        let mut kernels: Vec<Option<BTreeSet<u32>>> = (0..tree.count())
             .map(|node| (children[node].is_empty() && is_numbered(node)).then(BTreeSet::new))
             .collect();
         let dispatches = &timeline.dispatches;
@@ -99,8 +102,8 @@ impl<'t> Plan<'t> {
                 kernels.insert(kernel);
             }
         }
-        let mut shapes = vec![0; tree.len()];
-        for node in (0..tree.len()).rev() {
+        let mut shapes = vec![0; tree.count()];
+        for node in (0..tree.count()).rev() {
             let inside = children[node].iter().map(|child| {
                 let (_, name) = name_in(tree.text(*child), tree.text(node));
                 (starred(name), shapes[*child])
@@ -110,7 +113,7 @@ impl<'t> Plan<'t> {
             (inside, &kernels[node]).hash(&mut hasher);
             shapes[node] = hasher.finish();
         }
-        Plan {
+        FoldPlan {
             tree,
             children,
             shapes,
@@ -120,7 +123,7 @@ impl<'t> Plan<'t> {
         }
     }
 
-    /// Puts nodes, and all inside them, into the new tree. As deep as labels nest, which is bounded.
+    /// Puts nodes and everything inside them into the new tree. The recursion is as deep as labels nest, which is bounded.
     fn place(&mut self, parent: Option<usize>, nodes: Vec<usize>) {
         let depth = parent.map_or(0, |parent| self.places[parent].1 + 1);
         let around = parent.map_or(String::new(), |parent| self.texts[parent].clone());
@@ -136,9 +139,9 @@ impl<'t> Plan<'t> {
         }
     }
 
-    /// Nodes in one place by the texts that they get. `around`: the new text of the node around them.
+    /// Groups nodes in one place by their new texts. `around` is the new text of the node around them.
     fn merged(&self, around: &str, nodes: Vec<usize>) -> BTreeMap<String, Vec<usize>> {
-        // By what is the same in them, then by shape: the names.
+        // The names, by their common part and then by shape.
         let mut alike: HashMap<String, HashMap<u64, BTreeSet<&str>>> = HashMap::new();
         for node in &nodes {
             let name = self.name(*node).1;
@@ -168,14 +171,14 @@ impl<'t> Plan<'t> {
         merged
     }
 
-    /// A node's name in the path of the module around it, and whether it is inside that path.
+    /// Returns a node's name in the path of the module around it, and whether it is inside that path.
     fn name(&self, node: usize) -> (bool, &'t str) {
         let around = self.tree.parent(node).map_or("", |n| self.tree.text(n));
         name_in(self.tree.text(node), around)
     }
 
     fn tree(&self) -> LabelTree<'_> {
-        let mut new_of = vec![0; self.tree.len()];
+        let mut new_of = vec![0; self.tree.count()];
         for (new, members) in self.members.iter().enumerate() {
             for node in members {
                 new_of[*node] = new as u32;
@@ -190,7 +193,7 @@ impl<'t> Plan<'t> {
             nodes: places
                 .map(|(((parent, depth, end), text), members)| Node {
                     text,
-                    parent: parent.map_or(super::NONE, |parent| parent as u32),
+                    parent: parent.map_or(NONE, |parent| parent as u32),
                     depth: *depth,
                     end: *end,
                     is_module: self.tree.nodes[members[0]].is_module,
@@ -200,7 +203,8 @@ impl<'t> Plan<'t> {
     }
 }
 
-/// `attn` of `blocks.3.attn` in `blocks.3`, and whether it is inside it.
+/// Returns the name of a module inside the path around it, such as `attn` of `blocks.3.attn` in `blocks.3`, and whether it is
+/// inside that path.
 fn name_in<'a>(text: &'a str, around: &str) -> (bool, &'a str) {
     let inside = text
         .strip_prefix(around)
@@ -215,7 +219,7 @@ fn is_number(part: &str) -> bool {
     !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// A name with `*` for its numbers.
+/// Returns a name with `*` for its numbers.
 fn starred(name: &str) -> String {
     let parts: Vec<&str> = name
         .split('.')
@@ -224,7 +228,7 @@ fn starred(name: &str) -> String {
     parts.join(".")
 }
 
-/// The first numbers of names, as `[0-3,7]`.
+/// Returns the first numbers of names, as `[0-3,7]`.
 fn numbers(names: &BTreeSet<&str>) -> String {
     let first = names
         .iter()

@@ -1,14 +1,15 @@
-//! Which samples of hardware counters are of which kernel.
+//! Attributes samples of hardware counters to kernels.
 //!
-//! A sample is of a kernel when it lies wholly inside a stretch of it, and its dispatches ran for [`SAMPLE_RAN_SHARE`] of the
-//! sample or more. All other samples are of nothing. One pass over the work and one over the samples of each GPU.
+//! A sample belongs to a kernel when it lies wholly inside a stretch of the kernel, and its dispatches ran for
+//! [`SAMPLE_RAN_SHARE`] of the sample or more. All other samples belong to no kernel. This takes one pass over the work and one
+//! over the samples of each GPU.
 
-use super::stretches::{Ran, Stretches};
-use crate::counters::{Counter, CounterOwner, Sample};
-use crate::intervals::Interval;
-use crate::quantity::ratio;
-use crate::thresholds::{KERNEL_COVERED_SHARE, KERNEL_SAMPLES, SAMPLE_RAN_SHARE};
-use crate::timeline::{Gpu, Timeline, Work, WorkKind};
+use super::stretches::{RunTimes, Stretches};
+use gapscope_timeline::counters::{Counter, CounterOwner, Sample};
+use gapscope_timeline::intervals::Interval;
+use gapscope_timeline::quantity::ratio;
+use gapscope_timeline::thresholds::{KERNEL_COVERED_SHARE, KERNEL_SAMPLES, SAMPLE_RAN_SHARE};
+use gapscope_timeline::{Gpu, Timeline, Work, WorkKind};
 use gapscope_trace::lookup::NONE;
 use gapscope_trace::tables::HardwareCounter;
 
@@ -17,43 +18,45 @@ use gapscope_trace::tables::HardwareCounter;
 pub(super) struct Attribution {
     /// GPUs with hardware counters.
     pub(super) sampled: Vec<usize>,
-    /// By number in [`KernelNames::all`](crate::vocabulary::KernelNames::all), over all GPUs.
-    pub(super) kernels: Vec<Ran>,
-    /// Length of a sample: median.
+    /// By number in [`KernelNames::all`](gapscope_timeline::vocabulary::KernelNames::all), over all GPUs.
+    pub(super) kernels: Vec<RunTimes>,
+    /// Median length of the samples.
     pub(super) sample_ns: i64,
-    /// Samples of the counter with the most of each GPU.
+    /// Samples of the counter with the most, summed over the GPUs.
     pub(super) sample_count: u64,
-    counters: Vec<OfGpu>,
+    counters: Vec<GpuCounter>,
 }
 
 /// A counter of a GPU.
 #[derive(Debug)]
-struct OfGpu {
+struct GpuCounter {
     gpu: usize,
     counter: HardwareCounter,
     /// By number of the kernel.
-    kernels: Vec<Samples>,
+    kernels: Vec<SampleSums>,
 }
 
-/// The samples of a counter that are of a kernel, summed up.
+/// Sums over the samples of a counter that belong to a kernel.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Samples {
+pub(super) struct SampleSums {
     pub(super) count: u64,
-    /// Time of the samples, and its squares.
+    /// Time of the samples.
     pub(super) ns: f64,
+    /// Squares of their times.
     squares_ns: f64,
-    /// Values times time, and their squares times time.
+    /// Values times time.
     sum: f64,
+    /// Squares of the values times time.
     squares: f64,
     pub(super) min: f64,
     pub(super) max: f64,
-    /// Time of the kernel in them.
+    /// Time of the kernel in the samples.
     pub(super) covered_ns: i64,
 }
 
-impl Default for Samples {
-    fn default() -> Samples {
-        Samples {
+impl Default for SampleSums {
+    fn default() -> SampleSums {
+        SampleSums {
             count: 0,
             ns: 0.0,
             squares_ns: 0.0,
@@ -67,36 +70,37 @@ impl Default for Samples {
 }
 
 impl Attribution {
-    /// Of the work that starts in `window`; `None` where no GPU has hardware counters whose samples have a duration.
-    pub(super) fn of<'c>(
+    /// Attributes samples to the work that starts in `window`. Returns `None` where no GPU has hardware counters whose samples
+    /// have a duration.
+    pub(super) fn new<'c>(
         timeline: &Timeline,
         recorded: &'c [Counter],
         window: Option<Interval>,
     ) -> Option<Attribution> {
-        let of_gpus: Vec<Vec<(HardwareCounter, &'c Counter)>> = (0..timeline.gpus.len())
+        let by_gpu: Vec<Vec<(HardwareCounter, &'c Counter)>> = (0..timeline.gpus.len())
             .map(|gpu| hardware(recorded, gpu))
             .collect();
         let longest = |counters: &[(HardwareCounter, &'c Counter)]| {
             let counters = counters.iter().map(|(_, counter)| *counter);
             counters.max_by_key(|counter| counter.samples.len())
         };
-        let mut lengths: Vec<i64> = (of_gpus.iter())
+        let mut lengths: Vec<i64> = (by_gpu.iter())
             .filter_map(|counters| longest(counters))
             .flat_map(|longest| &longest.samples)
             .filter_map(|sample| sample.duration_ns)
             .collect();
-        // Before all work is walked over.
+        // This returns before the walk over all work.
         let middle = lengths.len().checked_sub(1)? / 2;
         let sample_ns = *lengths.select_nth_unstable(middle).1;
         let count = timeline.kernel_names.all().len();
         let mut attribution = Attribution {
             sampled: Vec::new(),
-            kernels: vec![Ran::default(); count],
+            kernels: vec![RunTimes::default(); count],
             sample_ns,
             sample_count: 0,
             counters: Vec::new(),
         };
-        for (gpu, counters) in of_gpus.iter().enumerate() {
+        for (gpu, counters) in by_gpu.iter().enumerate() {
             let durations = || {
                 let samples = counters.iter().flat_map(|(_, counter)| &counter.samples);
                 samples.filter_map(|sample| sample.duration_ns.filter(|ns| *ns > 0))
@@ -111,47 +115,51 @@ impl Attribution {
                 all.ran_ns = all.ran_ns.saturating_add(here.ran_ns);
                 all.alone_ns = all.alone_ns.saturating_add(here.alone_ns);
             }
-            let mut places: Option<(&Counter, Places)> = None;
+            let mut owners: Option<(&Counter, SampleOwners)> = None;
             for (hardware, counter) in counters {
                 // Counters of one pass have their samples at the same times.
-                let places = match &mut places {
-                    Some((of, places)) if same_times(of, counter) => places,
-                    other => &mut other.insert((counter, Places::of(&stretches, counter))).1,
+                let owners = match &mut owners {
+                    Some((of, owners)) if same_times(of, counter) => owners,
+                    other => {
+                        &mut other
+                            .insert((counter, SampleOwners::new(&stretches, counter)))
+                            .1
+                    }
                 };
-                attribution.counters.push(OfGpu {
+                attribution.counters.push(GpuCounter {
                     gpu,
                     counter: *hardware,
-                    kernels: places.sums(counter, count),
+                    kernels: owners.sums(counter, count),
                 });
             }
         }
         Some(attribution)
     }
 
-    /// The samples of a kernel over all GPUs, where they are enough to speak of it.
-    pub(super) fn samples(&self, kernel: usize, counter: HardwareCounter) -> Option<Samples> {
-        let mut sum = Samples::default();
-        for (_, one) in self.of_gpus(kernel, counter) {
-            sum.take(&one);
+    /// Returns the samples of a kernel over all GPUs, where they are enough to describe it.
+    pub(super) fn samples(&self, kernel: usize, counter: HardwareCounter) -> Option<SampleSums> {
+        let mut sum = SampleSums::default();
+        for (_, one) in self.by_gpu(kernel, counter) {
+            sum.merge(&one);
         }
         let covered = ratio(sum.covered_ns, self.kernels[kernel].ran_ns);
         (sum.count >= KERNEL_SAMPLES && covered >= KERNEL_COVERED_SHARE).then_some(sum)
     }
 
-    /// The same by GPU, however few they are.
-    pub(super) fn of_gpus(
+    /// Returns the samples of a kernel by GPU, however few they are.
+    pub(super) fn by_gpu(
         &self,
         kernel: usize,
         counter: HardwareCounter,
-    ) -> impl Iterator<Item = (usize, Samples)> + '_ {
+    ) -> impl Iterator<Item = (usize, SampleSums)> + '_ {
         let counters = self.counters.iter().filter(move |of| of.counter == counter);
         counters.map(move |of| (of.gpu, of.kernels[kernel]))
     }
 
-    /// Time and samples of the counter that covers most of a kernel.
+    /// Returns the time and the samples of the counter that covers most of a kernel.
     pub(super) fn most_covered(&self, kernel: usize) -> (i64, u64) {
         let of = |counter: &HardwareCounter| {
-            let each = self.of_gpus(kernel, *counter);
+            let each = self.by_gpu(kernel, *counter);
             each.fold((0, 0), |(ns, count), (_, one)| {
                 (ns + one.covered_ns, count + one.count)
             })
@@ -161,7 +169,7 @@ impl Attribution {
     }
 }
 
-impl Samples {
+impl SampleSums {
     fn add(&mut self, value: f64, sample_ns: i64, covered_ns: i64) {
         let ns = sample_ns as f64;
         self.count += 1;
@@ -174,7 +182,7 @@ impl Samples {
         self.covered_ns = self.covered_ns.saturating_add(covered_ns);
     }
 
-    fn take(&mut self, other: &Samples) {
+    fn merge(&mut self, other: &SampleSums) {
         self.count += other.count;
         self.ns += other.ns;
         self.squares_ns += other.squares_ns;
@@ -185,12 +193,13 @@ impl Samples {
         self.covered_ns = self.covered_ns.saturating_add(other.covered_ns);
     }
 
-    /// Mean over the time of the samples.
+    /// Returns the mean over the time of the samples.
     pub(super) fn mean(&self) -> f64 {
         self.sum / self.ns
     }
 
-    /// Standard error of the mean, weighted by time: of samples of equal length, standard deviation over √count.
+    /// Returns the standard error of the mean, weighted by time. For samples of equal length it is the standard deviation over
+    /// √count.
     pub(super) fn standard_error(&self) -> f64 {
         let variance = (self.squares / self.ns - self.mean() * self.mean()).max(0.0);
         let effective = self.ns * self.ns / self.squares_ns;
@@ -200,8 +209,8 @@ impl Samples {
         }
     }
 
-    /// The standard error, and what the mean over `ran_ns` may differ by if the rest lies between the least and the greatest
-    /// sample.
+    /// Returns the standard error, and how much the mean over `ran_ns` may differ if the rest lies between the least and the
+    /// greatest sample.
     pub(super) fn error(&self, ran_ns: i64) -> f64 {
         let rest = 1.0 - ratio(self.covered_ns, ran_ns).min(1.0);
         let mean = self.mean();
@@ -209,7 +218,7 @@ impl Samples {
     }
 }
 
-/// The hardware counters of a GPU: of each, where there are several, the one with the most samples.
+/// Returns the hardware counters of a GPU. Where there are several of one kind, the one with the most samples counts.
 fn hardware(recorded: &[Counter], gpu: usize) -> Vec<(HardwareCounter, &Counter)> {
     let lasting = |sample: &Sample| sample.duration_ns.is_some_and(|ns| ns > 0);
     let of = |hardware: &HardwareCounter| {
@@ -235,7 +244,7 @@ fn stretches(
         let named = || {
             timeline
                 .kernel_names
-                .of_row(timeline.kernel_row(work.row())?)
+                .index_of_row(timeline.kernel_row(work.row())?)
         };
         let is_dispatch = work.kind() == WorkKind::Dispatch;
         let counts = is_dispatch && Interval::counts(window, Some(work.interval.start_ns));
@@ -244,7 +253,7 @@ fn stretches(
     };
     let works = match window {
         None => gpu.works.iter(),
-        // And what may reach into it.
+        // Earlier work may reach into the window.
         Some(window) => {
             let first_ns = window.start_ns.saturating_sub(timeline.longest_ns());
             let at = |ns: i64| {
@@ -256,7 +265,7 @@ fn stretches(
         }
     };
     let works = works.map(|work| (work.interval, kernel(&work)));
-    Stretches::of(works, kernels, least_ns)
+    Stretches::new(works, kernels, least_ns)
 }
 
 fn same_times(a: &Counter, b: &Counter) -> bool {
@@ -265,28 +274,29 @@ fn same_times(a: &Counter, b: &Counter) -> bool {
         && a.samples.iter().map(times).eq(b.samples.iter().map(times))
 }
 
-/// Which kernel each sample of a counter is of.
-struct Places {
+/// The kernels that the samples of a counter belong to.
+struct SampleOwners {
     /// Number of the kernel, or [`NONE`].
     kernels: Vec<u32>,
     /// Time of the kernel in the sample.
     covered_ns: Vec<i64>,
 }
 
-impl Places {
-    fn of(stretches: &Stretches, counter: &Counter) -> Places {
+impl SampleOwners {
+    fn new(stretches: &Stretches, counter: &Counter) -> SampleOwners {
         let count = counter.samples.len();
-        let mut places = Places {
+        let mut owners = SampleOwners {
             kernels: vec![NONE; count],
             covered_ns: vec![0; count],
         };
         let (mut next, mut seen) = (0, 0);
         let mut until_ns = i64::MIN;
         for (at, sample) in counter.samples.iter().enumerate() {
-            let Some(interval) = Interval::of_row(Some(sample.start_ns), sample.duration_ns) else {
+            let Some(interval) = Interval::from_row(Some(sample.start_ns), sample.duration_ns)
+            else {
                 continue;
             };
-            // What overlaps an earlier sample would count twice.
+            // A sample that overlaps an earlier one would count twice.
             if interval.is_empty() || interval.start_ns < until_ns {
                 continue;
             }
@@ -304,17 +314,17 @@ impl Places {
             let ns = interval.length_ns();
             let ran_ns = ns - stretches.idle_ns(stretch, interval, &mut seen);
             if ran_ns as f64 >= SAMPLE_RAN_SHARE * ns as f64 {
-                places.kernels[at] = stretch.kernel;
-                places.covered_ns[at] = ran_ns;
+                owners.kernels[at] = stretch.kernel;
+                owners.covered_ns[at] = ran_ns;
             }
         }
-        places
+        owners
     }
 
-    fn sums(&self, counter: &Counter, kernels: usize) -> Vec<Samples> {
-        let mut sums = vec![Samples::default(); kernels];
-        let places = self.kernels.iter().zip(&self.covered_ns);
-        for (sample, (kernel, covered_ns)) in counter.samples.iter().zip(places) {
+    fn sums(&self, counter: &Counter, kernels: usize) -> Vec<SampleSums> {
+        let mut sums = vec![SampleSums::default(); kernels];
+        let owners = self.kernels.iter().zip(&self.covered_ns);
+        for (sample, (kernel, covered_ns)) in counter.samples.iter().zip(owners) {
             if let (Some(sum), Some(ns)) = (sums.get_mut(*kernel as usize), sample.duration_ns) {
                 sum.add(sample.value, ns, *covered_ns);
             }

@@ -1,20 +1,20 @@
-//! What the memory of a GPU can do at best.
+//! Finds the best throughput of a GPU's memory.
 
-use crate::quantity::rate;
-use crate::timeline::Timeline;
-use crate::vocabulary::Gpus;
+use gapscope_timeline::Timeline;
+use gapscope_timeline::quantity::rate;
+use gapscope_timeline::vocabulary::Gpus;
 use gapscope_trace::manifest::DeviceLimits;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What memory throughput is measured against.
+/// The best memory throughput of a device, to which that of kernels is related.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Ceiling {
     /// Index in the findings of the device.
     pub device: u32,
     /// Its name.
     pub name: String,
-    /// Where the limit comes from.
+    /// The source of the figures.
     pub source: CeilingSource,
     /// Bytes a second of a kernel that only reads.
     pub read_bytes_per_s: Option<u64>,
@@ -22,11 +22,11 @@ pub struct Ceiling {
     pub copy_bytes_per_s: Option<u64>,
     /// Bytes a second of a kernel that only writes.
     pub write_bytes_per_s: Option<u64>,
-    /// The driver that it was measured with, where that is not the one of the recording.
+    /// The driver with which it was measured, where that is not the driver of the recording.
     pub other_driver: Option<String>,
 }
 
-/// Where a limit comes from.
+/// The source of a ceiling.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CeilingSource {
@@ -39,9 +39,9 @@ pub enum CeilingSource {
     Unknown,
 }
 
-/// Of the GPUs with these indices.
+/// Returns the ceilings of the GPUs with these indices.
 pub(super) fn ceilings(timeline: &Timeline, gpus: &[usize]) -> Vec<Ceiling> {
-    let named = Gpus::of(&timeline.trace.manifest);
+    let named = Gpus::new(&timeline.trace.manifest);
     let devices = &timeline.trace.manifest.devices;
     let ceiling = |gpu: &usize| {
         let rows = &timeline.gpus[*gpu].devices;
@@ -55,20 +55,20 @@ pub(super) fn ceilings(timeline: &Timeline, gpus: &[usize]) -> Vec<Ceiling> {
         Ceiling {
             device: *gpu as u32,
             name: named.name(*gpu).to_owned(),
-            ..Ceiling::of(limits, driver)
+            ..Ceiling::new(limits, driver)
         }
     };
     gpus.iter().map(ceiling).collect()
 }
 
 impl Ceiling {
-    fn of(limits: Option<&DeviceLimits>, driver: &str) -> Ceiling {
+    fn new(limits: Option<&DeviceLimits>, driver: &str) -> Ceiling {
         let Some(limits) = limits else {
             return Ceiling::default();
         };
         let some = |value: Option<u64>| value.filter(|value| *value > 0);
         if let Some(measured) = &limits.measured {
-            let of_it = Ceiling {
+            let ceiling = Ceiling {
                 source: CeilingSource::Measured,
                 read_bytes_per_s: some(measured.read_bytes_per_s),
                 copy_bytes_per_s: some(measured.copy_bytes_per_s),
@@ -78,11 +78,11 @@ impl Ceiling {
                     .cloned(),
                 ..Ceiling::default()
             };
-            if of_it.bytes_per_s(0.5).is_some() {
-                return of_it;
+            if ceiling.bytes_per_s(0.5).is_some() {
+                return ceiling;
             }
         }
-        // The data sheet is of the whole device.
+        // The data sheet describes the whole device, not a partition.
         let sheet = some(limits.memory_bytes_per_s).filter(|_| !limits.partition);
         Ceiling {
             source: match sheet {
@@ -96,8 +96,8 @@ impl Ceiling {
         }
     }
 
-    /// Bytes a second that a kernel can move of whose bytes `read_share` are read: as measured for 0, half and 1, on a line in
-    /// between. Where one of the three was not measured, that for the nearest that was.
+    /// Returns the bytes a second that a kernel can move if it reads `read_share` of its bytes: as measured for 0, half and 1,
+    /// interpolated in between. Where one of the three was not measured, the nearest that was is taken.
     pub fn bytes_per_s(&self, read_share: f64) -> Option<f64> {
         let points = [
             (0.0, self.write_bytes_per_s),
@@ -120,7 +120,7 @@ impl Ceiling {
         }
     }
 
-    /// What it is, in a sentence.
+    /// Describes the ceiling in a sentence.
     pub(super) fn sentence(&self, named: bool) -> String {
         let of = match named {
             true => format!(" of {}", self.name),

@@ -1,41 +1,42 @@
-//! The limit of one kernel.
-
+//! Decides on the limit of one kernel.
 use super::attribution::Attribution;
 use super::ceilings::Ceiling;
-use super::shares::{LimitingUnit, ShareOfLimit, shares};
-use super::{Estimate, KernelCounter, KernelCounters, KernelLimit};
+use super::shares::shares;
+use crate::kernel_limit::{
+    Estimate, KernelCounter, KernelCounters, KernelLimit, LimitingUnit, ShareOfLimit,
+};
 use crate::kernels::Kernel;
-use crate::quantity::{self, ratio};
-use crate::thresholds::{KERNEL_COVERED_SHARE, KERNEL_SAMPLES, NEAR_LIMIT_SHARE};
+use gapscope_timeline::quantity::{self, ratio};
+use gapscope_timeline::thresholds::{KERNEL_COVERED_SHARE, KERNEL_SAMPLES, NEAR_LIMIT_SHARE};
 use gapscope_trace::tables::HardwareCounter;
 
-/// A limit, the unit that it is of and what the kernel has of it.
+/// A limit that the counters tell.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Found {
+struct CounterLimit {
     limit: KernelLimit,
-    by: Option<LimitingUnit>,
+    unit: Option<LimitingUnit>,
     share: f64,
     error: f64,
 }
 
-impl Found {
-    fn by(limit: KernelLimit, nearest: ShareOfLimit) -> Found {
-        Found {
+impl CounterLimit {
+    fn from_share(limit: KernelLimit, nearest: ShareOfLimit) -> CounterLimit {
+        CounterLimit {
             limit,
-            by: Some(nearest.unit),
+            unit: Some(nearest.unit),
             share: nearest.share,
             error: nearest.error,
         }
     }
 }
 
-/// The limit by the counters; `Err` where they say none that is not known by the shape of the launches: with the reason where
-/// nothing is known.
+/// Returns the limit that the counters tell, or else the reason why no limit is known. There is no reason where the shape of the
+/// launches tells the limit.
 fn limit(
     kernel: &Kernel,
     counters: &KernelCounters,
     communicates: bool,
-) -> Result<Found, Option<String>> {
+) -> Result<CounterLimit, Option<String>> {
     if kernel.limit == Some(KernelLimit::Short) {
         return Err(None);
     }
@@ -55,7 +56,7 @@ fn limit(
             true => KernelLimit::Memory,
             false => KernelLimit::Compute,
         };
-        return Ok(Found::by(limit, nearest));
+        return Ok(CounterLimit::from_share(limit, nearest));
     }
     if by_shape {
         return Err(None);
@@ -66,16 +67,16 @@ fn limit(
             "Near no limit that is known; what it has of the memory's bandwidth is not.".into(),
         );
     }
-    let Some(active) = counters.of(HardwareCounter::SmActive) else {
+    let Some(active) = counters.mean_of(HardwareCounter::SmActive) else {
         return unknown(
             "Near no limit that is known; how active its multiprocessors were is not.".into(),
         );
     };
     // No pipe can work more than the multiprocessors do.
     if active.mean / 100.0 < NEAR_LIMIT_SHARE {
-        return Ok(Found {
+        return Ok(CounterLimit {
             limit: KernelLimit::Idle,
-            by: None,
+            unit: None,
             share: active.mean / 100.0,
             error: active.error / 100.0,
         });
@@ -84,7 +85,7 @@ fn limit(
     let absent = pipes.into_iter().filter(lacks).map(LimitingUnit::name);
     let absent: Vec<&str> = absent.collect();
     match (nearest, absent.is_empty()) {
-        (Some(nearest), true) => Ok(Found::by(KernelLimit::Latency, nearest)),
+        (Some(nearest), true) => Ok(CounterLimit::from_share(KernelLimit::Latency, nearest)),
         _ => unknown(format!(
             "Near no limit that is known; not sampled: {} (`gapscope record --counters=wide`).",
             absent.join(", ")
@@ -92,16 +93,8 @@ fn limit(
     }
 }
 
-impl KernelCounters {
-    /// A counter, where it is known.
-    pub fn of(&self, counter: HardwareCounter) -> Option<&KernelCounter> {
-        let mut means = self.means.iter();
-        means.find(|mean| mean.name == counter.as_str())
-    }
-}
-
 impl Kernel {
-    /// Adds the counters of the kernel with this number, and its limit where they say it.
+    /// Adds the counters of the kernel with this number, and its limit where they tell it.
     pub(super) fn judge(
         &mut self,
         attribution: &Attribution,
@@ -124,16 +117,16 @@ impl Kernel {
             unknown_because: None,
         };
         match limit(self, &counters, communicates) {
-            Ok(found) => self.take(found, ran.alone_ns),
+            Ok(limit) => self.set_limit(limit, ran.alone_ns),
             Err(because) => counters.unknown_because = because,
         }
         self.counters = Some(counters);
     }
 
-    fn take(&mut self, found: Found, alone_ns: i64) {
+    fn set_limit(&mut self, found: CounterLimit, alone_ns: i64) {
         let distance = (1.0 - found.share).clamp(0.0, 1.0);
         self.limit = Some(found.limit);
-        self.limited_by = found.by;
+        self.limited_by = found.unit;
         self.reached = Some(found.share);
         self.reached_error = Some(found.error);
         self.distance = Some(distance);
@@ -147,7 +140,7 @@ fn uncovered(counters: &KernelCounters) -> String {
         0 => "No sample lies in its dispatches alone.".to_owned(),
         count if count < KERNEL_SAMPLES => format!(
             "Only {} in its dispatches alone ({KERNEL_SAMPLES} are needed).",
-            quantity::of(count, "sample lies", "samples lie")
+            quantity::count_of(count, "sample lies", "samples lie")
         ),
         _ => format!(
             "Samples in its dispatches alone cover {share} of its time ({} are needed).",

@@ -1,72 +1,10 @@
-//! What a kernel has of the limits of the GPU's units.
-
-use super::attribution::{Attribution, Samples};
+//! Computes a kernel's shares of the limits of the GPU's units.
+use super::attribution::{Attribution, SampleSums};
 use super::ceilings::Ceiling;
+use crate::kernel_limit::{LimitingUnit, ShareOfLimit};
 use gapscope_trace::tables::HardwareCounter;
-use schemars::JsonSchema;
-use serde::Serialize;
 
-/// What a kernel has of the limit of a unit.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
-pub struct ShareOfLimit {
-    /// The unit.
-    pub unit: LimitingUnit,
-    /// What it has of the limit, over what was measured to be possible: 1 is all of it.
-    pub share: f64,
-    /// How far the share may be off.
-    pub error: f64,
-}
-
-/// A unit of a GPU that can be what limits a kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum LimitingUnit {
-    /// The device's memory: bytes read and written, of its bandwidth.
-    Dram,
-    /// The L2 cache.
-    L2,
-    /// The pipe of the tensor cores.
-    Tensor,
-    /// The pipe of floating-point multiply-adds.
-    Fma,
-    /// The pipe of integer and logic instructions.
-    Alu,
-    /// The rate at which instructions are executed.
-    Issue,
-}
-
-impl LimitingUnit {
-    /// Its text in JSON and SQL.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            LimitingUnit::Dram => "dram",
-            LimitingUnit::L2 => "l2",
-            LimitingUnit::Tensor => "tensor",
-            LimitingUnit::Fma => "fma",
-            LimitingUnit::Alu => "alu",
-            LimitingUnit::Issue => "issue",
-        }
-    }
-
-    /// What it is called.
-    pub const fn name(self) -> &'static str {
-        match self {
-            LimitingUnit::Dram => "DRAM",
-            LimitingUnit::L2 => "L2",
-            LimitingUnit::Tensor => "tensor",
-            LimitingUnit::Fma => "FMA",
-            LimitingUnit::Alu => "ALU",
-            LimitingUnit::Issue => "issue",
-        }
-    }
-
-    /// True for memory, false for arithmetic.
-    pub const fn is_memory(self) -> bool {
-        matches!(self, LimitingUnit::Dram | LimitingUnit::L2)
-    }
-}
-
-/// Units of which a counter is the share of the limit itself.
+/// Units for which a counter is itself the share of the limit.
 const DIRECT: [(LimitingUnit, HardwareCounter); 5] = [
     (LimitingUnit::L2, HardwareCounter::L2Throughput),
     (LimitingUnit::Tensor, HardwareCounter::TensorActive),
@@ -75,7 +13,7 @@ const DIRECT: [(LimitingUnit, HardwareCounter); 5] = [
     (LimitingUnit::Issue, HardwareCounter::InstructionsExecuted),
 ];
 
-/// All that are known of a kernel, the greatest first.
+/// Returns all known shares of a kernel, the greatest first.
 pub(super) fn shares(
     attribution: &Attribution,
     ceilings: &[Ceiling],
@@ -96,15 +34,15 @@ pub(super) fn shares(
     shares
 }
 
-/// Of device memory: the mean over the GPUs, by the time of their samples.
+/// Returns the share of device memory: the mean over the GPUs, weighted by the time of their samples.
 fn dram(attribution: &Attribution, ceilings: &[Ceiling], kernel: usize) -> Option<ShareOfLimit> {
     let counters = [HardwareCounter::DramRead, HardwareCounter::DramWritten];
     let [read, written] = counters.map(|counter| attribution.samples(kernel, counter));
     let (read, written) = (read?, written?);
-    let [reads, writes] = counters.map(|counter| attribution.of_gpus(kernel, counter));
+    let [reads, writes] = counters.map(|counter| attribution.by_gpu(kernel, counter));
     let (mut area, mut ns) = (0.0, 0.0);
     for ((gpu, read), (other, written)) in reads.zip(writes) {
-        let covered = |samples: &Samples| samples.count > 0;
+        let covered = |samples: &SampleSums| samples.count > 0;
         if gpu != other || !covered(&read) || !covered(&written) {
             continue;
         }

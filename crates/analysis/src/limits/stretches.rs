@@ -1,26 +1,26 @@
-//! Stretches of a GPU's time in which only dispatches of one kernel ran, one after the other or at once.
+//! Finds the stretches of a GPU's time in which only dispatches of one kernel ran, one after the other or at once.
 
-use crate::intervals::Interval;
+use gapscope_timeline::intervals::Interval;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
-/// From the start of a dispatch to the end of one of the same kernel, with nothing of another kind in between.
+/// The time from the start of a dispatch to the end of one of the same kernel, without other work in between.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Stretch {
     pub(super) interval: Interval,
     /// Number of the kernel.
     pub(super) kernel: u32,
-    /// The pauses in it.
-    idles: Range<u32>,
+    /// Indices of the pauses in it.
+    pauses: Range<u32>,
 }
 
 /// How long a kernel ran on a GPU.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Ran {
-    /// At least one of its dispatches did.
+pub(super) struct RunTimes {
+    /// Time in which at least one of its dispatches ran.
     pub(super) ran_ns: i64,
-    /// And nothing else.
+    /// Time in which nothing else ran.
     pub(super) alone_ns: i64,
 }
 
@@ -28,19 +28,19 @@ pub(super) struct Ran {
 #[derive(Debug, Default)]
 pub(super) struct Stretches {
     pub(super) all: Vec<Stretch>,
-    idles: Vec<Interval>,
+    pauses: Vec<Interval>,
     /// By number of the kernel.
-    pub(super) kernels: Vec<Ran>,
+    pub(super) kernels: Vec<RunTimes>,
     least_ns: i64,
     open: Option<Stretch>,
-    /// Since when nothing has run, within the open stretch.
-    idle: Option<Interval>,
+    /// The current pause in the open stretch.
+    pause: Option<Interval>,
 }
 
 impl Stretches {
-    /// Of works in order of their start, each with the number of its kernel, below `kernels`; `kernels` itself stands for all
-    /// other work. Stretches shorter than `least_ns` are left out.
-    pub(super) fn of(
+    /// Finds the stretches of work in order of start. Each piece comes with the number of its kernel, which is less than
+    /// `kernels`, or with `kernels` for other work. Stretches shorter than `least_ns` are left out.
+    pub(super) fn new(
         works: impl Iterator<Item = (Interval, u32)>,
         kernels: usize,
         least_ns: i64,
@@ -52,7 +52,7 @@ impl Stretches {
             distinct: 0,
             now_ns: i64::MIN,
             found: Stretches {
-                kernels: vec![Ran::default(); kernels],
+                kernels: vec![RunTimes::default(); kernels],
                 least_ns,
                 ..Stretches::default()
             },
@@ -69,88 +69,89 @@ impl Stretches {
         sweep.found
     }
 
-    /// How much of `part` of a stretch was pauses. `seen` pauses are over for good: parts are asked for in order of time.
+    /// Returns how much of `part` of a stretch was pauses. Parts are asked for in order of time: `seen` pauses are over.
     pub(super) fn idle_ns(&self, stretch: &Stretch, part: Interval, seen: &mut usize) -> i64 {
-        *seen = (*seen).max(stretch.idles.start as usize);
-        let end = stretch.idles.end as usize;
-        while *seen < end && self.idles[*seen].end_ns <= part.start_ns {
+        *seen = (*seen).max(stretch.pauses.start as usize);
+        let end = stretch.pauses.end as usize;
+        while *seen < end && self.pauses[*seen].end_ns <= part.start_ns {
             *seen += 1;
         }
-        let left = self.idles.get(*seen..end).unwrap_or_default().iter();
+        let left = self.pauses.get(*seen..end).unwrap_or_default().iter();
         left.take_while(|idle| idle.start_ns < part.end_ns)
             .map(|idle| idle.intersection(part).length_ns())
             .sum()
     }
 
-    /// From then to then only dispatches of `kernel` ran.
-    fn alone(&mut self, kernel: u32, interval: Interval) {
+    /// Adds an interval in which only dispatches of `kernel` ran.
+    fn add_alone(&mut self, kernel: u32, interval: Interval) {
         self.kernels[kernel as usize].alone_ns += interval.length_ns();
         match &mut self.open {
             Some(open) if open.kernel == kernel => {
                 open.interval.end_ns = interval.end_ns;
-                if let Some(idle) = self.idle.take() {
-                    self.idles.push(idle);
-                    open.idles.end += 1;
+                if let Some(idle) = self.pause.take() {
+                    self.pauses.push(idle);
+                    open.pauses.end += 1;
                 }
             }
             _ => {
                 self.close();
-                let at = self.idles.len() as u32;
+                let at = self.pauses.len() as u32;
                 self.open = Some(Stretch {
                     interval,
                     kernel,
-                    idles: at..at,
+                    pauses: at..at,
                 });
             }
         }
     }
 
-    fn pause(&mut self, interval: Interval) {
+    /// Adds an interval in which nothing ran.
+    fn add_pause(&mut self, interval: Interval) {
         if self.open.is_some() {
-            let idle = self.idle.get_or_insert(interval);
+            let idle = self.pause.get_or_insert(interval);
             idle.end_ns = interval.end_ns;
         }
     }
 
-    /// Something else ran, or ends what there is.
+    /// Ends the open stretch, because something else ran or the work is over.
     fn close(&mut self) {
-        self.idle = None;
+        self.pause = None;
         if let Some(open) = self.open.take() {
             match open.interval.length_ns() >= self.least_ns {
                 true => self.all.push(open),
-                false => self.idles.truncate(open.idles.start as usize),
+                false => self.pauses.truncate(open.pauses.start as usize),
             }
         }
     }
 }
 
-/// What runs, from one start or end of work to the next.
+/// A sweep over the starts and ends of work, with the work that runs in between.
 struct Sweep {
-    /// By end.
+    /// The running work, by end.
     running: BinaryHeap<Reverse<(i64, u32)>>,
-    /// Dispatches that run, by kernel; the last is all other work.
+    /// Running dispatches by kernel; the last is all other work.
     counts: Vec<u32>,
-    /// When the first of them began.
+    /// By kernel: the start of the first of its running dispatches.
     since_ns: Vec<i64>,
-    /// Kernels that run.
+    /// How many kernels run.
     distinct: u32,
     now_ns: i64,
     found: Stretches,
 }
 
 impl Sweep {
-    /// The next one starts at `next_ns`.
+    /// Adds work. The next piece starts at `next_ns`.
     #[inline]
     fn add(&mut self, interval: Interval, kernel: u32, next_ns: i64) {
         self.until(interval.start_ns);
         self.pass(interval.start_ns);
         if self.running.is_empty() && next_ns >= interval.end_ns {
-            // Most work: nothing runs beside it.
+            // Nothing runs beside most work.
             self.now_ns = interval.end_ns;
             match self.found.kernels.get_mut(kernel as usize) {
                 Some(ran) => {
                     ran.ran_ns += interval.length_ns();
-                    self.found.alone(kernel, interval);
+                    self.found.add_alone(kernel, interval);
                 }
                 None => self.found.close(),
             }
@@ -165,7 +166,7 @@ impl Sweep {
         self.running.push(Reverse((interval.end_ns, kernel)));
     }
 
-    /// Ends what ends by then.
+    /// Ends the work that ends by a time.
     #[inline]
     fn until(&mut self, until_ns: i64) {
         while let Some(Reverse((end_ns, kernel))) = self.running.peek().copied() {
@@ -185,7 +186,7 @@ impl Sweep {
         }
     }
 
-    /// Says what ran until then.
+    /// Adds the interval up to a time by what ran in it.
     #[inline]
     fn pass(&mut self, to_ns: i64) {
         let interval = Interval::new(self.now_ns, to_ns);
@@ -195,9 +196,9 @@ impl Sweep {
         self.now_ns = to_ns;
         let sole = self.running.peek().map(|Reverse((_, kernel))| *kernel);
         match (self.distinct, sole) {
-            (0, _) => self.found.pause(interval),
+            (0, _) => self.found.add_pause(interval),
             (1, Some(kernel)) if (kernel as usize) < self.found.kernels.len() => {
-                self.found.alone(kernel, interval);
+                self.found.add_alone(kernel, interval);
             }
             _ => self.found.close(),
         }

@@ -1,36 +1,36 @@
-//! Where the time of devices went.
+//! Sums up where the time of devices went.
 
-use crate::busy::{self, BusyParts, DeviceBusy};
 use crate::fill::DeviceFill;
 use crate::gaps::{Cause, GapTotal, IdleTime, Side};
-use crate::intervals::Interval;
-use crate::quantity::ratio;
+use gapscope_timeline::busy::{self, BusyParts, DeviceBusy};
+use gapscope_timeline::intervals::Interval;
+use gapscope_timeline::quantity::ratio;
 use gapscope_trace::manifest::Api;
 
 /// Where the time of a device, or of several, went. The parts sum to `window_ns`.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Times<'a> {
-    pub(super) window_ns: i64,
-    pub(super) busy: BusyParts,
-    pub(super) host_ns: i64,
-    pub(super) sync_ns: i64,
-    pub(super) launch_ns: i64,
-    pub(super) imbalance_ns: i64,
-    pub(super) unknown_ns: i64,
-    pub(super) causes: &'a [GapTotal],
-    /// Part of `host_ns` of which it is not known what the host did.
-    pub(super) unknown_host_ns: i64,
-    /// What the host did in the time of [`Cause::HostCall`]; known of all devices together.
-    pub(super) host_call: Option<String>,
-    pub(super) fill: Vec<&'a DeviceFill>,
-    pub(super) api: Api,
+pub(crate) struct Times<'a> {
+    pub(crate) window_ns: i64,
+    pub(crate) busy: BusyParts,
+    pub(crate) host_ns: i64,
+    pub(crate) sync_ns: i64,
+    pub(crate) launch_ns: i64,
+    pub(crate) imbalance_ns: i64,
+    pub(crate) unknown_ns: i64,
+    pub(crate) causes: &'a [GapTotal],
+    /// Part of `host_ns` in which it is not known what the host did.
+    pub(crate) unknown_host_ns: i64,
+    /// What the host did in the time of [`Cause::HostCall`]; known only for all devices together.
+    pub(crate) host_call: Option<String>,
+    pub(crate) fill: Vec<&'a DeviceFill>,
+    pub(crate) api: Api,
     /// Busy time of each device, where there are several: the least first.
-    pub(super) busy_of: Vec<(String, i64)>,
+    pub(crate) busy_of: Vec<(String, i64)>,
 }
 
 impl<'a> Times<'a> {
-    /// Of each device with timed work, over the window of all, in the order of `idle.devices`.
-    pub(super) fn of_devices(
+    /// Returns the times of each device with timed work, over the window of all, in the order of `idle.devices`.
+    pub(crate) fn from_devices(
         devices: &'a [DeviceBusy],
         idle: &'a IdleTime,
         fill: &'a [DeviceFill],
@@ -44,9 +44,9 @@ impl<'a> Times<'a> {
                 let device = &devices[idle.device as usize];
                 let share = device.analysed.unwrap_or_default();
                 let of = |side| of_side(&idle.causes, side);
-                // Without the recording there would be no such time.
+                // This time would not exist without the recording.
                 let recording_ns = of_cause(&idle.causes, Cause::Recording);
-                // What is below the threshold of the options has no cause.
+                // Gaps below the threshold of the options have no cause.
                 let unexplained_ns = share.idle_ns.saturating_sub(idle.total_ns);
                 Times {
                     window_ns: window_ns.saturating_sub(recording_ns),
@@ -69,12 +69,8 @@ impl<'a> Times<'a> {
             .collect()
     }
 
-    /// Of all devices together.
-    pub(super) fn of_all(
-        each: &[Times<'a>],
-        devices: &[DeviceBusy],
-        idle: &'a IdleTime,
-    ) -> Times<'a> {
+    /// Returns the times of all devices together.
+    pub(crate) fn sum(each: &[Times<'a>], devices: &[DeviceBusy], idle: &'a IdleTime) -> Times<'a> {
         let sum = |of: fn(&Times) -> i64| each.iter().map(of).fold(0, i64::saturating_add);
         let api = each.first().map_or(Api::Unknown, |times| times.api);
         let names = busy::names(devices);
@@ -106,22 +102,22 @@ impl<'a> Times<'a> {
         }
     }
 
-    pub(super) fn share(&self, ns: i64) -> f64 {
+    pub(crate) fn share(&self, ns: i64) -> f64 {
         ratio(ns, self.window_ns)
     }
 
-    /// Part of the computing time in which the kernels could use little of the device.
-    pub(super) fn underfilled_ns(&self) -> i64 {
+    /// Returns the part of the computing time in which the kernels could use little of the device.
+    pub(crate) fn underfilled_ns(&self) -> i64 {
         let known = self.fill.iter().filter_map(|fill| fill.underfilled_ns);
         known.fold(0, i64::saturating_add)
     }
 
-    /// There are several devices.
-    pub(super) fn several(&self) -> bool {
+    /// True where there are several devices.
+    pub(crate) fn several(&self) -> bool {
         !self.busy_of.is_empty()
     }
 
-    pub(super) fn idle_ns(&self) -> i64 {
+    pub(crate) fn idle_ns(&self) -> i64 {
         let idle = [
             self.host_ns,
             self.sync_ns,
@@ -133,14 +129,14 @@ impl<'a> Times<'a> {
     }
 }
 
-/// Idle time with this cause.
+/// Returns the idle time with a cause.
 fn of_cause(causes: &[GapTotal], cause: Cause) -> i64 {
     let total = causes.iter().find(|total| total.cause == cause);
     total.map_or(0, |total| total.total_ns)
 }
 
-/// Idle time with a cause on this side.
-pub(super) fn of_side(causes: &[GapTotal], side: Side) -> i64 {
+/// Returns the idle time with a cause on a side.
+pub(crate) fn of_side(causes: &[GapTotal], side: Side) -> i64 {
     (causes.iter())
         .filter(|total| total.cause.side() == side)
         .fold(0i64, |sum, total| sum.saturating_add(total.total_ns))

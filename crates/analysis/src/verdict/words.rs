@@ -1,17 +1,17 @@
-//! The verdict and its evidence in words.
+//! Puts the verdict and its evidence into words.
 
 use super::times::Times;
-use super::{Bound, Evidence, Part};
+use crate::bound::{Bound, Evidence, VerdictPart};
 use crate::fill::DeviceFill;
 use crate::gaps::{Cause, GapTotal, Side};
-use crate::quantity::{Nanoseconds, Percent, ratio};
-use crate::thresholds::{ADVICE_SHARE, IDLE_SHARE};
+use gapscope_timeline::quantity::{Nanoseconds, Percent, ratio};
+use gapscope_timeline::thresholds::{ADVICE_SHARE, IDLE_SHARE};
 use gapscope_trace::manifest::Api;
 use std::cmp::Reverse;
 
 impl Times<'_> {
-    pub(super) fn verdict(&self) -> (Bound, Evidence) {
-        let bound = Bound::of(self);
+    pub(crate) fn verdict(&self) -> (Bound, Evidence) {
+        let bound = Bound::from_times(self);
         if self.window_ns == 0 {
             let sentence = "No GPU work has known times, so nothing can be said about what bounds the program.";
             let evidence = Evidence {
@@ -36,7 +36,7 @@ impl Times<'_> {
         }
     }
 
-    fn parts(&self) -> Vec<Part> {
+    fn parts(&self) -> Vec<VerdictPart> {
         let device = self.device();
         let at_least = |unsure: bool| if unsure { "at least, " } else { "" };
         let busy = &self.busy;
@@ -91,9 +91,9 @@ impl Times<'_> {
         parts
     }
 
-    fn part(&self, what: &'static str, total_ns: i64, text: String) -> Part {
+    fn part(&self, what: &'static str, total_ns: i64, text: String) -> VerdictPart {
         let share = self.share(total_ns);
-        Part {
+        VerdictPart {
             what,
             total_ns,
             share,
@@ -101,7 +101,7 @@ impl Times<'_> {
         }
     }
 
-    fn sentence(&self, bound: Bound, parts: &[Part]) -> String {
+    fn sentence(&self, bound: Bound, parts: &[VerdictPart]) -> String {
         let percent = |ns: i64| Percent(self.share(ns));
         let (device, was) = match self.several() {
             true => ("The devices", "were"),
@@ -216,7 +216,7 @@ impl Times<'_> {
         text
     }
 
-    /// How much of the devices the kernels filled, as the end of a sentence; where that is little, or unknown.
+    /// Says how much of the devices the kernels filled, as the end of a sentence, where that is little or unknown.
     fn filled(&self) -> Option<String> {
         let sum = |of: fn(&DeviceFill) -> i64| {
             (self.fill.iter()).fold(0i64, |sum, fill| sum.saturating_add(of(fill)))
@@ -247,7 +247,7 @@ impl Times<'_> {
                 computed(underfilled_ns)
             ));
         }
-        // By other APIs the size of the device is rarely known: nothing is said where it is not.
+        // Other APIs rarely tell the size of the device: nothing is said where it is not known.
         let sized = matches!(self.api, Api::Cuda | Api::Hip)
             || self.fill.iter().any(|fill| fill.multiprocessors.is_some());
         let unknown_ns = sum(|fill| fill.computing_ns - fill.known_ns.unwrap_or(0));
@@ -272,7 +272,7 @@ impl Times<'_> {
             all if all.len() <= 4 => (all.iter().enumerate())
                 .map(|(at, device)| was(device, at == 0))
                 .collect(),
-            // The extremes.
+            // Only the extremes are named.
             all => (all.first().into_iter().chain(all.last()).enumerate())
                 .map(|(at, device)| was(device, at == 0))
                 .collect(),
@@ -283,7 +283,7 @@ impl Times<'_> {
         )
     }
 
-    /// Causes of a side with their times, in the words of the API.
+    /// Lists the causes of a side with their times, in the words of the API.
     fn causes_of(&self, side: Side) -> String {
         let causes: Vec<&GapTotal> = (self.causes.iter())
             .filter(|total| total.cause.side() == side && total.total_ns > 0)
@@ -298,7 +298,7 @@ impl Times<'_> {
         }
     }
 
-    /// Some of the host's part is not late submission.
+    /// True where some of the host's part is not late submission.
     fn waited_for_functions(&self) -> bool {
         (self.causes.iter()).any(|total| total.cause == Cause::HostFunction && total.total_ns > 0)
     }
@@ -314,7 +314,7 @@ impl Times<'_> {
         }
     }
 
-    /// What the host mostly did while it was waited for, as the end of a sentence.
+    /// Says what the host mostly did while it was waited for, as the end of a sentence.
     fn most(&self) -> String {
         let counts = |total: &&GapTotal| total.cause != Cause::Recording;
         let known = (self.causes.iter()).filter(counts).filter_map(|total| {
@@ -329,10 +329,10 @@ impl Times<'_> {
             })
         });
         let of_host = |ns: i64| Percent(ratio(ns, self.host_ns));
-        // Of equals the first.
+        // The first of equal times is taken.
         match known.rev().max_by_key(|(ns, _)| *ns) {
             None => String::new(),
-            // As in traces of programs that measured themselves.
+            // This is so in traces of programs that measured themselves.
             Some((ns, _)) if ns < self.unknown_host_ns => format!(
                 "; what it did for {} of that is not in the trace",
                 of_host(self.unknown_host_ns)
@@ -345,8 +345,8 @@ impl Times<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::thresholds::UNDERFILLED_SHARE;
     use crate::verdict::times::of_side;
+    use gapscope_timeline::thresholds::UNDERFILLED_SHARE;
 
     fn host(causes: &[(Cause, i64)]) -> Evidence {
         let causes: Vec<GapTotal> = (causes.iter())

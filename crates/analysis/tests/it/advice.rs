@@ -3,12 +3,11 @@
 use crate::program::Program;
 use gapscope_analysis::Findings;
 use gapscope_analysis::gaps::Cause::{self, *};
-use gapscope_analysis::thresholds::SEVERAL;
+use gapscope_timeline::thresholds::SEVERAL;
 
 fn advice(findings: &Findings, cause: Cause) -> &str {
     let found = findings.gaps.iter().find(|gap| gap.cause == cause);
-    let advice = found.expect("the cause occurs").advice.as_deref();
-    advice.expect("each cause has advice")
+    &found.expect("the cause occurs").advice
 }
 
 /// A CUDA program whose executable is `executable`.

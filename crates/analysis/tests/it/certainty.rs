@@ -146,7 +146,7 @@ fn several_gaps_add_up() {
     assert_eq!(uncertain(&found, HostLate), Some(3 * 4));
     assert_eq!(found.idle_time.uncertain_ns, Some(3 * 4 * US));
     let device = &found.idle_time.devices[0];
-    assert_eq!(device.causes, found.gaps);
+    assert_eq!(device.causes, found.idle_time.causes);
 }
 
 /// What the host does before a submission: calls with their start and end.

@@ -1,8 +1,9 @@
 //! Conditions of machine and GPUs: what is told, and what is not.
 
 use gapscope_analysis::conditions::{ConditionKind, ConditionNote, conditions};
-use gapscope_analysis::counters::recorded;
-use gapscope_analysis::{Findings, Options, Timeline};
+use gapscope_analysis::{Findings, Options};
+use gapscope_timeline::Timeline;
+use gapscope_timeline::counters::recorded;
 use gapscope_trace::Trace;
 
 /// Ten seconds, of which a GPU works from 1 s to 9 s.
@@ -13,7 +14,7 @@ fn of(rows: &str) -> Vec<ConditionNote> {
         dispatch submission=1 queue=4 kernel=1 start_ns=1s duration_ns=8s\n{rows}"
     ))
     .expect("a trace");
-    let timeline = Timeline::of(&trace);
+    let timeline = Timeline::new(&trace);
     conditions(&timeline, &recorded(&timeline))
 }
 
@@ -216,7 +217,7 @@ fn findings_have_the_notes() {
     )
     .expect("a trace");
     assert_eq!(
-        Findings::of(&trace, &Options::default()).conditions.len(),
+        Findings::new(&trace, &Options::default()).conditions.len(),
         1
     );
 }

@@ -1,9 +1,10 @@
 //! Equal work: eager against compiled.
 
 use crate::program::{Program, US};
-use gapscope_analysis::bound_bytes::BindingSets;
 use gapscope_analysis::equal_work::{Basis, Figure, Ratio, WorkComparison, WorkCost, compare};
-use gapscope_analysis::{Findings, Options, Timeline};
+use gapscope_analysis::{Findings, Options};
+use gapscope_timeline::Timeline;
+use gapscope_timeline::bound_bytes::BindingSets;
 use gapscope_trace::Trace;
 
 const N_BYTES: u64 = 4_000_000;
@@ -64,7 +65,7 @@ pub fn compared_in(trace: &Trace) -> WorkComparison {
         equal_work: Some(("eager".to_owned(), "compiled".to_owned())),
         ..Options::default()
     };
-    Findings::of(trace, &options)
+    Findings::new(trace, &options)
         .equal_work
         .expect("both labels have work")
 }
@@ -129,7 +130,7 @@ fn without_one_of_the_labels_there_is_nothing_to_compare() {
         equal_work: Some(("eager".to_owned(), "jit".to_owned())),
         ..Options::default()
     };
-    assert_eq!(Findings::of(&fusion(2).trace(), &options).equal_work, None);
+    assert_eq!(Findings::new(&fusion(2).trace(), &options).equal_work, None);
 }
 
 #[test]
@@ -174,10 +175,10 @@ fn labels_of_one_text_in_two_places_are_two_labels_by_their_paths() {
         ));
     }
     let trace = p.trace();
-    let timeline = Timeline::of(&trace);
-    let bindings = BindingSets::of(&trace);
+    let timeline = Timeline::new(&trace);
+    let bindings = BindingSets::new(&trace);
     let of =
-        |path: &str| WorkCost::of_label_path(&timeline, &bindings, path, None, |it| it == path);
+        |path: &str| WorkCost::from_label_path(&timeline, &bindings, path, None, |it| it == path);
     let figures = |work: WorkCost| (work.evaluations, work.dispatch_count, work.gpu_busy_ns);
     assert_eq!(
         figures(of("forward / attention")),
@@ -189,7 +190,7 @@ fn labels_of_one_text_in_two_places_are_two_labels_by_their_paths() {
     );
     assert_eq!(figures(of("backward")), (None, Some(2), Some(20 * US)));
     assert!(of("attention").is_empty());
-    let everywhere = WorkCost::of_labels(&timeline, &bindings, &["attention"], None).remove(0);
+    let everywhere = WorkCost::from_labels(&timeline, &bindings, &["attention"], None).remove(0);
     assert_eq!(figures(everywhere), (Some(3), Some(3), Some(30 * US)));
 }
 
@@ -254,8 +255,8 @@ fn nothing_shows_that_unrelated_programs_do_equal_work() {
         p.trace()
     };
     let cost = |trace: &Trace, name: &str| {
-        let timeline = Timeline::of(trace);
-        WorkCost::of_trace(&timeline, &BindingSets::of(trace), name)
+        let timeline = Timeline::new(trace);
+        WorkCost::from_trace(&timeline, &BindingSets::new(trace), name)
     };
     let [one, same, other] = ["gemm", "gemm", "sort"].map(trace);
     let claim = compare(cost(&one, "a"), cost(&same, "b"));
@@ -394,8 +395,8 @@ fn what_few_kernels_share_is_not_the_same_work() {
         p.trace()
     };
     let cost = |trace: &Trace, name: &str| {
-        let timeline = Timeline::of(trace);
-        WorkCost::of_trace(&timeline, &BindingSets::of(trace), name)
+        let timeline = Timeline::new(trace);
+        WorkCost::from_trace(&timeline, &BindingSets::new(trace), name)
     };
     let [all, few, most] = [1..23, 20..41, 5..23].map(trace);
     let unlike = compare(cost(&all, "a"), cost(&few, "b"));

@@ -2,9 +2,10 @@
 
 use crate::equal_work::{compared, compared_in, ratio};
 use crate::program::{Program, US};
-use gapscope_analysis::bound_bytes::BindingSets;
 use gapscope_analysis::equal_work::{Figure, LeftOut, Reason, WorkCost};
-use gapscope_analysis::{Findings, Options, Timeline};
+use gapscope_analysis::{Findings, Options};
+use gapscope_timeline::Timeline;
+use gapscope_timeline::bound_bytes::BindingSets;
 
 /// A device, a kernel, and the labels `eager` and `compiled`.
 fn two_labels() -> Program {
@@ -105,7 +106,7 @@ fn the_first_evaluation_is_left_out_when_it_loads_code() {
         exclude_warm_up: false,
         ..Options::default()
     };
-    let all = Findings::of(&p.trace(), &options).equal_work.unwrap();
+    let all = Findings::new(&p.trace(), &options).equal_work.unwrap();
     assert_eq!(all.after.counted_evaluations, 8, "--all leaves nothing out");
 }
 
@@ -215,9 +216,9 @@ fn evaluations_that_share_work_are_no_samples() {
     }
     p.line("dispatch command_buffer=99 queue=1 kernel=1 label=3 start_ns=9ms duration_ns=1us");
     let trace = p.trace();
-    let timeline = Timeline::of(&trace);
-    let bindings = BindingSets::of(&trace);
-    let jit = WorkCost::of_labels(&timeline, &bindings, &["jit"], None).remove(0);
+    let timeline = Timeline::new(&trace);
+    let bindings = BindingSets::new(&trace);
+    let jit = WorkCost::from_labels(&timeline, &bindings, &["jit"], None).remove(0);
     assert_eq!((jit.evaluations, jit.counted_evaluations), (Some(2), 0));
     let unclear = LeftOut {
         because: Reason::Unclear,

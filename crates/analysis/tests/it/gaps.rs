@@ -2,8 +2,8 @@
 
 use crate::program::{Program, US, causes};
 use gapscope_analysis::gaps::Cause::*;
-use gapscope_analysis::intervals::Interval;
 use gapscope_analysis::{Findings, Options};
+use gapscope_timeline::intervals::Interval;
 use gapscope_trace::ids::{ProcessId, QueueId, ThreadId};
 
 /// Work from 0 to 100 us, then a gap to 200 us that `plant` explains.
@@ -175,7 +175,7 @@ fn long_program_code_after_a_wait_is_a_late_host() {
 
 #[test]
 fn the_round_trip_ends_at_its_documented_length() {
-    let limit = gapscope_analysis::thresholds::ROUND_TRIP_NS / US;
+    let limit = gapscope_timeline::thresholds::ROUND_TRIP_NS / US;
     for (outside, late) in [(limit, false), (limit + 1, true)] {
         let findings = gap(|p| {
             p.call("wait-fences", [0, 130]);
@@ -339,7 +339,7 @@ fn short_gaps_can_be_left_unexplained_but_are_counted() {
         gap_threshold_ns: 5 * US,
         ..Options::default()
     };
-    let idle = Findings::of(&p.trace(), &options).idle_time;
+    let idle = Findings::new(&p.trace(), &options).idle_time;
     assert_eq!((idle.gap_count, idle.total_ns), (1, 10 * US));
     assert_eq!(
         (idle.below_threshold_count, idle.below_threshold_ns),
@@ -356,7 +356,7 @@ fn a_window_cuts_gaps_and_their_causes() {
         window: Some(Interval::new(120 * US, 250 * US)),
         ..Options::default()
     };
-    let findings = Findings::of(&p.trace(), &options);
+    let findings = Findings::new(&p.trace(), &options);
     assert_eq!(
         causes(&findings.gaps),
         [(HostLate, 30), (LaunchLatency, 30), (SubmitCall, 20)]

@@ -1,192 +1,14 @@
 //! Whatever the rows say, there are findings, and their sums hold.
 
-use gapscope_analysis::intervals::Interval;
-use gapscope_analysis::ranks::{RankDigest, ranks};
-use gapscope_analysis::{Findings, Options, Timeline, UnderLabel, activity};
+use crate::any_trace::{CALLS, KINDS, STREAMS, garbage, time};
+use gapscope_analysis::{Findings, Options, activity};
+use gapscope_timeline::intervals::Interval;
+use gapscope_timeline::{LabelFilter, Timeline};
 use gapscope_trace::Trace;
 use gapscope_trace::ids::*;
-use gapscope_trace::kernel_profile::METRICS;
-use gapscope_trace::manifest::{Device, DeviceLimits, Queue, SamplingMode};
+use gapscope_trace::manifest::{Device, Queue};
 use gapscope_trace::tables::*;
 use proptest::prelude::*;
-
-fn id() -> impl Strategy<Value = u32> {
-    prop_oneof![6 => 0u32..6, 1 => Just(u32::MAX), 1 => any::<u32>()]
-}
-
-fn time() -> impl Strategy<Value = i64> {
-    prop_oneof![
-        12 => -50i64..400,
-        1 => Just(i64::MIN),
-        1 => Just(i64::MAX),
-        1 => any::<i64>(),
-    ]
-}
-
-fn some<T: std::fmt::Debug>(of: impl Strategy<Value = T>) -> impl Strategy<Value = Option<T>> {
-    proptest::option::weighted(0.85, of)
-}
-
-fn rows<T: std::fmt::Debug>(of: impl Strategy<Value = T>) -> impl Strategy<Value = Vec<T>> {
-    proptest::collection::vec(of, 0..24)
-}
-
-const CALLS: [HostCallKind; 12] = [
-    HostCallKind::Submit,
-    HostCallKind::WaitFences,
-    HostCallKind::PollFence,
-    HostCallKind::CreatePipelines,
-    HostCallKind::AllocateMemory,
-    HostCallKind::Present,
-    HostCallKind::LoadModule,
-    HostCallKind::CopyAndWait,
-    HostCallKind::Recording,
-    HostCallKind::QueueFull,
-    HostCallKind::HostFunction,
-    HostCallKind::Unknown,
-];
-const STREAMS: [Option<&str>; 4] = [
-    None,
-    Some("default"),
-    Some("blocking"),
-    Some("non-blocking"),
-];
-const KINDS: [SubmissionKind; 7] = [
-    SubmissionKind::CommandBuffers,
-    SubmissionKind::Kernel,
-    SubmissionKind::Graph,
-    SubmissionKind::HostFunction,
-    SubmissionKind::WaitValue,
-    SubmissionKind::Prefetch,
-    SubmissionKind::Decompression,
-];
-const RANGES: [&str; 7] = [
-    "ncclCommInitRank",
-    "ncclAllReduce",
-    "ncclSend",
-    "ncclRecv",
-    "ncclGroupStart",
-    "ncclGroupEnd",
-    "ncclCommDestroy",
-];
-const FUNCTIONS: [Option<&str>; 3] = [None, Some("cudaLaunchKernel"), Some("cudaGraphLaunch")];
-
-type Piece = (u32, u32, u32, Option<i64>, Option<i64>, Option<u32>);
-
-fn piece() -> impl Strategy<Value = Piece> {
-    (id(), id(), id(), some(time()), some(time()), some(id()))
-}
-
-prop_compose! {
-    fn garbage()(
-        mode in 0usize..3,
-        devices in 0u32..3,
-        dispatches in rows(piece()),
-        transfers in rows(piece()),
-        opaque in rows(piece()),
-        command_buffers in rows((piece(), id(), 0usize..3)),
-        submissions in rows((id(), id(), time(), time(), id(), 0..KINDS.len())),
-        streams in proptest::collection::vec(0..STREAMS.len(), 3),
-        dependencies in rows((id(), some(id()), proptest::option::weighted(0.2, time()))),
-        calls in rows((0..CALLS.len(), time(), time(), id(), id())),
-        labels in rows((id(), some(id()))),
-        memory in rows((id(), time(), any::<bool>(), id(), any::<u64>())),
-        bindings in rows((id(), id(), any::<u64>(), any::<u64>())),
-        kernels in rows(id()),
-        metrics in rows((id(), id(), some(id()), 0usize..80, any::<f64>())),
-        instructions in rows((some(id()), id(), any::<u64>(), any::<u64>(), some(id()))),
-    ) -> Trace {
-        let mut trace = Trace::default();
-        let manifest = &mut trace.manifest;
-        manifest.sampling_mode = [
-            SamplingMode::Dispatch,
-            SamplingMode::CommandBuffer,
-            SamplingMode::DispatchSerialised,
-        ][mode];
-        for device in 0..devices {
-            let mut row = Device { id: DeviceId(device), uuid: "aa".repeat(device as usize % 2), ..Device::default() };
-            row.clock.error_ns = (device > 0).then_some(i64::MAX);
-            row.limits = (device < 2).then(|| DeviceLimits { multiprocessors: Some(device * 8), ..DeviceLimits::default() });
-            manifest.devices.push(row);
-            let kind = STREAMS[streams[device as usize]].map(Into::into);
-            manifest.queues.push(Queue { id: QueueId(device), device: DeviceId(device), kind, ..Queue::default() });
-            manifest.queues.push(Queue { id: QueueId(device + 3), device: DeviceId(device), kind: STREAMS[streams[0]].map(Into::into), ..Queue::default() });
-        }
-        let t = &mut trace.tables;
-        for (cb, queue, kernel, start_ns, duration_ns, label) in dispatches {
-            t.dispatches.push(Dispatch {
-                // Every third names its submission and has no command buffer.
-                command_buffer: (cb % 3 > 0).then_some(CommandBufferId(cb.into())), submission: (cb % 3 == 0).then_some(SubmissionId(cb.into())),
-                queue: QueueId(queue), kernel: KernelId(kernel), start_ns, duration_ns, label: label.map(LabelId), bindings: label.map(BindingSetId),
-                groups_x: label, groups_y: Some(1), groups_z: Some(queue), ..Dispatch::default()
-            });
-        }
-        for (cb, queue, _, start_ns, duration_ns, label) in transfers {
-            t.transfers.push(Transfer {
-                command_buffer: Some(CommandBufferId(cb.into())), queue: QueueId(queue), start_ns, duration_ns, label: label.map(LabelId), bytes: label.map(u64::from),
-                ..Transfer::default()
-            });
-        }
-        for (cb, queue, _, start_ns, duration_ns, label) in opaque {
-            t.opaque_work.push(OpaqueWorkRow {
-                command_buffer: Some(CommandBufferId(cb.into())), queue: QueueId(queue), start_ns, duration_ns, label: label.map(LabelId),
-                ..OpaqueWorkRow::default()
-            });
-        }
-        for ((cb, queue, count, start_ns, duration_ns, label), submission, timing) in command_buffers {
-            let timing = [Timing::Measured, Timing::Bracketed, Timing::NotSeen][timing];
-            t.command_buffers.push(CommandBuffer {
-                id: CommandBufferId(cb.into()), queue: QueueId(queue), submission: SubmissionId(submission.into()), start_ns, duration_ns, timing,
-                label: label.map(LabelId), host_functions: label.map(|label| label % 3),
-                dispatches: count, ..CommandBuffer::default()
-            });
-        }
-        for (id, queue, start_ns, duration_ns, command_buffers, kind) in submissions {
-            t.submissions.push(Submission {
-                id: SubmissionId(id.into()), queue: QueueId(queue), start_ns, duration_ns, command_buffers, kind: KINDS[kind],
-                function: FUNCTIONS[id as usize % FUNCTIONS.len()].map(Into::into), ..Submission::default()
-            });
-        }
-        for (submission, waits_for, host_signal_ns) in dependencies {
-            t.dependencies.push(Dependency {
-                submission: SubmissionId(submission.into()), waits_for: waits_for.map(|id| SubmissionId(id.into())), host_signal_ns,
-            });
-        }
-        for (call, start_ns, duration_ns, thread, count) in calls {
-            t.host_calls.push(HostCall {
-                call: CALLS[call], start_ns, duration_ns, thread: (thread % 3).checked_sub(1).map(ThreadId), count, queue: Some(QueueId(thread % 6)), ..HostCall::default()
-            });
-        }
-        for (id, parent) in labels {
-            t.labels.push(Label { id: LabelId(id), text: (id % 3).to_string().into(), parent: parent.map(LabelId) });
-            t.markers.push(Marker { label: LabelId(id), ..Marker::default() });
-        }
-        for (device, at_ns, free, allocation, bytes) in memory {
-            let event = if free { MemoryEvent::Free } else { MemoryEvent::Allocate };
-            t.memory.push(MemoryRow { device: DeviceId(device), at_ns, event, allocation: AllocationId(allocation), bytes, heap: allocation % 2, ..MemoryRow::default() });
-        }
-        for (id, buffer, offset_bytes, bytes) in bindings {
-            t.bindings.push(Binding { id: BindingSetId(id), buffer: BufferId(buffer), offset_bytes, bytes, ..Binding::default() });
-            t.buffers.push(Buffer { id: BufferId(buffer), bytes: offset_bytes, ..Buffer::default() });
-        }
-        for (profile, kernel, submission, metric, value) in metrics {
-            let name = METRICS.get(metric).map_or("none", |metric| metric.name);
-            t.kernel_metrics.push(KernelMetric {
-                profile, kernel: KernelId(kernel), submission: submission.map(|id| SubmissionId(id.into())), metric: name.into(), value, ..KernelMetric::default()
-            });
-        }
-        for (kernel, reason, offset_bytes, samples, line) in instructions {
-            t.pc_samples.push(PcSample {
-                kernel: kernel.map(KernelId), function: kernel.map(|id| id.to_string().into()), stall_reason: ["wait", "selected", ""][reason as usize % 3].into(),
-                offset_bytes, samples, line, file: line.map(|_| "f".into()), ..PcSample::default()
-            });
-        }
-        for id in kernels {
-            t.kernels.push(Kernel { id: KernelId(id), name: ["0", "nccl", "2"][id as usize % 3].into(), local_x: Some(id), registers: Some(id), ..Kernel::default() });
-        }
-        trace
-    }
-}
 
 fn check(findings: &Findings, threshold_ns: i64) -> Result<(), TestCaseError> {
     let idle = &findings.idle_time;
@@ -278,7 +100,7 @@ fn check(findings: &Findings, threshold_ns: i64) -> Result<(), TestCaseError> {
         prop_assert_eq!(waited, queue.waited_count);
     }
     let counted: u64 = findings.kernels.iter().map(|kernel| kernel.count).sum();
-    prop_assert_eq!(counted, findings.dispatch_count);
+    prop_assert_eq!(counted, *findings.dispatch_count);
     Ok(())
 }
 
@@ -300,7 +122,7 @@ proptest! {
             longest,
             equal_work: Some(("0".to_owned(), "1".to_owned())),
         };
-        check(&Findings::of(&trace, &options), threshold)?;
+        check(&Findings::new(&trace, &options), threshold)?;
     }
 
     #[test]
@@ -314,10 +136,10 @@ proptest! {
             equal_work: Some(("0".to_owned(), "1".to_owned())),
             ..Options::default()
         };
-        let timeline = Timeline::of(&trace);
-        let whole = (Findings::of_timeline(&timeline, &options), activity(&timeline, 7));
+        let timeline = Timeline::new(&trace);
+        let whole = (Findings::from_timeline(&timeline, &options), activity(&timeline, 7));
         let all = std::mem::take(&mut trace.tables.dispatches);
-        let timeline = Timeline::of_pieces(&trace, all.len(), |take| {
+        let timeline = Timeline::from_pieces(&trace, None, all.len(), |take| {
             for from in (0..all.len()).step_by(rows) {
                 let mut piece = Dispatches::default();
                 (from..all.len().min(from + rows)).for_each(|row| piece.push(all.row(row)));
@@ -326,41 +148,8 @@ proptest! {
             Some(())
         });
         let (timeline, ()) = timeline.unwrap();
-        let pieces = (Findings::of_timeline(&timeline, &options), activity(&timeline, 7));
+        let pieces = (Findings::from_timeline(&timeline, &options), activity(&timeline, 7));
         prop_assert_eq!(pieces, whole);
-    }
-
-    #[test]
-    fn any_traces_of_ranks_are_compared(
-        traces in proptest::collection::vec(garbage(), 0..4),
-        ranges in rows((id(), time(), time(), 0..RANGES.len(), 0u32..3)),
-    ) {
-        let mut digests = Vec::new();
-        for (rank, mut trace) in (0..).zip(traces) {
-            let names = &mut trace.tables.kernels.name;
-            for (every, name) in [(2, "ncclDevKernel_AllReduce"), (3, "ncclDevKernel_SendRecv")] {
-                (0..names.len()).step_by(every).for_each(|row| names.set(row, name.into()));
-            }
-            for (thread, start_ns, duration_ns, range, number) in &ranges {
-                let label = LabelId(1_000 + trace.tables.labels.len() as u32);
-                trace.tables.labels.push(Label { id: label, text: RANGES[*range].into(), parent: None });
-                let payload = format!(
-                    "NCCL communicator ID={number}, No. of ranks=2, Rank={rank}, Message size [bytes]={}, Peer rank={number}",
-                    u64::MAX
-                );
-                trace.tables.markers.push(Marker {
-                    scope: MarkerScope::Thread, label, thread: Some(ThreadId(*thread)), domain: Some("NCCL".into()), payload: Some(payload.into()),
-                    start_ns: Some(*start_ns), duration_ns: Some(*duration_ns), ..Marker::default()
-                });
-            }
-            let findings = Findings::of(&trace, &Options::default());
-            digests.extend(RankDigest::of(&Timeline::of(&trace), &findings, rank));
-        }
-        let found = ranks(&digests, 3);
-        prop_assert_eq!(found.ranks.len(), digests.len());
-        for kind in &found.collectives {
-            prop_assert!(kind.skew.timed_count <= kind.matched_count);
-        }
     }
 
     #[test]
@@ -375,9 +164,10 @@ proptest! {
                 }
                 Some(())
             };
-            let under = UnderLabel::of(trace, "1", &options, feed).unwrap();
-            let (timeline, ()) = Timeline::of_pieces(trace, all.len(), feed).unwrap();
-            under.findings(&timeline, &options)
+            let filter = LabelFilter::new(trace, "1", feed).unwrap();
+            let (timeline, ()) =
+                Timeline::from_pieces(trace, Some(&filter), all.len(), feed).unwrap();
+            Findings::from_timeline(&timeline, &options)
         };
         let all = std::mem::take(&mut trace.tables.dispatches);
         prop_assert_eq!(under(&trace, &all, rows), under(&trace, &all, usize::MAX));
@@ -436,13 +226,13 @@ proptest! {
             trace
         };
         let options = Options::default();
-        let sorted = Findings::of(&build(&|n| (0..n).collect()), &options);
+        let sorted = Findings::new(&build(&|n| (0..n).collect()), &options);
         let shuffled = build(&|n| {
             let mut order: Vec<usize> = (0..n).collect();
             order.sort_by_key(|at| (*at as u64 + 1).wrapping_mul(seed | 1).rotate_left(17));
             order
         });
         check(&sorted, 0)?;
-        prop_assert_eq!(sorted, Findings::of(&shuffled, &options));
+        prop_assert_eq!(sorted, Findings::new(&shuffled, &options));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! `tests/kernel-names/README.md` says where they come from.
 
-use gapscope_analysis::vocabulary::KernelNames;
+use gapscope_timeline::vocabulary::KernelNames;
 use gapscope_trace::ids::{KernelId, ProcessId};
 use gapscope_trace::tables::{Kernel, Kernels, NameSource, Table};
 use std::path::PathBuf;
@@ -50,7 +50,7 @@ fn kernel_names_of_real_traces_are_readable_and_differ() {
         }
         let text = std::fs::read_to_string(&path).unwrap();
         let table = table(text.lines());
-        let names = KernelNames::of(&table);
+        let names = KernelNames::new(&table);
         let mut lines: Vec<&str> = (0..table.len()).map(|row| names.name(row)).collect();
         let written: String = lines.iter().map(|line| format!("{line}\n")).collect();
         let readable = path.with_extension("readable");

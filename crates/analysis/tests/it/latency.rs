@@ -3,8 +3,10 @@
 use crate::program::{Program, US};
 use gapscope_analysis::gaps::Cause::{self, *};
 use gapscope_analysis::latency::QueueLatency;
-use gapscope_analysis::{Findings, Options, Timeline, UnderLabel};
+use gapscope_analysis::{Findings, Options};
+use gapscope_timeline::{LabelFilter, Timeline};
 use gapscope_trace::ids::QueueId;
+use gapscope_trace::tables::{Dispatches, Table as _};
 
 /// A CUDA program: stream 1 is the default one, 2 is blocking, 3 and 4 are not.
 fn cuda() -> Program {
@@ -23,7 +25,7 @@ fn cuda() -> Program {
 
 fn of(p: &Program, queue: u32) -> QueueLatency {
     let latency = p.findings().latency;
-    let mut queues = latency.into_iter();
+    let mut queues = latency.into_value().into_iter();
     queues
         .find(|of| of.queue_id == QueueId(queue))
         .expect("the queue ran something")
@@ -184,14 +186,14 @@ fn under_a_label_work_is_left_out_for_what_waits_of_other_work() {
     p.depends(id, other);
     let trace = p.trace();
     let options = Options::default();
-    let under = UnderLabel::of(&trace, "step", &options, |take| {
+    let feed = |take: &mut (dyn FnMut(&Dispatches) + Send)| {
         take(&trace.tables.dispatches);
         Some(())
-    });
-    let findings: Findings = under
-        .unwrap()
-        .findings(&Timeline::of(&trace), &options)
-        .unwrap();
+    };
+    let filter = LabelFilter::new(&trace, "step", feed).unwrap();
+    let timeline =
+        Timeline::from_pieces(&trace, Some(&filter), trace.tables.dispatches.len(), feed);
+    let findings = Findings::from_timeline(&timeline.unwrap().0, &Options::default());
     assert_eq!(findings.latency.len(), 1);
     assert_eq!(findings.latency[0].submission_count, 1);
     assert_eq!(waited(&findings.latency[0]), [(OtherQueue, 1)]);

@@ -24,7 +24,7 @@ fn dispatch(kernel: u32, groups: u32, [from, to]: [i64; 2]) -> String {
 
 fn kernels(device: &str, rows: &str) -> Vec<Kernel> {
     let trace = gapscope_trace::Trace::from_text(&format!("{device}{rows}")).unwrap();
-    crate::program::findings(&trace).kernels
+    crate::program::findings(&trace).kernels.into_value()
 }
 
 fn limit(rows: &str) -> (Option<KernelLimit>, Option<i64>) {

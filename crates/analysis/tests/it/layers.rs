@@ -53,7 +53,7 @@ fn folded(labels: &[Set]) -> Vec<(String, u64, Option<i64>)> {
     let mut rows: Vec<_> = (program(labels).findings().folded_labels.into_iter())
         .map(|label| {
             (
-                label.row.path,
+                label.row.path.clone(),
                 label.layer_count,
                 label.row.inclusive.busy_ns.map(|ns| ns / US),
             )

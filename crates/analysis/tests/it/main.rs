@@ -1,9 +1,9 @@
 //! Text trace -> findings.
 
 mod advice;
+mod any_trace;
 mod causes;
 mod certainty;
-mod code_apart;
 mod conditions;
 mod cuda;
 mod equal_work;
@@ -20,7 +20,6 @@ mod order;
 mod planted;
 mod polls;
 mod program;
-mod ranks;
 mod regular;
 mod samples;
 mod tables;

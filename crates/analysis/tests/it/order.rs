@@ -3,11 +3,12 @@
 
 use crate::program::{Program, US, causes, findings};
 use gapscope_analysis::Findings;
+use gapscope_analysis::Options;
 use gapscope_analysis::gaps::Cause::*;
 use gapscope_analysis::gaps::{GapFinder, each_gap};
-use gapscope_analysis::thresholds::{NODE_ORDER_NS, SUBMISSIONS_FOLLOWED};
 use gapscope_analysis::verdict::Bound;
-use gapscope_analysis::{Options, Timeline};
+use gapscope_timeline::Timeline;
+use gapscope_timeline::thresholds::{NODE_ORDER_NS, SUBMISSIONS_FOLLOWED};
 use gapscope_trace::ids::QueueId;
 use std::fmt::Write;
 
@@ -445,10 +446,10 @@ fn single_gaps_are_explained_as_their_sums_are() {
     p.mark(4, "wait-value", [10, 15]);
     p.launch(4, [20, 25], 1000, 100);
     let trace = p.trace();
-    let timeline = Timeline::of(&trace);
+    let timeline = Timeline::new(&trace);
     let mut parts = Vec::new();
     each_gap(&timeline, 0, |_, of| parts.extend_from_slice(of));
-    let gap = GapFinder::of(&timeline).at(0, 100 * US).unwrap();
+    let gap = GapFinder::new(&timeline).at(0, 100 * US).unwrap();
     assert_eq!(gap.parts, parts);
     assert_eq!(gap.cause, ExternalWait);
 }
@@ -482,12 +483,12 @@ fn a_window_of_the_options_changes_no_order() {
     p.launch(4, [-20, -10], 0, 100);
     p.mark(4, "wait-value", [10, 15]);
     p.launch(4, [20, 25], 1000, 100);
-    let window = gapscope_analysis::intervals::Interval::new(200 * US, 2_000 * US);
+    let window = gapscope_timeline::intervals::Interval::new(200 * US, 2_000 * US);
     let options = Options {
         window: Some(window),
         ..Options::default()
     };
-    let found = Findings::of(&p.trace(), &options);
+    let found = Findings::new(&p.trace(), &options);
     assert_eq!(causes(&found.gaps), [(ExternalWait, 800)]);
     assert_eq!(findings(&p.trace()).gaps[0].total_ns, 900 * US);
 }

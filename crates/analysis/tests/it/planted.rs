@@ -79,7 +79,7 @@ fn pipelines_compiled_in_the_loop() {
         p.call("create-shader-module", [t + 300, t + 600]);
         p.call("create-pipelines", [t + 600, t + 2_900]);
     }
-    let findings = gapscope_analysis::Findings::of(&p.trace(), &Default::default());
+    let findings = gapscope_analysis::Findings::new(&p.trace(), &Default::default());
     assert_eq!(
         findings.warm_up.excluded, None,
         "{}",

@@ -3,7 +3,7 @@
 use crate::program::{Program, US, causes};
 use gapscope_analysis::Findings;
 use gapscope_analysis::gaps::Cause::{self, *};
-use gapscope_analysis::thresholds::POLLS_APART_NS;
+use gapscope_timeline::thresholds::POLLS_APART_NS;
 
 const NOT_READY: i32 = 600;
 

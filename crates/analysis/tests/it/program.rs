@@ -154,7 +154,7 @@ pub fn findings(trace: &Trace) -> Findings {
         exclude_warm_up: false,
         ..Options::default()
     };
-    Findings::of(trace, &options)
+    Findings::new(trace, &options)
 }
 
 /// A cause and its nanoseconds.

@@ -1,8 +1,9 @@
 //! Whether gaps come regularly.
 
 use crate::program::{Program, US};
-use gapscope_analysis::gaps::{Pattern, Regularity::*};
-use gapscope_analysis::thresholds::{REGULAR_LEAST_GAPS, REGULAR_SPREAD};
+use gapscope_analysis::gaps::Pattern;
+use gapscope_analysis::gaps::Regularity::*;
+use gapscope_timeline::thresholds::{REGULAR_LEAST_GAPS, REGULAR_SPREAD};
 
 /// The pattern of gaps that start at such times and last so long, in us.
 fn pattern(gaps: &[(i64, i64)]) -> Pattern {

@@ -45,7 +45,7 @@ fn found(
     let mut random = Random(seed);
     let differs = (0..TRIALS).filter(|_| {
         let (before, after) = (before(&mut random), after(&mut random));
-        let ratio = MedianRatio::of(&before, &after).unwrap();
+        let ratio = MedianRatio::from_samples(&before, &after).unwrap();
         let [low, high] = ratio.interval.unwrap();
         assert!(low <= ratio.ratio && ratio.ratio <= high);
         !ratio.is_within_noise().unwrap()
@@ -94,7 +94,10 @@ fn the_interval_holds_a_ratio_that_is_not_1() {
         let holds = (0..TRIALS).filter(|_| {
             let before: Vec<f64> = (0..count).map(|_| factor * WIDE(&mut random)).collect();
             let after = of(WIDE, count)(&mut random);
-            let [low, high] = MedianRatio::of(&before, &after).unwrap().interval.unwrap();
+            let [low, high] = MedianRatio::from_samples(&before, &after)
+                .unwrap()
+                .interval
+                .unwrap();
             low <= factor && factor <= high
         });
         let share = holds.count() as f64 / f64::from(TRIALS);
@@ -124,7 +127,7 @@ fn many_samples_are_taken_in_blocks() {
     // Samples that rise all the time are no independent ones.
     let width = |count: u32| {
         let rising: Vec<f64> = (1..=count).map(f64::from).collect();
-        let ratio = MedianRatio::of(&rising, &[1.0; 10]).unwrap();
+        let ratio = MedianRatio::from_samples(&rising, &[1.0; 10]).unwrap();
         ratio.interval.map(|[low, high]| high - low).unwrap()
     };
     assert!(width(95) < 25.0, "{}", width(95));
@@ -134,26 +137,31 @@ fn many_samples_are_taken_in_blocks() {
 #[test]
 fn few_samples_have_a_ratio_and_no_interval() {
     let six = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
-    let ratio = MedianRatio::of(&six[..5], &six).unwrap();
+    let ratio = MedianRatio::from_samples(&six[..5], &six).unwrap();
     assert_eq!((ratio.ratio, ratio.interval), (3.0 / 3.5, None));
     assert_eq!(ratio.is_within_noise(), None);
-    assert!(MedianRatio::of(&six, &six).unwrap().interval.is_some());
-    assert_eq!(MedianRatio::of(&[], &six), None);
-    assert_eq!(MedianRatio::of(&six, &[0.0; 6]), None);
+    assert!(
+        MedianRatio::from_samples(&six, &six)
+            .unwrap()
+            .interval
+            .is_some()
+    );
+    assert_eq!(MedianRatio::from_samples(&[], &six), None);
+    assert_eq!(MedianRatio::from_samples(&six, &[0.0; 6]), None);
 }
 
 #[test]
 fn samples_that_are_all_the_same_have_an_interval_of_one_ratio() {
-    let ratio = MedianRatio::of(&[4.0; 10], &[1.0; 10]).unwrap();
+    let ratio = MedianRatio::from_samples(&[4.0; 10], &[1.0; 10]).unwrap();
     assert_eq!(ratio.interval, Some([4.0, 4.0]));
     assert_eq!(ratio.is_within_noise(), Some(false));
-    let same = MedianRatio::of(&[4.0; 10], &[4.0; 10]).unwrap();
+    let same = MedianRatio::from_samples(&[4.0; 10], &[4.0; 10]).unwrap();
     assert_eq!(same.is_within_noise(), Some(true));
 }
 
 #[test]
 fn a_spread_has_quartiles() {
-    let spread = Spread::of(&[40.0, 10.0, 20.0, 30.0, 100.0]).unwrap();
+    let spread = Spread::from_samples(&[40.0, 10.0, 20.0, 30.0, 100.0]).unwrap();
     let Spread {
         count,
         mean,
@@ -165,6 +173,6 @@ fn a_spread_has_quartiles() {
     } = spread;
     assert_eq!((count, mean, median), (5, 40.0, 30.0));
     assert_eq!([p25, p75, min, max], [20.0, 40.0, 10.0, 100.0]);
-    assert_eq!(Spread::of(&[1.0, 2.0]).unwrap().median, 1.5);
-    assert_eq!(Spread::of(&[]), None);
+    assert_eq!(Spread::from_samples(&[1.0, 2.0]).unwrap().median, 1.5);
+    assert_eq!(Spread::from_samples(&[]), None);
 }

@@ -1,7 +1,8 @@
 //! Kernels, labels, command buffers, memory, drift.
 
 use crate::program::{Program, US, findings};
-use gapscope_analysis::{Findings, Timeline, activity};
+use gapscope_analysis::{Findings, activity};
+use gapscope_timeline::Timeline;
 use gapscope_trace::ids::{CommandBufferId, LabelId};
 use gapscope_trace::lookup::LabelPaths;
 use gapscope_trace::tables::Timing;
@@ -258,7 +259,7 @@ fn drifting(mode: &str, first: [i64; 2], second: [i64; 2]) -> gapscope_analysis:
             "dispatch command_buffer=1 queue=1 start_ns={start}us duration_ns={duration}us"
         ));
     }
-    p.findings().drift
+    p.findings().drift.into_value()
 }
 
 #[test]
@@ -336,6 +337,6 @@ fn what_is_not_selected_changes_no_finding() {
     assert!(read.tables.dispatches.position.is_empty());
     assert!(read.tables.barriers.command_buffer.is_empty());
     assert_eq!(findings(&read), findings(&whole));
-    let activity = |trace| activity(&Timeline::of(trace), 10);
+    let activity = |trace| activity(&Timeline::new(trace), 10);
     assert_eq!(activity(&read), activity(&whole));
 }

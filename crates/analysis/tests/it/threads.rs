@@ -3,7 +3,7 @@
 use crate::program::{Program, US, causes, findings};
 use gapscope_analysis::Findings;
 use gapscope_analysis::gaps::Cause::{self, *};
-use gapscope_analysis::thresholds::ROUND_TRIP_NS;
+use gapscope_timeline::thresholds::ROUND_TRIP_NS;
 
 /// Work from 0 to 100 us; what `plant` says; the next work is submitted from 150 to 160 us and starts at 200 us.
 fn gap(plant: impl FnOnce(&mut Program)) -> Findings {
@@ -130,7 +130,7 @@ fn what_another_thread_compiles_or_allocates_until_the_submission_is_the_cause()
 fn a_late_host_beside_many_threads_that_compile_is_told_to_compile_before() {
     let advice = |findings: &Findings| {
         let late = findings.gaps.iter().find(|gap| gap.cause == HostLate);
-        late.and_then(|gap| gap.advice.clone()).unwrap_or_default()
+        late.map(|gap| gap.advice.clone()).unwrap_or_default()
     };
     // As Dawn does: each pipeline on a thread of its own, one after the other.
     let findings = gap_until(400, |p| {

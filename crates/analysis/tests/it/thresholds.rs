@@ -1,7 +1,7 @@
 //! The table of thresholds, and what is written from it.
 
 use crate::causes::{in_repository, renew};
-use gapscope_analysis::thresholds;
+use gapscope_timeline::thresholds;
 
 #[test]
 fn the_guide_lists_all_thresholds_with_their_reasons() {

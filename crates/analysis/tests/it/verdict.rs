@@ -2,7 +2,7 @@
 
 use crate::program::{Program, US, findings};
 use gapscope_analysis::Findings;
-use gapscope_analysis::verdict::{Bound, Part};
+use gapscope_analysis::verdict::{Bound, VerdictPart};
 use gapscope_trace::Trace;
 
 /// A CUDA program: kernel 1 computes, kernel 2 communicates. The device has 100 multiprocessors.
@@ -49,7 +49,7 @@ fn split(what: &str, share: i64, rest: &str) -> Bound {
     cuda(&rows).verdict
 }
 
-fn part<'a>(findings: &'a Findings, what: &str) -> Option<&'a Part> {
+fn part<'a>(findings: &'a Findings, what: &str) -> Option<&'a VerdictPart> {
     let mut parts = findings.verdict_evidence.parts.iter();
     parts.find(|part| part.what == what)
 }

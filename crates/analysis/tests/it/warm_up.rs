@@ -20,7 +20,7 @@ fn program(first: i64, calls: &[[i64; 2]]) -> Program {
 #[test]
 fn pipelines_compiled_after_the_first_work_are_left_out() {
     let p = program(100, &[[150, 500], [600, 980]]);
-    let findings = Findings::of(&p.trace(), &Options::default());
+    let findings = Findings::new(&p.trace(), &Options::default());
     let excluded = findings.warm_up.excluded.expect("there is warm-up");
     assert_eq!((excluded.start_ns, excluded.end_ns), (0, 1_000 * US));
     assert_eq!(findings.warm_up.compile_calls, 2);
@@ -42,18 +42,18 @@ fn pipelines_compiled_after_the_first_work_are_left_out() {
 
 #[test]
 fn a_slow_first_dispatch_is_left_out_and_a_slightly_slow_one_is_not() {
-    let slow = Findings::of(&program(301, &[]).trace(), &Options::default());
+    let slow = Findings::new(&program(301, &[]).trace(), &Options::default());
     assert_eq!(slow.warm_up.slow_first_dispatches, 1);
     assert_eq!(slow.analysed_window.unwrap().start_ns, 1_000 * US);
     assert_eq!(slow.kernels[0].first_ns, Some(301 * US));
-    let quick = Findings::of(&program(300, &[]).trace(), &Options::default());
+    let quick = Findings::new(&program(300, &[]).trace(), &Options::default());
     assert_eq!(quick.warm_up.excluded, None);
 }
 
 #[test]
 fn compiling_in_the_middle_is_no_warm_up() {
     let p = program(100, &[[4_000, 4_100]]);
-    let findings = Findings::of(&p.trace(), &Options::default());
+    let findings = Findings::new(&p.trace(), &Options::default());
     assert_eq!(findings.warm_up.excluded, None);
     assert!(findings.warm_up.reason.contains("No warm-up"));
 }
@@ -66,7 +66,7 @@ fn what_would_leave_too_little_is_kept() {
     for turn in 0..3 {
         p.dispatch(1, [450, 460], 500 + turn * 1_000, 900);
     }
-    let findings = Findings::of(&p.trace(), &Options::default());
+    let findings = Findings::new(&p.trace(), &Options::default());
     assert_eq!(findings.warm_up.excluded, None);
     assert!(
         findings.warm_up.reason.contains("too few"),
@@ -78,10 +78,10 @@ fn what_would_leave_too_little_is_kept() {
 #[test]
 fn a_given_window_is_taken_as_it_is() {
     let options = Options {
-        window: Some(gapscope_analysis::intervals::Interval::new(0, 2_000 * US)),
+        window: Some(gapscope_timeline::intervals::Interval::new(0, 2_000 * US)),
         ..Options::default()
     };
-    let findings = Findings::of(&program(500, &[]).trace(), &options);
+    let findings = Findings::new(&program(500, &[]).trace(), &options);
     assert_eq!(findings.analysed_window.unwrap().end_ns, 2_000 * US);
     assert_eq!(findings.warm_up.excluded, None);
 }
@@ -109,12 +109,12 @@ fn launches_without_command_buffers_have_a_warm_up_too() {
     };
     let loads =
         "host_call process=1 thread=7 call=load-module start_ns=150us duration_ns=700us count=1";
-    let findings = Findings::of(&text(loads), &Options::default());
+    let findings = Findings::new(&text(loads), &Options::default());
     let excluded = findings.warm_up.excluded.expect("there is warm-up");
     assert_eq!((excluded.start_ns, excluded.end_ns), (0, 1_200 * US));
     assert_eq!(findings.warm_up.command_buffer_count, 1);
     assert_eq!(findings.idle_time.gap_count, 18);
-    let findings = Findings::of(&text(""), &Options::default());
+    let findings = Findings::new(&text(""), &Options::default());
     assert_eq!(findings.warm_up.excluded, None);
 }
 
@@ -122,7 +122,7 @@ fn launches_without_command_buffers_have_a_warm_up_too() {
 fn what_could_show_no_warm_up_is_not_passed_off_as_none() {
     let mut trace = program(100, &[]).trace();
     let reason = |trace: &gapscope_trace::Trace| {
-        let findings = Findings::of(trace, &Options::default());
+        let findings = Findings::new(trace, &Options::default());
         assert_eq!(findings.warm_up.excluded, None);
         findings.warm_up.reason
     };
@@ -147,7 +147,7 @@ fn what_could_show_no_warm_up_is_not_passed_off_as_none() {
 fn what_is_compiled_later_is_not_passed_over() {
     let mut p = program(100, &[]);
     // The work lasts for 100 turns; half of them are over.
-    let window = gapscope_analysis::Timeline::of(&p.trace())
+    let window = gapscope_timeline::Timeline::new(&p.trace())
         .work_window()
         .unwrap();
     let middle_us = (window.start_ns + window.end_ns) / 2_000;

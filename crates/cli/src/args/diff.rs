@@ -3,7 +3,7 @@
 use super::{Mode, Width, time};
 use anyhow::{Result, bail};
 use clap::{Args, ValueHint};
-use gapscope_analysis::diff::Gate;
+use gapscope_comparison::diff::Gate;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;

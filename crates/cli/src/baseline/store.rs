@@ -3,7 +3,7 @@
 use super::fingerprint::Fingerprint;
 use crate::exit;
 use crate::failure::Failure;
-use gapscope_analysis::diff::RunDigest;
+use gapscope_comparison::diff::RunDigest;
 use serde::{Deserialize, Serialize};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};

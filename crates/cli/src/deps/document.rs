@@ -2,10 +2,10 @@
 
 mod traffic;
 
-use gapscope_analysis::quantity as number;
 use gapscope_dependencies::{Dependencies, Edge, Need, Node, NodeKind, Order};
 use gapscope_report::document::{Block, Column, Table, Text, Tone};
 use gapscope_report::{Document, fit};
+use gapscope_timeline::quantity as number;
 use std::collections::BTreeMap;
 
 /// Returns the page for so many columns. Each table has at most `top` rows.
@@ -65,7 +65,7 @@ impl Page<'_> {
             .filter(is_dispatch)
             .filter(|n| n.is_exact())
             .count();
-        let count = |n: usize, one: &str, many: &str| number::of(n as u64, one, many);
+        let count = |n: usize, one: &str, many: &str| number::count_of(n as u64, one, many);
         let mut text = Text::new()
             .strong(count(dispatches, "dispatch", "dispatches"))
             .and(", ")
@@ -113,7 +113,7 @@ impl Page<'_> {
         if !found.possible_hazards.is_empty() {
             let text = format!(
                 "It is not known whether {} more are hazards: what the dispatches reach is only bounded.",
-                number::of(
+                number::count_of(
                     found.possible_hazards.len() as u64,
                     "dependency",
                     "dependencies"
@@ -130,7 +130,7 @@ impl Page<'_> {
         };
         let length = |value: u64| match path.timed {
             true => number::duration(i64::try_from(value).unwrap_or(i64::MAX)),
-            false => number::of(value, "command", "commands"),
+            false => number::count_of(value, "command", "commands"),
         };
         let mut text = Text::new()
             .and("The longest chain takes ")
@@ -165,7 +165,7 @@ impl Page<'_> {
         }
         let count = |need: Need| found.barriers.iter().filter(|b| b.need == need).count() as u64;
         let mut text = Text::new()
-            .strong(number::of(
+            .strong(number::count_of(
                 found.barriers.len() as u64,
                 "barrier",
                 "barriers",
@@ -197,7 +197,7 @@ impl Page<'_> {
         }
         for (reason, count) in reasons {
             let text = Text::new()
-                .strong(number::of(count as u64, "barrier", "barriers"))
+                .strong(number::count_of(count as u64, "barrier", "barriers"))
                 .and(format!(" unknown: {reason}."));
             blocks.push(Block::Item(text));
         }
@@ -324,7 +324,7 @@ impl Page<'_> {
         }
         for (reason, count) in refused {
             let text = Text::new()
-                .strong(number::of(count as u64, "pair", "pairs"))
+                .strong(number::count_of(count as u64, "pair", "pairs"))
                 .and(format!(" cannot: {reason}."));
             blocks.push(Block::Item(text));
         }
@@ -357,7 +357,7 @@ impl Page<'_> {
         sorted.sort_by_key(|(_, (count, _))| std::cmp::Reverse(*count));
         for (reason, (count, first)) in sorted.into_iter().take(self.top) {
             let text = Text::new()
-                .strong(number::of(count as u64, "command", "commands"))
+                .strong(number::count_of(count as u64, "command", "commands"))
                 .and(format!(": {reason} "))
                 .faint(format!("(first: {})", self.called(first)));
             blocks.push(Block::Item(text));

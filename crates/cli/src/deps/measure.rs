@@ -3,12 +3,12 @@
 use crate::args::Deps;
 use crate::failure::Failure;
 use crate::progress;
-use gapscope_analysis::quantity;
 use gapscope_capture::Capture;
 use gapscope_capture::model::Command;
 use gapscope_dependencies::{Bandwidth, Dependencies, UnknownBandwidth};
 use gapscope_device_peaks::{Copier, copy_bandwidth};
 use gapscope_replay::{DeviceChoice, Options};
+use gapscope_timeline::quantity;
 
 /// The number of timed runs when none is given.
 const DEFAULT_RUNS: u32 = 5;
@@ -60,7 +60,7 @@ pub fn add(
         remarks.push(format!(
             "{} of {} of the runs that were timed differ from what the program had.",
             quantity::count(times.outputs_different),
-            quantity::of(times.outputs_compared, "output", "outputs")
+            quantity::count_of(times.outputs_compared, "output", "outputs")
         ));
     }
     Ok(())

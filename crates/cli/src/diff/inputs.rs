@@ -4,7 +4,7 @@ use crate::args::Diff as Arguments;
 use crate::failure::Failure;
 use crate::progress::{self, RunsRead};
 use crate::trace;
-use gapscope_analysis::diff::RunDigest;
+use gapscope_comparison::diff::RunDigest;
 use gapscope_trace::{rank_folders, read_manifest};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -136,8 +136,8 @@ fn digest_trace(
 ) -> Result<(RunDigest, bool), Failure> {
     trace::read_in_pieces(path, &RunDigest::selection(), |opened| {
         let taken = |count| progress.add_dispatches(count);
-        let (timeline, remarks) = opened.timeline_counting(taken)?;
-        let mut run = RunDigest::of(&timeline, name, &remarks);
+        let (timeline, remarks) = opened.timeline_counting(None, taken)?;
+        let mut run = RunDigest::new(&timeline, name, &remarks);
         run.note_surroundings(&timeline);
         Some((run, opened.trace.is_whole()))
     })

@@ -5,8 +5,8 @@ use crate::args::Diff as Arguments;
 use crate::failure::Failure;
 use crate::record::system_root;
 use crate::{exit, hook_libraries, page};
-use gapscope_analysis::quantity;
 use gapscope_recorder::{LabelInjection, Names, Outcome, Recording, Start};
+use gapscope_timeline::quantity;
 use gapscope_trace::manifest::Exit;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -95,7 +95,7 @@ impl RecordedRuns {
         }
         page::note(format!(
             "interrupted: {} of {count} are compared",
-            quantity::of(pairs as u64, "pair of runs", "pairs of runs")
+            quantity::count_of(pairs as u64, "pair of runs", "pairs of runs")
         ));
         Ok(())
     }

@@ -2,8 +2,8 @@
 
 use super::check::{Check, Group, State};
 use super::trial::Reason;
-use gapscope_analysis::quantity;
 use gapscope_recorder::machine::StacksAllowed;
+use gapscope_timeline::quantity;
 
 const GROUP: Group = Group::Machine;
 /// With less space, a long recording fills the disk, and work is lost and counted.

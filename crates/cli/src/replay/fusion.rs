@@ -5,13 +5,13 @@ use crate::args;
 use crate::exit;
 use crate::failure::Failure;
 use crate::page;
-use gapscope_analysis::quantity;
 use gapscope_capture::Capture;
 use gapscope_device_peaks::Copier;
 use gapscope_fusion::{ChainReport, Difference, FormReport, FuseOptions, Fusion, fuse};
 use gapscope_replay::DeviceChoice;
 use gapscope_report::Document;
 use gapscope_report::document::{Block, Text};
+use gapscope_timeline::quantity;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::process::ExitCode;
 
@@ -57,7 +57,7 @@ fn document(fusion: &Fusion) -> Document {
     }
     push_rest(&mut blocks, fusion.chains.len(), "chain", "chains");
     if !fusion.refused.is_empty() {
-        let pairs = quantity::of(fusion.refused.len() as u64, "pair", "pairs");
+        let pairs = quantity::count_of(fusion.refused.len() as u64, "pair", "pairs");
         let text = format!("{pairs} of neighbours stay apart:");
         blocks.push(Block::Sentence(Text::new().and(text)));
     }
@@ -110,7 +110,7 @@ fn document(fusion: &Fusion) -> Document {
 }
 
 fn heading(fusion: &Fusion) -> Text {
-    let chains = quantity::of(fusion.chains.len() as u64, "chain", "chains");
+    let chains = quantity::count_of(fusion.chains.len() as u64, "chain", "chains");
     Text::new()
         .and(format!("Found {chains} that can be merged, on "))
         .strong(&fusion.device)
@@ -119,7 +119,7 @@ fn heading(fusion: &Fusion) -> Text {
 
 fn push_rest(blocks: &mut Vec<Block>, all: usize, one: &str, many: &str) {
     if let Some(more @ 1..) = all.checked_sub(MAX_LINES) {
-        let text = format!("and {}.", quantity::of(more as u64, one, many));
+        let text = format!("and {}.", quantity::count_of(more as u64, one, many));
         blocks.push(Block::Item(text.into()));
     }
 }
@@ -168,7 +168,7 @@ fn describe_form(form: &FormReport) -> String {
     text.push_str(&match equal == compared {
         true => format!(
             "; all {} equal the program's",
-            quantity::of(compared, "output", "outputs")
+            quantity::count_of(compared, "output", "outputs")
         ),
         false => format!("; {equal} of {compared} outputs equal the program's"),
     });

@@ -3,12 +3,12 @@
 use super::{MAX_LINES, describe, options, refused};
 use crate::failure::Failure;
 use crate::{args, exit, page, progress};
-use gapscope_analysis::quantity;
 use gapscope_capture::Capture;
 use gapscope_dependencies::{Dependencies, Limits, Need};
 use gapscope_replay::{BarrierRuns, FewerBarriers, Schedule, replay_without};
 use gapscope_report::Document;
 use gapscope_report::document::{Block, Column, Table, Text, Tone};
+use gapscope_timeline::quantity;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
@@ -150,13 +150,13 @@ impl Answer<'_> {
         for (need, why) in NEEDS_THAT_STAY {
             if let count @ 1.. = self.count(need) {
                 let text = Text::new()
-                    .strong(quantity::of(count, "stays", "stay"))
+                    .strong(quantity::count_of(count, "stays", "stay"))
                     .and(format!(": {why}"));
                 blocks.push(Block::Item(text.and(".")));
             }
         }
         for (reason, count) in self.reasons() {
-            let barriers = quantity::of(count, "barrier", "barriers");
+            let barriers = quantity::count_of(count, "barrier", "barriers");
             blocks.push(Block::Item(
                 format!("It is not known of {barriers}: {reason}.").into(),
             ));
@@ -179,13 +179,13 @@ impl Answer<'_> {
 
     fn ran(&self) -> Text {
         let ran = self.ran;
-        let dispatches = quantity::of(ran.dispatch_count, "dispatch", "dispatches");
-        let submissions = quantity::of(ran.submission_count, "submission", "submissions");
+        let dispatches = quantity::count_of(ran.dispatch_count, "dispatch", "dispatches");
+        let submissions = quantity::count_of(ran.submission_count, "submission", "submissions");
         let how = match ran.schedule {
             Schedule::Tight => ", without the host in between,",
             Schedule::AsCaptured | Schedule::Serialised => "",
         };
-        let runs = quantity::of(ran.all.runs_ns.len() as u64, "time", "times");
+        let runs = quantity::count_of(ran.all.runs_ns.len() as u64, "time", "times");
         Text::new()
             .and(format!("Ran {dispatches} in {submissions}{how} on "))
             .strong(&ran.device)
@@ -197,7 +197,7 @@ impl Answer<'_> {
 
     fn barriers(&self) -> Text {
         let ran = self.ran;
-        let all = quantity::of(ran.barrier_count, "barrier", "barriers");
+        let all = quantity::count_of(ran.barrier_count, "barrier", "barriers");
         match ran.left_out_count {
             0 => Text::new().and(format!(
                 "None of {all} was left out: none is known to be needless."

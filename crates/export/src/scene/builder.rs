@@ -10,10 +10,10 @@ use crate::TableRows;
 use crate::lanes::Sharing;
 use crate::packed::Lane;
 use crate::slice::{Dispatch, Slice, SliceKind};
-use gapscope_analysis::Timeline;
 use gapscope_analysis::code::Stacks;
-use gapscope_analysis::intervals::Interval;
-use gapscope_analysis::vocabulary::Vocabulary;
+use gapscope_timeline::Timeline;
+use gapscope_timeline::intervals::Interval;
+use gapscope_timeline::vocabulary::Vocabulary;
 use gapscope_trace::Trace;
 use gapscope_trace::ids::{CommandBufferId, ProcessId, QueueId, SubmissionId, ThreadId};
 use gapscope_trace::lookup::IdIndex;
@@ -116,10 +116,10 @@ impl<'a> Scene<'a> {
         count: usize,
         each: impl Fn(&mut (dyn FnMut(&Dispatches) + Send)) -> Option<R>,
     ) -> Option<(Scene<'a>, R)> {
-        let names = Vocabulary::of(&trace.manifest);
+        let names = Vocabulary::new(&trace.manifest);
         let tables = &trace.tables;
         let mut builder = Builder::new(trace);
-        let (mut timeline, read) = Timeline::of_times(trace, count, |take| {
+        let (mut timeline, read) = Timeline::from_pieces_for_gaps(trace, count, |take| {
             each(&mut |piece| {
                 builder.read_piece(piece);
                 take(piece);
@@ -130,7 +130,7 @@ impl<'a> Scene<'a> {
         for gpu in &mut timeline.gpus {
             take(&mut gpu.works);
         }
-        let counted = gapscope_analysis::counters::counters(&timeline);
+        let counted = gapscope_timeline::counters::counters(&timeline);
         let gpus = timeline.gpus.len();
         drop(timeline);
         builder.draw_others();
@@ -161,7 +161,7 @@ impl<'a> Scene<'a> {
             names: SceneNames::new(trace),
             groups,
             gaps: gaps.rows,
-            stacks: Stacks::of(tables),
+            stacks: Stacks::new(tables),
             flows,
             origin_ns,
             end_ns,
@@ -280,7 +280,8 @@ impl Builder<'_> {
                 let table = &tables.$table;
                 let (mut drawn, mut target) = (0, LastTarget::default());
                 for row in 0..table.len() {
-                    let times = Interval::of_row(table.start_ns.at(row), table.duration_ns.at(row));
+                    let times =
+                        Interval::from_row(table.start_ns.at(row), table.duration_ns.at(row));
                     let Some(interval) = times else { continue };
                     drawn += 1;
                     let launch = Launch {
@@ -299,7 +300,7 @@ impl Builder<'_> {
         let table = &tables.command_buffers;
         let mut drawn = 0;
         for row in 0..table.len() {
-            let times = Interval::of_row(table.start_ns.at(row), table.duration_ns.at(row));
+            let times = Interval::from_row(table.start_ns.at(row), table.duration_ns.at(row));
             let Some(interval) = times else { continue };
             drawn += 1;
             let slice = slice(SliceKind::CommandBuffer, row, interval);
@@ -379,7 +380,7 @@ impl Builder<'_> {
         let table = &self.trace.tables.host_calls;
         let mut drawn = 0;
         for row in 0..table.len() {
-            let times = Interval::of_row(Some(table.start_ns[row]), Some(table.duration_ns[row]));
+            let times = Interval::from_row(Some(table.start_ns[row]), Some(table.duration_ns[row]));
             let Some(interval) = times else { continue };
             drawn += 1;
             self.reach_time(interval);

@@ -2,8 +2,8 @@
 
 use super::{Counter, Group};
 use crate::texts::cut;
-use gapscope_analysis::counters::{self, CounterOwner, Sample};
-use gapscope_analysis::vocabulary::Vocabulary;
+use gapscope_timeline::counters::{self, CounterOwner, Sample};
+use gapscope_timeline::vocabulary::Vocabulary;
 
 /// Adds each counter to its owner's group. `gpus` are the groups of the timeline's GPUs and of unknown devices.
 pub(super) fn add(

@@ -1,9 +1,9 @@
 //! Draws the gaps of each GPU, as the analyses find them.
 
 use crate::slice::{Slice, SliceKind};
-use gapscope_analysis::Timeline;
 use gapscope_analysis::gaps::{Cause, each_gap_between};
 use gapscope_analysis::unread::{CAUSES, unknown_because};
+use gapscope_timeline::Timeline;
 use gapscope_trace::ids::SubmissionId;
 
 /// A cause of a gap. A gap with several causes is drawn as several slices.

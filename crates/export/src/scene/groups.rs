@@ -6,7 +6,7 @@ use crate::lanes::{self, Sharing};
 use crate::packed::Lane;
 use crate::slice::Slice;
 use crate::texts::cut;
-use gapscope_analysis::vocabulary::Vocabulary;
+use gapscope_timeline::vocabulary::Vocabulary;
 use gapscope_trace::Trace;
 use gapscope_trace::ids::{ProcessId, ThreadId};
 

@@ -4,7 +4,7 @@ use super::slices_by_owner::{SlicesByOwner, ThreadKey};
 use crate::lanes::{self, Sharing};
 use crate::packed::Lane;
 use crate::slice::{Slice, SliceKind};
-use gapscope_analysis::intervals::Interval;
+use gapscope_timeline::intervals::Interval;
 use gapscope_trace::ids::QueueId;
 use gapscope_trace::parallel;
 use gapscope_trace::tables::{MarkerScope, Markers, Table};
@@ -38,7 +38,7 @@ impl Labels {
             rows: table.len(),
             ..Labels::default()
         };
-        let times = |row| Interval::of_row(table.start_ns.at(row), table.duration_ns.at(row));
+        let times = |row| Interval::from_row(table.start_ns.at(row), table.duration_ns.at(row));
         let mut places: FxHashMap<LabelOwner, usize> = FxHashMap::default();
         let mut owners: Vec<(LabelOwner, Vec<u32>)> = Vec::new();
         for row in 0..table.len() {

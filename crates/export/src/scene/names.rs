@@ -3,7 +3,7 @@
 use super::DetailKey;
 use crate::texts::{TextId, Texts};
 use gapscope_analysis::gaps::Cause;
-use gapscope_analysis::vocabulary::KernelNames;
+use gapscope_timeline::vocabulary::KernelNames;
 use gapscope_trace::Trace;
 use gapscope_trace::ids::{KernelId, LabelId};
 use gapscope_trace::lookup::{IdIndex, LabelPaths};
@@ -39,7 +39,7 @@ impl SceneNames {
         let mut texts = Texts::default();
         let statics = statics().map(|text| (text, texts.add(text))).collect();
         let k = &tables.kernels;
-        let readable = KernelNames::of(k);
+        let readable = KernelNames::new(k);
         let mut kernels: Vec<KernelText> = (0..k.id.len())
             .map(|row| {
                 let mut details = Vec::new();

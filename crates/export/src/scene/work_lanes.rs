@@ -6,8 +6,8 @@
 
 use crate::packed::{Lane, pack_dispatch, pack_row};
 use crate::slice::{Dispatch, Slice};
-use gapscope_analysis::intervals::Interval;
-use gapscope_analysis::lanes::Lanes;
+use gapscope_timeline::intervals::Interval;
+use gapscope_timeline::lanes::Lanes;
 use gapscope_trace::ids::QueueId;
 use gapscope_trace::tables::Dispatches;
 
@@ -188,7 +188,7 @@ impl WorkLanes {
 /// Returns the dispatches of a piece that have times, with their rows in it and their queues.
 pub(super) fn timed(piece: &Dispatches) -> impl Iterator<Item = (usize, QueueId, Interval)> {
     (0..piece.queue.len()).filter_map(|row| {
-        let interval = Interval::of_row(piece.start_ns.at(row), piece.duration_ns.at(row))?;
+        let interval = Interval::from_row(piece.start_ns.at(row), piece.duration_ns.at(row))?;
         Some((row, piece.queue[row], interval))
     })
 }

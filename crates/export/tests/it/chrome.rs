@@ -176,7 +176,7 @@ fn counters_of_the_trace_have_their_names_units_and_groups() {
 #[test]
 fn gaps_are_drawn_by_cause_and_fill_the_idle_time() {
     for (name, trace) in traces::all() {
-        let findings = gapscope_analysis::Findings::of(
+        let findings = gapscope_analysis::Findings::new(
             &trace,
             &gapscope_analysis::Options {
                 exclude_warm_up: false,

@@ -1,8 +1,8 @@
 //! Tests names that a program may give in malice or by accident.
 
 use super::{chrome, firefox, speedscope};
-use gapscope_analysis::vocabulary::KernelNames;
 use gapscope_export::Scene;
+use gapscope_timeline::vocabulary::KernelNames;
 use gapscope_trace::Trace;
 use gapscope_trace::ids::{CommandBufferId, KernelId, QueueId};
 use gapscope_trace::tables::*;
@@ -35,7 +35,7 @@ fn any_name_gives_json() {
         let file = chrome::export(&trace);
         let found = file["traceEvents"].as_array().unwrap().iter();
         let dispatch = found.clone().find(|e| e["args"]["kernel"] == 1).unwrap();
-        let names = KernelNames::of(&trace.tables.kernels);
+        let names = KernelNames::new(&trace.tables.kernels);
         assert_eq!(dispatch["name"], names.name(0));
         speedscope::export(&trace);
         firefox::export(&trace);

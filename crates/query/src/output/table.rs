@@ -5,8 +5,8 @@ use super::writer::Writer;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::util::display::FormatOptions;
-use gapscope_analysis::quantity::count;
 use gapscope_companion::steers;
+use gapscope_timeline::quantity::count;
 use std::io::{self, Write};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 

@@ -9,7 +9,7 @@ use datafusion::arrow::compute::take;
 use datafusion::arrow::datatypes::UInt32Type;
 use datafusion::error::DataFusionError;
 use gapscope_analysis::code::{self, CodeFrame};
-use gapscope_analysis::vocabulary::{KernelNames, Vocabulary, program};
+use gapscope_timeline::vocabulary::{KernelNames, Vocabulary, program};
 use gapscope_trace::ids::{
     CounterId, DeviceId, Id, KernelId, LabelId, ProcessId, QueueId, StackId, ThreadId,
 };
@@ -39,17 +39,17 @@ struct ThreadKey {
 impl Names {
     pub fn load(name: IdName, source: &Source, library: &Library) -> Names {
         let manifest = &source.manifest;
-        let vocabulary = || Vocabulary::of(manifest);
+        let vocabulary = || Vocabulary::new(manifest);
         match name {
             IdName::Kernel | IdName::KernelItself => {
                 let kernels = kernels(source, library);
-                let names = KernelNames::of(&kernels);
+                let names = KernelNames::new(&kernels);
                 let texts = (0..kernels.len()).map(|row| Some(names.name(row).to_owned()));
                 by_id(KernelId, &kernels.id, texts)
             }
             IdName::KernelWhole => {
                 let kernels = kernels(source, library);
-                let names = KernelNames::of(&kernels);
+                let names = KernelNames::new(&kernels);
                 let texts = (0..kernels.len()).map(|row| names.full_name(row).map(str::to_owned));
                 by_id(KernelId, &kernels.id, texts)
             }
@@ -144,7 +144,7 @@ fn tables(source: &Source, library: &Library, selection: &Selection) -> Tables {
 fn stacks(what: StackProperty, source: &Source, library: &Library) -> Names {
     let selection = Selection::manifest().with::<Stacks>().with::<Frames>();
     let tables = tables(source, library, &selection);
-    let stacks = code::Stacks::of(&tables);
+    let stacks = code::Stacks::new(&tables);
     let ids = &tables.stacks.id;
     let innermost = |id: &StackId| {
         let row = stacks.frame_rows(*id).next()?;

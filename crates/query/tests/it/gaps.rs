@@ -29,7 +29,7 @@ fn reported(trace: &Trace, exclude_warm_up: bool) -> String {
         exclude_warm_up,
         ..Options::default()
     };
-    let findings = Findings::of(trace, &options);
+    let findings = Findings::new(trace, &options);
     let mut gaps: Vec<_> = findings
         .gaps
         .iter()

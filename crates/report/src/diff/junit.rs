@@ -1,7 +1,7 @@
 //! Writes gates as JUnit's XML, one test case each, for services of continuous integration.
 
 use super::shown;
-use gapscope_analysis::diff::{Diff, GateResult, GateStatus};
+use gapscope_comparison::diff::{Diff, GateResult, GateStatus};
 
 /// Writes the gates of a comparison; `name` says what was compared.
 pub fn text(diff: &Diff, name: &str) -> String {

@@ -2,10 +2,10 @@
 
 use crate::document::{Block, Column, Row, Table, Text, Tone};
 use crate::section::{or_unknown, rest};
-use gapscope_analysis::diff::{
+use gapscope_comparison::diff::{
     Change, ChangeKind, Diff, How, Unit, chance, change, interval, value,
 };
-use gapscope_analysis::quantity;
+use gapscope_timeline::quantity;
 
 /// Makes the sections that have a table.
 pub(super) fn all(diff: &Diff, top: usize) -> Vec<Vec<Block>> {
@@ -167,7 +167,7 @@ fn kernels(diff: &Diff, each: &str, top: usize) -> Vec<Block> {
     }
     let aside = format!(
         "of {each}; {changed} of {} changed",
-        quantity::of(changes.len() as u64, "kernel", "kernels")
+        quantity::count_of(changes.len() as u64, "kernel", "kernels")
     );
     let mut blocks = vec![Block::Heading("Kernels".into(), aside), Block::Table(table)];
     rest(&mut blocks, changes.len(), shown.len(), "kernels");

@@ -3,13 +3,14 @@
 use super::{Claim, ClaimKind, Figure, MAX_COSTS, Row};
 use crate::number;
 use crate::section::{accuracy, instructions, limits, verdict};
+use gapscope_analysis::Findings;
 use gapscope_analysis::gaps::{Cause, Gap, GapTotal, gap_numbers};
 use gapscope_analysis::kernels::Kernel;
-use gapscope_analysis::thresholds::ADVICE_SHARE;
 use gapscope_analysis::transfers::TransferRow;
 use gapscope_analysis::unread::{CAUSES, KERNELS, TRANSFERS};
-use gapscope_analysis::vocabulary::Words;
-use gapscope_analysis::{Findings, Timeline, Vocabulary};
+use gapscope_timeline::thresholds::ADVICE_SHARE;
+use gapscope_timeline::vocabulary::Words;
+use gapscope_timeline::{Timeline, Vocabulary};
 use gapscope_trace::lookup::LabelPaths;
 use gapscope_trace::tables::{CommandBuffers, Dispatches, Table, Transfers};
 use std::cmp::Reverse;
@@ -21,7 +22,7 @@ const MAX_VARIANTS: usize = 3;
 
 /// Makes all claims, in the order in which they are read.
 pub(super) fn claims(timeline: &Timeline, findings: &Findings, remarks: &[String]) -> Vec<Claim> {
-    let vocabulary = Vocabulary::of(&timeline.trace.manifest);
+    let vocabulary = Vocabulary::new(&timeline.trace.manifest);
     let teller = Teller {
         timeline,
         findings,
@@ -158,7 +159,7 @@ impl Teller<'_> {
 
     fn idle(&self, total: &GapTotal, window_ns: i64) -> Claim {
         let facts = total.cause.facts(self.words.api);
-        let gaps = number::of(total.count, "gap", "gaps");
+        let gaps = number::count_of(total.count, "gap", "gaps");
         let mut text = format!(
             "The GPU was idle for {} ({}) in {gaps}: {}.",
             number::duration(total.total_ns),
@@ -278,7 +279,7 @@ impl Teller<'_> {
         let names = &self.timeline.kernel_names;
         let table = &self.timeline.trace.tables.kernels;
         let mine = (0..table.len()).filter(|row| {
-            let named = names.of_row(*row);
+            let named = names.index_of_row(*row);
             named.is_some_and(|named| names.all()[named].name == kernel.name)
         });
         let rows: Vec<Row> = mine
@@ -306,7 +307,7 @@ impl Teller<'_> {
         }
         text.push('.');
         if kernel.untimed_count > 0 {
-            let runs = number::of(kernel.untimed_count, "run", "runs");
+            let runs = number::count_of(kernel.untimed_count, "run", "runs");
             text.push_str(&format!(" The times of {runs} are unknown and not in it."));
         }
         let fill = self.findings.fill.iter().flat_map(|fill| &fill.kernels);
@@ -370,7 +371,7 @@ impl Teller<'_> {
         let kind = row.kind.as_str();
         let mut text = format!(
             "{} of kind {kind} kept the GPU busy for {}",
-            number::of(row.count, "transfer", "transfers"),
+            number::count_of(row.count, "transfer", "transfers"),
             row.busy_ns
                 .map_or("an unknown time".to_owned(), number::duration),
         );

@@ -3,7 +3,7 @@
 use crate::document::{Block, Text, Tone};
 use crate::number;
 use gapscope_analysis::Findings;
-use gapscope_analysis::busy::{self, DeviceBusy};
+use gapscope_timeline::busy::{self, DeviceBusy};
 use gapscope_trace::manifest::{ClockMethod, SamplingMode};
 
 /// Returns sampling mode and clock error in a few words, for the head of every report.
@@ -111,7 +111,7 @@ fn clock(device: &DeviceBusy, name: &str) -> String {
 
 fn counted(device: &DeviceBusy) -> Vec<String> {
     let mut texts = Vec::new();
-    let command_buffers = |n| number::of(n, "command buffer", "command buffers");
+    let command_buffers = |n| number::count_of(n, "command buffer", "command buffers");
     if device.command_buffers_counted_whole > 0 {
         texts.push(format!(
             "counted from start to end, because not all inside has times: {}; an upper bound.",

@@ -4,8 +4,10 @@ use super::{bar, count};
 use crate::document::{Block, Column, Table, Text, Tone};
 use crate::number;
 use gapscope_analysis::Findings;
-use gapscope_analysis::code::{self, CauseCode, Code, CodeTime, ExactLine, LEAST_SAMPLES};
-use gapscope_analysis::vocabulary::Words;
+use gapscope_analysis::code::{
+    self, CauseCode, Code, CodeLine, CodeTime, ExactLine, MIN_SAMPLES_FOR_SHARES,
+};
+use gapscope_timeline::vocabulary::Words;
 use gapscope_trace::tables::SampleSource;
 use std::collections::HashMap;
 
@@ -19,7 +21,7 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize) -> Vec<Bloc
     }
     let aside = format!(
         "{} of submitting threads in {} of gaps",
-        number::of(code.samples, "sample", "samples"),
+        number::count_of(code.samples, "sample", "samples"),
         number::duration(total_ns),
     );
     let mut blocks = vec![Block::Heading("Code behind the idle time".into(), aside)];
@@ -32,10 +34,10 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize) -> Vec<Bloc
         Column::bars(),
     ]);
     table.note_title = "the line".into();
-    let mut rows: Vec<(&CauseCode, StackGroup)> = (code.causes.iter())
+    let mut rows: Vec<(&CauseCode, CodeLine)> = (code.causes.iter())
         .flat_map(|cause| {
-            let lines = StackGroup::all(&cause.code, |time| match time.frames.is_empty() {
-                true => name(time),
+            let lines = CodeLine::from_times(&cause.code, |time| match time.frames.is_empty() {
+                true => time.name(),
                 false => code::text_with_caller(&time.frames),
             });
             lines.into_iter().map(move |line| (cause, line))
@@ -43,18 +45,18 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize) -> Vec<Bloc
         .collect();
     rows.sort_by_key(|(_, line)| std::cmp::Reverse((line.total_ns, line.samples)));
     let shown = rows.len().min(top);
-    let key = |cause: &CauseCode, line: &StackGroup| (cause.cause.as_str(), name(line.first));
+    let key = |cause: &CauseCode, line: &CodeLine| (cause.cause.as_str(), line.first.name());
     let mut same: HashMap<(&str, String), u32> = HashMap::new();
     for (cause, line) in &rows {
         *same.entry(key(cause, line)).or_default() += 1;
     }
     for (cause, line) in &rows[..shown] {
         let name = match same.get(&key(cause, line)) {
-            Some(1) => name(line.first),
+            Some(1) => line.first.name(),
             _ => line.text.clone(),
         };
         let facts = cause.cause.facts(words.api);
-        let has_shares = cause.samples >= LEAST_SAMPLES;
+        let has_shares = cause.samples >= MIN_SAMPLES_FOR_SHARES;
         let share = line.total_ns as f64 / total_ns as f64;
         let known = |text: String| match has_shares {
             true => Text::from(text),
@@ -104,80 +106,14 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize) -> Vec<Bloc
     blocks
 }
 
-/// Stacks that read the same and share a line of the report.
-struct StackGroup<'a> {
-    text: String,
-    /// The stack with the most time.
-    first: &'a CodeTime,
-    total_ns: i64,
-    samples: u64,
-}
-
-impl<'a> StackGroup<'a> {
-    /// Groups stacks by their text, in the order of `times`: the greatest first.
-    fn all(times: &'a [CodeTime], text: impl Fn(&CodeTime) -> String) -> Vec<StackGroup<'a>> {
-        let mut lines: Vec<StackGroup<'a>> = Vec::new();
-        let mut places: HashMap<String, usize> = HashMap::new();
-        for time in times {
-            let text = text(time);
-            let place = *places.entry(text.clone()).or_insert(lines.len());
-            match lines.get_mut(place) {
-                Some(line) => {
-                    line.total_ns += time.total_ns;
-                    line.samples += time.samples;
-                }
-                None => lines.push(StackGroup {
-                    text,
-                    first: time,
-                    total_ns: time.total_ns,
-                    samples: time.samples,
-                }),
-            }
-        }
-        lines.sort_by_key(|line| std::cmp::Reverse((line.total_ns, line.samples)));
-        lines
-    }
-}
-
-fn name(time: &CodeTime) -> String {
-    match time.frames.is_empty() {
-        true => "a stack that could not be read".to_owned(),
-        false => code::text(&time.frames),
-    }
-}
-
 fn source(time: &CodeTime) -> Option<&str> {
     let frame = &time.frames[code::own(&time.frames)?];
     frame.source.as_deref()
 }
 
-/// Returns the code of a cause in a few words, such as `train.py:41 load_batch > resize 71 %`; without shares where there are few samples.
-pub(crate) fn in_short(cause: &CauseCode) -> Option<String> {
-    let lines = StackGroup::all(&cause.code, name).into_iter();
-    let lines: Vec<String> = lines
-        .filter(|line| !line.first.frames.is_empty())
-        .take(2)
-        .map(|line| match cause.samples >= LEAST_SAMPLES {
-            true => {
-                let share = number::share_of(line.total_ns, cause.total_ns);
-                format!("{} {share}", line.text)
-            }
-            false => line.text,
-        })
-        .collect();
-    let exact = || {
-        let line = cause.exact.first()?;
-        Some(code::text(&line.frames))
-    };
-    match lines.is_empty() {
-        true => exact(),
-        false => Some(lines.join(", ")),
-    }
-}
-
 /// Returns the code that most samples of a gap show.
 pub(crate) fn of_gap(code: &[CodeTime]) -> String {
-    code.first().map(name).unwrap_or_default()
+    code.first().map(CodeTime::name).unwrap_or_default()
 }
 
 /// Lists the lines that hooks saw, for causes with few samples.
@@ -185,7 +121,7 @@ fn exact(code: &Code) -> Vec<Block> {
     let few = code
         .causes
         .iter()
-        .filter(|cause| cause.samples < LEAST_SAMPLES);
+        .filter(|cause| cause.samples < MIN_SAMPLES_FOR_SHARES);
     let lines: Vec<&ExactLine> = few.flat_map(|cause| &cause.exact).collect();
     let said = |source: SampleSource, lead: &str| {
         let mut lines: Vec<(String, u64)> = (lines.iter())
@@ -196,7 +132,7 @@ fn exact(code: &Code) -> Vec<Block> {
         let listed = lines
             .iter()
             .take(3)
-            .map(|(text, times)| format!("{text} ({})", number::of(*times, "time", "times")));
+            .map(|(text, times)| format!("{text} ({})", number::count_of(*times, "time", "times")));
         let listed: Vec<String> = listed.collect();
         (!listed.is_empty())
             .then(|| Block::Sentence(Text::new().and(format!("{lead}{}.", listed.join(", ")))))
@@ -211,7 +147,7 @@ fn exact(code: &Code) -> Vec<Block> {
 
 fn workers(code: &Code) -> Option<Block> {
     let workers = code.workers.as_ref()?;
-    let shares = workers.samples >= LEAST_SAMPLES;
+    let shares = workers.samples >= MIN_SAMPLES_FOR_SHARES;
     let lines = workers.code.iter().take(3).map(|line| match shares {
         true => {
             let share = number::share_of(line.samples as i64, workers.samples as i64);
@@ -221,9 +157,9 @@ fn workers(code: &Code) -> Option<Block> {
     });
     let text = format!(
         "While a submitting thread waited for them, {} were in: {} ({}).",
-        number::of(workers.processes, "worker process", "worker processes"),
+        number::count_of(workers.processes, "worker process", "worker processes"),
         lines.collect::<Vec<_>>().join(", "),
-        number::of(workers.samples, "sample", "samples"),
+        number::count_of(workers.samples, "sample", "samples"),
     );
     Some(Block::Sentence(text.into()))
 }
@@ -238,13 +174,13 @@ fn lock(code: &Code) -> Option<Block> {
         match holder.frames.is_empty() {
             true => format!(
                 "{name}, {}",
-                number::of(holder.samples, "sample", "samples")
+                number::count_of(holder.samples, "sample", "samples")
             ),
             false => {
                 let line = code::text(&holder.frames);
                 format!(
                     "{name} in {line}, {}",
-                    number::of(holder.samples, "sample", "samples")
+                    number::count_of(holder.samples, "sample", "samples")
                 )
             }
         }
@@ -252,7 +188,7 @@ fn lock(code: &Code) -> Option<Block> {
     let text = format!(
         "In {} of {} a submitting thread waited for the interpreter's lock (GIL), which had: {}.",
         number::count(samples),
-        number::of(code.samples, "sample", "samples"),
+        number::count_of(code.samples, "sample", "samples"),
         holders.collect::<Vec<_>>().join("; "),
     );
     (samples > 0).then(|| Block::Sentence(text.into()))

@@ -5,8 +5,8 @@ use crate::document::{Block, Column, Table, Text};
 use crate::number;
 use gapscope_analysis::Findings;
 use gapscope_analysis::command_buffers::CommandBufferRow;
-use gapscope_analysis::durations::Durations;
-use gapscope_analysis::vocabulary::Words;
+use gapscope_timeline::durations::Durations;
+use gapscope_timeline::vocabulary::Words;
 use gapscope_trace::tables::Timing;
 
 pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, places: Places) -> Vec<Block> {

@@ -3,8 +3,9 @@
 use super::{count, or_unknown, rest};
 use crate::document::{Block, Column, Table, Text};
 use crate::number;
-use gapscope_analysis::counters::CounterRow;
-use gapscope_analysis::{Findings, Vocabulary};
+use gapscope_analysis::Findings;
+use gapscope_timeline::Vocabulary;
+use gapscope_timeline::counters::CounterRow;
 use gapscope_trace::tables::CounterUnit;
 
 pub(crate) fn blocks(findings: &Findings, names: &Vocabulary, top: usize) -> Vec<Block> {

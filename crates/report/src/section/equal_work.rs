@@ -5,7 +5,7 @@ use crate::document::{Block, Column, Table, Text};
 use crate::{fit, number};
 use gapscope_analysis::equal_work::{Figure, Ratio, WorkComparison};
 use gapscope_analysis::samples::Spread;
-use gapscope_analysis::vocabulary::Words;
+use gapscope_timeline::vocabulary::Words;
 
 /// Columns that the name of a side takes above its figures; the heading has the whole name.
 const TITLE_COLUMNS: usize = 16;

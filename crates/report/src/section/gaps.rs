@@ -2,13 +2,13 @@
 
 use super::{Places, bar, code, count};
 use crate::document::{Block, Column, Table, Text, Tone};
-use crate::section::cause::{self, CauseNote};
 use crate::{fit, number};
 use gapscope_analysis::Findings;
-use gapscope_analysis::busy;
+use gapscope_analysis::cause_note::{CauseNote, is_worth_a_note};
 use gapscope_analysis::gaps::{Cause, Gap, GapBin, HostTime, IdleTime, Pattern, Regularity, Side};
-use gapscope_analysis::thresholds::ADVICE_SHARE;
-use gapscope_analysis::vocabulary::Words;
+use gapscope_timeline::busy;
+use gapscope_timeline::thresholds::ADVICE_SHARE;
+use gapscope_timeline::vocabulary::Words;
 
 pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, places: Places) -> Vec<Block> {
     let idle = &findings.idle_time;
@@ -26,7 +26,7 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, places: Pla
         "{} of {} in {}",
         number::share_of(idle.total_ns.saturating_sub(left_out_ns), window),
         number::duration(window),
-        number::of(idle.gap_count, "gap", "gaps"),
+        number::count_of(idle.gap_count, "gap", "gaps"),
     );
     let mut blocks = vec![Block::Heading("Idle time by cause".into(), aside)];
     if findings.gaps.is_empty() {
@@ -86,7 +86,7 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, places: Pla
     if idle.below_threshold_count > 0 {
         let text = format!(
             "{} below the threshold, {} in all, are not in the table.",
-            number::of(idle.below_threshold_count, "gap", "gaps"),
+            number::count_of(idle.below_threshold_count, "gap", "gaps"),
             number::duration(idle.below_threshold_ns),
         );
         blocks.push(Block::Sentence(Text::new().faint(text)));
@@ -110,7 +110,7 @@ fn uncertain(idle: &IdleTime) -> Option<String> {
         "Up to {} of it could have another cause, within the clocks' error",
         number::duration(ns)
     );
-    if cause::matters(ns, idle.total_ns) {
+    if is_worth_a_note(ns, idle.total_ns) {
         let sides = idle.sides.iter().filter_map(|range| {
             let (least_ns, most_ns) = (range.at_least_ns?, range.at_most_ns?);
             let what = match range.side {
@@ -152,7 +152,7 @@ fn patterns(findings: &Findings) -> Vec<Block> {
 }
 
 fn pattern(pattern: &Pattern) -> String {
-    let gaps = number::of(pattern.gap_count, "gap", "gaps");
+    let gaps = number::count_of(pattern.gap_count, "gap", "gaps");
     let share = pattern
         .share
         .map_or("an unknown share".to_owned(), number::share);
@@ -224,7 +224,11 @@ fn host_call(call: &HostTime) -> String {
     let time = number::duration(call.total_ns);
     match call.count {
         0 => format!("code {} ({time})", call.call),
-        times => format!("{} ({time}, {})", name, number::of(times, "call", "calls")),
+        times => format!(
+            "{} ({time}, {})",
+            name,
+            number::count_of(times, "call", "calls")
+        ),
     }
 }
 

@@ -4,7 +4,7 @@ use crate::document::{Block, Column, Table, Text};
 use crate::number;
 use gapscope_analysis::Findings;
 use gapscope_analysis::instructions::{SampledKernel, SampledPlace, SampledStall};
-use gapscope_analysis::thresholds::{SAMPLES_TOLD, STALL_TOLD};
+use gapscope_timeline::thresholds::{SAMPLES_TOLD, STALL_TOLD};
 use gapscope_trace::tables::NoLine;
 
 /// Kernels that the report lists.
@@ -62,7 +62,7 @@ pub(crate) fn most_samples(findings: &Findings, kernel: &str) -> Option<MostSamp
         some => format!(": {some}"),
     };
     let share = number::share(place.share);
-    let samples = number::of(sampled.samples, "sample", "samples");
+    let samples = number::count_of(sampled.samples, "sample", "samples");
     let sentence = format!(
         "{share} of its {samples} of instructions are at {}{why}.",
         name(place)
@@ -88,7 +88,7 @@ fn period(all: &[SampledKernel]) -> Option<u64> {
 fn of_kernel(kernel: &SampledKernel, top: usize) -> Vec<Block> {
     let aside = format!(
         "{}, {} of all",
-        number::of(kernel.samples, "sample", "samples"),
+        number::count_of(kernel.samples, "sample", "samples"),
         number::share(kernel.share)
     );
     let shown: Vec<&SampledPlace> = (kernel.places.iter())

@@ -19,9 +19,9 @@ pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
         rows(
             findings,
             Dispatches::NAME,
-            number::of(*findings.dispatch_count, "dispatch", "dispatches")
+            number::count_of(*findings.dispatch_count, "dispatch", "dispatches")
         ),
-        number::of(kernels.len() as u64, "kernel", "kernels"),
+        number::count_of(kernels.len() as u64, "kernel", "kernels"),
     );
     let mut blocks = vec![Block::Heading("Kernels".into(), aside)];
     let shown = &kernels[..kernels.len().min(top)];
@@ -75,7 +75,7 @@ pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
     if untimed > 0 {
         let text = format!(
             "{} have no known times and are in the counts only.",
-            number::of(untimed, "dispatch", "dispatches")
+            number::count_of(untimed, "dispatch", "dispatches")
         );
         blocks.push(Block::Sentence(Text::new().faint(text)));
     }

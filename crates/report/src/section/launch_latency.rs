@@ -3,12 +3,13 @@
 use super::{count, duration, mean, or_unknown};
 use crate::document::{Block, Column, Table, Text, Tone};
 use crate::{fit, number};
-use gapscope_analysis::busy;
-use gapscope_analysis::durations::Durations;
+use gapscope_analysis::Findings;
 use gapscope_analysis::gaps::Cause;
 use gapscope_analysis::latency::{QueueLatency, Waited};
-use gapscope_analysis::vocabulary::Words;
-use gapscope_analysis::{Findings, Vocabulary};
+use gapscope_timeline::Vocabulary;
+use gapscope_timeline::busy;
+use gapscope_timeline::durations::Durations;
+use gapscope_timeline::vocabulary::Words;
 
 /// Columns that the names of a device and its queue take above a table.
 const TITLE_COLUMNS: usize = 48;
@@ -66,7 +67,7 @@ pub(crate) fn blocks(findings: &Findings, names: &Vocabulary) -> Vec<Block> {
             let text = format!(
                 "{} seem to start before they were submitted, by more than the clocks' error: \
                  do not trust times across host and device here.",
-                number::of(early, "submission", "submissions"),
+                number::count_of(early, "submission", "submissions"),
             );
             blocks.push(Block::Sentence(Text::new().with(Tone::Warning, text)));
         }

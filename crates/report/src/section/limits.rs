@@ -6,7 +6,7 @@ use crate::number;
 use gapscope_analysis::Findings;
 use gapscope_analysis::kernels::Kernel;
 use gapscope_analysis::limits::{KernelCounters, KernelLimit, LimitingUnit};
-use gapscope_analysis::thresholds::ADVICE_SHARE;
+use gapscope_timeline::thresholds::ADVICE_SHARE;
 use gapscope_trace::tables::HardwareCounter;
 use std::cmp::Reverse;
 
@@ -183,7 +183,7 @@ fn share(counters: Option<&KernelCounters>, unit: LimitingUnit) -> Text {
 }
 
 fn mean(counters: Option<&KernelCounters>, counter: HardwareCounter) -> Text {
-    let mean = counters.and_then(|of| of.of(counter));
+    let mean = counters.and_then(|of| of.mean_of(counter));
     super::or_unknown(mean, |of| percent(of.mean / 100.0))
 }
 
@@ -248,8 +248,8 @@ impl ShortKernels {
     fn sentence(&self) -> String {
         format!(
             "{} of {}, {} each on average ({} in all), take hardly longer than the shortest kernel does: fewer of them gain more than better ones.",
-            number::of(self.dispatches, "dispatch", "dispatches"),
-            number::of(self.kernels, "kernel", "kernels"),
+            number::count_of(self.dispatches, "dispatch", "dispatches"),
+            number::count_of(self.kernels, "kernel", "kernels"),
             number::duration_f64(self.mean_ns),
             number::duration(self.total_ns),
         )
@@ -269,7 +269,7 @@ fn unknown(kernels: &[Kernel], counts: impl Fn(i64) -> bool) -> Option<String> {
         0 => String::new(),
         count => format!(
             " {} more, each with its reason in --json.",
-            number::of(count as u64, "kernel", "kernels")
+            number::count_of(count as u64, "kernel", "kernels")
         ),
     };
     Some(format!("Limit unknown: {}. {because}{more}", first.name))

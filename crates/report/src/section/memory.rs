@@ -4,7 +4,7 @@ use super::{Places, count, or_unknown};
 use crate::document::{Block, Column, Table, Text};
 use crate::number;
 use gapscope_analysis::Findings;
-use gapscope_analysis::vocabulary::UNKNOWN_DEVICE;
+use gapscope_timeline::vocabulary::UNKNOWN_DEVICE;
 
 pub(crate) fn blocks(findings: &Findings, places: Places) -> Vec<Block> {
     if findings.memory.is_empty() {
@@ -50,7 +50,7 @@ pub(crate) fn blocks(findings: &Findings, places: Places) -> Vec<Block> {
     if unmatched > 0 {
         let text = format!(
             "{} of memory whose allocation is not in the trace: the figures may lack that.",
-            number::of(unmatched, "free", "frees")
+            number::count_of(unmatched, "free", "frees")
         );
         blocks.push(Block::Sentence(Text::new().faint(text)));
     }

@@ -5,7 +5,7 @@ use crate::document::{Block, Column, Table, Text};
 use crate::number;
 use gapscope_analysis::Findings;
 use gapscope_analysis::profiled::{ProfiledKernel, StallShare};
-use gapscope_analysis::thresholds::STALL_TOLD;
+use gapscope_timeline::thresholds::STALL_TOLD;
 use gapscope_trace::kernel_profile::metric_name as name;
 
 /// Units whose busy share the report lists, with their metrics.
@@ -40,7 +40,7 @@ pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
 }
 
 fn of_kernel(profiled: &ProfiledKernel, launches: u64) -> Vec<Block> {
-    let passes = number::of(profiled.passes.into(), "pass", "passes");
+    let passes = number::count_of(profiled.passes.into(), "pass", "passes");
     let of = match launches {
         1 => String::new(),
         launches => format!("the last of {launches} profiled, "),

@@ -3,10 +3,11 @@
 use super::Places;
 use crate::document::{Block, Text, Tone};
 use crate::{fit, number};
+use gapscope_analysis::Findings;
 use gapscope_analysis::activity::{Activity, ActivityRow, Slice};
-use gapscope_analysis::busy;
-use gapscope_analysis::vocabulary::UNKNOWN_DEVICE;
-use gapscope_analysis::{Findings, Vocabulary};
+use gapscope_timeline::Vocabulary;
+use gapscope_timeline::busy;
+use gapscope_timeline::vocabulary::UNKNOWN_DEVICE;
 
 /// Columns for the name of a row.
 const NAME_COLUMNS: usize = 12;

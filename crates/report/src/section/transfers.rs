@@ -59,7 +59,7 @@ pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
     if *findings.transfer_unknown_bytes_count > 0 {
         let text = format!(
             "{} of unknown size are not in the bytes.",
-            number::of(
+            number::count_of(
                 *findings.transfer_unknown_bytes_count,
                 "transfer",
                 "transfers"

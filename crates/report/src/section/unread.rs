@@ -89,7 +89,7 @@ fn sentence(unread: &UnreadTable) -> String {
         Some(missing) if missing > 0 => format!(
             "{what}: {} of {} are missing.",
             number::count(missing),
-            number::of(unread.rows_read.saturating_add(missing), "row", "rows")
+            number::count_of(unread.rows_read.saturating_add(missing), "row", "rows")
         ),
         _ => format!("{what}."),
     }

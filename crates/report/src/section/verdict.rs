@@ -5,11 +5,11 @@ use super::{dispatches, rows};
 use crate::document::{Block, Text, Tone};
 use crate::{fit, number};
 use gapscope_analysis::Findings;
-use gapscope_analysis::busy;
 use gapscope_analysis::fill::KernelFill;
-use gapscope_analysis::thresholds::ADVICE_SHARE;
 use gapscope_analysis::verdict::Bound;
-use gapscope_analysis::vocabulary::Words;
+use gapscope_timeline::busy;
+use gapscope_timeline::thresholds::ADVICE_SHARE;
+use gapscope_timeline::vocabulary::Words;
 use gapscope_trace::manifest::Api;
 use gapscope_trace::tables::{CommandBuffers, Dispatches, Submissions, Table, Transfers};
 use std::cmp::Reverse;
@@ -128,7 +128,7 @@ pub(crate) fn totals(findings: &Findings, words: &Words) -> Text {
                 Transfers::NAME,
                 format!(
                     "{} of {}",
-                    number::of(count, "transfer", "transfers"),
+                    number::count_of(count, "transfer", "transfers"),
                     all_written(findings).unwrap_or("unknown size".to_owned())
                 )
             ),

@@ -68,8 +68,8 @@ fn the_explanation_says_where_a_kernel_has_most_samples() {
     pc_sample device=1 kernel=1 function=main offset_bytes=192 stall_reason=long_scoreboard samples=120 period_cycles=4096 file=/src/mm.cu line=7
     pc_sample device=1 kernel=1 function=main offset_bytes=16 stall_reason=selected samples=40 period_cycles=4096 file=/src/mm.cu line=5";
     let trace = read(&format!("{host}{samples}"));
-    let timeline = Timeline::of(&trace);
-    let findings = Findings::of_timeline(&timeline, &Options::default());
+    let timeline = Timeline::new(&trace);
+    let findings = Findings::from_timeline(&timeline, &Options::default());
     let claims = Explanation::new("t", &timeline, &findings, &[]).claims;
     let kernel = |claim: &&Claim| claim.text.starts_with("The kernel matmul");
     let claim = claims.iter().find(kernel).expect("it takes the most time");

@@ -1,9 +1,10 @@
 //! Tests limits of kernels by hardware counters.
 
 use super::{read, terminal};
-use gapscope_analysis::{Findings, Options, Timeline};
+use gapscope_analysis::{Findings, Options};
 use gapscope_report::explanation::Explanation;
 use gapscope_report::fit;
+use gapscope_timeline::Timeline;
 use gapscope_trace::Trace;
 use std::fmt::Write;
 
@@ -107,8 +108,8 @@ fn a_limit_by_the_data_sheet_is_said_to_be() {
 #[test]
 fn the_explanation_says_what_limits_a_kernel() {
     let trace = trace(MEASURED);
-    let timeline = Timeline::of(&trace);
-    let findings = Findings::of_timeline(&timeline, &Options::default());
+    let timeline = Timeline::new(&trace);
+    let findings = Findings::from_timeline(&timeline, &Options::default());
     let claims = Explanation::new("t", &timeline, &findings, &[]).claims;
     let text = |name: &str| {
         let begin = format!("The kernel {name} ");

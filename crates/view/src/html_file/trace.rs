@@ -11,10 +11,10 @@ use crate::trace_dependencies::{self, DependencyScope};
 use crate::traces::ListedTrace;
 use crate::track::TrackId;
 use crate::{Error, answers, kernel_source, overview, row_details, stack_samples};
-use gapscope_analysis::Timeline;
-use gapscope_analysis::quantity as number;
-use gapscope_analysis::ranks::RankDigest;
 use gapscope_analysis::unread::{CAUSES, unknown_because};
+use gapscope_comparison::ranks::RankDigest;
+use gapscope_timeline::Timeline;
+use gapscope_timeline::quantity as number;
 use gapscope_trace::parallel;
 use gapscope_trace::tables::Table;
 use gapscope_trace::{Diagnostic, Names, UnreadTable, table_sizes};
@@ -59,7 +59,7 @@ impl TraceAnswers {
     ) -> Result<TraceAnswers, Error> {
         let snapshot = Arc::new(Snapshot::full(&listed.path, names)?);
         let (timeline, _) = parallel::both(
-            || Timeline::of(&snapshot.trace),
+            || Timeline::new(&snapshot.trace),
             || snapshot.density_index(),
         );
         Ok(of_snapshot(
@@ -131,7 +131,7 @@ fn of_snapshot(
     let (found, rank) = (analysed.found(), listed.rank.unwrap_or(0));
     let ((rest, mut changed), digests) = parallel::both(
         || rest(index, listed, &analysed, whole),
-        || RankDigest::of(timeline, found, rank),
+        || RankDigest::from_timeline(timeline, found, rank),
     );
     answers.extend(rest);
     let manifest = Diagnostic::for_manifest(&listed.path, &snapshot.trace.manifest);

@@ -7,7 +7,7 @@ use crate::store::Store;
 use axum::extract::{FromRequestParts, Path, Query};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
-use gapscope_analysis::intervals::Interval;
+use gapscope_timeline::intervals::Interval;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::sync::Arc;

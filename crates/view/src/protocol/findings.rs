@@ -1,16 +1,16 @@
 //! Findings, graphs, instances and ranks.
 
-use gapscope_analysis::busy::DeviceBusy;
+use gapscope_analysis::cause_note::CauseNote;
 use gapscope_analysis::dataflow::FlowNode;
 use gapscope_analysis::fill::DeviceFill;
 use gapscope_analysis::gaps::{GapTotal, IdleTime};
-use gapscope_analysis::intervals::Interval;
 use gapscope_analysis::kernels::Kernel;
-use gapscope_analysis::ranks::RankFindings;
 use gapscope_analysis::transfers::TransferRow;
 use gapscope_analysis::verdict::{Bound, Evidence};
-use gapscope_report::CauseNote;
+use gapscope_comparison::ranks::RankFindings;
 use gapscope_report::json;
+use gapscope_timeline::busy::DeviceBusy;
+use gapscope_timeline::intervals::Interval;
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -1,6 +1,6 @@
 //! The headers of frames.
 
-use gapscope_analysis::code::{IdleCause, Line};
+use gapscope_analysis::code::{IdleCause, StackLine};
 use gapscope_trace::ids::{ProcessId, ThreadId};
 use gapscope_trace::tables::CounterUnit;
 use schemars::JsonSchema;
@@ -80,7 +80,7 @@ pub struct SamplesHeader<'a> {
     pub frames: Vec<SampledFrame>,
     pub stacks: StackColumns,
     /// The lines by which stacks are told.
-    pub lines: Vec<Line>,
+    pub lines: Vec<StackLine>,
 }
 
 /// A thread whose stacks were sampled.

@@ -2,11 +2,12 @@
 
 use crate::client::Client;
 use crate::traces::{Folder, read, text};
-use gapscope_analysis::bound_bytes::BindingSets;
 use gapscope_analysis::gaps::{GapFinder, each_gap};
-use gapscope_analysis::intervals::Interval;
 use gapscope_analysis::verdict::Judgement;
-use gapscope_analysis::{Findings, Options, Timeline, kernels, transfers};
+use gapscope_analysis::{Findings, Options, kernels, transfers};
+use gapscope_timeline::Timeline;
+use gapscope_timeline::bound_bytes::BindingSets;
+use gapscope_timeline::intervals::Interval;
 use serde_json::json;
 
 #[test]
@@ -42,7 +43,7 @@ fn findings_are_those_of_the_report() {
     let folder = Folder::new();
     let path = folder.synthetic(5_000);
     let trace = read(&path);
-    let findings = Findings::of(&trace, &Options::default());
+    let findings = Findings::new(&trace, &Options::default());
     let client = Client::of(&[path]);
     let answer = client.json("t/0/findings");
     assert_eq!(answer["verdict"], json!(findings.verdict));
@@ -153,11 +154,11 @@ fn gaps_on_the_track_are_those_of_the_analysis() {
     let folder = Folder::new();
     let path = folder.synthetic(5_000);
     let trace = read(&path);
-    let timeline = Timeline::of(&trace);
+    let timeline = Timeline::new(&trace);
     let client = Client::of(&[path]);
     let strings = client.json("t/0/strings");
     let origin_ns = trace.manifest.start_ns;
-    let finder = GapFinder::of(&timeline);
+    let finder = GapFinder::new(&timeline);
     for gpu in 0..2 {
         let mut expected = Vec::new();
         each_gap(&timeline, gpu, |_, parts| {
@@ -219,7 +220,7 @@ fn figures_of_a_range_are_those_of_the_analysis() {
     let folder = Folder::new();
     let path = folder.synthetic(5_000);
     let trace = read(&path);
-    let timeline = Timeline::of(&trace);
+    let timeline = Timeline::new(&trace);
     let origin_ns = trace.manifest.start_ns;
     let whole = timeline.work_window().unwrap();
     let client = Client::of(&[path]);
@@ -231,7 +232,7 @@ fn figures_of_a_range_are_those_of_the_analysis() {
     ] {
         let (from, to) = (window.start_ns - origin_ns, window.end_ns - origin_ns);
         let answer = client.json(&format!("t/0/range?from={from}&to={to}"));
-        let judged = Judgement::of(&timeline, Some(window), 0, 10);
+        let judged = Judgement::new(&timeline, Some(window), 0, 10);
         assert_eq!(answer["verdict"], json!(judged.bound));
         assert_eq!(answer["verdict_sentence"], judged.evidence.sentence);
         for (answered, device) in
@@ -248,7 +249,7 @@ fn figures_of_a_range_are_those_of_the_analysis() {
             );
         }
         assert_eq!(answer["gaps"], json!(judged.idle_time.causes));
-        let kernels = kernels::kernels(&timeline, &BindingSets::of(&trace), Some(window), None);
+        let kernels = kernels::kernels(&timeline, &BindingSets::new(&trace), Some(window), None);
         assert_eq!(answer["kernels"].as_array().unwrap().len(), kernels.len());
         for (answered, kernel) in answer["kernels"].as_array().unwrap().iter().zip(&kernels) {
             assert_eq!(

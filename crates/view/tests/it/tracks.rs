@@ -2,7 +2,7 @@
 
 use crate::client::Client;
 use crate::traces::{Folder, SMALL, read, text, tracks};
-use gapscope_analysis::{Timeline, busy};
+use gapscope_timeline::{Timeline, busy};
 use gapscope_trace::tables::Table;
 use gapscope_view::Options;
 use serde_json::{Value, json};
@@ -174,7 +174,7 @@ fn busy_shares_of_the_overview_are_those_of_the_analysis() {
     let folder = Folder::new();
     let path = folder.synthetic(20_000);
     let trace = read(&path);
-    let timeline = Timeline::of(&trace);
+    let timeline = Timeline::new(&trace);
     let devices = busy::busy(&timeline, None);
     let client = Client::of(&[path]);
     let overview = client.json("overview");

@@ -1,11 +1,10 @@
-//! Functions of the host that queues run: when they ran, and for which submission.
+//! Finds when the host functions of queues ran, and for which submissions.
 //!
-//! A queue runs its host functions one after the other, so the first one to start after the work before is that of the
-//! first submission after it.
+//! A queue runs its host functions one after the other, so the first function to start after a piece of work belongs to the
+//! first submission after that work.
 
-use super::Standing;
-use crate::intervals::{self, Interval};
-use crate::timeline::Timeline;
+use gapscope_timeline::intervals::{self, Interval};
+use gapscope_timeline::{Standing, Timeline};
 use gapscope_trace::lookup::NONE;
 use gapscope_trace::manifest::SamplingMode;
 use gapscope_trace::tables::{HostCallKind, SubmissionKind, Table};
@@ -13,17 +12,17 @@ use std::collections::{HashMap, HashSet};
 
 /// Host functions by queue and by submission.
 #[derive(Debug, Default)]
-pub(super) struct Functions {
-    /// By index of the queue: when functions ran for it, as sets. Empty where no times are known.
+pub(super) struct HostFunctions {
+    /// By index of the queue: the times at which functions ran for it, as sets. Empty where no times are known.
     during: Vec<Vec<Interval>>,
-    /// When the function of a submission ran, by its row, where that is known.
+    /// By row of a submission: the time at which its function ran, where that is known.
     times: HashMap<u32, Interval>,
     /// Rows of submissions whose graphs have more host nodes than functions are known to have run.
     untimed_nodes: HashSet<u32>,
 }
 
-/// The host nodes of the graphs that submissions launch, by row; those with none are left out, and so are all where
-/// graphs are timed as a whole, host nodes included.
+/// Counts the host nodes of the graphs that submissions launch, by row. Submissions without any are left out, and so are all
+/// where graphs are timed as a whole, host nodes included.
 pub(super) fn host_nodes(timeline: &Timeline) -> HashMap<u32, u64> {
     let mut nodes = HashMap::new();
     if timeline.trace.manifest.sampling_mode == SamplingMode::CommandBuffer {
@@ -40,12 +39,16 @@ pub(super) fn host_nodes(timeline: &Timeline) -> HashMap<u32, u64> {
     nodes
 }
 
-impl Functions {
-    /// Those of the submissions `queues`: by queue, in the order of their calls.
-    pub fn of(timeline: &Timeline, queues: &[Vec<u32>], nodes: &HashMap<u32, u64>) -> Functions {
-        let mut functions = Functions {
+impl HostFunctions {
+    /// Finds the functions of submissions, which `queues` has by queue in the order of their calls.
+    pub fn new(
+        timeline: &Timeline,
+        queues: &[Vec<u32>],
+        nodes: &HashMap<u32, u64>,
+    ) -> HostFunctions {
+        let mut functions = HostFunctions {
             during: calls(timeline),
-            ..Functions::default()
+            ..HostFunctions::default()
         };
         for (queue, rows) in queues.iter().enumerate() {
             functions.find(timeline, queue, rows, nodes);
@@ -100,7 +103,7 @@ impl Functions {
         }
     }
 
-    /// When functions ran for a queue, as far as that overlaps `window`.
+    /// Returns the times at which functions ran for a queue that overlap `window`.
     pub fn during(&self, queue: u32, window: Interval) -> &[Interval] {
         let Some(all) = self.during.get(queue as usize) else {
             return &[];
@@ -109,23 +112,23 @@ impl Functions {
         &rest[..rest.partition_point(|call| call.start_ns < window.end_ns)]
     }
 
-    /// When the function of a submission ran; `None` where that is not known.
+    /// Returns the time at which the function of a submission ran, or `None` where it is not known.
     pub fn time_of(&self, row: u32) -> Option<Interval> {
         self.times.get(&row).copied()
     }
 
-    /// Whether the host ran none at all.
+    /// True where the host ran no functions at all.
     pub fn is_empty(&self) -> bool {
         self.during.iter().all(Vec::is_empty) && self.untimed_nodes.is_empty()
     }
 
-    /// Whether a submission's graph has host nodes of which it is not known when they ran.
+    /// True where a submission's graph has host nodes of unknown times.
     pub fn has_untimed_nodes(&self, row: u32) -> bool {
         !self.untimed_nodes.is_empty() && self.untimed_nodes.contains(&row)
     }
 }
 
-/// When the host ran functions, by queue, in order of their start.
+/// Returns the times at which the host ran functions, by queue, in order of start.
 fn calls(timeline: &Timeline) -> Vec<Vec<Interval>> {
     let table = &timeline.trace.tables.host_calls;
     let mut queues: Vec<Vec<Interval>> = Vec::new();
@@ -141,7 +144,7 @@ fn calls(timeline: &Timeline) -> Vec<Vec<Interval>> {
             continue;
         };
         let (start_ns, duration_ns) = (table.start_ns[row], table.duration_ns[row]);
-        if let Some(call) = Interval::of_row(Some(start_ns), Some(duration_ns)) {
+        if let Some(call) = Interval::from_row(Some(start_ns), Some(duration_ns)) {
             queues.resize(timeline.queues.len(), Vec::new());
             queues[queue].push(call);
         }

@@ -1,34 +1,41 @@
-//! The order of CUDA's default stream: what is put on it waits for all that was put on blocking streams of its device
-//! before, and what is put on those waits for what was put on the default stream before. Non-blocking streams are
-//! independent.
+//! Finds the waits that follow from the order of CUDA's default stream.
 //!
-//! Only what really holds is kept: of each stream the last submission before, if it came after the one before on the
-//! waiting stream, which waited for all that is older, and if it had not finished when the call began. So each submission
-//! is in at most one pair with each default stream, however many streams there are.
+//! A submission to the default stream waits for all earlier submissions to blocking streams of its device, and a submission to
+//! a blocking stream waits for all earlier ones to the default stream. Non-blocking streams are independent.
+//!
+//! Only effective waits are kept: for the last submission of each stream, if it came after the previous one on the waiting
+//! stream (which waited for everything older), and if it had not finished when the call began. So each submission is in at
+//! most one pair with each default stream, however many streams there are.
 
-use super::{Held, Standing};
-use crate::timeline::Timeline;
+use gapscope_timeline::{Standing, Timeline};
 use gapscope_trace::ids::DeviceId;
 use gapscope_trace::tables::StreamKind;
 use std::collections::BTreeMap;
 
-/// The streams of a device that the order is about, as indices of queues.
+/// Rows of two submissions, of which one waits for the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct StreamWait {
+    pub(super) submission: u32,
+    pub(super) waits_for: u32,
+}
+
+/// The streams of a device that take part in the order, as indices of queues.
 #[derive(Default)]
 struct Streams {
     default: Vec<u32>,
     blocking: Vec<u32>,
 }
 
-/// What was put on a stream.
+/// The last submission to a stream.
 #[derive(Clone, Copy)]
 struct Last {
     row: u32,
-    /// Place in the order of all calls.
+    /// Its place in the order of all calls.
     place: usize,
 }
 
-/// Submissions that wait for others by the order of the default stream, sorted.
-pub(super) fn held(timeline: &Timeline) -> Vec<Held> {
+/// Returns the waits by the order of the default stream, sorted.
+pub(super) fn stream_waits(timeline: &Timeline) -> Vec<StreamWait> {
     let mut devices: BTreeMap<DeviceId, Streams> = BTreeMap::new();
     for (index, queue) in timeline.queues.iter().enumerate() {
         let rows = &timeline.trace.manifest.queues;
@@ -49,13 +56,13 @@ pub(super) fn held(timeline: &Timeline) -> Vec<Held> {
     devices.retain(|_, streams| !streams.default.is_empty() && !streams.blocking.is_empty());
     let mut all = Vec::new();
     for streams in devices.values() {
-        of_device(timeline, streams, &mut all);
+        add_device(timeline, streams, &mut all);
     }
     all.sort_unstable();
     all
 }
 
-fn of_device(timeline: &Timeline, streams: &Streams, all: &mut Vec<Held>) {
+fn add_device(timeline: &Timeline, streams: &Streams, all: &mut Vec<StreamWait>) {
     let mut is_default = vec![None; timeline.queues.len()];
     for queue in &streams.default {
         is_default[*queue as usize] = Some(true);
@@ -84,9 +91,9 @@ fn of_device(timeline: &Timeline, streams: &Streams, all: &mut Vec<Held>) {
         let queue = of(&row);
         let mut hold = |last: Last| {
             if holds(last.row, row) {
-                all.push(Held {
+                all.push(StreamWait {
                     submission: row,
-                    by: last.row,
+                    waits_for: last.row,
                 });
             }
         };

@@ -1,5 +1,5 @@
 use super::*;
-use crate::counters::recorded;
+use gapscope_timeline::counters::recorded;
 use gapscope_trace::Trace;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -44,7 +44,7 @@ fn trace(work: &[Ran], samples: &[Sampled]) -> Trace {
 }
 
 /// What [`Attribution`] means, nanosecond by nanosecond.
-fn slow(work: &[Ran], samples: &[Sampled]) -> Vec<Samples> {
+fn slow(work: &[Ran], samples: &[Sampled]) -> Vec<SampleSums> {
     // The kernels that run in each nanosecond.
     let running: Vec<Vec<u32>> = (0..END)
         .map(|ns| {
@@ -55,7 +55,7 @@ fn slow(work: &[Ran], samples: &[Sampled]) -> Vec<Samples> {
             kernels
         })
         .collect();
-    let mut sums = vec![Samples::default(); KERNELS as usize];
+    let mut sums = vec![SampleSums::default(); KERNELS as usize];
     let mut samples = samples.to_vec();
     samples.sort_by_key(|sample| sample.0);
     let mut until = i64::MIN;
@@ -88,12 +88,12 @@ fn slow(work: &[Ran], samples: &[Sampled]) -> Vec<Samples> {
     sums
 }
 
-fn fast(work: &[Ran], samples: &[Sampled]) -> Vec<Samples> {
+fn fast(work: &[Ran], samples: &[Sampled]) -> Vec<SampleSums> {
     let trace = trace(work, samples);
-    let timeline = Timeline::of(&trace);
-    match Attribution::of(&timeline, &recorded(&timeline), None) {
+    let timeline = Timeline::new(&trace);
+    match Attribution::new(&timeline, &recorded(&timeline), None) {
         Some(attribution) => attribution.counters[0].kernels.clone(),
-        None => vec![Samples::default(); KERNELS as usize],
+        None => vec![SampleSums::default(); KERNELS as usize],
     }
 }
 
@@ -158,9 +158,9 @@ fn in_a_window_only_the_work_that_starts_there_counts() {
         &[(0, 30, 0), (30, 30, 0), (60, 30, 0)],
         &[(0, 10, 10), (30, 10, 20), (55, 10, 90), (60, 10, 30)],
     );
-    let timeline = Timeline::of(&trace);
+    let timeline = Timeline::new(&trace);
     let window = Interval::new(30, 60);
-    let attribution = Attribution::of(&timeline, &recorded(&timeline), Some(window)).unwrap();
+    let attribution = Attribution::new(&timeline, &recorded(&timeline), Some(window)).unwrap();
     let found = attribution.counters[0].kernels[0];
     assert_eq!((found.count, found.mean()), (1, 20.0));
     let ran = attribution.kernels[0];

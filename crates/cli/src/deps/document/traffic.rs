@@ -1,9 +1,9 @@
 //! Draws the bytes that commands must move, and how near they come to the device's bandwidth.
 
 use super::Page;
-use gapscope_analysis::quantity as number;
 use gapscope_dependencies::{Bandwidth, Node};
 use gapscope_report::document::{Block, Column, Table, Text};
+use gapscope_timeline::quantity as number;
 
 impl Page<'_> {
     pub(super) fn traffic(&self) -> Vec<Block> {
@@ -110,7 +110,7 @@ impl Page<'_> {
         };
         let cached = self.nodes().iter().filter(|node| is_cached(node)).count();
         if cached > 0 {
-            let commands = number::of(cached as u64, "command reaches", "commands reach");
+            let commands = number::count_of(cached as u64, "command reaches", "commands reach");
             let text = format!(
                 "{commands} more than 100 %: caches serve a part of the bytes, so that memory does not move all of them then."
             );

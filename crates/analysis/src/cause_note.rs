@@ -1,0 +1,50 @@
+//! Explains a cause of idle time by what was recorded: the code that ran, and advice. Report and page show these words.
+
+use crate::findings::Findings;
+use crate::gaps::GapTotal;
+use gapscope_timeline::quantity::{duration, share_of};
+use gapscope_timeline::thresholds::UNCERTAIN_SHARE;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// The explanation of a cause's idle time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct CauseNote {
+    /// The code of the submitting threads, such as `train.py:41 load_batch > resize 71 %`. Absent where no samples show it.
+    pub code: Option<String>,
+    /// Advice without a capital and a full stop. Absent where there is none.
+    pub advice: Option<String>,
+}
+
+impl CauseNote {
+    /// Explains one of the causes in `findings`.
+    pub fn new(findings: &Findings, total: &GapTotal) -> CauseNote {
+        let advice = findings.advice(total.cause);
+        let causes = findings.code.iter().flat_map(|code| &code.causes);
+        let mut codes = causes.filter(|code| code.cause == total.cause);
+        CauseNote {
+            code: codes.next().and_then(|code| code.in_short()),
+            advice: advice.map(|advice| note(total, advice)),
+        }
+    }
+}
+
+/// Returns advice on a cause, with the part of the time that other threads explain and the part that is uncertain.
+fn note(total: &GapTotal, advice: &str) -> String {
+    let mut note = advice.to_owned();
+    if total.by_other_threads_ns > 0 {
+        let share = share_of(total.by_other_threads_ns, total.total_ns);
+        note += &format!(
+            "; {share} of it is of other threads, with the submitting one outside of calls"
+        );
+    }
+    if let Some(ns) = (total.uncertain_ns).filter(|ns| is_worth_a_note(*ns, total.total_ns)) {
+        note += &format!("; up to {} of it could have another cause", duration(ns));
+    }
+    note
+}
+
+/// Returns true if the uncertain part of a time is large enough to be mentioned.
+pub fn is_worth_a_note(uncertain_ns: i64, whole_ns: i64) -> bool {
+    uncertain_ns as f64 >= UNCERTAIN_SHARE * whole_ns as f64
+}

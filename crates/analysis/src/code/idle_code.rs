@@ -1,0 +1,116 @@
+//! The findings on the code behind idle time.
+
+use super::stacks::{CodeFrame, own};
+use crate::gaps::Cause;
+use gapscope_trace::ids::{ProcessId, ThreadId};
+use gapscope_trace::tables::SampleSource;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// The code behind idle time.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+pub struct Code {
+    /// Samples of submitting threads in gaps.
+    pub samples: u64,
+    /// The code by cause, without causes that belong to no thread.
+    pub causes: Vec<CauseCode>,
+    /// For each of the longest gaps, in their order: its code, the greatest first.
+    pub longest: Vec<Vec<CodeTime>>,
+    /// The code of worker processes while a submitting thread waited for them.
+    pub workers: Option<Workers>,
+    /// The threads that had the interpreter's lock (GIL) while a submitting thread waited for it.
+    pub gil: Vec<LockHolder>,
+}
+
+/// The code of a cause.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct CauseCode {
+    /// The cause.
+    pub cause: Cause,
+    /// Its idle time that belongs to a submitting thread.
+    pub total_ns: i64,
+    /// The part of it for which no samples stand.
+    pub without_samples_ns: i64,
+    /// Samples in it.
+    pub samples: u64,
+    /// By stack, the greatest first; with `without_samples_ns` they sum to `total_ns`. In JSON they are `code`.
+    #[serde(skip)]
+    pub code: Vec<CodeTime>,
+    /// Lines that hooks saw at the end of waits and at submissions, the most frequent first.
+    pub exact: Vec<ExactLine>,
+}
+
+impl Code {
+    /// Returns the frames that represent stacks, so that the texts of their lines can be set.
+    pub fn own_frames(&mut self) -> impl Iterator<Item = &mut CodeFrame> {
+        let times = self.causes.iter_mut().flat_map(|cause| &mut cause.code);
+        times.filter_map(|time| {
+            let own = own(&time.frames)?;
+            time.frames.get_mut(own)
+        })
+    }
+}
+
+/// The time of a group of stacks: they have the same own frame with the same callers, and call the same function from it.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct CodeTime {
+    /// The cause.
+    pub cause: Cause,
+    /// Idle time: an estimate from the samples.
+    pub total_ns: i64,
+    /// The samples that the time is estimated from.
+    pub samples: u64,
+    /// How many of them found the thread blocked in a system call.
+    pub blocked: u64,
+    /// The stack that most of these samples have, the innermost frame first. Empty: the stack could not be read.
+    pub frames: Vec<CodeFrame>,
+    /// It is an event loop that waits for work.
+    pub is_idle_event_loop: bool,
+}
+
+/// A line that a hook saw.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct ExactLine {
+    /// `after-wait` or `at-submission`.
+    #[schemars(with = "String")]
+    pub source: SampleSource,
+    /// How often it was seen.
+    pub count: u64,
+    /// A stack with it, the innermost frame first.
+    pub frames: Vec<CodeFrame>,
+}
+
+/// The code of worker processes while a submitting thread waited for them.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Workers {
+    /// How many processes there are.
+    pub processes: u64,
+    /// Samples of them.
+    pub samples: u64,
+    /// By stack, the most frequent first: samples, and a stack, the innermost frame first.
+    pub code: Vec<WorkerCode>,
+}
+
+/// Code of workers.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct WorkerCode {
+    /// Samples in it.
+    pub samples: u64,
+    /// A stack, the innermost frame first.
+    pub frames: Vec<CodeFrame>,
+}
+
+/// A thread that had the interpreter's lock.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct LockHolder {
+    /// Id of the process.
+    pub process_id: ProcessId,
+    /// The system's id of the thread.
+    pub thread: ThreadId,
+    /// Its name, where it is known.
+    pub thread_name: Option<String>,
+    /// Samples in which a submitting thread waited for it in a gap.
+    pub samples: u64,
+    /// The stack that it mostly had then, the innermost frame first; empty where that was not sampled.
+    pub frames: Vec<CodeFrame>,
+}

@@ -1,0 +1,176 @@
+//! Returns samples one by one for drawing: which stand for idle time, and the line that represents each stack.
+
+use super::stacks::is_idle_event_loop;
+use super::{CodeSamples, CodeSums, own, until};
+use crate::gaps::{Cause, each_gap_between};
+use gapscope_timeline::Work;
+use gapscope_timeline::host::HostThread;
+use gapscope_trace::ids::LabelId;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::HashMap;
+
+/// The reason why a sample belongs to idle time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SampleRole {
+    /// It is a sample of the submitting thread, and stands for a part of the time.
+    Sampled,
+    /// A hook took it from the submitting thread; it has no share of time.
+    Exact,
+    /// It is a sample of a worker for which the submitting thread waited; it has no share of time.
+    Worker,
+}
+
+/// A sample in a gap. A sample in the gaps of several devices appears several times.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct IdleSample {
+    /// Row of the table `samples`.
+    pub row: u32,
+    /// The device, as an index of [`crate::Timeline::gpus`].
+    pub device: u32,
+    /// Why the device was idle then.
+    pub cause: Cause,
+    /// The reason why it belongs to this gap.
+    pub role: SampleRole,
+    /// The idle time that it stands for, 0 without a share of time. The weights of a cause sum to its time with samples.
+    pub weight_ns: f64,
+    /// The label of the work that ended the gap.
+    pub label: Option<LabelId>,
+}
+
+/// How much of a cause's idle time has samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "SampledCause")]
+pub struct IdleCause {
+    /// The cause.
+    pub cause: Cause,
+    /// Its idle time that belongs to a submitting thread.
+    pub total_ns: i64,
+    /// The part of it for which no samples stand.
+    pub without_samples_ns: i64,
+    /// Samples in it that stand for a part of the time.
+    pub samples: u64,
+}
+
+/// A line of code that represents stacks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "CodeLine")]
+pub struct StackLine {
+    /// `train.py:41 load_batch > resize`.
+    pub text: String,
+    /// Row of its frame in the table `frames`.
+    pub frame: u32,
+}
+
+impl CodeSamples<'_> {
+    /// Returns the samples in all gaps, device after device and in order of gaps, and the causes that have idle time.
+    pub fn idle(&self) -> (Vec<IdleSample>, Vec<IdleCause>) {
+        let mut found = Vec::new();
+        let mut sum = CodeSums::default();
+        for device in 0..self.timeline.gpus.len() {
+            each_gap_between(self.timeline, device, |gap, [_, after], parts| {
+                let Some((thread, until_ns)) = self.submitter(after) else {
+                    return;
+                };
+                let label = self.timeline.label_of(after);
+                for part in parts {
+                    let interval = until(part.interval(), until_ns).intersection(gap);
+                    if interval.is_empty() {
+                        continue;
+                    }
+                    let cause = part.cause;
+                    let mut push = |row, role, weight_ns| {
+                        found.push(IdleSample {
+                            row,
+                            device: device as u32,
+                            cause,
+                            role,
+                            weight_ns,
+                            label,
+                        });
+                    };
+                    let of_cause = &mut sum.causes[cause as usize];
+                    of_cause.total_ns = of_cause.total_ns.saturating_add(interval.length_ns());
+                    for &row in self.threads.sampled(thread, interval) {
+                        let period_ns = self.period_ns(row);
+                        of_cause.samples += 1;
+                        of_cause.represented_ns = of_cause.represented_ns.saturating_add(period_ns);
+                        push(row, SampleRole::Sampled, period_ns as f64);
+                    }
+                    for &row in self.threads.exact(thread, interval) {
+                        push(row, SampleRole::Exact, 0.0);
+                    }
+                    for &row in self.threads.workers(interval) {
+                        if self.waits_at(thread, row) {
+                            push(row, SampleRole::Worker, 0.0);
+                        }
+                    }
+                }
+            });
+        }
+        let factors = sum.causes.map(|cause| match cause.represented_ns {
+            0 => 0.0,
+            represented_ns => super::covered_ns(&cause) as f64 / represented_ns as f64,
+        });
+        for sample in &mut found {
+            sample.weight_ns *= factors[sample.cause as usize];
+        }
+        let causes = Cause::ALL.into_iter().zip(sum.causes);
+        let causes = causes.filter(|(_, sum)| sum.total_ns > 0);
+        let causes = causes.map(|(cause, sum)| IdleCause {
+            cause,
+            total_ns: sum.total_ns,
+            without_samples_ns: sum.total_ns - super::covered_ns(&sum),
+            samples: sum.samples,
+        });
+        (found, causes.collect())
+    }
+
+    /// Returns the thread that submitted work, and the end of the submission call.
+    fn submitter(&self, work: &Work) -> Option<(HostThread, i64)> {
+        let table = &self.timeline.trace.tables.submissions;
+        let row = self.timeline.submission_of(work) as usize;
+        let process = *table.process.get(row)?;
+        let thread = HostThread::from_row(process, table.thread.at(row))?;
+        Some((thread, table.end_ns(row)))
+    }
+
+    /// Returns the lines that represent the stacks of samples, and for each row of the table `stacks` its line, if any.
+    pub fn lines(&self) -> (Vec<StackLine>, Vec<Option<u32>>) {
+        let tables = &self.timeline.trace.tables;
+        let mut of_stack = vec![None; tables.stacks.id.len()];
+        let mut lines: Vec<StackLine> = Vec::new();
+        let mut known: HashMap<(u32, String), u32> = HashMap::new();
+        for (row, id) in tables.stacks.id.iter().enumerate() {
+            // Stacks that only are parts of others have no sample.
+            if self.stacks.group(Some(*id)).is_none() {
+                continue;
+            }
+            let rows: Vec<usize> = self.stacks.frame_rows(*id).collect();
+            let frames: Vec<_> = rows.iter().map(|row| self.stacks.frame(*row)).collect();
+            let Some(own) = own(&frames) else { continue };
+            let mut text = frames[own].text();
+            if is_idle_event_loop(&frames) {
+                text += " (event loop idle)";
+            } else if let Some(callee) = own.checked_sub(1) {
+                text += " > ";
+                text += frames[callee].short_name();
+            }
+            let frame = rows[own] as u32;
+            let line = *known.entry((frame, text)).or_insert_with_key(|(_, text)| {
+                lines.push(StackLine {
+                    text: text.clone(),
+                    frame,
+                });
+                lines.len() as u32 - 1
+            });
+            of_stack[row] = Some(line);
+        }
+        (lines, of_stack)
+    }
+
+    /// Returns a frame by its row in the table `frames`.
+    pub fn frame(&self, row: usize) -> super::CodeFrame {
+        self.stacks.frame(row)
+    }
+}

@@ -1,0 +1,90 @@
+//! Indexes samples by thread, in order of time.
+
+use gapscope_timeline::host::HostThread;
+use gapscope_timeline::intervals::Interval;
+use gapscope_trace::ids::ProcessId;
+use gapscope_trace::manifest::Manifest;
+use gapscope_trace::tables::{SampleSource, Samples};
+use std::collections::{HashMap, HashSet};
+
+/// Rows of the table `samples` by thread.
+#[derive(Debug)]
+pub struct ThreadSamples<'a> {
+    pub table: &'a Samples,
+    sampled: HashMap<HostThread, Vec<u32>>,
+    /// Samples that hooks took.
+    exact: HashMap<HostThread, Vec<u32>>,
+    /// Samples of all threads of processes that only have samples.
+    workers: Vec<u32>,
+}
+
+impl<'a> ThreadSamples<'a> {
+    pub fn new(table: &'a Samples, manifest: &Manifest) -> ThreadSamples<'a> {
+        let only_sampled: HashSet<ProcessId> = (manifest.processes.iter())
+            .filter(|process| process.is_only_sampled())
+            .map(|process| process.id)
+            .collect();
+        let mut threads = ThreadSamples {
+            table,
+            sampled: HashMap::new(),
+            exact: HashMap::new(),
+            workers: Vec::new(),
+        };
+        for (row, source) in table.source.iter().enumerate() {
+            let thread = HostThread {
+                process: table.process[row],
+                thread: table.thread[row],
+            };
+            let rows = match source {
+                _ if only_sampled.contains(&thread.process) => &mut threads.workers,
+                SampleSource::Sampled => threads.sampled.entry(thread).or_default(),
+                _ => threads.exact.entry(thread).or_default(),
+            };
+            rows.push(row as u32);
+        }
+        let all = threads
+            .sampled
+            .values_mut()
+            .chain(threads.exact.values_mut());
+        for rows in all.chain([&mut threads.workers]) {
+            // The rows are mostly sorted already.
+            rows.sort_by_key(|row| table.time_ns[*row as usize]);
+        }
+        threads
+    }
+
+    fn inside<'r>(&self, rows: &'r [u32], interval: Interval) -> &'r [u32] {
+        let before = |ns: i64| rows.partition_point(|row| self.table.time_ns[*row as usize] < ns);
+        let (from, to) = (before(interval.start_ns), before(interval.end_ns));
+        &rows[from..to.max(from)]
+    }
+
+    /// Returns the samples of a thread in an interval.
+    pub fn sampled(&self, thread: HostThread, interval: Interval) -> &[u32] {
+        let rows = self.sampled.get(&thread);
+        rows.map_or(&[], |rows| self.inside(rows, interval))
+    }
+
+    /// Returns the samples that the hook took of a thread in an interval. The end is included, because a wait ends with one.
+    pub fn exact(&self, thread: HostThread, interval: Interval) -> &[u32] {
+        let closed = Interval::new(interval.start_ns, interval.end_ns.saturating_add(1));
+        let rows = self.exact.get(&thread);
+        rows.map_or(&[], |rows| self.inside(rows, closed))
+    }
+
+    /// Returns the samples of workers in an interval.
+    pub fn workers(&self, interval: Interval) -> &[u32] {
+        self.inside(&self.workers, interval)
+    }
+
+    /// Returns the sample of a thread that is nearest to a time, at most `within_ns` from it.
+    pub fn nearest(&self, thread: HostThread, at_ns: i64, within_ns: i64) -> Option<u32> {
+        let reach = Interval::new(
+            at_ns.saturating_sub(within_ns),
+            at_ns.saturating_add(within_ns),
+        );
+        let rows = self.sampled(thread, reach);
+        let distance = |row: &&u32| self.table.time_ns[**row as usize].abs_diff(at_ns);
+        rows.iter().min_by_key(distance).copied()
+    }
+}

@@ -1,0 +1,288 @@
+//! The reads and writes of all dispatches and transfers of a trace.
+
+use gapscope_timeline::intervals::Interval;
+use gapscope_timeline::{Timeline, WorkKind};
+use gapscope_trace::ids::{BindingSetId, BufferId, CommandBufferId, Id};
+use gapscope_trace::lookup::IdIndex;
+use gapscope_trace::manifest::SamplingMode;
+use gapscope_trace::tables::{Access, Table};
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// Why the data flow of some work is unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum UnknownDataflow {
+    /// No dispatch or transfer starts in the window.
+    #[error("No dispatch or transfer with known order starts here.")]
+    NoWork,
+    /// The trace has no bindings.
+    #[error(
+        "The trace has no buffer bindings, so what its dispatches read and wrote is not known. \
+         They are recorded where the API tells them: Vulkan's descriptor sets and push descriptors."
+    )]
+    NoBindings,
+    /// No dispatch in the window has bindings.
+    #[error("None of the dispatches here has known buffer bindings.")]
+    NoBindingsHere,
+    /// It is neither a dispatch nor a transfer.
+    #[error("Only dispatches and transfers have known buffers.")]
+    OtherWork,
+    /// The times of the dispatch or transfer are unknown.
+    #[error("Its times are unknown, so what ran before and after it is too.")]
+    Untimed,
+    /// The buffers of the transfer are unknown.
+    #[error("The trace does not name the buffers of this transfer.")]
+    TransferBuffers,
+    /// The trace has no bindings for its dispatches.
+    #[error("The trace has no buffer bindings.")]
+    NoBindingsInTrace,
+    /// The bindings of the dispatch are unknown.
+    #[error("The bindings of this dispatch are unknown, or it has none.")]
+    DispatchBindings,
+}
+
+/// The reads and writes of a trace.
+#[derive(Debug)]
+pub struct Dataflow<'a> {
+    pub(super) timeline: &'a Timeline<'a>,
+    /// Dispatches and transfers in the order in which they ran.
+    pub(super) items: Vec<Item>,
+    sets: HashMap<BindingSetId, Range<u32>>,
+    /// The byte ranges of all sets of bindings, those of one set together.
+    ranges: Vec<ByteRange>,
+    buffer_ids: IdIndex<BufferId>,
+    /// Dispatches have times of their own.
+    pub(super) timed: bool,
+}
+
+/// A dispatch or a transfer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Item(u32);
+
+/// The bit of an item's number that marks a transfer.
+const TRANSFER: u32 = 1 << 31;
+
+impl Item {
+    pub(super) fn new(transfer: bool, row: usize) -> Item {
+        Item(row as u32 | if transfer { TRANSFER } else { 0 })
+    }
+
+    pub(super) fn is_transfer(self) -> bool {
+        self.0 & TRANSFER != 0
+    }
+
+    pub(super) fn row(self) -> usize {
+        (self.0 & !TRANSFER) as usize
+    }
+
+    pub(super) fn kind(self) -> WorkKind {
+        match self.is_transfer() {
+            true => WorkKind::Transfer,
+            false => WorkKind::Dispatch,
+        }
+    }
+}
+
+/// Bytes that may be read or written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ByteRange {
+    /// The number of the allocation or of the buffer.
+    pub(super) memory: u64,
+    pub(super) start: u64,
+    pub(super) end: u64,
+    pub(super) buffer: BufferId,
+    pub(super) reads: bool,
+    pub(super) writes: bool,
+}
+
+/// The bit of the memory numbers of buffers whose allocation is unknown: each is a memory of its own.
+const OWN_MEMORY: u64 = 1 << 32;
+
+impl<'a> Dataflow<'a> {
+    /// Collects the reads and writes of all dispatches and transfers.
+    pub fn new(timeline: &'a Timeline<'a>) -> Dataflow<'a> {
+        let tables = &timeline.trace.tables;
+        let buffer_ids = IdIndex::new(&tables.buffers.id);
+        let mut flow = Dataflow {
+            timeline,
+            items: Vec::new(),
+            sets: HashMap::new(),
+            ranges: Vec::new(),
+            buffer_ids,
+            timed: !matches!(
+                timeline.trace.manifest.sampling_mode,
+                SamplingMode::CommandBuffer | SamplingMode::Pass
+            ),
+        };
+        flow.find_sets();
+        flow.find_items();
+        flow
+    }
+
+    fn find_sets(&mut self) {
+        let rows = &self.timeline.trace.tables.bindings;
+        let mut order: Vec<u32> = (0..rows.len() as u32).collect();
+        order.sort_by_key(|row| rows.id[*row as usize]);
+        for set in order.chunk_by(|a, b| rows.id[*a as usize] == rows.id[*b as usize]) {
+            let from = self.ranges.len() as u32;
+            for row in set.iter().map(|row| *row as usize) {
+                let access = rows.access[row];
+                let offset = rows.offset_bytes[row];
+                let end = offset.saturating_add(rows.bytes[row]);
+                let range = self.byte_range(rows.buffer[row], offset, Some(end));
+                self.ranges.push(ByteRange {
+                    reads: access != Access::Write,
+                    writes: access != Access::Read,
+                    ..range
+                });
+            }
+            let to = self.ranges.len() as u32;
+            self.sets.insert(rows.id[set[0] as usize], from..to);
+        }
+    }
+
+    fn find_items(&mut self) {
+        let timeline = self.timeline;
+        if self.timed {
+            let several = timeline
+                .gpus
+                .iter()
+                .filter(|gpu| !gpu.works.is_empty())
+                .count()
+                > 1;
+            let works = timeline.gpus.iter().flat_map(|gpu| &gpu.works);
+            self.items = works
+                .filter_map(|work| match work.kind() {
+                    WorkKind::Dispatch => Some(Item::new(false, work.row())),
+                    WorkKind::Transfer => Some(Item::new(true, work.row())),
+                    WorkKind::Opaque | WorkKind::CommandBuffer => None,
+                })
+                .collect();
+            if several {
+                let mut items = std::mem::take(&mut self.items);
+                items.sort_by_key(|item| self.start_ns(*item));
+                self.items = items;
+            }
+            return;
+        }
+        let tables = &timeline.trace.tables;
+        let place = |command_buffer: Option<CommandBufferId>| {
+            let row = command_buffer.and_then(|id| timeline.command_buffer_ids.get(id));
+            let start_ns = row.and_then(|row| timeline.command_buffers[row].own);
+            (start_ns.map_or(i64::MAX, |own| own.start_ns), row)
+        };
+        let dispatches = &tables.dispatches;
+        let transfers = &tables.transfers;
+        let mut items: Vec<_> = (0..dispatches.len())
+            .map(|row| {
+                (
+                    place(dispatches.command_buffer.at(row)),
+                    dispatches.position[row],
+                    Item::new(false, row),
+                )
+            })
+            .chain((0..transfers.len()).map(|row| {
+                (
+                    place(transfers.command_buffer.at(row)),
+                    transfers.position[row],
+                    Item::new(true, row),
+                )
+            }))
+            .collect();
+        items.sort_by_key(|(place, position, _)| (*place, *position));
+        self.items = items.into_iter().map(|(_, _, item)| item).collect();
+    }
+
+    /// Returns a part of a buffer, or all of it where `end` is not known.
+    fn byte_range(&self, buffer: BufferId, start: u64, end: Option<u64>) -> ByteRange {
+        let buffers = &self.timeline.trace.tables.buffers;
+        let row = self.buffer_ids.get(buffer);
+        let size = row.map_or(u64::MAX, |row| buffers.bytes[row]);
+        let end = end.unwrap_or(size).min(size);
+        let placed =
+            row.and_then(|row| Some((buffers.allocation.at(row)?, buffers.offset_bytes.at(row)?)));
+        let (memory, offset) = match placed {
+            Some((allocation, offset)) => (allocation.number(), offset),
+            None => (OWN_MEMORY | buffer.number(), 0),
+        };
+        ByteRange {
+            memory,
+            start: start.min(end).saturating_add(offset),
+            end: end.saturating_add(offset),
+            buffer,
+            reads: true,
+            writes: true,
+        }
+    }
+
+    /// Puts the bytes that an item may read and write into `ranges`. Returns false where they are not known.
+    pub(super) fn ranges_of(&self, item: Item, ranges: &mut Vec<ByteRange>) -> bool {
+        ranges.clear();
+        let tables = &self.timeline.trace.tables;
+        let row = item.row();
+        if item.is_transfer() {
+            let table = &tables.transfers;
+            let ends = [
+                (table.source.at(row), true),
+                (table.destination.at(row), false),
+            ];
+            for (buffer, reads) in ends {
+                ranges.extend(buffer.map(|buffer| ByteRange {
+                    reads,
+                    writes: !reads,
+                    ..self.byte_range(buffer, 0, None)
+                }));
+            }
+            return !ranges.is_empty();
+        }
+        let set = tables
+            .dispatches
+            .bindings
+            .at(row)
+            .and_then(|id| self.sets.get(&id));
+        let Some(set) = set else { return false };
+        ranges.extend_from_slice(&self.ranges[set.start as usize..set.end as usize]);
+        true
+    }
+
+    pub(super) fn start_ns(&self, item: Item) -> Option<i64> {
+        let tables = &self.timeline.trace.tables;
+        let (own, command_buffer) = match item.is_transfer() {
+            true => (
+                tables.transfers.start_ns.at(item.row()),
+                tables.transfers.command_buffer.at(item.row()),
+            ),
+            false => (
+                tables.dispatches.start_ns.at(item.row()),
+                tables.dispatches.command_buffer.at(item.row()),
+            ),
+        };
+        if self.timed {
+            return own;
+        }
+        let row = self.timeline.command_buffer_ids.get(command_buffer?)?;
+        Some(self.timeline.command_buffers[row].own?.start_ns)
+    }
+
+    pub(super) fn duration_ns(&self, item: Item) -> Option<i64> {
+        let tables = &self.timeline.trace.tables;
+        let (start_ns, duration_ns) = match item.is_transfer() {
+            true => (
+                tables.transfers.start_ns.at(item.row()),
+                tables.transfers.duration_ns.at(item.row()),
+            ),
+            false => (
+                tables.dispatches.start_ns.at(item.row()),
+                tables.dispatches.duration_ns.at(item.row()),
+            ),
+        };
+        Interval::from_row(start_ns, duration_ns).map(Interval::length_ns)
+    }
+
+    /// Returns the name that the program gave a buffer, or one with its id.
+    pub fn buffer_name(&self, id: BufferId) -> String {
+        let row = self.buffer_ids.get(id);
+        let name = row.and_then(|row| self.timeline.trace.tables.buffers.name[row].clone());
+        name.map_or_else(|| format!("buffer {id}"), |name| name.to_string())
+    }
+}

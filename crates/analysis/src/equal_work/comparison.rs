@@ -1,0 +1,150 @@
+//! The comparison of two works.
+
+use super::figure::Figure;
+use super::work_cost::WorkCost;
+use crate::gaps::Cause;
+use crate::samples::{MedianRatio, Spread};
+#[cfg(doc)]
+use gapscope_timeline::thresholds::SAME_KERNELS;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// One figure of two works.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+pub struct Ratio {
+    /// The figure.
+    #[serde(rename = "what")]
+    pub figure: Figure,
+    /// Before: the median of the evaluations, or the total.
+    pub before: Option<f64>,
+    /// After.
+    pub after: Option<f64>,
+    /// `before / after`: above 1, after needs less.
+    pub ratio: Option<f64>,
+    /// The true ratio is between this one, ...
+    pub low: Option<f64>,
+    /// ... and this one, in 95 of 100 cases. Absent where too few evaluations are known.
+    pub high: Option<f64>,
+    /// True where that interval holds 1, so that the difference may be chance; absent without an interval.
+    pub within_noise: Option<bool>,
+    /// The spread of the evaluations before.
+    pub before_spread: Option<Spread>,
+    /// The spread of the evaluations after.
+    pub after_spread: Option<Spread>,
+}
+
+/// Two works compared.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+pub struct WorkComparison {
+    /// The work before.
+    pub before: WorkCost,
+    /// The work after.
+    pub after: WorkCost,
+    /// True when the figures in `ratios` are for one evaluation; else for all of the work.
+    pub per_evaluation: bool,
+    /// The basis for taking the work as equal, or as not equal.
+    pub basis: Basis,
+    /// Kernels that ran on both sides; absent where those of one are not known.
+    pub common_kernels: Option<u64>,
+    /// Kernels that ran on at least one side.
+    pub all_kernels: Option<u64>,
+    /// Less than [`SAME_KERNELS`] of them ran on both sides, as where kernels were fused.
+    #[serde(skip)]
+    pub(super) few_common_kernels: bool,
+    /// Changes by kernel: means of all evaluations, warm-up included, or totals. The greatest difference comes first.
+    pub kernels: Vec<KernelChange>,
+    /// Changes of the devices' idle time from the first work of a side to its last, by cause; empty where it is not known.
+    pub causes: Vec<CauseChange>,
+    /// The figures.
+    pub ratios: Vec<Ratio>,
+    /// The meaning of the figures, in sentences.
+    pub sentences: Vec<String>,
+}
+
+/// The basis for taking two works as equal.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Basis {
+    /// The program's labels: one evaluation is compared with one. The number of common kernels does not matter, because
+    /// fusion changes kernels.
+    Labels,
+    /// The caller alone: how often each side did the work is not known.
+    #[default]
+    Claim,
+    /// Nothing: no kernel ran on both sides and no labels say that they are equal, or one side launched no kernel.
+    NoCommonKernel,
+    /// Nothing: less than [`SAME_KERNELS`] of the kernels ran on both sides.
+    FewCommonKernels,
+}
+
+impl Basis {
+    /// True where the sides did different work, as far as their kernels tell, so that no figure of one tells anything of the
+    /// other.
+    pub const fn is_unlike(self) -> bool {
+        matches!(self, Basis::NoCommonKernel | Basis::FewCommonKernels)
+    }
+}
+
+/// The change of a kernel.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+pub struct KernelChange {
+    /// Its name.
+    pub name: String,
+    /// Dispatches before: of an evaluation on average, or in total; absent where dispatches are not recorded.
+    pub before_count: Option<f64>,
+    /// Dispatches after.
+    pub after_count: Option<f64>,
+    /// Their time before, in nanoseconds; absent where times of some are not known.
+    pub before_ns: Option<f64>,
+    /// Their time after.
+    pub after_ns: Option<f64>,
+}
+
+/// The change of the idle time of one cause.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct CauseChange {
+    /// The cause.
+    pub cause: Cause,
+    /// Idle time before, in nanoseconds: of an evaluation on average, or in total; absent where it is not known.
+    pub before_ns: Option<f64>,
+    /// Idle time after.
+    pub after_ns: Option<f64>,
+}
+
+impl Ratio {
+    pub(super) fn new(
+        figure: Figure,
+        before: &WorkCost,
+        after: &WorkCost,
+        per_evaluation: bool,
+    ) -> Ratio {
+        let works = [before, after];
+        if !per_evaluation {
+            let [before, after] = works.map(|work| work.total(figure));
+            return Ratio::from_values(figure, before, after);
+        }
+        let [first, second] = works.map(|work| work.samples(figure));
+        let compared = MedianRatio::from_samples(first, second);
+        let interval = compared.as_ref().and_then(|ratio| ratio.interval);
+        let [before, after] = works.map(|work| work.each(figure));
+        Ratio {
+            low: interval.map(|[low, _]| low),
+            high: interval.map(|[_, high]| high),
+            within_noise: compared.and_then(|ratio| ratio.is_within_noise()),
+            before_spread: Spread::from_samples(first),
+            after_spread: Spread::from_samples(second),
+            ..Ratio::from_values(figure, before, after)
+        }
+    }
+
+    fn from_values(figure: Figure, before: Option<f64>, after: Option<f64>) -> Ratio {
+        let both = before.zip(after).filter(|(_, after)| *after > 0.0);
+        Ratio {
+            figure,
+            before,
+            after,
+            ratio: both.map(|(before, after)| before / after),
+            ..Ratio::default()
+        }
+    }
+}

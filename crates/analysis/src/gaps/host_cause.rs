@@ -1,0 +1,194 @@
+//! Explains why the next work had not been submitted, by what the submitting thread did before and inside the submission call.
+//!
+//! Where that thread is outside of calls, another thread of its process may have held it up. This is assumed if a call of the
+//! other thread returned in that time: a call that compiles, loads or allocates, or a wait for the GPU that was in
+//! progress as the gap began; a short round trip ([`ROUND_TRIP_NS`]) after a wait counts too. It is not assumed for the time
+//! before the thread's last call, since a thread that makes calls is not held up. A call that returns only after the
+//! submission, as that of a thread that always waits for the GPU, explains nothing.
+//!
+//! What this cannot know: whether the thread waited for that call at all, and for which device another thread waited.
+
+use super::explain::{Explainer, Explanation, push};
+use super::{Cause, GapPart};
+use gapscope_timeline::host::{CallClass, HostThread, Returned, WaitOutcome};
+use gapscope_timeline::intervals::{Interval, union};
+use gapscope_timeline::thresholds::ROUND_TRIP_NS;
+use std::iter::Peekable;
+
+impl Explainer<'_> {
+    /// Explains the time before a submission call.
+    pub(super) fn explain_host(
+        &self,
+        late: Interval,
+        thread: HostThread,
+        error_ns: i64,
+        explanation: &mut Explanation,
+        parts: &mut Vec<GapPart>,
+    ) {
+        let segments = self.host_threads.segments(thread, late);
+        let near_ns = late.start_ns.saturating_add(error_ns);
+        let waited = segments
+            .iter()
+            .any(|s| s.waits && s.outcome != WaitOutcome::NotDone && s.since_ns <= near_ns);
+        // Time that is neither in calls nor between the polls of one wait.
+        let mut outside_ns = late.length_ns();
+        let mut from_ns = late.start_ns;
+        for segment in segments {
+            let inside = segment.interval.intersection(late);
+            if !segment.continues_wait {
+                from_ns = inside.start_ns;
+            }
+            outside_ns -= Interval::new(from_ns, inside.end_ns).length_ns();
+            from_ns = inside.end_ns;
+        }
+        let mut outside = Outside {
+            returned: (self.host_threads)
+                .returned_on_others(thread, late)
+                .peekable(),
+            near_ns,
+            left_ns: outside_ns,
+            round_trip: waited && outside_ns <= ROUND_TRIP_NS,
+            others_round_trip: false,
+            parts,
+            explanation,
+        };
+        outside.explanation.waited |= waited;
+        let mut from_ns = late.start_ns;
+        for segment in segments {
+            let inside = segment.interval.intersection(late);
+            outside.explain(
+                Interval::new(from_ns, inside.start_ns),
+                segment.continues_wait,
+            );
+            push(outside.parts, inside, Cause::in_segment(segment));
+            from_ns = inside.end_ns;
+        }
+        let rest = Interval::new(from_ns, late.end_ns);
+        if !rest.is_empty() {
+            let polled = self.host_threads.is_between_polls(thread, late.end_ns);
+            outside.explain(rest, polled);
+        }
+    }
+
+    /// Explains the time inside a submission call, in which the same thread may be in another call.
+    pub(super) fn explain_call(
+        &self,
+        inside: Interval,
+        thread: HostThread,
+        call: Cause,
+        parts: &mut Vec<GapPart>,
+    ) {
+        let mut from_ns = inside.start_ns;
+        for segment in self.host_threads.segments(thread, inside) {
+            let cause = Cause::in_segment(segment);
+            if !matches!(cause, Cause::HostCompile | Cause::Recording) {
+                continue;
+            }
+            let part = segment.interval.intersection(inside);
+            push(parts, Interval::new(from_ns, part.start_ns), call);
+            push(parts, part, cause);
+            from_ns = part.end_ns;
+        }
+        push(parts, Interval::new(from_ns, inside.end_ns), call);
+    }
+}
+
+/// Explains the time that a thread spends outside of calls, stretch by stretch in order of time.
+struct Outside<'a, I: Iterator<Item = &'a Returned>> {
+    /// Calls of other threads, in the order of their returns.
+    returned: Peekable<I>,
+    /// A call that started by this time was in progress as the gap began.
+    near_ns: i64,
+    /// The rest of the time outside of calls.
+    left_ns: i64,
+    /// All of the time is the round trip of a wait of the thread itself.
+    round_trip: bool,
+    /// The rest of the time is the round trip of another thread's wait.
+    others_round_trip: bool,
+    parts: &'a mut Vec<GapPart>,
+    explanation: &'a mut Explanation,
+}
+
+impl<'a, I: Iterator<Item = &'a Returned>> Outside<'a, I> {
+    /// Explains a stretch; `polled` where it is between two polls of one wait.
+    fn explain(&mut self, stretch: Interval, polled: bool) {
+        if stretch.is_empty() {
+            return;
+        }
+        if polled {
+            push(self.parts, stretch, Cause::AfterHostWait);
+            return;
+        }
+        self.left_ns -= stretch.length_ns();
+        if self.round_trip {
+            push(self.parts, stretch, Cause::AfterHostWait);
+            return;
+        }
+        let (mut compiled, mut allocated, mut waited) = (Vec::new(), Vec::new(), Vec::new());
+        while let Some(call) =
+            (self.returned).next_if(|call| call.interval.end_ns <= stretch.end_ns)
+        {
+            let inside = call.interval.intersection(stretch);
+            match call.class {
+                // The thread was in a call of its own.
+                _ if call.interval.end_ns <= stretch.start_ns => {}
+                CallClass::Compile => compiled.push(inside),
+                CallClass::Allocate => allocated.push(inside),
+                _ if call.interval.start_ns > self.near_ns => {}
+                _ => {
+                    self.explanation.waited = true;
+                    waited.push(inside);
+                    let after_ns = stretch.end_ns - inside.end_ns;
+                    self.others_round_trip = self.left_ns + after_ns <= ROUND_TRIP_NS;
+                    if self.others_round_trip {
+                        waited.push(Interval::new(inside.end_ns, stretch.end_ns));
+                    }
+                }
+            }
+        }
+        if self.others_round_trip && waited.is_empty() {
+            waited.push(stretch);
+        }
+        for set in [&mut compiled, &mut allocated, &mut waited] {
+            union(set);
+        }
+        let layers = [
+            (Cause::HostCompile, compiled.as_slice()),
+            (Cause::HostAllocate, &allocated),
+            (Cause::AfterHostWait, &waited),
+        ];
+        paint(stretch, &layers, &mut |interval, cause| {
+            push(self.parts, interval, cause.unwrap_or(Cause::HostLate));
+            if let Some(cause) = cause {
+                push(&mut self.explanation.by_other_threads, interval, cause);
+            }
+        });
+    }
+}
+
+/// Visits `interval` piece by piece, each with the cause of the first of the `layers` that covers it. A layer is a set of
+/// intervals.
+fn paint(
+    interval: Interval,
+    layers: &[(Cause, &[Interval])],
+    visit: &mut impl FnMut(Interval, Option<Cause>),
+) {
+    if interval.is_empty() {
+        return;
+    }
+    let Some(((cause, set), below)) = layers.split_first() else {
+        return visit(interval, None);
+    };
+    let mut from_ns = interval.start_ns;
+    let first = set.partition_point(|i| i.end_ns <= interval.start_ns);
+    for covered in &set[first..] {
+        let covered = covered.intersection(interval);
+        if covered.is_empty() {
+            break;
+        }
+        paint(Interval::new(from_ns, covered.start_ns), below, visit);
+        visit(covered, Some(*cause));
+        from_ns = covered.end_ns;
+    }
+    paint(Interval::new(from_ns, interval.end_ns), below, visit);
+}

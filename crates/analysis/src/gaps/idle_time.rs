@@ -1,0 +1,410 @@
+//! Adds up the idle time of devices and queues, and describes single gaps.
+
+use super::explain::{Explainer, Explanation};
+use super::host_totals::HostTotals;
+use super::other_threads::{LateTime, OutsideTime};
+use super::queues::QueueWalk;
+use super::totals::{Certainty, Histogram, Totals};
+use super::{Cause, DeviceIdle, Gap, GapPart, IdleTime, Pattern, QueueIdle, WorkName};
+use gapscope_timeline::host::HostThread;
+use gapscope_timeline::intervals::Interval;
+use gapscope_timeline::{Gap as WorkGap, Timeline, Work, Works};
+use gapscope_trace::parallel;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// How many gaps of a device are kept until their pattern is known. The pattern of more gaps takes walks of its own.
+const MAX_KEPT_GAPS: usize = 1 << 20;
+
+/// Adds up the idle time of all devices and queues in `window`. Gaps shorter than `threshold_ns` are counted apart; the
+/// `longest` others are listed.
+pub fn idle_time(
+    timeline: &Timeline,
+    window: Interval,
+    threshold_ns: i64,
+    longest: usize,
+) -> IdleTime {
+    let explainer = Explainer::new(timeline);
+    let mut walk = Walk {
+        explainer: &explainer,
+        threshold_ns,
+        longest,
+        sums: Sums::default(),
+    };
+    let mut devices = Vec::new();
+    let mut queues = Vec::new();
+    let mut all = Totals::default();
+    for (index, gpu) in timeline.gpus.iter().enumerate() {
+        let Some(work_window) = gpu.work_window() else {
+            continue;
+        };
+        let unknown_before_ns = walk.sums.unknown_host_ns;
+        let device_window = work_window.intersection(window);
+        let GpuTotals {
+            device,
+            queues: queue_totals,
+            pattern,
+        } = walk.gpu(index as u32, device_window, window);
+        let outside = std::mem::take(&mut walk.sums.outside);
+        outside.add_calls(explainer.host_threads, &mut walk.sums.other_threads);
+        let late = std::mem::take(&mut walk.sums.late);
+        let compiling_ns = late.while_compiling_ns(explainer.host_threads);
+        let sum_ns = &mut walk.sums.late_while_compiling_ns;
+        *sum_ns = sum_ns.saturating_add(compiling_ns);
+        all.add_all(&device);
+        devices.push(DeviceIdle {
+            device: index as u32,
+            total_ns: device.total_ns,
+            causes: device.rows(),
+            unknown_host_ns: walk.sums.unknown_host_ns - unknown_before_ns,
+            pattern,
+            ..DeviceIdle::default()
+        });
+        queues.extend(queue_totals.into_iter().map(|(queue, totals)| QueueIdle {
+            device: index as u32,
+            queue_id: timeline.queues[queue].id,
+            total_ns: totals.total_ns,
+            causes: totals.rows(),
+        }));
+    }
+    let sums = walk.sums;
+    let longest_gaps = sums.longest_gaps.into_iter();
+    let mut longest_gaps: Vec<LongGap> = longest_gaps.map(|Reverse(gap)| gap).collect();
+    longest_gaps.sort_by_key(|long_gap| {
+        (
+            Reverse(long_gap.duration_ns),
+            long_gap.start_ns,
+            long_gap.gpu,
+        )
+    });
+    IdleTime {
+        gap_count: all.gap_count,
+        total_ns: all.total_ns,
+        below_threshold_count: sums.below_count,
+        below_threshold_ns: sums.below_ns,
+        causes: all.rows(),
+        devices,
+        queues,
+        longest: longest_gaps
+            .iter()
+            .map(|long_gap| long_gap.describe(&explainer, window))
+            .collect(),
+        histogram: sums.histogram.rows(),
+        host_calls: sums.host.into_rows(explainer.host_threads),
+        other_thread_calls: sums.other_threads.into_rows(explainer.host_threads),
+        unknown_host_ns: sums.unknown_host_ns,
+        late_while_compiling_ns: sums.late_while_compiling_ns,
+        untimed_host_function_ns: sums.untimed_host_function_ns,
+        serialised_ns: sums.serialised_ns,
+        serialised_count: sums.serialised_count,
+        uncertain_ns: all.uncertain_ns(),
+        sides: all.side_rows(),
+    }
+}
+
+struct Walk<'a> {
+    explainer: &'a Explainer<'a>,
+    threshold_ns: i64,
+    longest: usize,
+    sums: Sums,
+}
+
+/// Idle time of a GPU.
+struct GpuTotals {
+    device: Totals,
+    /// Its queues, by index.
+    queues: Vec<(usize, Totals)>,
+    pattern: Pattern,
+}
+
+/// Sums beside the totals by cause.
+#[derive(Default)]
+struct Sums {
+    below_count: u64,
+    below_ns: i64,
+    histogram: Histogram,
+    host: HostTotals,
+    /// Of the device that the walk is at.
+    outside: OutsideTime,
+    /// Of the same device.
+    late: LateTime,
+    late_while_compiling_ns: i64,
+    other_threads: HostTotals,
+    unknown_host_ns: i64,
+    untimed_host_function_ns: i64,
+    serialised_ns: i64,
+    serialised_count: u64,
+    longest_gaps: BinaryHeap<Reverse<LongGap>>,
+}
+
+/// The place of one of the longest gaps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct LongGap {
+    duration_ns: i64,
+    start_ns: i64,
+    gpu: u32,
+    /// Indices among the GPU's work.
+    before: u32,
+    after: u32,
+}
+
+/// Returns the gaps of a device in `window` that are at least as long as the threshold.
+fn gaps(works: &Works, window: Interval, threshold_ns: i64) -> impl Iterator<Item = Interval> {
+    (works.gaps())
+        .map(move |gap| gap.interval.intersection(window))
+        .filter(move |gap| gap.length_ns() >= threshold_ns.max(1))
+}
+
+impl Walk<'_> {
+    fn gpu(&mut self, index: u32, device_window: Interval, window: Interval) -> GpuTotals {
+        let timeline = self.explainer.timeline;
+        let queues = QueueWalk::new(self.explainer, self.threshold_ns, window);
+        let on_gpu = |queue: &usize| timeline.queues[*queue].gpu == index;
+        let of_gpu: Vec<usize> = (0..timeline.queues.len()).filter(on_gpu).collect();
+        if of_gpu.len() < 2 {
+            let (device, pattern) = self.device(index, device_window);
+            let queues = of_gpu.into_iter().map(|queue| (queue, device.clone()));
+            return GpuTotals {
+                queues: queues.collect(),
+                device,
+                pattern,
+            };
+        }
+        let ((device, pattern), mut queues) = parallel::both(
+            || self.device(index, device_window),
+            || queues.totals(index),
+        );
+        if let [(_, only)] = queues.as_mut_slice() {
+            *only = device.clone();
+        }
+        GpuTotals {
+            device,
+            queues,
+            pattern,
+        }
+    }
+
+    fn device(&mut self, index: u32, window: Interval) -> (Totals, Pattern) {
+        let explainer = self.explainer;
+        let works = &explainer.timeline.gpus[index as usize].works;
+        let mut totals = Totals::default();
+        let mut kept = Vec::new();
+        let mut explanation = Explanation::default();
+        for gap in works.gaps() {
+            let inside = gap.interval.intersection(window);
+            if inside.length_ns() >= self.threshold_ns.max(1) {
+                if kept.len() <= MAX_KEPT_GAPS {
+                    kept.push(inside);
+                }
+                let (before, after) = (works.at(gap.before as usize), works.at(gap.after as usize));
+                explainer.explain(&before, &after, gap.interval, &mut explanation);
+                totals.add_gap(explainer, gap.interval, &explanation, index, window);
+                self.add(index, inside, &explanation, gap);
+            } else if !inside.is_empty() {
+                self.sums.below_count += 1;
+                self.sums.below_ns += inside.length_ns();
+            }
+        }
+        let pattern = match kept.len() {
+            0..=MAX_KEPT_GAPS => Pattern::new(|| kept.iter().copied()),
+            _ => Pattern::new(|| gaps(works, window, self.threshold_ns)),
+        };
+        (totals, pattern)
+    }
+
+    /// Adds the part of a gap that is `inside` the window.
+    fn add(&mut self, gpu: u32, inside: Interval, explanation: &Explanation, gap: WorkGap) {
+        let sums = &mut self.sums;
+        let duration_ns = inside.length_ns();
+        sums.histogram.add(duration_ns);
+        if explanation.waited {
+            sums.serialised_count += 1;
+            sums.serialised_ns = sums.serialised_ns.saturating_add(duration_ns);
+        }
+        if let Some((late, thread)) = explanation.host {
+            if let Some(thread) = thread {
+                let late = late.intersection(inside);
+                self.explainer.add_host(late, thread, &mut sums.host);
+                let host_threads = self.explainer.host_threads;
+                sums.outside.add(host_threads, late, thread);
+                let parts = &explanation.parts;
+                (sums.late).add(host_threads, parts, inside, thread.process);
+            }
+            if !thread.is_some_and(|thread| self.explainer.host_threads.knows(thread.process)) {
+                let late = (explanation.parts.iter()).filter(|part| part.cause == Cause::HostLate);
+                let inside = late.map(|part| part.interval().intersection(inside).length_ns());
+                sums.unknown_host_ns = sums.unknown_host_ns.saturating_add(inside.sum());
+            }
+        }
+        for untimed in &explanation.untimed_functions {
+            let ns = untimed.intersection(inside).length_ns();
+            sums.untimed_host_function_ns = sums.untimed_host_function_ns.saturating_add(ns);
+        }
+        let shortest = sums
+            .longest_gaps
+            .peek()
+            .map_or(0, |Reverse(long_gap)| long_gap.duration_ns);
+        if sums.longest_gaps.len() < self.longest || duration_ns > shortest {
+            sums.longest_gaps.push(Reverse(LongGap {
+                duration_ns,
+                start_ns: inside.start_ns,
+                gpu,
+                before: gap.before,
+                after: gap.after,
+            }));
+            if sums.longest_gaps.len() > self.longest {
+                sums.longest_gaps.pop();
+            }
+        }
+    }
+}
+
+impl Totals {
+    pub(super) fn add_gap(
+        &mut self,
+        explainer: &Explainer,
+        gap: Interval,
+        explanation: &Explanation,
+        gpu: u32,
+        window: Interval,
+    ) {
+        let Explanation { parts, .. } = explanation;
+        let certainty = match (explanation.submission, explainer.error_ns[gpu as usize]) {
+            (None, _) => Certainty::Whole,
+            (Some(row), Some(error_ns)) => {
+                Certainty::Within(explainer.shift(row, gap, parts, error_ns))
+            }
+            (Some(_), None) => Certainty::Unknown,
+        };
+        self.add(parts, &explanation.by_other_threads, &certainty, window);
+    }
+}
+
+/// Describes single gaps; made once for many of them.
+pub struct GapFinder<'a> {
+    explainer: Explainer<'a>,
+}
+
+impl<'a> GapFinder<'a> {
+    /// Prepares to describe the gaps of a timeline.
+    pub fn new(timeline: &'a Timeline<'a>) -> GapFinder<'a> {
+        GapFinder {
+            explainer: Explainer::new(timeline),
+        }
+    }
+
+    /// Describes the gap of a device (an index of [`Timeline::gpus`]) that begins at `start_ns`, as those in
+    /// [`IdleTime::longest`]. Returns `None` when no work of the device ends then, or none begins later.
+    pub fn at(&self, device: usize, start_ns: i64) -> Option<Gap> {
+        let works = &self.explainer.timeline.gpus.get(device)?.works;
+        let after = works.partition_point(|work| work.interval.start_ns <= start_ns);
+        let end_ns = works.get(after)?.interval.start_ns;
+        let before = (0..after)
+            .rev()
+            .find(|at| works.at(*at).interval.end_ns == start_ns)?;
+        let long_gap = LongGap {
+            duration_ns: end_ns - start_ns,
+            start_ns,
+            gpu: device as u32,
+            before: before as u32,
+            after: after as u32,
+        };
+        let gap = Interval::new(start_ns, end_ns);
+        Some(long_gap.describe(&self.explainer, gap))
+    }
+}
+
+impl Explainer<'_> {
+    /// Adds what a thread did in `late` to the totals.
+    fn add_host(&self, late: Interval, thread: HostThread, totals: &mut HostTotals) {
+        let mut outside_ns = late.length_ns();
+        for segment in self.host_threads.segments(thread, late) {
+            let ns = segment.interval.intersection(late).length_ns();
+            totals.add_segment(segment, ns);
+            outside_ns -= ns;
+        }
+        if self.host_threads.knows(thread.process) {
+            totals.add_outside(outside_ns);
+        }
+    }
+}
+
+impl LongGap {
+    fn describe(&self, explainer: &Explainer, window: Interval) -> Gap {
+        let timeline = explainer.timeline;
+        let works = &timeline.gpus[self.gpu as usize].works;
+        let (before, after) = (
+            &works.at(self.before as usize),
+            &works.at(self.after as usize),
+        );
+        let gap = Interval::new(before.interval.end_ns, after.interval.start_ns);
+        let mut explanation = Explanation::default();
+        explainer.explain(before, after, gap, &mut explanation);
+        let parts: Vec<GapPart> = (explanation.parts.iter())
+            .map(|part| {
+                let inside = part.interval().intersection(window);
+                GapPart {
+                    cause: part.cause,
+                    start_ns: inside.start_ns,
+                    duration_ns: inside.length_ns(),
+                }
+            })
+            .filter(|part| part.duration_ns > 0)
+            .collect();
+        let cause = Totals::default().add(&parts, &[], &Certainty::Whole, window);
+
+        let mut host = HostTotals::default();
+        let mut others = HostTotals::default();
+        if let Some((late, Some(thread))) = explanation.host {
+            let late = late.intersection(window);
+            explainer.add_host(late, thread, &mut host);
+            for other in explainer.host_threads.other_threads(thread) {
+                for segment in explainer.host_threads.segments(other, late) {
+                    let ns = segment.interval.intersection(late).length_ns();
+                    others.add_segment(segment, ns);
+                }
+            }
+        }
+        let tables = &timeline.trace.tables;
+        let submission = Some(timeline.submission_of(after) as usize)
+            .filter(|row| *row < timeline.submissions.len());
+        let process_id = submission.map(|row| tables.submissions.process[row]);
+        let thread = submission.and_then(|row| tables.submissions.thread.at(row));
+        let threads = &timeline.trace.manifest.threads;
+        Gap {
+            device: self.gpu,
+            start_ns: self.start_ns,
+            duration_ns: self.duration_ns,
+            cause,
+            parts,
+            before: WorkName::new(timeline, before),
+            after: WorkName::new(timeline, after),
+            process_id,
+            thread,
+            thread_name: threads
+                .iter()
+                .find(|t| Some(t.process) == process_id && Some(t.thread) == thread)
+                .map(|t| t.name.clone())
+                .filter(|name| !name.is_empty()),
+            submission: submission.map(|row| tables.submissions.id[row]),
+            submit_start_ns: submission.map(|row| tables.submissions.start_ns[row]),
+            host_calls: host.into_rows(explainer.host_threads),
+            other_threads: others.into_rows(explainer.host_threads),
+            waited_for_queue: (explanation.waited_for)
+                .map(|queue| timeline.queues[queue as usize].id),
+        }
+    }
+}
+
+impl WorkName {
+    fn new(timeline: &Timeline, work: &Work) -> WorkName {
+        let command_buffers = &timeline.trace.tables.command_buffers;
+        let label = timeline.label_of(work);
+        WorkName {
+            name: timeline.name_of(work),
+            label: label.and_then(|id| timeline.label_path(id)),
+            command_buffer: (command_buffers.id.get(work.command_buffer as usize)).copied(),
+            queue_id: timeline.queues[timeline.queue_of(work) as usize].id,
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Adds up what other threads of a process did while the submitting thread was outside of calls.
+
+use super::host_totals::HostTotals;
+use super::{Cause, GapPart};
+use gapscope_timeline::host::{CallClass, HostThread, HostThreads};
+use gapscope_timeline::intervals::{Interval, union};
+use gapscope_trace::ids::ProcessId;
+use std::collections::HashMap;
+
+/// Time that submitting threads of one device spent outside of calls, by process, in order of time.
+#[derive(Debug, Default)]
+pub(super) struct OutsideTime(HashMap<ProcessId, Vec<Stretch>>);
+
+/// Time of one device whose cause is a late host, by process, in order of time.
+#[derive(Debug, Default)]
+pub(super) struct LateTime(HashMap<ProcessId, Vec<Stretch>>);
+
+impl LateTime {
+    /// Adds the parts of a gap with that cause, as far as they are `inside`.
+    pub(super) fn add(
+        &mut self,
+        host: &HostThreads,
+        parts: &[GapPart],
+        inside: Interval,
+        process: ProcessId,
+    ) {
+        if !host.has_several_threads(process) {
+            return;
+        }
+        for part in parts.iter().filter(|part| part.cause == Cause::HostLate) {
+            let late = part.interval().intersection(inside);
+            push(self.0.entry(process).or_default(), late);
+        }
+    }
+
+    /// Returns how much of this time at least one thread compiled or loaded code, or built graphs. It was not the submitting
+    /// thread, which was outside of calls.
+    pub(super) fn while_compiling_ns(&self, host: &HostThreads) -> i64 {
+        let of_processes = self.0.iter().map(|(process, stretches)| {
+            let segments = host.segments_of_process(*process);
+            let mut compiling: Vec<Interval> = segments
+                .filter(|segment| segment.class() == CallClass::Compile)
+                .map(|segment| segment.interval)
+                .collect();
+            union(&mut compiling);
+            let lengths = compiling.iter().map(|call| length_ns(stretches, *call));
+            lengths.fold(0_i64, i64::saturating_add)
+        });
+        of_processes.fold(0, i64::saturating_add)
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Stretch {
+    interval: Interval,
+    /// Length of the stretches before it.
+    before_ns: i64,
+}
+
+impl OutsideTime {
+    /// Adds the part of `late` that a thread spent outside of calls.
+    pub(super) fn add(&mut self, host: &HostThreads, late: Interval, thread: HostThread) {
+        if !host.has_several_threads(thread.process) {
+            return;
+        }
+        let stretches = self.0.entry(thread.process).or_default();
+        let mut from_ns = late.start_ns;
+        for segment in host.segments(thread, late) {
+            push(stretches, Interval::new(from_ns, segment.interval.start_ns));
+            from_ns = segment.interval.end_ns;
+        }
+        push(stretches, Interval::new(from_ns, late.end_ns));
+    }
+
+    /// Adds the calls that compile, allocate or wait in which other threads were meanwhile. The submitting thread was outside
+    /// of calls.
+    pub(super) fn add_calls(&self, host: &HostThreads, totals: &mut HostTotals) {
+        for (process, stretches) in &self.0 {
+            for segment in host.segments_of_process(*process) {
+                let class = segment.class();
+                if matches!(
+                    class,
+                    CallClass::Compile | CallClass::Allocate | CallClass::Wait
+                ) {
+                    let ns = length_ns(stretches, segment.interval);
+                    if ns > 0 {
+                        totals.add_segment(segment, ns);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn push(stretches: &mut Vec<Stretch>, interval: Interval) {
+    if interval.is_empty() {
+        return;
+    }
+    let before_ns = stretches.last().map_or(0, |last| {
+        last.before_ns.saturating_add(last.interval.length_ns())
+    });
+    stretches.push(Stretch {
+        interval,
+        before_ns,
+    });
+}
+
+/// Returns how much of an interval the stretches cover.
+fn length_ns(stretches: &[Stretch], interval: Interval) -> i64 {
+    let until = |at_ns: i64| {
+        let next = stretches.partition_point(|s| s.interval.start_ns < at_ns);
+        next.checked_sub(1).map_or(0, |last| {
+            let Stretch {
+                interval,
+                before_ns,
+            } = stretches[last];
+            before_ns.saturating_add(
+                Interval::new(interval.start_ns, at_ns.min(interval.end_ns)).length_ns(),
+            )
+        })
+    };
+    until(interval.end_ns) - until(interval.start_ns)
+}

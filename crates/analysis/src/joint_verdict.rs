@@ -1,0 +1,126 @@
+//! Judges several traces, or devices of traces, together, such as the ranks of a program.
+
+use crate::bound::{Bound, Evidence, VerdictPart};
+use crate::fill::DeviceFill;
+use crate::findings::Findings;
+use crate::gaps::GapTotal;
+use crate::verdict::Times;
+use gapscope_timeline::busy::BusyParts;
+use gapscope_timeline::quantity::ratio;
+use gapscope_trace::manifest::Api;
+use std::collections::BTreeMap;
+
+/// Where the time of some devices went.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct DeviceTimes {
+    window_ns: i64,
+    busy: BusyParts,
+    /// The verdict's parts. Those of busy time are in `busy` too.
+    parts: Vec<VerdictPart>,
+    causes: Vec<GapTotal>,
+    unknown_host_ns: i64,
+    fill: Vec<DeviceFill>,
+    api: Option<Api>,
+}
+
+impl DeviceTimes {
+    /// Takes the times of the devices of findings for whose index `of` is true.
+    pub fn new(findings: &Findings, of: impl Fn(u32) -> bool) -> DeviceTimes {
+        let mut times = DeviceTimes::default();
+        for device in findings.devices.iter().filter(|device| of(device.index)) {
+            times.api = times.api.or(Some(device.api));
+            let analysed = device.analysed.unwrap_or_default();
+            times.busy = times.busy.plus(analysed.parts);
+        }
+        let judged = findings.idle_time.devices.iter();
+        for idle in judged.filter(|idle| of(idle.device)) {
+            let window_ns = idle.verdict_window_ns.unwrap_or(0);
+            times.window_ns = times.window_ns.saturating_add(window_ns);
+            times.parts.extend(idle.verdict_evidence.iter().cloned());
+            times.causes.extend(idle.causes.iter().copied());
+            times.unknown_host_ns = times.unknown_host_ns.saturating_add(idle.unknown_host_ns);
+        }
+        let fill = findings.fill.iter().filter(|fill| of(fill.device));
+        times.fill = fill.cloned().collect();
+        times
+    }
+
+    /// True where nothing was timed.
+    pub fn is_empty(&self) -> bool {
+        self.window_ns == 0
+    }
+
+    /// Returns the parts of the time, the largest first, as shares of it.
+    pub fn parts(&self) -> Vec<VerdictPart> {
+        let mut sums: Vec<VerdictPart> = Vec::new();
+        for part in &self.parts {
+            match sums.iter_mut().find(|sum| sum.what == part.what) {
+                Some(sum) => {
+                    sum.total_ns = sum.total_ns.saturating_add(part.total_ns);
+                    sum.sentence.clear();
+                }
+                None => sums.push(part.clone()),
+            }
+        }
+        for sum in &mut sums {
+            sum.share = ratio(sum.total_ns, self.window_ns);
+        }
+        sums.sort_by_key(|part| std::cmp::Reverse(part.total_ns));
+        sums
+    }
+
+    fn busy_ns(&self) -> i64 {
+        let parts = [
+            self.busy.compute_ns,
+            self.busy.communication_ns,
+            self.busy.transfer_ns,
+        ];
+        parts.into_iter().fold(0, i64::saturating_add)
+    }
+}
+
+/// Judges all of these together, by the sums of their times. Each has a name.
+pub fn joint_verdict(shares: &[(String, &DeviceTimes)]) -> (Bound, Evidence) {
+    let sum = |what: &str| {
+        let parts = shares.iter().flat_map(|(_, share)| &share.parts);
+        let parts = parts.filter(|part| part.what == what);
+        parts.fold(0i64, |sum, part| sum.saturating_add(part.total_ns))
+    };
+    let windows = shares.iter().map(|(_, share)| share.window_ns);
+    let busy = shares.iter().map(|(_, share)| share.busy);
+    let causes = causes(shares);
+    let unknown = shares.iter().map(|(_, share)| share.unknown_host_ns);
+    let mut busy_of: Vec<(String, i64)> = (shares.iter())
+        .map(|(name, share)| (name.clone(), share.busy_ns()))
+        .collect();
+    busy_of.sort_by_key(|(_, ns)| *ns);
+    let times = Times {
+        window_ns: windows.fold(0, i64::saturating_add),
+        busy: busy.fold(BusyParts::default(), BusyParts::plus),
+        host_ns: sum("host"),
+        sync_ns: sum("sync"),
+        launch_ns: sum("launch"),
+        imbalance_ns: sum("imbalance"),
+        unknown_ns: sum("unknown"),
+        causes: &causes,
+        unknown_host_ns: unknown.fold(0, i64::saturating_add),
+        host_call: None,
+        fill: shares.iter().flat_map(|(_, share)| &share.fill).collect(),
+        api: (shares.iter().find_map(|(_, share)| share.api)).unwrap_or(Api::Unknown),
+        busy_of,
+    };
+    times.verdict()
+}
+
+/// Returns the idle time of all together by cause, the greatest first.
+fn causes(shares: &[(String, &DeviceTimes)]) -> Vec<GapTotal> {
+    let mut sums: BTreeMap<&'static str, GapTotal> = BTreeMap::new();
+    for total in shares.iter().flat_map(|(_, share)| &share.causes) {
+        (sums.entry(total.cause.as_str()))
+            .and_modify(|sum| sum.total_ns = sum.total_ns.saturating_add(total.total_ns))
+            .or_insert(*total);
+    }
+    let mut sums: Vec<GapTotal> = sums.into_values().collect();
+    sums.sort_by_key(|total| std::cmp::Reverse(total.total_ns));
+    sums
+}

@@ -1,0 +1,71 @@
+//! Tells whether the program set a label, or gapscope for it.
+
+use gapscope_trace::Trace;
+use gapscope_trace::ids::LabelId;
+use gapscope_trace::lookup::IdIndex;
+use gapscope_trace::tables::{MODULE_DOMAIN, OPERATOR_DOMAIN};
+use std::collections::HashSet;
+
+/// The labels that gapscope has set for the modules and operators of a framework, by row of the table of labels.
+#[derive(Debug, Default)]
+pub(crate) struct LabelOrigins {
+    /// Empty where gapscope has set no label.
+    rows: Vec<Option<FrameworkLabel>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FrameworkLabel {
+    Module,
+    Operator,
+}
+
+impl LabelOrigins {
+    pub(crate) fn new(trace: &Trace, ids: &IdIndex<LabelId>) -> LabelOrigins {
+        let (labels, markers) = (&trace.tables.labels, &trace.tables.markers);
+        let mut rows = Vec::new();
+        let mut texts: HashSet<&str> = HashSet::new();
+        // The domain of a label's own marker decides.
+        let mut has_marker = Vec::new();
+        for (label, domain) in markers.label.iter().zip(&markers.domain) {
+            let origin = match domain.as_deref() {
+                Some(MODULE_DOMAIN) => Some(FrameworkLabel::Module),
+                Some(OPERATOR_DOMAIN) => Some(FrameworkLabel::Operator),
+                _ => None,
+            };
+            let Some(row) = ids.get(*label) else { continue };
+            if origin.is_some() && rows.is_empty() {
+                rows = vec![None; labels.id.len()];
+                has_marker = vec![false; labels.id.len()];
+            }
+            if let Some(known) = rows.get_mut(row) {
+                *known = origin;
+                has_marker[row] = true;
+                if origin == Some(FrameworkLabel::Operator) {
+                    texts.insert(&labels.text[row]);
+                }
+            }
+        }
+        // In the backward pass operators begin before the module that they are inside of, and have no marker there.
+        for ((known, has_marker), text) in rows.iter_mut().zip(has_marker).zip(&labels.text) {
+            if !has_marker && texts.contains(&**text) {
+                *known = Some(FrameworkLabel::Operator);
+            }
+        }
+        LabelOrigins { rows }
+    }
+
+    /// True where gapscope has set no label.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// True for a label that is the path of a module.
+    pub(crate) fn is_module(&self, row: usize) -> bool {
+        self.rows.get(row) == Some(&Some(FrameworkLabel::Module))
+    }
+
+    /// True for a label that is the name of an operator.
+    pub(crate) fn is_operator(&self, row: usize) -> bool {
+        self.rows.get(row) == Some(&Some(FrameworkLabel::Operator))
+    }
+}

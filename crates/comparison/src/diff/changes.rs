@@ -1,0 +1,354 @@
+//! Computes the changes of figures and kernels.
+
+use super::change::{Change, ChangeKind};
+use super::estimate::{self, Design, Estimate, Sample};
+use super::evaluations::Evaluated;
+use super::matching::{self, Pair, SideKernel};
+use super::metric::{Metric, Unit};
+use super::options::Options;
+use super::run::{KernelDigest, RunDigest};
+use super::sentences;
+use gapscope_analysis::gaps::Cause;
+
+/// Kernels below this share of the GPU time of both sides, and causes below this share of the time from start to end, are not
+/// tested, because each test makes the others less sensitive.
+const TESTED_SHARE: f64 = 0.001;
+
+/// Two sides and their changes.
+pub(super) struct Comparison<'a> {
+    sides: [&'a [RunDigest]; 2],
+    design: &'a Design,
+    pub evaluated: Option<Evaluated>,
+    pub pairs: Vec<Pair<'a>>,
+    /// By kernel, in the order of `pairs`.
+    pub changes: Vec<Change>,
+    pub tested: u64,
+}
+
+impl<'a> Comparison<'a> {
+    pub fn new(
+        before: &'a [RunDigest],
+        after: &'a [RunDigest],
+        design: &'a Design,
+        evaluated: Option<Evaluated>,
+        options: &Options,
+    ) -> Comparison<'a> {
+        let pairs = matching::pairs(matching::side(before), matching::side(after));
+        let mut comparison = Comparison {
+            sides: [before, after],
+            design,
+            evaluated,
+            pairs,
+            changes: Vec::new(),
+            tested: 0,
+        };
+        let mut changes = comparison.metric_changes();
+        changes.extend(
+            comparison
+                .pairs
+                .iter()
+                .map(|pair| comparison.pair_change(pair)),
+        );
+        comparison.changes = changes;
+        comparison.test(options.level);
+        comparison.sort();
+        comparison
+    }
+
+    /// Returns the mean number of evaluations of a side's runs.
+    pub fn evaluations_of(&self, side: usize) -> Option<f64> {
+        let counts = &self.evaluated.as_ref()?.counts[side];
+        Some(counts.iter().sum::<f64>() / counts.len() as f64)
+    }
+
+    /// Returns the divisor of a figure of a run.
+    fn divisor(&self, side: usize, run: usize, grows_with_work: bool) -> f64 {
+        match &self.evaluated {
+            Some(evaluated) if grows_with_work => evaluated.counts[side][run],
+            _ => 1.0,
+        }
+    }
+
+    fn samples(&self) -> [u64; 2] {
+        self.sides.map(|runs| runs.len() as u64)
+    }
+
+    pub fn estimate(&self, metric: Metric) -> Estimate {
+        let [before, after] = [0, 1].map(|side| {
+            let runs = self.sides[side].iter().enumerate();
+            let sample = |(run, digest): (usize, &'a RunDigest)| {
+                let reading = digest.figures.get(&metric);
+                let absent = match metric {
+                    Metric::IdleOf(_) if digest.idle_known => Some(0.0),
+                    _ => None,
+                };
+                let value = reading.and_then(|reading| reading.value).or(absent);
+                let divisor = self.divisor(side, run, metric.grows_with_work());
+                Sample {
+                    value: value.map(|value| value / divisor),
+                    blocks: reading.map_or(&[], |reading| &reading.blocks),
+                }
+            };
+            runs.map(sample).collect::<Vec<_>>()
+        });
+        match metric.unit() {
+            Unit::Ns => Estimate::from_times(&before, &after, self.design),
+            Unit::Bytes | Unit::Count => Estimate::from_counts(&before, &after, self.design),
+        }
+    }
+
+    fn metric_changes(&self) -> Vec<Change> {
+        let causes = Cause::ALL.into_iter().map(Metric::IdleOf);
+        let there = |metric: &Metric| {
+            let runs = self.sides.iter().flat_map(|runs| runs.iter());
+            runs.filter_map(|run| run.figures.get(metric))
+                .any(|reading| reading.value.is_some())
+        };
+        let wanted = |metric: &Metric| match metric {
+            Metric::IdleOf(_) => there(metric),
+            _ => true,
+        };
+        let metrics = Metric::WHOLE.into_iter().chain(causes).filter(wanted);
+        let change = |metric: Metric| {
+            let kind = match (metric, metric.unit()) {
+                (Metric::IdleOf(_), _) => ChangeKind::Idle,
+                (_, Unit::Ns) => ChangeKind::Time,
+                _ => ChangeKind::Count,
+            };
+            let estimate = self.estimate(metric);
+            let mut change =
+                Change::new(kind, metric.key(), metric.unit(), estimate, self.samples());
+            change.what = metric.name();
+            change
+        };
+        metrics.map(change).collect()
+    }
+
+    fn pair_change(&self, pair: &Pair) -> Change {
+        let mut estimate = self.estimate_of(std::slice::from_ref(&pair));
+        if self.is_on_one_side(pair) {
+            // It is not noise that a kernel is in all runs of one side and in none of the other.
+            estimate.exact = true;
+            (estimate.low, estimate.high) = (estimate.ratio, estimate.ratio);
+            estimate.p = (self.samples().iter().all(|runs| *runs > 1)).then_some(0.0);
+        }
+        let [before, after] = [&pair.before, &pair.after].map(|kernels| names_of(kernels));
+        let name = match (after.as_slice(), before.as_slice()) {
+            ([only], _) | ([], [only]) => only.clone(),
+            (_, [only, ..]) => only.clone(),
+            _ => String::new(),
+        };
+        let mut change = Change::new(
+            ChangeKind::Kernel,
+            name.clone(),
+            Unit::Ns,
+            estimate,
+            self.samples(),
+        );
+        change.what = sentences::kernel(pair.how, &before, &after);
+        let label = [&pair.after, &pair.before].into_iter().flatten().next();
+        change.label = label
+            .map(|kernel| kernel.path.to_owned())
+            .filter(|path| !path.is_empty());
+        change.matched = Some(pair.how);
+        let others = |names: Vec<String>| match names.iter().all(|other| *other == name) {
+            true => Vec::new(),
+            false => names,
+        };
+        change.before_names = others(before);
+        change.after_names = others(after);
+        change.counts = Some([0, 1].map(|side| self.count(side, pair)));
+        if self.samples() != [1, 1] {
+            change.typical = self.typical(pair).map(Box::new);
+        }
+        change
+    }
+
+    /// True for a kernel that is in every run of one side and in none of the other.
+    fn is_on_one_side(&self, pair: &Pair) -> bool {
+        let all = |kernels: &[SideKernel]| {
+            kernels
+                .iter()
+                .all(|kernel| kernel.runs.iter().all(Option::is_some))
+        };
+        match (pair.before.as_slice(), pair.after.as_slice()) {
+            ([], there) | (there, []) => all(there),
+            _ => false,
+        }
+    }
+
+    /// Returns the dispatches of a side's kernels, for one evaluation or run.
+    fn count(&self, side: usize, pair: &Pair) -> f64 {
+        let kernels = [&pair.before, &pair.after][side];
+        let runs = self.sides[side].len();
+        let of_run = |run: usize| -> f64 {
+            let counts = kernels.iter().filter_map(|kernel| kernel.runs[run]);
+            let count: u64 = counts.map(|digest| digest.count).sum();
+            count as f64 / self.divisor(side, run, true)
+        };
+        (0..runs).map(of_run).sum::<f64>() / runs as f64
+    }
+
+    /// Estimates the time of the kernels of some pairs together.
+    pub fn estimate_of(&self, pairs: &[&Pair]) -> Estimate {
+        let sides = [0, 1].map(|side| {
+            let kernels: Vec<&SideKernel> = (pairs.iter())
+                .flat_map(|pair| [&pair.before, &pair.after][side])
+                .collect();
+            let of_run = |run: usize| {
+                let there: Vec<&KernelDigest> = kernels
+                    .iter()
+                    .filter_map(|kernel| kernel.runs[run])
+                    .collect();
+                let known = there
+                    .iter()
+                    .all(|digest| digest.timed == digest.count || digest.timed > 0);
+                // Dispatches of unknown times are assumed to take as long as the others.
+                let ns: f64 = (there.iter().filter(|digest| digest.timed > 0))
+                    .map(|digest| {
+                        digest.total_ns as f64 * digest.count as f64 / digest.timed as f64
+                    })
+                    .sum();
+                let value = known.then(|| ns / self.divisor(side, run, true));
+                (value, blocks(&there))
+            };
+            (0..self.sides[side].len()).map(of_run).collect::<Vec<_>>()
+        });
+        let [before, after] = [&sides[0], &sides[1]].map(|side| borrowed(side));
+        Estimate::from_times(&before, &after, self.design)
+    }
+
+    /// Returns the change of the time of one dispatch, for kernels on both sides.
+    fn typical(&self, pair: &Pair) -> Option<Change> {
+        let ([before], [after]) = (pair.before.as_slice(), pair.after.as_slice()) else {
+            return None;
+        };
+        let samples = |kernel: &SideKernel| -> Option<Vec<OwnedSample>> {
+            let of_run = |digest: &Option<&KernelDigest>| {
+                Some((Some(digest.as_ref()?.lengths.typical()?), Vec::new()))
+            };
+            kernel.runs.iter().map(of_run).collect()
+        };
+        let (before, after) = (samples(before)?, samples(after)?);
+        let estimate = Estimate::from_times(&borrowed(&before), &borrowed(&after), self.design);
+        let name = names_of(&pair.after).pop()?;
+        let mut change = Change::new(
+            ChangeKind::Dispatch,
+            name.clone(),
+            Unit::Ns,
+            estimate,
+            self.samples(),
+        );
+        change.what = format!("a typical dispatch of {name}");
+        Some(change)
+    }
+
+    /// Corrects the chances of all tested changes, and marks those that are more than noise.
+    fn test(&mut self, level: f64) {
+        let value = |metric: Metric| {
+            let key = metric.key();
+            let of = |change: &&Change| change.kind != ChangeKind::Kernel && change.name == key;
+            let change = self.changes.iter().find(of);
+            change
+                .and_then(|c| c.before?.max(c.after?).into())
+                .unwrap_or(0.0)
+        };
+        let (gpu_ns, wall_ns) = (value(Metric::GpuTime), value(Metric::WallTime));
+        let large = |change: &Change| {
+            let most = change
+                .before
+                .unwrap_or(0.0)
+                .max(change.after.unwrap_or(0.0));
+            match change.kind {
+                ChangeKind::Kernel => most >= TESTED_SHARE * gpu_ns,
+                ChangeKind::Idle => most >= TESTED_SHARE * wall_ns,
+                _ => true,
+            }
+        };
+        let mut tested: Vec<&mut Change> = Vec::new();
+        for change in &mut self.changes {
+            if !large(change) {
+                change.p_alone = None;
+                change.typical = None;
+                continue;
+            }
+            tested.push(change);
+        }
+        let mut chances = Vec::new();
+        for change in &tested {
+            chances.push(change.p_alone);
+            chances.push(change.typical.as_ref().and_then(|typical| typical.p_alone));
+        }
+        let count = chances.iter().flatten().filter(|p| **p > 0.0).count() as u64;
+        let corrected = estimate::corrected(&chances);
+        let settle = |change: &mut Change, p: Option<f64>| {
+            change.p_noise = p;
+            change.significant |= p.is_some_and(|p| p <= level) && change.before != change.after;
+        };
+        for (change, two) in tested.into_iter().zip(corrected.chunks(2)) {
+            settle(change, two[0]);
+            if let Some(typical) = change.typical.as_mut() {
+                settle(typical, two[1]);
+            }
+        }
+        self.tested = count;
+    }
+
+    /// Sorts times by how much they add or save, then counts.
+    fn sort(&mut self) {
+        let rank = |change: &Change| {
+            let by = change.by().map_or(0.0, f64::abs);
+            (change.unit != Unit::Ns, by)
+        };
+        self.changes.sort_by(|a, b| {
+            let (a, b) = (rank(a), rank(b));
+            a.0.cmp(&b.0).then_with(|| match a.0 {
+                true => std::cmp::Ordering::Equal,
+                false => f64::total_cmp(&b.1, &a.1),
+            })
+        });
+    }
+
+    /// Describes in sentences the kernels that were matched although their names differ.
+    pub fn matched(&self) -> Vec<String> {
+        sentences::matched(&self.pairs)
+    }
+}
+
+/// A figure of a run with its blocks.
+type OwnedSample = (Option<f64>, Vec<f64>);
+
+fn borrowed(samples: &[OwnedSample]) -> Vec<Sample<'_>> {
+    let samples = samples.iter();
+    samples
+        .map(|(value, blocks)| Sample {
+            value: *value,
+            blocks,
+        })
+        .collect()
+}
+
+fn names_of(kernels: &[SideKernel]) -> Vec<String> {
+    kernels
+        .iter()
+        .map(|kernel| kernel.name.to_owned())
+        .collect()
+}
+
+/// Returns the sums of the blocks of several kernels, where these have equally many dispatches.
+fn blocks(kernels: &[&KernelDigest]) -> Vec<f64> {
+    let Some((first, rest)) = kernels.split_first() else {
+        return Vec::new();
+    };
+    let mut sums = first.blocks.whole().to_vec();
+    for kernel in rest {
+        let other = kernel.blocks.whole();
+        if other.len() != sums.len() || kernel.count != first.count {
+            return Vec::new();
+        }
+        sums.iter_mut()
+            .zip(other)
+            .for_each(|(sum, block)| *sum += block);
+    }
+    sums
+}

@@ -1,0 +1,205 @@
+//! Makes the digest of a trace.
+
+use super::metric::Metric;
+use super::run::{Machine, RunDigest};
+use super::works::WorkTotals;
+use gapscope_analysis::Findings;
+use gapscope_analysis::conditions;
+use gapscope_analysis::gaps;
+use gapscope_analysis::labels::LabelTree;
+use gapscope_analysis::memory_timeline::memory_timeline;
+use gapscope_timeline::bound_bytes::BindingSets;
+use gapscope_timeline::counters;
+use gapscope_timeline::intervals::Interval;
+use gapscope_timeline::vocabulary::Vocabulary;
+use gapscope_timeline::{Gpu, Timeline};
+use gapscope_trace::Selection;
+use gapscope_trace::manifest::{Manifest, SamplingMode};
+use gapscope_trace::tables::Table;
+use std::collections::BTreeSet;
+
+impl RunDigest {
+    /// Returns the part of a trace that a digest is made of.
+    pub fn selection() -> Selection {
+        Findings::selection_of_times()
+    }
+
+    /// Makes the digest of a trace. `remarks` are the remarks of its reader.
+    pub fn new(timeline: &Timeline, name: &str, remarks: &[String]) -> RunDigest {
+        let trace = timeline.trace;
+        let manifest = &trace.manifest;
+        let tree = LabelTree::new(trace);
+        let mut digest = RunDigest {
+            name: name.to_owned(),
+            started_unix_ns: manifest.start_unix_ns,
+            machine: Machine::new(manifest),
+            flaws: flaws(timeline, remarks),
+            ..RunDigest::default()
+        };
+        digest.add_times(timeline);
+        digest.add_counts(timeline);
+        let works = WorkTotals::new(timeline, &tree);
+        digest.evaluations = works.evaluations(timeline, &tree);
+        for (metric, blocks) in [
+            (Metric::GpuTime, works.busy.whole()),
+            (Metric::WallTime, works.wall.whole()),
+            (Metric::IdleTime, works.idle.whole()),
+        ] {
+            digest.figures.entry(metric).or_default().blocks = blocks.to_vec();
+        }
+        digest.kernels = works.kernels;
+        digest
+    }
+
+    fn set(&mut self, metric: Metric, value: Option<f64>) {
+        self.figures.entry(metric).or_default().value = value;
+    }
+
+    fn add_times(&mut self, timeline: &Timeline) {
+        let Some(window) = timeline.work_window() else {
+            return;
+        };
+        let busy_ns = |gpu: &Gpu| gpu.busy_ns();
+        let gpu_ns = timeline
+            .gpus
+            .iter()
+            .map(busy_ns)
+            .fold(0, i64::saturating_add);
+        self.set(Metric::WallTime, Some(window.length_ns() as f64));
+        self.set(Metric::GpuTime, Some(gpu_ns as f64));
+        let causes = gaps::idle_by_cause(timeline);
+        let idle_ns = (causes.iter()).fold(0_i64, |sum, (_, ns)| sum.saturating_add(*ns));
+        self.set(Metric::IdleTime, Some(idle_ns as f64));
+        for (cause, ns) in causes {
+            self.set(Metric::IdleOf(cause), Some(ns as f64));
+        }
+        self.idle_known = true;
+        if timeline.trace.manifest.sampling_mode != SamplingMode::CommandBuffer {
+            let rows = &timeline.trace.tables.transfers;
+            let times = rows.start_ns.iter().zip(&rows.duration_ns);
+            let times = times.map(|(start, took)| Interval::from_row(start, took));
+            let total: Option<i64> = times.map(|time| Some(time?.length_ns())).sum();
+            self.set(Metric::TransferTime, total.map(|ns| ns as f64));
+        }
+    }
+
+    fn add_counts(&mut self, timeline: &Timeline) {
+        let trace = timeline.trace;
+        let tables = &trace.tables;
+        let count = |count: usize| Some(count as f64);
+        self.set(Metric::Dispatches, count(timeline.dispatches.count()));
+        self.set(
+            Metric::Submissions,
+            Some(timeline.submission_count() as f64),
+        );
+        self.set(Metric::CommandBuffers, count(tables.command_buffers.len()));
+        self.set(Metric::Transfers, count(tables.transfers.len()));
+        let bytes: Option<f64> = (tables.transfers.bytes.iter())
+            .map(|bytes| bytes.map(|bytes| bytes as f64))
+            .sum();
+        self.set(Metric::TransferBytes, bytes);
+        self.set(Metric::BoundBytes, bound_bytes(timeline));
+        let memory = memory_timeline(timeline);
+        let devices = memory.iter().filter(|row| row.heap.is_none());
+        let peak: u64 = devices.map(|row| row.peak_bytes).sum();
+        self.set(
+            Metric::MemoryPeak,
+            (!tables.memory.is_empty()).then_some(peak as f64),
+        );
+        for table in &trace.unread {
+            for metric in Metric::WHOLE {
+                if rests_on(metric, table.table) {
+                    self.set(metric, None);
+                }
+            }
+        }
+    }
+}
+
+impl Machine {
+    fn new(manifest: &Manifest) -> Machine {
+        let host = &manifest.host;
+        let cores = host.cores.map(|cores| format!(", {cores} cores"));
+        let names = Vocabulary::new(manifest);
+        let gpus = names.gpus();
+        let mut devices: Vec<String> = (0..gpus.count())
+            .map(|gpu| gpus.name(gpu).to_owned())
+            .collect();
+        devices.sort();
+        let clock =
+            |device: &gapscope_trace::manifest::Device| device.limits.as_ref()?.core_clock_khz;
+        Machine {
+            host: BTreeSet::from([format!(
+                "{} on {}{}",
+                host.system,
+                host.processor,
+                cores.unwrap_or_default()
+            )]),
+            devices,
+            drivers: manifest
+                .devices
+                .iter()
+                .map(|device| device.driver.clone())
+                .collect(),
+            sampling: BTreeSet::from([manifest.sampling_mode.as_str()]),
+            versions: BTreeSet::from([manifest.gapscope_version.clone()]),
+            clocks: manifest.devices.iter().filter_map(clock).collect(),
+            ranks: 1,
+        }
+    }
+}
+
+/// True where a figure is unknown if a table is not complete.
+fn rests_on(metric: Metric, table: &str) -> bool {
+    match metric {
+        Metric::WallTime | Metric::GpuTime | Metric::IdleTime | Metric::IdleOf(_) => {
+            matches!(
+                table,
+                "dispatches" | "transfers" | "command_buffers" | "opaque_work"
+            )
+        }
+        Metric::TransferTime | Metric::Transfers | Metric::TransferBytes => table == "transfers",
+        Metric::Dispatches => table == "dispatches",
+        Metric::Submissions => table == "submissions",
+        Metric::CommandBuffers => table == "command_buffers",
+        Metric::BoundBytes => matches!(table, "dispatches" | "bindings" | "buffers"),
+        Metric::MemoryPeak => table == "memory",
+    }
+}
+
+/// Returns the bytes bound, summed over dispatches, or `None` unless all have known bindings.
+fn bound_bytes(timeline: &Timeline) -> Option<f64> {
+    let sets = BindingSets::new(timeline.trace);
+    let dispatches = &timeline.dispatches;
+    let mut sum = 0;
+    for row in 0..dispatches.count() {
+        let bytes = sets.bytes(dispatches.binding_set(row))?;
+        sum += u128::from(bytes.read_bytes) + u128::from(bytes.written_bytes);
+    }
+    (dispatches.count() > 0).then_some(sum as f64)
+}
+
+fn flaws(timeline: &Timeline, remarks: &[String]) -> Vec<String> {
+    let manifest = &timeline.trace.manifest;
+    let mut flaws = remarks.to_vec();
+    for loss in &manifest.losses {
+        flaws.push(format!(
+            "{} {} were lost: {}.",
+            loss.count, loss.kind, loss.reason
+        ));
+    }
+    if !timeline.dispatches.untimed.is_empty() && manifest.sampling_mode == SamplingMode::Dispatch {
+        flaws.push(format!(
+            "{} dispatches have no known times.",
+            timeline.dispatches.untimed.len()
+        ));
+    }
+    let notes = conditions::conditions(timeline, &counters::recorded(timeline));
+    flaws.extend(
+        notes
+            .into_iter()
+            .filter(|note| !note.is_usual)
+            .map(|note| note.sentence),
+    );
+    flaws
+}

@@ -1,0 +1,68 @@
+//! Decides whether both sides did the same work.
+
+use super::change::{Change, ChangeKind};
+use super::changes::Comparison;
+use super::metric::{Metric, Unit};
+use super::result::{EqualWork, WorkFigure};
+use super::sentences;
+
+/// The figures that must be equal for times to be comparable.
+const WORK: [Metric; 5] = [
+    Metric::Dispatches,
+    Metric::BoundBytes,
+    Metric::Transfers,
+    Metric::TransferBytes,
+    Metric::CommandBuffers,
+];
+
+/// Figures for one evaluation may differ by this share, since a run does some things once.
+const ONCE_SHARE: f64 = 0.005;
+
+/// Compares the work of both sides.
+pub(super) fn equal_work(comparison: &Comparison) -> EqualWork {
+    let evaluated = comparison.evaluated.as_ref();
+    let mut figures = Vec::new();
+    if evaluated.is_some() {
+        let [before, after] = [0, 1].map(|side| comparison.evaluations_of(side));
+        figures.push(WorkFigure {
+            what: "evaluations".to_owned(),
+            unit: Unit::Count,
+            before,
+            after,
+            equal: before.zip(after).map(|(before, after)| before == after),
+        });
+    }
+    for metric in WORK {
+        let key = metric.key();
+        let of = |change: &&Change| change.kind == ChangeKind::Count && change.name == key;
+        let Some(change) = comparison.changes.iter().find(of) else {
+            continue;
+        };
+        let equal = change.before.zip(change.after).map(|(before, after)| {
+            let once =
+                evaluated.is_some() && (after - before).abs() <= ONCE_SHARE * before.max(after);
+            before == after || once || (change.p_alone.is_some() && !change.significant)
+        });
+        figures.push(WorkFigure {
+            what: metric.name(),
+            unit: change.unit,
+            before: change.before,
+            after: change.after,
+            equal,
+        });
+    }
+    // Another number of evaluations is no other work, since figures are for one evaluation.
+    let known: Vec<bool> = (figures.iter())
+        .filter(|figure| figure.what != "evaluations")
+        .filter_map(|figure| figure.equal)
+        .collect();
+    let mut equal_work = EqualWork {
+        equal: (!known.is_empty()).then(|| known.iter().all(|equal| *equal)),
+        per_evaluation: evaluated.is_some(),
+        evaluation: evaluated.map(|evaluated| evaluated.path.clone()),
+        figures,
+        sentences: Vec::new(),
+    };
+    equal_work.sentences = sentences::equal_work(&equal_work);
+    equal_work
+}

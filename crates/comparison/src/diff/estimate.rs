@@ -1,0 +1,438 @@
+//! Estimates how much a figure changed, and how likely noise alone makes such a difference.
+//!
+//! With several runs on a side a run is a sample: the dispatches of a run share its clocks, its heat and its place in memory, so
+//! that a million of them tell no more about the next run than one. Runs are compared on the scale of logarithms by Welch's test.
+//! Where runs of both sides took turns, a straight line over their order is removed from both, since a drift is not the change.
+//! A single run on one side is assumed to vary as those of the other side do.
+//!
+//! With one run on each side, only the variation inside of a run can be measured: sums over up to 64 blocks of neighbours, pair by
+//! pair where both did the work in the same order. How much runs differ besides is then assumed ([`Options::assumed_spread`]).
+//!
+//! [`Options::assumed_spread`]: super::options::Options::assumed_spread
+
+use super::student;
+use gapscope_timeline::thresholds::CONFIDENCE;
+
+/// A figure of one run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sample<'a> {
+    pub value: Option<f64>,
+    /// The parts that sum to it, as far as they are known.
+    pub blocks: &'a [f64],
+}
+
+/// The way in which runs were made.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Design {
+    /// The places of the runs before and after in order of time, where they took turns.
+    pub turns: Option<[Vec<f64>; 2]>,
+    /// Standard deviation of the logarithm of a time from run to run, where it cannot be measured.
+    pub assumed_spread: f64,
+}
+
+/// The estimate of a change.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Estimate {
+    pub before: Option<f64>,
+    pub after: Option<f64>,
+    /// `after / before`.
+    pub ratio: Option<f64>,
+    pub low: Option<f64>,
+    pub high: Option<f64>,
+    /// The chance that noise alone makes a difference as great. Absent where nothing varies, or it is not known.
+    pub p: Option<f64>,
+    /// No run of a side differs from another, or there is only one.
+    pub exact: bool,
+}
+
+/// A difference with its error, of logarithms or of parts of the value before.
+struct Difference {
+    by: f64,
+    error: f64,
+    freedom: f64,
+}
+
+impl Estimate {
+    /// Compares counts and bytes, which need not vary at all.
+    pub fn from_counts(before: &[Sample], after: &[Sample], design: &Design) -> Estimate {
+        let Some([b, a]) = values(before, after) else {
+            return Estimate::partial(before, after);
+        };
+        let constant = |values: &[f64]| values.iter().all(|value| *value == values[0]);
+        if !constant(&b) || !constant(&a) {
+            return Estimate::from_runs(&b, &a, design);
+        }
+        let (first, second) = (b[0], a[0]);
+        let ratio = (first > 0.0).then(|| second / first);
+        Estimate {
+            before: Some(first),
+            after: Some(second),
+            ratio: ratio.or((first == second).then_some(1.0)),
+            low: ratio,
+            high: ratio,
+            // One run does not tell how others would vary.
+            p: (first != second && b.len() > 1 && a.len() > 1).then_some(0.0),
+            exact: true,
+        }
+    }
+
+    /// Compares times.
+    pub fn from_times(before: &[Sample], after: &[Sample], design: &Design) -> Estimate {
+        let Some([b, a]) = values(before, after) else {
+            return Estimate::partial(before, after);
+        };
+        match (before, after) {
+            ([before], [after]) => Estimate::from_two(*before, *after, design),
+            _ => Estimate::from_runs(&b, &a, design),
+        }
+    }
+
+    /// Returns the known side of a figure that is not known on both sides.
+    fn partial(before: &[Sample], after: &[Sample]) -> Estimate {
+        let mean_of = |samples: &[Sample]| {
+            let known: Option<Vec<f64>> = samples.iter().map(|sample| sample.value).collect();
+            known
+                .filter(|known| !known.is_empty())
+                .map(|known| mean(&known))
+        };
+        Estimate {
+            before: mean_of(before),
+            after: mean_of(after),
+            ..Estimate::default()
+        }
+    }
+
+    fn from_runs(before: &[f64], after: &[f64], design: &Design) -> Estimate {
+        let positive = before.iter().chain(after).all(|value| *value > 0.0);
+        let logarithms = |values: &[f64]| -> Vec<f64> { values.iter().map(|v| v.ln()).collect() };
+        let [b, a] = match positive {
+            true => [logarithms(before), logarithms(after)],
+            false => [before.to_vec(), after.to_vec()],
+        };
+        let difference = match &design.turns {
+            Some(turns) => beside_a_trend(&b, &a, turns),
+            None => between_means(&b, &a),
+        };
+        let value = |values: &[f64], logs: &[f64]| match positive {
+            true => mean(logs).exp(),
+            false => mean(values),
+        };
+        let (first, second) = (value(before, &b), value(after, &a));
+        match positive {
+            true => Estimate::from_difference(first, second, difference, f64::exp),
+            false => {
+                // A difference from nothing has no relative size.
+                let scale = if first > 0.0 { first } else { 1.0 };
+                let part = difference.map(|d| Difference {
+                    by: d.by / scale,
+                    error: d.error / scale,
+                    freedom: d.freedom,
+                });
+                Estimate::from_difference(first, second, part, |part| 1.0 + part)
+            }
+        }
+    }
+
+    fn from_two(before: Sample, after: Sample, design: &Design) -> Estimate {
+        let [b, a] = [before, after].map(|sample| sample.value.unwrap_or(0.0));
+        let inside = relative_error(before.blocks, after.blocks);
+        let between = 2.0 * design.assumed_spread.powi(2);
+        let difference = match inside {
+            Some((error, freedom)) if b > 0.0 && a > 0.0 => {
+                let variance = error * error + between;
+                Some(Difference {
+                    by: (a / b).ln(),
+                    error: variance.sqrt(),
+                    // By Welch and Satterthwaite, with the assumed variance taken as known.
+                    freedom: freedom * (variance / (error * error)).powi(2),
+                })
+            }
+            _ => None,
+        };
+        Estimate::from_difference(b, a, difference, f64::exp)
+    }
+
+    fn from_difference(
+        before: f64,
+        after: f64,
+        difference: Option<Difference>,
+        ratio_of: impl Fn(f64) -> f64,
+    ) -> Estimate {
+        let mut estimate = Estimate {
+            before: Some(before),
+            after: Some(after),
+            ratio: (before > 0.0).then(|| after / before),
+            ..Estimate::default()
+        };
+        let Some(Difference { by, error, freedom }) = difference else {
+            return estimate;
+        };
+        estimate.p = Some(match error > 0.0 {
+            true => student::two_sided(by / error, freedom),
+            false if by == 0.0 => 1.0,
+            false => 0.0,
+        });
+        if before > 0.0 && by.is_finite() && error.is_finite() {
+            let reach = error * student::limit(1.0 - CONFIDENCE, freedom);
+            estimate.ratio = Some(ratio_of(by));
+            estimate.low = Some(ratio_of(by - reach).max(0.0));
+            estimate.high = Some(ratio_of(by + reach));
+        }
+        estimate
+    }
+}
+
+/// Returns the values of both sides, or `None` where one is not known.
+fn values(before: &[Sample], after: &[Sample]) -> Option<[Vec<f64>; 2]> {
+    let of = |samples: &[Sample]| samples.iter().map(|sample| sample.value).collect();
+    let (b, a): (Option<Vec<f64>>, Option<Vec<f64>>) = (of(before), of(after));
+    let known = |values: &Vec<f64>| !values.is_empty() && values.iter().all(|v| v.is_finite());
+    Some([b.filter(known)?, a.filter(known)?])
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// Returns the sum of the squared distances from the mean.
+fn squares(values: &[f64]) -> f64 {
+    let mean = mean(values);
+    values.iter().map(|value| (value - mean).powi(2)).sum()
+}
+
+/// Compares means by Welch's test. A side with a single run has the spread of the other.
+fn between_means(before: &[f64], after: &[f64]) -> Option<Difference> {
+    let by = mean(after) - mean(before);
+    let [n, m] = [before.len() as f64, after.len() as f64];
+    if before.len() < 2 || after.len() < 2 {
+        let freedom = n + m - 2.0;
+        let variance = (squares(before) + squares(after)) / freedom;
+        let error = (variance * (1.0 / n + 1.0 / m)).sqrt();
+        return (freedom > 0.0).then_some(Difference { by, error, freedom });
+    }
+    let [first, second] = [
+        squares(before) / (n - 1.0) / n,
+        squares(after) / (m - 1.0) / m,
+    ];
+    let variance = first + second;
+    let freedom = match variance > 0.0 {
+        true => variance.powi(2) / (first.powi(2) / (n - 1.0) + second.powi(2) / (m - 1.0)),
+        false => n + m - 2.0,
+    };
+    Some(Difference {
+        by,
+        error: variance.sqrt(),
+        freedom,
+    })
+}
+
+/// Compares by least squares, with a straight line over the order of the runs that is the same for both sides.
+fn beside_a_trend(before: &[f64], after: &[f64], turns: &[Vec<f64>; 2]) -> Option<Difference> {
+    let side = |count: usize, side: f64| std::iter::repeat_n(side, count);
+    let sides: Vec<f64> = side(before.len(), 0.0)
+        .chain(side(after.len(), 1.0))
+        .collect();
+    let places: Vec<f64> = turns.iter().flatten().copied().collect();
+    let all: Vec<f64> = before.iter().chain(after).copied().collect();
+    if places.len() != all.len() {
+        return between_means(before, after);
+    }
+    let product = |a: &[f64], b: &[f64]| -> f64 {
+        let (of_a, of_b) = (mean(a), mean(b));
+        a.iter().zip(b).map(|(a, b)| (a - of_a) * (b - of_b)).sum()
+    };
+    let (ss, tt, st) = (
+        product(&sides, &sides),
+        product(&places, &places),
+        product(&sides, &places),
+    );
+    let (sy, ty, yy) = (
+        product(&sides, &all),
+        product(&places, &all),
+        product(&all, &all),
+    );
+    let determinant = ss * tt - st * st;
+    let freedom = all.len() as f64 - 3.0;
+    if determinant <= 0.0 || freedom <= 0.0 {
+        return between_means(before, after);
+    }
+    let by = (sy * tt - ty * st) / determinant;
+    let slope = (ty * ss - sy * st) / determinant;
+    // A rest that rounding leaves is nothing.
+    let rest = (yy - by * sy - slope * ty).max(yy * 1e-14);
+    Some(Difference {
+        by,
+        error: (rest / freedom * tt / determinant).sqrt(),
+        freedom,
+    })
+}
+
+/// How many blocks both runs need.
+const MIN_BLOCKS: usize = 6;
+
+/// Returns the standard error of the logarithm of the ratio of two sums over blocks, with its degrees of freedom. Where both have equally
+/// many blocks, each block is compared with the block in its place: a program that does other work in the middle does so in both.
+fn relative_error(before: &[f64], after: &[f64]) -> Option<(f64, f64)> {
+    if before.len() < MIN_BLOCKS || after.len() < MIN_BLOCKS {
+        return None;
+    }
+    let scaled = |blocks: &[f64]| -> Option<Vec<f64>> {
+        let mean = mean(blocks);
+        (mean > 0.0).then(|| blocks.iter().map(|block| block / mean).collect())
+    };
+    let (b, a) = (scaled(before)?, scaled(after)?);
+    let [n, m] = [b.len() as f64, a.len() as f64];
+    if b.len() == a.len() {
+        let apart: Vec<f64> = a.iter().zip(&b).map(|(a, b)| a - b).collect();
+        return Some(((squares(&apart) / (n * (n - 1.0))).sqrt(), n - 1.0));
+    }
+    let variance = squares(&b) / (n * (n - 1.0)) + squares(&a) / (m * (m - 1.0));
+    Some((variance.sqrt(), n.min(m) - 1.0))
+}
+
+/// Corrects the chances of several comparisons for the search for the least of them, by Holm's correction (*A Simple Sequentially
+/// Rejective Multiple Test Procedure*, 1979). Comparisons below a level after it are all true, except in that share of diffs.
+pub(super) fn corrected(chances: &[Option<f64>]) -> Vec<Option<f64>> {
+    let mut order: Vec<usize> = (0..chances.len())
+        .filter(|at| chances[*at].is_some())
+        .collect();
+    order.sort_by(|a, b| f64::total_cmp(&chances[*a].unwrap_or(1.0), &chances[*b].unwrap_or(1.0)));
+    let mut corrected = vec![None; chances.len()];
+    let mut greatest: f64 = 0.0;
+    for (rank, at) in order.iter().enumerate() {
+        let left = (order.len() - rank) as f64;
+        greatest = greatest.max(chances[*at].unwrap_or(1.0) * left).min(1.0);
+        corrected[*at] = Some(greatest);
+    }
+    corrected
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn samples(values: &[f64]) -> Vec<Sample<'static>> {
+        let sample = |value: &f64| Sample {
+            value: Some(*value),
+            blocks: &[],
+        };
+        values.iter().map(sample).collect()
+    }
+
+    const APART: Design = Design {
+        turns: None,
+        assumed_spread: 0.01,
+    };
+
+    /// Against scipy: `ttest_ind(log(after), log(before), equal_var=False)` and its `confidence_interval`.
+    #[test]
+    fn runs_are_compared_by_welchs_test_on_logarithms() {
+        let before = samples(&[100.0, 101.0, 99.0, 100.5, 99.5]);
+        let after = samples(&[103.0, 104.0, 102.5, 103.5, 102.0]);
+        let found = Estimate::from_times(&before, &after, &APART);
+        let expected = [
+            (found.p, 0.000_325_020_526_27),
+            (found.ratio, 1.030_001_478_278),
+            (found.low, 1.018_361_333_878),
+            (found.high, 1.041_774_672_665),
+        ];
+        for (found, expected) in expected {
+            let found = found.unwrap();
+            assert!((found - expected).abs() < 1e-9, "{found} {expected}");
+        }
+    }
+
+    #[test]
+    fn a_drift_of_all_runs_is_no_change_where_they_took_turns() {
+        let before = samples(&[100.0, 104.1, 108.0, 111.9, 116.0]);
+        let after = samples(&[102.0, 106.0, 110.1, 114.0, 118.1]);
+        let places = |first: usize| (0..5).map(|n| (first + 2 * n) as f64).collect();
+        let turns = Design {
+            turns: Some([places(0), places(1)]),
+            ..APART
+        };
+        let found = Estimate::from_times(&before, &after, &turns);
+        assert!((found.ratio.unwrap() - 1.0).abs() < 0.003, "{found:?}");
+        assert!(found.p.unwrap() > 0.05);
+        let slower = samples(&[104.0, 108.1, 112.2, 116.3, 120.4]);
+        assert!(Estimate::from_times(&before, &slower, &turns).p.unwrap() < 1e-3);
+        assert!(Estimate::from_times(&before, &slower, &APART).p.unwrap() > 0.1);
+    }
+
+    #[test]
+    fn counts_that_do_not_vary_are_certain() {
+        let same = Estimate::from_counts(&samples(&[10.0; 3]), &samples(&[10.0; 3]), &APART);
+        assert_eq!((same.ratio, same.p, same.exact), (Some(1.0), None, true));
+        let more = Estimate::from_counts(&samples(&[10.0; 3]), &samples(&[12.0; 3]), &APART);
+        assert_eq!(
+            (more.ratio, more.low, more.p),
+            (Some(1.2), Some(1.2), Some(0.0))
+        );
+        let once = Estimate::from_counts(&samples(&[10.0]), &samples(&[12.0]), &APART);
+        assert_eq!((once.ratio, once.p, once.exact), (Some(1.2), None, true));
+        let varying =
+            Estimate::from_counts(&samples(&[10.0, 12.0]), &samples(&[11.0, 12.0]), &APART);
+        assert!(varying.p.unwrap() > 0.3);
+    }
+
+    #[test]
+    fn of_one_run_each_the_assumed_spread_is_in_the_interval() {
+        let blocks: Vec<f64> = (0..32).map(|n| 100.0 + f64::from(n % 3)).collect();
+        let slower: Vec<f64> = blocks.iter().map(|block| block * 1.02).collect();
+        let sample = |blocks: &'static [f64]| Sample {
+            value: Some(blocks.iter().sum()),
+            blocks,
+        };
+        let (before, after) = (sample(blocks.leak()), sample(slower.leak()));
+        let certain = Design {
+            assumed_spread: 0.0001,
+            ..APART
+        };
+        assert!(
+            Estimate::from_times(&[before], &[after], &certain)
+                .p
+                .unwrap()
+                < 1e-6
+        );
+        let found = Estimate::from_times(&[before], &[after], &APART);
+        assert!(found.p.unwrap() > 0.1, "{found:?}");
+        assert!(found.low.unwrap() < 1.0 && found.high.unwrap() > 1.04);
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_compared() {
+        let unknown = [Sample {
+            value: None,
+            blocks: &[],
+        }];
+        let found = Estimate::from_times(&samples(&[5.0]), &unknown, &APART);
+        assert_eq!(
+            (found.before, found.after, found.p),
+            (Some(5.0), None, None)
+        );
+    }
+
+    #[test]
+    fn times_that_may_be_nothing_are_compared_by_their_difference() {
+        let before = samples(&[0.0, 1.0, 0.5, 0.2]);
+        let after = samples(&[10.0, 11.0, 10.5, 10.2]);
+        let found = Estimate::from_times(&before, &after, &APART);
+        assert!(found.p.unwrap() < 1e-4);
+        let from_nothing = Estimate::from_times(&samples(&[0.0; 3]), &after, &APART);
+        assert_eq!((from_nothing.ratio, from_nothing.low), (None, None));
+        assert!(from_nothing.p.unwrap() < 1e-3);
+    }
+
+    /// Holm's own procedure, by hand: 4 × 0.01, 3 × 0.013, 2 × 0.03, 0.2.
+    #[test]
+    fn many_comparisons_are_corrected() {
+        let given = [Some(0.03), None, Some(0.01), Some(0.2), Some(0.013)];
+        let expected = [Some(0.06), None, Some(0.04), Some(0.2), Some(0.04)];
+        for (found, expected) in corrected(&given).into_iter().zip(expected) {
+            match (found, expected) {
+                (Some(found), Some(expected)) => assert!((found - expected).abs() < 1e-12),
+                (found, expected) => assert_eq!(found, expected),
+            }
+        }
+    }
+}

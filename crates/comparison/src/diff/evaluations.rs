@@ -1,0 +1,32 @@
+//! Finds the label whose instances are the evaluations of all runs.
+
+use super::run::RunDigest;
+
+/// The label whose instances are evaluations.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Evaluated {
+    pub path: String,
+    /// By side and run.
+    pub counts: [Vec<f64>; 2],
+}
+
+/// Returns the outermost label that is set repeatedly around most of the work of all runs.
+pub(super) fn evaluations(before: &[RunDigest], after: &[RunDigest]) -> Option<Evaluated> {
+    let count = |run: &RunDigest, path: &str| {
+        let found = run.evaluations.iter().find(|found| found.path == path)?;
+        Some(found.count as f64)
+    };
+    let candidates = &before.first()?.evaluations;
+    candidates.iter().find_map(|candidate| {
+        let path = candidate.path.as_str();
+        let of = |runs: &[RunDigest]| {
+            runs.iter()
+                .map(|run| count(run, path))
+                .collect::<Option<Vec<f64>>>()
+        };
+        Some(Evaluated {
+            path: path.to_owned(),
+            counts: [of(before)?, of(after)?],
+        })
+    })
+}

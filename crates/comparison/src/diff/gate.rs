@@ -1,0 +1,235 @@
+//! Gates: how much worse a figure may become before a comparison fails.
+
+use super::metric::{Metric, Unit};
+use gapscope_analysis::gaps::Cause;
+use thiserror::Error;
+
+/// A limit on a change, such as `gpu_time > 3%`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Gate {
+    /// The gate as it was written.
+    pub text: String,
+    /// The figure that must not grow.
+    pub of: GateOf,
+    /// The growth that is allowed.
+    pub limit: Limit,
+}
+
+/// The figure that a gate limits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GateOf {
+    /// A figure of the whole run.
+    Metric(Metric),
+    /// The time of a kernel, under all labels.
+    Kernel(String),
+}
+
+/// How much a figure may grow.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Limit {
+    /// This part of its value before.
+    Share(f64),
+    /// So many nanoseconds, bytes or pieces of one evaluation where these are known, else of a run.
+    Absolute(f64),
+}
+
+/// A gate that cannot be read, with the place where it goes wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("the gate `{text}` cannot be read at column {column}: {flaw}")]
+pub struct GateError {
+    text: String,
+    column: usize,
+    flaw: Flaw,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+enum Flaw {
+    #[error("write `METRIC > LIMIT`, such as `gpu_time > 3%`")]
+    NoLimit,
+    #[error("`{name}` is none of {}", gate_metrics().join(", "))]
+    UnknownMetric { name: String },
+    #[error("a limit begins with a number, such as `3%` or `5ms`")]
+    NoNumber,
+    #[error("behind the number of this limit stands {0}")]
+    UnknownUnit(&'static str),
+}
+
+/// Returns the names that gates can begin with.
+pub fn gate_metrics() -> Vec<String> {
+    let whole = Metric::WHOLE.into_iter().map(Metric::key);
+    let of_parts = ["idle_time(CAUSE)", "kernel(\"NAME\")", "launches"];
+    whole.chain(of_parts.map(str::to_owned)).collect()
+}
+
+impl Gate {
+    /// Reads a gate: `METRIC > LIMIT`, where the limit has a per cent sign, a unit of time or size, or is a number.
+    ///
+    /// # Errors
+    /// Fails if the text is no gate. The error says where it goes wrong, and what could stand there.
+    pub fn parse(text: &str) -> Result<Gate, GateError> {
+        let wrong = |at: usize, flaw| GateError {
+            text: text.to_owned(),
+            column: text[..at].chars().count() + 1,
+            flaw,
+        };
+        // A kernel's name may have any sign in it.
+        let quoted = text.rfind('"').map_or(0, |quote| quote + 1);
+        let Some(sign) = text[quoted..].find('>').map(|at| at + quoted) else {
+            return Err(wrong(text.len(), Flaw::NoLimit));
+        };
+        let name = text[..sign].trim();
+        let of = GateOf::from_name(name).ok_or_else(|| {
+            let at = text.len() - text.trim_start().len();
+            let name = name.to_owned();
+            wrong(at, Flaw::UnknownMetric { name })
+        })?;
+        let rest = &text[sign + 1..];
+        let at = sign + 1 + rest.len() - rest.trim_start().len();
+        let limit = limit(rest.trim(), of.unit()).map_err(|flaw| wrong(at, flaw))?;
+        Ok(Gate {
+            text: text.trim().to_owned(),
+            of,
+            limit,
+        })
+    }
+}
+
+impl GateOf {
+    /// Returns the unit of the figure.
+    pub fn unit(&self) -> Unit {
+        match self {
+            GateOf::Metric(metric) => metric.unit(),
+            GateOf::Kernel(_) => Unit::Ns,
+        }
+    }
+
+    fn from_name(name: &str) -> Option<GateOf> {
+        let argument = |function: &str| {
+            let inside = name.strip_prefix(function)?.trim_start();
+            let inside = inside.strip_prefix('(')?.strip_suffix(')')?.trim();
+            let bare = inside
+                .strip_prefix('"')
+                .and_then(|rest| rest.strip_suffix('"'));
+            Some(bare.unwrap_or(inside)).filter(|inside| !inside.is_empty())
+        };
+        if let Some(kernel) = argument("kernel") {
+            return Some(GateOf::Kernel(kernel.to_owned()));
+        }
+        if let Some(cause) = argument("idle_time") {
+            let cause = Cause::ALL
+                .into_iter()
+                .find(|known| known.as_str() == cause)?;
+            return Some(GateOf::Metric(Metric::IdleOf(cause)));
+        }
+        // On CUDA each launch is a submission of its own.
+        let name = if name == "launches" {
+            "submissions"
+        } else {
+            name
+        };
+        let metric = Metric::WHOLE
+            .into_iter()
+            .find(|metric| metric.key() == name)?;
+        Some(GateOf::Metric(metric))
+    }
+}
+
+fn limit(text: &str, unit: Unit) -> Result<Limit, Flaw> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.');
+    let (number, suffix) = text.split_at(end.unwrap_or(text.len()));
+    let number: f64 = number.parse().map_err(|_| Flaw::NoNumber)?;
+    let suffix = suffix.trim();
+    if suffix == "%" {
+        return Ok(Limit::Share(number / 100.0));
+    }
+    let (units, example): (&[(&str, f64)], _) = match unit {
+        Unit::Ns => (
+            &[
+                ("ns", 1.0),
+                ("us", 1e3),
+                ("µs", 1e3),
+                ("ms", 1e6),
+                ("s", 1e9),
+            ],
+            "`%`, ns, us, ms or s",
+        ),
+        Unit::Bytes => (
+            &[
+                ("B", 1.0),
+                ("KB", 1e3),
+                ("MB", 1e6),
+                ("GB", 1e9),
+                ("KiB", 1024.0),
+                ("MiB", 1_048_576.0),
+                ("GiB", 1_073_741_824.0),
+            ],
+            "`%`, B, KB, MB, GB, KiB, MiB or GiB",
+        ),
+        Unit::Count => (&[("", 1.0)], "`%` or nothing"),
+    };
+    let factor = units.iter().find(|(name, _)| *name == suffix);
+    match factor {
+        Some((_, factor)) => Ok(Limit::Absolute(number * factor)),
+        None => Err(Flaw::UnknownUnit(example)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gates_are_read() {
+        let read = |text: &str| {
+            let gate = Gate::parse(text).unwrap();
+            (gate.of, gate.limit)
+        };
+        let metric = GateOf::Metric;
+        assert_eq!(
+            read("gpu_time > 3%"),
+            (metric(Metric::GpuTime), Limit::Share(0.03))
+        );
+        assert_eq!(
+            read("wall_time>5ms"),
+            (metric(Metric::WallTime), Limit::Absolute(5e6))
+        );
+        assert_eq!(
+            read("idle_time(host-late) > 1.5 us"),
+            (
+                metric(Metric::IdleOf(Cause::HostLate)),
+                Limit::Absolute(1500.0)
+            )
+        );
+        assert_eq!(
+            read("kernel(\"a > b\") > 2 %"),
+            (GateOf::Kernel("a > b".to_owned()), Limit::Share(0.02))
+        );
+        assert_eq!(
+            read("memory_peak > 1MiB"),
+            (metric(Metric::MemoryPeak), Limit::Absolute(1_048_576.0))
+        );
+        assert_eq!(
+            read("launches > 0"),
+            (metric(Metric::Submissions), Limit::Absolute(0.0))
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_place() {
+        let error = |text: &str| Gate::parse(text).unwrap_err().to_string();
+        assert!(
+            error("gpu_time").contains("column 9"),
+            "{}",
+            error("gpu_time")
+        );
+        let unknown = error("gputime > 3%");
+        assert!(
+            unknown.contains("column 1") && unknown.contains("gpu_time, "),
+            "{unknown}"
+        );
+        assert!(error("gpu_time > x").contains("column 12"));
+        assert!(error("gpu_time > 3 KiB").contains("ms or s"));
+        assert!(error("dispatches > 3ms").contains("or nothing"));
+        assert!(error("idle_time(nothing) > 3%").contains("idle_time(CAUSE)"));
+    }
+}

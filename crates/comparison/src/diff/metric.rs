@@ -1,0 +1,155 @@
+//! The figures that runs are compared by.
+
+use gapscope_analysis::gaps::Cause;
+use gapscope_trace::manifest::Api;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// A figure that two runs are compared by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub enum Metric {
+    /// From the start of the first GPU work to the end of the last.
+    WallTime,
+    /// Time in which GPUs ran something, summed over GPUs.
+    GpuTime,
+    /// Time between pieces of work in which GPUs ran nothing, summed over GPUs.
+    IdleTime,
+    /// The idle time with one cause.
+    IdleOf(Cause),
+    /// Time that transfers took.
+    TransferTime,
+    /// Dispatches.
+    Dispatches,
+    /// Host calls that hand work to a queue.
+    Submissions,
+    /// Command buffers (CUDA: graph launches).
+    CommandBuffers,
+    /// Transfers.
+    Transfers,
+    /// Bytes that transfers wrote.
+    TransferBytes,
+    /// Bytes of the ranges bound for reading and writing, summed over dispatches.
+    BoundBytes,
+    /// Most device memory that was allocated at one time, summed over GPUs.
+    MemoryPeak,
+}
+
+/// The unit of a figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unit {
+    /// Nanoseconds.
+    Ns,
+    /// Bytes.
+    Bytes,
+    /// Pieces.
+    Count,
+}
+
+impl Metric {
+    /// All figures but idle times of one cause.
+    pub const WHOLE: [Metric; 11] = [
+        Metric::WallTime,
+        Metric::GpuTime,
+        Metric::IdleTime,
+        Metric::TransferTime,
+        Metric::Dispatches,
+        Metric::Submissions,
+        Metric::CommandBuffers,
+        Metric::Transfers,
+        Metric::TransferBytes,
+        Metric::BoundBytes,
+        Metric::MemoryPeak,
+    ];
+
+    /// Returns the stable name of a figure, as in gates and in the JSON.
+    pub fn key(self) -> String {
+        match self {
+            Metric::IdleOf(cause) => format!("idle_time({})", cause.as_str()),
+            whole => whole.word().to_owned(),
+        }
+    }
+
+    /// Returns the figure with a [`key`](Metric::key).
+    pub(super) fn from_key(key: &str) -> Option<Metric> {
+        let parts = Cause::ALL.into_iter().map(Metric::IdleOf);
+        let mut all = Metric::WHOLE.into_iter().chain(parts);
+        all.find(|metric| metric.key() == key)
+    }
+
+    const fn word(self) -> &'static str {
+        match self {
+            Metric::WallTime => "wall_time",
+            Metric::GpuTime => "gpu_time",
+            Metric::IdleTime | Metric::IdleOf(_) => "idle_time",
+            Metric::TransferTime => "transfer_time",
+            Metric::Dispatches => "dispatches",
+            Metric::Submissions => "submissions",
+            Metric::CommandBuffers => "command_buffers",
+            Metric::Transfers => "transfers",
+            Metric::TransferBytes => "transfer_bytes",
+            Metric::BoundBytes => "bound_bytes",
+            Metric::MemoryPeak => "memory_peak",
+        }
+    }
+
+    /// Returns the name of a figure as people read it.
+    pub fn name(self) -> String {
+        let name = match self {
+            Metric::IdleOf(cause) => return format!("idle: {}", cause.facts(Api::Unknown).name),
+            Metric::WallTime => "start to end",
+            Metric::GpuTime => "GPU busy",
+            Metric::IdleTime => "GPU idle",
+            Metric::TransferTime => "transfers",
+            Metric::Dispatches => "dispatches",
+            Metric::Submissions => "submissions",
+            Metric::CommandBuffers => "command buffers",
+            Metric::Transfers => "transfers",
+            Metric::TransferBytes => "transfer bytes",
+            Metric::BoundBytes => "bytes bound",
+            Metric::MemoryPeak => "memory peak",
+        };
+        name.to_owned()
+    }
+
+    /// Returns the unit of a figure.
+    pub const fn unit(self) -> Unit {
+        match self {
+            Metric::WallTime
+            | Metric::GpuTime
+            | Metric::IdleTime
+            | Metric::IdleOf(_)
+            | Metric::TransferTime => Unit::Ns,
+            Metric::TransferBytes | Metric::BoundBytes | Metric::MemoryPeak => Unit::Bytes,
+            Metric::Dispatches
+            | Metric::Submissions
+            | Metric::CommandBuffers
+            | Metric::Transfers => Unit::Count,
+        }
+    }
+
+    /// Returns true if a run of twice the work has twice as much of it.
+    pub const fn grows_with_work(self) -> bool {
+        !matches!(self, Metric::MemoryPeak)
+    }
+}
+
+impl From<Metric> for String {
+    fn from(metric: Metric) -> String {
+        metric.key()
+    }
+}
+
+/// A name that no figure has.
+#[derive(Debug, Error)]
+#[error("no figure is called {0}")]
+pub struct UnknownMetric(String);
+
+impl TryFrom<String> for Metric {
+    type Error = UnknownMetric;
+
+    fn try_from(key: String) -> Result<Metric, UnknownMetric> {
+        Metric::from_key(&key).ok_or(UnknownMetric(key))
+    }
+}

@@ -1,0 +1,209 @@
+//! What a comparison keeps of a run: figures, and the times of each kernel under each label.
+
+use super::metric::Metric;
+use super::samples::{Blocks, Lengths};
+use gapscope_trace::manifest::SamplingMode;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The digest of a run: one trace, or those of its ranks. Baselines keep it in files.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct RunDigest {
+    /// Its name.
+    pub name: String,
+    /// When it began on the wall clock; absent when it is not known.
+    pub started_unix_ns: Option<i64>,
+    /// The machine and the way of recording.
+    pub machine: Machine,
+    /// Why figures are not of the whole run, or not of it alone, in sentences.
+    pub flaws: Vec<String>,
+    /// Circumstances that are reported only where they differ from the other side.
+    #[serde(default)]
+    pub(super) surroundings: Surroundings,
+    pub(super) figures: BTreeMap<Metric, Reading>,
+    pub(super) kernels: Vec<KernelDigest>,
+    /// Labels that most dispatches lie under and that were set several times, the outermost first.
+    pub(super) evaluations: Vec<Evaluations>,
+    pub(super) idle_known: bool,
+}
+
+/// The machine on which a run was recorded, and the way of recording.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Machine {
+    /// Operating system, processor and cores.
+    pub host: BTreeSet<String>,
+    /// Names of the GPUs, sorted.
+    pub devices: Vec<String>,
+    /// Drivers with their versions.
+    pub drivers: BTreeSet<String>,
+    /// How GPUs were sampled.
+    #[serde(deserialize_with = "sampling_modes")]
+    pub sampling: BTreeSet<&'static str>,
+    /// Versions of gapscope.
+    pub versions: BTreeSet<String>,
+    /// Greatest clocks of the GPUs in kHz, where they are known.
+    pub clocks: BTreeSet<u32>,
+    /// How many ranks there are.
+    pub ranks: usize,
+}
+
+/// Circumstances of a run that are normal, and reported only where they differ from the other side.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Surroundings {
+    /// The share of the recording in which a GPU was at its power limit, for the GPU with the greatest share. Absent where clocks
+    /// were not measured.
+    pub(super) power_capped: Option<f64>,
+    /// Memory of the GPUs that was in use all the time and not by allocations in the trace. Absent where it was not measured.
+    pub(super) others_bytes: Option<u64>,
+}
+
+/// A figure of a run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Reading {
+    pub value: Option<f64>,
+    pub blocks: Vec<f64>,
+}
+
+/// A label that was set repeatedly and under which most of the work lies.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Evaluations {
+    /// Its path without numbers.
+    pub path: String,
+    pub count: u64,
+}
+
+/// A kernel under a label.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct KernelDigest {
+    pub name: String,
+    /// Label path without numbers; empty outside of labels.
+    pub path: String,
+    pub count: u64,
+    pub timed: u64,
+    pub total_ns: i64,
+    pub blocks: Blocks,
+    pub lengths: Lengths,
+}
+
+fn sampling_modes<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeSet<&'static str>, D::Error> {
+    let modes = [
+        SamplingMode::CommandBuffer,
+        SamplingMode::Pass,
+        SamplingMode::Dispatch,
+        SamplingMode::DispatchSerialised,
+    ];
+    let words = BTreeSet::<String>::deserialize(from)?;
+    let known = words.iter().map(|word| {
+        let found = modes.into_iter().map(SamplingMode::as_str);
+        let mut found = found.filter(|known| known == word);
+        found
+            .next()
+            .ok_or_else(|| D::Error::custom(format!("no sampling mode is called {word}")))
+    });
+    known.collect()
+}
+
+impl KernelDigest {
+    fn add(&mut self, other: &KernelDigest) {
+        self.count += other.count;
+        self.timed += other.timed;
+        self.total_ns = self.total_ns.saturating_add(other.total_ns);
+        self.lengths.add(&other.lengths);
+        // Blocks at different times do not add up.
+        self.blocks = Blocks::default();
+    }
+}
+
+impl RunDigest {
+    /// Returns the index of the run with the median time from the start of its first work to the end of its last, among the known
+    /// times. Of two in the middle it is the run with the shorter time.
+    pub fn median(runs: &[RunDigest]) -> usize {
+        let time = |run: &RunDigest| run.figures.get(&Metric::WallTime)?.value;
+        let times = runs.iter().enumerate();
+        let mut times: Vec<(f64, usize)> = times
+            .filter_map(|(at, run)| Some((time(run)?, at)))
+            .collect();
+        times.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let middle = times.get(times.len().saturating_sub(1) / 2);
+        middle.map_or(0, |(_, at)| *at)
+    }
+
+    /// Combines the digests of two ranks of a run.
+    pub fn and_rank(mut self, other: RunDigest) -> RunDigest {
+        self.started_unix_ns = self.started_unix_ns.min(other.started_unix_ns);
+        self.machine.add(other.machine);
+        self.flaws.extend(other.flaws);
+        self.surroundings.add(&other.surroundings);
+        let metrics: BTreeSet<Metric> = self
+            .figures
+            .keys()
+            .chain(other.figures.keys())
+            .copied()
+            .collect();
+        for metric in metrics {
+            let theirs = other.figures.get(&metric).cloned().unwrap_or_default();
+            let is_part = matches!(metric, Metric::IdleOf(_));
+            let mine = self.figures.entry(metric).or_insert_with(|| Reading {
+                value: is_part.then_some(0.0),
+                blocks: Vec::new(),
+            });
+            let theirs_value = theirs.value.or(is_part.then_some(0.0));
+            mine.value = mine.value.zip(theirs_value).map(|(a, b)| match metric {
+                // Ranks run at the same time.
+                Metric::WallTime => a.max(b),
+                _ => a + b,
+            });
+            mine.blocks = match mine.blocks.len() == theirs.blocks.len() {
+                true => mine
+                    .blocks
+                    .iter()
+                    .zip(&theirs.blocks)
+                    .map(|(a, b)| a + b)
+                    .collect(),
+                false => Vec::new(),
+            };
+        }
+        for kernel in other.kernels {
+            let same = |own: &&mut KernelDigest| own.name == kernel.name && own.path == kernel.path;
+            match self.kernels.iter_mut().find(same) {
+                Some(own) => own.add(&kernel),
+                None => self.kernels.push(kernel),
+            }
+        }
+        // An evaluation takes place on all ranks together.
+        self.evaluations
+            .retain(|own| other.evaluations.contains(own));
+        self.idle_known &= other.idle_known;
+        self
+    }
+}
+
+impl Machine {
+    fn add(&mut self, other: Machine) {
+        self.host.extend(other.host);
+        self.devices.extend(other.devices);
+        self.devices.sort();
+        self.drivers.extend(other.drivers);
+        self.sampling.extend(other.sampling);
+        self.versions.extend(other.versions);
+        self.clocks.extend(other.clocks);
+        self.ranks += other.ranks;
+    }
+}
+
+impl Surroundings {
+    /// Combines the circumstances of two ranks. Memory of one rank's program would count as other memory for the next rank.
+    pub(super) fn add(&mut self, other: &Surroundings) {
+        let capped = self.power_capped.zip(other.power_capped);
+        self.power_capped = capped.map(|(a, b)| a.max(b));
+        self.others_bytes = None;
+    }
+}
+
+/// True for a device that is the processor.
+pub(super) fn is_software(device: &str) -> bool {
+    let device = device.to_ascii_lowercase();
+    let software = ["llvmpipe", "lavapipe", "swiftshader"];
+    software.iter().any(|name| device.contains(name))
+}

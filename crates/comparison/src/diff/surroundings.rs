@@ -1,0 +1,181 @@
+//! Notes circumstances of a run that reports do not mention, because they matter only where they differ from the other side.
+
+use super::run::{RunDigest, Surroundings, is_software};
+use gapscope_timeline::Timeline;
+use gapscope_timeline::counters::{Counter, CounterOwner, device_memory, recorded};
+use gapscope_timeline::quantity::{bytes, share};
+use gapscope_timeline::vocabulary::Gpus;
+use gapscope_trace::tables::Condition;
+
+/// From this share of the recording on, a limit of the clock is reported.
+const LIMITED_SHARE: f64 = 0.1;
+
+/// From this share of the recording on, waiting for a processor is reported. A program with more threads than cores waits for itself.
+const STALLED_SHARE: f64 = 0.5;
+
+/// From this difference on, memory that does not belong to the recorded program is reported: a process on a GPU holds some hundred
+/// megabytes before it allocates any.
+const OTHERS_BYTES: f64 = 256.0 * 1024.0 * 1024.0;
+
+impl Surroundings {
+    fn new(timeline: &Timeline, counters: &[Counter]) -> Surroundings {
+        let gpus = || (0..timeline.gpus.len()).map(CounterOwner::Gpu);
+        let measured = |owner: &CounterOwner| find(counters, *owner, Condition::SmClock).is_some();
+        let capped = |owner| mean_share(counters, owner, Condition::ClockPowerCap, timeline);
+        let own = device_memory(timeline);
+        let others = gpus().filter_map(|owner| {
+            let used = find(counters, owner, Condition::MemoryUsed)?;
+            let own = own.iter().find(|counter| counter.owner == owner);
+            let others = used.samples.iter().map(|sample| {
+                let own = own.map_or(0.0, |own| value_at(own, sample.start_ns));
+                (sample.value - own).max(0.0) as u64
+            });
+            others.min()
+        });
+        Surroundings {
+            power_capped: gpus().filter(measured).map(capped).reduce(f64::max),
+            others_bytes: others.reduce(u64::saturating_add),
+        }
+    }
+}
+
+/// Describes in sentences how the normal circumstances of the sides differ.
+pub(super) fn differences(before: &[RunDigest], after: &[RunDigest]) -> Vec<String> {
+    let sides = |figure: fn(&Surroundings) -> Option<f64>| {
+        [before, after].map(|runs| {
+            let all: Option<Vec<f64>> = runs.iter().map(|run| figure(&run.surroundings)).collect();
+            let all = all.filter(|all| !all.is_empty())?;
+            Some(all.iter().sum::<f64>() / all.len() as f64)
+        })
+    };
+    let mut sentences = Vec::new();
+    match sides(|of| of.power_capped) {
+        [Some(first), Some(second)] if (first - second).abs() >= LIMITED_SHARE => {
+            sentences.push(format!(
+                "A GPU was at its power limit for {} of the recording before and for {} after: its clock was not the same, nor are \
+                 times of kernels.",
+                share(first),
+                share(second)
+            ));
+        }
+        [Some(part), None] if part >= LIMITED_SHARE => {
+            sentences.push(unmeasured(part, ["before", "after"]))
+        }
+        [None, Some(part)] if part >= LIMITED_SHARE => {
+            sentences.push(unmeasured(part, ["after", "before"]))
+        }
+        _ => {}
+    }
+    if let [Some(first), Some(second)] = sides(|of| of.others_bytes.map(|bytes| bytes as f64))
+        && (first - second).abs() >= OTHERS_BYTES
+    {
+        sentences.push(format!(
+            "Of the GPUs' memory at least {} before and {} after was in use all the time and not by allocations that the traces have: other \
+             programs were on a GPU, which share its time, or the traces lack allocations.",
+            bytes(first as u64),
+            bytes(second as u64)
+        ));
+    }
+    sentences
+}
+
+fn unmeasured(part: f64, [side, other]: [&str; 2]) -> String {
+    format!(
+        "A GPU was at its power limit for {} of the recording {side}; whether one was so {other} was not measured.",
+        share(part)
+    )
+}
+
+/// Limits of a GPU's clock that reports do not mention, since they may be intended.
+const LIMITS: [(Condition, &str); 4] = [
+    (
+        Condition::ClockSetting,
+        "a setting (application or locked clocks)",
+    ),
+    (
+        Condition::ClockSyncBoost,
+        "those of other GPUs (sync boost)",
+    ),
+    (Condition::ClockDisplay, "that of a display"),
+    (
+        Condition::ClockOther,
+        "a reason that its driver does not name",
+    ),
+];
+
+impl RunDigest {
+    /// Notes limits of the GPUs' clocks, how long tasks of the machine waited for a processor, and memory of other programs.
+    pub fn note_surroundings(&mut self, timeline: &Timeline) {
+        if timeline.trace.tables.counters.id.is_empty() {
+            return;
+        }
+        let counters = recorded(timeline);
+        self.surroundings = Surroundings::new(timeline, &counters);
+        let gpus = Gpus::new(&timeline.trace.manifest);
+        for gpu in 0..gpus.count() {
+            let name = match gpus.count() {
+                1 => gpus.name(gpu).to_owned(),
+                _ => gpus.title(gpu),
+            };
+            for (condition, by) in LIMITS {
+                let part = mean_share(&counters, CounterOwner::Gpu(gpu), condition, timeline);
+                if part >= LIMITED_SHARE {
+                    self.flaws.push(format!(
+                        "The clock of {name} was limited by {by} for {} of the recording.",
+                        share(part)
+                    ));
+                }
+            }
+        }
+        let part = mean_share(&counters, CounterOwner::Host, Condition::CpuStall, timeline);
+        // The threads of a software device wait for each other's processors.
+        let software = (0..gpus.count()).any(|gpu| is_software(gpus.name(gpu)));
+        if part >= STALLED_SHARE && !software {
+            self.flaws.push(format!(
+                "Tasks of the machine waited for a processor for {} of the recording: other programs ran, or there were more threads than \
+                 cores; times of the host and idle times may be longer for it.",
+                share(part)
+            ));
+        }
+    }
+}
+
+fn find(counters: &[Counter], owner: CounterOwner, condition: Condition) -> Option<&Counter> {
+    let mut found = counters.iter();
+    found.find(|c| c.owner == owner && c.name == condition.as_str())
+}
+
+/// Returns the value of a counter, 0 before its first sample.
+fn value_at(counter: &Counter, at_ns: i64) -> f64 {
+    let until = counter
+        .samples
+        .partition_point(|sample| sample.start_ns <= at_ns);
+    let last = counter.samples[..until].last();
+    last.map_or(0.0, |sample| sample.value)
+}
+
+/// Returns the mean of a counter of percentages over the recording, where it is known, as a share.
+fn mean_share(
+    counters: &[Counter],
+    owner: CounterOwner,
+    condition: Condition,
+    timeline: &Timeline,
+) -> f64 {
+    let Some(counter) = find(counters, owner, condition) else {
+        return 0.0;
+    };
+    let manifest = &timeline.trace.manifest;
+    let steps = counter.steps();
+    let ends = steps.iter().skip(1).map(|step| step.at_ns);
+    let ends = ends.chain([manifest.end_ns]);
+    let (mut known_ns, mut sum) = (0.0, 0.0);
+    for (step, end_ns) in steps.iter().zip(ends) {
+        let from_ns = step.at_ns.max(manifest.start_ns);
+        let ns = end_ns.min(manifest.end_ns).saturating_sub(from_ns).max(0) as f64;
+        if let Some(percent) = step.value {
+            known_ns += ns;
+            sum += ns * percent / 100.0;
+        }
+    }
+    if known_ns > 0.0 { sum / known_ns } else { 0.0 }
+}

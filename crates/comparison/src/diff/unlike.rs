@@ -1,0 +1,137 @@
+//! Finds what makes two sides differ besides the program.
+
+use super::estimate::Design;
+use super::result::Flaw;
+use super::run::{Machine, RunDigest};
+use super::surroundings;
+use gapscope_timeline::quantity;
+use std::collections::BTreeSet;
+
+/// How many flaws of a side are spelled out.
+const MAX_LISTED_FLAWS: usize = 4;
+
+/// Describes in sentences what differs besides the program.
+pub(super) fn unlike(before: &[RunDigest], after: &[RunDigest], design: &Design) -> Vec<String> {
+    let mut sentences = machines(before, after);
+    sentences.extend(compared(
+        before,
+        after,
+        "The versions of gapscope that recorded",
+        &|m| m.versions.clone(),
+    ));
+    sentences.extend(surroundings::differences(before, after));
+    for (side, key, runs) in [("Before", "before", before), ("After", "after", after)] {
+        let flaws = flaws(runs);
+        let left = flaws.len().saturating_sub(MAX_LISTED_FLAWS);
+        let told = flaws.into_iter().take(MAX_LISTED_FLAWS);
+        sentences.extend(told.map(|flaw| match flaw.run {
+            None => format!("{side}: {}", flaw.sentence),
+            Some(run) => format!("{side} ({run}): {}", flaw.sentence),
+        }));
+        if left > 0 {
+            sentences.push(format!(
+                "{side}: {} more of the kind; `--json` has them all, as `{key}.flaws`.",
+                quantity::count(left as u64)
+            ));
+        }
+    }
+    if before.len() > 1 && after.len() > 1 && design.turns.is_none() {
+        sentences.extend(apart(before, after));
+    }
+    sentences
+}
+
+/// Returns why figures of runs are not of the whole of them, or not of them alone.
+pub(super) fn flaws(runs: &[RunDigest]) -> Vec<Flaw> {
+    let several = runs.len() > 1;
+    let flaws_of = |run: &RunDigest| {
+        let run_name = several.then(|| run.name.clone());
+        let flaws = run.flaws.iter().map(move |sentence| Flaw {
+            run: run_name.clone(),
+            sentence: sentence.clone(),
+        });
+        flaws.collect::<Vec<_>>()
+    };
+    runs.iter().flat_map(flaws_of).collect()
+}
+
+/// Returns in sentences why the times of both sides are not of the same kind of machine: its GPUs, their drivers and clocks, the
+/// system and processor, how GPUs were sampled, and ranks.
+pub fn unlike_machines(before: &[RunDigest], after: &[RunDigest]) -> Vec<String> {
+    machines(before, after)
+}
+
+/// Returns a property of a machine as a set of texts.
+type Property<'a> = &'a dyn Fn(&Machine) -> BTreeSet<String>;
+
+fn machines(before: &[RunDigest], after: &[RunDigest]) -> Vec<String> {
+    let kinds: [(&str, Property<'_>); 7] = [
+        ("The GPUs", &|m| m.devices.iter().cloned().collect()),
+        ("The drivers", &|m| m.drivers.clone()),
+        ("The machines", &|m| m.host.clone()),
+        ("The sampling modes", &|m| {
+            m.sampling.iter().map(|s| (*s).to_owned()).collect()
+        }),
+        ("The clocks' limits of the GPUs", &|m| {
+            m.clocks
+                .iter()
+                .map(|khz| format!("{} MHz", khz / 1000))
+                .collect()
+        }),
+        ("The numbers of ranks", &|m| {
+            BTreeSet::from([m.ranks.to_string()])
+        }),
+        ("The numbers of GPUs", &|m| {
+            BTreeSet::from([m.devices.len().to_string()])
+        }),
+    ];
+    kinds
+        .into_iter()
+        .filter_map(|(what, of)| compared(before, after, what, of))
+        .collect()
+}
+
+fn compared(
+    before: &[RunDigest],
+    after: &[RunDigest],
+    what: &str,
+    of: Property<'_>,
+) -> Option<String> {
+    let all = |runs: &[RunDigest]| -> BTreeSet<String> {
+        runs.iter().flat_map(|run| of(&run.machine)).collect()
+    };
+    let (first, second) = (all(before), all(after));
+    let text = |set: &BTreeSet<String>| match set.len() {
+        0 => "not known".to_owned(),
+        _ => set.iter().cloned().collect::<Vec<_>>().join("; "),
+    };
+    if first != second {
+        return Some(format!(
+            "{what} differ: {} before, {} after.",
+            text(&first),
+            text(&second)
+        ));
+    }
+    (first.len() > 1 && what != "The GPUs")
+        .then(|| format!("{what} differ among the runs of a side: {}.", text(&first)))
+}
+
+/// Says that all runs of one side came first, where they did.
+fn apart(before: &[RunDigest], after: &[RunDigest]) -> Option<String> {
+    let times = |runs: &[RunDigest]| -> Option<Vec<i64>> {
+        runs.iter().map(|run| run.started_unix_ns).collect()
+    };
+    let (first, second) = (times(before)?, times(after)?);
+    let order = match (
+        first.iter().max() < second.iter().min(),
+        second.iter().max() < first.iter().min(),
+    ) {
+        (true, _) => "before those after",
+        (_, true) => "after those after",
+        _ => return None,
+    };
+    Some(format!(
+        "All runs before were recorded {order}: what changed on the machine meanwhile is in every difference. Runs that take turns \
+         (`gapscope diff --runs`) are free of it."
+    ))
+}

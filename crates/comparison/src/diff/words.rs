@@ -1,0 +1,74 @@
+//! Formats quantities and changes.
+
+use super::metric::Unit;
+use gapscope_timeline::quantity;
+
+/// Changes from this factor on are written as a factor.
+pub(super) const FACTOR_FROM: f64 = 1.5;
+/// Intervals that reach this factor are written as factors.
+const WIDE_FACTOR: f64 = 3.0;
+
+/// Formats a value with its unit.
+pub fn value(value: f64, unit: Unit) -> String {
+    match unit {
+        Unit::Ns => quantity::duration_f64(value),
+        Unit::Bytes => quantity::bytes(value.round().max(0.0) as u64),
+        Unit::Count => quantity::mean_count(value),
+    }
+}
+
+/// Formats a ratio as a change: `+2.1 %`, `−12 %`, `2.10 ×`.
+pub fn change(ratio: f64) -> String {
+    match ratio {
+        0.0 => "gone".to_owned(),
+        _ if ratio >= FACTOR_FROM || ratio <= 1.0 / FACTOR_FROM => factor(ratio),
+        _ => signed(ratio),
+    }
+}
+
+/// Formats a ratio as a factor: `2.10 ×`.
+pub(super) fn factor(ratio: f64) -> String {
+    let digits = match ratio {
+        100.0.. => 0,
+        10.0.. => 1,
+        0.1.. => 2,
+        0.001.. => 4,
+        _ if ratio > 0.0 => return "< 0.001 ×".to_owned(),
+        _ => 0,
+    };
+    format!("{ratio:.digits$} ×")
+}
+
+/// Formats a ratio as an added share: `+2.1 %`.
+pub(super) fn signed(ratio: f64) -> String {
+    let percent = (ratio - 1.0) * 100.0;
+    let digits = match percent.abs() {
+        100.0.. => 0,
+        0.995.. => 1,
+        _ => 2,
+    };
+    let text = format!("{:.digits$}", percent.abs());
+    match percent {
+        _ if text.bytes().all(|b| matches!(b, b'0' | b'.')) => "0 %".to_owned(),
+        0.0.. => format!("+{text} %"),
+        _ => format!("−{text} %"),
+    }
+}
+
+/// Formats the interval of a ratio: `+1.2 … +3.0 %`.
+pub fn interval(ratio: f64, low: f64, high: f64) -> String {
+    let wide = high >= WIDE_FACTOR || low <= 1.0 / WIDE_FACTOR;
+    if ratio >= FACTOR_FROM || ratio <= 1.0 / FACTOR_FROM || wide {
+        return format!("{} … {}", factor(low).trim_end_matches(" ×"), factor(high));
+    }
+    format!("{} … {}", signed(low).trim_end_matches(" %"), signed(high))
+}
+
+/// Formats a chance: `< 0.001`, `0.03`.
+pub fn chance(p: f64) -> String {
+    match p {
+        _ if p < 0.001 => "< 0.001".to_owned(),
+        _ if p < 0.0995 => format!("{p:.3}"),
+        _ => format!("{p:.2}"),
+    }
+}

@@ -1,0 +1,190 @@
+//! Sums up the work of a run in one pass: the times of kernels and their labels.
+
+use super::names;
+use super::run::{Evaluations, KernelDigest};
+use super::samples::Blocks;
+use gapscope_analysis::labels::LabelTree;
+use gapscope_timeline::intervals::Interval;
+use gapscope_timeline::{Timeline, Work, WorkKind};
+use gapscope_trace::lookup::NONE;
+use std::collections::{BTreeMap, HashMap};
+
+/// The share of dispatches that must lie under a label whose instances are evaluations, since dispatches outside of it are divided
+/// by the number of evaluations too.
+const EVALUATED_SHARE: f64 = 0.98;
+
+/// The sums of one pass over all work.
+pub(super) struct WorkTotals {
+    pub kernels: Vec<KernelDigest>,
+    /// Dispatches by label; the last count is for dispatches without a label.
+    dispatches_by_node: Vec<u64>,
+    pub busy: Blocks,
+    pub wall: Blocks,
+    pub idle: Blocks,
+}
+
+impl WorkTotals {
+    pub fn new(timeline: &Timeline, tree: &LabelTree) -> WorkTotals {
+        let mut index = KernelIndex::new(timeline, tree);
+        let mut works = WorkTotals {
+            kernels: Vec::new(),
+            dispatches_by_node: vec![0; tree.count() + 1],
+            busy: Blocks::default(),
+            wall: Blocks::default(),
+            idle: Blocks::default(),
+        };
+        let outside = tree.count();
+        let mut before: Option<Interval> = None;
+        timeline.each_work(|work| {
+            works.add_to_blocks(&mut before, work.interval);
+            if work.kind() != WorkKind::Dispatch {
+                return;
+            }
+            let node = tree.node_of_row(timeline.dispatches.labels.at(work.row()));
+            works.dispatches_by_node[(node as usize).min(outside)] += 1;
+            let at = index.find(timeline, work.row(), node, &mut works.kernels);
+            works.kernels[at].push(work);
+        });
+        for untimed in &timeline.dispatches.untimed {
+            let row = untimed.row as usize;
+            let node = tree.node_of_row(timeline.dispatches.labels.at(row));
+            works.dispatches_by_node[(node as usize).min(outside)] += 1;
+            let at = index.find(timeline, row, node, &mut works.kernels);
+            works.kernels[at].count += 1;
+        }
+        works
+    }
+
+    /// Adds the time from the start of one piece of work to the start of the next.
+    fn add_to_blocks(&mut self, before: &mut Option<Interval>, next: Interval) {
+        let Some(last) = before else {
+            *before = Some(next);
+            return;
+        };
+        let passed = next.start_ns - last.start_ns;
+        let ran = (last.end_ns.min(next.start_ns) - last.start_ns).max(0);
+        self.wall.push(passed as f64);
+        self.busy.push(ran as f64);
+        self.idle.push((passed - ran) as f64);
+        *before = Some(Interval::new(next.start_ns, next.end_ns.max(last.end_ns)));
+    }
+
+    pub fn evaluations(&self, timeline: &Timeline, tree: &LabelTree) -> Vec<Evaluations> {
+        let all: u64 = self.dispatches_by_node.iter().sum();
+        let set = tree.instances(timeline.trace);
+        let mut inclusive = self.dispatches_by_node.clone();
+        // Labels inside a label come after it.
+        for node in (0..tree.count()).rev() {
+            if let Some(parent) = tree.parent(node) {
+                inclusive[parent] += inclusive[node];
+            }
+        }
+        let mut paths: BTreeMap<(usize, String), (u64, u64)> = BTreeMap::new();
+        for node in 0..tree.count() {
+            let path = names::normal_path(&tree.path(node));
+            let depth = std::iter::successors(Some(node), |node| tree.parent(*node)).count();
+            let (count, work) = paths.entry((depth, path)).or_default();
+            *count += set[node];
+            *work += inclusive[node];
+        }
+        let enough = |work: u64| work as f64 >= EVALUATED_SHARE * all as f64;
+        (paths.into_iter())
+            .filter(|(_, (count, work))| *count >= 2 && all > 0 && enough(*work))
+            .map(|((_, path), (count, _))| Evaluations { path, count })
+            .collect()
+    }
+}
+
+impl KernelDigest {
+    #[inline]
+    fn push(&mut self, work: &Work) {
+        let ns = work.interval.length_ns();
+        self.count += 1;
+        self.timed += 1;
+        self.total_ns = self.total_ns.saturating_add(ns);
+        self.blocks.push(ns as f64);
+        self.lengths.push(ns);
+    }
+}
+
+/// Finds the kernel of the digest that a dispatch belongs to.
+struct KernelIndex {
+    paths: Vec<String>,
+    /// By label; the last is for work without a label.
+    path_of_node: Vec<u32>,
+    slots: KernelSlots,
+}
+
+/// Kernels of the digest by path and kernel; the last kernel is for dispatches of unknown kernels.
+enum KernelSlots {
+    /// A slot for each, which may be [`NONE`].
+    Dense(Vec<u32>),
+    /// Only the used slots, since all would take too much memory.
+    Sparse(HashMap<usize, u32>),
+}
+
+/// Up to this number each path and kernel has a slot of its own.
+const MAX_DENSE_SLOTS: usize = 1 << 20;
+
+impl KernelIndex {
+    fn new(timeline: &Timeline, tree: &LabelTree) -> KernelIndex {
+        let mut known: HashMap<String, u32> = HashMap::from([(String::new(), 0)]);
+        let mut paths = vec![String::new()];
+        let mut path_of_node: Vec<u32> = (0..tree.count())
+            .map(|node| {
+                let path = names::normal_path(&tree.path(node));
+                *known.entry(path).or_insert_with_key(|path| {
+                    paths.push(path.clone());
+                    paths.len() as u32 - 1
+                })
+            })
+            .collect();
+        path_of_node.push(0);
+        let slots = paths.len().saturating_mul(kernel_count(timeline));
+        KernelIndex {
+            paths,
+            path_of_node,
+            slots: match slots {
+                0..=MAX_DENSE_SLOTS => KernelSlots::Dense(vec![NONE; slots]),
+                _ => KernelSlots::Sparse(HashMap::new()),
+            },
+        }
+    }
+
+    #[inline]
+    fn find(
+        &mut self,
+        timeline: &Timeline,
+        row: usize,
+        node: u32,
+        kernels: &mut Vec<KernelDigest>,
+    ) -> usize {
+        let kernel = timeline.kernel_row(row);
+        let kernel = kernel.and_then(|row| timeline.kernel_names.index_of_row(row));
+        let kernel = kernel.unwrap_or(timeline.kernel_names.all().len());
+        let node = (node as usize).min(self.path_of_node.len() - 1);
+        let path = self.path_of_node[node] as usize;
+        let slot = path * kernel_count(timeline) + kernel;
+        let at = match &mut self.slots {
+            KernelSlots::Dense(slots) => &mut slots[slot],
+            KernelSlots::Sparse(slots) => slots.entry(slot).or_insert(NONE),
+        };
+        if *at == NONE {
+            *at = kernels.len() as u32;
+            let named = timeline.kernel_names.all().get(kernel);
+            kernels.push(KernelDigest {
+                name: named
+                    .map_or("unknown kernel", |named| &named.name)
+                    .to_owned(),
+                path: self.paths[path].clone(),
+                ..KernelDigest::default()
+            });
+        }
+        *at as usize
+    }
+}
+
+/// Returns the number of kernels by name, and one more for unknown kernels.
+fn kernel_count(timeline: &Timeline) -> usize {
+    timeline.kernel_names.all().len() + 1
+}

@@ -1,0 +1,155 @@
+//! The ranks of a distributed program side by side: collectives matched across them, who arrives last and why, who waits, how fast they are.
+//!
+//! A *collective* is an operation that the ranks of a *communicator* take part in, such as an all-reduce; messages from one rank to another
+//! count too, as collectives of two. On the device it is a kernel of NCCL (or RCCL, whose names are the same), recognised by its name; on the
+//! host, a label that begins with `nccl`. NCCL's NVTX ranges say which communicator a call is of (`ranks/nccl.rs`, `ranks/parts.rs`). The n-th
+//! collective of a kind on a communicator on one rank is the n-th of that kind there on its other ranks (`ranks/matched.rs`). Where
+//! the communicator is not known, or a rank of it has no trace, collectives are counted and in no figure.
+//!
+//! A collective's *arrival* on a rank is the start of its kernel there; its *skew* is from the first arrival to the last, and each rank waits
+//! for the last one. Arrivals compare within the error of the two ranks' clocks (`ranks/clocks.rs`): a skew or a wait within it counts for nothing, and who
+//! was last is known where one rank was later than each other by more. Calls on the hosts have the host's clock, and no such error.
+//!
+//! Kernels of most kinds cannot end before all ranks have arrived. Where the matched kernels of such a kind do not all
+//! overlap, or differ in their bytes, they were not one collective (one was not recorded): they are counted, and no skew has them.
+//!
+//! Why a rank is late (`ranks/late.rs`) is what its device did, since the end of the collective before, for longer than the others'.
+//!
+//! What this cannot know: whether a rank that computes for longer has more to do or is slower; what its host did instead.
+mod bandwidth;
+mod before;
+mod clocks;
+mod comparison;
+mod digest;
+mod findings;
+mod late;
+mod matched;
+mod nccl;
+mod outliers;
+mod part;
+mod parts;
+mod ranges;
+mod rank_row;
+mod sentences;
+
+pub use bandwidth::Bandwidth;
+use bandwidth::Bandwidths;
+use clocks::Clocks;
+use comparison::Comparison;
+pub use digest::RankDigest;
+pub use findings::{Arrival, Collective, CollectiveKind, CommunicatorRow, RankFindings, Straggler};
+use gapscope_analysis::joint_verdict::joint_verdict;
+pub use late::{Doing, LateCause};
+use matched::{communicators, matched};
+pub use outliers::{Outlier, Unlike, list};
+pub use part::Communicator;
+pub use rank_row::{Idle, RankRow};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The most ranks that a program is believed to have. Of one that says that it has more, the number is not known.
+const MAX_RANKS: u32 = 1 << 20;
+
+/// Compares ranks, and lists the `longest` collectives with the greatest skews.
+pub fn ranks(digests: &[RankDigest], longest: usize) -> RankFindings {
+    let mut digests = digests.to_vec();
+    let numbered = number(&mut digests);
+    let digests: Vec<&RankDigest> = digests.iter().collect();
+    let claimed = digests.iter().filter_map(|d| d.world_size).max();
+    let world_size = claimed.filter(|size| *size <= MAX_RANKS);
+    let traced: BTreeSet<u32> = digests.iter().map(|d| d.row.rank).collect();
+    let missing_ranks: Vec<u32> = match numbered {
+        true => (0..world_size.unwrap_or(0))
+            .filter(|rank| !traced.contains(rank))
+            .collect(),
+        false => Vec::new(),
+    };
+    let all_traced = world_size.is_some() && missing_ranks.is_empty();
+    let clocks = Clocks::new(&digests);
+    let judged: Vec<_> = (digests.iter())
+        .filter(|digest| !digest.times.is_empty())
+        .map(|digest| (format!("rank {}", digest.row.rank), &digest.times))
+        .collect();
+    let (verdict, evidence) = joint_verdict(&judged);
+    let groups = communicators(&digests, |d| &d.device, all_traced);
+    let mut comparison = Comparison::new(&digests, longest);
+    let mut bandwidths = Bandwidths::default();
+    let mut matched_of: BTreeMap<Communicator, u64> = BTreeMap::new();
+    let device_error = |a, b| clocks.device_error_ns(a, b);
+    let counts = matched(
+        &digests,
+        |d| &d.device,
+        &groups,
+        |one| {
+            *matched_of.entry(one.communicator).or_default() += 1;
+            if comparison.add(&one, device_error, true) {
+                bandwidths.add(&one, &clocks);
+            }
+        },
+    );
+    let mut calls = Comparison::new(&digests, 0);
+    let host_error = |a, b| clocks.host_error_ns(a, b);
+    let of_calls = communicators(&digests, |d| &d.called, all_traced);
+    let call_counts = matched(
+        &digests,
+        |d| &d.called,
+        &of_calls,
+        |one| {
+            calls.add(&one, host_error, false);
+        },
+    );
+    let mut rows: Vec<CommunicatorRow> = (groups.iter())
+        .filter(|(communicator, _)| {
+            let used = |d: &&RankDigest| {
+                d.device
+                    .iter()
+                    .any(|p| p.communicator == Some(**communicator))
+            };
+            digests.iter().any(used)
+        })
+        .map(|(communicator, of)| CommunicatorRow {
+            communicator: *communicator,
+            size: of.size,
+            ranks: of.known.iter().map(|at| digests[*at].row.rank).collect(),
+            complete: of.complete,
+            matched_count: matched_of.get(communicator).copied().unwrap_or(0),
+        })
+        .collect();
+    rows.sort_by_key(|row| Reverse((row.size, row.ranks.len())));
+    let mut findings = RankFindings {
+        world_size,
+        verdict,
+        verdict_sentence: evidence.sentence,
+        verdict_evidence: evidence.parts,
+        missing_ranks,
+        not_comparable_because: clocks.not_comparable(),
+        clock_error_ns: clocks.worst_error_ns(),
+        communicators: rows,
+        bandwidth: bandwidths.rows(),
+        straggler: comparison.straggler(),
+        outliers: outliers::outliers(&digests),
+        longest: comparison.longest(),
+        ranks: comparison.rows(),
+        collectives: comparison.kinds(counts),
+        collective_calls: calls.kinds(call_counts),
+        ..RankFindings::default()
+    };
+    findings.not_matched_because = sentences::not_matched(&findings, &digests);
+    findings.sentences = sentences::sentences(&findings, numbered);
+    findings
+}
+
+/// Puts ranks in the order of their numbers. Where a number is not known, or two have the same, this numbers them in their order and
+/// returns false.
+fn number(digests: &mut [RankDigest]) -> bool {
+    let numbers: BTreeSet<u32> = digests.iter().map(|d| d.row.rank).collect();
+    let numbered = digests.iter().all(|d| d.numbered) && numbers.len() == digests.len();
+    if numbered {
+        digests.sort_by_key(|d| d.row.rank);
+    } else {
+        for (rank, digest) in digests.iter_mut().enumerate() {
+            digest.row.rank = rank as u32;
+        }
+    }
+    numbered
+}

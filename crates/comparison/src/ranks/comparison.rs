@@ -1,0 +1,221 @@
+//! Compares arrivals at collectives: skews, waits, and the rank that was last.
+
+use super::digest::RankDigest;
+use super::findings::{Arrival, Collective, CollectiveKind, Straggler};
+use super::late::{LateCause, Lateness};
+use super::matched::{KindCounts, Matched};
+use super::rank_row::RankRow;
+use gapscope_timeline::collectives::{SEND_RECV, facts};
+use gapscope_timeline::durations::Durations;
+use gapscope_timeline::intervals::{Interval, length_ns, union};
+use gapscope_timeline::quantity::ratio;
+use gapscope_timeline::thresholds::LATE_CAUSE_SHARE;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The number of collectives that are kept beside those that will be listed.
+const KEPT: usize = 1_000;
+
+/// A comparison of the arrivals at all collectives.
+pub(super) struct Comparison {
+    rows: Vec<RankRow>,
+    /// For each rank, when it waited for another.
+    waits: Vec<Vec<Interval>>,
+    late: Vec<Lateness>,
+    kinds: BTreeMap<&'static str, Compared>,
+    /// The collectives with the greatest skews, and some more.
+    all: Vec<Collective>,
+    /// The number of collectives to list.
+    longest: usize,
+}
+
+/// Figures of the collectives of a kind.
+#[derive(Default)]
+struct Compared {
+    matched: u64,
+    /// Collectives whose arrivals can be compared.
+    comparable: u64,
+    contradictory: u64,
+    uncertain: u64,
+    last_unknown: u64,
+    skews: Vec<i64>,
+}
+
+impl Comparison {
+    /// Returns a comparison of ranks that will list the `longest` collectives with the greatest skews.
+    pub(super) fn new(digests: &[&RankDigest], longest: usize) -> Comparison {
+        Comparison {
+            rows: digests.iter().map(|d| d.row.clone()).collect(),
+            waits: vec![Vec::new(); digests.len()],
+            late: vec![Lateness::default(); digests.len()],
+            kinds: BTreeMap::new(),
+            all: Vec::new(),
+            longest,
+        }
+    }
+
+    /// Adds a collective, whose parts are kernels if `overlaps`. Returns false where the parts cannot be of one collective.
+    pub(super) fn add(
+        &mut self,
+        one: &Matched,
+        error_ns: impl Fn(usize, usize) -> Option<i64>,
+        overlaps: bool,
+    ) -> bool {
+        let compared = self.kinds.entry(one.kind).or_default();
+        compared.matched += 1;
+        let bytes: BTreeSet<u64> = one.parts.iter().filter_map(|(_, p)| p.bytes).collect();
+        let contradicts = one.kind != SEND_RECV && bytes.len() > 1;
+        let start_ns = |at: usize| one.parts[at].1.interval.start_ns;
+        let of_parts = 0..one.parts.len();
+        let (Some(first), Some(last)) = (
+            of_parts.clone().min_by_key(|at| start_ns(*at)),
+            of_parts.clone().min_by_key(|at| Reverse(start_ns(*at))),
+        ) else {
+            return false;
+        };
+        // The error of each arrival against the last, or `None` where one cannot be compared.
+        let against_last = of_parts.clone().map(|at| match at == last {
+            true => Some(0),
+            false => error_ns(one.parts[at].0, one.parts[last].0),
+        });
+        let Some(errors) = against_last.collect::<Option<Vec<i64>>>() else {
+            return !contradicts;
+        };
+        compared.comparable += 1;
+        for (at, _) in &one.parts {
+            let row = &mut self.rows[*at];
+            row.waited_ns.get_or_insert(0);
+            row.last_count.get_or_insert(0);
+            row.last_skew_ns.get_or_insert(0);
+        }
+        let early = !overlaps || facts(one.kind).is_some_and(|facts| facts.may_end_early);
+        let apart = |at: usize| {
+            let end_ns = one.parts[at].1.interval.end_ns;
+            start_ns(last) > end_ns.saturating_add(errors[at])
+        };
+        if contradicts || !early && of_parts.clone().any(apart) {
+            compared.contradictory += 1;
+            return false;
+        }
+        let late_ns = |at: usize| start_ns(last).saturating_sub(start_ns(at));
+        for at in of_parts.clone() {
+            if late_ns(at) > errors[at] {
+                let wait = Interval::new(start_ns(at), start_ns(last));
+                self.waits[one.parts[at].0].push(wait);
+            }
+        }
+        let skew_ns = late_ns(first);
+        if skew_ns <= errors[first] {
+            compared.uncertain += 1;
+            return true;
+        }
+        compared.skews.push(skew_ns);
+        let rank = one.parts[last].0;
+        if of_parts
+            .clone()
+            .any(|at| at != last && late_ns(at) <= errors[at])
+        {
+            compared.last_unknown += 1;
+        } else {
+            let row = &mut self.rows[rank];
+            row.last_count = row.last_count.map(|count| count + 1);
+            row.last_skew_ns = row.last_skew_ns.map(|ns| ns.saturating_add(skew_ns));
+            self.late[rank].add(one, last);
+        }
+        let mut arrivals: Vec<Arrival> = of_parts
+            .map(|at| {
+                let (rank, part) = one.parts[at];
+                Arrival {
+                    rank: self.rows[rank].rank,
+                    start_ns: start_ns(at),
+                    end_ns: part.interval.end_ns,
+                    queue: part.queue,
+                    waited_ns: Some(late_ns(at)).filter(|ns| *ns > errors[at]),
+                }
+            })
+            .collect();
+        arrivals.sort_by_key(|arrival| (arrival.start_ns, arrival.rank));
+        self.all.push(Collective {
+            arrivals,
+            kind: one.kind,
+            communicator: one.communicator,
+            number: one.number,
+            first_ns: start_ns(first),
+            skew_ns,
+            first_rank: self.rows[one.parts[first].0].rank,
+            last_rank: self.rows[rank].rank,
+        });
+        // Few of a million collectives are kept.
+        if self.all.len() > 2 * self.longest + KEPT {
+            self.keep_longest();
+        }
+        true
+    }
+
+    /// Returns the ranks, with their waits.
+    pub(super) fn rows(&mut self) -> Vec<RankRow> {
+        for (row, waits) in self.rows.iter_mut().zip(&mut self.waits) {
+            union(waits);
+            row.waited_ns = row.waited_ns.map(|_| length_ns(waits));
+        }
+        std::mem::take(&mut self.rows)
+    }
+
+    fn keep_longest(&mut self) {
+        self.all.sort_by_key(|c| (Reverse(c.skew_ns), c.first_ns));
+        self.all.truncate(self.longest);
+    }
+
+    /// Returns the collectives with the greatest skews.
+    pub(super) fn longest(&mut self) -> Vec<Collective> {
+        self.keep_longest();
+        std::mem::take(&mut self.all)
+    }
+
+    /// Returns the kinds of collectives, the greatest sum of skews first.
+    pub(super) fn kinds(
+        mut self,
+        counts: BTreeMap<&'static str, KindCounts>,
+    ) -> Vec<CollectiveKind> {
+        let row = |(kind, counts): (_, KindCounts)| {
+            let mut compared = self.kinds.remove(kind).unwrap_or_default();
+            let known = |count: u64| (compared.comparable > 0).then_some(count);
+            CollectiveKind {
+                kind,
+                matched_count: compared.matched,
+                counts: counts.counts,
+                unassigned_count: counts.unassigned,
+                incomplete_count: counts.incomplete,
+                unequal: counts.unequal,
+                contradictory_count: known(compared.contradictory),
+                uncertain_count: known(compared.uncertain),
+                last_unknown_count: known(compared.last_unknown),
+                skew: Durations::from_slice(&mut compared.skews),
+            }
+        };
+        let mut rows: Vec<CollectiveKind> = counts.into_iter().map(row).collect();
+        rows.sort_by_key(|row| Reverse(row.skew.total_ns));
+        rows
+    }
+
+    /// Returns the rank that the others wait for most.
+    pub(super) fn straggler(&self) -> Option<Straggler> {
+        // Ranks that cannot be compared have no skew, and are left out here.
+        let known =
+            (self.rows.iter().enumerate()).filter_map(|(at, r)| Some((r.last_skew_ns?, at)));
+        let total_ns = (known.clone()).fold(0i64, |sum, (ns, _)| sum.saturating_add(ns));
+        let of_count = self.rows.iter().filter_map(|r| r.last_count).sum();
+        let (skew_ns, worst) = known.max_by_key(|(ns, at)| (*ns, Reverse(*at)))?;
+        let longer = self.late[worst].causes();
+        let named = |cause: &&LateCause| cause.share >= LATE_CAUSE_SHARE;
+        (skew_ns > 0).then(|| Straggler {
+            rank: self.rows[worst].rank,
+            last_count: self.rows[worst].last_count.unwrap_or_default(),
+            of_count,
+            skew_ns,
+            share: ratio(skew_ns, total_ns),
+            cause: longer.first().filter(named).copied(),
+            longer,
+        })
+    }
+}

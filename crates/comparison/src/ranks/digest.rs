@@ -1,0 +1,262 @@
+//! Keeps what the comparison needs of each rank's trace.
+
+use super::before;
+use super::nccl::Member;
+use super::part::{CollectivePart, Communicator, Message};
+use super::parts::{members, parts};
+use super::ranges::{HostCall, Ranges};
+use super::rank_row::{Idle, RankRow};
+use gapscope_analysis::Findings;
+use gapscope_analysis::joint_verdict::DeviceTimes;
+use gapscope_analysis::unread::KERNELS;
+use gapscope_analysis::verdict::Bound;
+use gapscope_timeline::collectives::{ProcessDevice, kind_of};
+use gapscope_timeline::intervals::union_length_ns;
+use gapscope_timeline::{Timeline, WorkKind};
+use gapscope_trace::Selection;
+use gapscope_trace::manifest::Host;
+use gapscope_trace::tables::{Dispatches, Table as _};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// All that a comparison needs of one rank, so that not all traces have to be in memory at once.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RankDigest {
+    pub(super) row: RankRow,
+    /// True if the number of the rank is known, and not only its place among the devices of its trace.
+    pub(super) numbered: bool,
+    pub(super) world_size: Option<u32>,
+    pub(super) host: Host,
+    /// Where the time of the rank's devices went.
+    pub(super) times: DeviceTimes,
+    /// The wall clock less the host's clock.
+    pub(super) offset_ns: Option<i64>,
+    pub(super) clock_error_ns: Option<i64>,
+    /// The rank's place in each communicator.
+    pub(super) members: BTreeMap<Communicator, Member>,
+    /// True if calls of NCCL with payloads are in the trace.
+    pub(super) has_payloads: bool,
+    /// The number of runs and the sum of their times, for each kernel that is no collective's and has times.
+    pub(super) kernels: BTreeMap<String, (u64, i64)>,
+    /// The parts on the device, in order of time.
+    pub(super) device: Vec<CollectivePart>,
+    /// The calls on the host.
+    pub(super) called: Vec<CollectivePart>,
+}
+
+impl RankDigest {
+    /// Returns the columns of a trace that the findings and [`RankDigest::from_timeline`] read.
+    pub fn selection() -> Selection {
+        Findings::selection_with(&[
+            "scope",
+            "thread",
+            "command_buffer",
+            "start_ns",
+            "duration_ns",
+            "domain",
+            "payload",
+        ])
+    }
+
+    /// Keeps what is needed of the ranks of a trace with these findings: one rank, or each device of each process that ran collectives.
+    /// A rank whose number the manifest lacks has the number `rank`.
+    pub fn from_timeline(timeline: &Timeline, findings: &Findings, rank: u32) -> Vec<RankDigest> {
+        let ranges = Ranges::new(timeline.trace);
+        let mut parts = parts(timeline, &ranges);
+        before::fill(timeline, &mut parts);
+        if parts.len() > 1 {
+            let of_device = |(at, (device, parts))| {
+                let rank = rank.saturating_add(at as u32);
+                of_device(timeline, findings, &ranges, device, parts, rank)
+            };
+            return parts.into_iter().enumerate().map(of_device).collect();
+        }
+        let process = parts.keys().next().map(|(process, _)| *process);
+        let process = process.or_else(|| ranges.calls.first().map(|call| call.process));
+        let device = parts.into_values().next().unwrap_or_default();
+        let known = timeline.trace.manifest.rank;
+        let row = RankRow {
+            rank: known.map_or(rank, |r| r.rank),
+            local_rank: known.and_then(|r| r.local_rank),
+            devices: findings.devices.iter().map(|d| d.name.clone()).collect(),
+            verdict: findings.verdict,
+            verdict_sentence: findings.verdict_evidence.sentence.clone(),
+            verdict_evidence: findings.verdict_evidence.parts.clone(),
+            gpu_busy_ns: findings.gpu_busy_ns,
+            dispatch_count: findings
+                .knows_rows(Dispatches::NAME)
+                .then_some(*findings.dispatch_count),
+            idle: idle(findings, |_| true),
+            ..RankRow::default()
+        };
+        let digest = RankDigest {
+            numbered: true,
+            times: DeviceTimes::new(findings, |_| true),
+            world_size: known.map(|r| r.world_size),
+            clock_error_ns: findings.clock_error_ns,
+            called: called(&ranges, |_| true),
+            kernels: kernels(findings),
+            members: process.map_or_else(BTreeMap::new, |id| members(&ranges, id, false)),
+            ..RankDigest::new(timeline, findings, row, &ranges, device)
+        };
+        vec![digest]
+    }
+
+    fn new(
+        timeline: &Timeline,
+        findings: &Findings,
+        row: RankRow,
+        ranges: &Ranges,
+        device: Vec<CollectivePart>,
+    ) -> RankDigest {
+        let manifest = &timeline.trace.manifest;
+        let sorted = device.iter().map(|part| part.interval);
+        let collective_ns = row.gpu_busy_ns.map(|_| union_length_ns(sorted));
+        RankDigest {
+            row: RankRow {
+                wall_ns: findings.wall_ns,
+                unread: findings.unread.clone(),
+                collective_ns,
+                machine: manifest.host.boot_id.clone(),
+                collective_count: findings.knows(KERNELS).then_some(device.len() as u64),
+                ..row
+            },
+            numbered: false,
+            world_size: None,
+            host: manifest.host.clone(),
+            times: DeviceTimes::default(),
+            offset_ns: (manifest.start_unix_ns).map(|ns| ns.saturating_sub(manifest.start_ns)),
+            clock_error_ns: None,
+            members: BTreeMap::new(),
+            has_payloads: (ranges.calls.iter()).any(|call| call.call.bytes.is_some()),
+            kernels: BTreeMap::new(),
+            device,
+            called: Vec::new(),
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn for_tests(row: RankRow) -> RankDigest {
+        let trace = gapscope_trace::Trace::default();
+        let timeline = Timeline::new(&trace);
+        let ranges = Ranges::new(&trace);
+        let empty = RankDigest::new(
+            &timeline,
+            &Findings::default(),
+            RankRow::default(),
+            &ranges,
+            Vec::new(),
+        );
+        RankDigest { row, ..empty }
+    }
+}
+
+/// Returns the kernels that are no collectives', with their runs and times.
+fn kernels(findings: &Findings) -> BTreeMap<String, (u64, i64)> {
+    let timed = findings.kernels.iter().filter_map(|kernel| {
+        let name = kernel.full_name.as_ref().unwrap_or(&kernel.name);
+        let total_ns = kernel
+            .durations
+            .total_ns
+            .filter(|_| kind_of(name).is_none())?;
+        Some((name.clone(), (kernel.durations.timed_count, total_ns)))
+    });
+    match findings.knows(KERNELS) {
+        true => timed.collect(),
+        false => BTreeMap::new(),
+    }
+}
+
+/// Returns the digest of one device of several that ran collectives.
+fn of_device(
+    timeline: &Timeline,
+    findings: &Findings,
+    ranges: &Ranges,
+    (process, device): ProcessDevice,
+    parts: Vec<CollectivePart>,
+    rank: u32,
+) -> RankDigest {
+    let manifest = &timeline.trace.manifest;
+    let mut devices = manifest.devices.iter();
+    // NCCL says it of a process, and not of one of its several devices.
+    let alone = devices.clone().filter(|d| d.process == process).count() == 1;
+    let members = members(ranges, process, !alone);
+    let world_size = members.values().filter_map(|member| member.size).max();
+    let of_all = members.values().filter(|member| member.size == world_size);
+    let numbers: BTreeSet<Option<u32>> = of_all.map(|member| member.rank).collect();
+    let number = numbers.first().copied().flatten();
+    let number = number.filter(|_| numbers.len() == 1);
+    let found = (findings.devices.iter()).find(|d| d.device_ids.contains(&device));
+    let gpu = found.map(|d| d.index as usize);
+    let judged = (findings.idle_time.devices.iter()).find(|d| Some(d.device as usize) == gpu);
+    let works = gpu.and_then(|gpu| Some(&timeline.gpus.get(gpu)?.works));
+    let times = DeviceTimes::new(findings, |index| Some(index as usize) == gpu);
+    let row = RankRow {
+        rank: number.unwrap_or(rank),
+        devices: (devices.find(|d| d.id == device)).map_or_else(Vec::new, |d| vec![d.name.clone()]),
+        verdict: judged.map_or(Bound::Unknown, |device| device.verdict),
+        verdict_sentence: judged.map_or_else(String::new, |device| device.verdict_sentence.clone()),
+        verdict_evidence: times.parts(),
+        gpu_busy_ns: found.and_then(|d| d.busy_ns),
+        dispatch_count: (findings.knows_rows(Dispatches::NAME)).then(|| {
+            let works = works.into_iter().flatten();
+            let dispatches = works.filter(|w| w.kind() == WorkKind::Dispatch);
+            dispatches.count() as u64
+        }),
+        idle: idle(findings, |index| Some(index as usize) == gpu),
+        ..RankRow::default()
+    };
+    RankDigest {
+        numbered: number.is_some(),
+        times,
+        world_size,
+        clock_error_ns: found.and_then(|d| d.clock_error_ns),
+        called: called(ranges, |call| alone && call.process == process),
+        members,
+        ..RankDigest::new(timeline, findings, row, ranges, parts)
+    }
+}
+
+/// Returns the idle time of the devices for whose index `of` is true.
+fn idle(findings: &Findings, of: impl Fn(u32) -> bool) -> Option<Idle> {
+    let shares = findings.devices.iter().filter(|d| of(d.index));
+    let windows = shares.filter_map(|d| d.analysed);
+    let window_ns = windows.fold(0i64, |sum, share| sum.saturating_add(share.window_ns));
+    let mut causes = BTreeMap::new();
+    let mut total_ns = 0i64;
+    for device in findings.idle_time.devices.iter().filter(|d| of(d.device)) {
+        total_ns = total_ns.saturating_add(device.total_ns);
+        for cause in &device.causes {
+            let sum = causes.entry(cause.cause).or_insert(0i64);
+            *sum = sum.saturating_add(cause.total_ns);
+        }
+    }
+    let main = causes.into_iter().max_by_key(|(_, ns)| *ns);
+    (window_ns > 0).then(|| Idle {
+        window_ns,
+        total_ns,
+        cause: main.map(|(cause, _)| cause),
+        cause_ns: main.map(|(_, ns)| ns),
+    })
+}
+
+/// Returns calls on the host as parts.
+fn called(ranges: &Ranges, of: impl Fn(&HostCall) -> bool) -> Vec<CollectivePart> {
+    let calls = ranges.calls.iter().filter(|call| of(call));
+    let part = |host: &HostCall| CollectivePart {
+        interval: host.interval,
+        kind: host.call.kind,
+        communicator: host.call.communicator.map(Communicator::Number),
+        // Only the kernels of a group's calls have figures.
+        bytes: None,
+        messages: (host.call.peer.iter())
+            .map(|(peer, sends)| Message {
+                peer: *peer,
+                sends: *sends,
+                bytes: None,
+            })
+            .collect(),
+        before: None,
+        queue: None,
+    };
+    calls.map(part).collect()
+}

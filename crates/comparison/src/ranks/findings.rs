@@ -1,0 +1,150 @@
+//! The findings on all ranks of a program.
+
+use super::bandwidth::Bandwidth;
+use super::late::LateCause;
+use super::outliers::Outlier;
+use super::part::Communicator;
+use super::rank_row::RankRow;
+use gapscope_analysis::verdict::{Bound, VerdictPart};
+use gapscope_timeline::durations::Durations;
+use gapscope_trace::ids::QueueId;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// The findings on all ranks.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+pub struct RankFindings {
+    /// The number of ranks on all machines.
+    pub world_size: Option<u32>,
+    /// The ranks with a trace, by number.
+    pub ranks: Vec<RankRow>,
+    /// What bounds all ranks together, by the sums of their times. Unknown where nothing was timed.
+    pub verdict: Bound,
+    /// The verdict in a sentence.
+    pub verdict_sentence: String,
+    /// The parts of the time of all devices, the largest first.
+    pub verdict_evidence: Vec<VerdictPart>,
+    /// The numbers of ranks without a trace.
+    pub missing_ranks: Vec<u32>,
+    /// Why arrivals of different ranks cannot all be compared. Absent where they can.
+    pub not_comparable_because: Option<String>,
+    /// Why it is not known which collectives of the ranks are one. Absent where it is known of all.
+    pub not_matched_because: Option<String>,
+    /// The error within which arrivals of any two ranks can be compared. Absent when a clock's error is not known.
+    pub clock_error_ns: Option<i64>,
+    /// The communicators of collectives on the devices, the one with most ranks first.
+    pub communicators: Vec<CommunicatorRow>,
+    /// Collectives on the devices, the greatest sum of skews first.
+    pub collectives: Vec<CollectiveKind>,
+    /// The bandwidths of collectives by kind and size, those that took longest in all first.
+    pub bandwidth: Vec<Bandwidth>,
+    /// Calls of collectives on the hosts, by their labels.
+    pub collective_calls: Vec<CollectiveKind>,
+    /// The collectives with the greatest skews.
+    pub longest: Vec<Collective>,
+    /// The rank that the others wait for most.
+    pub straggler: Option<Straggler>,
+    /// Ranks that are unlike the others, what costs most first.
+    pub outliers: Vec<Outlier>,
+    /// The findings in sentences. What costs most comes first.
+    pub sentences: Vec<String>,
+}
+
+/// Ranks that take part in collectives together.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct CommunicatorRow {
+    /// NCCL's number as hexadecimal, or `only` where each process has one that it gives no number.
+    #[schemars(with = "String")]
+    pub communicator: Communicator,
+    /// The number of ranks. Absent when it is not known.
+    pub size: Option<u32>,
+    /// The ranks with a trace.
+    pub ranks: Vec<u32>,
+    /// True if all ranks have a trace.
+    pub complete: bool,
+    /// The number of matched collectives on the devices.
+    pub matched_count: u64,
+}
+
+/// Collectives of a kind.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+pub struct CollectiveKind {
+    /// The kind, such as `AllReduce`.
+    pub kind: &'static str,
+    /// The number of collectives that were matched across the ranks of their communicators.
+    pub matched_count: u64,
+    /// The number that each rank has, in the order of the ranks.
+    pub counts: Vec<u64>,
+    /// The number on all ranks that was not matched because the communicator, or the other rank of a message, is not known.
+    pub unassigned_count: u64,
+    /// The number on all ranks that was not matched because a rank without a trace takes part.
+    pub incomplete_count: u64,
+    /// True if ranks of one communicator differ in how many they have, so that the match by order may be off.
+    pub unequal: bool,
+    /// The number of matched ones that cannot be one collective, because their kernels do not all overlap or differ in their bytes. No skew
+    /// counts them. Absent where no arrivals can be compared.
+    pub contradictory_count: Option<u64>,
+    /// The number of skews within the clocks' error, which count for nothing. Absent where no arrivals can be compared.
+    pub uncertain_count: Option<u64>,
+    /// The number of skews above the clocks' error without a certain last rank. Absent where no arrivals can be compared.
+    pub last_unknown_count: Option<u64>,
+    /// The skews above the clocks' error. There are none where arrivals cannot be compared.
+    pub skew: Durations,
+}
+
+/// One collective.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Collective {
+    /// The kind.
+    pub kind: &'static str,
+    /// The communicator.
+    #[schemars(with = "String")]
+    pub communicator: Communicator,
+    /// The number among the collectives of the kind and the communicator, from 0.
+    pub number: u64,
+    /// The time of the first arrival.
+    pub first_ns: i64,
+    /// The time from the first arrival to the last.
+    pub skew_ns: i64,
+    /// The rank that arrived first.
+    pub first_rank: u32,
+    /// The rank that arrived last.
+    pub last_rank: u32,
+    /// All arrivals, in order of time.
+    pub arrivals: Vec<Arrival>,
+}
+
+/// A rank's part in a collective.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Arrival {
+    /// The rank.
+    pub rank: u32,
+    /// The start of the kernel or of the call.
+    pub start_ns: i64,
+    /// The end of the kernel or of the call.
+    pub end_ns: i64,
+    /// The queue that ran the kernel. A call has none.
+    pub queue: Option<QueueId>,
+    /// The time that the rank waited for the last arrival. Absent where that is within the clocks' error, and for the last rank.
+    pub waited_ns: Option<i64>,
+}
+
+/// The rank that the others wait for most.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Straggler {
+    /// The number of the rank.
+    pub rank: u32,
+    /// The number of collectives at which the rank arrived last.
+    pub last_count: u64,
+    /// The number of collectives whose last rank is known.
+    pub of_count: u64,
+    /// The sum of the skews of those at which the rank arrived last.
+    pub skew_ns: i64,
+    /// The same as a share of all skews.
+    pub share: f64,
+    /// What made the rank late: what its device did before for longer than the others', from
+    /// [`LATE_CAUSE_SHARE`](gapscope_timeline::thresholds::LATE_CAUSE_SHARE) of the lateness on. Absent where no single cause did.
+    pub cause: Option<LateCause>,
+    /// All that the device did for longer, the longest first.
+    pub longer: Vec<LateCause>,
+}

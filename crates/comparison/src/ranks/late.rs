@@ -1,0 +1,119 @@
+//! Finds why a rank is late: what its device did before its arrivals for longer than the others' did.
+
+use super::matched::Matched;
+use super::part::CollectivePart;
+use gapscope_analysis::gaps::Cause;
+use gapscope_timeline::quantity::ratio;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// An activity of a device before it arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Doing {
+    /// The device ran something that is no collective.
+    Compute,
+    /// The device ran collectives alone, such as those of other communicators.
+    Communication,
+    /// The device ran nothing.
+    Idle(Cause),
+}
+
+impl Doing {
+    /// Returns the stable name, as in the JSON. Idle time has that of the cause.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Doing::Compute => "compute",
+            Doing::Communication => "communication",
+            Doing::Idle(cause) => cause.as_str(),
+        }
+    }
+}
+
+impl Serialize for Doing {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+/// An activity on which a late rank spent longer than the others.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct LateCause {
+    /// The activity.
+    #[schemars(with = "String")]
+    pub what: Doing,
+    /// The time by which it took longer than the mean of the others, in all.
+    pub longer_ns: i64,
+    /// The same as a share of the time by which the rank arrived later than the mean of the others.
+    pub share: f64,
+}
+
+/// A sum of what one rank did for longer than the others before the collectives where it was last.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Lateness {
+    late_ns: i64,
+    longer: BTreeMap<Doing, i64>,
+}
+
+impl Lateness {
+    /// Adds a collective whose part `last` is that of this rank.
+    pub(super) fn add(&mut self, one: &Matched, last: usize) {
+        if one.parts.len() < 2 || one.parts.iter().any(|(_, part)| part.before.is_none()) {
+            return;
+        }
+        let others = one.parts.len() as i64 - 1;
+        let late = &one.parts[last].1;
+        let mut mean: BTreeMap<Doing, i64> = BTreeMap::new();
+        let mut arrived_ns = 0i128;
+        for (at, (_, part)) in one.parts.iter().enumerate() {
+            if at != last {
+                arrived_ns += i128::from(part.interval.start_ns);
+                for (doing, ns) in activities(part) {
+                    add(&mut mean, doing, ns);
+                }
+            }
+        }
+        let mean_ns = (arrived_ns / i128::from(others)) as i64;
+        let late_ns = late.interval.start_ns.saturating_sub(mean_ns);
+        self.late_ns = self.late_ns.saturating_add(late_ns);
+        for (doing, ns) in activities(late) {
+            add(&mut self.longer, doing, ns);
+        }
+        for (doing, ns) in mean {
+            add(&mut self.longer, doing, -(ns / others));
+        }
+    }
+
+    /// Returns what the rank did for longer, the longest first.
+    pub(super) fn causes(&self) -> Vec<LateCause> {
+        let longer = self.longer.iter().filter(|(_, ns)| **ns > 0);
+        let mut causes: Vec<LateCause> = longer
+            .map(|(what, ns)| LateCause {
+                what: *what,
+                longer_ns: *ns,
+                share: ratio(*ns, self.late_ns),
+            })
+            .collect();
+        causes.sort_by_key(|cause| Reverse(cause.longer_ns));
+        causes
+    }
+}
+
+fn add(sums: &mut BTreeMap<Doing, i64>, doing: Doing, ns: i64) {
+    let sum = sums.entry(doing).or_default();
+    *sum = sum.saturating_add(ns);
+}
+
+fn activities(part: &CollectivePart) -> impl Iterator<Item = (Doing, i64)> + '_ {
+    part.before.iter().flat_map(|before| {
+        let idle = before
+            .idle
+            .iter()
+            .map(|(cause, ns)| (Doing::Idle(*cause), *ns));
+        idle.chain([
+            (Doing::Compute, before.compute_ns),
+            (Doing::Communication, before.communication_ns),
+        ])
+    })
+}

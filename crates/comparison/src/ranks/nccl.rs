@@ -1,0 +1,150 @@
+//! Reads what NCCL says of itself by NVTX: ranges around its functions, in the domain `NCCL`, with a payload.
+//!
+//! | since | the payload says |
+//! |---|---|
+//! | 2.18 | sizes of messages and peers; of `ncclCommInitRank` the rank, the number of ranks and the device |
+//! | 2.25 | the communicator too: a number that all of its ranks agree on |
+//!
+//! A communicator that is made by `ncclCommSplit` and its like has no number yet where the payload is written (it says 0), and the rank
+//! and the number of ranks there are those of the parent. `ncclCommDestroy` and `ncclCommAbort` have the right ones.
+
+use gapscope_timeline::collectives::{SEND_RECV, kind_of};
+
+/// The domain of NCCL's ranges.
+pub(super) const DOMAIN: &str = "NCCL";
+
+/// A call of a collective, or of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Call {
+    pub(super) kind: &'static str,
+    /// The number of the communicator.
+    pub(super) communicator: Option<u64>,
+    /// The size of the message, which for a gather or scatter is that of one rank's part.
+    pub(super) bytes: Option<u64>,
+    /// For `ncclSend` and `ncclRecv` the other rank, by its number in the communicator, and true if this one sends.
+    pub(super) peer: Option<(u32, bool)>,
+}
+
+/// A process's place in a communicator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Member {
+    pub(super) communicator: Option<u64>,
+    /// The number of the process there. Absent where several of one process are made at once.
+    pub(super) rank: Option<u32>,
+    /// The number of ranks.
+    pub(super) size: Option<u32>,
+}
+
+/// One of NCCL's ranges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Range {
+    Call(Call),
+    GroupStart,
+    GroupEnd,
+    /// A communicator that is made.
+    Made(Member),
+    /// A communicator that is given back.
+    Ended(Member),
+}
+
+impl Range {
+    /// Returns what a range is by its name and its payload, or `None` where it is none that matters.
+    pub(super) fn from_name(name: &str, payload: &str) -> Option<Range> {
+        let number = |field: &str| number(payload, field);
+        let small = |field: &str| number(field).and_then(|n| u32::try_from(n).ok());
+        let communicator = number("NCCL communicator ID").filter(|id| *id != 0);
+        let member = Member {
+            communicator,
+            rank: small("Rank"),
+            size: small("No. of ranks"),
+        };
+        Some(match name.strip_prefix("nccl")? {
+            "GroupStart" => Range::GroupStart,
+            "GroupEnd" => Range::GroupEnd,
+            "CommInitRank" | "CommInitRankConfig" | "CommInitRankScalable" => Range::Made(member),
+            "CommInitAll" => Range::Made(Member {
+                size: small("No. of devices"),
+                ..member
+            }),
+            "CommSplit" | "CommShrink" | "CommGrow" => Range::Made(Member {
+                communicator: None,
+                rank: None,
+                size: None,
+            }),
+            "CommDestroy" | "CommAbort" | "CommRevoke" => Range::Ended(member),
+            other => {
+                let kind = kind_of(name).filter(|_| !other.starts_with(':'))?;
+                let sends = other == "Send";
+                Range::Call(Call {
+                    kind,
+                    communicator,
+                    bytes: number("Message size [bytes]").or_else(|| number("Bytes")),
+                    peer: small("Peer rank")
+                        .filter(|_| kind == SEND_RECV)
+                        .map(|peer| (peer, sends)),
+                })
+            }
+        })
+    }
+}
+
+/// Returns the number in a field of a payload.
+fn number(payload: &str, field: &str) -> Option<u64> {
+    let fields = payload.split(", ").filter_map(|part| part.split_once('='));
+    let mut named = fields.filter(|(name, _)| *name == field);
+    named.next()?.1.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn payloads_of_old_and_new_versions_are_read() {
+        let call = |name, payload| match Range::from_name(name, payload) {
+            Some(Range::Call(call)) => call,
+            other => panic!("{other:?}"),
+        };
+        let new = "NCCL communicator ID=12345678901234567890, Message size [bytes]=4096, Reduction operation=Sum";
+        assert_eq!(
+            call("ncclAllReduce", new),
+            Call {
+                kind: "AllReduce",
+                communicator: Some(12_345_678_901_234_567_890),
+                bytes: Some(4096),
+                peer: None
+            }
+        );
+        let old = call("ncclSend", "Bytes=64, Peer rank=3");
+        assert_eq!(
+            (old.communicator, old.bytes, old.peer),
+            (None, Some(64), Some((3, true)))
+        );
+        let init = "NCCL communicator ID=7, No. of ranks=4, Rank=2, CUDA device=0";
+        let member = Member {
+            communicator: Some(7),
+            rank: Some(2),
+            size: Some(4),
+        };
+        assert_eq!(
+            Range::from_name("ncclCommInitRankConfig", init),
+            Some(Range::Made(member))
+        );
+        assert_eq!(
+            Range::from_name("ncclCommDestroy", init),
+            Some(Range::Ended(member))
+        );
+        // The payload of a split is that of its parent.
+        let unknown = Member {
+            communicator: None,
+            rank: None,
+            size: None,
+        };
+        assert_eq!(
+            Range::from_name("ncclCommSplit", init),
+            Some(Range::Made(unknown))
+        );
+        assert_eq!(Range::from_name("ncclCommCount", init), None);
+        assert_eq!(Range::from_name("nccl:all_reduce", ""), None);
+    }
+}

@@ -1,0 +1,357 @@
+//! Finds ranks that are unlike the others: in what their device computed, idled or waited, and in single kernels.
+//!
+//! A figure of a rank is compared with the median over all ranks that have it. It is an outlier where it is off by more than
+//! [`OUTLIER_SHARE`] of the median and by more than [`OUTLIER_SPREADS`] times the usual spread (the median distance from the median, times
+//! 1.4826, which for normal noise is a standard deviation), and costs at least [`ADVICE_SHARE`] of the rank's judged time. Where more than
+//! [`OUTLIER_MOST`] of the ranks are off, none is an outlier. So a few slow ranks do not hide each other, and ranks that differ by their
+//! nature, such as the stages of a pipeline, widen the spread and give none.
+//!
+//! Ranks that are unlike in the same figure are one outlier. All figures are lengths of time: no two ranks' clocks are compared.
+//!
+//! What this cannot know: whether a rank has more to do. Kernels are compared by their mean, so that more runs make none slow, but larger
+//! inputs do.
+
+use super::digest::RankDigest;
+use gapscope_timeline::quantity::{Nanoseconds, Percent, ratio};
+use gapscope_timeline::thresholds::{
+    ADVICE_SHARE, FEW_RANKS, OUTLIER_MOST, OUTLIER_SHARE, OUTLIER_SPREADS,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// Ranks that are unlike the others in one figure.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Outlier {
+    /// The figure.
+    pub what: Unlike,
+    /// The kernel, where the figure is the mean time of one.
+    pub kernel: Option<String>,
+    /// The numbers of the ranks.
+    pub ranks: Vec<u32>,
+    /// The machine, where the ranks are all ranks of one. Absent where machines are not known, too.
+    pub machine: Option<String>,
+    /// The median of the ranks' figures.
+    pub value_ns: i64,
+    /// The median over all ranks.
+    pub usual_ns: i64,
+    /// The ranks' median over that of all.
+    pub ratio: f64,
+    /// The time that it costs the worst of the ranks over the recording.
+    pub cost_ns: i64,
+    /// The outlier in one sentence.
+    pub sentence: String,
+}
+
+/// A figure that ranks are compared by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unlike {
+    /// Time in which a device ran something that is no collective: longer.
+    Computes,
+    /// Idle time: longer.
+    Idles,
+    /// Time in collectives: shorter, as the others wait there for it.
+    Awaited,
+    /// The mean time of a kernel: longer.
+    Kernel,
+}
+
+/// A rank's figure.
+#[derive(Debug, Clone, Copy)]
+struct Value {
+    /// The index of the rank.
+    rank: usize,
+    ns: i64,
+    /// The number of times that it counts.
+    times: i64,
+}
+
+/// Returns the outliers of all ranks. What costs most comes first.
+pub(super) fn outliers(ranks: &[&RankDigest]) -> Vec<Outlier> {
+    let mut found = Vec::new();
+    let values = |figure: &dyn Fn(&RankDigest) -> Option<i64>| -> Vec<Value> {
+        let each = ranks.iter().enumerate();
+        each.filter_map(|(rank, digest)| {
+            let ns = figure(digest)?;
+            Some(Value { rank, ns, times: 1 })
+        })
+        .collect()
+    };
+    let computed = |digest: &RankDigest| {
+        Some(
+            digest
+                .row
+                .gpu_busy_ns?
+                .saturating_sub(digest.row.collective_ns?),
+        )
+    };
+    found.extend(unlike(ranks, Unlike::Computes, None, &values(&computed)));
+    let idle = |digest: &RankDigest| Some(digest.row.idle?.total_ns);
+    found.extend(unlike(ranks, Unlike::Idles, None, &values(&idle)));
+    // Ranks that take part in other collectives wait in others.
+    let count = median(
+        ranks
+            .iter()
+            .filter_map(|rank| rank.row.collective_count.map(|n| n as i64)),
+    );
+    let usual = |digest: &RankDigest| digest.row.collective_count.map(|n| n as i64) == count;
+    let collective = |digest: &RankDigest| {
+        let ns = digest.row.collective_ns.filter(|ns| *ns > 0);
+        ns.filter(|_| usual(digest))
+    };
+    found.extend(unlike(ranks, Unlike::Awaited, None, &values(&collective)));
+    let mut kernels: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
+    for (rank, digest) in ranks.iter().enumerate() {
+        for (name, (count, total_ns)) in &digest.kernels {
+            let times = i64::try_from(*count).unwrap_or(i64::MAX).max(1);
+            let ns = total_ns / times;
+            kernels
+                .entry(name)
+                .or_default()
+                .push(Value { rank, ns, times });
+        }
+    }
+    for (name, values) in kernels {
+        let slow = unlike(ranks, Unlike::Kernel, Some(name), &values);
+        // A device that is slow at everything is mentioned once.
+        let slow = slow.into_iter();
+        let known: Vec<Outlier> = slow
+            .filter(|slow| !found.iter().any(|other| explains(other, slow)))
+            .collect();
+        found.extend(known);
+    }
+    found.sort_by_key(|outlier| Reverse(outlier.cost_ns));
+    found
+}
+
+/// Returns true if the same ranks compute for longer by at least about as much.
+fn explains(other: &Outlier, slow: &Outlier) -> bool {
+    other.what == Unlike::Computes
+        && slow.ranks.iter().all(|rank| other.ranks.contains(rank))
+        && slow.ratio - 1.0 <= 1.5 * (other.ratio - 1.0)
+}
+
+fn unlike(
+    ranks: &[&RankDigest],
+    what: Unlike,
+    kernel: Option<&str>,
+    values: &[Value],
+) -> Vec<Outlier> {
+    let usual_ns = median(values.iter().map(|value| value.ns));
+    let (Some(usual_ns), FEW_RANKS..) = (usual_ns, values.len() as u64) else {
+        return Vec::new();
+    };
+    let off = values.iter().map(|value| (value.ns - usual_ns).abs());
+    let spread_ns = median(off).unwrap_or(0) as f64 * 1.4826;
+    let sign = if what == Unlike::Awaited { -1 } else { 1 };
+    let least_ns = (OUTLIER_SPREADS * spread_ns).max(OUTLIER_SHARE * usual_ns as f64);
+    let far: Vec<&Value> = (values.iter())
+        .filter(|value| {
+            let off_ns = sign * (value.ns - usual_ns);
+            let window_ns = ranks[value.rank].row.idle.map_or(0, |idle| idle.window_ns);
+            let cost_ns = off_ns.saturating_mul(value.times);
+            off_ns > 0
+                && off_ns as f64 > least_ns
+                && cost_ns as f64 >= ADVICE_SHARE * window_ns as f64
+        })
+        .collect();
+    if far.len() as f64 > OUTLIER_MOST * values.len() as f64 {
+        return Vec::new();
+    }
+    let groups = machines(ranks, far).into_iter();
+    let each = groups.filter_map(|(machine, group)| {
+        let value_ns = median(group.iter().map(|value| value.ns))?;
+        let costs = group
+            .iter()
+            .map(|value| (sign * (value.ns - usual_ns)).saturating_mul(value.times));
+        let mut outlier = Outlier {
+            what,
+            kernel: kernel.map(str::to_owned),
+            machine,
+            ranks: group
+                .iter()
+                .map(|value| ranks[value.rank].row.rank)
+                .collect(),
+            value_ns,
+            usual_ns,
+            ratio: ratio(value_ns, usual_ns),
+            cost_ns: costs.max()?,
+            sentence: String::new(),
+        };
+        outlier.ranks.sort_unstable();
+        outlier.sentence = sentence(&outlier);
+        Some(outlier)
+    });
+    each.collect()
+}
+
+/// Groups far values by machines of which all ranks are far, with the rest in one group.
+fn machines<'a>(
+    ranks: &[&RankDigest],
+    far: Vec<&'a Value>,
+) -> Vec<(Option<String>, Vec<&'a Value>)> {
+    let mut sizes: BTreeMap<&str, usize> = BTreeMap::new();
+    for rank in ranks {
+        if let Some(machine) = &rank.row.machine {
+            *sizes.entry(machine).or_default() += 1;
+        }
+    }
+    let mut groups: BTreeMap<Option<&str>, Vec<&Value>> = BTreeMap::new();
+    for value in far {
+        let machine = ranks[value.rank].row.machine.as_deref();
+        groups.entry(machine).or_default().push(value);
+    }
+    let (mut whole, mut rest) = (Vec::new(), Vec::new());
+    for (machine, mut group) in groups {
+        match machine.and_then(|machine| sizes.get(machine)) {
+            Some(size) if *size == group.len() && *size > 1 && sizes.len() > 1 => {
+                whole.push((machine.map(str::to_owned), group));
+            }
+            _ => rest.append(&mut group),
+        }
+    }
+    whole.push((None, rest));
+    whole
+}
+
+fn median(values: impl Iterator<Item = i64>) -> Option<i64> {
+    let mut values: Vec<i64> = values.collect();
+    let middle = values.len().checked_sub(1)? / 2;
+    Some(*values.select_nth_unstable(middle).1)
+}
+
+fn sentence(outlier: &Outlier) -> String {
+    let who = who(outlier);
+    let one = outlier.ranks.len() == 1;
+    let s = if one { "s" } else { "" };
+    let usual = Nanoseconds(outlier.usual_ns);
+    let value = Nanoseconds(outlier.value_ns);
+    let more = Percent((outlier.ratio - 1.0).abs());
+    match outlier.what {
+        Unlike::Computes => format!(
+            "{who} compute{s} for {more} longer than the median rank ({value} instead of {usual})."
+        ),
+        Unlike::Idles => {
+            let are = if one { "is" } else { "are" };
+            format!("{who} {are} idle for {value}, the median rank for {usual}.")
+        }
+        Unlike::Awaited => {
+            let (are, it) = if one { ("is", "it") } else { ("are", "them") };
+            format!(
+                "{who} {are} in collectives for {value} only, the median rank for {usual}: the others wait there for {it}."
+            )
+        }
+        Unlike::Kernel => format!(
+            "{who} take{s} {:.2} times as long for {} ({value} instead of {usual} each).",
+            outlier.ratio,
+            outlier.kernel.as_deref().unwrap_or("a kernel"),
+        ),
+    }
+}
+
+/// Returns the ranks in words.
+fn who(outlier: &Outlier) -> String {
+    let text = list(&outlier.ranks);
+    match (&outlier.machine, outlier.ranks.as_slice()) {
+        (_, [_]) => format!("Rank {text}"),
+        (Some(_), _) => format!("Ranks {text}, all of one machine,"),
+        (None, _) => format!("Ranks {text}"),
+    }
+}
+
+/// Returns numbers in runs, such as `3, 64 to 71`.
+pub fn list(numbers: &[u32]) -> String {
+    const RUNS: usize = 6;
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for number in numbers {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == *number => *last = *number,
+            _ => runs.push((*number, *number)),
+        }
+    }
+    let each = runs
+        .iter()
+        .take(RUNS)
+        .map(|(first, last)| match last - first {
+            0 => first.to_string(),
+            1 => format!("{first}, {last}"),
+            _ => format!("{first} to {last}"),
+        });
+    let text = each.collect::<Vec<_>>().join(", ");
+    match runs.len() > RUNS {
+        true => format!("{text}, … ({} in all)", numbers.len()),
+        false => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ranks::{Idle, RankRow};
+
+    fn rank(number: u32, busy_ns: i64, gemm_ns: i64) -> RankDigest {
+        let row = RankRow {
+            rank: number,
+            machine: Some(format!("m{}", number / 4)),
+            gpu_busy_ns: Some(busy_ns),
+            collective_ns: Some(1_000),
+            idle: Some(Idle {
+                window_ns: 1_000_000,
+                total_ns: 1_000,
+                ..Idle::default()
+            }),
+            ..RankRow::default()
+        };
+        RankDigest {
+            kernels: BTreeMap::from([("gemm".to_owned(), (10, 10 * gemm_ns))]),
+            ..RankDigest::for_tests(row)
+        }
+    }
+
+    fn found(digests: &[RankDigest]) -> Vec<(Unlike, Vec<u32>, Option<String>)> {
+        let digests: Vec<&RankDigest> = digests.iter().collect();
+        let found = outliers(&digests).into_iter();
+        found
+            .map(|one| (one.what, one.ranks, one.machine))
+            .collect()
+    }
+
+    #[test]
+    fn a_slow_machine_and_a_slow_kernel_are_found_and_noise_is_not() {
+        let noisy = |number: u32| 800_000 + i64::from(number * 37 % 16) * 1_000;
+        let mut ranks: Vec<RankDigest> = (0..16)
+            .map(|number| rank(number, noisy(number), 40_000))
+            .collect();
+        assert_eq!(found(&ranks), []);
+        for slow in 4..8 {
+            ranks[slow as usize] = rank(slow, 950_000, 44_000);
+        }
+        ranks[11] = rank(11, 800_000, 90_000);
+        assert_eq!(
+            found(&ranks),
+            [
+                (Unlike::Kernel, vec![11], None),
+                (Unlike::Computes, vec![4, 5, 6, 7], Some("m1".to_owned())),
+            ]
+        );
+        // Three ranks are too few to say which one is unlike.
+        assert_eq!(found(&ranks[4..7]), []);
+    }
+
+    #[test]
+    fn halves_that_differ_are_no_outliers() {
+        let ranks: Vec<RankDigest> = (0..16)
+            .map(|number| rank(number, if number < 8 { 300_000 } else { 900_000 }, 1_000))
+            .collect();
+        assert_eq!(found(&ranks), []);
+    }
+
+    #[test]
+    fn ranks_are_listed_in_runs() {
+        assert_eq!(list(&[1, 2, 4, 5, 6, 9]), "1, 2, 4 to 6, 9");
+        let many: Vec<u32> = (0..40).step_by(2).collect();
+        assert_eq!(list(&many), "0, 2, 4, 6, 8, 10, … (20 in all)");
+    }
+}

@@ -1,0 +1,246 @@
+//! Puts the comparison of ranks into sentences.
+
+use super::digest::RankDigest;
+use super::findings::{RankFindings, Straggler};
+use super::late::Doing;
+use gapscope_analysis::verdict::Bound;
+use gapscope_timeline::quantity::{Nanoseconds, Percent, count_of, ratio};
+use gapscope_trace::manifest::Api;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// The number of ranks without a trace that are named.
+const LISTED_RANKS: usize = 8;
+
+/// The number of outliers that are mentioned. The table has more.
+const LISTED_OUTLIERS: usize = 4;
+
+/// Returns why it is not known which collectives of the ranks are one, or `None` where it is.
+pub(super) fn not_matched(findings: &RankFindings, ranks: &[&RankDigest]) -> Option<String> {
+    let kinds = &findings.collectives;
+    let all: u64 = kinds.iter().flat_map(|kind| &kind.counts).sum();
+    let unassigned: u64 = kinds.iter().map(|kind| kind.unassigned_count).sum();
+    if unassigned == 0 || ranks.len() < 2 {
+        return None;
+    }
+    let reason = if !ranks.iter().all(|rank| rank.has_payloads) {
+        "there are no NVTX payloads of NCCL in the traces (NCCL has them since 2.18, unless NCCL_NVTX_DISABLE is set)"
+    } else if ranks
+        .iter()
+        .all(|rank| rank.members.is_empty() && unnamed(rank))
+    {
+        "NCCL names its communicators in NVTX payloads only since 2.25, and these ranks made several, or it is not known which"
+    } else {
+        "graphs ran them, or a group whose calls are of several communicators, or the other rank of a message is not known"
+    };
+    Some(match unassigned == all {
+        true => reason.to_owned(),
+        false => format!("of {unassigned} of {all} it is not known, because {reason}"),
+    })
+}
+
+fn unnamed(rank: &RankDigest) -> bool {
+    rank.device.iter().all(|part| part.communicator.is_none())
+}
+
+/// Returns all sentences. What costs most comes first.
+pub(super) fn sentences(findings: &RankFindings, numbered: bool) -> Vec<String> {
+    let mut costs: Vec<(i64, String)> = Vec::new();
+    if let Some(sentence) = verdicts(findings) {
+        costs.push((idle_ns(findings), sentence));
+    }
+    if let Some(straggler) = &findings.straggler {
+        let others = (findings.ranks.iter()).filter(|rank| rank.rank != straggler.rank);
+        let mean_ns = mean(others.filter_map(|rank| rank.waited_ns));
+        costs.push((mean_ns, late(straggler)));
+    }
+    let outliers = findings.outliers.iter().take(LISTED_OUTLIERS);
+    costs.extend(outliers.map(|outlier| (outlier.cost_ns, outlier.sentence.clone())));
+    costs.sort_by_key(|(ns, _)| Reverse(*ns));
+    let unread = findings.ranks.iter().flat_map(|rank| {
+        (rank.unread.iter()).map(|unread| format!("Rank {}: {unread}.", rank.rank))
+    });
+    let costs = costs.into_iter().map(|(_, sentence)| sentence);
+    let mut sentences: Vec<String> = unread.chain(costs).collect();
+    if !findings.missing_ranks.is_empty() {
+        let missing = &findings.missing_ranks;
+        let first = missing.iter().take(LISTED_RANKS).map(u32::to_string);
+        let first: Vec<String> = first.collect();
+        sentences.push(format!(
+            "Of {} ranks, {} have no trace here: {}{}.",
+            findings.ranks.len() + missing.len(),
+            missing.len(),
+            first.join(", "),
+            if missing.len() > LISTED_RANKS {
+                ", …"
+            } else {
+                ""
+            }
+        ));
+    }
+    if !numbered {
+        sentences.push(
+            "The numbers of the ranks are not known: they are in the order of their traces and devices.".to_owned(),
+        );
+    }
+    if findings.collectives.is_empty() {
+        if findings.ranks.iter().all(|rank| rank.unread.is_empty()) {
+            sentences.push("No kernels of NCCL's collectives are in the traces.".to_owned());
+        }
+        return sentences;
+    }
+    if let Some(reason) = &findings.not_matched_because {
+        sentences.push(match findings.communicators.is_empty() {
+            true => format!("Which collectives of the ranks are one, and so who arrives last, is not known: {reason}."),
+            false => format!("Which collectives of the ranks are one is not known of all: {reason}."),
+        });
+    }
+    if let Some(reason) = &findings.not_comparable_because {
+        sentences.push(format!("Who arrives last is not known: {reason}."));
+    }
+    for row in &findings.collectives {
+        if row.unequal {
+            sentences.push(format!(
+                "The ranks differ in their numbers of {}: the match by order may be off.",
+                row.kind
+            ));
+        }
+        if row.incomplete_count > 0 {
+            sentences.push(format!(
+                "{} {} are of communicators that have ranks without a trace here, or it is not known whether they have: no figure counts them.",
+                row.incomplete_count, row.kind
+            ));
+        }
+        if let Some(contradictory_count @ 1..) = row.contradictory_count {
+            sentences.push(format!(
+                "{contradictory_count} of {} matched {} cannot be one collective, because they do not overlap on all ranks or differ in their \
+                 bytes: some were not recorded, and no skew counts them.",
+                row.matched_count, row.kind
+            ));
+        }
+        if let Some(uncertain_count @ 1..) = row.uncertain_count {
+            sentences.push(format!(
+                "The skew of {uncertain_count} of {} matched {} is within the clocks' error, and counts for nothing.",
+                row.matched_count, row.kind
+            ));
+        }
+    }
+    sentences
+}
+
+fn mean(values: impl Iterator<Item = i64>) -> i64 {
+    let (sum, count) = values.fold((0i128, 0i128), |(sum, count), ns| {
+        (sum + i128::from(ns), count + 1)
+    });
+    (sum / count.max(1)) as i64
+}
+
+fn idle_ns(findings: &RankFindings) -> i64 {
+    mean(
+        findings
+            .ranks
+            .iter()
+            .filter_map(|rank| Some(rank.idle?.total_ns)),
+    )
+}
+
+/// Says what bounds the ranks.
+fn verdicts(findings: &RankFindings) -> Option<String> {
+    let mut by_verdict: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
+    for rank in findings
+        .ranks
+        .iter()
+        .filter(|rank| rank.verdict != Bound::Unknown)
+    {
+        by_verdict
+            .entry(rank.verdict.as_str())
+            .or_default()
+            .push(rank.rank);
+    }
+    if by_verdict.is_empty() || findings.ranks.len() < 2 {
+        return None;
+    }
+    let count: usize = by_verdict.values().map(Vec::len).sum();
+    let mut verdicts: Vec<(&str, Vec<u32>)> = by_verdict.into_iter().collect();
+    verdicts.sort_by_key(|(_, ranks)| Reverse(ranks.len()));
+    let which = match verdicts.as_slice() {
+        [(verdict, _)] if count == findings.ranks.len() => match count {
+            2 => format!("Both ranks are {verdict}"),
+            _ => format!("All {count} ranks are {verdict}"),
+        },
+        several => {
+            let parts: Vec<String> = (several.iter())
+                .map(|(verdict, ranks)| match ranks.as_slice() {
+                    [one] => format!("rank {one} is {verdict}"),
+                    many => format!("{} ranks are {verdict}", many.len()),
+                })
+                .collect();
+            let text = parts.join(", ");
+            text[..1].to_uppercase() + &text[1..]
+        }
+    };
+    let idles: Vec<_> = findings.ranks.iter().filter_map(|rank| rank.idle).collect();
+    let shares: Vec<f64> = (idles.iter())
+        .map(|idle| ratio(idle.total_ns, idle.window_ns))
+        .collect();
+    let (Some(low), Some(high)) = (
+        shares.iter().copied().reduce(f64::min),
+        shares.iter().copied().reduce(f64::max),
+    ) else {
+        return Some(format!("{which}."));
+    };
+    let (low, high) = (Percent(low).to_string(), Percent(high).to_string());
+    let range = match low == high {
+        true => high,
+        false => format!("{low} to {high}"),
+    };
+    let mut causes: BTreeMap<_, i64> = BTreeMap::new();
+    for idle in &idles {
+        if let (Some(cause), Some(ns)) = (idle.cause, idle.cause_ns) {
+            let sum = causes.entry(cause).or_default();
+            *sum = sum.saturating_add(ns);
+        }
+    }
+    let main = causes.into_iter().max_by_key(|(_, ns)| *ns);
+    Some(match main.filter(|(_, ns)| *ns > 0) {
+        Some((cause, _)) => format!(
+            "{which}: their GPUs idle for {range} of the time, mostly {}.",
+            cause.facts(Api::Cuda).name
+        ),
+        None => format!("{which}."),
+    })
+}
+
+/// Says which rank is late, and why.
+fn late(straggler: &Straggler) -> String {
+    let mut text = format!(
+        "Rank {} arrived last at {} of {}, by {} in all: {} of all skew.",
+        straggler.rank,
+        straggler.last_count,
+        count_of(straggler.of_count, "collective", "collectives"),
+        Nanoseconds(straggler.skew_ns),
+        Percent(straggler.share)
+    );
+    let Some(cause) = straggler.cause else {
+        if !straggler.longer.is_empty() {
+            text.push_str(" No single cause makes it late.");
+        }
+        return text;
+    };
+    let longer = Nanoseconds(cause.longer_ns);
+    text.push_str(&match cause.what {
+        Doing::Compute => format!(" Before them it computed {longer} longer than the others did."),
+        Doing::Communication => {
+            format!(" Before them it was in collectives of other groups {longer} longer than the others were.")
+        }
+        Doing::Idle(why) => {
+            let facts = why.facts(Api::Cuda);
+            let doing = facts.host_was.map_or(String::new(), |was| format!(", its thread {was}"));
+            format!(
+                " Before them its GPU idled {longer} longer than the others did: {}{doing}.",
+                facts.name,
+            )
+        }
+    });
+    text
+}

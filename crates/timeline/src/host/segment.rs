@@ -1,0 +1,170 @@
+//! The stretches of time that a host thread spends in one call, and what the call does.
+
+use crate::intervals::Interval;
+use gapscope_trace::ids::{ProcessId, ThreadId};
+use gapscope_trace::tables::{HostCallKind, UNKNOWN_RESULT};
+
+/// A thread of a recorded process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct HostThread {
+    /// Its process.
+    pub process: ProcessId,
+    /// The system's id of the thread.
+    pub thread: ThreadId,
+}
+
+impl HostThread {
+    /// Returns the thread of a row, or `None` where the row does not name one.
+    pub fn from_row(process: ProcessId, thread: Option<ThreadId>) -> Option<HostThread> {
+        thread.map(|thread| HostThread { process, thread })
+    }
+}
+
+/// Time in which a thread was in one call and in no call inside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Segment {
+    /// The time.
+    pub interval: Interval,
+    /// The call.
+    pub call: HostCallKind,
+    /// Index of the function's name ([`HostThreads::function_name`](super::HostThreads::function_name)), or
+    /// [`NONE`](gapscope_trace::lookup::NONE).
+    pub function: u32,
+    /// Calls folded into the segment.
+    pub count: u32,
+    /// Start of the whole call, or of the first of the polls that form one wait with it.
+    pub since_ns: i64,
+    /// Whether the device had finished when a wait or a poll returned. It means nothing for other calls.
+    pub outcome: WaitOutcome,
+    /// The call waits for the GPU.
+    pub waits: bool,
+    /// The time between the previous segment and this one belongs to the same wait.
+    pub continues_wait: bool,
+    /// The call returned at the end of the segment, and does not go on after a call inside it.
+    pub is_last: bool,
+}
+
+/// Whether the device had finished when a call returned that waits for it or polls it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WaitOutcome {
+    /// The device had finished.
+    Done,
+    /// The wait timed out, or the poll found the work not ready.
+    NotDone,
+    /// The trace does not say.
+    Unknown,
+}
+
+impl WaitOutcome {
+    pub(super) fn from_result(call: HostCallKind, result: i32) -> WaitOutcome {
+        match (call, result) {
+            (HostCallKind::PollSemaphore, _) | (_, UNKNOWN_RESULT) => WaitOutcome::Unknown,
+            (_, 0) => WaitOutcome::Done,
+            (_, _) => WaitOutcome::NotDone,
+        }
+    }
+}
+
+/// What a host call does, as far as idle time depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallClass {
+    /// It creates pipelines or shader modules, loads code or builds graphs.
+    Compile,
+    /// It allocates, frees or maps memory.
+    Allocate,
+    /// It hands work to a queue.
+    Submit,
+    /// It belongs to the recording itself.
+    Recording,
+    /// It runs a function of the program for a queue.
+    HostFunction,
+    /// It waits for the GPU.
+    Wait,
+    /// It does something else.
+    Other,
+}
+
+impl CallClass {
+    /// Returns the class of a call. A single poll is no wait.
+    pub fn from_call(call: HostCallKind) -> CallClass {
+        use HostCallKind::*;
+        match call {
+            CreatePipelines | CreateShaderModule | LoadModule | BuildGraph => CallClass::Compile,
+            AllocateMemory | FreeMemory | MapMemory => CallClass::Allocate,
+            Submit | BindSparse | Launch | QueueFull => CallClass::Submit,
+            Recording => CallClass::Recording,
+            HostFunction => CallClass::HostFunction,
+            call if call.is_wait() && !call.is_poll() => CallClass::Wait,
+            _ => CallClass::Other,
+        }
+    }
+}
+
+impl Segment {
+    pub(super) fn new(
+        call: HostCallKind,
+        function: u32,
+        count: u32,
+        outcome: WaitOutcome,
+        interval: Interval,
+    ) -> Segment {
+        Segment {
+            interval,
+            call,
+            function,
+            count,
+            since_ns: interval.start_ns,
+            outcome,
+            waits: match call.is_poll() {
+                true => count > 1 && outcome != WaitOutcome::Done,
+                false => call.is_wait(),
+            },
+            continues_wait: false,
+            is_last: true,
+        }
+    }
+
+    /// Returns what the thread does in this time.
+    #[inline]
+    pub fn class(&self) -> CallClass {
+        match self.waits {
+            true => CallClass::Wait,
+            false => CallClass::from_call(self.call),
+        }
+    }
+}
+
+/// The segments of one thread, in order of time.
+#[derive(Debug, Default)]
+pub(super) struct ThreadSegments {
+    pub(super) segments: Vec<Segment>,
+    /// The end of each segment. Searches for times read only these, which take an eighth of the memory.
+    ends_ns: Vec<i64>,
+}
+
+impl ThreadSegments {
+    pub(super) fn new(segments: Vec<Segment>) -> ThreadSegments {
+        ThreadSegments {
+            ends_ns: segments.iter().map(|s| s.interval.end_ns).collect(),
+            segments,
+        }
+    }
+
+    /// Returns the segments that overlap `window`. The caller visits all of them, so their end is found by a walk too.
+    pub(super) fn within(&self, window: Interval) -> &[Segment] {
+        let from = self.ends_ns.partition_point(|end| *end <= window.start_ns);
+        let rest = &self.segments[from..];
+        let begun = rest
+            .iter()
+            .take_while(|segment| segment.interval.start_ns < window.end_ns);
+        &rest[..begun.count()]
+    }
+
+    /// Returns the first segment that starts at `at_ns` or later.
+    pub(super) fn starting_from(&self, at_ns: i64) -> Option<&Segment> {
+        let from = self.ends_ns.partition_point(|end| *end < at_ns);
+        let rest = &self.segments[from..];
+        rest.iter()
+            .find(|segment| segment.interval.start_ns >= at_ns)
+    }
+}

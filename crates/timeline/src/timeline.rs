@@ -1,0 +1,36 @@
+//! Puts a trace's work in order of time, by GPU, and indexes its tables by id.
+//!
+//! *Work* is what makes a device busy. In the dispatch modes it is every dispatch, transfer and piece of opaque work
+//! with known times, and also every command buffer that has times of its own while something inside it has none:
+//! such a command buffer counts from its start to its end. In `pass` mode dispatches without times lie in passes, which are
+//! opaque work, and are not work themselves. In `command-buffer` mode work is the command buffers with known times.
+//!
+//! [`Gpus`](crate::vocabulary::Gpus) says which devices are one GPU. Work on a queue that the manifest does not list belongs
+//! to a GPU named `unknown device`.
+
+mod build;
+mod content;
+mod dispatches;
+mod filter;
+mod gaps;
+mod gpu;
+mod index;
+mod nearly_sorted;
+mod numbers;
+mod packer;
+mod submissions;
+mod times;
+mod work;
+mod works;
+
+pub use content::Content;
+pub use dispatches::{DispatchColumns, Launched, Untimed};
+pub use filter::LabelFilter;
+pub use gaps::{Cursor, Gap};
+pub use gpu::Gpu;
+pub use index::Timeline;
+pub use numbers::Numbers;
+pub use submissions::{Standing, is_work};
+pub use times::{CommandBufferTimes, QueueOfGpu, Ran, SubmissionTimes};
+pub use work::{Work, WorkKind};
+pub use works::{Iter, Works};

@@ -1,0 +1,73 @@
+//! Tells what pieces of work do: compute, communicate or move data.
+
+use super::index::Timeline;
+use super::work::{Work, WorkKind};
+use gapscope_trace::tables::{OpaqueWorkKind, SubmissionKind};
+
+/// What a piece of work does, as far as the trace says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Content {
+    /// It computes, whatever else it does.
+    Compute,
+    /// It communicates with other devices and does little else.
+    Communication,
+    /// It moves data and does nothing else.
+    Transfer,
+    /// It is timed as a whole: it computes, or does nothing but what is set here.
+    Whole {
+        /// It may communicate.
+        communication: bool,
+        /// It may move data.
+        transfer: bool,
+    },
+}
+
+impl Timeline<'_> {
+    /// Returns what `work` does.
+    #[inline]
+    pub fn content(&self, work: &Work) -> Content {
+        match work.kind() {
+            WorkKind::Dispatch if self.communicates.is_empty() => Content::Compute,
+            WorkKind::Dispatch => match self.kernel_row(work.row()) {
+                Some(row) if self.communicates[row] => Content::Communication,
+                _ => Content::Compute,
+            },
+            WorkKind::Transfer => Content::Transfer,
+            WorkKind::Opaque => match self.trace.tables.opaque_work.kind[work.row()] {
+                OpaqueWorkKind::Graph => Content::ANYTHING,
+                _ => Content::Compute,
+            },
+            WorkKind::CommandBuffer => self.content_of_command_buffer(work),
+        }
+    }
+
+    fn content_of_command_buffer(&self, work: &Work) -> Content {
+        let tables = &self.trace.tables;
+        let rows = &tables.command_buffers;
+        // The names of its kernels are known, and their times are not.
+        let communication = !self.communicates.is_empty();
+        match (rows.dispatches[work.row()], rows.transfers[work.row()]) {
+            (0, 0) => {
+                let submission = self.submission_of(work) as usize;
+                match tables.submissions.kind.get(submission) {
+                    Some(SubmissionKind::Graph) => Content::ANYTHING,
+                    _ => Content::Compute,
+                }
+            }
+            (0, _) => Content::Transfer,
+            (_, 0) if !communication => Content::Compute,
+            (_, transfers) => Content::Whole {
+                communication,
+                transfer: transfers > 0,
+            },
+        }
+    }
+}
+
+impl Content {
+    /// The content of a graph whose nodes are not in the trace.
+    const ANYTHING: Content = Content::Whole {
+        communication: true,
+        transfer: true,
+    };
+}

@@ -1,0 +1,107 @@
+//! Walks over the gaps between pieces of work: the only such walk, for devices and for queues.
+
+use super::work::Work;
+use super::works::{Iter, Works};
+use crate::intervals::Interval;
+use gapscope_trace::lookup::NONE;
+
+/// A gap between two pieces of work in which nothing ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gap {
+    /// From the end of the work before it to the start of the work that ends it.
+    pub interval: Interval,
+    /// Index of the work before it.
+    pub before: u32,
+    /// Index of the work that ends it.
+    pub after: u32,
+}
+
+/// The latest end of the work so far, in a walk over work in order of start.
+#[derive(Debug, Clone, Copy)]
+pub struct Cursor {
+    end_ns: i64,
+    /// Index of the work that ended last, or [`NONE`].
+    before: u32,
+    /// Row of its command buffer, or [`NONE`].
+    command_buffer: u32,
+}
+
+impl Default for Cursor {
+    fn default() -> Cursor {
+        Cursor {
+            end_ns: i64::MIN,
+            before: NONE,
+            command_buffer: NONE,
+        }
+    }
+}
+
+impl Cursor {
+    /// Advances over a piece of work with its index, and returns the gap before it.
+    #[inline]
+    pub fn advance(&mut self, at: usize, work: &Work) -> Option<Gap> {
+        let gap = (self.has_passed_work() && work.interval.start_ns > self.end_ns).then(|| Gap {
+            interval: Interval::new(self.end_ns, work.interval.start_ns),
+            before: self.before,
+            after: at as u32,
+        });
+        if !self.has_passed_work() || work.interval.end_ns > self.end_ns {
+            *self = Cursor {
+                end_ns: work.interval.end_ns,
+                before: at as u32,
+                command_buffer: work.command_buffer,
+            };
+        }
+        gap
+    }
+
+    /// Advances over all work that a later cursor, which started anew, has passed.
+    pub fn join(&mut self, later: Cursor) {
+        if !self.has_passed_work() || (later.has_passed_work() && later.end_ns > self.end_ns) {
+            *self = later;
+        }
+    }
+
+    /// True once the cursor has passed work.
+    #[inline]
+    pub fn has_passed_work(&self) -> bool {
+        self.before != NONE
+    }
+
+    /// Returns the row of the command buffer of the work that ended last, or [`NONE`].
+    #[inline]
+    pub fn command_buffer(&self) -> u32 {
+        self.command_buffer
+    }
+}
+
+/// The gaps between pieces of work, in order of time.
+struct Gaps<'a> {
+    works: std::iter::Enumerate<Iter<'a>>,
+    cursor: Cursor,
+}
+
+impl Iterator for Gaps<'_> {
+    type Item = Gap;
+
+    #[inline]
+    fn next(&mut self) -> Option<Gap> {
+        loop {
+            let (at, work) = self.works.next()?;
+            let gap = self.cursor.advance(at, &work);
+            if gap.is_some() {
+                return gap;
+            }
+        }
+    }
+}
+
+impl Works {
+    /// Returns the gaps between pieces of work, in order of time.
+    pub fn gaps(&self) -> impl Iterator<Item = Gap> + '_ {
+        Gaps {
+            works: self.iter().enumerate(),
+            cursor: Cursor::default(),
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! The order of submissions on their queues, and what each is to those that come after it.
+
+use super::index::Timeline;
+use crate::intervals::Interval;
+use gapscope_trace::tables::SubmissionKind;
+
+/// What a submission is to those that come after it.
+#[derive(Debug, Clone, Copy)]
+pub enum Standing {
+    /// Work with known times.
+    Timed(Interval),
+    /// Work without known times.
+    Untimed,
+    /// No work: what came before it is awaited too.
+    NoWork(SubmissionKind),
+}
+
+/// True for submissions that hand work to a queue, and do not only hold the queue up.
+pub fn is_work(kind: SubmissionKind) -> bool {
+    use SubmissionKind::*;
+    !matches!(
+        kind,
+        HostFunction | WaitValue | WaitExternal | Prefetch | Decompression
+    )
+}
+
+impl Timeline<'_> {
+    /// Returns what the submission of a row is to those that come after it.
+    pub fn standing(&self, row: u32) -> Standing {
+        let at = row as usize;
+        let rows = &self.trace.tables.submissions;
+        let times = &self.submissions[at];
+        if let Some(interval) = times.interval() {
+            return Standing::Timed(interval);
+        }
+        match rows.kind[at] {
+            kind if !is_work(kind) => Standing::NoWork(kind),
+            SubmissionKind::CommandBuffers if rows.command_buffers[at] <= times.without_work => {
+                Standing::NoWork(SubmissionKind::CommandBuffers)
+            }
+            _ => Standing::Untimed,
+        }
+    }
+
+    /// Counts the submissions that hand over work or semaphores, without those that only hold a queue up.
+    pub fn submission_count(&self) -> u64 {
+        let kinds = self.trace.tables.submissions.kind.iter();
+        kinds.filter(|kind| is_work(**kind)).count() as u64
+    }
+
+    /// Returns the rows of each queue's submissions for which `keep` is true, in the order of their calls.
+    pub fn submissions_by_queue(&self, keep: impl Fn(usize) -> bool) -> Vec<Vec<u32>> {
+        let mut queues: Vec<Vec<u32>> = vec![Vec::new(); self.queues.len()];
+        for (row, times) in self.submissions.iter().enumerate() {
+            if keep(row) {
+                queues[times.queue as usize].push(row as u32);
+            }
+        }
+        for rows in &mut queues {
+            rows.sort_unstable_by_key(|row| self.call_order(*row));
+        }
+        queues
+    }
+
+    /// Returns the key by which submissions are in the order of their calls.
+    pub fn call_order(&self, row: u32) -> impl Ord + use<> {
+        let table = &self.trace.tables.submissions;
+        (table.start_ns[row as usize], table.id[row as usize], row)
+    }
+}

@@ -1,0 +1,119 @@
+//! The times at which command buffers and submissions ran.
+
+use crate::intervals::Interval;
+use gapscope_trace::ids::QueueId;
+
+/// A queue of the manifest, or one that only rows name.
+#[derive(Debug, Clone, Copy)]
+pub struct QueueOfGpu {
+    /// Its id.
+    pub id: QueueId,
+    /// Index of its GPU.
+    pub gpu: u32,
+    /// Its row in the manifest.
+    pub row: Option<u32>,
+}
+
+/// What is known of the times of a command buffer.
+#[derive(Debug, Clone, Copy)]
+pub struct CommandBufferTimes {
+    /// Row of its submission, or [`NONE`](gapscope_trace::lookup::NONE).
+    pub submission: u32,
+    /// Its own times, where the trace has them.
+    pub own: Option<Interval>,
+    /// Pieces of work inside with known times.
+    pub timed: u32,
+    /// Pieces of work inside without.
+    pub untimed: u32,
+    /// The times of its work.
+    pub ran: Ran,
+    /// It counts as busy from start to end although dispatches are timed.
+    pub whole: bool,
+}
+
+impl CommandBufferTimes {
+    pub(super) fn new(submission: u32, own: Option<Interval>) -> CommandBufferTimes {
+        CommandBufferTimes {
+            submission,
+            own,
+            timed: 0,
+            untimed: 0,
+            ran: Ran::default(),
+            whole: false,
+        }
+    }
+}
+
+/// The times of a command buffer's work. Without timed work, `first_start_ns` is above `last_end_ns`.
+#[derive(Debug, Clone, Copy)]
+pub struct Ran {
+    /// The first start of its work. The command buffer itself may be work.
+    pub first_start_ns: i64,
+    /// The last end of its work.
+    pub last_end_ns: i64,
+    /// Sum of the lengths of the pieces inside.
+    pub sum_ns: i64,
+    /// Length of the union of the pieces inside.
+    pub union_ns: i64,
+}
+
+impl Default for Ran {
+    fn default() -> Self {
+        Ran {
+            first_start_ns: i64::MAX,
+            last_end_ns: i64::MIN,
+            sum_ns: 0,
+            union_ns: 0,
+        }
+    }
+}
+
+impl Ran {
+    /// Adds work, in order of start. `inside` is false for the command buffer itself.
+    #[inline]
+    pub(super) fn add(&mut self, work: Interval, inside: bool) {
+        if inside {
+            let fresh = Interval::new(work.start_ns.max(self.last_end_ns), work.end_ns);
+            self.sum_ns = self.sum_ns.saturating_add(work.length_ns());
+            self.union_ns = self.union_ns.saturating_add(fresh.length_ns());
+        }
+        self.first_start_ns = self.first_start_ns.min(work.start_ns);
+        self.last_end_ns = self.last_end_ns.max(work.end_ns);
+    }
+}
+
+/// The times of a submission's work. Without timed work, `first_start_ns` is above `last_end_ns`.
+#[derive(Debug, Clone, Copy)]
+pub struct SubmissionTimes {
+    /// The first start.
+    pub first_start_ns: i64,
+    /// The last end.
+    pub last_end_ns: i64,
+    /// Index of its queue in [`Timeline::queues`](crate::Timeline::queues).
+    pub queue: u32,
+    /// How many of its command buffers are known to have run no work.
+    pub without_work: u32,
+}
+
+impl SubmissionTimes {
+    pub(super) fn new(queue: u32) -> SubmissionTimes {
+        SubmissionTimes {
+            first_start_ns: i64::MAX,
+            last_end_ns: i64::MIN,
+            queue,
+            without_work: 0,
+        }
+    }
+
+    #[inline]
+    pub(super) fn add(&mut self, work: Interval) {
+        self.first_start_ns = self.first_start_ns.min(work.start_ns);
+        self.last_end_ns = self.last_end_ns.max(work.end_ns);
+    }
+
+    /// Returns the time from the first start to the last end, where some of its work is timed.
+    pub fn interval(&self) -> Option<Interval> {
+        (self.first_start_ns <= self.last_end_ns)
+            .then(|| Interval::new(self.first_start_ns, self.last_end_ns))
+    }
+}

@@ -1,0 +1,73 @@
+//! A piece of work and the row that it stands for.
+
+use crate::intervals::Interval;
+
+/// A piece of work with known times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Work {
+    /// The time in which it ran.
+    pub interval: Interval,
+    /// Row of its command buffer, or [`NONE`](gapscope_trace::lookup::NONE).
+    pub command_buffer: u32,
+    source: u32,
+}
+
+/// The table that a piece of work is a row of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum WorkKind {
+    /// `dispatches`.
+    Dispatch,
+    /// `transfers`.
+    Transfer,
+    /// `opaque_work`.
+    Opaque,
+    /// `command_buffers`.
+    CommandBuffer,
+}
+
+impl WorkKind {
+    /// How many kinds there are.
+    pub(super) const COUNT: usize = 4;
+}
+
+/// Bits of `Work::source` that hold the row. The other two hold the kind. No table has 2^30 rows in memory.
+const ROW_BITS: u32 = 30;
+
+impl Work {
+    pub(super) fn new(interval: Interval, command_buffer: u32, kind: WorkKind, row: usize) -> Work {
+        let source = Work::source(kind as u32, row as u32);
+        Work::from_source(interval, command_buffer, source)
+    }
+
+    #[inline]
+    pub(super) fn from_source(interval: Interval, command_buffer: u32, source: u32) -> Work {
+        Work {
+            interval,
+            command_buffer,
+            source,
+        }
+    }
+
+    /// Packs a row and the kind of its table.
+    #[inline]
+    pub(super) fn source(kind: u32, row: u32) -> u32 {
+        kind << ROW_BITS | (row & ((1 << ROW_BITS) - 1))
+    }
+
+    /// Returns the kind of the table that it is a row of.
+    #[inline]
+    pub fn kind(&self) -> WorkKind {
+        match self.source >> ROW_BITS {
+            0 => WorkKind::Dispatch,
+            1 => WorkKind::Transfer,
+            2 => WorkKind::Opaque,
+            _ => WorkKind::CommandBuffer,
+        }
+    }
+
+    /// Returns the row.
+    #[inline]
+    pub fn row(&self) -> usize {
+        (self.source & ((1 << ROW_BITS) - 1)) as usize
+    }
+}

@@ -1,0 +1,96 @@
+//! Finds the devices of a trace that are one physical GPU.
+use gapscope_trace::Manifest;
+use gapscope_trace::ids::{DeviceId, QueueId};
+use std::collections::HashMap;
+
+/// The name of a device that the manifest does not list, or that has none.
+pub const UNKNOWN_DEVICE: &str = "unknown device";
+
+/// The physical GPUs of a trace, in the order in which the manifest first lists one of their devices: all devices with
+/// one uuid, whatever their processes. A device without a uuid is a GPU of its own.
+///
+/// A GPU is identified by its index in this order, which is also that of [`Timeline::gpus`](crate::Timeline::gpus) and of the
+/// devices in the findings. These have one more, the last, where work is on a queue of an unknown device.
+#[derive(Debug, Clone, Default)]
+pub struct Gpus {
+    gpus: Vec<PhysicalGpu>,
+    by_device: HashMap<DeviceId, usize>,
+    by_queue: HashMap<QueueId, usize>,
+}
+
+#[derive(Debug, Clone)]
+struct PhysicalGpu {
+    /// Rows of its devices in the manifest.
+    rows: Vec<usize>,
+    ids: Vec<DeviceId>,
+    name: String,
+}
+
+impl Gpus {
+    /// Finds the GPUs of a manifest.
+    pub fn new(manifest: &Manifest) -> Gpus {
+        let mut result = Gpus::default();
+        let mut by_uuid: HashMap<&str, usize> = HashMap::new();
+        for (row, device) in manifest.devices.iter().enumerate() {
+            let fresh = result.gpus.len();
+            let gpu = match device.uuid.as_str() {
+                "" => fresh,
+                uuid => *by_uuid.entry(uuid).or_insert(fresh),
+            };
+            if gpu == fresh {
+                result.gpus.push(PhysicalGpu {
+                    rows: Vec::new(),
+                    ids: Vec::new(),
+                    name: device.name.clone(),
+                });
+            }
+            result.gpus[gpu].rows.push(row);
+            result.gpus[gpu].ids.push(device.id);
+            result.by_device.entry(device.id).or_insert(gpu);
+        }
+        for queue in &manifest.queues {
+            if let Some(gpu) = result.of_device(queue.device) {
+                result.by_queue.entry(queue.id).or_insert(gpu);
+            }
+        }
+        result
+    }
+
+    /// Returns how many GPUs there are.
+    pub fn count(&self) -> usize {
+        self.gpus.len()
+    }
+
+    /// Returns the GPU of a device, or `None` for a device that the manifest does not list.
+    pub fn of_device(&self, id: DeviceId) -> Option<usize> {
+        self.by_device.get(&id).copied()
+    }
+
+    /// Returns the GPU of a queue, or `None` where the manifest lists neither the queue nor its device.
+    pub fn of_queue(&self, id: QueueId) -> Option<usize> {
+        self.by_queue.get(&id).copied()
+    }
+
+    /// Returns the ids of the devices that are this GPU.
+    pub fn devices(&self, gpu: usize) -> &[DeviceId] {
+        self.gpus.get(gpu).map_or(&[], |gpu| &gpu.ids)
+    }
+
+    /// Returns the rows of the manifest that are this GPU.
+    pub fn rows(&self, gpu: usize) -> &[usize] {
+        self.gpus.get(gpu).map_or(&[], |gpu| &gpu.rows)
+    }
+
+    /// Returns the driver's name of this GPU.
+    pub fn name(&self, gpu: usize) -> &str {
+        match self.gpus.get(gpu) {
+            Some(gpu) if !gpu.name.is_empty() => &gpu.name,
+            _ => UNKNOWN_DEVICE,
+        }
+    }
+
+    /// Returns the name with the GPU's number, from 1: `GPU 1: Example`.
+    pub fn title(&self, gpu: usize) -> String {
+        format!("GPU {}: {}", gpu + 1, self.name(gpu))
+    }
+}
