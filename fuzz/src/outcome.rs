@@ -14,7 +14,7 @@ pub struct Choice(u32);
 
 impl Choice {
     /// Of an input.
-    pub fn of(input: &[u8]) -> Choice {
+    pub fn from_input(input: &[u8]) -> Choice {
         let mixed = |hash: u32, byte: &u8| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
         Choice(input.iter().fold(0x811c_9dc5, mixed))
     }

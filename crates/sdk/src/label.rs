@@ -153,8 +153,7 @@ mod system {
     use super::signposts::{Id, OsLog, Signposts};
     use std::sync::LazyLock;
 
-    static SIGNPOSTS: LazyLock<Signposts<OsLog>> =
-        LazyLock::new(|| Signposts::to(OsLog::of_gapscope()));
+    static SIGNPOSTS: LazyLock<Signposts<OsLog>> = LazyLock::new(|| Signposts::to(OsLog::open()));
 
     pub type Open = Id;
 

@@ -48,7 +48,7 @@ fn read(input: &[u8]) {
             let launch =
                 |found: &gapscope_trace::Diagnostic| found.to_string().contains("submission");
             assert!(diagnostics.iter().all(launch), "{diagnostics:?}");
-            outcome::show(&trace, &[], Choice::of(input));
+            outcome::show(&trace, &[], Choice::from_input(input));
         }
         Err(error) => {
             drop(error.to_string());

@@ -34,7 +34,7 @@ pub fn assemble(input: &[u8]) -> (usize, usize) {
         }
     }
     assembly.end(process);
-    assembly.show(Choice::of(input));
+    assembly.show(Choice::from_input(input));
     (events.len(), decoded)
 }
 

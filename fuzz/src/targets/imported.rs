@@ -17,7 +17,7 @@ pub(super) fn import(importer: &Importer, input: &[u8]) {
         Ok(_) => {
             let (trace, _) =
                 read(&output, &Selection::all()).expect("what was written can be read");
-            outcome::show(&trace, &[], Choice::of(input));
+            outcome::show(&trace, &[], Choice::from_input(input));
         }
         Err(error) => {
             let text = error.to_string();

@@ -36,7 +36,7 @@ const MOST_BYTES: usize = (MOMENTS_NS.len() * 5 + 5) << 20;
 struct Mapped(NonNull<u8>);
 
 impl Mapped {
-    fn of(input: &[u8]) -> Mapped {
+    fn new(input: &[u8]) -> Mapped {
         let flags = libc::MAP_PRIVATE
             | libc::MAP_ANONYMOUS
             | libc::MAP_NORESERVE
@@ -69,7 +69,7 @@ pub fn stacks(input: &[u8]) -> Vec<Option<Vec<Frame>>> {
         let bytes = input.get(at * 8..).and_then(<[u8]>::first_chunk).copied();
         u64::from_le_bytes(bytes.unwrap_or_default())
     };
-    let _mapped = Mapped::of(input);
+    let _mapped = Mapped::new(input);
     let interpreter = Interpreter {
         version: BASE,
         runtime: word(2),

@@ -60,7 +60,7 @@ pub fn drain(input: &[u8]) -> u64 {
         spool.delete_consumed();
         assembly.end(process);
     }
-    assembly.show(Choice::of(input));
+    assembly.show(Choice::from_input(input));
     delivered
 }
 

@@ -42,7 +42,7 @@ fn read_table(input: &[u8]) {
     let Some((first, file)) = input.split_first() else {
         return;
     };
-    let choice = Choice::of(input);
+    let choice = Choice::from_input(input);
     let names = names();
     let table = names[usize::from(first & 0x7f) % names.len()];
     let name = format!("{table}.parquet");
@@ -144,7 +144,7 @@ fn show_as_report(folder: &Path, choice: Choice) {
 
 fn mutate(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
     let choice = rng.u8(0..32);
-    let Some(parts) = Parts::of(input).filter(|_| choice > 1) else {
+    let Some(parts) = Parts::parse(input).filter(|_| choice > 1) else {
         return any(input, rng);
     };
     let Parts {
@@ -196,7 +196,7 @@ struct Parts {
 }
 
 impl Parts {
-    fn of(input: &[u8]) -> Option<Parts> {
+    fn parse(input: &[u8]) -> Option<Parts> {
         let (first, file) = input.split_first()?;
         let file = file.strip_prefix(MARK)?.strip_suffix(MARK)?;
         let (file, length) = file.split_last_chunk::<4>()?;

@@ -23,7 +23,7 @@ fn read(input: &[u8]) {
         }
     }
     match xctrace::read(&[folder.path().to_owned()], &Options::default()) {
-        Ok(trace) => outcome::show(&trace, &[], Choice::of(input)),
+        Ok(trace) => outcome::show(&trace, &[], Choice::from_input(input)),
         Err(error) => drop(error.to_string()),
     }
 }

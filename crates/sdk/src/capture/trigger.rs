@@ -139,7 +139,7 @@ impl Trigger {
     }
 
     #[cfg(test)]
-    pub(super) fn of_process(mut self, once: &'static Once) -> Trigger {
+    pub(super) fn once_per_process(mut self, once: &'static Once) -> Trigger {
         self.once = once;
         self
     }

@@ -9,9 +9,9 @@ use serde::Serialize;
 use std::sync::Arc;
 
 /// Up to this share more than the command buffers is taken for noise.
-const NOISE: f64 = 0.05;
+const NOISE_SHARE: f64 = 0.05;
 /// From this share on something is wrong.
-const WRONG: f64 = 0.10;
+const WRONG_SHARE: f64 = 0.10;
 
 /// The dispatches of a label against its command buffers. Only command buffers count whose own time and all of whose
 /// dispatches' times are known; without instances ([`super::CommandBufferId`]) the sums of the label are compared.
@@ -167,9 +167,9 @@ impl Sums {
         let over = |ns: u64| (ns as f64 - whole_ns) / whole_ns.max(1.0);
         let share = over(self.dispatch_sum_ns);
         let verdict = match self.dispatch_busy_ns {
-            Some(busy_ns) if over(busy_ns) > WRONG => Verdict::Inconsistent,
-            _ if serialised && share > WRONG => Verdict::Inconsistent,
-            _ if share <= NOISE => Verdict::Consistent,
+            Some(busy_ns) if over(busy_ns) > WRONG_SHARE => Verdict::Inconsistent,
+            _ if serialised && share > WRONG_SHARE => Verdict::Inconsistent,
+            _ if share <= NOISE_SHARE => Verdict::Consistent,
             Some(_) => Verdict::Overlapping,
             None => Verdict::Unexplained,
         };

@@ -475,7 +475,7 @@ impl Profile {
     /// print!("{}", profile.snapshot());
     /// ```
     pub fn snapshot(&self) -> Snapshot {
-        Snapshot::of(&self.gather())
+        Snapshot::new(&self.gather())
     }
 
     /// All shards as one, of one moment, with rows in their order ([`Shard::sort`]).

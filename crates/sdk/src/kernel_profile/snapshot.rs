@@ -8,7 +8,7 @@ use serde::Serialize;
 use std::fmt;
 
 /// Rows of a printed table.
-const MOST_PRINTED: usize = 20;
+const MAX_PRINTED_ROWS: usize = 20;
 
 /// Everything that a profile knows at one moment. Printed, it is a table; [`Snapshot::to_json`] has everything.
 ///
@@ -51,7 +51,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    pub(super) fn of(contents: &ProfileContents) -> Snapshot {
+    pub(super) fn new(contents: &ProfileContents) -> Snapshot {
         let (info, merged) = (&contents.info, &contents.merged);
         let kernel = |(name, times)| KernelEntry { name, times };
         Snapshot {
@@ -158,7 +158,7 @@ fn table<'a>(
         "  {:>6} {:>10} {:>9} {:>10} {:>10} {:>10} {:>10}  {what}",
         "share", "total", "count", "mean", "median", "p99", "max"
     )?;
-    for (name, times) in rows.take(MOST_PRINTED) {
+    for (name, times) in rows.take(MAX_PRINTED_ROWS) {
         let share = times.total_ns as f64 / (all as f64).max(1.0) * 100.0;
         let mean = times.mean_ns().unwrap_or(0.0) as u64;
         writeln!(
@@ -172,8 +172,8 @@ fn table<'a>(
             time(times.max_ns),
         )?;
     }
-    if count > MOST_PRINTED {
-        writeln!(f, "  … and {} more", count - MOST_PRINTED)?;
+    if count > MAX_PRINTED_ROWS {
+        writeln!(f, "  … and {} more", count - MAX_PRINTED_ROWS)?;
     }
     Ok(())
 }

@@ -75,7 +75,7 @@ fn trace(contents: &ProfileContents) -> Result<Trace, TraceError> {
     for row in &merged.command_buffers {
         builder.command_buffer(row);
     }
-    let work = PassesAsWork::of(contents);
+    let work = PassesAsWork::collect(contents);
     for row in &merged.passes {
         builder.pass(row, &work);
     }
@@ -83,7 +83,7 @@ fn trace(contents: &ProfileContents) -> Result<Trace, TraceError> {
         builder.dispatch(row, &work);
     }
     builder.finish();
-    let extent = Extent::of(&builder.tables).ok_or(TraceError::NothingInTime)?;
+    let extent = Extent::covering(&builder.tables).ok_or(TraceError::NothingInTime)?;
     let mut losses = merged.ledger.clone();
     let tables = &builder.tables;
     losses.add(
@@ -107,7 +107,7 @@ fn trace(contents: &ProfileContents) -> Result<Trace, TraceError> {
         summed.saturating_sub(timed),
         "only the sum of their times was recorded",
     );
-    let manifest = manifest::of(&contents.info, &builder.queues, extent, losses.losses());
+    let manifest = manifest::build(&contents.info, &builder.queues, extent, losses.losses());
     Ok(Trace {
         manifest,
         tables: builder.tables,
@@ -123,7 +123,7 @@ struct Extent {
 }
 
 impl Extent {
-    fn of(tables: &Tables) -> Option<Extent> {
+    fn covering(tables: &Tables) -> Option<Extent> {
         let work = [
             (
                 &tables.command_buffers.start_ns,

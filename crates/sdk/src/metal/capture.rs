@@ -22,7 +22,7 @@ pub(super) enum Gate {
 }
 
 impl Gate {
-    fn of_environment() -> Gate {
+    fn from_environment() -> Gate {
         match (any_is_on(&[VARIABLE]), any_is_on(&[OLDER_VARIABLE])) {
             (true, _) => Gate::Open,
             (false, true) => Gate::Older,
@@ -140,7 +140,7 @@ impl<M: CaptureManager> MetalCapture<M> {
     /// # }
     /// ```
     pub fn new(manager: M) -> MetalCapture<M> {
-        MetalCapture::with_gate(manager, Gate::of_environment())
+        MetalCapture::with_gate(manager, Gate::from_environment())
     }
 
     /// The same without the environment.

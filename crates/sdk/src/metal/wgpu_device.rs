@@ -5,7 +5,7 @@ use crate::capture::{Backend, Destination, NotCaptured, Running};
 use std::sync::Arc;
 
 /// What captures a device of wgpu, which has a manager if it runs on Metal.
-pub(crate) fn of_wgpu<M: CaptureManager>(
+pub(crate) fn from_wgpu<M: CaptureManager>(
     manager: Option<M>,
     wait: impl Fn() -> Result<(), String> + Send + Sync + 'static,
 ) -> Arc<dyn Backend> {

@@ -2,7 +2,7 @@
 
 use crate::capture::{Backend, CaptureDevice};
 #[cfg(target_vendor = "apple")]
-use crate::metal::{AppleCaptureManager, of_wgpu};
+use crate::metal::{AppleCaptureManager, from_wgpu};
 use std::sync::Arc;
 
 /// On Linux through gapscope's hook, on Apple's systems by Apple's capture manager, as a GPU trace document of all work of the
@@ -32,6 +32,6 @@ fn backend(
 ) -> Arc<dyn Backend> {
     // SAFETY: the device is only retained, and what is done with it is to capture it.
     let metal = unsafe { device.as_hal::<::wgpu::hal::api::Metal>() };
-    let manager = metal.map(|metal| AppleCaptureManager::of_device(metal.raw_device().clone()));
-    of_wgpu(manager, wait)
+    let manager = metal.map(|metal| AppleCaptureManager::from_device(metal.raw_device().clone()));
+    from_wgpu(manager, wait)
 }

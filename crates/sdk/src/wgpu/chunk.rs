@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Waker};
 pub(super) const QUERIES: u32 = 1024;
 
 /// Chunks that may be under way at once: a million queries, 16 MiB.
-pub(super) const MOST_CHUNKS: u32 = 1024;
+pub(super) const MAX_CHUNKS: u32 = 1024;
 
 /// A query set with the buffers for its results.
 #[derive(Debug)]

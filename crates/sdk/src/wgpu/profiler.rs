@@ -2,7 +2,7 @@
 
 use super::Capability;
 use super::batch::Batch;
-use super::chunk::{Chunk, MOST_CHUNKS};
+use super::chunk::{Chunk, MAX_CHUNKS};
 use super::clock::DeviceClock;
 use super::encoder::Encoder;
 use crate::kernel_profile::{self, DeviceInfo, Profile, ProfileHandle};
@@ -320,7 +320,7 @@ impl Inner {
         if let Some(chunk) = pool.free.pop() {
             return Some(chunk);
         }
-        if pool.made >= MOST_CHUNKS {
+        if pool.made >= MAX_CHUNKS {
             return None;
         }
         let chunk = Chunk::new(&self.device)?;

@@ -52,7 +52,7 @@ impl Inner {
         }
         let times = {
             let mut clock = lock(&self.clock);
-            Times::of(
+            Times::measure(
                 &batch,
                 &ticks,
                 self.capability,
@@ -177,7 +177,7 @@ impl Times {
         }
     }
 
-    fn of(
+    fn measure(
         batch: &Batch,
         ticks: &[u64],
         capability: Capability,

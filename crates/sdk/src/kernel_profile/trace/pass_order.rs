@@ -13,7 +13,7 @@ pub(super) struct PassOrder {
 }
 
 impl PassOrder {
-    pub fn of(row: &PassRow) -> PassOrder {
+    pub fn new(row: &PassRow) -> PassOrder {
         PassOrder {
             first_dispatch: row.entry.first_dispatch,
             sequence: row.sequence,
@@ -27,7 +27,7 @@ impl PassOrder {
 pub(super) struct PassesAsWork(FxHashMap<CommandBufferId, Vec<PassOrder>>);
 
 impl PassesAsWork {
-    pub fn of(contents: &ProfileContents) -> PassesAsWork {
+    pub fn collect(contents: &ProfileContents) -> PassesAsWork {
         let mut work = PassesAsWork::default();
         if contents.info.sampling != Sampling::Pass {
             return work;
@@ -44,7 +44,7 @@ impl PassesAsWork {
                 continue;
             };
             if entry.dispatches != 1 || !timed.contains(&(id, entry.first_dispatch)) {
-                work.0.entry(id).or_default().push(PassOrder::of(row));
+                work.0.entry(id).or_default().push(PassOrder::new(row));
             }
         }
         for passes in work.0.values_mut() {
@@ -61,7 +61,7 @@ impl PassesAsWork {
     pub fn index(&self, command_buffer: CommandBufferId, row: &PassRow) -> Option<u32> {
         let index = self
             .passes(command_buffer)
-            .binary_search(&PassOrder::of(row));
+            .binary_search(&PassOrder::new(row));
         index.ok().map(|index| index as u32)
     }
 

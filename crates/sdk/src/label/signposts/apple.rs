@@ -58,7 +58,7 @@ unsafe impl Send for OsLog {}
 unsafe impl Sync for OsLog {}
 
 impl OsLog {
-    pub fn of_gapscope() -> OsLog {
+    pub fn open() -> OsLog {
         // SAFETY: both are texts that end in NUL and live for ever.
         OsLog(NonNull::new(unsafe {
             os_log_create(SUBSYSTEM.as_ptr(), CATEGORY.as_ptr())

@@ -63,7 +63,7 @@ impl Device {
 /// The system's default device, as something to capture: nothing is waited for, as its queues are not known.
 pub(crate) fn default_capture() -> Option<MetalCapture<AppleCaptureManager>> {
     let device = MTLCreateSystemDefaultDevice()?;
-    Some(MetalCapture::new(AppleCaptureManager::of_device(device)))
+    Some(MetalCapture::new(AppleCaptureManager::from_device(device)))
 }
 
 fn manager() -> Retained<MTLCaptureManager> {
@@ -80,7 +80,7 @@ fn destination(document: bool) -> MTLCaptureDestination {
 
 impl AppleCaptureManager {
     /// All work of a device; its queues are not known.
-    pub(crate) fn of_device(device: Retained<ProtocolObject<dyn MTLDevice>>) -> Self {
+    pub(crate) fn from_device(device: Retained<ProtocolObject<dyn MTLDevice>>) -> Self {
         AppleCaptureManager {
             device,
             queues: Vec::new(),
