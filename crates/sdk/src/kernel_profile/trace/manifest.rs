@@ -1,4 +1,4 @@
-//! The manifest of a profile's trace.
+//! Builds the manifest of a profile's trace.
 
 use super::{Extent, signed};
 use crate::kernel_profile::info::ProfileInfo;
