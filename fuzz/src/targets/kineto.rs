@@ -7,7 +7,7 @@ use fastrand::Rng;
 use gapscope_import::{Options, kineto};
 use gapscope_trace::Selection;
 
-/// See the module.
+/// The target.
 pub const TARGET: Target = Target {
     name: "kineto",
     read,

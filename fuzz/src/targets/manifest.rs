@@ -10,7 +10,7 @@ use gapscope_trace::Selection;
 use std::cell::OnceCell;
 use tempfile::TempDir;
 
-/// See the module.
+/// The target.
 pub const TARGET: Target = Target {
     name: "manifest",
     read,

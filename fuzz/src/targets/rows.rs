@@ -6,7 +6,7 @@ use crate::outcome::{self, Choice};
 use fastrand::Rng;
 use gapscope_trace::Trace;
 
-/// See the module.
+/// The target.
 pub const TARGET: Target = Target {
     name: "rows",
     read,
