@@ -81,7 +81,7 @@ impl Read for Counted {
 
 /// A file that another thread reads.
 pub(super) struct Source {
-    blocks: Receiver<Result<Vec<u8>, String>>,
+    blocks: Receiver<io::Result<Vec<u8>>>,
     spent: SyncSender<Vec<u8>>,
     thread: Option<JoinHandle<()>>,
     count: Arc<AtomicU64>,
@@ -130,8 +130,8 @@ impl Source {
                 let _ = self.spent.try_send(block);
                 true
             }
-            Ok(Err(why)) => {
-                self.ending = Some(Ending::Broken(why));
+            Ok(Err(error)) => {
+                self.ending = Some(Ending::Broken(error.to_string()));
                 false
             }
             Err(_) => {
@@ -166,7 +166,7 @@ impl Drop for Source {
 
 fn read_blocks(
     mut file: Box<dyn Read + Send>,
-    to: &SyncSender<Result<Vec<u8>, String>>,
+    to: &SyncSender<io::Result<Vec<u8>>>,
     spent: &Receiver<Vec<u8>>,
 ) {
     loop {
@@ -191,7 +191,7 @@ fn read_blocks(
             return;
         }
         if let Some(error) = failed {
-            let _ = to.send(Err(error.to_string()));
+            let _ = to.send(Err(error));
         }
         if is_last {
             return;

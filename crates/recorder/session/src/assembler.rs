@@ -101,6 +101,7 @@ pub struct Source {
     pub hash: String,
     /// The extension of the file: `spv`, `ptx`, `cubin`.
     pub extension: &'static str,
+    /// The code.
     pub bytes: Vec<u8>,
 }
 

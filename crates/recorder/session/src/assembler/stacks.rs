@@ -21,11 +21,17 @@ pub struct Stacks {
 /// The identity of a frame. The fields are those of the table `frames`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct FrameFacts {
+    /// The kind of the frame.
     pub kind: FrameKind,
+    /// The function.
     pub function: Option<Arc<str>>,
+    /// The source file.
     pub file: Option<Arc<str>>,
+    /// The line in the source file.
     pub line: Option<u32>,
+    /// The library or program file.
     pub library: Option<Arc<str>>,
+    /// The address in the library.
     pub address: Option<u64>,
 }
 
@@ -76,12 +82,19 @@ impl Stacks {
 /// The fields of the table `samples` apart from the process and the stack.
 #[derive(Debug, Clone)]
 pub struct SampleFacts {
+    /// The time on the host's clock.
     pub time_ns: i64,
+    /// The sampled thread.
     pub thread: ThreadId,
+    /// The state of the thread.
     pub state: ThreadState,
+    /// The sampler.
     pub source: SampleSource,
+    /// The sampling period.
     pub period_ns: Option<i64>,
+    /// The system call that the thread was in.
     pub system_call: Option<Arc<str>>,
+    /// The thread that held Python's global interpreter lock.
     pub gil_holder: Option<ThreadId>,
 }
 
