@@ -1,11 +1,11 @@
-//! Changes of bytes that know nothing of their form.
+//! Changes bytes without knowledge of their format.
 
 use fastrand::Rng;
 
-/// Changes bytes that have no form.
+/// A function that changes bytes without a format.
 pub type Any<'a> = &'a mut dyn FnMut(&mut Vec<u8>, &mut Rng);
 
-/// Numbers at which code breaks, as text.
+/// Numbers as text that often reveal faults.
 pub const NUMBERS: [&str; 16] = [
     "0",
     "-1",
@@ -25,7 +25,7 @@ pub const NUMBERS: [&str; 16] = [
     "99999999999999999999999999",
 ];
 
-/// Texts at which code breaks.
+/// Texts that often reveal faults.
 pub const TEXTS: [&str; 12] = [
     "",
     "\u{1b}[2J",
@@ -41,7 +41,7 @@ pub const TEXTS: [&str; 12] = [
     "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
 ];
 
-/// One change of any bytes.
+/// Makes one change of any bytes.
 pub fn change(bytes: &mut Vec<u8>, rng: &mut Rng) {
     let at = rng.usize(0..=bytes.len());
     let end = (at + rng.usize(1..=16)).min(bytes.len());
@@ -62,7 +62,7 @@ pub fn change(bytes: &mut Vec<u8>, rng: &mut Rng) {
                 *byte = new;
             }
         }
-        // A variable-length number of the greatest length.
+        // The bytes are a variable-length number of the maximum length.
         _ => {
             let varint = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01];
             let length = rng.usize(1..=10);
@@ -76,12 +76,12 @@ pub fn change(bytes: &mut Vec<u8>, rng: &mut Rng) {
     }
 }
 
-/// One of several.
+/// Returns a random element.
 pub fn one_of<T: Copy>(rng: &mut Rng, of: &[T]) -> T {
     of[rng.usize(0..of.len())]
 }
 
-/// Replaces a run of digits in a text, or what stands between two quotes.
+/// Replaces a run of digits in a text, or the text between two quotes.
 pub fn change_value(bytes: &mut Vec<u8>, rng: &mut Rng) {
     let from = rng.usize(0..=bytes.len());
     let number = |byte: &u8| byte.is_ascii_digit();

@@ -1,10 +1,10 @@
-//! Changes of JSON that leave it JSON.
+//! Changes JSON so that it stays JSON.
 
 use crate::bytes::{NUMBERS, TEXTS, one_of};
 use fastrand::Rng;
 use serde_json::{Map, Value};
 
-/// Exchanges, removes or doubles one of the values, or one of those that are in them.
+/// Exchanges, removes or doubles one of the values at any depth.
 pub fn change(json: &mut Value, rng: &mut Rng) {
     let mut left = rng.usize(0..count(json));
     at(json, &mut left, rng);

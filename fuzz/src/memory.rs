@@ -1,39 +1,40 @@
-//! An allocator that has no more than so much: what a hostile input makes a program ask for fails here as it would on a small
-//! machine, in the same way each time.
+//! An allocator with a limit. A hostile input that makes a program ask for too much memory fails here as on a small
+//! machine, and in the same way each time.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// The most bytes that a target may have allocated at once. Code that asks first (`try_reserve`) is told that there is no
-/// more; other code ends the program, which is a fault.
+/// The maximum number of bytes that a target may have allocated at once. Code that asks first (`try_reserve`) gets an
+/// error; other code ends the program, which is a fault.
 pub const LIMIT_BYTES: usize = 512 << 20;
 
 static USED: AtomicUsize = AtomicUsize::new(0);
 
-/// The allocator.
+/// The allocator with a limit.
 #[derive(Debug)]
 pub struct Limited;
 
 thread_local! {
-    /// What this thread has allocated and not freed since it began to measure; it may free what it had before.
+    /// The number of bytes that this thread has allocated and not freed since the measurement began. It is negative
+    /// if the thread frees earlier memory.
     static HELD: Cell<isize> = const { Cell::new(0) };
-    static MOST: Cell<isize> = const { Cell::new(0) };
+    static PEAK: Cell<isize> = const { Cell::new(0) };
 }
 
-/// What something returns, and the most bytes that it had allocated at once in this thread.
-pub fn most<R>(of: impl FnOnce() -> R) -> (R, usize) {
+/// Returns the result of a function and the maximum number of bytes that it had allocated at once in this thread.
+pub fn with_peak<R>(of: impl FnOnce() -> R) -> (R, usize) {
     HELD.set(0);
-    MOST.set(0);
+    PEAK.set(0);
     let returned = of();
-    (returned, MOST.get().unsigned_abs())
+    (returned, PEAK.get().unsigned_abs())
 }
 
 fn hold(bytes: isize) {
     let held = HELD.get() + bytes;
     HELD.set(held);
-    MOST.set(MOST.get().max(held));
+    PEAK.set(PEAK.get().max(held));
 }
 
 fn reserve(bytes: usize) -> bool {

@@ -1,4 +1,4 @@
-//! What a user sees of a trace, and what must hold of it.
+//! Shows a trace as users see it, and checks the promises about it.
 
 use gapscope_analysis::{Findings, Options, activity};
 use gapscope_comparison::ranks::{RankDigest, ranks};
@@ -9,18 +9,19 @@ use gapscope_timeline::{LabelFilter, Timeline};
 use gapscope_trace::Trace;
 use gapscope_trace::tables::{Dispatches, Table as _};
 
-/// What of all that can be shown an input is shown as: everything would take ten times as long. It depends on the input alone.
+/// The outputs that are chosen for an input, because all outputs would take ten times as long. The choice depends
+/// only on the input.
 #[derive(Debug, Clone, Copy)]
 pub struct Choice(u32);
 
 impl Choice {
-    /// Of an input.
-    pub fn of(input: &[u8]) -> Choice {
+    /// Chooses the outputs for an input.
+    pub fn from_input(input: &[u8]) -> Choice {
         let mixed = |hash: u32, byte: &u8| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
         Choice(input.iter().fold(0x811c_9dc5, mixed))
     }
 
-    /// One of `count` possibilities, for a question that has a number.
+    /// Returns one of `count` options for the question with a number.
     pub fn one_of(self, count: u32, question: u32) -> u32 {
         (self.0.rotate_left(question * 5) >> 7) % count
     }
@@ -50,7 +51,7 @@ fn show_label(trace: &Trace, label: &str, remarks: &[String], choice: Choice) {
     print(&timeline, &found, Some(label), remarks, choice);
 }
 
-/// The same for a timeline; without what takes the whole table of dispatches.
+/// Analyses a timeline and shows it, without the outputs that need the whole table of dispatches.
 pub fn show_timeline(timeline: &Timeline, remarks: &[String], choice: Choice) {
     let trace = timeline.trace;
     let texts = &trace.tables.labels.text;
@@ -82,7 +83,7 @@ fn show_ranks(timeline: &Timeline, findings: &Findings, remarks: &[String]) {
     parses(text.as_bytes());
 }
 
-/// The manifest and the sizes of the tables, as `gapscope info` shows them.
+/// Shows the manifest and the sizes of the tables as `gapscope info` does.
 pub fn show_info(trace: &Trace, sizes: &[gapscope_trace::TableSize], remarks: &[String]) {
     let sizes: Vec<TableSize> = sizes
         .iter()
@@ -142,7 +143,7 @@ fn export(trace: &Trace, choice: Choice) {
     }
 }
 
-/// Idle time is the sum of its causes, and nothing is counted twice.
+/// Checks that idle time is the sum of its causes and that nothing is counted twice.
 fn sums(findings: &Findings) {
     let idle = &findings.idle_time;
     let by_cause: i64 = findings.gaps.iter().map(|gap| gap.total_ns).sum();
@@ -170,8 +171,8 @@ fn parses(json: &[u8]) {
     assert!(parsed.is_ok(), "JSON that does not parse: {parsed:?}");
 }
 
-/// A text for a terminal moves no cursor and turns no direction: of control characters it has line feeds and our own
-/// colours.
+/// Checks that a text for a terminal moves no cursor and changes no direction: of control characters it may only have
+/// line feeds and gapscope's own colours.
 pub fn harmless(text: &str) {
     for (at, piece) in text.split('\u{1b}').enumerate() {
         let piece = match at {

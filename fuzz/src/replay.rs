@@ -1,16 +1,16 @@
-//! The kept inputs, and changes of them: what the tests run.
+//! Replays the kept inputs and changes of them, for the tests.
 
 use crate::{Target, bytes, run};
 use fastrand::Rng;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Longer than this, an input may not take. Ten times what any kept one does in a build without optimisation.
-const PATIENCE: Duration = Duration::from_secs(20);
-/// Longer than this, an input does not become.
-const LONGEST: usize = 64 << 10;
+/// The maximum time for an input. It is ten times what any kept input takes in a build without optimisation.
+const MAX_DURATION: Duration = Duration::from_secs(20);
+/// The maximum length of a changed input.
+const MAX_INPUT_BYTES: usize = 64 << 10;
 
-/// The kept inputs of a target, in order.
+/// Returns the kept inputs of a target in order.
 pub fn corpus(target: &Target) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
     let folder = folder.join(target.name);
@@ -22,8 +22,8 @@ pub fn corpus(target: &Target) -> Vec<PathBuf> {
     paths
 }
 
-/// Runs all kept inputs and `changed` changes of them, the same ones each time. An input that breaks a promise is written
-/// to `kept`, and named in what it panics with.
+/// Runs all kept inputs and `changed` changes of them, which are the same each time. An input that breaks a promise
+/// is written to `kept`, and the panic names the file.
 pub fn replay(target: &Target, changed: usize, kept: &Path) {
     let inputs: Vec<Vec<u8>> = corpus(target)
         .iter()
@@ -38,13 +38,13 @@ pub fn replay(target: &Target, changed: usize, kept: &Path) {
         for _ in 0..rng.usize(1..=4) {
             (target.mutate)(&mut input, &mut rng, &mut bytes::change);
         }
-        input.truncate(LONGEST);
+        input.truncate(MAX_INPUT_BYTES);
         checked(target, &input, kept);
     }
 }
 
 fn checked(target: &Target, input: &[u8], kept: &Path) {
-    // Written first: what ends the program is there afterwards.
+    // The input is written first, so that it is there even if it ends the program.
     let path = kept.join(format!("{}.input", target.name));
     std::fs::write(&path, input).expect("an input can be kept");
     let start = Instant::now();
@@ -52,5 +52,5 @@ fn checked(target: &Target, input: &[u8], kept: &Path) {
     let took = start.elapsed();
     let path = path.display();
     assert!(ran.is_ok(), "{}: {path} breaks a promise", target.name);
-    assert!(took < PATIENCE, "{}: {path} took {took:?}", target.name);
+    assert!(took < MAX_DURATION, "{}: {path} took {took:?}", target.name);
 }

@@ -1,25 +1,25 @@
-//! One input through one target.
+//! Runs one input through one target.
 
 use crate::bytes::Any;
 use fastrand::Rng;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Mutex, Once, PoisonError};
 
-/// Something that reads what a stranger wrote.
+/// A target: code that reads data from strangers.
 #[derive(Clone, Copy)]
 pub struct Target {
-    /// Its name, and that of its folder in `corpus/`.
+    /// The name of the target and of its folder in `corpus/`.
     pub name: &'static str,
-    /// Reads an input. It panics where a promise is broken.
+    /// Reads an input, and panics if a promise is broken.
     pub read: fn(&[u8]),
-    /// Changes an input in a way that keeps enough of its form; the last argument changes bytes that have no form.
+    /// Changes an input so that it keeps enough of its format; the last argument changes bytes without a format.
     pub mutate: fn(&mut Vec<u8>, &mut Rng, Any<'_>),
 }
 
 static PANICS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Reads an input. What panics is said before the panic goes on; panics that gapscope catches itself, of the Parquet
-/// library, are no faults and not said.
+/// Reads an input. A panic is printed before it continues. Panics of the Parquet library that gapscope catches are no
+/// faults and are not printed.
 pub fn run(target: &Target, input: &[u8]) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

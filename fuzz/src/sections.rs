@@ -1,18 +1,19 @@
-//! Inputs of several parts: each a tag, its length (two bytes) and its bytes. Whatever the bytes are, they have sections.
+//! Inputs of several sections, each of which is a tag, its length (two bytes) and its bytes. Any bytes can be read as
+//! sections.
 
 use crate::bytes::Any;
 use fastrand::Rng;
 
-/// A part of an input.
+/// A section of an input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Section {
-    /// What it is.
+    /// The tag, whose meaning depends on the target.
     pub tag: u8,
-    /// Its content, at most 65,535 bytes.
+    /// The content, at most 65,535 bytes.
     pub bytes: Vec<u8>,
 }
 
-/// The parts of an input; the last one may be cut.
+/// Reads the sections of an input; the last one may be cut.
 pub fn read(mut input: &[u8]) -> Vec<Section> {
     let mut sections = Vec::new();
     while let [tag, low, high, rest @ ..] = input {
@@ -27,7 +28,7 @@ pub fn read(mut input: &[u8]) -> Vec<Section> {
     sections
 }
 
-/// The input that has these parts.
+/// Writes sections as an input.
 pub fn write(sections: &[Section]) -> Vec<u8> {
     let mut input = Vec::new();
     for Section { tag, bytes } in sections {
@@ -39,7 +40,7 @@ pub fn write(sections: &[Section]) -> Vec<u8> {
     input
 }
 
-/// Changes one part, or doubles, moves or removes some.
+/// Changes one section, or doubles, moves or removes sections.
 pub fn change(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
     let mut sections = read(input);
     if sections.is_empty() {
@@ -61,7 +62,7 @@ pub fn change(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
         3 => sections[at].tag = sections[to].tag,
         4 => sections[at].tag ^= 1 << rng.u8(0..8),
         5 => {
-            // What one part says at its start, and another at its end.
+            // The start of one section is joined with the end of another.
             let other = sections[to].bytes.clone();
             let from = rng.usize(0..=other.len());
             let keep = rng.usize(0..=sections[at].bytes.len());

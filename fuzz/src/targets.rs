@@ -22,7 +22,7 @@ mod wire;
 
 use crate::Target;
 
-/// All of them.
+/// All targets.
 pub const ALL: [Target; 14] = [
     manifest::TARGET,
     table::TARGET,

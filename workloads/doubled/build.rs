@@ -1,5 +1,5 @@
-//! Collects the examples in the documentation of what the SDK has only on Apple's systems. Elsewhere nothing compiles
-//! them; here they are type-checked and linked with the program, and never called.
+//! Collects the examples in the documentation of the SDK's items for Apple's systems, which nothing compiles
+//! elsewhere. Here they are type-checked and linked with the program, and never called.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ fn main() {
                     examples.push_str("}\n");
                     inside = false;
                 }
-                // A line that the documentation does not show.
+                // The documentation does not show this line.
                 _ if inside => {
                     examples.push_str(line.strip_prefix("# ").unwrap_or(line));
                     examples.push('\n');

@@ -1,11 +1,12 @@
-//! `Counters.csv` of Xcode: the table of counters that its GPU debugger exports, one row for each encoder.
+//! Imports Xcode's `Counters.csv`, the table of counters that its GPU debugger exports, with one row for each
+//! encoder.
 //!
 //! The first columns are `Index`, `Encoder FunctionIndex`, `CommandBuffer Label`, in some versions `Debug Group`,
-//! `Encoder Label` and a column without a name; then come some 240 counters, some of them twice. What is known of the
-//! format is from files that others published and from tools that read them: gapscope was not run against Xcode.
+//! `Encoder Label` and a column without a name. Some 240 counters follow, some of them twice. The format is known
+//! from published files and from tools that read them: gapscope was not run against Xcode.
 //!
-//! The table has no times and states no units. An encoder becomes opaque work without times in its command buffer, and
-//! its values, as they stand, the payload of a marker of that command buffer.
+//! The table has neither times nor units. An encoder becomes opaque work without times in its command buffer, and its
+//! values become, as they are written, the payload of a marker of that command buffer.
 
 mod table;
 
@@ -55,7 +56,7 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
     let size = file.metadata().map_or(0, |metadata| metadata.len());
     let mut records = Records::new(BufReader::with_capacity(1 << 16, file));
     let header = records.next().map_err(failed)?.unwrap_or_default();
-    let columns = Columns::of(&header);
+    let columns = Columns::from_header(&header);
     let mut trace = output.trace()?;
     let mut inventory = Inventory::new("Xcode");
     let process = inventory.process(options.pid.unwrap_or(0));

@@ -1,9 +1,9 @@
-//! Why files cannot be imported.
+//! The error type of imports.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why files cannot be imported at all. What is only damaged becomes losses and notes of the trace.
+/// A failure of a whole import. Damage to parts of a file becomes losses and notes of the trace instead.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -12,15 +12,15 @@ pub enum Error {
     Read {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// No importer knows such files.
+    /// No importer recognises the files.
     #[error("gapscope does not know what made {}; it imports {reads}", path.display())]
     Unrecognised {
         /// The file or folder.
         path: PathBuf,
-        /// What the importers read.
+        /// The files that the importers read.
         reads: String,
     },
     /// A folder holds none of the tool's files.
@@ -28,41 +28,41 @@ pub enum Error {
     NoFiles {
         /// The folder.
         path: PathBuf,
-        /// Which files, and how to get them.
+        /// A description of the missing files and of how to get them.
         wanted: &'static str,
     },
-    /// It is the tool's, in a form that only the tool itself can read.
+    /// The file is in a form that only the tool itself can read.
     #[error("{} is {form}", path.display())]
     ToolOnly {
         /// The file or folder.
         path: PathBuf,
-        /// Which form, and what to do.
+        /// The form, and what the user can do.
         form: &'static str,
     },
-    /// A file is not what the importer reads.
+    /// A file does not have the format of the importer.
     #[error("{} is not {wanted}: {found}", path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
-        /// What the importer reads.
+        /// The format of the importer.
         wanted: &'static str,
-        /// What it looks like.
+        /// A description of the content.
         found: String,
     },
-    /// Nothing says which process is meant.
+    /// The files hold several processes and do not say which of them was recorded.
     #[error(
         "the exports have Metal work of {count} processes and do not say which one was recorded: choose with --pid, one of {processes}"
     )]
     ManyProcesses {
-        /// How many.
+        /// The number of processes.
         count: usize,
-        /// `NAME (PID)`, joined by commas, those with most rows first.
+        /// Processes as `NAME (PID)`, joined by commas; the process with most rows is first.
         processes: String,
     },
     /// There is no GPU work in the files.
     #[error("{reason}")]
     NothingRecorded {
-        /// Why: a sentence.
+        /// The reason as a sentence.
         reason: String,
     },
     /// The trace cannot be written.

@@ -1,21 +1,22 @@
-//! What functions of GPU APIs do, by their names: one table for all importers.
+//! Classifies functions of GPU APIs by their names, for all importers.
 //!
-//! CUDA's functions are in the table of [`gapscope_model::cuda`]; HIP's are named after them, and the few of oneAPI, MTIA
-//! and Vulkan that matter to a timeline are here.
+//! [`gapscope_model::cuda`] has the table of CUDA's functions. HIP names its functions after them. The few functions
+//! of oneAPI, MTIA and Vulkan that matter to a timeline are listed here.
 
 use gapscope_model::cuda::{FunctionClass, base_name};
 use gapscope_trace::manifest::Api;
 use gapscope_trace::tables::HostCallKind;
 
-/// What a function of CUDA, HIP, oneAPI or MTIA does; `None` for those that are of no interest, and for other names.
+/// Returns the class of a function of CUDA, HIP, oneAPI or MTIA; `None` for functions without a class and for other
+/// names.
 pub(crate) fn class_of(name: &str) -> Option<FunctionClass> {
     FunctionClass::of_function(name).or_else(|| match name.strip_prefix("hip") {
-        Some(rest) => of_hip(base_name(rest).trim_end_matches("_spt")),
-        None => of_others(name),
+        Some(rest) => hip_class(base_name(rest).trim_end_matches("_spt")),
+        None => other_class(name),
     })
 }
 
-fn of_hip(rest: &str) -> Option<FunctionClass> {
+fn hip_class(rest: &str) -> Option<FunctionClass> {
     let same = match rest {
         "ExtModuleLaunchKernel"
         | "HccModuleLaunchKernel"
@@ -34,7 +35,7 @@ fn of_hip(rest: &str) -> Option<FunctionClass> {
     FunctionClass::of_function(same)
 }
 
-fn of_others(name: &str) -> Option<FunctionClass> {
+fn other_class(name: &str) -> Option<FunctionClass> {
     Some(match name {
         "MTIA_launch"
         | "urEnqueueKernelLaunch"
@@ -55,9 +56,9 @@ fn of_others(name: &str) -> Option<FunctionClass> {
     })
 }
 
-/// What a call is, where only its name tells that it is one of a GPU's API: CUDA, HIP, oneAPI, MTIA or Vulkan. What
-/// stands behind the name, such as parameters, does not count. Functions that are of no interest are other calls; `None`
-/// is a name of anything else.
+/// Returns the kind of a call of CUDA, HIP, oneAPI, MTIA or Vulkan; `None` if the name is none of their functions.
+/// Text behind the function's name, such as parameters, is ignored. A function of CUDA, HIP or Vulkan that is in no
+/// table is [`HostCallKind::OtherCall`].
 pub(crate) fn host_call_kind(name: &str) -> Option<HostCallKind> {
     let end = name.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
     let name = &name[..end.unwrap_or(name.len())];
@@ -65,19 +66,20 @@ pub(crate) fn host_call_kind(name: &str) -> Option<HostCallKind> {
         return Some(class.host_call_kind());
     }
     if let Some(rest) = after(name, "vk") {
-        return Some(of_vulkan(rest));
+        return Some(vulkan_call_kind(rest));
     }
     api_of(name).map(|_| HostCallKind::OtherCall)
 }
 
-/// The API of the devices that a function of CUDA or HIP works on. A process may call Vulkan beside one of them.
+/// Returns the API of the devices that a function of CUDA or HIP uses. Vulkan does not count, because a process may
+/// call it beside one of them.
 pub(crate) fn api_of(name: &str) -> Option<Api> {
     let apis = [("cuda", Api::Cuda), ("hip", Api::Hip), ("cu", Api::Cuda)];
     let mut apis = apis.into_iter();
     apis.find_map(|(prefix, api)| after(name, prefix).map(|_| api))
 }
 
-fn of_vulkan(rest: &str) -> HostCallKind {
+fn vulkan_call_kind(rest: &str) -> HostCallKind {
     match rest {
         "QueueSubmit" | "QueueSubmit2" | "QueueSubmit2KHR" => HostCallKind::Launch,
         "WaitForFences" => HostCallKind::WaitFences,
@@ -96,7 +98,7 @@ fn of_vulkan(rest: &str) -> HostCallKind {
     }
 }
 
-/// What follows a prefix, if it starts with a capital letter as functions do.
+/// Returns the rest of a name behind a prefix if the rest starts with a capital letter, as in functions.
 fn after<'a>(function: &'a str, prefix: &str) -> Option<&'a str> {
     let rest = function.strip_prefix(prefix)?;
     let rest = rest.strip_prefix('_').unwrap_or(rest);

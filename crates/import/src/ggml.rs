@@ -35,14 +35,15 @@ pub const IMPORTER: Importer = Importer {
     read,
 };
 
-/// Begins a block.
+/// The text that begins a block.
 const BLOCK: &[u8] = b"Vulkan Timings:";
-/// How far into a file its first block is looked for: a model that loads may say a lot before.
+/// The size of a file's start in which its first block must begin: a model that loads may write a lot before.
 const FIRST_BYTES: u64 = 4 << 20;
-/// Longer lines are no lines of the log.
-const LONGEST_LINE: u64 = 1 << 16;
-/// A graph has thousands of operations; a line that says far more is damaged.
-const MOST_OF_A_LINE: u64 = 1 << 20;
+/// The maximum length of a line of the log.
+const MAX_LINE_BYTES: u64 = 1 << 16;
+/// The maximum count of one operation in a line: a graph has thousands of operations, so that a greater count is
+/// damage.
+const MAX_OPERATION_COUNT: u64 = 1 << 20;
 
 fn recognises(path: &Path) -> bool {
     let Ok(file) = File::open(path) else {
@@ -56,12 +57,12 @@ fn recognises(path: &Path) -> bool {
     lines.any(|line| line.trim_ascii() == BLOCK)
 }
 
-/// A line of a block.
+/// An operation in a line of a block.
 #[derive(Debug, Clone, PartialEq)]
 struct Operation<'a> {
     name: &'a str,
     count: u64,
-    /// Of all of them, as well as the log says it: rounded to six digits.
+    /// The duration of all of them, which the log rounds to six digits.
     total_ns: u64,
 }
 
@@ -82,7 +83,9 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
     let (mut line, mut at, mut next) = (Vec::new(), 0u64, 0);
     loop {
         line.clear();
-        let read = (&mut file).take(LONGEST_LINE).read_until(b'\n', &mut line);
+        let read = (&mut file)
+            .take(MAX_LINE_BYTES)
+            .read_until(b'\n', &mut line);
         let read = read.map_err(failed)?;
         if read == 0 {
             break;
@@ -97,7 +100,7 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
     log.complete(path, options, output)
 }
 
-/// The log while it is read.
+/// The state of reading a log.
 struct Log {
     inventory: Inventory,
     trace: NewTrace,
@@ -107,9 +110,9 @@ struct Log {
     /// The label of the block that is being read.
     block: Option<LabelId>,
     blocks: u64,
-    /// What its lines sum to.
+    /// The sum of the block's lines.
     sum_ns: u64,
-    /// Of how many operations.
+    /// The number of operations in the block.
     counted: u64,
     dispatches: u64,
     has_rates: bool,
@@ -167,7 +170,7 @@ impl Log {
     fn operation(&mut self, operation: &Operation) -> Result<(), Error> {
         self.sum_ns = self.sum_ns.saturating_add(operation.total_ns);
         self.counted = self.counted.saturating_add(operation.count);
-        if operation.count > MOST_OF_A_LINE {
+        if operation.count > MAX_OPERATION_COUNT {
             let reason = "a line of the log says more of them than a graph has";
             self.inventory
                 .lose(LossKind::Dispatches, operation.count, reason);
@@ -180,7 +183,7 @@ impl Log {
             ..KernelFacts::default()
         });
         let mean_ns = operation.total_ns / operation.count;
-        // What the division leaves over is on the first, so that the sum stays.
+        // The first dispatch has the remainder of the division, so that the sum stays the same.
         let over = operation.total_ns % operation.count;
         for place in 0..operation.count {
             let duration_ns = mean_ns + u64::from(place < over);
@@ -217,7 +220,7 @@ impl Log {
         queue
     }
 
-    /// A block ends, with what the log says that its lines sum to, if it says anything.
+    /// Ends a block. `total` is the log's own sum of its lines, if a line has one.
     fn end_block(&mut self, total: Option<Option<u64>>) {
         let sum_ns = std::mem::take(&mut self.sum_ns);
         let counted = std::mem::take(&mut self.counted);
@@ -225,7 +228,7 @@ impl Log {
             return;
         }
         let whole = match total {
-            // Means are rounded down to nanoseconds, and all is written with six digits or hundredths.
+            // Means are rounded down to nanoseconds, and the log has six digits or hundredths.
             Some(Some(total_ns)) => {
                 let rounded_ns = (total_ns / 50_000).saturating_add(counted.saturating_mul(10));
                 sum_ns.abs_diff(total_ns) <= rounded_ns.saturating_add(100)
@@ -279,7 +282,7 @@ impl Log {
     }
 }
 
-/// The name of a device in a line such as `ggml_vulkan: 0 = NAME (DRIVER) | uma: 0 | …`.
+/// Returns the name of a device from a line such as `ggml_vulkan: 0 = NAME (DRIVER) | uma: 0 | …`.
 fn device(line: &str) -> Option<String> {
     let rest = line.strip_prefix("ggml_vulkan: ")?;
     let (number, rest) = rest.split_once(" = ")?;
@@ -288,7 +291,7 @@ fn device(line: &str) -> Option<String> {
     Some(name.trim().to_owned())
 }
 
-/// Reads `NAME: COUNT x MEAN us`, perhaps followed by `= TOTAL us` and `(RATE GFLOPS/s)`.
+/// Parses `NAME: COUNT x MEAN us`, which may be followed by `= TOTAL us` and `(RATE GFLOPS/s)`.
 fn operation(line: &str) -> Option<Operation<'_>> {
     let line = match line.strip_suffix(" GFLOPS/s)") {
         Some(rest) => {
@@ -316,7 +319,7 @@ fn operation(line: &str) -> Option<Operation<'_>> {
     })
 }
 
-/// Reads a time with its unit.
+/// Parses a time with its unit.
 fn nanoseconds(text: &str) -> Option<u64> {
     let (number, unit) = text.trim().split_once(' ')?;
     let number: f64 = number.parse().ok()?;
@@ -328,7 +331,7 @@ fn nanoseconds(text: &str) -> Option<u64> {
             "s" => 1e9,
             _ => return None,
         };
-    // A year and more is no time of an operation.
+    // An operation takes less than a year.
     (0.0..3.2e16).contains(&ns).then(|| ns.round() as u64)
 }
 
@@ -346,7 +349,7 @@ mod tests {
         assert_eq!(both(&rated), expected);
         let summed = format!("{name}: 32 x 412.50 us = 13200.00 us (41652.10 GFLOPS/s)");
         assert_eq!(both(&summed), expected);
-        // Six digits, as C++ prints them.
+        // C++ prints six digits.
         let large = both("FLASH_ATTN_EXT dst(128,32,1,1), q(1): 3 x 1.23457e+06 us").unwrap();
         assert_eq!(large.2, 3_703_710_000);
         for line in [

@@ -1,37 +1,37 @@
-//! What an importer is.
+//! Chooses an importer for files and runs it.
 
 use crate::output::{Imported, Output, Progress};
 use crate::{Error, IMPORTERS};
 use std::path::{Path, PathBuf};
 
-/// Makes traces of the files of one tool.
+/// An importer, which makes traces of the files of one tool.
 #[derive(Debug, Clone, Copy)]
 pub struct Importer {
     /// The tool's name.
     pub name: &'static str,
-    /// What it reads, for people: `exports of xctrace (…)`.
+    /// The files that the importer reads, in words for users: `exports of xctrace (…)`.
     pub reads: &'static str,
-    /// Whether a file or folder looks like one of the tool's, by its content where it can be read.
+    /// Tells whether a file or folder is the tool's, by its content where that can be read.
     pub recognises: fn(&Path) -> bool,
-    /// Makes a trace of files and folders, with one for each rank where they are of several.
+    /// Makes a trace of files and folders; files of several ranks become one trace for each rank.
     pub read: fn(&[PathBuf], &Options, &mut Output) -> Result<(), Error>,
 }
 
-/// How to import.
+/// The options of an import.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options {
-    /// The process whose work is imported; otherwise the one that the files name, or the only one.
+    /// The process whose work is imported. By default it is the process that the files name, or the only one.
     pub pid: Option<u32>,
-    /// The command as it was given; otherwise what the files say.
+    /// The command of the program. By default it is the command that the files name.
     pub command: Option<Vec<String>>,
-    /// Sentences for every report, of whoever made the files.
+    /// Notes of the caller, which every report shows.
     pub notes: Vec<String>,
 }
 
-/// Imports the files of whichever tool made them, and writes the trace `output`, which must not exist.
+/// Imports files with the importer that recognises them, and writes the trace `output`, which must not exist.
 ///
 /// # Errors
-/// No importer recognises an input, or as [`Importer::import`].
+/// No importer recognises an input, or the importer fails; see [`Importer::import`].
 pub fn import(
     inputs: &[PathBuf],
     output: &Path,
@@ -50,8 +50,8 @@ impl Importer {
     /// Imports files and writes the trace `output`, which must not exist.
     ///
     /// # Errors
-    /// A file cannot be read or is something else; the process is not clear; there is nothing to import; the trace
-    /// cannot be written. Nothing is left behind.
+    /// A file cannot be read or has another format; several processes qualify; there is nothing to import; or the
+    /// trace cannot be written. No part of the trace is left on the disk.
     pub fn import(
         &self,
         inputs: &[PathBuf],
@@ -65,7 +65,7 @@ impl Importer {
     }
 }
 
-/// Why no importer takes the inputs: one cannot be read, or all are something else.
+/// Returns why no importer takes the inputs: one of them cannot be read, or their format is unknown.
 fn unrecognised(inputs: &[PathBuf]) -> Error {
     for path in inputs {
         let readable = match path.is_dir() {

@@ -1,5 +1,5 @@
-//! What the rows of an imported trace name: processes, threads, devices, queues, kernels, labels, counters; and the
-//! manifest that says so.
+//! Collects the processes, threads, devices, queues, kernels, labels and counters that the rows of an imported trace
+//! name, and writes them and the manifest.
 
 use crate::output::{NewTrace, Output};
 use crate::{Error, Options, functions};
@@ -12,14 +12,14 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Code as a tool knows it: one row of `kernels` for each that differs.
+/// A kernel as the tool describes it. Each distinct description becomes a row of `kernels`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct KernelFacts {
     pub process: ProcessId,
     pub name: Arc<str>,
     pub full_name: Option<Arc<str>>,
     pub entry_point: Option<Arc<str>>,
-    /// Threads of a workgroup.
+    /// The threads of a workgroup.
     pub local: [Option<u32>; 3],
     pub registers: Option<u32>,
     pub local_bytes: Option<u32>,
@@ -27,7 +27,7 @@ pub(crate) struct KernelFacts {
     pub dynamic_shared_bytes: Option<u32>,
 }
 
-/// A counter as a tool knows it.
+/// A counter as the tool describes it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct CounterFacts {
     name: Arc<str>,
@@ -36,34 +36,33 @@ struct CounterFacts {
     queue: Option<QueueId>,
 }
 
-/// Everything that rows name, in the order in which it was met.
+/// The named objects of a trace, in the order in which they were met.
 pub(crate) struct Inventory {
-    /// What made the files: the hook of its processes, the source of its counters.
+    /// The tool that made the files. It is the hook of the processes and the source of the counters.
     tool: String,
     processes: Vec<Process>,
     by_pid: FxHashMap<u32, ProcessId>,
     threads: BTreeMap<(ProcessId, ThreadId), String>,
     devices: Vec<Device>,
-    /// By process and whatever tells devices apart in the tool.
+    /// Devices by process and by a key of the tool.
     by_device: FxHashMap<(ProcessId, u64), DeviceId>,
-    /// What processes call, where that is functions of one API alone.
+    /// The API of a process's calls; `None` if it calls several.
     called: FxHashMap<ProcessId, Option<Api>>,
     queues: Vec<Queue>,
     kernels: Interner<KernelFacts, KernelId>,
     counters: FxHashMap<CounterFacts, CounterId>,
     counter_rows: Vec<CounterFacts>,
-    /// The labels.
     pub labels: Labels,
-    /// What is missing.
+    /// Losses so far.
     pub losses: Ledger,
     notes: Vec<String>,
     span_ns: Option<(i64, i64)>,
-    /// What is known of the recording as a whole; the lists are filled at the end.
+    /// The manifest, whose lists are filled at the end.
     pub manifest: Manifest,
 }
 
 impl Inventory {
-    /// Of a trace whose files `tool` made.
+    /// Creates an empty inventory of files that `tool` made.
     pub fn new(tool: &str) -> Inventory {
         Inventory {
             tool: tool.to_owned(),
@@ -85,7 +84,7 @@ impl Inventory {
         }
     }
 
-    /// The process with a system's id; 0 stands for one that the tool does not name.
+    /// Returns the process with a pid; 0 stands for a process that the tool does not name.
     pub fn process(&mut self, pid: u32) -> ProcessId {
         if let Some(id) = self.by_pid.get(&pid) {
             return *id;
@@ -103,7 +102,7 @@ impl Inventory {
         id
     }
 
-    /// Says what a process is called.
+    /// Sets the name and arguments of a process.
     pub fn name_process(&mut self, process: ProcessId, executable: &str, arguments: Vec<String>) {
         if let Some(known) = self.processes.iter_mut().find(|known| known.id == process)
             && !executable.is_empty()
@@ -113,7 +112,7 @@ impl Inventory {
         }
     }
 
-    /// A thread, with its name where that is known.
+    /// Adds a thread, with its name if that is known.
     pub fn thread(&mut self, process: ProcessId, thread: ThreadId, name: &str) {
         let known = self.threads.entry((process, thread)).or_default();
         if known.is_empty() && !name.is_empty() {
@@ -121,7 +120,7 @@ impl Inventory {
         }
     }
 
-    /// The device that `key` tells apart in a process. What is new about it is what `describe` says.
+    /// Returns the device with a key in a process; `describe` fills the entry of a new device.
     pub fn device(
         &mut self,
         process: ProcessId,
@@ -149,7 +148,7 @@ impl Inventory {
         id
     }
 
-    /// A process calls a function. Devices of which the tool names no API get that of their process's functions.
+    /// Records a call of a process. Devices whose API the tool does not name get the API of their process's calls.
     pub fn calls(&mut self, process: ProcessId, function: &str) {
         let Some(api) = functions::api_of(function) else {
             return;
@@ -160,7 +159,7 @@ impl Inventory {
         }
     }
 
-    /// The first device that `key` tells apart, of whichever process.
+    /// Returns the first device with a key, of any process.
     pub fn any_device(&self, key: u64) -> Option<DeviceId> {
         let known = self
             .by_device
@@ -169,19 +168,17 @@ impl Inventory {
         known.map(|(_, device)| *device).min()
     }
 
-    /// The process of a device.
     pub fn process_of(&self, device: DeviceId) -> ProcessId {
         let known = self.devices.get((device.0 as usize).wrapping_sub(1));
         known.map_or(ProcessId(0), |device| device.process)
     }
 
-    /// The device of a queue.
     pub fn device_of(&self, queue: QueueId) -> DeviceId {
         let known = self.queues.get((queue.0 as usize).wrapping_sub(1));
         known.map_or(DeviceId(0), |queue| queue.device)
     }
 
-    /// A new queue of a device.
+    /// Adds a queue to a device.
     pub fn add_queue(&mut self, device: DeviceId, name: Option<String>) -> QueueId {
         let id = QueueId(self.queues.len() as u32 + 1);
         let index = self.queues.iter().filter(|queue| queue.device == device);
@@ -196,12 +193,12 @@ impl Inventory {
         id
     }
 
-    /// The kernel of a piece of work.
+    /// Returns the id of a kernel.
     pub fn kernel(&mut self, facts: KernelFacts) -> KernelId {
         KernelId(self.kernels.id(facts).0 + 1)
     }
 
-    /// A counter.
+    /// Returns the id of a counter.
     pub fn counter(
         &mut self,
         name: &str,
@@ -223,12 +220,12 @@ impl Inventory {
         id
     }
 
-    /// Counts what is missing.
+    /// Adds to a loss.
     pub fn lose(&mut self, kind: impl Into<LossKind>, count: u64, reason: &'static str) {
         self.losses.add(kind.into(), count, reason);
     }
 
-    /// Adds a sentence for every report.
+    /// Adds a note that every report shows.
     pub fn note(&mut self, note: impl Into<String>) {
         let note = note.into();
         if !self.notes.contains(&note) {
@@ -236,21 +233,21 @@ impl Inventory {
         }
     }
 
-    /// Something happened then.
+    /// Extends the span of the trace to cover an interval.
     pub fn spans(&mut self, start_ns: i64, end_ns: i64) {
         let (first, last) = self.span_ns.unwrap_or((start_ns, end_ns));
         self.span_ns = Some((first.min(start_ns), last.max(end_ns)));
     }
 
-    /// From the first thing that happened to the last.
+    /// Returns the span from the first to the last event.
     pub fn span_ns(&self) -> Option<(i64, i64)> {
         self.span_ns
     }
 
-    /// Writes what was named, and completes the trace.
+    /// Writes the named objects and the manifest, and completes the trace.
     ///
     /// # Errors
-    /// The system refuses.
+    /// The system refuses to write.
     pub fn finish(
         mut self,
         mut trace: NewTrace,
@@ -262,7 +259,7 @@ impl Inventory {
             {
                 device.api = *api;
             }
-            // The tool put devices and hosts on one clock, where there are times at all.
+            // The tool put the times of devices and hosts on one clock.
             if self.span_ns.is_some() {
                 device.clock.method = ClockMethod::Calibrated;
             }

@@ -1,4 +1,4 @@
-//! Chrome's JSON: what PyTorch's profiler (Kineto) writes, and other profilers.
+//! Imports Chrome's JSON traces, which PyTorch's profiler (Kineto) and other profilers write.
 
 mod assemble;
 mod category;
@@ -39,7 +39,7 @@ pub const IMPORTER: Importer = Importer {
 };
 
 fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<(), Error> {
-    let files = files::of(inputs)?;
+    let files = files::list(inputs)?;
     let all = files.iter().map(|path| files::bytes(path)).sum();
     match files.as_slice() {
         [file] => {
@@ -59,9 +59,9 @@ fn import(
     options: &Options,
     output: &mut Output,
 ) -> Result<(), Error> {
-    let source = Source::of(path)?;
-    let mut found = Collector::of(output, new, bytes, shift_ns);
-    let summary = Document::of(source).read(&mut found)?;
+    let source = Source::open(path)?;
+    let mut found = Collector::new(output, new, bytes, shift_ns);
+    let summary = Document::new(source).read(&mut found)?;
     if let Some(found) = summary.foreign {
         return Err(Error::Foreign {
             path: path.to_owned(),

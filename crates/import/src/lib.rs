@@ -1,9 +1,9 @@
-//! The files of other tools as traces.
+//! Imports the files of other profilers as traces.
 //!
-//! [`import`] finds out by their content which tool made the files, and writes a trace of them. Each tool has an
-//! [`Importer`] in the table [`IMPORTERS`]; [`xctrace`] reads what Apple's `xctrace export` writes of a Metal System
-//! Trace. A file that is torn, odd or of another version gives what there is of it: the trace's losses and notes say
-//! what is missing.
+//! [`import`] recognises by their content which tool made the files, and writes a trace of them. The table
+//! [`IMPORTERS`] has an [`Importer`] for each tool; [`xctrace`] reads the exports that Apple's `xctrace export`
+//! writes of a Metal System Trace. A file that is torn, damaged or of another version is imported as far as it can be
+//! read: the losses and notes of the trace say what is missing.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -31,7 +31,7 @@ pub use error::Error;
 pub use importer::{Importer, Options, import};
 pub use output::{Imported, NewTrace, Output, Progress};
 
-/// All importers, in the order in which they are asked whose files these are.
+/// All importers, in the order in which they are asked whether they recognise the files.
 pub const IMPORTERS: &[Importer] = &[
     xctrace::IMPORTER,
     kineto::IMPORTER,

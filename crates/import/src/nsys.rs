@@ -42,7 +42,7 @@ pub const IMPORTER: Importer = Importer {
     read,
 };
 
-/// A table that nsys writes into each export, and one that it writes of each recording with something in it.
+/// Tables of nsys: one that each export has, and tables of which an export with events has at least one.
 const OWN_TABLES: [&str; 4] = [
     "META_DATA_EXPORT",
     "CUPTI_ACTIVITY_KIND_KERNEL",
@@ -61,7 +61,7 @@ fn recognises(path: &Path) -> bool {
             })
 }
 
-/// Whether a path names a report of nsys itself.
+/// Returns true if a path names a report of nsys itself.
 fn is_report(path: &Path) -> bool {
     path.extension()
         .is_some_and(|extension| extension == "nsys-rep" || extension == "qdrep")
@@ -76,7 +76,7 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
     }
     match inputs {
         [input] => {
-            let import = Import::of(Database::open(input)?, options);
+            let import = Import::new(Database::open(input)?, options);
             let bytes = (0, import.database.bytes);
             import.run(options, bytes, None, output)
         }
@@ -84,18 +84,18 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
     }
 }
 
-/// Reads exports of several ranks of a program, each into a trace of its own. They do not say which rank they are of.
+/// Imports exports of several ranks of a program, each into its own trace. The exports do not name their ranks.
 fn read_ranks(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<(), Error> {
     let mut imports = Vec::new();
     for input in inputs {
-        let mut import = Import::of(Database::open(input)?, options);
+        let mut import = Import::new(Database::open(input)?, options);
         let about = import.read_about()?;
         imports.push((import.database, about.zero_unix_ns));
     }
     let zeros: Option<Vec<i64>> = imports.iter().map(|(_, zero)| *zero).collect();
     let first = zeros.and_then(|zeros| {
         let (first, last) = (*zeros.iter().min()?, *zeros.iter().max()?);
-        // Sessions that are years apart are none of one program.
+        // Sessions that are years apart do not belong to one program.
         let apart = last.checked_sub(first)?;
         (apart < Span::MAX_NS).then_some(first)
     });
@@ -126,7 +126,7 @@ fn read_ranks(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Res
             shift_ns: zero
                 .zip(first)
                 .map_or(0, |(own, first)| own.saturating_sub(first)),
-            ..Import::of(database, options)
+            ..Import::new(database, options)
         };
         import.run(options, (before, all_bytes), Some(rank), output)?;
         before += own_bytes;
@@ -134,25 +134,25 @@ fn read_ranks(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Res
     output.finish_ranks(new, ranks, options, notes)
 }
 
-/// An import on its way.
+/// The state of an import.
 struct Import {
     database: Database,
     profile: Profile,
     strings: Arc<Strings>,
-    /// Only this process counts.
+    /// The only process that is imported, if the options name one.
     pid: Option<u32>,
-    /// Queues by process, context and number, once all work is read.
+    /// The queues by process, context and number, once all work was read.
     queues: FxHashMap<(ProcessId, u32, u32), Option<QueueId>>,
     damage: Damage,
     notes: Vec<String>,
-    /// What makes its times those of other ranks' clocks.
+    /// The offset that puts the times on the clock of the first rank.
     shift_ns: i64,
-    /// Tables that were read, or say nothing of events.
+    /// The tables that were read or hold no events.
     used: Vec<&'static str>,
 }
 
 impl Import {
-    fn of(database: Database, options: &Options) -> Import {
+    fn new(database: Database, options: &Options) -> Import {
         let damage = database.damage;
         Import {
             database,
@@ -167,7 +167,8 @@ impl Import {
         }
     }
 
-    /// Imports the file into the trace, or into that of a rank; bytes are those before it and all.
+    /// Imports the file into the trace, or into that of a rank. `bytes` are the size of the files before and of all
+    /// files.
     fn run(
         mut self,
         options: &Options,
@@ -223,13 +224,13 @@ impl Import {
         }
     }
 
-    /// Reads calls and work, and beside them labels, which are often most of a file.
+    /// Reads calls and work, and at the same time labels, which are often most of a file.
     fn read_rows(&mut self) -> Result<(), Error> {
         let mut labels = Import {
             strings: self.strings.clone(),
             pid: self.pid,
             damage: Damage::default(),
-            ..Import::of(self.database.clone(), &Options::default())
+            ..Import::new(self.database.clone(), &Options::default())
         };
         std::thread::scope(|scope| {
             let reading = scope.spawn(|| labels.read_markers());
@@ -244,7 +245,7 @@ impl Import {
         Ok(())
     }
 
-    /// Scans a table, if it is there. Gives whether it is.
+    /// Scans a table and returns whether it exists.
     fn scan(
         &mut self,
         table: &'static str,
@@ -261,7 +262,7 @@ impl Import {
         Ok(true)
     }
 
-    /// The process of a global id of a process or thread; `None` where it is not wanted.
+    /// Returns the process of a global id of a process or thread; `None` if its work is not wanted.
     fn process(&mut self, global: Option<i64>) -> Option<ProcessId> {
         match global {
             Some(global) => {
@@ -271,7 +272,7 @@ impl Import {
                 }
                 Some(self.profile.process(pid))
             }
-            // Before 2021 rows did not say it, nor do those of some converters.
+            // Exports from before 2021 have no such id, nor have those of some converters.
             None => Some(match self.pid {
                 Some(pid) => self.profile.process(pid),
                 None => self.profile.unnamed_process(),
@@ -300,12 +301,12 @@ impl Import {
     }
 }
 
-/// The pid in a global id: bits 24 to 47.
+/// Returns the pid of a global id, in bits 24 to 47.
 fn pid_of(global: i64) -> u32 {
     ((global >> 24) & 0xff_ffff) as u32
 }
 
-/// The system's id of the thread in a global id: the lowest 24 bits.
+/// Returns the thread id of a global id, in bits 0 to 23.
 fn thread_of(global: i64) -> ThreadId {
     ThreadId((global & 0xff_ffff) as u32)
 }

@@ -1,4 +1,4 @@
-//! Where importers write.
+//! Writes the trace of an import, and the traces of its ranks.
 
 use crate::{Error, Options};
 use gapscope_timeline_builder::RowSink;
@@ -9,25 +9,26 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread::JoinHandle;
 
-/// What an import gave.
+/// The result of an import.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Imported {
     /// The folder of the trace.
     pub output: PathBuf,
-    /// Command buffers in the trace, those of its ranks included.
+    /// The number of command buffers in the trace and in the traces of its ranks.
     pub command_buffers: u64,
-    /// Pieces of GPU work with times.
+    /// The number of dispatches, transfers and pieces of opaque work that have times.
     pub timed_work: u64,
-    /// What is missing.
+    /// The losses of all traces.
     pub losses: Vec<Loss>,
-    /// Sentences for every report.
+    /// The notes that every report of the trace shows.
     pub notes: Vec<String>,
 }
 
-/// What hears how far an import is: bytes of the input that were read, and all of them.
+/// A callback that receives the number of bytes that were read and the total number of bytes.
 pub type Progress<'a> = &'a dyn Fn(u64, u64);
 
-/// The trace that an import writes, with those of its ranks. Nothing is on the disk before the first one is asked for.
+/// The trace that an import writes, and the traces of its ranks. Nothing is on the disk before the first of them is
+/// made.
 pub struct Output<'a> {
     imported: Imported,
     progress: Progress<'a>,
@@ -35,7 +36,7 @@ pub struct Output<'a> {
 }
 
 impl<'a> Output<'a> {
-    /// Of a trace in `folder`, which must not exist.
+    /// Creates an output whose trace is written to `folder`, which must not exist.
     pub(crate) fn new(folder: &Path, progress: Progress<'a>) -> Output<'a> {
         let output = folder.to_owned();
         Output {
@@ -48,34 +49,34 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// Says how many bytes of the input were read, of how many. Cheap enough for every mebibyte.
+    /// Reports how many of `all_bytes` were read. It is cheap enough to be called for every mebibyte.
     pub fn progress(&self, read_bytes: u64, all_bytes: u64) {
         (self.progress)(read_bytes, all_bytes);
     }
 
-    /// Makes the trace, of a distributed program the one of what has no rank.
+    /// Creates the trace; for a distributed program, this trace holds the rows that belong to no rank.
     ///
     /// # Errors
-    /// Its folder exists, or the system refuses.
+    /// The folder exists already, or the system refuses to create it.
     pub fn trace(&mut self) -> Result<NewTrace, Error> {
         let writer = TraceWriter::create(&self.imported.output)?;
         self.made = true;
         Ok(NewTrace::new(writer))
     }
 
-    /// Makes the trace of one rank, once there is [`Self::trace`].
+    /// Creates the trace of one rank. [`Self::trace`] must have been called before.
     ///
     /// # Errors
-    /// The rank has one, or the system refuses.
+    /// The rank has a trace already, or the system refuses to create it.
     pub fn rank(&mut self, rank: u32) -> Result<NewTrace, Error> {
         let folder = self.imported.output.join(format!("rank={rank}"));
         Ok(NewTrace::new(TraceWriter::create(&folder)?))
     }
 
-    /// Completes the trace of what has no rank, once all ranks have theirs.
+    /// Completes the trace without a rank after the traces of all ranks.
     ///
     /// # Errors
-    /// The system refuses.
+    /// The system refuses to write.
     pub(crate) fn finish_ranks(
         &mut self,
         new: NewTrace,
@@ -95,45 +96,45 @@ impl<'a> Output<'a> {
         new.finish(&manifest, self)
     }
 
-    /// What the import gave; if it failed, nothing of it is left on the disk.
+    /// Returns the result of the import. If the import failed, its folder is removed.
     pub(crate) fn end(self, result: Result<(), Error>) -> Result<Imported, Error> {
         if result.is_err() && self.made {
-            // If it cannot be removed, the error that is on its way says more than this one would.
+            // The error of the import says more than an error of this removal would.
             let _ = std::fs::remove_dir_all(&self.imported.output);
         }
         result.map(|()| self.imported)
     }
 }
 
-/// A trace that is being written, by a thread of its own: an import goes on while the rows before are encoded.
+/// A trace that a thread of its own writes, so that the import goes on while rows are encoded.
 pub struct NewTrace {
-    /// Rows that the writing thread does not have yet.
+    /// Rows that were not handed to the writing thread yet.
     tables: Tables,
     command_buffers: u64,
     timed_work: u64,
     writing: Option<Writing>,
 }
 
-/// Batches that wait for the writing thread: few, as each takes memory.
-const WAITING: usize = 4;
+/// The maximum number of batches that wait for the writing thread: each of them takes memory.
+const MAX_WAITING_BATCHES: usize = 4;
 
-/// The thread that writes.
+/// The thread that writes rows.
 struct Writing {
     batches: SyncSender<Tables>,
-    /// Batches that were written, for their space.
+    /// Batches that were written; their memory is used again.
     written: Receiver<Tables>,
-    /// The writer, with all rows, once there are no more batches.
+    /// Returns the writer after the last batch.
     thread: JoinHandle<Result<TraceWriter, gapscope_trace::Error>>,
 }
 
 impl NewTrace {
     fn new(mut writer: TraceWriter) -> NewTrace {
-        let (batches, waiting) = mpsc::sync_channel::<Tables>(WAITING);
+        let (batches, waiting) = mpsc::sync_channel::<Tables>(MAX_WAITING_BATCHES);
         let (done, written) = mpsc::channel();
         let thread = std::thread::spawn(move || {
             for mut batch in waiting {
                 writer.tables_mut().append(&mut batch);
-                // Nobody may want the space any more.
+                // The receiver may be gone, and then the memory is not used again.
                 let _ = done.send(batch);
                 writer.flush_full()?;
             }
@@ -151,15 +152,15 @@ impl NewTrace {
         }
     }
 
-    /// Rows that are not written yet. Push new ones here, and call [`Self::flush`] often.
+    /// Returns the rows that are not written yet. Push new rows here, and call [`Self::flush`] often.
     pub fn tables_mut(&mut self) -> &mut Tables {
         &mut self.tables
     }
 
-    /// Lets the rows be written where a table has enough of them. Costs nothing when none has.
+    /// Hands the rows to the writing thread if a table has enough of them for a batch.
     ///
     /// # Errors
-    /// The system refuses: what is said may be of rows before.
+    /// The system refuses to write. The error may concern rows of an earlier batch.
     pub fn flush(&mut self) -> Result<(), Error> {
         match self.tables.have(TraceWriter::BATCH_ROWS) {
             true => self.hand_over(),
@@ -170,7 +171,7 @@ impl NewTrace {
     /// Completes the trace.
     ///
     /// # Errors
-    /// The system refuses.
+    /// The system refuses to write.
     pub fn finish(mut self, manifest: &Manifest, output: &mut Output) -> Result<(), Error> {
         self.hand_over()?;
         if let Some(writing) = self.writing.take() {
@@ -188,7 +189,7 @@ impl NewTrace {
         Ok(())
     }
 
-    /// Gives the writing thread all rows.
+    /// Hands all rows to the writing thread.
     fn hand_over(&mut self) -> Result<(), Error> {
         let tables = &self.tables;
         self.command_buffers += tables.command_buffers.id.len() as u64;
@@ -208,7 +209,7 @@ impl NewTrace {
         if writing.batches.send(batch).is_ok() {
             return Ok(());
         }
-        // The thread ends before there are no more batches only where it failed.
+        // The thread stops receiving early only if it failed.
         let writing = self.writing.take();
         writing.map_or(Ok(()), |writing| writing.end().map(drop))
     }
@@ -226,7 +227,7 @@ impl RowSink for NewTrace {
 
 impl Drop for NewTrace {
     fn drop(&mut self) {
-        // An import that failed removes the folder: nothing may be written into it then.
+        // A failed import removes the folder, so that the thread must have stopped writing to it by then.
         if let Some(Writing {
             batches, thread, ..
         }) = self.writing.take()

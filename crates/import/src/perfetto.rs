@@ -22,8 +22,8 @@
 mod build;
 mod clocks;
 mod counters;
+mod first_pass;
 mod packets;
-mod preface;
 mod sequence;
 mod slices;
 mod stages;
@@ -35,11 +35,11 @@ use crate::{Error, Importer, Options, Output};
 use build::Builder;
 use clocks::{ClockId, MONOTONIC, REALTIME};
 use counters::GpuCounters;
+use first_pass::FirstPass;
 use gapscope_timeline_builder::rows;
 use gapscope_trace::LossKind;
 use gapscope_trace::tables::{Marker, MarkerScope};
 use packets::Damage;
-use preface::Preface;
 use sequence::{CLOCK_SNAPSHOT, Header, Sequences};
 use slices::Slices;
 use stages::OldSpecifications;
@@ -54,14 +54,14 @@ pub const IMPORTER: Importer = Importer {
     read,
 };
 
-/// How many of a file's first bytes tell what it is.
+/// The number of first bytes of a file by which it is recognised.
 const FIRST_BYTES: u64 = 1 << 16;
 
 fn recognises(path: &Path) -> bool {
     first_bytes(path).is_some_and(|bytes| packets::recognises(&bytes))
 }
 
-/// The first bytes of a file, decompressed if it is compressed as a whole.
+/// Returns the first bytes of a file, decompressed if the whole file is compressed.
 pub(crate) fn first_bytes(path: &Path) -> Option<Vec<u8>> {
     if !path.is_file() {
         return None;
@@ -69,7 +69,7 @@ pub(crate) fn first_bytes(path: &Path) -> Option<Vec<u8>> {
     let mut file = BufReader::new(std::fs::File::open(path).ok()?);
     let gzip = file.fill_buf().ok()?.starts_with(&[0x1f, 0x8b]);
     let mut bytes = Vec::new();
-    // What can be read of a damaged file may tell enough.
+    // The readable start of a damaged file may be enough.
     let _ = match gzip {
         true => flate2::bufread::MultiGzDecoder::new(file)
             .take(FIRST_BYTES)
@@ -87,21 +87,21 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
     };
     let size = packets::size(path);
     let mut inventory = Inventory::new("Perfetto");
-    let mut preface = Preface::default();
+    let mut first_pass = FirstPass::default();
     let damage = {
         let mut progress = every_mebibyte(|at| output.progress(at / 2, size));
         packets::read(path, &mut progress, &mut |packet| {
-            preface.add(packet);
+            first_pass.add(packet);
             Ok(())
         })?
     };
-    preface.complete(&mut inventory);
+    first_pass.complete(&mut inventory);
     note_damage(&damage, size, &mut inventory);
-    let start = preface.clocks.both(REALTIME);
-    let clock = preface.clocks.trace_clock();
+    let start = first_pass.clocks.both(REALTIME);
+    let clock = first_pass.clocks.trace_clock();
     let trace = output.trace()?;
     let mut events = Events {
-        builder: Builder::new(preface, inventory, trace, options.pid),
+        builder: Builder::new(first_pass, inventory, trace, options.pid),
         sequences: Sequences::default(),
         slices: Slices::default(),
         counters: GpuCounters::default(),
@@ -158,7 +158,7 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
         ));
     }
     inventory.note("Perfetto does not say how well times of the GPU agree with those of the host.");
-    // Unix time is only known relative to what the snapshot says.
+    // The trace's clock is related to Unix time only at the snapshot.
     if let Some((at_ns, unix_ns)) = start {
         inventory.manifest.start_ns = at_ns;
         inventory.manifest.start_unix_ns = Some(unix_ns);
@@ -166,7 +166,7 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
     inventory.finish(trace, options, output)
 }
 
-/// Calls only where a mebibyte was passed.
+/// Returns a callback that calls `say` once per mebibyte.
 fn every_mebibyte(mut say: impl FnMut(u64)) -> impl FnMut(u64) {
     let mut next = 0;
     move |at| {
@@ -196,14 +196,14 @@ fn note_damage(damage: &Damage, size: u64, inventory: &mut Inventory) {
     inventory.lose(LossKind::Records, damage.torn, reason);
 }
 
-/// The second pass.
+/// The second pass over the file.
 struct Events {
     builder: Builder,
     sequences: Sequences,
     slices: Slices,
     counters: GpuCounters,
     old: OldSpecifications,
-    /// Packets of what the kernel traced.
+    /// The number of packets of the kernel's ftrace.
     ftrace: u64,
     ignored: u64,
 }
@@ -226,7 +226,7 @@ impl Events {
             );
             return;
         }
-        // The time is asked for once: it may count on from the packet before.
+        // The time is decoded once, because it may be relative to the packet before.
         let mut at_ns = None;
         let mut asked = false;
         for (number, value) in packet.fields() {
@@ -242,12 +242,12 @@ impl Events {
             let builder = &mut self.builder;
             match number {
                 CLOCK_SNAPSHOT => {
-                    let (readings, _) = preface::snapshot(message, header.sequence);
-                    builder.preface.clocks.restart(&readings);
+                    let (readings, _) = first_pass::snapshot(message, header.sequence);
+                    builder.first_pass.clocks.restart(&readings);
                 }
                 11 => {
                     let at_ns = at(builder);
-                    let sequence = self.sequences.of(header.sequence);
+                    let sequence = self.sequences.entry(header.sequence);
                     match track_event::decode(message, at_ns, sequence) {
                         Some(event) => self.slices.add(event, builder),
                         None => builder.inventory.lose(
@@ -258,21 +258,21 @@ impl Events {
                     }
                 }
                 44 => {
-                    let (pid, tid, _) = preface::thread(message);
-                    let sequence = self.sequences.of(header.sequence);
+                    let (pid, tid, _) = first_pass::thread(message);
+                    let sequence = self.sequences.entry(header.sequence);
                     sequence.thread = Some((pid, tid));
                     let reference = message.field(6).map_or(0, Value::signed);
                     sequence.reference_us = reference;
                 }
                 52 => {
                     let at_ns = at(builder);
-                    let sequence = self.sequences.of(header.sequence);
+                    let sequence = self.sequences.entry(header.sequence);
                     let id = header.sequence;
                     self.counters.event(message, at_ns, id, sequence, builder);
                 }
                 53 => {
                     let at_ns = at(builder);
-                    let sequence = self.sequences.of(header.sequence);
+                    let sequence = self.sequences.entry(header.sequence);
                     builder.render_stage(message, at_ns, sequence, &mut self.old);
                 }
                 62 => {
@@ -303,20 +303,21 @@ impl Events {
     }
 }
 
-/// When a packet is of, on the clock of the trace.
+/// Returns the time of a packet on the clock of the trace.
 fn time(header: Header, builder: &mut Builder) -> Option<i64> {
     absolute(header, header.timestamp?, builder)
 }
 
 fn absolute(header: Header, time: u64, builder: &mut Builder) -> Option<i64> {
     let clock = header.clock.filter(|clock| *clock != 0);
-    let clock = clock.map(|clock| ClockId::of(clock, header.sequence));
-    builder.preface.clocks.at(clock, time)
+    let clock = clock.map(|clock| ClockId::new(clock, header.sequence));
+    builder.first_pass.clocks.at(clock, time)
 }
 
-/// Packets that describe the trace, or what the first pass reads.
+/// Returns true for packets that describe the trace or are read by the first pass.
 fn is_about_the_trace(field: u32) -> bool {
-    // Process tree, interned data, configuration, statistics, markers, descriptors, defaults, service's events, system.
+    // Process tree, interned data, configuration, statistics, markers, descriptors, defaults, service's events,
+    // system.
     matches!(
         field,
         2 | 12 | 33 | 35 | 36 | 43 | 45 | 46 | 59 | 60 | 64 | 69 | 88 | 89 | 108 | 109 | 116 | 128
@@ -324,7 +325,7 @@ fn is_about_the_trace(field: u32) -> bool {
 }
 
 impl Builder {
-    /// A line of a GPU's log: an instant.
+    /// Adds a line of a GPU's log as an instant marker.
     fn gpu_log(&mut self, log: Message, at_ns: Option<i64>) {
         let severities = ["", "verbose", "debug", "info", "warning", "error"];
         let (mut severity, mut tag, mut text) = ("", None, String::new());

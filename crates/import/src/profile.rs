@@ -1,5 +1,8 @@
-//! Takes what profilers of CUDA and HIP record, in any order: calls of threads, the work that each launched, labels, and what these name;
-//! [`Profile::write`] gives the trace. The rows are built by `gapscope_timeline_builder`, as those of a recording are.
+//! Collects the rows of CUDA and HIP profilers and writes their trace.
+//!
+//! Readers of formats add calls of threads, the work that the calls launched, labels and names in any order;
+//! [`Profile::write`] builds the rows with `gapscope_timeline_builder`, which also builds the rows of traces that
+//! gapscope records.
 
 mod manifest;
 mod rows;
@@ -31,32 +34,32 @@ use std::sync::Arc;
 pub(crate) struct Profile {
     api: Api,
     driver: String,
-    /// By pid; one that rows do not name is one of its own.
+    /// Processes by pid; rows that name no process share one.
     processes: Interner<Option<u32>, ProcessId>,
     process_names: FxHashMap<ProcessId, String>,
     thread_names: BTreeMap<(ProcessId, ThreadId), String>,
-    /// Of a process, by number there; those that rows do not name are one of its own.
+    /// Devices by process and number; rows that name no device share one.
     devices: Interner<(ProcessId, Option<u32>), DeviceId>,
     device_facts: FxHashMap<DeviceId, DeviceFacts>,
-    /// Of a device: context and number, which rows may not name either.
+    /// Queues by device, context and number; rows may lack both numbers.
     queues: Interner<(DeviceId, Option<u32>, Option<u32>), QueueId>,
     queue_facts: FxHashMap<QueueId, Queue>,
     texts: Interner<Arc<str>, TextId>,
     kernels: Interner<KernelShape, KernelId>,
     function_ids: FxHashMap<Arc<str>, FunctionId>,
-    /// Calls, work and stream events; labels are beside it until all texts are known.
+    /// Calls, work and stream events. Labels are kept apart until all texts are known.
     recorded: Recorded,
     ranges: Vec<Range>,
-    /// Queues that calls waited for.
+    /// The queues that calls waited for.
     awaited: FxHashMap<(ProcessId, Correlation), QueueId>,
     memory: Vec<MemoryRow>,
     labels: Labels,
-    /// What is missing.
+    /// Losses so far.
     pub ledger: Ledger,
 }
 
 impl Profile {
-    /// Without rows, of devices that are used through `api`.
+    /// Creates an empty profile of devices that are used through `api`.
     pub fn new(api: Api) -> Profile {
         Profile {
             api,
@@ -80,17 +83,17 @@ impl Profile {
         }
     }
 
-    /// The driver of all devices.
+    /// Sets the driver of all devices.
     pub fn set_driver(&mut self, driver: String) {
         self.driver = driver;
     }
 
-    /// A process by its pid.
+    /// Returns the process with a pid.
     pub fn process(&mut self, pid: u32) -> ProcessId {
         self.processes.id(Some(pid))
     }
 
-    /// The process of rows that do not name one: the only one that others have named until then, otherwise one that is not known.
+    /// Returns the process of rows that name none: the only process so far, or else an unknown process.
     pub fn unnamed_process(&mut self) -> ProcessId {
         match self.processes.len() {
             1 => ProcessId::counted(0),
@@ -108,31 +111,31 @@ impl Profile {
         self.thread_names.insert((process, thread), name);
     }
 
-    /// The processes that the rows name, with their pids.
+    /// Returns the processes that have a pid.
     pub fn processes(&self) -> impl Iterator<Item = (ProcessId, u32)> {
         self.processes
             .iter()
             .filter_map(|(id, pid)| Some((id, (*pid)?)))
     }
 
-    /// A device of a process, by its number there, if that is known.
+    /// Returns the device of a process with a number, or the unknown device of the process.
     pub fn device(&mut self, process: ProcessId, number: Option<u32>) -> DeviceId {
         self.devices.id((process, number))
     }
 
-    /// The devices that the rows name: each with its process and its number there.
+    /// Returns the devices that have a number, with their processes.
     pub fn devices(&self) -> impl Iterator<Item = (DeviceId, ProcessId, u32)> {
         self.devices
             .iter()
             .filter_map(|(id, (process, number))| Some((id, *process, (*number)?)))
     }
 
-    /// Says what a device is.
+    /// Sets the facts of a device.
     pub fn describe_device(&mut self, device: DeviceId, facts: DeviceFacts) {
         self.device_facts.insert(device, facts);
     }
 
-    /// A queue of a device: its context and its number, if they are known.
+    /// Returns the queue of a device with a context and a number, each of which may be unknown.
     #[inline]
     pub fn queue(
         &mut self,
@@ -143,7 +146,7 @@ impl Profile {
         self.queues.id((device, context, number))
     }
 
-    /// The queues that the rows name: each with the process of its device, its context and its number.
+    /// Returns the queues that have a context and a number, with the process of their device.
     pub fn queues(&self) -> impl Iterator<Item = (QueueId, ProcessId, u32, u32)> {
         self.queues
             .iter()
@@ -153,7 +156,7 @@ impl Profile {
             })
     }
 
-    /// The queue of a process by its context and its number, if a row of work has named it.
+    /// Returns the queue of a process with a context and a number if a row of work has named it.
     pub fn queue_in_context(
         &self,
         process: ProcessId,
@@ -166,12 +169,11 @@ impl Profile {
         self.queues().find(same).map(|queue| queue.0)
     }
 
-    /// Says what a queue is: its name, kind and priority count.
+    /// Sets the name, kind and priority of a queue.
     pub fn describe_queue(&mut self, queue: QueueId, facts: Queue) {
         self.queue_facts.insert(queue, facts);
     }
 
-    /// A text.
     pub fn text(&mut self, text: &str) -> TextId {
         match self.texts.known(text) {
             Some(id) => id,
@@ -183,12 +185,11 @@ impl Profile {
         self.texts.get(id).cloned().unwrap_or_default()
     }
 
-    /// A kernel.
     pub fn kernel(&mut self, shape: KernelShape) -> KernelId {
         self.kernels.id(shape)
     }
 
-    /// A function by its name; suffixes for versions do not count.
+    /// Returns the function with a name; suffixes for versions do not count.
     pub fn function(&mut self, name: &str) -> FunctionId {
         if let Some(id) = self.function_ids.get(name) {
             return *id;
@@ -207,12 +208,11 @@ impl Profile {
         id
     }
 
-    /// Adds a call.
     pub fn add_call(&mut self, process: ProcessId, call: ApiCall) {
         self.recorded.calls.push((process, call));
     }
 
-    /// Adds a piece of work, with the correlation of its call.
+    /// Adds a piece of work with the correlation of its call.
     pub fn add_work(
         &mut self,
         process: ProcessId,
@@ -222,17 +222,15 @@ impl Profile {
         self.recorded.work.push((process, correlation, work));
     }
 
-    /// Adds a label.
     pub fn add_range(&mut self, range: Range) {
         self.ranges.push(range);
     }
 
-    /// The labels so far.
     pub fn ranges_mut(&mut self) -> &mut [Range] {
         &mut self.ranges
     }
 
-    /// Takes the labels of a profile that another thread read, with what that lost.
+    /// Takes the labels and losses of a profile that another thread filled.
     pub fn take_labels(&mut self, other: Profile) {
         let processes: Vec<_> = (other.processes.iter())
             .map(|(_, pid)| match pid {
@@ -263,7 +261,7 @@ impl Profile {
         self.recorded.overheads.push((process, overhead));
     }
 
-    /// A call waited for a queue.
+    /// Records that a call waited for a queue.
     pub fn add_awaited(&mut self, process: ProcessId, call: Correlation, queue: QueueId) {
         self.awaited.insert((process, call), queue);
     }
@@ -273,27 +271,26 @@ impl Profile {
         self.recorded.events.push(event);
     }
 
-    /// Adds a wait for an event that a call put on a stream.
+    /// Adds a wait for an event that a call enqueued on a stream.
     pub fn add_wait(&mut self, wait: StreamEvent) {
         self.recorded.waits.push(wait);
     }
 
-    /// Adds an allocation or a free.
     pub fn add_memory(&mut self, row: MemoryRow) {
         self.memory.push(row);
     }
 
-    /// Whether there is any work of a device.
+    /// Returns true if there is work of a device.
     pub fn has_work(&self) -> bool {
         !self.recorded.work.is_empty()
     }
 
-    /// Whether there is anything of a host.
+    /// Returns true if there are calls or labels of the host.
     pub fn has_host_rows(&self) -> bool {
         !self.recorded.calls.is_empty() || !self.ranges.is_empty()
     }
 
-    /// Puts all times on another clock, which shows so much more.
+    /// Adds `by_ns` to all times, which puts them on another clock.
     pub fn shift(&mut self, by_ns: i64) {
         let later = |ns: &mut i64| *ns = ns.saturating_add(by_ns);
         let calls = self.recorded.calls.iter_mut();
@@ -312,10 +309,10 @@ impl Profile {
         self.memory.iter_mut().for_each(|row| later(&mut row.at_ns));
     }
 
-    /// Joins the rows and writes them. The trace then lacks only its manifest.
+    /// Joins the rows and writes all of the trace but its manifest.
     ///
     /// # Errors
-    /// The system refuses.
+    /// The system refuses to write.
     pub fn write(
         mut self,
         about: About,
@@ -350,13 +347,13 @@ impl Profile {
         new.finish(&manifest, output)
     }
 
-    /// Takes out all that was recorded, with the labels.
+    /// Takes the recorded rows together with the labels.
     fn with_labels(&mut self) -> Recorded {
         let mut recorded = std::mem::take(&mut self.recorded);
         let texts: Vec<_> = (self.texts.iter())
             .map(|(_, text)| self.labels.text(text))
             .collect();
-        // Domains and categories are numbered as texts are; 0 is none.
+        // Domains and categories are numbered as texts are; 0 stands for none.
         let number = |text: Option<TextId>| text.map_or(0, |text| text.index() as u32 + 1);
         let mut refused = 0;
         for range in std::mem::take(&mut self.ranges) {

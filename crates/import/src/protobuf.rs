@@ -1,7 +1,7 @@
-//! Reading protobuf without its schema: the wire format alone.
+//! Decodes protobuf messages without their schema, from the wire format alone.
 //!
-//! Messages are borrowed and read field by field. What is malformed ends its message and is counted; nothing is
-//! followed that the reader of a format does not ask for, so that nesting costs nothing.
+//! Messages are borrowed and read field by field. A malformed field ends its message and is counted. Nested messages
+//! are decoded only on request, so that nesting costs nothing.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -13,7 +13,7 @@ pub(crate) struct Message<'a> {
     torn: &'a Cell<u64>,
 }
 
-/// A field's value as the wire has it.
+/// The value of a field in its wire type.
 #[derive(Clone, Copy)]
 pub(crate) enum Value<'a> {
     /// An integer, a boolean or an enum.
@@ -27,17 +27,17 @@ pub(crate) enum Value<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// A message in `bytes`; malformed messages are counted in `torn`.
+    /// Wraps `bytes`. Malformed messages are counted in `torn`.
     pub fn new(bytes: &'a [u8], torn: &'a Cell<u64>) -> Message<'a> {
         Message { bytes, torn }
     }
 
-    /// What it holds.
+    /// Returns the undecoded bytes.
     pub fn bytes(self) -> &'a [u8] {
         self.bytes
     }
 
-    /// Its fields, up to the first that is malformed.
+    /// Returns the fields up to the first malformed one.
     pub fn fields(self) -> Fields<'a> {
         Fields {
             rest: self.bytes,
@@ -45,7 +45,7 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// The first field of a number.
+    /// Returns the first field with a number.
     pub fn field(self, number: u32) -> Option<Value<'a>> {
         self.fields()
             .find(|(found, _)| *found == number)
@@ -54,7 +54,7 @@ impl<'a> Message<'a> {
 }
 
 impl<'a> Value<'a> {
-    /// As an unsigned integer; 0 for what is none.
+    /// Returns an unsigned integer, or 0 for other wire types.
     pub fn number(self) -> u64 {
         match self {
             Value::Varint(number) | Value::Fixed64(number) => number,
@@ -63,12 +63,12 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// As a signed integer in two's complement.
+    /// Returns a signed integer in two's complement.
     pub fn signed(self) -> i64 {
         self.number() as i64
     }
 
-    /// As a double.
+    /// Returns a double.
     pub fn double(self) -> f64 {
         match self {
             Value::Fixed64(bits) => f64::from_bits(bits),
@@ -77,7 +77,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// As a message; empty for what is none.
+    /// Returns the bytes as a message; `None` for other wire types.
     pub fn message(self) -> Option<Message<'a>> {
         match self {
             Value::Bytes(message) => Some(message),
@@ -85,7 +85,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// As a text; bytes that are not UTF-8 are replaced.
+    /// Returns a text in which bytes that are not UTF-8 are replaced.
     pub fn text(self) -> Cow<'a, str> {
         match self {
             Value::Bytes(message) => String::from_utf8_lossy(message.bytes),
@@ -93,7 +93,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// As one of repeated integers: itself, or several that are packed.
+    /// Returns the values of a repeated integer, which may be packed.
     pub fn numbers(self, packed: Packed) -> Numbers<'a> {
         match self {
             Value::Bytes(message) => Numbers {
@@ -110,14 +110,14 @@ impl<'a> Value<'a> {
     }
 }
 
-/// How packed integers are written.
+/// The encoding of packed integers.
 #[derive(Clone, Copy)]
 pub(crate) enum Packed {
     Varint,
     Fixed64,
 }
 
-/// See [`Value::numbers`].
+/// The iterator of [`Value::numbers`].
 pub(crate) struct Numbers<'a> {
     one: Option<u64>,
     rest: &'a [u8],
@@ -138,7 +138,7 @@ impl Iterator for Numbers<'_> {
     }
 }
 
-/// See [`Message::fields`].
+/// The iterator of [`Message::fields`].
 pub(crate) struct Fields<'a> {
     rest: &'a [u8],
     torn: &'a Cell<u64>,

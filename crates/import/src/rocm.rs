@@ -1,4 +1,5 @@
-//! What rocprofv3 records of programs on AMD's GPUs, whatever it writes it into: the table of [`crate::rocprofv3`].
+//! Converts rocprofv3's records of programs on AMD's GPUs, from any of its formats; see the table of
+//! [`crate::rocprofv3`].
 
 use crate::profile::{
     ApiCall, CallQueue, Correlation, DeviceWork, DeviceWorkKind, KernelShape, Profile, Range, Span,
@@ -11,21 +12,21 @@ use gapscope_trace::manifest::Queue;
 use gapscope_trace::tables::{MemoryEvent, MemoryRow, TransferKind};
 use rustc_hash::FxHashMap;
 
-/// A GPU or a CPU as rocprofv3 numbers them.
+/// The handle of a GPU or a CPU in rocprofv3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Agent(pub u64);
 
-/// A kernel as the program loaded it.
+/// A kernel that the program loaded.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Symbol {
-    /// As people may read it, with parameters where it is C++.
+    /// The demangled name, with parameters where it is C++.
     pub name: String,
     pub mangled: String,
     pub registers: Option<u32>,
     pub shared_bytes: Option<u32>,
 }
 
-/// A kernel's execution.
+/// An execution of a kernel.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Dispatch {
     pub agent: Option<Agent>,
@@ -34,7 +35,7 @@ pub(crate) struct Dispatch {
     pub correlation: Option<Correlation>,
     pub times: Option<(i64, i64)>,
     pub workgroup: [Option<u32>; 3],
-    /// In work-items.
+    /// The grid in work-items.
     pub grid: [Option<u32>; 3],
     pub private_bytes: Option<u32>,
     pub group_bytes: Option<u32>,
@@ -48,7 +49,7 @@ pub(crate) struct Copy<'a> {
     pub stream: Option<u64>,
     pub correlation: Option<Correlation>,
     pub times: Option<(i64, i64)>,
-    /// `MEMORY_COPY_HOST_TO_DEVICE`.
+    /// The operation, such as `MEMORY_COPY_HOST_TO_DEVICE`.
     pub operation: &'a str,
     pub bytes: Option<u64>,
 }
@@ -59,11 +60,11 @@ pub(crate) struct Region<'a> {
     pub thread: Option<u32>,
     pub correlation: Option<Correlation>,
     pub times: Option<(i64, i64)>,
-    /// `HIP_RUNTIME_API`.
+    /// The category, such as `HIP_RUNTIME_API`.
     pub category: &'a str,
-    /// The function, or what kind of range it is.
+    /// The function, or the kind of a range.
     pub operation: &'a str,
-    /// The program's own text.
+    /// The text of the program's range.
     pub message: Option<TextId>,
 }
 
@@ -81,7 +82,7 @@ pub(crate) struct Memory {
 pub(crate) struct Recorded<'a> {
     pub profile: &'a mut Profile,
     pub process: ProcessId,
-    /// GPUs, and by which number each is known here.
+    /// The GPUs with their numbers in the trace.
     gpus: FxHashMap<Agent, u32>,
     pub symbols: FxHashMap<u64, Symbol>,
     streams: FxHashMap<u64, u32>,
@@ -109,13 +110,13 @@ impl<'a> Recorded<'a> {
         }
     }
 
-    /// There is a GPU. It is a device of the trace once work names it.
+    /// Adds a GPU, which becomes a device of the trace once work names it.
     pub fn add_gpu(&mut self, agent: Agent) {
         let number = self.gpus.len() as u32;
         self.gpus.entry(agent).or_insert(number);
     }
 
-    /// GPUs that work has named, as devices.
+    /// Returns the devices of the GPUs that work has named.
     pub fn devices(&self) -> Vec<(Agent, DeviceId)> {
         let of_process = self
             .profile
@@ -128,7 +129,7 @@ impl<'a> Recorded<'a> {
             .collect()
     }
 
-    /// A stream has a name.
+    /// Names a stream.
     pub fn name_stream(&mut self, stream: u64, name: String) {
         self.stream_names.insert(stream, name);
     }
@@ -139,7 +140,7 @@ impl<'a> Recorded<'a> {
         self.profile.device(self.process, number)
     }
 
-    /// A stream's number: its own where that is small, as those of rocpd are.
+    /// Returns the number of a stream: its handle if that is small, as in rocpd.
     fn stream(&mut self, stream: u64) -> u32 {
         let fresh = self.streams.len() as u32;
         *self
@@ -304,7 +305,7 @@ impl<'a> Recorded<'a> {
                 self.push_memory(&memory, allocation, device, bytes);
             }
             _ => {
-                // What the host allocated is freed too.
+                // A free of host memory matches no allocation of a device.
                 if let Some((allocation, device, bytes)) = self.allocations.remove(&memory.address)
                 {
                     self.push_memory(&memory, allocation, device, bytes);
@@ -331,7 +332,7 @@ impl<'a> Recorded<'a> {
         });
     }
 
-    /// Nothing more comes of the process.
+    /// Completes the process.
     pub fn finish(self) {
         let reason = "the file has no times of them, or impossible ones";
         self.profile
@@ -360,7 +361,7 @@ impl<'a> Recorded<'a> {
     }
 }
 
-/// What a GPU is called: `AMD Instinct MI300X (gfx942)`.
+/// Formats the name of a GPU: `AMD Instinct MI300X (gfx942)`.
 pub(crate) fn device_name(product: Option<String>, target: Option<String>) -> String {
     match (product, target) {
         (Some(product), Some(target)) if product != target => format!("{product} ({target})"),

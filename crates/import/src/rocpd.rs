@@ -1,8 +1,8 @@
-//! rocpd: the SQLite database that rocprofv3 writes unless it is told otherwise.
+//! Imports rocpd, the SQLite database that rocprofv3 writes by default.
 //!
-//! Its tables end with the id of the process that wrote them, `rocpd_kernel_dispatch_…`; a file may hold those of several, and
-//! several files of one machine can be imported at once, as their times are of one clock. What becomes of the rows is told by
-//! the table of [rocprofv3](crate::rocprofv3), which the same tool writes as JSON.
+//! The names of its tables end with the id of the process that wrote them, `rocpd_kernel_dispatch_…`. A file may hold
+//! several processes, and several files of one machine can be imported at once, because their times have one clock.
+//! The table of [rocprofv3](crate::rocprofv3), which the same tool writes as JSON, also holds for these rows.
 
 use crate::output::Output;
 use crate::profile::{About, Correlation, DeviceFacts, Profile, TextId};
@@ -22,10 +22,10 @@ pub const IMPORTER: Importer = Importer {
     read,
 };
 
-/// The start of the name of each database's table of dispatches.
+/// The start of the names of the tables of dispatches.
 const DISPATCHES: &str = "rocpd_kernel_dispatch";
 
-/// Tables that are read, and those that say nothing of events.
+/// The tables that are read or hold no events.
 const USED: [&str; 17] = [
     "metadata",
     "string",
@@ -105,7 +105,7 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
     profile.write(about, options, new, output)
 }
 
-/// What was not imported.
+/// Counts the rows that were not imported.
 fn count_the_rest(database: &Database, profile: &mut Profile) -> Result<(), Error> {
     for table in &database.tables {
         let Some(name) = table.name.strip_prefix("rocpd_") else {
@@ -141,7 +141,7 @@ struct File<'a> {
     damage: Damage,
 }
 
-/// What an event says of the row that has it.
+/// The facts of an event, to which other rows refer.
 #[derive(Debug, Clone, Copy, Default)]
 struct Event {
     category: Option<i64>,
@@ -178,7 +178,7 @@ impl File<'_> {
             return Ok(());
         }
         if about.command.is_empty() && !command.is_empty() {
-            // The database joins its words.
+            // The database has the command as one text.
             about.command = command.split_whitespace().map(str::to_owned).collect();
         }
         let mut recorded = Recorded::new(profile, pid);
@@ -245,7 +245,7 @@ impl File<'_> {
             let agent = Agent(id as u64);
             recorded.add_gpu(agent);
             let text = |at: usize| row.string(at).filter(|text| !text.is_empty());
-            // Which GPU of its machine it is: processes number them the same.
+            // The index of the GPU in its machine is the same in all processes.
             let index = row.integer(3).unwrap_or(id);
             agents.insert(
                 agent,
@@ -335,7 +335,7 @@ impl File<'_> {
             let name = id.and_then(|id| strings.get(&id));
             name.map_or("", String::as_str)
         };
-        // A row names its thread by the id of a row.
+        // A row refers to its thread by the id of a row.
         let mut threads: FxHashMap<i64, u32> = FxHashMap::default();
         self.scan("info_thread", &["id", "tid"], |row| {
             threads.extend(row.integer(0).zip(row.small::<u32>(1)));
@@ -470,18 +470,18 @@ impl File<'_> {
     }
 }
 
-/// 0 is none.
+/// Returns a correlation; 0 is none.
 fn correlation(id: Option<i64>) -> Option<Correlation> {
     id.filter(|id| *id != 0).map(|id| Correlation(id as u64))
 }
 
-/// The text of a range, from `{"message": "…"}`.
+/// Returns the text of a range from `{"message": "…"}`.
 fn message(json: &[u8]) -> Option<String> {
     let value: serde_json::Value = serde_json::from_slice(json).ok()?;
     Some(value.get("message")?.as_str()?.to_owned())
 }
 
-/// What an agent's own description says of it.
+/// Returns the peaks of a device from the description of its agent.
 fn limits(json: &str) -> Option<DeviceLimits> {
     let agent: serde_json::Value = serde_json::from_str(json).ok()?;
     let number = |name: &str| {

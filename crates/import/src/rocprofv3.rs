@@ -1,8 +1,8 @@
-//! rocprofv3's JSON: what `rocprofv3 --output-format json` writes.
+//! Imports the JSON that `rocprofv3 --output-format json` writes.
 //!
-//! The document has an entry for each process. Its names (agents, kernels, functions) stand before its records, which are read one
-//! after the other, so that memory grows with what a trace keeps, not with the text. What becomes of the records is told by the
-//! table below; [`crate::rocpd`] has the same as SQLite.
+//! The document has an entry for each process. Its names (agents, kernels, functions) come before its records, which
+//! are read one after the other, so that memory grows with the trace and not with the text. [`crate::rocpd`] reads
+//! the same records as SQLite. The records become:
 //!
 #![doc = include_str!("rocprofv3/table.md")]
 
@@ -107,7 +107,7 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
     profile.write(about, options, new, output)
 }
 
-/// A file that says how far it is read.
+/// A file that reports how far it was read.
 struct Counted<'a> {
     file: File,
     read: u64,

@@ -1,10 +1,10 @@
-//! Database files of SQLite, read as plain tables.
+//! Reads the tables of SQLite database files.
 //!
-//! An import scans tables from their first row to their last and joins them itself, so the engine of SQLite would only
-//! stand in the way: this reads the pages of tables by the documented [file format](https://sqlite.org/fileformat2.html) and
-//! knows neither SQL, indexes, views nor triggers. Nothing of the file is executed and nothing is written beside it. Each page
-//! is read at most once in a scan, whatever the file says, so a hostile file costs no more than its size; what cannot be read
-//! is counted in [`Damage`].
+//! An import scans each table from its first row to its last and joins the tables itself, so that it needs no query
+//! engine. This module reads the pages of tables by the documented [file format](https://sqlite.org/fileformat2.html)
+//! and knows neither SQL, indexes, views nor triggers. It executes nothing of the file and writes nothing beside it.
+//! A scan reads each page at most once, so that a hostile file costs no more than its size. [`Damage`] counts what
+//! cannot be read.
 
 mod btree;
 mod pages;
@@ -23,28 +23,28 @@ use std::path::{Path, PathBuf};
 
 /// The first bytes of a database.
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
-/// The first bytes of the journal of a transaction that was not finished.
+/// The first bytes of the journal of an unfinished transaction.
 const HOT_JOURNAL: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
-/// Bytes of the header of a log of changes (WAL): one that is no longer holds no changes.
+/// The size of the header of a write-ahead log (WAL). A log of this size holds no changes.
 const WAL_HEADER: u64 = 32;
 
-/// What could not be read.
+/// The numbers of pages and rows that could not be read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Damage {
-    /// Pages that are missing, or are not what the pages above them say.
+    /// Pages that are missing, or that contradict the pages above them.
     pub pages: u64,
-    /// Rows that are no rows.
+    /// Rows that cannot be decoded.
     pub rows: u64,
 }
 
 impl Damage {
-    /// Adds what another scan could not read.
+    /// Adds the damage of another scan.
     pub fn add(&mut self, other: Damage) {
         self.pages += other.pages;
         self.rows += other.rows;
     }
 
-    /// Counts it as losses of an import.
+    /// Adds the damage to the losses of an import.
     pub fn add_to(self, ledger: &mut Ledger) {
         let reason = "the file is cut or damaged: they cannot be read";
         ledger.add("pages of the database".into(), self.pages, reason);
@@ -52,10 +52,9 @@ impl Damage {
     }
 }
 
-/// A table.
+/// A table of a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TableFacts {
-    /// Its name.
     pub name: String,
     columns: Columns,
     root: u32,
@@ -64,17 +63,16 @@ pub(crate) struct TableFacts {
 /// A database that can be scanned.
 #[derive(Debug, Clone)]
 pub(crate) struct Database {
-    /// Its file.
     pub path: PathBuf,
-    /// Bytes of the file.
+    /// The size of the file.
     pub bytes: u64,
-    /// Its tables, in the order in which they were made.
+    /// The tables in the order in which they were created.
     pub tables: Vec<TableFacts>,
-    /// What could not be read of the list of tables, and pages that the file is short of.
+    /// Damage to the list of tables, and pages that the file lacks.
     pub damage: Damage,
 }
 
-/// Whether a file begins as a database does.
+/// Returns true if a file begins as a database does.
 pub(crate) fn is_database(path: &Path) -> bool {
     let mut start = [0; 16];
     path.is_file()
@@ -92,7 +90,7 @@ impl Database {
         Database::list(path)
     }
 
-    /// Lists the tables of a database, whatever is beside it.
+    /// Lists the tables of a database and ignores changes beside it.
     ///
     /// # Errors
     /// The file cannot be read, or is no database.
@@ -103,14 +101,14 @@ impl Database {
             pages: pages.missing(),
             rows: 0,
         };
-        let wanted = Columns::of_schema().wanted(&["type", "name", "rootpage", "sql"]);
+        let wanted = Columns::for_schema().wanted(&["type", "name", "rootpage", "sql"]);
         damage.add(btree::scan(&mut pages, 1, &wanted, &mut |row| {
             let (Some(kind), Some(name)) = (row.text(0), row.text(1)) else {
                 return;
             };
             let root = row.integer(2).and_then(|root| u32::try_from(root).ok());
             if let (b"table", Some(root), Some(sql)) = (kind, root.filter(|r| *r > 0), row.text(3))
-                && let Some(columns) = Columns::of_table(&String::from_utf8_lossy(sql))
+                && let Some(columns) = Columns::parse(&String::from_utf8_lossy(sql))
             {
                 let name = String::from_utf8_lossy(name).into_owned();
                 tables.push(TableFacts {
@@ -128,7 +126,7 @@ impl Database {
         })
     }
 
-    /// The table of a name.
+    /// Returns the table with a name.
     pub fn table(&self, name: &str) -> Option<&TableFacts> {
         self.tables.iter().find(|table| table.name == name)
     }
@@ -136,18 +134,18 @@ impl Database {
     /// Counts the rows of a table.
     ///
     /// # Errors
-    /// The file cannot be opened any more.
+    /// The file can no longer be opened.
     pub fn count(&self, table: &TableFacts) -> Result<u64, Error> {
         let mut pages = Pages::open(&self.path)?;
         Ok(btree::count(&mut pages, table.root))
     }
 }
 
-/// Gives each row of a table of the database at `path` to `take`, in the order of row ids, with the values of `columns` in their
-/// order; a column that the table lacks is null in all rows. At most [`record::MOST_VALUES`] columns.
+/// Passes each row of a table to `take` in the order of row ids, with the values of `columns` in their order. A
+/// column that the table lacks is null in all rows. At most [`record::MAX_VALUES`] columns can be read.
 ///
 /// # Errors
-/// The file cannot be opened any more.
+/// The file can no longer be opened.
 pub(crate) fn scan(
     path: &Path,
     table: &TableFacts,
@@ -159,7 +157,7 @@ pub(crate) fn scan(
     Ok(btree::scan(&mut pages, table.root, &wanted, &mut take))
 }
 
-/// Changes that SQLite has not moved into the file yet would be missing without a word.
+/// Refuses a database whose log or journal holds changes, because an import would miss them silently.
 fn refuse_changes_beside(path: &Path) -> Result<(), Error> {
     let beside = |suffix: &str| {
         let mut name = path.as_os_str().to_owned();

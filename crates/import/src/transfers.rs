@@ -1,8 +1,8 @@
-//! What a transfer does, and which memory the host's end of it is in, by the names that profilers give.
+//! Classifies transfers and the memory of their host end by the names that profilers give them.
 
 use gapscope_trace::tables::{MemoryPlace, TransferKind};
 
-/// The kind of a piece of GPU work that is known to be a transfer.
+/// Returns the kind of GPU work that is known to be a transfer.
 pub(crate) fn kind(name: &str) -> TransferKind {
     let plain: String = name
         .chars()
@@ -10,7 +10,7 @@ pub(crate) fn kind(name: &str) -> TransferKind {
         .map(|c| c.to_ascii_lowercase())
         .collect();
     let has = |texts: &[&str]| texts.iter().any(|text| plain.contains(text));
-    // Arrays lie in the device's memory; small letters would find these in other words.
+    // Arrays lie in the device's memory. The comparison respects case because other words contain these letters.
     let has_array = |texts: &[&str]| texts.iter().any(|text| name.contains(text));
     if has(&["memset", "fill"]) {
         TransferKind::Fill
@@ -29,7 +29,7 @@ pub(crate) fn kind(name: &str) -> TransferKind {
     }
 }
 
-/// The memory of the host's end, where a name like `Memcpy HtoD (Pageable -> Device)` tells it.
+/// Returns the memory of the host end if a name such as `Memcpy HtoD (Pageable -> Device)` tells it.
 pub(crate) fn host_memory(name: &str, kind: TransferKind) -> Option<MemoryPlace> {
     let (_, ends) = name.split_once('(')?;
     let (from, to) = ends.trim_end_matches(')').split_once(" -> ")?;
@@ -40,7 +40,7 @@ pub(crate) fn host_memory(name: &str, kind: TransferKind) -> Option<MemoryPlace>
     }
 }
 
-/// Memory of the host by CUPTI's word for it, in large or small letters.
+/// Returns the kind of host memory by CUPTI's word for it, in any case.
 pub(crate) fn place(word: &str) -> Option<MemoryPlace> {
     let places = [
         ("pageable", MemoryPlace::Pageable),
@@ -51,7 +51,7 @@ pub(crate) fn place(word: &str) -> Option<MemoryPlace> {
     places.find_map(|(known, place)| known.eq_ignore_ascii_case(word).then_some(place))
 }
 
-/// Whether work is a transfer, where only its name can tell: the names that CUPTI and ROCm give, no kernel's.
+/// Returns true if a name is one that CUPTI or ROCm gives transfers and not a kernel's.
 pub(crate) fn is_transfer(name: &str) -> bool {
     let starts = [
         "Memcpy ",

@@ -53,13 +53,13 @@ use summary::{Ending, Summary};
 pub struct Table {
     /// The name of its schema.
     pub schema: &'static str,
-    /// What is missing from a trace without it.
+    /// The part of a trace that is missing without the table.
     pub gives: &'static str,
-    /// There is no trace without it.
+    /// The table is required for a trace.
     pub needed: bool,
 }
 
-/// The tables that an import uses, the most important ones first.
+/// The tables that an import uses; the most important ones are first.
 pub const TABLES: &[Table] = &facts::TABLES;
 
 /// Imports exports of xctrace.
@@ -75,19 +75,19 @@ pub const IMPORTER: Importer = Importer {
     },
 };
 
-/// Makes a trace of exports: files, or folders whose `.xml` files are taken.
+/// Makes a trace of export files, or of the `.xml` files of folders.
 ///
 /// # Errors
-/// As [`Importer::import`], but for writing.
+/// As [`Importer::import`], apart from errors of writing.
 pub fn read(inputs: &[PathBuf], options: &Options) -> Result<Trace, Error> {
     let mut facts = Facts::default();
-    for path in files::of(inputs)? {
+    for path in files::list(inputs)? {
         read_file(&path, &mut facts)?;
     }
     build::build(facts, options)
 }
 
-/// The rows that a file of one table has: how the maker of exports checks them.
+/// Counts the tables and rows of a file of one table, which the maker of exports uses to check the file.
 ///
 /// # Errors
 /// The file cannot be read, or is not an export of tables.
@@ -103,14 +103,14 @@ pub fn check(path: &Path) -> Result<Checked, Error> {
     })
 }
 
-/// What a file of exported tables holds.
+/// The content of a file of exported tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Checked {
-    /// Tables; none is what xctrace writes of a table that does not exist.
+    /// The number of tables; 0 is what xctrace writes if the table does not exist.
     pub nodes: u64,
-    /// Rows that can be read.
+    /// The number of readable rows.
     pub rows: u64,
-    /// The document ends as it should.
+    /// The document ends with its closing tag.
     pub whole: bool,
 }
 

@@ -30,7 +30,7 @@ use plane::Plane;
 use std::cell::Cell;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use work::Work;
+use work::Collector;
 
 /// Imports files of XSpace.
 pub const IMPORTER: Importer = Importer {
@@ -40,14 +40,14 @@ pub const IMPORTER: Importer = Importer {
     read,
 };
 
-/// No message of protobuf is longer.
-const LONGEST: u64 = 2 << 30;
+/// The maximum size of a protobuf message.
+const MAX_FILE_BYTES: u64 = 2 << 30;
 
 fn recognises(path: &Path) -> bool {
     let Some(bytes) = first_bytes(path) else {
         return false;
     };
-    // The first plane: its id, then its name, then the rest.
+    // The first plane starts with its id and its name.
     let mut rest = bytes.as_slice();
     let (Some(0x0a), Some(length)) = (varint(&mut rest), varint(&mut rest)) else {
         return false;
@@ -76,7 +76,7 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
     let mut hosts = Vec::new();
     for (number, value) in space.fields() {
         match (number, value.message()) {
-            (1, Some(plane)) => planes.push(Plane::of(plane)),
+            (1, Some(plane)) => planes.push(Plane::parse(plane)),
             (2 | 3, Some(_)) => inventory.note(format!("The profiler says: {}", value.text())),
             (4, Some(_)) => hosts.push(value.text().into_owned()),
             _ => {}
@@ -91,8 +91,8 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
         });
     }
     let trace = output.trace()?;
-    let mut work = Work::new(inventory, trace, options.pid.unwrap_or(0), &planes);
-    // Calls come first, so that work finds those that submitted it.
+    let mut work = Collector::new(inventory, trace, options.pid.unwrap_or(0), &planes);
+    // Calls come first, so that work finds the calls that submitted it.
     let all = bytes.len() as u64;
     let mut done = 0;
     planes.sort_by_key(|plane| plane.gpu.is_some());
@@ -130,15 +130,15 @@ fn bytes_of(path: &Path) -> Result<Vec<u8>, Error> {
     };
     let mut file = std::fs::File::open(path).map_err(failed)?;
     let mut bytes = Vec::new();
-    let read = (&mut file).take(LONGEST + 1).read_to_end(&mut bytes);
+    let read = (&mut file).take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes);
     read.map_err(failed)?;
     if bytes.starts_with(&[0x1f, 0x8b]) {
         let packed = std::mem::take(&mut bytes);
         let decoder = flate2::bufread::MultiGzDecoder::new(packed.as_slice());
-        // What a cut file still gives is read, and what is missing is counted as cut.
-        let _ = decoder.take(LONGEST + 1).read_to_end(&mut bytes);
+        // The readable start of a cut file is imported, and its missing rest is counted.
+        let _ = decoder.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes);
     }
-    if bytes.len() as u64 > LONGEST {
+    if bytes.len() as u64 > MAX_FILE_BYTES {
         return Err(Error::Foreign {
             path: path.to_owned(),
             wanted: "a profile of XSpace",

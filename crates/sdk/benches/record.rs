@@ -1,5 +1,5 @@
-//! What recording costs a program: on one thread, and on several at once, beside what mlx-native does (one mutex
-//! around one map, without percentiles) and the same with the histogram that percentiles need.
+//! Measures the cost of recording for a program, on one thread and on several at once, beside mlx-native's method
+//! (one mutex around one map, without percentiles) and the same with the histogram that percentiles need.
 //!
 //! Times are for one record on each thread: they stay as they are with more threads when these do not disturb each
 //! other, as far as there are cores.
@@ -23,10 +23,10 @@ const LABELS: [&str; 8] = [
     "sample",
 ];
 const THREADS: [usize; 4] = [1, 2, 4, 8];
-/// Dispatches of a thread between two resets: what is past the limit of rows costs less.
+/// The number of dispatches of a thread between two resets: entries beyond the limit of rows cost less.
 const ROWS: u64 = 1 << 14;
 
-/// As mlx-native's `ProfileEntry`.
+/// A copy of mlx-native's `ProfileEntry`.
 #[derive(Default)]
 struct Sums {
     count: u64,
@@ -48,7 +48,7 @@ impl Sums {
     }
 }
 
-/// One mutex around one map.
+/// A map behind one mutex.
 struct OneMutex<T>(Mutex<HashMap<String, T>>, fn() -> T, fn(&mut T, u64));
 
 impl<T> OneMutex<T> {
@@ -71,7 +71,7 @@ fn histogram() -> Histogram<u32> {
     times
 }
 
-/// The longest time that a thread took, when all begin at once.
+/// Returns the longest time of any thread when all begin at once.
 fn at_once(threads: usize, work: impl Fn() + Sync) -> Duration {
     let ready = Barrier::new(threads);
     let took = || {

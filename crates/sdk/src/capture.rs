@@ -1,4 +1,4 @@
-//! Capturing a window of GPU work.
+//! Captures a window of GPU work.
 //!
 //! What a capture is depends on the device's [`Backend`]: on Metal a GPU trace document by Apple's capture manager; on
 //! Vulkan and CUDA a gapscope trace of the window, recorded by the hook that `gapscope record` puts into the process.

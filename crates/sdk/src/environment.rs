@@ -1,6 +1,6 @@
-//! What switches in the environment mean.
+//! Reads the switches of the environment.
 
-/// Whether one of these variables is set to something other than `0` and the empty text.
+/// Returns true if one of these variables is set to something other than `0` and the empty text.
 pub(crate) fn any_is_on(variables: &[&str]) -> bool {
     let on = |value: std::ffi::OsString| means_on(&value.to_string_lossy());
     variables

@@ -1,6 +1,6 @@
-//! Stretches of time.
+//! Intervals of time.
 
-/// From a start to an end that is no earlier, in nanoseconds of one clock.
+/// An interval in nanoseconds of one clock, whose end is no earlier than its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Interval {
     pub start_ns: u64,
@@ -12,7 +12,7 @@ impl Interval {
         self.end_ns.saturating_sub(self.start_ns)
     }
 
-    /// From the earlier start to the later end.
+    /// Returns the interval from the earlier start to the later end.
     pub fn hull(self, other: Interval) -> Interval {
         Interval {
             start_ns: self.start_ns.min(other.start_ns),
@@ -20,7 +20,7 @@ impl Interval {
         }
     }
 
-    /// The time that intervals cover together.
+    /// Returns the length of the union of intervals.
     pub fn union_ns(mut intervals: Vec<Interval>) -> u64 {
         intervals.sort_unstable();
         let (mut covered, mut until) = (0, 0);

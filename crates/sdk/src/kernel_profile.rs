@@ -1,4 +1,4 @@
-//! GPU times by label and by kernel, gathered inside the program.
+//! Collects GPU times by label and by kernel inside the program.
 //!
 //! The program (or an integration such as [`crate::wgpu`]) tells what it measured; the profile adds it up, keeps the
 //! single command buffers and dispatches within a bound, and says in the end what took how long, how well that is
@@ -68,7 +68,7 @@ pub use snapshot::Snapshot;
 #[cfg(feature = "trace")]
 pub use trace::TraceError;
 
-/// The profile of the process, which the functions of this module use.
+/// Returns the profile of the process, which the functions of this module use.
 ///
 /// ```
 /// use gapscope_sdk::kernel_profile;
@@ -81,14 +81,14 @@ pub fn global() -> &'static Profile {
     GLOBAL.get_or_init(Profile::new)
 }
 
-/// Now, in nanoseconds of the host's monotonic clock, the time base of all rows.
+/// Returns the current time in nanoseconds of the host's monotonic clock, the time base of all rows.
 ///
 /// ```
 /// # use gapscope_sdk::kernel_profile::host_now_ns;
 /// assert!(host_now_ns() <= host_now_ns());
 /// ```
 pub fn host_now_ns() -> u64 {
-    // Metal's times are those of Mach's absolute clock, which stands still while the machine sleeps.
+    // Metal's times are those of Mach's absolute clock, which stops while the machine sleeps.
     #[cfg(target_vendor = "apple")]
     return crate::metal::mach_now_ns();
     #[cfg(not(target_vendor = "apple"))]
@@ -101,7 +101,7 @@ fn monotonic_now_ns() -> u64 {
     nanoseconds(now.tv_sec, now.tv_nsec)
 }
 
-/// A system's time, of seconds and nanoseconds, in nanoseconds. Before the clock's zero it is 0.
+/// Converts seconds and nanoseconds of the system to nanoseconds. Times before the clock's zero become 0.
 pub(crate) fn nanoseconds<T>(seconds: T, rest: T) -> u64
 where
     u64: TryFrom<T>,

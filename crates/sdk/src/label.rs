@@ -1,4 +1,4 @@
-//! Labels: the program says what it is doing.
+//! Labels the work of a program.
 //!
 //! A label is a marker on the calling thread. Recordings of gapscope show it, and give it to the work that the thread
 //! submits (Vulkan) or launches (CUDA) while it is open. Without a recording a label costs a few nanoseconds.
@@ -15,7 +15,7 @@ mod signposts;
 
 use std::marker::PhantomData;
 
-/// A label that is open. Dropping it ends it.
+/// An open label, which ends when it is dropped.
 ///
 /// ```
 /// fn step(number: u32) {
@@ -30,7 +30,7 @@ use std::marker::PhantomData;
 #[derive(Debug)]
 #[must_use = "the label ends when this is dropped"]
 pub struct Label {
-    /// What a hook or the system took it as.
+    /// The label's state in the hooks or in the system.
     open: Option<system::Open>,
     /// Labels belong to their thread.
     not_send: PhantomData<*const ()>,
@@ -73,18 +73,19 @@ mod system {
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-    /// While a hook is there, how often another one is looked for.
+    /// The interval at which another hook is looked for while there is one.
     const PAUSE_NS: u64 = 10_000_000;
 
-    /// The hooks that have been found, each kind at its place; one that this version does not know comes last.
+    /// The hooks that were found, with an index for each known kind; the last is a hook of an unknown kind.
     static FOUND: [OnceLock<Hook>; 3] = [const { OnceLock::new() }; 3];
     const KINDS: [&str; 2] = ["vulkan", "cuda"];
 
-    /// Libraries of the process when hooks were looked for last.
+    /// The number of libraries in the process when hooks were last looked for.
     static LIBRARIES: AtomicU64 = AtomicU64::new(0);
     static LOOKED_NS: AtomicU64 = AtomicU64::new(0);
 
-    /// The hooks of this process. One is loaded with the first device, so the first label may come before it.
+    /// Returns the hooks of this process. A hook is loaded with the first device, so that the first label may come
+    /// before it.
     fn hooks() -> impl Iterator<Item = &'static Hook> {
         if is_recorded() && is_time_to_look() {
             look();
@@ -92,13 +93,13 @@ mod system {
         FOUND.iter().filter_map(OnceLock::get)
     }
 
-    /// Without a session no hook is loaded.
+    /// Returns true in a session; otherwise no hook is loaded.
     fn is_recorded() -> bool {
         static RECORDED: OnceLock<bool> = OnceLock::new();
         *RECORDED.get_or_init(|| std::env::var_os(gapscope_spool::env::SPOOL).is_some())
     }
 
-    /// At every label while there is no hook; with one, from time to time.
+    /// Returns true at every label while there is no hook, and from time to time once there is one.
     fn is_time_to_look() -> bool {
         if FOUND.iter().all(|place| place.get().is_none()) {
             return true;
@@ -121,18 +122,19 @@ mod system {
         }
         for hook in Hooks::loaded().iter() {
             let kind = KINDS.iter().position(|kind| *kind == hook.name());
-            // One that is known stays.
+            // A hook that was found before stays.
             let _ = FOUND[kind.unwrap_or(KINDS.len())].set(*hook);
         }
     }
 
-    /// True when any hook took it.
+    /// Calls all hooks and returns true if any of them accepted the call.
     fn each(work: impl Fn(&Hook) -> Status) -> bool {
-        // Not `any`: every hook is told. One that was found after a label had started refuses its end.
+        // All hooks must be called, unlike in `any`. A hook that was found after a label had started refuses the
+        // label's end.
         hooks().fold(false, |taken, hook| (work(hook) == Status::Done) | taken)
     }
 
-    /// Hooks know the thread's labels themselves.
+    /// Hooks keep the thread's labels themselves.
     pub type Open = ();
 
     pub fn push(text: &str) -> Option<Open> {
@@ -153,8 +155,7 @@ mod system {
     use super::signposts::{Id, OsLog, Signposts};
     use std::sync::LazyLock;
 
-    static SIGNPOSTS: LazyLock<Signposts<OsLog>> =
-        LazyLock::new(|| Signposts::to(OsLog::of_gapscope()));
+    static SIGNPOSTS: LazyLock<Signposts<OsLog>> = LazyLock::new(|| Signposts::to(OsLog::open()));
 
     pub type Open = Id;
 

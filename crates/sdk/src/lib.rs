@@ -1,4 +1,4 @@
-//! Capture and kernel profiling from inside a Rust program.
+//! Captures windows of GPU work and profiles kernels from inside a Rust program.
 //!
 //! - [`capture`]: capture a window of GPU work, chosen by environment, by code, by count or by signal.
 //! - [`kernel_profile`]: GPU times by label and kernel, with percentiles, drift and losses; writes gapscope traces.

@@ -19,12 +19,12 @@ mod counters;
 #[cfg(test)]
 mod fake;
 mod ladder;
-#[cfg(any(test, all(feature = "wgpu", target_vendor = "apple")))]
-mod of_wgpu;
 mod sources;
 #[cfg(test)]
 mod tests;
 mod time;
+#[cfg(any(test, all(feature = "wgpu", target_vendor = "apple")))]
+mod wgpu_device;
 
 pub use crate::kernel_profile::ProfileHandle;
 #[cfg(target_vendor = "apple")]
@@ -38,7 +38,7 @@ pub use counters::{
     Unsampled,
 };
 pub use ladder::{Ladder, Points, Wanted};
-#[cfg(all(feature = "wgpu", target_vendor = "apple"))]
-pub(crate) use of_wgpu::of_wgpu;
 pub use sources::{DEBUG_FLAGS, Sources, is_debug};
 pub use time::{CommandBufferError, Completion, GpuTime, UnknownTime};
+#[cfg(all(feature = "wgpu", target_vendor = "apple"))]
+pub(crate) use wgpu_device::from_wgpu;

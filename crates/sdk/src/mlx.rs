@@ -1,4 +1,4 @@
-//! The names of MLX and of mlx-native, for programs that come from there.
+//! The names of MLX and of mlx-native, for programs that were written for them.
 //!
 //! A program that used mlx-native's `kernel_profile` and `metal_capture` writes `gapscope_sdk::mlx` where it had `mlx_native`.
 //! Each function is re-exported where it belongs, and does what the module there describes: those of [`kernel_profile`]

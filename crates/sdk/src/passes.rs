@@ -1,37 +1,37 @@
-//! Passes and their dispatches: where only the one or the other is timed, what that says of both.
+//! Derives the times of passes and dispatches from each other if only one of them is timed.
 
 use crate::interval::Interval;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// When something ran, or why that is not known.
+/// The interval in which something ran, or why it is not known.
 pub(crate) type MeasuredInterval = Result<Interval, Cow<'static, str>>;
 
-/// A pass, and what was measured of it itself.
+/// A pass with its measured interval.
 #[derive(Debug, Clone)]
 pub(crate) struct MeasuredPass {
-    /// Its dispatches, by their indices in the command buffer.
+    /// The dispatches of the pass, by their indices in the command buffer.
     pub inside: Range<usize>,
-    /// `None`: it was not timed itself.
+    /// The measured interval; `None` if the pass was not timed itself.
     pub measured: Option<MeasuredInterval>,
 }
 
-/// When each pass and each dispatch ran.
+/// The intervals of the passes and dispatches of a command buffer.
 #[derive(Debug)]
 pub(crate) struct WorkTimes {
     pub passes: Vec<MeasuredInterval>,
     pub dispatches: Vec<MeasuredInterval>,
 }
 
-/// Why a dispatch has no time where the program asked for none.
+/// The reason for dispatches without times in a program that did not ask for them.
 pub(crate) const WANTED_NO_MORE: &str = "the program wanted times of command buffers only";
 
-/// Why a dispatch has no time where its pass has one.
+/// The reason for dispatches without times in passes that have times.
 const NOT_ALONE: Cow<'static, str> =
     Cow::Borrowed("only its pass was timed, which holds other dispatches too");
 
-/// The time of each pass and of each dispatch, by what was measured. A pass that was not timed itself is from its first
-/// dispatch to its last, and a dispatch that was not, and is alone in its pass, has the pass's time.
+/// Returns the interval of each pass and of each dispatch. A pass that was not timed itself extends from its first
+/// dispatch to its last. A dispatch that was not timed has the interval of its pass if it is alone in it.
 pub(crate) fn settle(
     passes: &[MeasuredPass],
     dispatches: &[Option<MeasuredInterval>],
@@ -62,7 +62,7 @@ pub(crate) fn settle(
     }
 }
 
-/// From the first start to the last end of those that are known.
+/// Returns the interval from the first known start to the last known end.
 pub(crate) fn hull(measured: &[MeasuredInterval]) -> MeasuredInterval {
     let known = measured.iter().filter_map(|one| one.as_ref().ok().copied());
     let why = || measured.iter().find_map(|one| one.clone().err());

@@ -1,4 +1,4 @@
-//! Memory of Pythons, made up: two threads, of which one runs `inner`, called by `outer`.
+//! Builds the memory of Python processes with two threads, of which one runs `inner`, called by `outer`.
 
 use fuzz::targets::interpreter::BASE;
 
@@ -17,10 +17,10 @@ const LINES: u64 = 0x1a00;
 const LONG_TABLES: u64 = 0x2000;
 const END: u64 = 0x1c00;
 
-/// Where a version has what.
+/// The offsets of fields in a version of Python.
 struct Offsets {
     version: u64,
-    /// Of what is in `_Py_DebugOffsets`, the word's place there; in the order of [`Self::values`].
+    /// For each word of `_Py_DebugOffsets` its index, in the order of [`Self::values`].
     table: Option<[u64; 19]>,
     first_interpreter: u64,
     next_interpreter: u64,
@@ -131,7 +131,7 @@ impl Memory {
     fn text(&mut self, of: &Offsets, at: u64, text: &str) {
         let [state, length, data] = of.text;
         self.word(at + length, text.len() as u64);
-        // Compact, ASCII, one byte each.
+        // The string is compact and ASCII, with one byte for each character.
         self.put(at + state, &[0x64, 0, 0, 0]);
         self.put(at + data, text.as_bytes());
     }
@@ -145,7 +145,7 @@ impl Memory {
         self.put(at + first_line, &10_i32.to_le_bytes());
     }
 
-    /// `previous`: 0, or the frame of the caller.
+    /// Writes a frame. `previous` is the frame of the caller, or 0.
     fn frame(&mut self, of: &Offsets, at: u64, code: u64, previous: u64) {
         let [previous_at, code_at, instruction, owner] = of.frame;
         self.word(at + previous_at, address(previous));
@@ -216,7 +216,7 @@ fn memory(of: &Offsets) -> Memory {
     {
         memory.text(of, at, text);
     }
-    // An instruction without a line, and others of the kinds of entries.
+    // The table has an instruction without a line, and one entry of each other kind.
     let lines = [
         0xf8, 0xe9, 2, 0x81, 0, 0xd1, 0, 0, 0xf1, 2, 1, 1, 1, 0xd9, 0, 0,
     ];
@@ -230,7 +230,7 @@ fn memory(of: &Offsets) -> Memory {
     memory
 }
 
-/// The inputs by name.
+/// Returns the inputs by name.
 pub fn all() -> Vec<(String, Vec<u8>)> {
     let name = |of: &Offsets, what: &str| format!("{what}-3-{}", of.minor());
     let mut all = Vec::new();
@@ -238,7 +238,7 @@ pub fn all() -> Vec<(String, Vec<u8>)> {
         all.push((name(of, "two-frames"), memory(of).0));
     }
     let of = &ALL[1];
-    // Interpreters and threads without end, none of which is the one that is looked for.
+    // The lists of interpreters and threads are endless, and none of them is the one that is looked for.
     let mut circle = memory(of);
     circle.word(INTERPRETER + of.next_interpreter, BASE + INTERPRETER);
     circle.word(OTHER_STATE + of.thread[0], BASE + OTHER_STATE);
@@ -255,7 +255,7 @@ pub fn all() -> Vec<(String, Vec<u8>)> {
     }
     long.innermost(of, previous);
     all.push((name(of, "fault-long-tables"), long.0));
-    // A stack that calls itself.
+    // The stack calls itself.
     let mut itself = memory(of);
     itself.word(FRAMES + of.frame[0], BASE + FRAMES + 0x80);
     all.push((name(of, "calls-itself"), itself.0));

@@ -48,7 +48,7 @@ fn keep(out: &Path, target: &str, name: &str, bytes: &[u8]) -> Result {
     Ok(fs::write(folder.join(name), bytes)?)
 }
 
-/// Manifests, and traces as text.
+/// Writes manifests, and traces as text.
 fn texts(out: &Path, root: &Path) -> Result {
     let mut paths = vec![
         root.join("fixtures/v1.txt"),
@@ -77,7 +77,7 @@ fn texts(out: &Path, root: &Path) -> Result {
     Ok(())
 }
 
-/// The files of tables: as gapscope writes them, and in other encodings.
+/// Writes files of tables as gapscope writes them, and in other encodings.
 fn tables(out: &Path, root: &Path) -> Result {
     for (version, flag) in [("v1", 0), ("v2", 0x80)] {
         let folder = root.join(format!("fixtures/{version}.gapscope"));
@@ -179,7 +179,7 @@ fn xctrace(out: &Path) -> Result {
     Ok(())
 }
 
-/// Cuts of files of PyTorch's profiler.
+/// Writes cuts of files of PyTorch's profiler.
 fn kineto(out: &Path, root: &Path) -> Result {
     for name in ["h100", "v100_ns", "v100_old"] {
         let document = fs::read(root.join(format!("fixtures/kineto/{name}.json")))?;
@@ -188,7 +188,7 @@ fn kineto(out: &Path, root: &Path) -> Result {
     Ok(())
 }
 
-/// Code that a CUDA program loaded.
+/// Writes code that a CUDA program loaded.
 fn code(out: &Path, root: &Path) -> Result {
     let folder = root.join("crates/recorder/session/src/code/testdata");
     for entry in fs::read_dir(folder)? {
@@ -218,7 +218,7 @@ fn code(out: &Path, root: &Path) -> Result {
     Ok(())
 }
 
-/// The kept capture. Others, with anything in them, are written by `write_inputs` of the tests of `gapscope-capture`.
+/// Writes the kept capture. The tests of `gapscope-capture` write others with any content by `write_inputs`.
 fn capture(out: &Path, root: &Path) -> Result {
     let folder = root.join("fixtures/v1.gapcapture");
     let records = fs::read(folder.join(gapscope_capture::RECORDS))?;
@@ -231,7 +231,7 @@ fn capture(out: &Path, root: &Path) -> Result {
     )
 }
 
-/// Of each process its files as they are, without what is empty, and its events one by one.
+/// Writes the files of each process as they are, without empty parts, and its events one by one.
 fn spools(out: &Path, name: &str, spool: &Path) -> Result {
     for entry in fs::read_dir(spool)? {
         let folder = entry?.path();

@@ -1,4 +1,4 @@
-//! The session's way from events to a trace.
+//! Assembles events into a trace as a session does.
 
 use crate::outcome::{self, Choice};
 use gapscope_recorder::Assembler;
@@ -10,7 +10,7 @@ use gapscope_trace::ids::ProcessId;
 use gapscope_trace::manifest::{FORMAT_VERSION, Manifest, SamplingMode};
 use gapscope_trace::tables::Tables;
 
-/// An assembler and what it has made so far.
+/// An assembler with its rows so far.
 pub struct Assembly {
     pub assembler: Assembler,
     mode: SamplingMode,
@@ -31,7 +31,7 @@ impl Assembly {
             .apply(process, thread, event, &mut self.tables);
     }
 
-    /// As the session does when a process has ended.
+    /// Ends a process as the session does.
     pub fn end(&mut self, process: ProcessId) {
         self.assembler.ended_suddenly(process);
         while self.assembler.settle_some(process, &mut self.tables) {}

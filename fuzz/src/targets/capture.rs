@@ -9,29 +9,29 @@ use gapscope_dependencies::{Dependencies, Limits};
 use std::cell::OnceCell;
 use tempfile::TempDir;
 
-/// See the module.
+/// The target.
 pub const TARGET: Target = Target {
     name: "capture",
     read: |input| drop(open(input)),
     mutate,
 };
 
-/// To read a capture takes so much memory for each byte of its records, and this besides.
-const MEMORY_FOR_A_BYTE: usize = 32;
+/// The memory for reading a capture, for each byte of its records.
+const MEMORY_PER_BYTE: usize = 32;
 const MEMORY_BESIDES: usize = 128 << 10;
-/// Of a window that runs its commands again and again no more are walked.
-const WALKED: usize = 100_000;
-/// Of a window that runs more, dependencies are not asked for.
-const FOLLOWED: usize = 300;
+/// The maximum number of commands that are walked in a window which repeats its commands.
+const MAX_WALKED: usize = 100_000;
+/// The maximum number of commands in a window whose dependencies are computed.
+const MAX_FOLLOWED: usize = 300;
 
 thread_local! {
     static FOLDER: OnceCell<TempDir> = const { OnceCell::new() };
 }
 
-/// Reads a capture and walks all that it gives.
+/// Opens a capture and walks all its content.
 ///
 /// # Errors
-/// It is none.
+/// The bytes are no capture.
 pub fn open(input: &[u8]) -> Result<(Capture, Option<Problem>), ReadError> {
     FOLDER.with(|folder| {
         let folder = folder.get_or_init(scratch::folder).path();
@@ -39,8 +39,8 @@ pub fn open(input: &[u8]) -> Result<(Capture, Option<Problem>), ReadError> {
         let (records, content) = input.split_at(zero.unwrap_or(input.len()));
         scratch::file(folder, RECORDS, records);
         scratch::file(folder, CONTENT, content.get(1..).unwrap_or_default());
-        let (opened, most) = memory::most(|| Capture::open(folder));
-        let allowed = MEMORY_BESIDES + MEMORY_FOR_A_BYTE * records.len();
+        let (opened, most) = memory::with_peak(|| Capture::open(folder));
+        let allowed = MEMORY_BESIDES + MEMORY_PER_BYTE * records.len();
         assert!(most <= allowed, "{most} bytes of memory, and not {allowed}");
         match opened {
             Ok((capture, problem)) => {
@@ -87,7 +87,7 @@ fn walk(capture: &Capture) {
             }
         }
     }
-    for command in capture.executed().take(WALKED) {
+    for command in capture.executed().take(MAX_WALKED) {
         ranges(command, &mut |range| {
             let (memory, offset) = capture.place(range);
             inside(capture, memory, offset, range.bytes);
@@ -105,12 +105,12 @@ fn walk(capture: &Capture) {
             }
         }
     }
-    if capture.executed().count() <= FOLLOWED {
+    if capture.executed().count() <= MAX_FOLLOWED {
         dependencies(capture);
     }
 }
 
-/// What depends on what, of a window that is short.
+/// Computes the dependencies of short windows.
 fn dependencies(capture: &Capture) {
     let limits = Limits {
         steps: 100_000,
@@ -129,7 +129,7 @@ fn dependencies(capture: &Capture) {
     assert!(named.max().is_none_or(|edge| *edge < found.orders.len()));
 }
 
-/// The size of a piece, which it has if it can be read.
+/// Returns the size of a piece if it can be read.
 fn piece(capture: &Capture, hash: Hash) -> u64 {
     let claimed = capture.chunk_bytes(hash).expect("it is here");
     if let Ok(bytes) = capture.chunk(hash) {
@@ -190,7 +190,7 @@ fn mutate(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
         4..6 => bytes::change_lines(input, rng),
         _ => change_record(input, rng, any),
     }
-    // What was changed would be found by the next check.
+    // A remaining `check` line would reveal the change at once.
     if rng.u8(0..16) > 0 {
         let lines = input.split_inclusive(|byte| *byte == b'\n');
         let without = lines.filter(|line| !line.starts_with(b"{\"check\""));
@@ -215,7 +215,7 @@ fn change_record(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
     *input = lines.join(&b'\n');
 }
 
-/// Changes a piece of content, and names it by its new hash wherever it is named.
+/// Changes a piece of content, and replaces its hash wherever it is used.
 fn change_piece(input: &mut Vec<u8>, content: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
     let mut records: Vec<Option<Record>> = input
         .split(|byte| *byte == b'\n')

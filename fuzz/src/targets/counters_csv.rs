@@ -6,7 +6,7 @@ use crate::bytes::{self, Any};
 use fastrand::Rng;
 use gapscope_import::counters_csv;
 
-/// See the module.
+/// The target.
 pub const TARGET: Target = Target {
     name: "counters_csv",
     read: |input| imported::import(&counters_csv::IMPORTER, input),

@@ -13,17 +13,17 @@ use gapscope_trace::Selection;
 #[path = "../../../crates/import/tests/it/database.rs"]
 mod planted;
 
-/// See the module.
+/// The target.
 pub const TARGET: Target = Target {
     name: "database",
     read,
     mutate,
 };
 
-/// What a database begins with.
+/// The first bytes of a database.
 const MAGIC: &[u8] = b"SQLite format 3";
 
-/// Whether an input is a file, and not rows.
+/// Returns true if an input is a file and not rows.
 fn is_file(input: &[u8]) -> bool {
     input.starts_with(MAGIC) || input.trim_ascii_start().starts_with(b"{")
 }
@@ -44,11 +44,11 @@ fn read(input: &[u8]) {
         Ok(_) => {
             let (trace, diagnostics) = gapscope_trace::read(&output, &Selection::all())
                 .expect("what was written can be read");
-            // The launch of a graph may be missing, and then its id names nothing.
+            // If the launch of a graph is missing, its id names nothing.
             let launch =
                 |found: &gapscope_trace::Diagnostic| found.to_string().contains("submission");
             assert!(diagnostics.iter().all(launch), "{diagnostics:?}");
-            outcome::show(&trace, &[], Choice::of(input));
+            outcome::show(&trace, &[], Choice::from_input(input));
         }
         Err(error) => {
             drop(error.to_string());
@@ -63,7 +63,7 @@ fn mutate(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
             let at = rng.usize(0..input.len());
             input.truncate(at);
         }
-        // Headers of pages, and what points into them, are where pages begin.
+        // Pages begin with their headers and with the offsets into them.
         (true, 1 | 2) => {
             let pages = input.len() / 512;
             let at = 512 * rng.usize(0..=pages) + rng.usize(0..16);

@@ -1,5 +1,6 @@
-//! Events of a hook in any order and with any values, and what the session makes of them: sections, one an event. Of the tag the
-//! lowest two bits are the group of events, the others the thread. The first section's tag says how the GPU was sampled.
+//! Feeds events of a hook in any order and with any values to the assembler. Each section is an event: the lowest two
+//! bits of its tag are the group of events, and the others are the thread. The tag of the first section gives the
+//! sampling mode.
 
 use super::assembly::Assembly;
 use crate::outcome::Choice;
@@ -8,7 +9,7 @@ use gapscope_spool::event::Event;
 use gapscope_spool::ids::Thread;
 use gapscope_trace::manifest::SamplingMode;
 
-/// See the module.
+/// The target.
 pub const TARGET: Target = Target {
     name: "events",
     read: |input| {
@@ -17,7 +18,7 @@ pub const TARGET: Target = Target {
     mutate: sections::change,
 };
 
-/// Reads an input. Gives how many events it has, and how many of them could be decoded.
+/// Reads an input and returns the number of its events and of those that could be decoded.
 pub fn assemble(input: &[u8]) -> (usize, usize) {
     let sections = sections::read(input);
     let Some((first, events)) = sections.split_first() else {
@@ -34,11 +35,11 @@ pub fn assemble(input: &[u8]) -> (usize, usize) {
         }
     }
     assembly.end(process);
-    assembly.show(Choice::of(input));
+    assembly.show(Choice::from_input(input));
     (events.len(), decoded)
 }
 
-/// A sampling mode by its number.
+/// Returns the sampling mode with a number.
 pub(super) fn mode(number: u8) -> SamplingMode {
     match number % 3 {
         0 => SamplingMode::Dispatch,

@@ -1,15 +1,15 @@
-//! A trace of which one part is replaced.
+//! A trace of which a target replaces one part.
 
 use gapscope_trace::{Selection, Trace};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// Where the trace is.
+/// Returns the folder of the trace.
 pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/v3.gapscope")
 }
 
-/// The whole trace.
+/// Returns the whole trace.
 pub fn trace() -> &'static Trace {
     static TRACE: OnceLock<Trace> = OnceLock::new();
     TRACE.get_or_init(|| {

@@ -6,7 +6,7 @@ use crate::bytes::{self, Any};
 use fastrand::Rng;
 use gapscope_import::ggml;
 
-/// See the module.
+/// The target.
 pub const TARGET: Target = Target {
     name: "ggml",
     read: |input| imported::import(&ggml::IMPORTER, input),

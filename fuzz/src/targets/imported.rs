@@ -1,4 +1,5 @@
-//! What holds of every import of one file: it gives a trace that reads whole, or one sentence.
+//! Checks the promise of every import of one file: it gives a trace that can be read completely, or an error of one
+//! sentence.
 
 use crate::outcome::{self, Choice};
 use crate::scratch;
@@ -9,7 +10,7 @@ use gapscope_trace::{Selection, read};
 pub(super) fn import(importer: &Importer, input: &[u8]) {
     let folder = scratch::folder();
     let path = scratch::file(folder.path(), "input", input);
-    // Whose it is may be asked of every file.
+    // `recognises` must accept every file.
     let _ = (importer.recognises)(&path);
     let output = folder.path().join("out.gapscope");
     let progress = |_: u64, _: u64| {};
@@ -17,7 +18,7 @@ pub(super) fn import(importer: &Importer, input: &[u8]) {
         Ok(_) => {
             let (trace, _) =
                 read(&output, &Selection::all()).expect("what was written can be read");
-            outcome::show(&trace, &[], Choice::of(input));
+            outcome::show(&trace, &[], Choice::from_input(input));
         }
         Err(error) => {
             let text = error.to_string();

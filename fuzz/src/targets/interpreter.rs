@@ -1,4 +1,4 @@
-//! The memory of a Python that the sampler reads from outside: any bytes, at an address that is always the same.
+//! Lets the sampler read any bytes as the memory of a Python process, at a fixed address.
 //!
 //! The first bytes of an input are a header, which is part of that memory; from it on, addresses are those of the memory itself.
 
@@ -10,7 +10,7 @@ use gapscope_stacks::fuzzing::{self, Frame, Interpreter};
 use std::ptr::{self, NonNull};
 use std::sync::{Mutex, PoisonError};
 
-/// See the module.
+/// The target.
 pub const TARGET: Target = Target {
     name: "interpreter",
     read: |input| {
@@ -19,36 +19,38 @@ pub const TARGET: Target = Target {
     mutate,
 };
 
-/// Where the memory begins: so low that nothing else is there.
+/// The start of the memory, which is so low that nothing else is there.
 pub const BASE: u64 = 0x10_0000_0000;
-/// Behind the input it is zero, so that lengths may be long.
+/// The size of the memory. It is zero behind the input, so that lengths may be large.
 const BYTES: usize = 8 << 20;
-/// Words of the header: version, thread, `_PyRuntime`, type of code or 0, the address at which the thread waits.
+/// The words of the header: version, thread, `_PyRuntime`, type of code or 0, and the address at which the thread
+/// waits.
 pub const HEADER_WORDS: usize = 5;
-/// More than a stack can have.
-const MOST_FRAMES: usize = 4096;
-/// As the sampler does: at once again, then when what is known has to be looked at again.
+/// The maximum number of frames of a stack.
+const MAX_FRAMES: usize = 4096;
+/// The times of the samples: the second follows at once, and the third is late enough that cached facts are checked
+/// again.
 const MOMENTS_NS: [i64; 3] = [0, 1, 200_000_000];
 /// For each moment less than 1 MiB of line tables that are new and another one, of 4 MiB; a snapshot, and what the rest takes.
-const MOST_BYTES: usize = (MOMENTS_NS.len() * 5 + 5) << 20;
+const MAX_BYTES: usize = (MOMENTS_NS.len() * 5 + 5) << 20;
 
 /// Memory of this process at [`BASE`].
 struct Mapped(NonNull<u8>);
 
 impl Mapped {
-    fn of(input: &[u8]) -> Mapped {
+    fn new(input: &[u8]) -> Mapped {
         let flags = libc::MAP_PRIVATE
             | libc::MAP_ANONYMOUS
             | libc::MAP_NORESERVE
             | libc::MAP_FIXED_NOREPLACE;
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let at = ptr::without_provenance_mut(BASE as usize);
-        // SAFETY: new memory, and only where nothing is.
+        // SAFETY: the memory is new, and is mapped only where nothing else is.
         let at = unsafe { libc::mmap(at, BYTES, protection, flags, -1, 0) };
         assert!(at.addr() == BASE as usize, "nothing else is at {BASE:#x}");
         let at = NonNull::new(at.cast::<u8>()).expect("it is not at 0");
         let length = input.len().min(BYTES);
-        // SAFETY: the memory has `BYTES` bytes that are this function's alone, and the input has `length`.
+        // SAFETY: the memory has `BYTES` bytes that only this function uses, and the input has `length`.
         unsafe { ptr::copy_nonoverlapping(input.as_ptr(), at.as_ptr(), length) };
         Mapped(at)
     }
@@ -56,12 +58,12 @@ impl Mapped {
 
 impl Drop for Mapped {
     fn drop(&mut self) {
-        // SAFETY: it was mapped with this length, and nothing refers to it any more.
+        // SAFETY: the memory was mapped with this length, and nothing refers to it any more.
         unsafe { libc::munmap(self.0.as_ptr().cast(), BYTES) };
     }
 }
 
-/// The stacks that an input has at some moments.
+/// Returns the stacks of an input at several times.
 pub fn stacks(input: &[u8]) -> Vec<Option<Vec<Frame>>> {
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -69,7 +71,7 @@ pub fn stacks(input: &[u8]) -> Vec<Option<Vec<Frame>>> {
         let bytes = input.get(at * 8..).and_then(<[u8]>::first_chunk).copied();
         u64::from_le_bytes(bytes.unwrap_or_default())
     };
-    let _mapped = Mapped::of(input);
+    let _mapped = Mapped::new(input);
     let interpreter = Interpreter {
         version: BASE,
         runtime: word(2),
@@ -79,15 +81,15 @@ pub fn stacks(input: &[u8]) -> Vec<Option<Vec<Frame>>> {
         let pid = std::process::id();
         fuzzing::stacks(pid, interpreter, word(1) as u32, word(4), &MOMENTS_NS)
     };
-    let (stacks, most) = memory::most(read);
-    assert!(most <= MOST_BYTES, "{most} bytes were taken");
+    let (stacks, most) = memory::with_peak(read);
+    assert!(most <= MAX_BYTES, "{most} bytes were taken");
     for stack in stacks.iter().flatten() {
-        assert!(stack.len() <= MOST_FRAMES, "{} frames", stack.len());
+        assert!(stack.len() <= MAX_FRAMES, "{} frames", stack.len());
     }
     stacks
 }
 
-/// Words stay where they are: addresses are exchanged, led astray or into circles.
+/// Exchanges addresses, redirects them or makes them circular. Words stay at their places.
 fn mutate(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
     let words = input.len() / 8;
     if words == 0 || rng.u8(0..8) == 0 {
@@ -98,7 +100,7 @@ fn mutate(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
     let word: [u8; 8] = match rng.u8(0..6) {
         0 => *input[other..].first_chunk().unwrap_or(&[0; 8]),
         1 => (BASE + other as u64).to_le_bytes(),
-        // Where what is there ends.
+        // The address is near the end of the memory.
         2 => (BASE + BYTES as u64 - rng.u64(0..64)).to_le_bytes(),
         3 => u64::from(rng.u8(..)).to_le_bytes(),
         4 => {

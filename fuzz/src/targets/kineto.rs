@@ -7,7 +7,7 @@ use fastrand::Rng;
 use gapscope_import::{Options, kineto};
 use gapscope_trace::Selection;
 
-/// See the module.
+/// The target.
 pub const TARGET: Target = Target {
     name: "kineto",
     read,
@@ -28,7 +28,7 @@ fn read(input: &[u8]) {
     assert!(diagnostics.is_empty(), "{diagnostics:?}");
     let work = trace.tables.dispatches.duration_ns.iter();
     assert!(work.flatten().all(|ns| ns >= 0), "work of negative length");
-    outcome::show(&trace, &[], Choice::of(input));
+    outcome::show(&trace, &[], Choice::from_input(input));
 }
 
 fn mutate(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {

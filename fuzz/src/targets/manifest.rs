@@ -10,7 +10,7 @@ use gapscope_trace::Selection;
 use std::cell::OnceCell;
 use tempfile::TempDir;
 
-/// See the module.
+/// The target.
 pub const TARGET: Target = Target {
     name: "manifest",
     read,
@@ -30,7 +30,7 @@ fn read(input: &[u8]) {
             return;
         };
         let remarks: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
-        let choice = Choice::of(input);
+        let choice = Choice::from_input(input);
         if choice.one_of(4, 0) == 0 {
             let sizes = gapscope_trace::table_sizes(folder, trace.manifest.format_version);
             let sizes = sizes.expect("the folder can be read");

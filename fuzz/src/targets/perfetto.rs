@@ -6,7 +6,7 @@ use crate::bytes::{self, Any};
 use fastrand::Rng;
 use gapscope_import::perfetto;
 
-/// See the module.
+/// The target.
 pub const TARGET: Target = Target {
     name: "perfetto",
     read: |input| imported::import(&perfetto::IMPORTER, input),

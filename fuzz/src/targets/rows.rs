@@ -6,7 +6,7 @@ use crate::outcome::{self, Choice};
 use fastrand::Rng;
 use gapscope_trace::Trace;
 
-/// See the module.
+/// The target.
 pub const TARGET: Target = Target {
     name: "rows",
     read,
@@ -17,7 +17,7 @@ fn read(input: &[u8]) {
     if let Ok(text) = std::str::from_utf8(input)
         && let Ok(trace) = Trace::from_text(text)
     {
-        outcome::show(&trace, &[], Choice::of(input));
+        outcome::show(&trace, &[], Choice::from_input(input));
     }
 }
 

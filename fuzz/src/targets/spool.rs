@@ -8,7 +8,7 @@ use crate::{Target, scratch, sections};
 use gapscope_spool::SpoolReader;
 use gapscope_spool::reader::Until;
 
-/// See the module.
+/// The target.
 pub const TARGET: Target = Target {
     name: "spool",
     read: |input| {
@@ -17,10 +17,10 @@ pub const TARGET: Target = Target {
     mutate: sections::change,
 };
 
-/// Bytes of a control page.
+/// The size of a control page.
 const PAGE_BYTES: usize = 4096;
 
-/// Reads an input. Gives how many records were delivered.
+/// Reads an input and returns the number of delivered records.
 pub fn drain(input: &[u8]) -> u64 {
     let sections = sections::read(input);
     let Some((control, chunks)) = sections.split_first() else {
@@ -60,12 +60,12 @@ pub fn drain(input: &[u8]) -> u64 {
         spool.delete_consumed();
         assembly.end(process);
     }
-    assembly.show(Choice::of(input));
+    assembly.show(Choice::from_input(input));
     delivered
 }
 
-/// The number that the name of a chunk file has: that of its first record, and as much more as a part of the header says that
-/// is always zero.
+/// Returns the number in the name of a chunk file: that of its first record, plus a part of the header that is always
+/// zero.
 fn first_number(chunk: &[u8]) -> u64 {
     let at = |from: usize| {
         let bytes = chunk.get(from..from + 8)?.try_into().ok()?;

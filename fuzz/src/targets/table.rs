@@ -14,7 +14,7 @@ use std::cell::OnceCell;
 use std::path::Path;
 use tempfile::TempDir;
 
-/// See the module.
+/// The target.
 pub const TARGET: Target = Target {
     name: "table",
     read: read_table,
@@ -26,7 +26,7 @@ thread_local! {
     static WHOLE: OnceCell<TempDir> = const { OnceCell::new() };
 }
 
-/// The names of the tables, in the order of the first byte.
+/// Returns the names of the tables in the order of the first byte.
 pub fn names() -> Vec<&'static str> {
     let mut names = Vec::new();
     macro_rules! name {
@@ -36,14 +36,14 @@ pub fn names() -> Vec<&'static str> {
     names
 }
 
-/// Bytes at both ends of a file of Parquet.
+/// The bytes at both ends of a Parquet file.
 const MARK: &[u8] = b"PAR1";
 
 fn read_table(input: &[u8]) {
     let Some((first, file)) = input.split_first() else {
         return;
     };
-    let choice = Choice::of(input);
+    let choice = Choice::from_input(input);
     let names = names();
     let table = names[usize::from(first & 0x7f) % names.len()];
     let name = format!("{table}.parquet");
@@ -79,7 +79,7 @@ fn copy() -> TempDir {
     folder
 }
 
-/// The table as the fixture has it, which may be not at all: its version of the format allows that.
+/// Writes the fixture's table, which may be absent: its version of the format allows that.
 fn put(folder: &Path, name: &str) {
     let (original, here) = (fixture::folder().join(name), folder.join(name));
     match original.exists() {
@@ -89,7 +89,7 @@ fn put(folder: &Path, name: &str) {
     }
 }
 
-/// Reads a table; the others are of the fixture.
+/// Reads one table; the other tables are the fixture's.
 fn show_alone(folder: &Path, table: &str, choice: Choice) {
     let (trace, diagnostics) =
         read(folder, &Selection::all()).expect("a trace is read whatever its tables hold");
@@ -114,14 +114,14 @@ fn show_alone(folder: &Path, table: &str, choice: Choice) {
     if choice.one_of(8, 0) == 0 {
         outcome::show_info(&whole, &sizes, &remarks);
     } else if said > 0 || choice.one_of(8, 6) == 0 {
-        // That nothing of it can be read is soon shown.
+        // A trace of which nothing can be read is shown quickly.
         outcome::show(&whole, &remarks, choice);
     }
 }
 
-/// Reads as the report does: dispatches in pieces, and what there is of them where they cannot be read to their end.
+/// Reads the tables as the report does: dispatches in pieces, up to the first that cannot be read.
 fn show_as_report(folder: &Path, choice: Choice) {
-    // With what the comparisons of ranks and of labels read besides.
+    // The comparisons of ranks and of labels read these tables as well.
     let selection = Findings::selection().with::<Markers>();
     let remarks = |diagnostics: &[gapscope_trace::Diagnostic]| -> Vec<String> {
         diagnostics.iter().map(ToString::to_string).collect()
@@ -147,7 +147,7 @@ fn show_as_report(folder: &Path, choice: Choice) {
 
 fn mutate(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
     let choice = rng.u8(0..32);
-    let Some(parts) = Parts::of(input).filter(|_| choice > 1) else {
+    let Some(parts) = Parts::parse(input).filter(|_| choice > 1) else {
         return any(input, rng);
     };
     let Parts {
@@ -158,7 +158,7 @@ fn mutate(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
     match choice {
         2 => first ^= 0x80,
         3 => first = first & 0x80 | rng.u8(..) & 0x7f,
-        // Offsets of pages are in the footer: their bytes stay where they are.
+        // The footer has the offsets of pages, so that their bytes stay at their places.
         4..16 if !pages.is_empty() => {
             let length = pages.len();
             let at = rng.usize(0..length);
@@ -190,16 +190,16 @@ fn mutate(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
     .input();
 }
 
-/// An input whose file has the form of Parquet.
+/// An input whose file has the structure of Parquet.
 struct Parts {
     first: u8,
-    /// Between the mark at the start and the footer.
+    /// The bytes between the mark at the start and the footer.
     pages: Vec<u8>,
     footer: Vec<u8>,
 }
 
 impl Parts {
-    fn of(input: &[u8]) -> Option<Parts> {
+    fn parse(input: &[u8]) -> Option<Parts> {
         let (first, file) = input.split_first()?;
         let file = file.strip_prefix(MARK)?.strip_suffix(MARK)?;
         let (file, length) = file.split_last_chunk::<4>()?;

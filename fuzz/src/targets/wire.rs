@@ -1,9 +1,10 @@
-//! Changes of protobuf that keep it protobuf.
+//! Changes protobuf messages so that they stay protobuf.
 
 use fastrand::Rng;
 use std::ops::Range;
 
-/// Doubles, removes or exchanges fields of the outermost message, or changes one inside of it, with the lengths around it.
+/// Doubles, removes or exchanges fields of the outermost message, or changes a field inside it and the lengths around
+/// it.
 pub(super) fn change(message: &mut Vec<u8>, rng: &mut Rng) {
     change_at(message, rng, 8);
 }
@@ -37,12 +38,12 @@ fn change_at(message: &mut Vec<u8>, rng: &mut Rng, depth: u32) {
             message.splice(to..to, copy);
         }
         2 => {
-            // Another number of a field, of the same type.
+            // The field gets another number of the same type.
             let kind = message[whole.start] & 7;
             message[whole.start] = rng.u8(0..16) << 3 | kind;
         }
         _ => {
-            // Another value.
+            // The field gets another value.
             let end = whole.end;
             if message[whole.start] & 7 == 0 && end > whole.start + 1 {
                 let mut value = Vec::new();
@@ -55,7 +56,7 @@ fn change_at(message: &mut Vec<u8>, rng: &mut Rng, depth: u32) {
     }
 }
 
-/// Where each field is, with what is inside of it.
+/// Returns the range of each field and of its content.
 fn fields(message: &[u8]) -> Vec<(Range<usize>, Option<Range<usize>>)> {
     let mut found = Vec::new();
     let mut rest = message;

@@ -6,7 +6,7 @@ use crate::{Target, scratch};
 use fastrand::Rng;
 use gapscope_import::{Options, xctrace};
 
-/// See the module.
+/// The target.
 pub const TARGET: Target = Target {
     name: "xctrace",
     read,
@@ -18,12 +18,12 @@ fn read(input: &[u8]) {
     for (number, document) in input.split(|byte| *byte == 0).enumerate() {
         let path = scratch::file(folder.path(), &format!("{number:03}.xml"), document);
         if let Ok(checked) = xctrace::check(&path) {
-            // `<row/>` is the shortest.
+            // `<row/>` is the shortest row.
             assert!(checked.rows <= document.len() as u64 / 6, "{checked:?}");
         }
     }
     match xctrace::read(&[folder.path().to_owned()], &Options::default()) {
-        Ok(trace) => outcome::show(&trace, &[], Choice::of(input)),
+        Ok(trace) => outcome::show(&trace, &[], Choice::from_input(input)),
         Err(error) => drop(error.to_string()),
     }
 }
@@ -47,7 +47,7 @@ fn mutate(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
     }
 }
 
-/// Doubles, removes or exchanges what stands between two `<`.
+/// Doubles, removes or exchanges the text between two `<`.
 fn change_elements(input: &mut Vec<u8>, rng: &mut Rng) {
     let mut parts: Vec<&[u8]> = input.split(|byte| *byte == b'<').collect();
     let (at, to) = (rng.usize(0..parts.len()), rng.usize(0..parts.len()));

@@ -6,7 +6,7 @@ use crate::bytes::{self, Any};
 use fastrand::Rng;
 use gapscope_import::xplane;
 
-/// See the module.
+/// The target.
 pub const TARGET: Target = Target {
     name: "xplane",
     read: |input| imported::import(&xplane::IMPORTER, input),

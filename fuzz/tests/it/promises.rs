@@ -1,4 +1,4 @@
-//! A broken promise is found.
+//! Tests that a broken promise is found.
 
 use fastrand::Rng;
 use fuzz::outcome::harmless;
@@ -78,7 +78,7 @@ fn most_changes_of_a_table_leave_it_readable_as_far_as_its_footer() {
     assert!(changed > 900, "{changed} of 1,000 differ");
 }
 
-/// After the events or the files of the spool have changed, `examples/seeds.rs` writes new ones.
+/// `examples/seeds` writes new inputs after the events or the files of the spool have changed.
 #[test]
 fn kept_inputs_are_of_this_version_of_the_spool() {
     let inputs = |target| {
@@ -98,7 +98,7 @@ fn kept_inputs_are_of_this_version_of_the_spool() {
     assert!(delivered > 1000, "{delivered} records");
 }
 
-/// What takes the most memory for its length: `open` asserts that it is within its bound.
+/// The input takes the most memory for its length; `open` asserts that the memory is within its bound.
 #[test]
 fn a_capture_takes_memory_by_its_length() {
     let header = std::fs::read_to_string(concat!(
@@ -168,7 +168,7 @@ fn most_changes_of_a_capture_leave_records() {
     );
 }
 
-/// What the kept inputs mean: each version is read, and what has no end is given up.
+/// Tests the meaning of the kept inputs: each version is read, and endless lists are given up.
 #[test]
 fn memory_of_each_python_has_its_stack() {
     let frame = |function: &str, line| (function.to_owned(), "/p/train.py".to_owned(), Some(line));

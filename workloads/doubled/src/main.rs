@@ -1,4 +1,4 @@
-//! Times a kernel natively on Metal: labels, a dispatch, and what there is to say of it.
+//! Times a kernel natively on Metal: sets labels, runs a dispatch, and prints the profile.
 //!
 //! `GAPSCOPE_PROFILE_DISPATCH=1 cargo run -p doubled`, on a Mac. With `MTL_CAPTURE_ENABLED=1
 //! GAPSCOPE_CAPTURE=forward.gputrace` it also captures the window.
@@ -61,7 +61,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 height: 1,
                 depth: 1,
             };
-            // SAFETY: the kernel reads and writes COUNT floats, which the buffer has.
+            // SAFETY: the kernel reads and writes COUNT floats, the size of the buffer.
             unsafe { encoder.setBuffer_offset_atIndex(Some(&buffer), 0, 0) };
             encoder.dispatchThreadgroups_threadsPerThreadgroup(size(COUNT / 256), size(256));
         })?;

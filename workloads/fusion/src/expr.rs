@@ -2,7 +2,8 @@
 
 use crate::op::{Binary, Unary};
 
-/// A node of an [`Expr`], by position. A node reads only nodes before it, so the order of nodes is an order of evaluation.
+/// A node of an [`Expr`], by position. A node reads only nodes before it, so that the order of nodes is an order of
+/// evaluation.
 pub type NodeId = usize;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -83,7 +84,7 @@ impl Expr {
         self.nodes.iter().filter_map(Node::op_name)
     }
 
-    /// Takes the expression apart into one step an operation, which is what eager evaluation runs.
+    /// Splits the expression into one step for each operation, as eager evaluation runs it.
     pub fn steps(&self) -> Vec<Step> {
         (0..self.nodes.len())
             .filter(|&id| self.nodes[id].op_name().is_some())

@@ -17,7 +17,8 @@ impl Gpu {
     /// Opens the best adapter whose name contains `wanted`.
     pub fn open(wanted: Option<&str>) -> Result<Self> {
         let instance = wgpu::Instance::new(wgpu::InstanceDescriptor {
-            // Labels reach the driver, and so a profiler, only with DEBUG; debug builds alone would have it by default.
+            // Labels reach the driver, and so a profiler, only with DEBUG, which is otherwise the default only in
+            // debug builds.
             flags: wgpu::InstanceFlags::DEBUG,
             ..wgpu::InstanceDescriptor::new_without_display_handle()
         });
@@ -42,7 +43,7 @@ impl Gpu {
         })
     }
 
-    /// Fails when an array of `n` values is more than one binding of this GPU can hold.
+    /// Fails if an array of `n` values exceeds the maximum binding of this GPU.
     pub fn check_length(&self, n: u32) -> Result<()> {
         let bytes = u64::from(n) * size_of::<f32>() as u64;
         let limit = self
@@ -58,7 +59,7 @@ impl Gpu {
         Ok(())
     }
 
-    /// The grid of workgroups for `n` values, in two dimensions where one is too short.
+    /// Returns the grid of workgroups for `n` values, with two dimensions if one is too short.
     pub fn grid(&self, n: u32) -> (u32, u32) {
         grid(n, self.limits.max_compute_workgroups_per_dimension)
     }

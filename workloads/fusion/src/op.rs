@@ -1,4 +1,4 @@
-//! The elementwise operations: their names, their WGSL, their meaning in f64 and the error a GPU may make.
+//! The elementwise operations with their names, WGSL, f64 semantics and permitted GPU errors.
 
 use std::fmt;
 
@@ -93,17 +93,17 @@ impl Unary {
         }
     }
 
-    /// The absolute error that Vulkan's precision rules permit for `y = self(x)`.
+    /// Returns the absolute error that Vulkan's precision rules permit for `y = self(x)`.
     pub fn permitted_error(self, x: f64, y: f64) -> f64 {
         match self {
-            // Stated for [-π, π] only; a larger angle loses as many bits as its reduction needs.
+            // The rule covers only [-π, π]; a larger angle loses as many bits as its reduction needs.
             Unary::Sin | Unary::Cos => 2f64.powi(-11) * (x.abs() / std::f64::consts::PI).max(1.0),
             Unary::Exp => (3.0 + 2.0 * x.abs()) * ulp(y),
             Unary::Log => (3.0 * ulp(y)).max(2f64.powi(-21)),
             Unary::Sqrt => 4.0 * ulp(y),
             Unary::Reciprocal => 2.5 * ulp(y),
             Unary::Sigmoid => (8.0 + 2.0 * x.abs()) * ulp(y),
-            // Computed from exponentials that cancel near zero.
+            // The permitted error follows from exponentials that cancel near zero.
             Unary::Tanh => 8.0 * ulp(1.0),
             Unary::Abs | Unary::Ceil | Unary::Floor | Unary::Neg | Unary::Square => ulp(y),
         }
@@ -157,11 +157,11 @@ impl Binary {
         }
     }
 
-    /// The absolute error that Vulkan's precision rules permit for `y = self(a, b)`.
+    /// Returns the absolute error that Vulkan's precision rules permit for `y = self(a, b)`.
     pub fn permitted_error(self, a: f64, b: f64, y: f64) -> f64 {
         match self {
             Binary::Div => 2.5 * ulp(y),
-            // exp2's own error, and log2's multiplied by the exponent.
+            // The error is exp2's own plus log2's multiplied by the exponent.
             Binary::Pow => (3.0 + 8.0 * (b * a.ln()).abs() + 4.0 * b.abs()) * ulp(y),
             _ => ulp(y),
         }
@@ -180,7 +180,8 @@ impl fmt::Display for Binary {
     }
 }
 
-/// One unit in the last place of an f32 near `y`, or its smallest normal: a GPU may flush anything below that to zero.
+/// Returns one unit in the last place of an f32 near `y`, or the smallest normal f32, because a GPU may flush smaller
+/// values to zero.
 fn ulp(y: f64) -> f64 {
     (y.abs() * 2f64.powi(-23)).max(f64::from(f32::MIN_POSITIVE))
 }

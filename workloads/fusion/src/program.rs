@@ -1,4 +1,4 @@
-//! An expression lowered to dispatches on the GPU: one an operation (eager), or one in all (compiled).
+//! Lowers an expression to dispatches on the GPU: one for each operation (eager), or one for all (compiled).
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -25,7 +25,8 @@ pub struct Program<'gpu> {
 }
 
 impl<'gpu> Program<'gpu> {
-    /// One kernel and one dispatch for each operation, with the values between them in buffers.
+    /// Creates a program with one kernel and one dispatch for each operation, and with buffers for the values between
+    /// them.
     pub fn eager(gpu: &'gpu Gpu, expr: &Expr, input: &wgpu::Buffer, n: u32) -> Result<Self> {
         let steps = expr.steps();
         let mut last_use = HashMap::new();
@@ -59,7 +60,7 @@ impl<'gpu> Program<'gpu> {
                 bind_group,
             });
             for node in &step.reads {
-                // The input belongs to the caller and is read again by the next evaluation.
+                // The input belongs to the caller, and the next evaluation reads it again.
                 if *node != 0 && last_use[node] == index {
                     free.extend(arrays.remove(node));
                 }
@@ -75,7 +76,7 @@ impl<'gpu> Program<'gpu> {
         })
     }
 
-    /// One kernel and one dispatch for the whole expression.
+    /// Creates a program with one kernel and one dispatch for the whole expression.
     pub fn compiled(gpu: &'gpu Gpu, expr: &Expr, input: &wgpu::Buffer, n: u32) -> Result<Self> {
         let kernel = Kernel::new(expr);
         let pipeline = compile(gpu, &kernel)?;
@@ -119,7 +120,7 @@ impl<'gpu> Program<'gpu> {
         Ok(())
     }
 
-    /// The result of the last evaluation.
+    /// Returns the result of the last evaluation.
     pub fn read(&self) -> Result<Vec<f32>> {
         let device = &self.gpu.device;
         let readback = device.create_buffer(&wgpu::BufferDescriptor {
@@ -133,7 +134,7 @@ impl<'gpu> Program<'gpu> {
         });
         encoder.copy_buffer_to_buffer(&self.output, 0, &readback, 0, self.output.size());
         self.gpu.queue.submit([encoder.finish()]);
-        // An error shows as a failing get_mapped_range below.
+        // An error makes get_mapped_range below fail.
         readback.map_async(wgpu::MapMode::Read, .., |_| {});
         device
             .poll(wgpu::PollType::wait_indefinitely())

@@ -1,4 +1,4 @@
-//! What the expression should give, computed on the CPU in f64, and how far a GPU may be from it.
+//! Computes the reference values of an expression on the CPU in f64, with the permitted error of a GPU.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 
 use crate::expr::{Expr, Node};
 
-/// A value and the distance from it that a correct f32 GPU may end at.
+/// A value with the maximum distance from it of a correct f32 GPU's result.
 ///
 /// The distance is the error that Vulkan's precision rules permit each operation (2^-11 for sin and cos, a few ulp for
 /// most others), carried through the operations after it, so it fits any chain. It is infinite where the rules decide
@@ -25,7 +25,7 @@ impl Bounded {
         }
     }
 
-    /// `corners` are the results at the ends of the operands' intervals.
+    /// Creates a value from the results `corners` at the ends of the operands' intervals.
     fn new(value: f64, corners: impl IntoIterator<Item = f64>, permitted: f64) -> Self {
         let carried = corners.into_iter().fold(0.0, |worst: f64, corner| {
             let distance = (corner - value).abs();
@@ -48,7 +48,7 @@ impl Bounded {
     }
 }
 
-/// Evaluates `expr` of `x`; `values` is room to work in.
+/// Evaluates `expr` of `x`; `values` is a buffer for the nodes' values.
 fn evaluate(expr: &Expr, x: f32, values: &mut Vec<Bounded>) -> Bounded {
     values.clear();
     for node in expr.nodes() {
@@ -84,13 +84,13 @@ pub struct Output {
     pub values: Vec<f32>,
 }
 
-/// How outputs compare with the reference and with each other.
+/// The comparison of outputs with the reference and with each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Comparison {
     pub max_error: f64,
-    /// The largest error as a part of its tolerance; at most 1.
+    /// The largest error as a fraction of its tolerance; at most 1.
     pub worst_ratio: f64,
-    /// Values for which the precision rules decide nothing.
+    /// The number of values for which the precision rules decide nothing.
     pub undecided: usize,
     /// The largest difference between outputs, among the decided values.
     pub max_difference: f32,
@@ -115,7 +115,7 @@ impl fmt::Display for Comparison {
     }
 }
 
-/// Compares `outputs` with `expr` of `input`, and fails at the first value outside of its tolerance.
+/// Compares `outputs` with `expr` of `input`, and fails at the first value outside its tolerance.
 pub fn compare(expr: &Expr, input: &[f32], outputs: &[Output]) -> Result<Comparison> {
     let mut comparison = Comparison::default();
     let mut values = Vec::new();

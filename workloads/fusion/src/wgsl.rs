@@ -6,7 +6,7 @@ use crate::expr::{Expr, Node};
 
 pub const WORKGROUP_SIZE: u32 = 256;
 
-/// The entry point in the source. The kernel's own name, such as `sin`, cannot stand there: it would hide the WGSL
+/// The entry point in the source. It differs from the kernel's own name, such as `sin`, which would hide the WGSL
 /// function that the kernel calls. The compiler of kernels renames the entry point after parsing.
 pub const PARSED_ENTRY_POINT: &str = "elementwise";
 

@@ -1,4 +1,4 @@
-//! Runs the binary on whatever GPU there is, which on a machine without one is lavapipe.
+//! Runs the program on any GPU, which on a machine without one is lavapipe.
 
 use std::process::{Command, Output};
 
@@ -9,7 +9,7 @@ fn fusion(args: &[&str]) -> Output {
         .expect("fusion starts")
 }
 
-/// Runs fusion and returns its output, or `None` when the machine has no adapter and may lack one.
+/// Runs the program and returns its output; `None` if the machine has no adapter and need not have one.
 fn run_on_gpu(args: &[&str]) -> Option<String> {
     let output = fusion(args);
     let errors = String::from_utf8_lossy(&output.stderr);

@@ -17,7 +17,7 @@ pub struct Buffer {
 unsafe impl Send for Buffer {}
 
 impl Buffer {
-    /// A zeroed buffer for every use that a mode makes of one.
+    /// Creates a zeroed buffer for every use of any mode.
     pub fn new(gpu: &Gpu, bytes: u64) -> Result<Self> {
         let usage = vk::BufferUsageFlags::STORAGE_BUFFER
             | vk::BufferUsageFlags::INDIRECT_BUFFER
@@ -67,7 +67,7 @@ impl Buffer {
         Ok(())
     }
 
-    /// Has another thread write to the start of the mapping, and waits for it.
+    /// Lets another thread write to the start of the mapping, and waits for it.
     pub fn write_by_thread(&self, gpu: &Gpu, bytes: &[u8]) -> Result<()> {
         assert!(bytes.len() as u64 <= self.bytes);
         let mapped = self.mapped as usize;
@@ -85,7 +85,7 @@ impl Buffer {
         Ok(())
     }
 
-    /// Has the system write what a file holds to the start of the mapping.
+    /// Lets the system read from a file into the start of the mapping.
     pub fn read_from(&self, gpu: &Gpu, file: &mut std::fs::File, bytes: usize) -> Result<()> {
         assert!(bytes as u64 <= self.bytes);
         // SAFETY: as in `write`.

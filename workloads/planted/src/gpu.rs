@@ -1,4 +1,4 @@
-//! A device with its queues. What is created on it lives until it is destroyed.
+//! A device with its queues. Objects that are created on it live until it is destroyed.
 
 use std::ffi::CStr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -43,11 +43,11 @@ pub struct Gpu {
     memory: Mutex<MemoryUse>,
     name: String,
     owned: Mutex<Vec<Object>>,
-    // After the device, for the order of destruction.
+    // The instance comes after the device for the order of destruction.
     instance: Arc<Instance>,
 }
 
-/// Of vkCmdEndRendering2EXT, which ash does not know.
+/// The extension of vkCmdEndRendering2EXT, which ash does not know.
 const FRAGMENT_DENSITY_MAP_OFFSET: &CStr = c"VK_EXT_fragment_density_map_offset";
 
 fn needed_extensions(mode: Mode) -> &'static [&'static CStr] {
@@ -67,12 +67,12 @@ struct MemoryUse {
 }
 
 impl Gpu {
-    /// A device with one queue for dispatches.
+    /// Opens a device with one queue for dispatches.
     pub fn open(args: &Args) -> Result<Self> {
         Self::with_queues(args, 1, vk::QueueFlags::COMPUTE)
     }
 
-    /// A device with `count` queues that can do `work`.
+    /// Opens a device with `count` queues that can do `work`.
     pub fn with_queues(args: &Args, count: usize, work: vk::QueueFlags) -> Result<Self> {
         Self::on(Arc::new(Instance::new(args)?), args, count, work)
     }
@@ -104,7 +104,7 @@ impl Gpu {
             _ => vk::DeviceQueueCreateFlags::empty(),
         };
         let mut queue_infos: Vec<vk::DeviceQueueCreateInfo> = Vec::new();
-        // Second queues come last, and a family is created with as many queues as its last one needs.
+        // A family is created with as many queues as its last position needs; second queues come last.
         for position in positions.iter().rev() {
             if queue_infos
                 .iter()
@@ -136,7 +136,7 @@ impl Gpu {
             .synchronization2(timeline_submit2)
             .dynamic_rendering(dynamic_rendering);
         let extensions = unsafe { raw.enumerate_device_extension_properties(physical)? };
-        // It needs Vulkan 1.1, or an extension of the instance.
+        // The feature needs Vulkan 1.1, or an extension of the instance.
         let has_push_descriptor =
             args.api_minor >= 1 && has(&extensions, khr::push_descriptor::NAME);
         let needed = needed_extensions(args.mode);
@@ -217,7 +217,7 @@ impl Gpu {
         })
     }
 
-    /// A function of the device, by its name.
+    /// Returns a function of the device by its name.
     pub fn function(&self, name: &CStr) -> vk::PFN_vkVoidFunction {
         unsafe {
             self.instance
@@ -233,8 +233,8 @@ impl Gpu {
             .push(object);
     }
 
-    /// Allocates memory of the first type of `allowed` that has the first of `wanted` that any type has. The caller
-    /// owns or frees it.
+    /// Allocates memory of a type of `allowed`, with the first of the properties `wanted` that any type has. The
+    /// caller owns or frees it.
     pub fn allocate(
         &self,
         bytes: u64,
@@ -265,7 +265,7 @@ impl Gpu {
         Ok((memory, flags))
     }
 
-    /// Frees memory of `allocate`, of `bytes`.
+    /// Frees `bytes` of memory from `allocate`.
     pub fn free(&self, memory: vk::DeviceMemory, bytes: u64) {
         unsafe { self.device.free_memory(memory, None) };
         self.memory
@@ -296,7 +296,7 @@ impl Gpu {
         Ok(unsafe { self.device.allocate_command_buffers(&info)? })
     }
 
-    /// Primary command buffers of a new pool for `queue`.
+    /// Allocates primary command buffers from a new pool for `queue`.
     pub fn primaries(&self, queue: &Queue, count: u32) -> Result<Vec<vk::CommandBuffer>> {
         self.command_buffers(
             self.command_pool(queue)?,
@@ -337,7 +337,7 @@ impl Gpu {
         })
     }
 
-    /// Names an object, where the driver knows names.
+    /// Names an object if the driver supports names.
     pub fn name<T: vk::Handle>(&self, object: T, name: &CStr) -> Result<()> {
         if let Some(debug_utils) = &self.debug_utils {
             let info = vk::DebugUtilsObjectNameInfoEXT::default()
@@ -348,7 +348,7 @@ impl Gpu {
         Ok(())
     }
 
-    /// Adds what happened on this device to the truth.
+    /// Adds the work of this device to the truth.
     pub fn report(&self, truth: &mut Truth) {
         truth.device.clone_from(&self.name);
         for queue in &self.queues {
@@ -366,7 +366,7 @@ impl Drop for Gpu {
         let owned = std::mem::take(self.owned.get_mut().unwrap_or_else(PoisonError::into_inner));
         let device = &self.device;
         unsafe {
-            // After a lost device this fails, and destroying is still allowed.
+            // The call fails after a lost device, and destroying is still allowed then.
             let _ = device.device_wait_idle();
             for object in owned.into_iter().rev() {
                 match object {

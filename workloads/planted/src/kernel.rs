@@ -5,8 +5,8 @@ use ash::vk;
 
 pub const WORKGROUP_SIZE: u32 = 64;
 
-/// A kernel that turns a value in each element of its buffer for `spin` rounds. The result depends on the number of
-/// rounds and dispatches, so a lost or repeated dispatch shows in it.
+/// Returns the source of a kernel that changes each element of its buffer for `spin` rounds. The result depends on
+/// the number of rounds and dispatches, so that it shows a lost or repeated dispatch.
 pub fn spin_wgsl(name: &str, multiplier: u32) -> String {
     format!(
         "
@@ -40,7 +40,7 @@ pub fn compile(wgsl: &str) -> Result<Vec<u32>> {
     let options = naga::back::spv::Options {
         lang_version: (1, 3),
         force_loop_bounding: false,
-        // The same SPIR-V from debug and release builds.
+        // The flags give the same SPIR-V in debug and release builds.
         flags: naga::back::spv::WriterFlags::DEBUG,
         ..Default::default()
     };
@@ -50,7 +50,7 @@ pub fn compile(wgsl: &str) -> Result<Vec<u32>> {
 
 pub const SPEC_ID: u32 = 0;
 
-/// Makes the constant `value` of a kernel a specialisation constant, which WGSL as naga reads it cannot give.
+/// Makes the constant `value` of a kernel a specialisation constant, which naga's WGSL does not support.
 pub fn make_specialisable(spirv: &mut Vec<u32>, value: u32) -> Result<()> {
     const HEADER_WORDS: usize = 5;
     const OP_CONSTANT: u32 = 43;
@@ -79,12 +79,12 @@ pub fn make_specialisable(spirv: &mut Vec<u32>, value: u32) -> Result<()> {
     Ok(())
 }
 
-/// What a pipeline is made from.
+/// The parts that a pipeline is created from.
 pub struct Shader<'a> {
     pub spirv: &'a [u32],
     pub entry_point: &'a str,
     pub flags: vk::PipelineCreateFlags,
-    /// The value of the specialisation constant, where the kernel has one.
+    /// The value of the specialisation constant, if the kernel has one.
     pub constant: Option<u32>,
 }
 

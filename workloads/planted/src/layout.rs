@@ -1,4 +1,4 @@
-//! What kernels bind, one storage buffer and one push constant, and the pipelines and descriptor sets for it.
+//! The bindings of kernels (a storage buffer and a push constant), with their pipelines and descriptor sets.
 
 use std::ffi::CString;
 
@@ -9,7 +9,7 @@ use crate::buffer::Buffer;
 use crate::gpu::{Gpu, Object};
 use crate::kernel::{SPEC_ID, Shader};
 
-/// How the buffer reaches the kernel.
+/// The way in which the buffer reaches the kernel.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Binding {
     Set,
@@ -24,7 +24,7 @@ pub struct Layout {
     pub set: vk::DescriptorSetLayout,
     pub pipeline: vk::PipelineLayout,
     descriptor: vk::DescriptorType,
-    /// The number of the binding.
+    /// The number of the storage buffer's binding.
     number: u32,
 }
 

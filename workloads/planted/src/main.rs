@@ -39,7 +39,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The device or driver lacks what the mode needs.
+/// The device or driver lacks a feature that the mode needs.
 #[derive(Debug)]
 struct Unsupported(String);
 

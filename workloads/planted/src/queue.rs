@@ -1,4 +1,4 @@
-//! Queues and the choice of them.
+//! Queues, and the choice of queues for a kind of work.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -24,7 +24,7 @@ impl Queue {
         }
     }
 
-    /// Vulkan allows one thread at a time on a queue.
+    /// Locks the queue, because Vulkan allows one thread at a time on a queue.
     pub fn lock(&self) -> MutexGuard<'_, Tally> {
         self.tally.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -46,14 +46,15 @@ impl Queue {
     }
 }
 
-/// A queue by its family and its position there.
+/// A queue by its family and its index there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
     pub family: u32,
     pub index: u32,
 }
 
-/// Chooses `count` queues that can do `work`: of the wanted family first, then of other families, then second ones.
+/// Chooses `count` queues that can do `work`: first of the wanted family, then of other families, then further queues
+/// of a family.
 pub fn choose(
     families: &[vk::QueueFamilyProperties],
     wanted: Option<u32>,
@@ -62,7 +63,7 @@ pub fn choose(
 ) -> Result<Vec<Position>> {
     let able = |family: u32| {
         let mut flags = families[family as usize].queue_flags;
-        // A queue that can draw or compute can also transfer, and need not say so.
+        // A queue that can draw or compute can also transfer, and need not report it.
         if flags.intersects(vk::QueueFlags::GRAPHICS | vk::QueueFlags::COMPUTE) {
             flags |= vk::QueueFlags::TRANSFER;
         }

@@ -1,5 +1,5 @@
-//! The recorder's C interface, as a program in any language uses it: found at run time, and written after its
-//! description alone.
+//! Calls the recorder's C interface as a program in any language does: finds it at run time, and uses only its
+//! description.
 
 use std::ffi::{CStr, CString, OsStr, c_char, c_void};
 use std::os::unix::ffi::OsStrExt;
@@ -32,7 +32,7 @@ struct Table {
 pub struct Recorder(&'static Table);
 
 impl Recorder {
-    /// `None` when nothing records this process.
+    /// Finds the recorder; `None` if nothing records this process.
     pub fn find() -> Option<Self> {
         let maps = std::fs::read("/proc/self/maps").ok()?;
         let path = maps.split(|&byte| byte == b'\n').find_map(|line| {
@@ -59,7 +59,7 @@ impl Recorder {
         Some(Self(table))
     }
 
-    /// Captures what `work` does, as a trace at `path`; without one, the recorder names it.
+    /// Records a window around `work` as a trace at `path`; without a path, the recorder names the trace.
     pub fn capture(&self, path: Option<&Path>, work: impl FnOnce() -> Result<()>) -> Result<()> {
         let path = path.map_or(&[] as &[u8], |path| path.as_os_str().as_bytes());
         let mut number = 0;

@@ -1,4 +1,4 @@
-//! A command buffer while it is recorded, which counts the commands.
+//! Records a command buffer and counts its commands.
 
 use anyhow::Result;
 use ash::vk;
@@ -8,7 +8,7 @@ use crate::gpu::Gpu;
 use crate::layout::Layout;
 use crate::truth::Tally;
 
-/// A finished command buffer, with what one execution of it does.
+/// A finished command buffer with the work of one execution.
 #[derive(Clone, Copy)]
 pub struct Recorded {
     pub buffer: vk::CommandBuffer,
@@ -82,7 +82,7 @@ impl<'gpu> Recording<'gpu> {
         };
     }
 
-    /// Makes what came before visible to what comes after, on the host too.
+    /// Makes earlier writes visible to later commands and to the host.
     pub fn barrier(&self) {
         let memory = [vk::MemoryBarrier::default()
             .src_access_mask(vk::AccessFlags::MEMORY_WRITE)
@@ -151,12 +151,13 @@ impl<'gpu> Recording<'gpu> {
     }
 
     pub fn end(self) -> Result<Recorded> {
-        // The next submission and the host then see the results.
+        // The barrier makes the results visible to the next submission and to the host.
         self.barrier();
         self.end_without_barrier()
     }
 
-    /// Ends it with the last command: a rendering that is suspended, or no other work than what it is about.
+    /// Ends the recording without a barrier, for a rendering that is suspended, or for command buffers with only one
+    /// kind of command.
     pub fn end_without_barrier(self) -> Result<Recorded> {
         unsafe { self.gpu.device.end_command_buffer(self.buffer)? };
         Ok(Recorded {

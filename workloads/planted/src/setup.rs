@@ -1,4 +1,4 @@
-//! What a mode with one device, one queue and one command buffer at a time starts with.
+//! The state with which a mode of one device, one queue and one command buffer at a time starts.
 
 use anyhow::Result;
 use ash::vk;
@@ -9,7 +9,7 @@ use crate::spin::Spin;
 use crate::truth::Truth;
 
 pub struct Setup {
-    // Dropped before the device, to which its parts belong.
+    // The field is dropped before the device, to which its parts belong.
     pub spin: Spin,
     pub gpu: Gpu,
     pub buffer: vk::CommandBuffer,

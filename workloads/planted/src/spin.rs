@@ -36,7 +36,7 @@ impl Spin {
         })
     }
 
-    /// Sets all that a dispatch of this work needs.
+    /// Sets all state that a dispatch of this work needs.
     pub fn bind(&self, recording: &Recording) {
         self.bind_pipeline(recording, self.pipeline);
         self.bind_set(recording);
@@ -67,7 +67,7 @@ impl Spin {
         recording.end()
     }
 
-    /// As `record`, for one submission.
+    /// Records `dispatches` for one submission; otherwise as `record`.
     pub fn record_once(
         &self,
         gpu: &Gpu,

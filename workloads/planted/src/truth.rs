@@ -1,4 +1,4 @@
-//! What the program really did, for tests to compare a trace with.
+//! Records what the program did, so that tests can compare a trace with it.
 
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
@@ -7,15 +7,15 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::Value;
 
-/// Work that ran on the GPU. A command buffer that is submitted twice counts twice, with all that is in it.
+/// Work that ran on the GPU. A command buffer that is submitted twice counts twice, with all its work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Tally {
-    /// Calls of vkQueueSubmit or vkQueueSubmit2.
+    /// The number of calls of vkQueueSubmit or vkQueueSubmit2.
     pub submits: u64,
-    /// Primary command buffers.
+    /// The number of primary command buffers.
     pub command_buffers: u64,
     pub dispatches: u64,
-    /// Copies, fills and updates.
+    /// The number of copies, fills and updates.
     pub transfers: u64,
     pub transfer_bytes: u64,
 }
@@ -38,17 +38,17 @@ pub struct Truth {
     pub device: String,
     #[serde(flatten)]
     pub tally: Tally,
-    /// Time in which the host kept the GPU without work on purpose.
+    /// The time for which the host kept the GPU without work on purpose.
     pub host_idle_ns: u64,
-    /// Bounds of the run on CLOCK_MONOTONIC.
+    /// The bounds of the run on CLOCK_MONOTONIC.
     start_ns: u64,
     end_ns: u64,
     wall_ns: u64,
     pub memory_allocations: u64,
     pub memory_allocated_bytes: u64,
-    /// The most that was allocated at a time; summed over devices.
+    /// The maximum of allocated memory, summed over devices.
     pub memory_peak_bytes: u64,
-    /// FNV-1a of the result buffers, in hexadecimal.
+    /// The FNV-1a hash of the result buffers in hexadecimal.
     #[serde(skip_serializing_if = "Option::is_none")]
     result_hash: Option<String>,
     #[serde(flatten)]
@@ -94,7 +94,7 @@ impl Truth {
 
     /// Ends the run and prints it as one line of JSON.
     pub fn print(&mut self) {
-        // Only now: the process may have forked since it started.
+        // The process may have forked since the start, so that the pid is read last.
         self.pid = std::process::id();
         self.end_ns = monotonic_ns();
         self.wall_ns = self.end_ns - self.start_ns;
@@ -108,7 +108,7 @@ pub fn monotonic_ns() -> u64 {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // It cannot fail: the clock exists everywhere that Vulkan does.
+    // SAFETY: `clock_gettime` writes to a local. It cannot fail, because the clock exists wherever Vulkan does.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

@@ -1,4 +1,4 @@
-//! Each mode runs on whatever GPU there is, which on a machine without one is lavapipe, and counts what it did.
+//! Runs each mode on any GPU, which on a machine without one is lavapipe, and checks its counts.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 const N: u64 = 3;
 const ITERATIONS: u64 = 4;
 
-/// Runs a mode and returns its truth, or `None` where there is no Vulkan or the device lacks what the mode needs.
+/// Runs a mode and returns its truth; `None` if there is no Vulkan or the device lacks a feature that the mode needs.
 fn run(mode: &str) -> Option<Value> {
     let output = Command::new(env!("CARGO_BIN_EXE_planted"))
         .args([

@@ -1,13 +1,13 @@
-//! Comma-separated values, and the columns of the table.
+//! Reads comma-separated records and maps the columns of Xcode's table.
 
 use gapscope_trace::tables::OpaqueWorkKind;
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read};
 
-/// Longer records are none of such a table.
-const LONGEST_RECORD: u64 = 1 << 20;
+/// The maximum size of a record.
+const MAX_RECORD_BYTES: u64 = 1 << 20;
 
-/// Records of a file.
+/// The records of a file.
 pub(super) struct Records<R> {
     from: R,
     bytes: u64,
@@ -18,16 +18,16 @@ impl<R: BufRead> Records<R> {
         Records { from, bytes: 0 }
     }
 
-    /// Bytes that were read.
+    /// Returns the number of bytes that were read.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// The cells of the next record. Line breaks in quotes belong to the cell.
+    /// Reads the cells of the next record. A line break in quotes belongs to its cell.
     pub fn next(&mut self) -> io::Result<Option<Vec<String>>> {
         let mut record = Vec::new();
         loop {
-            let most = LONGEST_RECORD.saturating_sub(record.len() as u64);
+            let most = MAX_RECORD_BYTES.saturating_sub(record.len() as u64);
             let read = (&mut self.from).take(most).read_until(b'\n', &mut record)?;
             self.bytes += read as u64;
             if record.is_empty() {
@@ -68,17 +68,17 @@ fn cells(record: &str) -> Vec<String> {
     cells
 }
 
-/// Which column is what.
+/// The meanings of the table's columns.
 pub(super) struct Columns {
     command_buffer: Option<usize>,
-    /// From the outside in.
+    /// The columns of labels, outermost first.
     labels: Vec<usize>,
-    /// Each with its name, which is told apart where the table has it several times.
+    /// The columns of counters with their names; a repeated name gets a number.
     counters: Vec<(usize, String)>,
 }
 
 impl Columns {
-    pub fn of(header: &[String]) -> Columns {
+    pub fn from_header(header: &[String]) -> Columns {
         let find = |name: &str| header.iter().position(|column| column.trim() == name);
         let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
         let known = [
@@ -112,7 +112,7 @@ impl Columns {
         }
     }
 
-    /// The label of a row's command buffer.
+    /// Returns the label of a row's command buffer.
     pub fn command_buffer<'r>(&self, record: &'r [String]) -> &'r str {
         let cell = self.command_buffer.and_then(|column| record.get(column));
         cell.map(|cell| cell.trim())
@@ -120,7 +120,7 @@ impl Columns {
             .unwrap_or("command buffer without a label")
     }
 
-    /// The labels inside of that.
+    /// Returns the labels of a row inside its command buffer, outermost first.
     pub fn labels<'r>(&self, record: &'r [String]) -> impl Iterator<Item = &'r str> {
         let cells = self.labels.iter().filter_map(|column| record.get(*column));
         cells
@@ -128,7 +128,7 @@ impl Columns {
             .filter(|cell| !cell.is_empty())
     }
 
-    /// What an encoder is, by what it invoked.
+    /// Returns the kind of an encoder by the invocations that it counted.
     pub fn kind(&self, record: &[String]) -> OpaqueWorkKind {
         let above_zero = |names: &[&str]| {
             let mut counters = self.counters.iter();
@@ -148,7 +148,7 @@ impl Columns {
         }
     }
 
-    /// All values of a row that it has: `ALU Utilization=1.59, Kernel Invocations=4096`.
+    /// Returns all values of a row: `ALU Utilization=1.59, Kernel Invocations=4096`.
     pub fn values(&self, record: &[String]) -> Option<String> {
         let values = self.counters.iter().filter_map(|(column, name)| {
             let value = record.get(*column)?.trim();

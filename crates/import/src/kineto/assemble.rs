@@ -1,8 +1,9 @@
-//! Takes all that a collector kept and gives the rows of calls, work and labels, which `gapscope_timeline_builder` builds.
+//! Assembles the events of a collector into calls, work and labels, and writes their rows with
+//! `gapscope_timeline_builder`.
 
 use super::collect::Collector;
 use super::collectives::{DOMAIN, function_of_payload};
-use super::facts::{Annotation, Call, Correlation, Work, WorkKind};
+use super::facts::{Annotation, Call, Correlation, DeviceEvent, WorkKind};
 use super::queues::Queues;
 use super::texts::{TextId, Texts};
 use crate::Error;
@@ -19,12 +20,12 @@ use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-/// A step of the profiler's schedule: `ProfilerStep#12`. All are one label.
+/// The start of the name of a step of the profiler's schedule, such as `ProfilerStep#12`. All steps share one label.
 const STEP: &str = "ProfilerStep#";
-/// The number of the domain of collectives. Labels of the profiler have none, which is 0.
+/// The number of the domain of collectives. Labels of the profiler have no domain, which is 0.
 const COLLECTIVES: u32 = 1;
 
-/// What the manifest needs of what was assembled.
+/// The result of the assembly that the manifest needs.
 pub(super) struct Assembly {
     pub(super) queues: Queues,
     /// Kernels by shape and process.
@@ -36,10 +37,10 @@ pub(super) struct Assembly {
 }
 
 impl Assembly {
-    /// Writes the rows of all that a collector kept.
+    /// Writes the rows of a collector.
     ///
     /// # Errors
-    /// The system refuses.
+    /// The system refuses to write.
     pub(super) fn run(found: &mut Collector) -> Result<Assembly, Error> {
         found.lanes.name_all();
         let main = main_process(found);
@@ -81,7 +82,8 @@ impl Assembly {
         Ok(assembly)
     }
 
-    /// Returns the call that launched the work of each correlation: one that launches, if several have the correlation.
+    /// Returns the call that launched the work of each correlation. If several calls have one correlation, a call
+    /// that launches is preferred.
     fn launches(&mut self, calls: &[Call], found: &Collector) -> FxHashMap<Correlation, u32> {
         let mut launches: FxHashMap<Correlation, u32> = FxHashMap::default();
         for (index, call) in (0..).zip(calls) {
@@ -123,9 +125,10 @@ impl Assembly {
         })
     }
 
-    /// The ranges that label work.
+    /// Adds the ranges that label work.
     fn annotations(&mut self, found: &mut Collector) {
-        // A step is of the whole process: work that another thread launches in it, such as that of a backward pass, is its too.
+        // A step belongs to the whole process, so that it also labels work that other threads launch in it, such as a
+        // backward pass.
         let is_step = |range: &Annotation| found.texts.get(range.name).starts_with(STEP);
         let mut steps = FxHashMap::<ProcessId, Vec<Annotation>>::default();
         for lane in &found.lanes.all {
@@ -157,7 +160,7 @@ impl Assembly {
         }
     }
 
-    /// Ranges around the calls that launched collectives, as NCCL's own would be.
+    /// Adds ranges around the calls that launched collectives, as NCCL's own ranges would be.
     fn collectives(
         &mut self,
         calls: &[Call],
@@ -194,7 +197,7 @@ impl Assembly {
         }
     }
 
-    /// Calls, and the work of devices. Queues and devices are numbered in the order in which calls first use them.
+    /// Adds the calls, and the work of devices. Queues and devices are numbered in the order in which calls first use them.
     fn calls_and_work(
         &mut self,
         calls: &[Call],
@@ -202,7 +205,7 @@ impl Assembly {
         found: &mut Collector,
     ) {
         let mut works = std::mem::take(&mut found.works);
-        let launch = |work: &Work| launches.get(&work.correlation).copied().unwrap_or(u32::MAX);
+        let launch = |work: &DeviceEvent| launches.get(&work.correlation).copied().unwrap_or(u32::MAX);
         works.sort_by_key(|work| (launch(work), work.start_ns));
         let waits: FxHashMap<Correlation, u32> = (found.synchronisations.iter())
             .filter_map(|wait| Some((wait.correlation, wait.stream?)))
@@ -220,13 +223,18 @@ impl Assembly {
         works.for_each(|work| self.work(work, main, found));
     }
 
-    fn work(&mut self, work: &Work, process: ProcessId, found: &Collector) {
+    fn work(&mut self, work: &DeviceEvent, process: ProcessId, found: &Collector) {
         let correlation = wide(work.correlation);
         let work = self.device_work(work, process, found);
         self.recorded.work.push((process, correlation, work));
     }
 
-    fn device_work(&mut self, work: &Work, process: ProcessId, found: &Collector) -> DeviceWork {
+    fn device_work(
+        &mut self,
+        work: &DeviceEvent,
+        process: ProcessId,
+        found: &Collector,
+    ) -> DeviceWork {
         let kind = match work.kind {
             WorkKind::Kernel { shape, groups } => {
                 let next = KernelId(self.kernels.len() as u32 + 1);
@@ -257,7 +265,7 @@ impl Assembly {
     }
 
     fn queue(&mut self, process: ProcessId, stream: u32, found: &Collector) -> QueueId {
-        self.queues.of(process, stream, found.streams.all())
+        self.queues.id(process, stream, found.streams.all())
     }
 
     /// Adds a call, which waited for the queue of `stream`, if the file says so.
@@ -275,7 +283,7 @@ impl Assembly {
                 start_ns: call.start_ns,
                 duration_ns: call.duration_ns,
             },
-            // What a poll found is not in the file.
+            // The file does not have the results of polls.
             result: if is_poll { UNKNOWN_RESULT } else { 0 },
             queue: queue.map_or(CallQueue::Unknown, CallQueue::Known),
             host_functions: None,
@@ -283,7 +291,7 @@ impl Assembly {
         self.recorded.calls.push((process, call));
     }
 
-    /// Time that the driver or the tracing took.
+    /// Adds the time that the driver or the profiler took.
     fn overheads(&mut self, found: &mut Collector) {
         for overhead in std::mem::take(&mut found.overheads) {
             let name = found.texts.get(overhead.function);
@@ -303,7 +311,8 @@ impl Assembly {
         }
     }
 
-    /// Waits of streams for events. They name the call that recorded the event, which therefore stands for it.
+    /// Adds the waits of streams for events. A wait names the call that recorded its event, which therefore
+    /// identifies the event.
     fn stream_events(&mut self, found: &mut Collector) {
         for wait in std::mem::take(&mut found.synchronisations) {
             let (Some(stream), Some(waits_on), Some(waiting)) =
@@ -341,7 +350,7 @@ fn wide(correlation: Correlation) -> Option<builder::Correlation> {
     (correlation != Correlation::NONE).then_some(builder::Correlation(correlation.0))
 }
 
-/// Returns the text of an annotation's label, and what tells its instances apart.
+/// Returns the text of an annotation's label and the text that distinguishes its instances.
 fn label_of(name: &str) -> (&str, Option<&str>) {
     match name.strip_prefix(STEP) {
         Some(number) => (&STEP[..STEP.len() - 1], Some(number)),
@@ -349,7 +358,7 @@ fn label_of(name: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Returns the process that made most calls, or the only one.
+/// Returns the process that made most calls, or the only process.
 fn main_process(found: &mut Collector) -> ProcessId {
     let mut calls: FxHashMap<ProcessId, u64> = FxHashMap::default();
     for lane in &found.lanes.all {

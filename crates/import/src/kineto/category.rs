@@ -1,6 +1,6 @@
-//! What an event is, by its category.
+//! Classifies events by their category.
 
-/// What an event of PyTorch's profiler is.
+/// The kind of an event of PyTorch's profiler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Category {
     /// A kernel on a device.
@@ -11,13 +11,13 @@ pub(super) enum Category {
     Fill,
     /// A call of a runtime or a driver.
     Call,
-    /// A call that the host waited in, or a wait of a stream, as the device's tracing says it.
+    /// A wait of the host or of a stream, as the device's profiler reports it.
     Synchronisation,
-    /// Time that the tracing or the driver took.
+    /// Time that the profiler or the driver took.
     Overhead,
     /// A range that the program or PyTorch set on a thread.
     Annotation,
-    /// The same on a device, made by the profiler of the work that was launched in it.
+    /// A range on a device, which the profiler derives from the work that was launched in an annotation.
     DeviceAnnotation,
     /// An operator.
     Operator,
@@ -27,15 +27,15 @@ pub(super) enum Category {
     Span,
     /// The arrows from calls to their work.
     LaunchFlow,
-    /// Work of the device with this number, by another profiler.
+    /// Work of the device with this number, from another profiler.
     Device(u32),
     /// Anything else.
     Other,
 }
 
 impl Category {
-    /// By its text, of any version: `Kernel` and `kernel`, `Memcpy` and `gpu_memcpy`.
-    pub(super) fn of(text: &[u8]) -> Category {
+    /// Parses a category of any version: `Kernel` and `kernel`, `Memcpy` and `gpu_memcpy`.
+    pub(super) fn parse(text: &[u8]) -> Category {
         match text {
             b"cpu_op" | b"Operator" | b"operator" => Category::Operator,
             b"python_function" | b"Python" => Category::Python,

@@ -1,10 +1,11 @@
-//! Takes events one after the other: markers and counters are written at once, GPU work and calls are kept until all are there.
+//! Collects the events of a document. Markers and counters are written at once; GPU work and calls are kept until all
+//! events were read.
 
 use super::category::Category;
 use super::counters::Counters;
 use super::document::Sink;
 use super::event::Event;
-use super::facts::{Annotation, Call, KernelShape, Stream, Synchronisation, Work, WorkKind};
+use super::facts::{Annotation, Call, DeviceEvent, KernelShape, Stream, Synchronisation, WorkKind};
 use super::lanes::Lanes;
 use super::metadata::Metadata;
 use super::numbered::{Numbered, Streams};
@@ -27,12 +28,12 @@ const PYTHON: &[u8] = b"python";
 /// The domain of other ranges of the host.
 pub(super) const HOST: &[u8] = b"host";
 
-/// Times from here on, 1995, are since 1970, and not since a machine's start.
+/// The start of 1995. Later times count from 1970, and earlier ones from a machine's start.
 const SINCE_1970_NS: i64 = 25 * 365 * DAY_NS;
 const DAY_NS: i64 = 24 * 3600 * 1_000_000_000;
 
-/// What is added to times: those since 1970 count from the beginning of the day, since a trace's times are of a clock that counts from
-/// a machine's start.
+/// Returns the offset that is added to times. Times since 1970 are made to count from the beginning of their day,
+/// because the clock of a trace counts from a machine's start.
 pub(super) fn shift_of(first_ns: i64) -> i64 {
     match first_ns {
         SINCE_1970_NS.. => first_ns % DAY_NS - first_ns,
@@ -40,46 +41,46 @@ pub(super) fn shift_of(first_ns: i64) -> i64 {
     }
 }
 
-/// An asynchronous range that has begun: category, name, id.
+/// Asynchronous ranges that have begun, by category, name and id.
 type Pending = FxHashMap<(TextId, TextId, TextId), Vec<(u32, i64)>>;
 
-/// What was found so far.
+/// The events that were collected so far.
 pub(super) struct Collector<'o, 'p> {
     pub(super) output: &'o Output<'p>,
-    /// Bytes of files before this one, and of all.
+    /// The size of the files before this one, and of all files.
     pub(super) bytes: (u64, u64),
-    /// What is added to all times; `None` until the first one came, which decides it.
+    /// The offset that is added to all times. The first event decides it.
     pub(super) shift_ns: Option<i64>,
     pub(super) new: NewTrace,
     pub(super) texts: Texts,
     pub(super) labels: Labels,
-    /// The label without a parent of each text, by its id.
+    /// The label without a parent of each text, by the id of the text.
     pub(super) flat_labels: Vec<Option<LabelId>>,
     pub(super) lanes: Lanes,
     pub(super) streams: Streams,
     pub(super) shapes: Numbered<KernelShape>,
-    pub(super) works: Vec<Work>,
+    pub(super) works: Vec<DeviceEvent>,
     pub(super) calls: Vec<Call>,
     pub(super) synchronisations: Vec<Synchronisation>,
     pub(super) overheads: Vec<Call>,
-    /// Collectives: indices of works, with what PyTorch says of them.
+    /// The collectives: indices of `works`, with PyTorch's description.
     pub(super) collectives: Vec<(usize, String)>,
     operands: Operands,
     pub(super) counters: Counters,
     pub(super) metadata: Metadata,
     pub(super) ledger: Ledger,
     pub(super) pending: Pending,
-    /// First start and last end of anything.
+    /// The first start and the last end of all events.
     pub(super) extent: Option<(i64, i64)>,
-    /// Where markers of Python's functions are there, the host's code was slowed down.
+    /// The number of markers of Python functions. Their recording slows the host's code down.
     pub(super) python_functions: u64,
-    /// Calls are HIP's.
+    /// The calls are HIP's.
     pub(super) uses_hip: bool,
     pub(super) markers: u64,
 }
 
 impl<'o, 'p> Collector<'o, 'p> {
-    pub(super) fn of(
+    pub(super) fn new(
         output: &'o Output<'p>,
         new: NewTrace,
         bytes: (u64, u64),
@@ -113,7 +114,7 @@ impl<'o, 'p> Collector<'o, 'p> {
         }
     }
 
-    /// An event's times. `None`: they are impossible, which is counted.
+    /// Returns the times of an event. Impossible times are counted and give `None`.
     fn times(&mut self, event: &Event) -> Option<(i64, i64)> {
         let times = (event.end_ns())
             .zip(event.start_ns)
@@ -126,7 +127,7 @@ impl<'o, 'p> Collector<'o, 'p> {
         Some((start_ns, end_ns - start_ns))
     }
 
-    /// An interval on the trace's clock, which the trace then covers.
+    /// Moves an interval to the trace's clock and extends the trace to cover it.
     fn placed(&mut self, start_ns: i64, end_ns: i64) -> Option<(i64, i64)> {
         let shift_ns = *self.shift_ns.get_or_insert_with(|| shift_of(start_ns));
         let start_ns = start_ns.checked_add(shift_ns)?;
@@ -156,14 +157,14 @@ impl<'o, 'p> Collector<'o, 'p> {
         self.ledger.add(LossKind::from_text(kind), 1, reason);
     }
 
-    /// An event with a start and a duration.
+    /// Collects an event with a start and a duration.
     fn complete(&mut self, event: &Event) -> Result<(), Error> {
         let category = match event.category.is_empty() {
             true => self.lanes.category_of(event),
-            false => Category::of(event.category),
+            false => Category::parse(event.category),
         };
         if category == Category::DeviceAnnotation {
-            // The labels of the work say the same.
+            // The labels of the work have the same information.
             return Ok(());
         }
         let Some((start_ns, duration_ns)) = self.times(event) else {
@@ -171,7 +172,7 @@ impl<'o, 'p> Collector<'o, 'p> {
         };
         match category {
             Category::Operator => {
-                let payload = self.operands.of(event.args);
+                let payload = self.operands.payload(event.args);
                 self.range(event, OPERATOR, (start_ns, duration_ns), payload)?;
             }
             Category::Python => {
@@ -218,9 +219,9 @@ impl<'o, 'p> Collector<'o, 'p> {
         Ok(())
     }
 
-    /// The lane of an event. `None`: there are too many, which is counted.
+    /// Returns the lane of an event. An event of too many threads is counted and gives `None`.
     pub(super) fn lane(&mut self, event: &Event) -> Option<u32> {
-        let lane = self.lanes.of(event.pid, event.tid);
+        let lane = self.lanes.index(event.pid, event.tid);
         if lane.is_none() {
             let reason = "the file names more threads than any program has";
             self.ledger.add(LossKind::Other("events".into()), 1, reason);
@@ -228,7 +229,7 @@ impl<'o, 'p> Collector<'o, 'p> {
         lane
     }
 
-    /// The number of a stream. `None`: there are too many, which is counted.
+    /// Returns the number of a stream. A stream beyond the maximum is counted and gives `None`.
     fn stream(&mut self, stream: Stream) -> Option<u32> {
         let number = self.streams.number(stream);
         if number.is_none() {
@@ -252,7 +253,7 @@ impl<'o, 'p> Collector<'o, 'p> {
     }
 
     fn work(&mut self, event: &Event, category: Category, start_ns: i64, duration_ns: i64) {
-        let args = WorkArgs::of(event.args);
+        let args = WorkArgs::parse(event.args);
         let Some(stream) = self.stream(args.stream(event.pid, event.tid)) else {
             return;
         };
@@ -269,7 +270,7 @@ impl<'o, 'p> Collector<'o, 'p> {
             let payload = super::collectives::payload(event.args);
             self.collectives.push((self.works.len(), payload));
         }
-        self.works.push(Work {
+        self.works.push(DeviceEvent {
             correlation: args.correlation,
             start_ns,
             duration_ns,
@@ -280,9 +281,9 @@ impl<'o, 'p> Collector<'o, 'p> {
         });
     }
 
-    /// Work of a device whose name its process has, as XLA's profiler writes it.
+    /// Collects work of a device whose name is that of the event's process, as XLA's profiler writes it.
     fn device_work(&mut self, event: &Event, device: u32, start_ns: i64, duration_ns: i64) {
-        let args = XlaArgs::of(event.args);
+        let args = XlaArgs::parse(event.args);
         let stream = Stream {
             device: Some(device),
             context: 0,
@@ -307,7 +308,7 @@ impl<'o, 'p> Collector<'o, 'p> {
         {
             label = Some(self.labels.named(label, &super::json::text(text)));
         }
-        self.works.push(Work {
+        self.works.push(DeviceEvent {
             correlation: args.correlation,
             start_ns,
             duration_ns,
@@ -319,7 +320,7 @@ impl<'o, 'p> Collector<'o, 'p> {
     }
 
     fn synchronisation(&mut self, event: &Event) {
-        let args = WorkArgs::of(event.args);
+        let args = WorkArgs::parse(event.args);
         let (mut recorded_by, mut waits_on) = (Default::default(), None);
         for (key, value) in super::json::members(event.args) {
             match key {
@@ -368,7 +369,7 @@ impl Sink for Collector<'_, '_> {
                 Ok(())
             }
             b's' | b't' | b'f' => {
-                if Category::of(event.category) != Category::LaunchFlow {
+                if Category::parse(event.category) != Category::LaunchFlow {
                     self.lost("arrows", event.category, "traces have no place for them");
                 }
                 Ok(())

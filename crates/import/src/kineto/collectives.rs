@@ -1,4 +1,4 @@
-//! What PyTorch says of collectives, in the words of NCCL's own ranges.
+//! Converts PyTorch's descriptions of collectives to the payloads of NCCL's own ranges.
 
 use super::json::{self, bare, members};
 use super::number::whole;
@@ -8,7 +8,7 @@ use std::hash::Hasher;
 /// The domain of NCCL's ranges.
 pub(super) const DOMAIN: &str = "NCCL";
 
-/// The fields of a kernel's collective, as NCCL's payloads have them, and then as PyTorch names them.
+/// Returns the payload of a kernel's collective, with NCCL's fields first and PyTorch's after them.
 pub(super) fn payload(args: &[u8]) -> String {
     let mut fields = Vec::new();
     let (mut name, mut dtype) = ("", "");
@@ -54,7 +54,7 @@ pub(super) fn payload(args: &[u8]) -> String {
             hasher.finish().max(1)
         ));
     }
-    // What NCCL calls the size of a message is one rank's part.
+    // NCCL's message size is the part of one rank.
     let elements = match function(name) {
         Some("ncclReduceScatter") => received,
         Some("ncclAllToAll") => sent
@@ -72,7 +72,7 @@ pub(super) fn payload(args: &[u8]) -> String {
     payload
 }
 
-/// The function of NCCL that PyTorch's name of a collective stands for: `allreduce`, `_allgather_base`, `all_to_allv`.
+/// Returns the NCCL function for PyTorch's name of a collective: `allreduce`, `_allgather_base`, `all_to_allv`.
 pub(super) fn function(name: &str) -> Option<&'static str> {
     let word: String = name.chars().filter(|c| c.is_alphanumeric()).collect();
     let starts = |with: &str| word.starts_with(with);
@@ -91,13 +91,13 @@ pub(super) fn function(name: &str) -> Option<&'static str> {
     })
 }
 
-/// The function that a payload is of.
+/// Returns the function that a payload names.
 pub(super) fn function_of_payload(payload: &str) -> Option<&'static str> {
     let (_, rest) = payload.split_once("Collective name=")?;
     function(rest.split(", ").next()?)
 }
 
-/// Bytes of an element, by PyTorch's name of its type.
+/// Returns the size of an element by PyTorch's name of its type.
 fn bytes_of(dtype: &str) -> Option<u64> {
     Some(match dtype {
         "Byte" | "Char" | "Bool" | "QInt8" | "QUInt8" => 1,

@@ -1,4 +1,4 @@
-//! Counters: PyTorch's memory, and what other programs count.
+//! Collects counters: PyTorch's memory, and the counters of other programs.
 
 use super::event::Event;
 use super::json::{self, members};
@@ -8,39 +8,39 @@ use gapscope_trace::ids::{CounterId, DeviceId};
 use gapscope_trace::tables::{Counter, CounterUnit, CounterValue, Table};
 use rustc_hash::FxHashMap;
 
-/// More counters than this are one: names may hold anything.
-const MOST: usize = 1 << 14;
+/// The maximum number of counters. Names may hold anything, so that values of further counters are only counted.
+const MAX_COUNTERS: usize = 1 << 14;
 
-/// Which counter it is.
+/// The identity of a counter.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Which {
-    /// PyTorch's memory: its argument, and the device, or the host's.
+enum CounterKey {
+    /// PyTorch's memory: the argument, and the number of the device or `None` for the host.
     Memory(&'static str, Option<u32>),
-    /// Process, name and series as they are written.
+    /// The process, name and series as the file writes them.
     Own(Box<[u8]>),
 }
 
-/// All counters so far.
+/// The counters so far.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
-    ids: FxHashMap<Which, CounterId>,
-    /// With names, in order of their ids.
-    all: Vec<(Which, String)>,
-    /// Values that had no counter left, or were no numbers.
+    ids: FxHashMap<CounterKey, CounterId>,
+    /// The counters and their names, in the order of their ids.
+    all: Vec<(CounterKey, String)>,
+    /// The number of values that are no numbers or belong to counters beyond the maximum.
     pub(super) lost: u64,
 }
 
 impl Counters {
-    fn id(&mut self, which: Which, name: impl FnOnce() -> String) -> Option<CounterId> {
-        if let Some(id) = self.ids.get(&which) {
+    fn id(&mut self, key: CounterKey, name: impl FnOnce() -> String) -> Option<CounterId> {
+        if let Some(id) = self.ids.get(&key) {
             return Some(*id);
         }
-        if self.all.len() >= MOST {
+        if self.all.len() >= MAX_COUNTERS {
             return None;
         }
         let id = CounterId(self.all.len() as u32 + 1);
-        self.all.push((which.clone(), name()));
-        self.ids.insert(which, id);
+        self.all.push((key.clone(), name()));
+        self.ids.insert(key, id);
         Some(id)
     }
 
@@ -56,7 +56,7 @@ impl Counters {
         }
     }
 
-    /// An event of PyTorch's memory profiler: what is allocated after an allocation or a free.
+    /// Adds an event of PyTorch's memory profiler, which has the total after an allocation or a free.
     pub(super) fn memory(&mut self, args: &[u8], at_ns: i64, to: &mut Tables) {
         let (mut of_host, mut device) = (false, 0);
         let mut values: [(&'static str, Option<f64>); 2] =
@@ -75,12 +75,12 @@ impl Counters {
             }
         }
         for (what, value) in values {
-            // Nothing is ever reserved of the host's memory.
+            // Host memory is never reserved.
             if value.is_none() || (of_host && what == "reserved") {
                 continue;
             }
-            let which = Which::Memory(what, (!of_host).then_some(device));
-            let id = self.id(which, || match of_host {
+            let key = CounterKey::Memory(what, (!of_host).then_some(device));
+            let id = self.id(key, || match of_host {
                 true => format!("PyTorch: host memory {what}"),
                 false => format!("PyTorch: memory {what}"),
             });
@@ -88,11 +88,11 @@ impl Counters {
         }
     }
 
-    /// A counter event: a value for each of its arguments.
+    /// Adds a counter event, which has a value in each of its arguments.
     pub(super) fn values(&mut self, event: &Event, at_ns: i64, to: &mut Tables) {
         for (series, value) in members(event.args) {
             let key = [event.pid, event.id, event.name, series].join(&0);
-            let id = self.id(Which::Own(key.into()), || {
+            let id = self.id(CounterKey::Own(key.into()), || {
                 let (name, series) = (json::text(event.name), json::text(series));
                 match series.is_empty() || name == series {
                     true => name.into_owned(),
@@ -105,13 +105,13 @@ impl Counters {
 
     /// Appends a row for each counter.
     pub(super) fn push_into(&self, device: impl Fn(u32) -> Option<DeviceId>, to: &mut Tables) {
-        for (index, (which, name)) in self.all.iter().enumerate() {
-            let (unit, device) = match which {
-                Which::Memory(_, number) => (CounterUnit::Bytes, number.and_then(&device)),
-                Which::Own(_) => (CounterUnit::Count, None),
+        for (index, (key, name)) in self.all.iter().enumerate() {
+            let (unit, device) = match key {
+                CounterKey::Memory(_, number) => (CounterUnit::Bytes, number.and_then(&device)),
+                CounterKey::Own(_) => (CounterUnit::Count, None),
             };
-            let name = match which {
-                Which::Memory(_, Some(number)) if device.is_none() => {
+            let name = match key {
+                CounterKey::Memory(_, Some(number)) if device.is_none() => {
                     format!("{name} on device {number}")
                 }
                 _ => name.clone(),

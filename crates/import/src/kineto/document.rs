@@ -1,36 +1,36 @@
-//! From a file's bytes to its events: `{"traceEvents": [EVENT, …], …}`, or the array alone.
+//! Reads the events of a file whose document is `{"traceEvents": [EVENT, …], …}` or the array alone.
 
 use super::event::Event;
 use super::json::{Stop, byte, skip_space, skip_string, skip_value};
 use super::source::{Ending, Source};
 
-/// A longer event or value of the object around them is not read.
-const LONGEST_BYTES: usize = 64 << 20;
+/// The maximum size of an event, or of a value of the object around the events.
+const MAX_VALUE_BYTES: usize = 64 << 20;
 
-/// What takes the parts of a document.
+/// A receiver of the parts of a document.
 pub(super) trait Sink {
-    /// Why it takes no more.
+    /// The error that stops the reading.
     type Error;
     /// Takes an event.
     fn event(&mut self, event: &Event) -> Result<(), Self::Error>;
     /// Takes a member of the object that holds the events.
     fn member(&mut self, key: &[u8], value: &[u8]) -> Result<(), Self::Error>;
-    /// Some more bytes of the file are done.
+    /// Notes that more bytes of the file were read.
     fn progress(&mut self, source: &Source) -> Result<(), Self::Error>;
 }
 
-/// How a document was read.
+/// The result of reading a document.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Summary {
-    /// Events in it.
+    /// The number of events.
     pub(super) events: u64,
-    /// Values among the events that are none.
+    /// The number of values among the events that are no events.
     pub(super) odd: u64,
-    /// Events and other values that are too long to be read.
+    /// The number of events and other values that are longer than the maximum.
     pub(super) too_long: u64,
-    /// Why the rest of it was not read.
+    /// The reason why the rest of the document was not read.
     pub(super) cut: Option<String>,
-    /// It is no JSON of any kind: what it begins with.
+    /// The start of the content if it is no JSON of this kind.
     pub(super) foreign: Option<String>,
 }
 
@@ -39,16 +39,16 @@ pub(super) struct Document {
     source: Source,
     buffer: Vec<u8>,
     at: usize,
-    /// Bytes of the document that are no longer in the buffer.
+    /// The number of bytes of the document before the buffer.
     before: u64,
     summary: Summary,
 }
 
-/// The end of the file.
+/// The end of the file was reached.
 struct Ended;
 
 impl Document {
-    pub(super) fn of(source: Source) -> Document {
+    pub(super) fn new(source: Source) -> Document {
         Document {
             source,
             buffer: Vec::new(),
@@ -58,10 +58,10 @@ impl Document {
         }
     }
 
-    /// Reads it.
+    /// Reads the document into `sink`.
     ///
     /// # Errors
-    /// What the sink says.
+    /// The error of the sink.
     pub(super) fn read<S: Sink>(mut self, sink: &mut S) -> Result<Summary, S::Error> {
         self.start();
         match self.next_byte() {
@@ -85,7 +85,7 @@ impl Document {
         Ok(self.summary)
     }
 
-    /// Skips the mark that some writers put before a document.
+    /// Skips the byte order mark that some writers put in front.
     fn start(&mut self) {
         while self.buffer.len() < 3 && self.more().is_ok() {}
         if self.buffer.starts_with(b"\xef\xbb\xbf") {
@@ -99,14 +99,14 @@ impl Document {
         format!("it begins with {:?}", &*text)
     }
 
-    /// Takes more of the file into the buffer, what was used goes out.
+    /// Drops the bytes that were used and reads more of the file into the buffer.
     fn more(&mut self) -> Result<(), Ended> {
         let rest = self.buffer.len() - self.at;
         self.buffer.copy_within(self.at.., 0);
         self.buffer.truncate(rest);
         self.before += self.at as u64;
         self.at = 0;
-        // What is long is looked at again and again: each time twice as much of it.
+        // A long value is scanned from its start each time, so that the buffer doubles each time.
         let enough = rest.saturating_mul(2);
         loop {
             if !self.source.next(&mut self.buffer) {
@@ -119,7 +119,7 @@ impl Document {
         }
     }
 
-    /// The next byte that is not white space.
+    /// Skips white space and returns the next byte.
     fn next_byte(&mut self) -> Option<u8> {
         loop {
             self.at = skip_space(&self.buffer, self.at);
@@ -130,7 +130,7 @@ impl Document {
         }
     }
 
-    /// Why the file ends where it does, if not because it is at its end.
+    /// Returns why reading stopped before the end of the file, if it did.
     fn broken(&self) -> Option<String> {
         match self.source.ending() {
             Some(Ending::Broken(why)) => Some(format!("the file cannot be read further: {why}")),
@@ -180,7 +180,7 @@ impl Document {
         }
     }
 
-    /// The key at the place, which is then behind its colon. `None`: there is no more.
+    /// Reads the key at the position and moves behind its colon. Returns `None` if there is no more key.
     fn key(&mut self) -> Option<Vec<u8>> {
         let end = self.whole(skip_string)?;
         let key = self.buffer[self.at + 1..end - 1].to_vec();
@@ -201,8 +201,9 @@ impl Document {
         }
     }
 
-    /// Where something ends that begins at the place; takes more of the file until it is whole. `None`: it never is, and the summary
-    /// says why, or it is too long and skipped.
+    /// Returns the end of the value that begins at the position, and reads more of the file until the value is
+    /// complete. Returns `None` if the value never ends, which the summary then notes, or if it is too long and was
+    /// skipped.
     fn whole(&mut self, end: impl Fn(&[u8], usize) -> Result<usize, Stop>) -> Option<usize> {
         loop {
             match end(&self.buffer, self.at) {
@@ -211,7 +212,7 @@ impl Document {
                     self.malformed();
                     return None;
                 }
-                Err(Stop::More) if self.buffer.len() - self.at > LONGEST_BYTES => {
+                Err(Stop::More) if self.buffer.len() - self.at > MAX_VALUE_BYTES => {
                     self.skip();
                     return None;
                 }
@@ -237,7 +238,7 @@ impl Document {
         Ok(())
     }
 
-    /// Reads events up to the end of their array. False: the file ends before it.
+    /// Reads events up to the end of their array. Returns false if the file ends before.
     fn events<S: Sink>(&mut self, sink: &mut S) -> Result<bool, S::Error> {
         loop {
             self.at = skip_space(&self.buffer, self.at);
@@ -278,7 +279,7 @@ impl Document {
                 }
                 Err(Stop::More) => {
                     sink.progress(&self.source)?;
-                    if self.buffer.len() - self.at > LONGEST_BYTES {
+                    if self.buffer.len() - self.at > MAX_VALUE_BYTES {
                         self.skip();
                         continue;
                     }
@@ -295,7 +296,7 @@ impl Document {
         }
     }
 
-    /// Goes behind a value that is longer than what is kept of the file.
+    /// Skips a value that is longer than the maximum.
     fn skip(&mut self) {
         self.summary.too_long += 1;
         let (mut depth, mut in_string, mut escaped) = (0u64, false, false);

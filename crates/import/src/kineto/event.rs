@@ -1,33 +1,30 @@
-//! One event, as it is written.
+//! Parses one event.
 
 use super::json::{Stop, bare, member};
 use super::number::nanoseconds;
 
-/// An event. Texts are without their quotes, escapes are not undone; what is absent is empty.
+/// An event. Its texts have no quotes and keep their escapes; absent members are empty.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Event<'a> {
-    /// What kind of event it is: `X` for a complete one, `B` and `E` for the ends of one, and so on. 0 where that is absent.
+    /// The phase, such as `X` for a complete event, or `B` and `E` for the ends of one; 0 if absent.
     pub(super) phase: u8,
-    /// Its category.
     pub(super) category: &'a [u8],
-    /// Its name.
     pub(super) name: &'a [u8],
-    /// Its process, or what stands there instead.
+    /// The process, or the text in its place.
     pub(super) pid: &'a [u8],
-    /// Its thread, or what stands there instead.
+    /// The thread, or the text in its place.
     pub(super) tid: &'a [u8],
-    /// When it began. Absent too where it is impossible.
+    /// The start; `None` if it is absent or impossible.
     pub(super) start_ns: Option<i64>,
-    /// How long it took.
     pub(super) duration_ns: Option<i64>,
-    /// What joins the parts of asynchronous events and of flows.
+    /// The id that joins the parts of asynchronous events and of flows.
     pub(super) id: &'a [u8],
-    /// The object of its arguments, with its brackets.
+    /// The object of arguments, with its brackets.
     pub(super) args: &'a [u8],
 }
 
 impl<'a> Event<'a> {
-    /// Reads the event that begins at `at` with its bracket. Gives it, and the place behind it.
+    /// Reads the event whose bracket is at `at`, and returns it with the position behind it.
     pub(super) fn read(bytes: &'a [u8], at: usize) -> Result<(Event<'a>, usize), Stop> {
         let mut event = Event::default();
         let mut at = at + 1;
@@ -52,7 +49,7 @@ impl<'a> Event<'a> {
         }
     }
 
-    /// When it ended. `None` where a time is absent or impossible.
+    /// Returns the end; `None` if a time is absent or impossible.
     pub(super) fn end_ns(&self) -> Option<i64> {
         let duration_ns = self.duration_ns.filter(|ns| *ns >= 0)?;
         self.start_ns?.checked_add(duration_ns)

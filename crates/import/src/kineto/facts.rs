@@ -1,4 +1,4 @@
-//! What the events say of a device's work and of what launched it, until all of it is there.
+//! Facts of events about device work and the calls that launched it, which are kept until all events were read.
 
 use super::texts::TextId;
 use gapscope_trace::ids::{LabelId, ProcessId, ThreadId};
@@ -10,10 +10,10 @@ pub(super) struct Lane {
     pub(super) process: ProcessId,
     pub(super) thread: ThreadId,
     pub(super) name: Option<Box<str>>,
-    /// Ranges that label work.
+    /// The ranges that label work.
     pub(super) annotations: Vec<Annotation>,
-    /// What began and has not ended.
-    pub(super) open: Vec<Open>,
+    /// The ranges that have begun and not ended.
+    pub(super) open: Vec<OpenRange>,
 }
 
 /// A range that labels the work that was launched in it.
@@ -24,15 +24,15 @@ pub(super) struct Annotation {
     pub(super) end_ns: i64,
 }
 
-/// What began and has not ended.
+/// A range that has begun and not ended.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Open {
+pub(super) struct OpenRange {
     pub(super) name: TextId,
     pub(super) category: Option<TextId>,
     pub(super) start_ns: i64,
 }
 
-/// Which of the joined things a number is; 0 is none.
+/// A number that joins a call with its work; 0 is none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Correlation(pub(super) u64);
 
@@ -44,23 +44,23 @@ impl Correlation {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Call {
     pub(super) function: TextId,
-    /// Index of its lane.
+    /// The index of the call's lane.
     pub(super) lane: u32,
     pub(super) start_ns: i64,
     pub(super) duration_ns: i64,
     pub(super) correlation: Correlation,
 }
 
-/// A stream of a device, as the file numbers them, where it does.
+/// A stream of a device, as far as the file numbers it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Stream {
     pub(super) device: Option<u32>,
-    /// 0 where there are no contexts.
+    /// The context; 0 where there are no contexts.
     pub(super) context: u32,
     pub(super) stream: Option<u32>,
 }
 
-/// A kernel as it was launched.
+/// A kernel with its launch shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct KernelShape {
     pub(super) name: TextId,
@@ -68,15 +68,15 @@ pub(super) struct KernelShape {
     pub(super) registers: Option<u32>,
     pub(super) static_shared_bytes: Option<u32>,
     pub(super) dynamic_shared_bytes: Option<u32>,
-    /// Both in one, where the file does not tell them apart.
+    /// The sum of static and dynamic memory where the file does not separate them.
     pub(super) shared_bytes: Option<u32>,
 }
 
-/// What a device did.
+/// The kind of a device's work.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum WorkKind {
     Kernel {
-        /// Index of its shape.
+        /// The index of the kernel's shape.
         shape: u32,
         groups: [u32; 3],
     },
@@ -89,27 +89,27 @@ pub(super) enum WorkKind {
 
 /// A piece of work of a device.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Work {
+pub(super) struct DeviceEvent {
     pub(super) correlation: Correlation,
     pub(super) start_ns: i64,
     pub(super) duration_ns: i64,
-    /// Index of its stream.
+    /// The index of the stream.
     pub(super) stream: u32,
-    /// It is a node of a graph.
+    /// The work is a node of a graph.
     pub(super) of_graph: bool,
     pub(super) kind: WorkKind,
-    /// The label that the file itself gives it.
+    /// The label that the file itself gives the work.
     pub(super) label: Option<LabelId>,
 }
 
-/// Where the host waited, or a stream, as the device's tracing says it.
+/// A wait of the host or of a stream, as the device's profiler reports it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Synchronisation {
-    /// Of the call that waits.
+    /// The correlation of the call that waits.
     pub(super) correlation: Correlation,
     pub(super) stream: Option<u32>,
     /// The stream whose event is waited for.
     pub(super) waits_on: Option<u32>,
-    /// Of the call that recorded the event that is waited for.
+    /// The correlation of the call that recorded the awaited event.
     pub(super) recorded_by: Correlation,
 }

@@ -1,4 +1,4 @@
-//! Which files are read, and how those of several ranks become one trace.
+//! Finds the files of an import and joins the files of several ranks into one trace.
 
 use super::collect::shift_of;
 use super::document::{Document, Sink};
@@ -10,10 +10,10 @@ use crate::{Error, Options, Output};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Bytes of a document in which its events must begin for it to be recognised.
+/// The size of a document's start in which the events must begin for the file to be recognised.
 const LOOKED_AT: usize = 4 << 20;
 
-/// Whether a file is Chrome's JSON, or a folder holds one.
+/// Returns true if a file is Chrome's JSON, or if a folder holds such a file.
 pub(super) fn recognises(path: &Path) -> bool {
     match path.is_dir() {
         true => json_files(path)
@@ -42,7 +42,7 @@ fn is_document(path: &Path) -> bool {
         return false;
     };
     let mut bytes = vec![0; 1 << 12];
-    // What is read before a file breaks off may be enough.
+    // The bytes before a read error may be enough.
     let mut filled = fill(&mut *file, &mut bytes, 0);
     let from = match bytes[..filled].starts_with(b"\xef\xbb\xbf") {
         true => 3,
@@ -80,8 +80,8 @@ fn fill(file: &mut dyn std::io::Read, bytes: &mut [u8], mut filled: usize) -> us
     filled
 }
 
-/// The files of inputs, of which folders give all theirs.
-pub(super) fn of(inputs: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
+/// Lists the files of the inputs. A folder stands for all its files.
+pub(super) fn list(inputs: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
     let mut files = Vec::new();
     for input in inputs {
         if !input.is_dir() {
@@ -100,12 +100,12 @@ pub(super) fn of(inputs: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
     Ok(files)
 }
 
-/// The size of a file; 0 where it is not known.
+/// Returns the size of a file, or 0 if it is unknown.
 pub(super) fn bytes(path: &Path) -> u64 {
     std::fs::metadata(path).map_or(0, |facts| facts.len())
 }
 
-/// Reads what stands beside the events, and when the first one began.
+/// Reads the metadata of a document and the time of its first event.
 #[derive(Default)]
 struct Aside {
     metadata: Metadata,
@@ -132,7 +132,7 @@ impl Sink for Aside {
     }
 }
 
-/// Imports the files of several ranks: each has a trace of its own.
+/// Imports the files of several ranks, each into its own trace.
 pub(super) fn ranks(
     files: &[PathBuf],
     all_bytes: u64,
@@ -142,7 +142,7 @@ pub(super) fn ranks(
     let mut by_rank: BTreeMap<u32, (&Path, Aside)> = BTreeMap::new();
     for path in files {
         let mut aside = Aside::default();
-        Document::of(Source::of(path)?).read(&mut aside)?;
+        Document::new(Source::open(path)?).read(&mut aside)?;
         let Some(rank) = aside.metadata.rank else {
             return Err(Error::Foreign {
                 path: path.clone(),
@@ -161,7 +161,7 @@ pub(super) fn ranks(
         by_rank.insert(rank.rank, (path, aside));
     }
     let new = output.trace()?;
-    // Times of all ranks count from one moment.
+    // The times of all ranks count from one moment.
     let base_ns = (by_rank.values()).find_map(|(_, aside)| aside.metadata.base_ns);
     let first_ns = by_rank.values().find_map(|(_, aside)| aside.first_ns);
     let common_ns = first_ns.map_or(0, shift_of);

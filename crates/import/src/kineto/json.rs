@@ -1,19 +1,19 @@
-//! JSON, as far as it must be understood to find events in it: the ends of values, members of objects, texts and numbers.
+//! Scans JSON as far as finding events needs it: the ends of values, members of objects, texts and numbers.
 //!
-//! Values are slices of the document. Nothing here recurses, so that nesting costs nothing.
+//! Values are slices of the document. No function recurses, so that nesting costs nothing.
 
 use std::borrow::Cow;
 
-/// Why a value could not be taken.
+/// The reason why a value could not be scanned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// The bytes end inside of it.
+    /// The bytes end inside the value.
     More,
-    /// It is not JSON.
+    /// The bytes are not JSON.
     Bad,
 }
 
-/// The first place from `at` on that is not white space.
+/// Returns the first position from `at` on that is not white space.
 #[inline]
 pub(super) fn skip_space(bytes: &[u8], mut at: usize) -> usize {
     while let Some(b' ' | b'\n' | b'\r' | b'\t') = bytes.get(at) {
@@ -22,13 +22,13 @@ pub(super) fn skip_space(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The byte at a place.
+/// Returns the byte at a position.
 #[inline]
 pub(super) fn byte(bytes: &[u8], at: usize) -> Result<u8, Stop> {
     bytes.get(at).copied().ok_or(Stop::More)
 }
 
-/// The place behind the string that begins at `at` with its quote.
+/// Returns the position behind the string whose opening quote is at `at`.
 #[inline]
 pub(super) fn skip_string(bytes: &[u8], at: usize) -> Result<usize, Stop> {
     let mut from = at + 1;
@@ -47,7 +47,8 @@ pub(super) fn skip_string(bytes: &[u8], at: usize) -> Result<usize, Stop> {
     }
 }
 
-/// True for a word of eight bytes in which one is a quote or a bracket of any kind, or seems to be one.
+/// Returns true if a word of eight bytes holds a quote or a bracket of any kind. It may also return true for other
+/// words.
 #[inline]
 fn has_structure(word: u64) -> bool {
     const ONES: u64 = 0x0101_0101_0101_0101;
@@ -61,7 +62,7 @@ fn has_structure(word: u64) -> bool {
     found != 0
 }
 
-/// The place behind the object or array that begins at `at` with its bracket.
+/// Returns the position behind the object or array whose bracket is at `at`.
 pub(super) fn skip_container(bytes: &[u8], mut at: usize) -> Result<usize, Stop> {
     let mut depth = 0u64;
     loop {
@@ -89,13 +90,14 @@ pub(super) fn skip_container(bytes: &[u8], mut at: usize) -> Result<usize, Stop>
     }
 }
 
-/// The place behind the value that begins at `at`. A number or word at the very end of the bytes may go on behind it.
+/// Returns the position behind the value that begins at `at`. A number or word at the very end of the bytes may
+/// continue behind them.
 #[inline]
 pub(super) fn skip_value(bytes: &[u8], at: usize) -> Result<usize, Stop> {
     match byte(bytes, at)? {
         b'"' => skip_string(bytes, at),
         b'{' | b'[' => skip_container(bytes, at),
-        // `NaN` and `Infinity` are what some profilers write.
+        // Some profilers write `NaN` and `Infinity`.
         b'-' | b'+' | b'.' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => {
             let mut end = at + 1;
             loop {
@@ -109,8 +111,8 @@ pub(super) fn skip_value(bytes: &[u8], at: usize) -> Result<usize, Stop> {
     }
 }
 
-/// Takes the member of an object at `at`, which is behind the opening bracket or a value: its key without quotes, its value, and the
-/// place behind it. `None`: the object ends, and the place behind it.
+/// Reads the member of an object from `at`, which is behind the opening bracket or a value. Returns the key without
+/// quotes, the value and the position behind it; or `None` and the position behind the object if the object ends.
 #[inline]
 #[allow(clippy::type_complexity)]
 pub(super) fn member(bytes: &[u8], at: usize) -> Result<(Option<(&[u8], &[u8])>, usize), Stop> {
@@ -134,7 +136,7 @@ pub(super) fn member(bytes: &[u8], at: usize) -> Result<(Option<(&[u8], &[u8])>,
     Ok((Some((key, &bytes[start..end])), end))
 }
 
-/// The members of an object that is whole: nothing where it is something else.
+/// Returns the members of a complete object; none for any other value.
 pub(super) fn members(object: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     let mut at = match object.first() {
         Some(b'{') => 1,
@@ -147,7 +149,7 @@ pub(super) fn members(object: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     })
 }
 
-/// The elements of an array that is whole: nothing where it is something else.
+/// Returns the elements of a complete array; none for any other value.
 pub(super) fn elements(array: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut at = match array.first() {
         Some(b'[') => 1,
@@ -165,7 +167,7 @@ pub(super) fn elements(array: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// What is between the quotes of a string, or any other value as it is written.
+/// Returns the inside of a string, or any other value as it is.
 pub(super) fn bare(value: &[u8]) -> &[u8] {
     match value {
         [b'"', inside @ .., b'"'] => inside,
@@ -173,7 +175,7 @@ pub(super) fn bare(value: &[u8]) -> &[u8] {
     }
 }
 
-/// The text of a string without its quotes, with escapes undone. What is not Unicode becomes the replacement character.
+/// Decodes the escapes of the inside of a string. Invalid Unicode becomes the replacement character.
 pub(super) fn text(inside: &[u8]) -> Cow<'_, str> {
     if memchr::memchr(b'\\', inside).is_none() {
         return String::from_utf8_lossy(inside);

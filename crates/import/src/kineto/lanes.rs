@@ -1,4 +1,4 @@
-//! Processes and threads of the host.
+//! Collects the processes and threads of the host.
 
 use super::category::Category;
 use super::event::Event;
@@ -9,11 +9,11 @@ use crate::functions::class_of;
 use gapscope_trace::ids::{ProcessId, ThreadId};
 use rustc_hash::FxHashMap;
 
-/// Threads whose number is no thread id of a system get one from here on.
+/// The first id for threads whose name in the file is no thread id of a system.
 const MADE_UP: u32 = 0xf000_0000;
 
-/// A file that names more threads is not of a program.
-const MOST_THREADS: usize = 1 << 16;
+/// The maximum number of threads: a file that names more is no trace of a program.
+const MAX_THREADS: usize = 1 << 16;
 
 /// A process of the host.
 #[derive(Debug, Default, Clone)]
@@ -22,26 +22,26 @@ pub(super) struct HostProcess {
     pub(super) name: Option<String>,
 }
 
-/// All threads of the host, and their processes.
+/// The threads of the host and their processes.
 #[derive(Debug, Default)]
 pub(super) struct Lanes {
     pub(super) all: Vec<Lane>,
-    /// By pid and tid as they are written.
+    /// Threads by pid and tid as the file writes them.
     by_text: FxHashMap<Box<[u8]>, u32>,
     key: Vec<u8>,
     last: Option<(Vec<u8>, u32)>,
     pub(super) processes: Vec<HostProcess>,
     by_pid: FxHashMap<Box<[u8]>, ProcessId>,
-    /// Names by pid, and by pid and tid, as metadata events give them.
+    /// Names from metadata events, by pid, and by pid and tid.
     process_names: FxHashMap<Box<[u8]>, String>,
     thread_names: FxHashMap<Box<[u8]>, String>,
     made_up: u32,
 }
 
 impl Lanes {
-    /// The lane of a thread; `None` where there are too many.
+    /// Returns the index of a thread's lane; `None` if there are too many threads.
     #[inline]
-    pub(super) fn of(&mut self, pid: &[u8], tid: &[u8]) -> Option<u32> {
+    pub(super) fn index(&mut self, pid: &[u8], tid: &[u8]) -> Option<u32> {
         self.key(pid, tid);
         if let Some((key, lane)) = &self.last
             && *key == self.key
@@ -50,7 +50,7 @@ impl Lanes {
         }
         let lane = match self.by_text.get(self.key.as_slice()) {
             Some(lane) => *lane,
-            None if self.all.len() >= MOST_THREADS => return None,
+            None if self.all.len() >= MAX_THREADS => return None,
             None => self.add(pid, tid),
         };
         self.last = Some((self.key.clone(), lane));
@@ -84,7 +84,7 @@ impl Lanes {
         lane
     }
 
-    /// The process with a number, or with what stands there instead.
+    /// Returns the process with a pid, which may be any text.
     pub(super) fn process(&mut self, pid: &[u8]) -> ProcessId {
         if let Some(id) = self.by_pid.get(pid) {
             return *id;
@@ -102,7 +102,7 @@ impl Lanes {
         id
     }
 
-    /// Takes the names of processes and threads.
+    /// Takes the names of processes and threads from a metadata event.
     pub(super) fn metadata(&mut self, event: &Event) {
         let name = || {
             let named = members(event.args).find(|(key, _)| *key == b"name")?;
@@ -125,12 +125,12 @@ impl Lanes {
         }
     }
 
-    /// What a complete event without a category is: that of a process whose name says that it is a device is its work. Names come
-    /// before what they name.
+    /// Returns the category of a complete event that has none: work if the name of its process is that of a device.
+    /// Metadata events come before the events of the processes that they name.
     pub(super) fn category_of(&mut self, event: &Event) -> Category {
         let process = self.process_names.get(event.pid);
         let Some(device) = process.and_then(|name| device_number(name)) else {
-            // XLA gives host events of CUDA's functions no category.
+            // XLA gives host events of CUDA functions no category.
             let of_cuda = event.name.starts_with(b"cu") || event.name.starts_with(b"hip");
             let function = std::str::from_utf8(event.name).ok().filter(|_| of_cuda);
             return match function.and_then(class_of) {
@@ -141,13 +141,13 @@ impl Lanes {
         self.key(event.pid, event.tid);
         let name = self.thread_names.get(self.key.as_slice());
         match name.map(String::as_str) {
-            // XLA and TensorFlow add lines that say the same by module, operation and step.
+            // XLA and TensorFlow add lines with the same work by module, operation and step.
             Some(name) if is_derived(name) => Category::DeviceAnnotation,
             _ => Category::Device(device),
         }
     }
 
-    /// Gives processes and threads the names that came.
+    /// Gives processes and threads the names of the metadata events.
     pub(super) fn name_all(&mut self) {
         for (pid, id) in &self.by_pid {
             if let Some(name) = self.process_names.get(pid) {
@@ -162,7 +162,7 @@ impl Lanes {
     }
 }
 
-/// The number of the device that a process's name says that it is: `/device:GPU:0`, `GPU1`, `GPU 2 (gfx942)`.
+/// Returns the number of the device that a process name stands for: `/device:GPU:0`, `GPU1`, `GPU 2 (gfx942)`.
 fn device_number(name: &str) -> Option<u32> {
     let (before, rest) = name.split_once("GPU")?;
     let is_word = before.chars().last().is_none_or(|c| !c.is_alphanumeric());
@@ -173,7 +173,7 @@ fn device_number(name: &str) -> Option<u32> {
     rest[..digits].parse().ok().filter(|_| is_word)
 }
 
-/// Lines of a device that XLA and TensorFlow make of its streams.
+/// Returns true for a line that XLA and TensorFlow derive from the streams of a device.
 fn is_derived(thread: &str) -> bool {
     [
         "XLA ",
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn numbers_that_are_no_threads_of_a_system_get_one() {
         let mut lanes = Lanes::default();
-        let mut of = |pid: &[u8], tid: &[u8]| lanes.of(pid, tid).unwrap();
+        let mut of = |pid: &[u8], tid: &[u8]| lanes.index(pid, tid).unwrap();
         let (a, b) = (of(b"1", b"7"), of(b"1", b"140737353922304"));
         let c = of(b"Spans", b"main");
         assert_eq!(of(b"1", b"7"), a);

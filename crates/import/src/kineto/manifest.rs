@@ -1,4 +1,4 @@
-//! The manifest of an imported trace, and the tables of what has names.
+//! Builds the manifest of an imported trace and writes the tables of kernels, counters and labels.
 
 use super::assemble::Assembly;
 use super::collect::{Collector, shift_of};
@@ -12,7 +12,7 @@ use gapscope_trace::manifest::{
 };
 use gapscope_trace::tables::{Kernel, NameSource, Table};
 
-/// Writes the tables of kernels, counters and labels, and gives the manifest.
+/// Writes the tables of kernels, counters and labels, and returns the manifest.
 pub(super) fn finish(
     found: &mut Collector,
     assembly: &Assembly,
@@ -204,7 +204,7 @@ fn devices(found: &Collector, assembly: &Assembly) -> Vec<Device> {
         .collect()
 }
 
-/// The interface that the devices were used through, by the names of its functions and devices.
+/// Returns the API of the devices, by the names of functions and devices.
 fn api(found: &Collector) -> Api {
     let is_amd = |name: &str| name.contains("AMD") || name.contains("Instinct");
     let hip = found.uses_hip || found.metadata.devices.iter().any(|d| is_amd(&d.name));
@@ -219,7 +219,6 @@ fn queues(assembly: &Assembly) -> Vec<Queue> {
             device: *device,
             family: stream.context,
             index: stream.stream.unwrap_or(u32::MAX),
-            // The files do not say.
             capabilities: Vec::new(),
             timestamp_bits: 64,
             name: (stream.stream.is_none()).then(|| "unknown stream".to_owned()),

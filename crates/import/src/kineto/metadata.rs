@@ -1,40 +1,37 @@
-//! What stands beside the events: the machine's devices, the rank, the epoch of the times.
+//! Reads the members beside the events: the devices of the machine, the rank, and the epoch of the times.
 
 use super::json::{self, bare, elements, members};
 use super::number::whole;
 use gapscope_trace::manifest::{DeviceLimits, Rank};
 
-/// What the profiler says of a device.
+/// A device as the profiler describes it.
 #[derive(Debug, Default, Clone)]
 pub(super) struct DeviceProperties {
-    /// Its number.
     pub(super) id: Option<u32>,
-    /// Its name.
     pub(super) name: String,
-    /// Bytes of its memory.
     pub(super) memory_bytes: Option<u64>,
-    /// What it can do.
+    /// The peaks of the device.
     pub(super) limits: DeviceLimits,
 }
 
-/// All of it that is used.
+/// The members that an import uses.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Metadata {
     /// The file is of PyTorch's profiler.
     pub(super) is_kineto: bool,
     pub(super) devices: Vec<DeviceProperties>,
     pub(super) rank: Option<Rank>,
-    /// Nanoseconds since 1970 that times count from.
+    /// The epoch of the times, in nanoseconds since 1970.
     pub(super) base_ns: Option<i64>,
     pub(super) host_name: Option<String>,
-    /// `CUDA 12.9`, as the driver says.
+    /// The driver's version of CUDA: `CUDA 12.9`.
     pub(super) driver: Option<String>,
-    /// Sentences of the profiler's log on what it left out.
+    /// The number of events that the profiler's log reports as left out.
     pub(super) out_of_range: Option<u64>,
 }
 
 impl Metadata {
-    /// Takes a member of the object around the events.
+    /// Reads a member of the object around the events.
     pub(super) fn member(&mut self, key: &[u8], value: &[u8]) {
         match key {
             b"schemaVersion" => self.is_kineto = true,
@@ -52,7 +49,7 @@ impl Metadata {
         }
     }
 
-    /// `Record counts: Out-of-range = 3829, …`.
+    /// Reads `Record counts: Out-of-range = 3829, …` from the log.
     fn log(&mut self, lines: &[u8]) {
         for line in elements(lines) {
             let line = String::from_utf8_lossy(line);
@@ -68,7 +65,7 @@ fn text(value: &[u8]) -> String {
     json::text(bare(value)).into_owned()
 }
 
-/// CUDA's way to write versions: 12040 is 12.4.
+/// Formats a version in CUDA's encoding: 12040 is 12.4.
 fn version(of: &str, number: i64) -> Option<String> {
     (number > 0).then(|| format!("{of} {}.{}", number / 1000, number % 1000 / 10))
 }

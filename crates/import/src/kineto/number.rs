@@ -1,9 +1,10 @@
-//! Numbers as they are written: times are never rounded through floating point.
+//! Parses numbers; times are never rounded through floating point.
 
-/// The greatest number of nanoseconds that a time may have, about 146 years.
-const LONGEST_NS: i128 = 1 << 62;
+/// The maximum of a time in nanoseconds, about 146 years.
+const MAX_NS: i128 = 1 << 62;
 
-/// Nanoseconds of a number of microseconds, to the nearest one. `None`: it is not a number, or an impossible one.
+/// Parses microseconds and returns them in nanoseconds, rounded to the nearest. Returns `None` for other texts and
+/// for impossible times.
 pub(super) fn nanoseconds(microseconds: &[u8]) -> Option<i64> {
     let (negative, digits) = match microseconds {
         [b'-', digits @ ..] => (true, digits),
@@ -42,11 +43,11 @@ pub(super) fn nanoseconds(microseconds: &[u8]) -> Option<i64> {
     }
     let value = i64::try_from(value)
         .ok()
-        .filter(|v| i128::from(*v) < LONGEST_NS)?;
+        .filter(|v| i128::from(*v) < MAX_NS)?;
     Some(if negative { -value } else { value })
 }
 
-/// The same for numbers with an exponent, or many digits.
+/// Parses microseconds with an exponent or many digits.
 fn scaled(digits: &[u8], negative: bool) -> Option<i64> {
     let text = std::str::from_utf8(digits).ok()?;
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
@@ -58,7 +59,7 @@ fn scaled(digits: &[u8], negative: bool) -> Option<i64> {
     if whole.is_empty() || all_digits.clone().any(|b| !b.is_ascii_digit()) {
         return None;
     }
-    // The value is these digits, times ten to this power, in nanoseconds.
+    // The value in nanoseconds is the digits times ten to this power.
     let mut power = i64::from(exponent) - fraction.len() as i64 + 3;
     let mut value: i128 = 0;
     let mut cut = false;
@@ -73,7 +74,7 @@ fn scaled(digits: &[u8], negative: bool) -> Option<i64> {
     while power > 0 && value != 0 {
         value *= 10;
         power -= 1;
-        if value >= LONGEST_NS || cut {
+        if value >= MAX_NS || cut {
             return None;
         }
     }
@@ -84,18 +85,18 @@ fn scaled(digits: &[u8], negative: bool) -> Option<i64> {
     }
     let value = i64::try_from(value)
         .ok()
-        .filter(|v| i128::from(*v) < LONGEST_NS)?;
+        .filter(|v| i128::from(*v) < MAX_NS)?;
     Some(if negative { -value } else { value })
 }
 
-/// A whole number, as a number or as a text of one; of a fraction the whole part.
+/// Parses a whole number, which may be written as a text. A fraction is cut off.
 pub(super) fn whole(value: &[u8]) -> Option<i64> {
     let digits = super::json::bare(value);
     let whole = digits.split(|b| *b == b'.').next()?;
     std::str::from_utf8(whole).ok()?.trim().parse().ok()
 }
 
-/// A number, as a number or as a text of one.
+/// Parses a number, which may be written as a text.
 pub(super) fn real(value: &[u8]) -> Option<f64> {
     let text = std::str::from_utf8(super::json::bare(value)).ok()?;
     text.trim().parse().ok().filter(|n: &f64| n.is_finite())

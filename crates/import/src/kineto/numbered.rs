@@ -1,14 +1,14 @@
-//! Things that get numbers.
+//! Numbers objects in the order in which they are first seen.
 
 use super::facts::Stream;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::hash::Hash;
 
-/// A file that names more devices, or streams, is not of a program.
-const MOST_DEVICES: usize = 1 << 10;
-const MOST_STREAMS: usize = 1 << 13;
+/// The maximum numbers of devices and streams: a file that names more is no trace of a program.
+const MAX_DEVICES: usize = 1 << 10;
+const MAX_STREAMS: usize = 1 << 13;
 
-/// Things that get numbers, in the order in which they are first seen.
+/// Objects with their numbers, in the order in which they were first seen.
 #[derive(Debug)]
 pub(super) struct Numbered<T> {
     numbers: FxHashMap<T, u32>,
@@ -33,7 +33,7 @@ impl<T: Copy + Eq + Hash> Numbered<T> {
     }
 }
 
-/// Streams, of which there are not too many.
+/// The streams with their numbers, of which there is a maximum.
 #[derive(Debug, Default)]
 pub(super) struct Streams {
     numbered: Numbered<Stream>,
@@ -41,21 +41,20 @@ pub(super) struct Streams {
 }
 
 impl Streams {
-    /// The number of a stream; `None` where there are too many.
+    /// Returns the number of a stream; `None` if there are too many streams.
     pub(super) fn number(&mut self, stream: Stream) -> Option<u32> {
         if let Some(known) = self.numbered.numbers.get(&stream) {
             return Some(*known);
         }
         let is_new = !self.devices.contains(&stream.device);
-        if self.numbered.all.len() >= MOST_STREAMS || (is_new && self.devices.len() >= MOST_DEVICES)
-        {
+        if self.numbered.all.len() >= MAX_STREAMS || (is_new && self.devices.len() >= MAX_DEVICES) {
             return None;
         }
         self.devices.insert(stream.device);
         Some(self.numbered.number(stream))
     }
 
-    /// All of them, by their numbers.
+    /// Returns all streams in the order of their numbers.
     pub(super) fn all(&self) -> &[Stream] {
         &self.numbered.all
     }

@@ -1,4 +1,4 @@
-//! What operators were called with, as far as the profiler was asked for shapes.
+//! Formats the operands of operators, which a file has if the profiler was asked for shapes.
 
 use super::json::members;
 use rustc_hash::FxHashMap;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// The arguments that are kept, in this order.
 const KEPT: [&[u8]; 2] = [b"Input Dims", b"Input type"];
 
-/// Texts of operands, which come again and again.
+/// The texts of operands, each of which is kept once.
 #[derive(Debug, Default)]
 pub(super) struct Operands {
     known: FxHashMap<Box<[u8]>, Option<Arc<str>>>,
@@ -15,8 +15,8 @@ pub(super) struct Operands {
 }
 
 impl Operands {
-    /// `Input Dims=[[8,64],[]], Input type=["float",""]`; `None` where the arguments say neither.
-    pub(super) fn of(&mut self, args: &[u8]) -> Option<Arc<str>> {
+    /// Returns `Input Dims=[[8,64],[]], Input type=["float",""]`; `None` if the arguments have neither.
+    pub(super) fn payload(&mut self, args: &[u8]) -> Option<Arc<str>> {
         let mut found: [&[u8]; KEPT.len()] = [b""; KEPT.len()];
         for (key, value) in members(args) {
             if let Some(at) = KEPT.iter().position(|kept| *kept == key) {
@@ -44,7 +44,7 @@ impl Operands {
     }
 }
 
-/// Without the white space between values.
+/// Removes the white space between values.
 fn compact(value: &[u8]) -> String {
     let (mut in_string, mut escaped) = (false, false);
     let kept = value.iter().copied().filter(|byte| {
@@ -68,11 +68,14 @@ mod tests {
         let mut operands = Operands::default();
         let args = br#"{"Ev Idx": 1, "Input type": ["a b", ""], "Input Dims": [ [1,
             2], []]}"#;
-        let text = operands.of(args);
+        let text = operands.payload(args);
         let expected = r#"Input Dims=[[1,2],[]], Input type=["a b",""]"#;
         assert_eq!(text.as_deref(), Some(expected));
-        assert!(Arc::ptr_eq(&text.unwrap(), &operands.of(args).unwrap()));
-        assert_eq!(operands.of(br#"{"Ev Idx": 1}"#), None);
-        assert_eq!(operands.of(b""), None);
+        assert!(Arc::ptr_eq(
+            &text.unwrap(),
+            &operands.payload(args).unwrap()
+        ));
+        assert_eq!(operands.payload(br#"{"Ev Idx": 1}"#), None);
+        assert_eq!(operands.payload(b""), None);
     }
 }

@@ -1,24 +1,24 @@
-//! Devices and queues, as processes use them.
+//! Assigns devices and queues to processes.
 
 use super::facts::Stream;
 use gapscope_trace::ids::{DeviceId, ProcessId, QueueId};
 use rustc_hash::FxHashMap;
 
-/// Devices and queues so far.
+/// The devices and queues so far.
 #[derive(Debug, Default)]
 pub(super) struct Queues {
     by_stream: FxHashMap<(ProcessId, u32), QueueId>,
-    /// In order of their ids, with the stream as the file numbers it.
+    /// The queues in the order of their ids, with the file's streams.
     pub(super) queues: Vec<(DeviceId, Stream)>,
     by_number: FxHashMap<(ProcessId, Option<u32>), DeviceId>,
-    /// In order of their ids, with their numbers, where they are known.
+    /// The devices in the order of their ids, with their numbers where these are known.
     pub(super) devices: Vec<(ProcessId, Option<u32>)>,
 }
 
 impl Queues {
-    /// The queue that a stream is to a process.
+    /// Returns the queue of a process for a stream.
     #[inline]
-    pub(super) fn of(&mut self, process: ProcessId, stream: u32, streams: &[Stream]) -> QueueId {
+    pub(super) fn id(&mut self, process: ProcessId, stream: u32, streams: &[Stream]) -> QueueId {
         if let Some(id) = self.by_stream.get(&(process, stream)) {
             return *id;
         }
@@ -38,7 +38,7 @@ impl Queues {
         })
     }
 
-    /// The device with a number, as the process uses it.
+    /// Returns the device of a process with a number.
     pub(super) fn device_of(&self, process: ProcessId, number: u32) -> Option<DeviceId> {
         self.by_number.get(&(process, Some(number))).copied()
     }

@@ -1,8 +1,8 @@
-//! Ranges of the host: markers of threads.
+//! Collects ranges of the host as markers of threads.
 
 use super::collect::{Collector, HOST};
 use super::event::Event;
-use super::facts::{Lane, Open};
+use super::facts::{Lane, OpenRange};
 use super::texts::TextId;
 use crate::Error;
 use gapscope_model::LossKind;
@@ -69,7 +69,7 @@ impl Collector<'_, '_> {
         self.marker(lane, (name, domain, None), times, payload)
     }
 
-    /// A range of the host that is none of PyTorch's.
+    /// Adds a range of the host that is not of PyTorch.
     pub(super) fn other_range(&mut self, event: &Event, times: (i64, i64)) -> Result<(), Error> {
         let Some(lane) = self.lane(event) else {
             return Ok(());
@@ -94,7 +94,7 @@ impl Collector<'_, '_> {
         let Some(lane) = self.lane(event) else {
             return;
         };
-        self.lanes.all[lane as usize].open.push(Open {
+        self.lanes.all[lane as usize].open.push(OpenRange {
             name,
             category,
             start_ns,
@@ -164,14 +164,14 @@ impl Collector<'_, '_> {
             self.counters.memory(event.args, at_ns, tables);
             return Ok(());
         }
-        // The profiler's own marks are not of a thread.
+        // The profiler's own marks belong to no thread.
         if event.pid == b"Traces" || event.pid.is_empty() {
             return Ok(());
         }
         self.other_range(event, (at_ns, 0))
     }
 
-    /// What began and never ended.
+    /// Adds the ranges that began and never ended.
     pub(super) fn finish_ranges(&mut self) {
         let open: usize = self.lanes.all.iter().map(|lane| lane.open.len()).sum();
         let pending: usize = self.pending.values().map(Vec::len).sum();

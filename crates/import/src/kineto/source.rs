@@ -1,4 +1,4 @@
-//! The bytes of a file, whether compressed or not, a block at a time.
+//! Reads a file in blocks, decompressed if it is compressed.
 
 use crate::{Error, Output};
 use flate2::bufread::MultiGzDecoder;
@@ -10,26 +10,26 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
-/// Bytes of a block: small enough to stay in a core's cache on their way from one thread to the other.
+/// The size of a block, which stays in a core's cache on its way from one thread to the other.
 const BLOCK_BYTES: usize = 1 << 18;
-/// Blocks that are on their way.
+/// The number of blocks that wait for the reader.
 const BLOCKS: usize = 8;
-/// What a file that gzip made begins with.
+/// The first bytes of a file that gzip made.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// How the bytes of a file ended.
+/// How reading a file ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Ending {
     /// The file was read to its end.
     Complete,
-    /// It cannot be read further; why.
+    /// The file cannot be read further, for this reason.
     Broken(String),
 }
 
-/// Opens a file for reading, uncompressed if need be.
+/// Opens a file for reading and decompresses it if it is compressed.
 ///
 /// # Errors
-/// The system refuses.
+/// The system refuses to open the file.
 pub(super) fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
     Ok(open_counted(path, Arc::default())?.0)
 }
@@ -52,7 +52,7 @@ fn open_counted(path: &Path, count: Arc<AtomicU64>) -> io::Result<(Box<dyn Read 
     })
 }
 
-/// Fills a buffer as far as there is something; how far.
+/// Fills a buffer as far as there are bytes, and returns their number.
 pub(super) fn read_full(from: &mut dyn Read, to: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < to.len() {
@@ -81,21 +81,21 @@ impl Read for Counted {
 
 /// A file that another thread reads.
 pub(super) struct Source {
-    blocks: Receiver<Result<Vec<u8>, String>>,
+    blocks: Receiver<io::Result<Vec<u8>>>,
     spent: SyncSender<Vec<u8>>,
     thread: Option<JoinHandle<()>>,
     count: Arc<AtomicU64>,
     file_bytes: u64,
-    /// Why there is no more.
+    /// How the file ended, once it has.
     ending: Option<Ending>,
 }
 
 impl Source {
-    /// Starts to read a file.
+    /// Opens a file and starts to read it.
     ///
     /// # Errors
-    /// It cannot be opened.
-    pub(super) fn of(path: &Path) -> Result<Source, Error> {
+    /// The file cannot be opened.
+    pub(super) fn open(path: &Path) -> Result<Source, Error> {
         let failed = |source| Error::Read {
             path: PathBuf::from(path),
             source,
@@ -118,7 +118,7 @@ impl Source {
         })
     }
 
-    /// Appends the next block. False: there is no more.
+    /// Appends the next block. Returns false if there is none.
     pub(super) fn next(&mut self, to: &mut Vec<u8>) -> bool {
         if self.ending.is_some() {
             return false;
@@ -126,12 +126,12 @@ impl Source {
         match self.blocks.recv() {
             Ok(Ok(block)) => {
                 to.extend_from_slice(&block);
-                // It is used again, if there is a need of it.
+                // The memory of the block is used again if the reading thread needs it.
                 let _ = self.spent.try_send(block);
                 true
             }
-            Ok(Err(why)) => {
-                self.ending = Some(Ending::Broken(why));
+            Ok(Err(error)) => {
+                self.ending = Some(Ending::Broken(error.to_string()));
                 false
             }
             Err(_) => {
@@ -141,12 +141,12 @@ impl Source {
         }
     }
 
-    /// How the file ended, once there is no more.
+    /// Returns how the file ended, once it has.
     pub(super) fn ending(&self) -> Option<&Ending> {
         self.ending.as_ref()
     }
 
-    /// Says how far the file was read, on top of files before.
+    /// Reports how far the file was read, after `before` bytes of other files.
     pub(super) fn progress(&self, output: &Output, before: u64, all: u64) {
         let read = self.count.load(Ordering::Relaxed).min(self.file_bytes);
         output.progress(before + read, all);
@@ -155,7 +155,7 @@ impl Source {
 
 impl Drop for Source {
     fn drop(&mut self) {
-        // The thread ends when nobody takes its blocks.
+        // The thread ends when nobody receives its blocks.
         let (_, nothing) = sync_channel(0);
         self.blocks = nothing;
         if let Some(thread) = self.thread.take() {
@@ -166,13 +166,13 @@ impl Drop for Source {
 
 fn read_blocks(
     mut file: Box<dyn Read + Send>,
-    to: &SyncSender<Result<Vec<u8>, String>>,
+    to: &SyncSender<io::Result<Vec<u8>>>,
     spent: &Receiver<Vec<u8>>,
 ) {
     loop {
         let mut block = spent.try_recv().unwrap_or_default();
         block.resize(BLOCK_BYTES, 0);
-        // What came before an error counts.
+        // The bytes before an error are used.
         let mut filled = 0;
         let failed = loop {
             match file.read(&mut block[filled..]) {
@@ -191,7 +191,7 @@ fn read_blocks(
             return;
         }
         if let Some(error) = failed {
-            let _ = to.send(Err(error.to_string()));
+            let _ = to.send(Err(error));
         }
         if is_last {
             return;

@@ -1,14 +1,14 @@
-//! Texts that come again and again, by their bytes in the file.
+//! Interns texts by their bytes in the file.
 
 use super::json;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// A text.
+/// The id of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct TextId(pub(super) u32);
 
-/// All texts.
+/// The interned texts.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
     ids: FxHashMap<Box<[u8]>, TextId>,
@@ -16,7 +16,7 @@ pub(super) struct Texts {
 }
 
 impl Texts {
-    /// The id of a text, from what is between its quotes.
+    /// Returns the id of a text from the bytes between its quotes.
     #[inline]
     pub(super) fn id(&mut self, written: &[u8]) -> TextId {
         if let Some(id) = self.ids.get(written) {
@@ -28,7 +28,6 @@ impl Texts {
         id
     }
 
-    /// The text of an id.
     pub(super) fn get(&self, id: TextId) -> &Arc<str> {
         &self.texts[id.0 as usize]
     }

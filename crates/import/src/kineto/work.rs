@@ -1,4 +1,4 @@
-//! What the arguments of a device's events say.
+//! Parses the arguments of a device's events.
 
 use super::facts::{Correlation, KernelShape, Stream, WorkKind};
 use super::json::{bare, elements, members};
@@ -7,7 +7,7 @@ use super::texts::TextId;
 use crate::transfers;
 use gapscope_trace::tables::TransferKind;
 
-/// Arguments of a piece of work. What is not said is absent.
+/// The arguments of a piece of work; absent ones are `None` or 0.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct WorkArgs<'a> {
     pub(super) correlation: Correlation,
@@ -20,12 +20,12 @@ pub(super) struct WorkArgs<'a> {
     shared_bytes: Option<u32>,
     bytes: Option<u64>,
     pub(super) of_graph: bool,
-    /// What PyTorch says of a collective that the kernel is.
+    /// PyTorch's description of the collective that the kernel runs.
     pub(super) collective: Option<&'a [u8]>,
 }
 
 impl<'a> WorkArgs<'a> {
-    pub(super) fn of(args: &'a [u8]) -> WorkArgs<'a> {
+    pub(super) fn parse(args: &'a [u8]) -> WorkArgs<'a> {
         let mut found = WorkArgs::default();
         let small = |value| whole(value).and_then(|n| u32::try_from(n).ok());
         for (key, value) in members(args) {
@@ -47,7 +47,8 @@ impl<'a> WorkArgs<'a> {
         found
     }
 
-    /// Its stream: where the arguments do not say it, the event's process is the device and its thread the stream.
+    /// Returns the stream of the work. If the arguments do not have it, the event's process is the device and its
+    /// thread the stream.
     pub(super) fn stream(&self, pid: &[u8], tid: &[u8]) -> Stream {
         let small = |value| whole(value).and_then(|n| u32::try_from(n).ok());
         Stream {
@@ -57,7 +58,7 @@ impl<'a> WorkArgs<'a> {
         }
     }
 
-    /// Another stream of the same device and context.
+    /// Returns another stream of the same device and context.
     pub(super) fn other_stream(&self, stream: &[u8]) -> Option<Stream> {
         let stream = whole(stream).and_then(|n| u32::try_from(n).ok())?;
         Some(Stream {
@@ -100,12 +101,12 @@ impl<'a> WorkArgs<'a> {
     }
 }
 
-/// A number that joins calls and work. Some versions write it as a text.
+/// Parses a correlation, which some versions write as a text.
 pub(super) fn correlation(value: &[u8]) -> Correlation {
     Correlation(whole(value).map_or(0, |n| n as u64))
 }
 
-/// Three numbers: `[1, 2, 3]`.
+/// Parses three numbers: `[1, 2, 3]`.
 fn triple(value: &[u8]) -> [u32; 3] {
     let mut found = [0; 3];
     for (to, value) in found.iter_mut().zip(elements(value)) {
@@ -122,7 +123,7 @@ mod tests {
 
     #[test]
     fn launches_are_read_whatever_their_numbers_are_written_as() {
-        let args = WorkArgs::of(
+        let args = WorkArgs::parse(
             br#"{"device": 3, "stream": "7", "correlation": "12", "grid": [64, 2, 1], "block": [128,1,1], "registers per thread": 0, "shared memory": 49152}"#,
         );
         assert_eq!(
@@ -132,7 +133,7 @@ mod tests {
         let stream = args.stream(b"1", b"1");
         let known = (stream.device, stream.context, stream.stream);
         assert_eq!(known, (Some(3), 0, Some(7)));
-        let stream = WorkArgs::of(b"{}").stream(b"\"GPU\"", b"");
+        let stream = WorkArgs::parse(b"{}").stream(b"\"GPU\"", b"");
         assert_eq!((stream.device, stream.stream), (None, None));
         let shape = args.shape(TextId(0));
         assert_eq!((shape.block, shape.registers), ([128, 1, 1], None));

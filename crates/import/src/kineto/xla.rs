@@ -1,4 +1,4 @@
-//! What the profiler of XLA (JAX, TensorFlow) says of a device's work.
+//! Parses the arguments of a device's events in files of XLA's profiler (JAX, TensorFlow).
 
 use super::facts::{Correlation, KernelShape, WorkKind};
 use super::json::{bare, members};
@@ -7,11 +7,11 @@ use super::work::correlation;
 use crate::transfers;
 use gapscope_trace::tables::TransferKind;
 
-/// Arguments of a piece of work.
+/// The arguments of a piece of work.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct XlaArgs<'a> {
     pub(super) correlation: Correlation,
-    /// The operation of the program that it is for: names joined by `/`.
+    /// The operation of the program that the work belongs to: names joined by `/`.
     pub(super) scope: &'a [u8],
     /// `regs:32 static_shared:0 dynamic_shared:0 grid:1,1,1 block:128,1,1 occ_pct:100`.
     kernel: &'a str,
@@ -22,7 +22,7 @@ pub(super) struct XlaArgs<'a> {
 }
 
 impl<'a> XlaArgs<'a> {
-    pub(super) fn of(args: &'a [u8]) -> XlaArgs<'a> {
+    pub(super) fn parse(args: &'a [u8]) -> XlaArgs<'a> {
         let mut found = XlaArgs::default();
         let text = |value| std::str::from_utf8(bare(value)).unwrap_or_default();
         let mut module: &[u8] = b"";
@@ -43,7 +43,7 @@ impl<'a> XlaArgs<'a> {
         found
     }
 
-    /// What it is if it is no kernel.
+    /// Returns the transfer that the work is, or `None` for a kernel.
     pub(super) fn transfer(&self, name: &str) -> Option<WorkKind> {
         let fill =
             !self.fill.is_empty() || name.starts_with("Memset") || name.starts_with("memset");
@@ -94,7 +94,7 @@ impl<'a> XlaArgs<'a> {
     }
 }
 
-/// The value of a field of `name:value name:value`.
+/// Returns the value of a field of `name:value name:value`.
 fn field<'a>(details: &'a str, name: &str) -> Option<&'a str> {
     let mut fields = details.split_whitespace().filter_map(|f| f.split_once(':'));
     fields.find(|(key, _)| *key == name).map(|(_, value)| value)
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn details_are_read() {
-        let args = XlaArgs::of(
+        let args = XlaArgs::parse(
             br#"{"correlation_id": "42", "tf_op": "jit(f)/add", "hlo_module": "jit_f", "kernel_details": "regs:32 static_shared:16 dynamic_shared:0 grid:7,1,1 block:128,2,1 occ_pct:100"}"#,
         );
         assert_eq!(
@@ -119,7 +119,8 @@ mod tests {
         assert_eq!((shape.block, shape.registers), ([128, 2, 1], Some(32)));
         assert_eq!(shape.static_shared_bytes, Some(16));
         assert_eq!(args.groups(), [7, 1, 1]);
-        let args = XlaArgs::of(br#"{"memcpy_details": "kind_src:pinned kind_dst:device size:64"}"#);
+        let args =
+            XlaArgs::parse(br#"{"memcpy_details": "kind_src:pinned kind_dst:device size:64"}"#);
         let copy = args.transfer("MemcpyH2D");
         let Some(WorkKind::Transfer {
             kind,

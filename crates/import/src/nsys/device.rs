@@ -1,4 +1,4 @@
-//! Work of devices, and what orders it.
+//! Reads the work of devices and the waits that order it.
 
 use super::Import;
 use crate::Error;
@@ -10,18 +10,18 @@ use gapscope_trace::ids::{ProcessId, QueueId};
 use gapscope_trace::tables::{MemoryPlace, TransferKind};
 use rustc_hash::FxHashMap;
 
-/// The columns that all tables of work have, first.
+/// The first columns of all tables of work.
 macro_rules! columns {
     ($($more:literal),* $(,)?) => {
         ["start", "end", "globalPid", "deviceId", "contextId", "streamId", "correlationId", $($more),*]
     };
 }
-/// The place of the first column that is a table's own.
+/// The index of the first column that differs between tables.
 const OWN: usize = 7;
-/// What CUPTI says where there is no stream.
+/// CUPTI's value for the absence of a stream.
 const NO_STREAM: i64 = u32::MAX as i64;
 
-/// The kinds of `CUPTI_ACTIVITY_KIND_SYNCHRONIZATION`.
+/// Kinds of `CUPTI_ACTIVITY_KIND_SYNCHRONIZATION`.
 const STREAM_WAITS_FOR_EVENT: i64 = 2;
 const WAIT_FOR_STREAM: i64 = 3;
 
@@ -129,7 +129,7 @@ impl Import {
         self.profile.add_work(process, correlation(row), work);
     }
 
-    /// The process and the queue of a row; `None` where the process is not wanted.
+    /// Returns the process and the queue of a row; `None` if the process is not wanted.
     fn place(&mut self, row: &Row) -> Option<(ProcessId, QueueId)> {
         let process = self.process(row.integer(2))?;
         let device = self.profile.device(process, row.small(3));
@@ -137,7 +137,8 @@ impl Import {
         Some((process, queue))
     }
 
-    /// The same of a row that names no work. Its device is not to be relied on: it may be 0 in a process that uses another one.
+    /// Returns the process and the queue of a row without work, whose device is unreliable: it may be 0 in a process
+    /// that uses another one.
     fn known_place(&mut self, row: &Row) -> Option<(ProcessId, QueueId)> {
         let process = self.process(row.integer(2))?;
         let (context, stream) = (row.small(4)?, row.small(5)?);
@@ -146,7 +147,7 @@ impl Import {
         Some((process, queue?))
     }
 
-    /// Which queues calls waited for, and which queues waited for which events.
+    /// Reads which queues calls waited for, and which queues waited for which events.
     fn read_order(&mut self) -> Result<(), Error> {
         let on_stream = |row: &Row| row.integer(5).is_some_and(|stream| stream != NO_STREAM);
         let columns = columns!["syncType", "eventId"];
@@ -196,14 +197,15 @@ impl Import {
     }
 }
 
-/// 0 is none.
+/// Returns the correlation of a row; 0 is none.
 fn correlation(row: &Row) -> Option<Correlation> {
     row.small(6)
         .filter(|correlation| *correlation != 0)
         .map(Correlation)
 }
 
-/// What a copy does, and which of its ends is on the host: the place of that column behind the first of the table's own.
+/// Returns the kind of a copy, and the column of the memory of its host end, counted from the first column that
+/// differs between tables.
 fn transfer_kind(kind: Option<i64>) -> (TransferKind, Option<usize>) {
     match kind {
         Some(1 | 3 | 11) => (TransferKind::HostToDevice, Some(3)),
@@ -215,7 +217,7 @@ fn transfer_kind(kind: Option<i64>) -> (TransferKind, Option<usize>) {
     }
 }
 
-/// As `ENUM_CUDA_MEM_KIND` counts them.
+/// Returns the kind of memory for a value of `ENUM_CUDA_MEM_KIND`.
 fn memory_place(kind: i64) -> Option<MemoryPlace> {
     match kind {
         0 => Some(MemoryPlace::Pageable),

@@ -1,4 +1,5 @@
-//! What an export says of the recording, the machine, and what its rows name.
+//! Reads what an export says of the recording, of the machine, and of the processes, threads, devices and queues of
+//! its rows.
 
 use super::{Import, pid_of, thread_of};
 use crate::Error;
@@ -22,21 +23,21 @@ const STARTS: [&str; 9] = [
 ];
 const ENDS: [&str; 3] = ["_CALLCHAINS", "_DESCRIPTORS", "_CALLCHAIN"];
 
-/// Whether the rows of a table are no events.
+/// Returns true if the rows of a table are no events.
 pub(super) fn says_nothing_of_events(table: &str) -> bool {
     STARTS.iter().any(|start| table.starts_with(start))
         || ENDS.iter().any(|end| table.ends_with(end))
 }
 
-/// Diagnostics of this severity and above are worth a note.
+/// The severity from which on diagnostics become notes.
 const WARNING: i64 = 2;
-/// More diagnostics than this are counted.
-const MOST_NOTES: usize = 6;
-/// Words of diagnostics that say that events were lost.
+/// The maximum number of diagnostics that become notes; the others are counted.
+const MAX_NOTES: usize = 6;
+/// Words of diagnostics about lost events.
 const LOST: [&str; 5] = ["dropped", "lost", "not all", "discarded", "missing"];
 
 impl Import {
-    /// Reads what the export says of the recording.
+    /// Reads the facts about the recording as a whole.
     pub(super) fn read_about(&mut self) -> Result<About, Error> {
         let mut export = BTreeMap::new();
         self.scan("META_DATA_EXPORT", &["name", "value"], |_, row| {
@@ -81,7 +82,7 @@ impl Import {
         };
         let mut environment = BTreeMap::new();
         self.scan("TARGET_INFO_SYSTEM_ENV", &["name", "value"], |_, row| {
-            // A report of several machines has several: the first one's count.
+            // A report of several machines has several rows; the first one counts.
             if let (Some(name), Some(value)) = (row.string(0), row.string(1)) {
                 environment.entry(name).or_insert(value);
             }
@@ -119,7 +120,7 @@ impl Import {
         })
     }
 
-    /// What nsys said of the recording's faults.
+    /// Reads the faults that nsys reported.
     fn read_diagnostics(&mut self) -> Result<(), Error> {
         let mut seen: BTreeMap<String, u64> = BTreeMap::new();
         let columns = ["severity", "text"];
@@ -140,7 +141,7 @@ impl Import {
         for (text, count) in seen
             .into_iter()
             .filter(|(text, _)| !text.is_empty())
-            .take(MOST_NOTES)
+            .take(MAX_NOTES)
         {
             let lower = text.to_ascii_lowercase();
             if LOST.iter().any(|word| lower.contains(word)) {
@@ -151,8 +152,8 @@ impl Import {
                 self.notes.push(format!("Nsight Systems warned: {text}."));
             }
         }
-        if all > MOST_NOTES {
-            let more = all - MOST_NOTES;
+        if all > MAX_NOTES {
+            let more = all - MAX_NOTES;
             self.notes.push(format!(
                 "Nsight Systems warned of {more} more things: table DIAGNOSTIC_EVENT."
             ));
@@ -160,7 +161,7 @@ impl Import {
         Ok(())
     }
 
-    /// Names processes, threads, devices and queues that rows have named.
+    /// Names the processes, threads, devices and queues of the rows.
     pub(super) fn name_things(&mut self) -> Result<(), Error> {
         let mut pids: FxHashMap<u32, _> = FxHashMap::default();
         pids.extend(self.profile.processes().map(|(id, pid)| (pid, id)));
@@ -188,7 +189,7 @@ impl Import {
     }
 
     fn describe_devices(&mut self) -> Result<(), Error> {
-        // By process and number there, and by the number of the GPU alone.
+        // GPUs by process and number, and by the number alone.
         let mut gpus: FxHashMap<(u32, u32), i64> = FxHashMap::default();
         self.scan(
             "TARGET_INFO_CUDA_DEVICE",
@@ -282,7 +283,7 @@ impl Import {
             };
             let queue = facts.entry(stream).or_default();
             queue.kind = kind.map(|kind| kind.to_string());
-            // Negative ones are written as if they had no sign.
+            // Negative priorities are written as unsigned numbers.
             queue.priority = row.integer(3).map(|priority| priority as i32);
         })?;
         let columns = ["processId", "contextId", "nullStreamId"];

@@ -1,4 +1,4 @@
-//! Calls of CUDA, and time that the driver and the tracing took.
+//! Reads calls of CUDA and the time that the driver and the profiler took.
 
 use super::{Import, thread_of};
 use crate::Error;
@@ -83,7 +83,7 @@ impl Import {
         Ok(())
     }
 
-    /// 1 where the row has no times.
+    /// Adds an overhead. Returns 1 if the row has no times, else 0.
     fn overhead(
         &mut self,
         row: &crate::sqlite::Row,

@@ -1,4 +1,4 @@
-//! NVTX, and calls of libraries that are shown as markers.
+//! Reads NVTX ranges, and calls of libraries, which become markers.
 
 use super::{Import, thread_of};
 use crate::Error;
@@ -9,24 +9,24 @@ use gapscope_trace::build::Interner;
 use rustc_hash::FxHashMap;
 use std::hash::Hash;
 
-/// Kinds of `NVTX_EVENTS`.
+/// The kinds of rows of `NVTX_EVENTS`.
 mod kind {
     pub const CATEGORY: i64 = 33;
     pub const MARK: i64 = 34;
     pub const PUSH_POP: i64 = 59;
     pub const START_END: i64 = 60;
-    /// The same, from files of text.
+    /// The kinds of a file that was imported from text.
     pub const TEXT_MARK: i64 = 65;
     pub const TEXT_PUSH_POP: i64 = 70;
     pub const TEXT_START_END: i64 = 71;
     pub const DOMAIN: i64 = 75;
 }
 
-/// Where PyTorch's details begin, which make each text of an operator another one.
+/// The starts of PyTorch's details, which make each text of an operator unique.
 const DETAILS_OF_PYTORCH: [&str; 4] = [", seq = ", ", op_id = ", ", sizes = ", ", input_op_ids = "];
 
-/// Domains and categories, whose names stand in rows of their own, before or behind those that use them. A range has the place of
-/// its name until all rows are read.
+/// Domains and categories. Rows before or behind their first use name them, so that a range has the index of its name
+/// until all rows were read.
 #[derive(Default)]
 struct Names<K> {
     places: Interner<K, TextId>,
@@ -34,22 +34,22 @@ struct Names<K> {
 }
 
 impl<K: Copy + Eq + Hash> Names<K> {
-    /// The name in a place.
+    /// Returns the name at an index.
     fn name(&self, place: Option<TextId>) -> Option<TextId> {
         self.names.get(self.places.get(place?)?).copied()
     }
 }
 
-/// A domain by its process and number there.
+/// A domain: its process and its number there.
 type Domain = (Option<u32>, Option<i64>);
-/// A category of a domain.
+/// A category: its domain and its number there.
 type Category = (Domain, i64);
 
-/// Texts of ranges: the label, and its details.
+/// The texts of ranges, each split into the label and its details.
 #[derive(Default)]
 struct Texts {
     by_id: FxHashMap<i64, (TextId, Option<TextId>)>,
-    /// Those that stand in the rows themselves.
+    /// The texts that stand in the rows themselves.
     written: FxHashMap<Box<[u8]>, (TextId, Option<TextId>)>,
 }
 
@@ -138,7 +138,7 @@ impl Import {
         self.read_calls_of_libraries()
     }
 
-    /// The name that a row gives a domain or a category.
+    /// Returns the name that a row gives a domain or a category.
     fn name(&mut self, row: &Row) -> Option<TextId> {
         let name = match (row.string(4), row.integer(6)) {
             (Some(text), _) => text,
@@ -148,7 +148,7 @@ impl Import {
         Some(self.profile.text(&name))
     }
 
-    /// The text of a row without PyTorch's details, and those.
+    /// Returns the text of a row without PyTorch's details, and the details.
     fn label(&mut self, row: &Row, texts: &mut Texts) -> (TextId, Option<TextId>) {
         if let Some(text) = row.text(4) {
             if let Some(known) = texts.written.get(text) {
@@ -169,7 +169,7 @@ impl Import {
     }
 
     fn split(&mut self, text: &str) -> (TextId, Option<TextId>) {
-        // `, ` is in all of them.
+        // `, ` begins all details.
         let mut starts = text.match_indices(", ").map(|(at, _)| at);
         let begins = |at: &usize| {
             let mut details = DETAILS_OF_PYTORCH.iter();
@@ -185,7 +185,7 @@ impl Import {
         }
     }
 
-    /// The value that the program gave a range.
+    /// Returns the value that the program gave a range.
     fn payload(&mut self, row: &Row) -> Option<TextId> {
         let json = match (row.text(15), row.integer(14)) {
             (Some(text), _) => Some(String::from_utf8_lossy(text).into_owned()),
@@ -205,7 +205,7 @@ impl Import {
         Some(self.profile.text(&text))
     }
 
-    /// Calls of the operating system and of libraries on CUDA: on their threads, and no label of work.
+    /// Reads calls of the operating system and of CUDA libraries as markers, which label no work.
     fn read_calls_of_libraries(&mut self) -> Result<(), Error> {
         let columns = ["start", "end", "globalTid", "nameId"];
         for (table, domain) in [
@@ -254,7 +254,7 @@ impl Import {
     }
 }
 
-/// `{"a": 1, "b": "x"}` as a trace has it: `a=1, b=x`. What is no such object stays as it is.
+/// Formats `{"a": 1, "b": "x"}` as `a=1, b=x`. Other texts stay as they are.
 fn fields(json: &str) -> String {
     let Ok(serde_json::Value::Object(fields)) = serde_json::from_str(json) else {
         return json.to_owned();

@@ -1,4 +1,4 @@
-//! Metrics that nsys sampled on the GPUs.
+//! Reads the metrics that nsys sampled on GPUs.
 
 use super::Import;
 use crate::Error;
@@ -8,8 +8,8 @@ use gapscope_trace::tables::{Counter, CounterUnit, CounterValue, Table};
 use rustc_hash::FxHashMap;
 
 impl Import {
-    /// Writes metrics as counters. Which device each is of is not said in words that all versions share, so a metric of several
-    /// GPUs is several counters without a device.
+    /// Writes metrics as counters. Versions of nsys name the device of a metric in different ways, so that a metric
+    /// of several GPUs becomes several counters without a device.
     pub(super) fn read_metrics(&mut self, new: &mut NewTrace) -> Result<(), Error> {
         let mut names: FxHashMap<(i64, i64), String> = FxHashMap::default();
         let columns = ["typeId", "metricId", "metricName"];
@@ -64,7 +64,7 @@ impl Import {
     }
 }
 
-/// A metric's name without its unit, the unit, and what makes its values of that unit.
+/// Splits a metric's name into the name and the unit, and returns the factor that converts its values to the unit.
 fn unit_of(name: &str) -> (&str, CounterUnit, f64) {
     let Some((bare, unit)) = name
         .trim_end()

@@ -1,20 +1,20 @@
-//! The texts of an export, each once.
+//! Keeps the texts of an export.
 
 use super::Import;
 use crate::Error;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// Texts by their ids.
+/// The texts by their ids.
 #[derive(Debug, Default)]
 pub(super) struct Strings {
     bytes: Vec<u8>,
-    /// Start and end.
+    /// The start and end of each text.
     places: FxHashMap<i64, (usize, usize)>,
 }
 
 impl Strings {
-    /// The text of an id; what is not UTF-8 in it is replaced.
+    /// Returns the text with an id; bytes that are not UTF-8 are replaced.
     pub fn get(&self, id: i64) -> Option<std::borrow::Cow<'_, str>> {
         let (start, end) = *self.places.get(&id)?;
         Some(String::from_utf8_lossy(self.bytes.get(start..end)?))

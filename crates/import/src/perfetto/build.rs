@@ -1,6 +1,6 @@
-//! What a trace is made of while packets are read: whose work it is, which call submitted it, its command buffer.
+//! Builds the trace while packets are read: assigns work to processes, submissions and command buffers.
 
-use super::preface::Preface;
+use super::first_pass::FirstPass;
 use crate::inventory::Inventory;
 use crate::output::NewTrace;
 use gapscope_model::Span;
@@ -12,8 +12,8 @@ use gapscope_trace::tables::{CommandBuffer, Submission, SubmissionKind, Timing};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// A command buffer, by the process, the submission and the handle that the file gives. In our own exports handles are
-/// ids of all processes: there the process is 0.
+/// A command buffer, by the process, the submission and the handle of the file. In gapscope's own exports, handles
+/// are unique among all processes and the process is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct CommandBufferKey {
     pub pid: u32,
@@ -21,14 +21,14 @@ pub(super) struct CommandBufferKey {
     pub handle: u64,
 }
 
-/// A command buffer as far as it is known.
+/// The facts of a command buffer that are known so far.
 #[derive(Debug)]
-struct Known {
+struct CommandBufferFacts {
     id: CommandBufferId,
     queue: QueueId,
     submission: Option<SubmissionId>,
     span_ns: Option<(i64, i64)>,
-    /// The times are its own, not those of the work inside.
+    /// The times are those of the command buffer itself, not of the work inside.
     exact: bool,
     commands: u32,
     dispatches: u32,
@@ -37,50 +37,50 @@ struct Known {
     label: Option<LabelId>,
 }
 
-/// A submission of which one half is known: its call, or its work.
-enum Half {
+/// A submission of which the call, the work, or both were read.
+enum PendingSubmission {
     Call(Box<Submission>),
     Work(QueueId, SubmissionKind),
     Whole,
 }
 
-/// What a piece of work is.
+/// The kind of a piece of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Work {
+pub(super) enum WorkKind {
     Dispatch,
     Transfer,
     Opaque,
 }
 
-/// See the module.
+/// The state of the trace that is built.
 pub(super) struct Builder {
-    pub preface: Preface,
+    pub first_pass: FirstPass,
     pub inventory: Inventory,
     pub trace: NewTrace,
-    /// The only process whose work is wanted.
+    /// The only process whose work is wanted, if the options name one.
     pid: Option<u32>,
-    /// Work of other processes.
+    /// The number of pieces of work of other processes.
     unwanted: u64,
     queues: FxHashMap<(DeviceId, u64, Arc<str>), QueueId>,
-    command_buffers: FxHashMap<CommandBufferKey, Known>,
-    /// In order of their ids.
+    command_buffers: FxHashMap<CommandBufferKey, CommandBufferFacts>,
+    /// The command buffers in the order of their ids.
     order: Vec<CommandBufferKey>,
-    halves: FxHashMap<SubmissionId, Half>,
-    /// Of a process and the number that its driver gives.
+    pending: FxHashMap<SubmissionId, PendingSubmission>,
+    /// Submissions by process and by the number that the driver gives.
     numbered: FxHashMap<(u32, u32), SubmissionId>,
-    /// Names of objects, by type and handle.
+    /// Names of objects by type and handle.
     pub object_names: FxHashMap<(u64, u64), Arc<str>>,
 }
 
 impl Builder {
     pub fn new(
-        preface: Preface,
+        first_pass: FirstPass,
         inventory: Inventory,
         trace: NewTrace,
         pid: Option<u32>,
     ) -> Builder {
         Builder {
-            preface,
+            first_pass,
             inventory,
             trace,
             pid,
@@ -88,16 +88,16 @@ impl Builder {
             queues: FxHashMap::default(),
             command_buffers: FxHashMap::default(),
             order: Vec::new(),
-            halves: FxHashMap::default(),
+            pending: FxHashMap::default(),
             numbered: FxHashMap::default(),
             object_names: FxHashMap::default(),
         }
     }
 
-    /// The process of a system's id, if its work is wanted.
+    /// Returns the process with a pid if its work is wanted.
     pub fn process(&mut self, pid: u32) -> Option<ProcessId> {
         let pid = match pid {
-            0 => self.preface.unnamed_pid(),
+            0 => self.first_pass.unnamed_pid(),
             pid => pid,
         };
         if self.pid.is_some_and(|wanted| wanted != pid) {
@@ -105,32 +105,32 @@ impl Builder {
             return None;
         }
         let process = self.inventory.process(pid);
-        if let Some((name, arguments)) = self.preface.processes.remove(&pid) {
+        if let Some((name, arguments)) = self.first_pass.processes.remove(&pid) {
             self.inventory.name_process(process, &name, arguments);
         }
         Some(process)
     }
 
-    /// A thread of a process.
+    /// Returns a thread of a process.
     pub fn thread(&mut self, process: ProcessId, pid: u32, tid: u32) -> ThreadId {
         let thread = ThreadId(tid);
-        let name = self.preface.thread_names.get(&(pid, tid));
+        let name = self.first_pass.thread_names.get(&(pid, tid));
         self.inventory
             .thread(process, thread, name.map_or("", String::as_str));
         thread
     }
 
-    /// The GPU of a slice, which may not say its number: the only one that there is, otherwise one that is not known.
+    /// Returns the GPU of a slice, which may not name it: the only GPU, or else an unknown one.
     pub fn numbered_device(&mut self, process: ProcessId, gpu: Option<u32>) -> DeviceId {
-        match gpu.or((self.preface.gpus.len() == 1).then_some(0)) {
+        match gpu.or((self.first_pass.gpus.len() == 1).then_some(0)) {
             Some(gpu) => self.device(process, gpu, Api::Unknown),
             None => self.inventory.device(process, u64::MAX, |_| {}),
         }
     }
 
-    /// The GPU of a number.
+    /// Returns the GPU with a number.
     pub fn device(&mut self, process: ProcessId, gpu: u32, api: Api) -> DeviceId {
-        let described = self.preface.gpus.get(gpu as usize);
+        let described = self.first_pass.gpus.get(gpu as usize);
         self.inventory.device(process, gpu.into(), |device| {
             device.api = api;
             match described {
@@ -143,7 +143,7 @@ impl Builder {
         })
     }
 
-    /// The queue that `key` and its name tell apart.
+    /// Returns the queue with a key and a name.
     pub fn queue(&mut self, device: DeviceId, key: u64, name: &Arc<str>) -> QueueId {
         if let Some(queue) = self.queues.get(&(device, key, name.clone())) {
             return *queue;
@@ -154,28 +154,29 @@ impl Builder {
         queue
     }
 
-    /// The submission that a driver numbers.
+    /// Returns the submission with a driver's number.
     pub fn numbered(&mut self, pid: u32, number: u32) -> SubmissionId {
-        let preface = &mut self.preface;
+        let first_pass = &mut self.first_pass;
         let entry = self.numbered.entry((pid, number));
-        *entry.or_insert_with(|| preface.new_submission())
+        *entry.or_insert_with(|| first_pass.new_submission())
     }
 
-    /// A call submitted; its queue is that of its work.
+    /// Adds the call of a submission. The queue is that of the submitted work.
     pub fn submitted_by_call(&mut self, mut call: Submission) {
-        match self.halves.remove(&call.id) {
+        match self.pending.remove(&call.id) {
             None => {
-                self.halves.insert(call.id, Half::Call(Box::new(call)));
+                self.pending
+                    .insert(call.id, PendingSubmission::Call(Box::new(call)));
             }
-            Some(Half::Work(queue, kind)) => {
-                self.halves.insert(call.id, Half::Whole);
+            Some(PendingSubmission::Work(queue, kind)) => {
+                self.pending.insert(call.id, PendingSubmission::Whole);
                 call.queue = queue;
                 call.kind = kind;
                 rows::submission(self.trace.tables_mut(), call);
             }
-            // Another call says that it submitted the same work: the first counts.
+            // The first of several calls that claim the same work counts.
             Some(other) => {
-                self.halves.insert(call.id, other);
+                self.pending.insert(call.id, other);
                 self.inventory.lose(
                     LossKind::Submissions,
                     1,
@@ -185,31 +186,34 @@ impl Builder {
         }
     }
 
-    /// A submission has work.
+    /// Records that a submission has work.
     pub fn submitted_work(&mut self, id: SubmissionId, queue: QueueId, kind: SubmissionKind) {
-        match self.halves.get(&id) {
+        match self.pending.get(&id) {
             None => {
-                self.halves.insert(id, Half::Work(queue, kind));
+                self.pending
+                    .insert(id, PendingSubmission::Work(queue, kind));
             }
-            Some(Half::Call(_)) => {
-                if let Some(Half::Call(mut call)) = self.halves.insert(id, Half::Whole) {
+            Some(PendingSubmission::Call(_)) => {
+                if let Some(PendingSubmission::Call(mut call)) =
+                    self.pending.insert(id, PendingSubmission::Whole)
+                {
                     call.queue = queue;
                     call.kind = kind;
                     rows::submission(self.trace.tables_mut(), *call);
                 }
             }
-            Some(Half::Work(..) | Half::Whole) => {}
+            Some(PendingSubmission::Work(..) | PendingSubmission::Whole) => {}
         }
     }
 
-    /// A command in a command buffer: the command buffer's id and the command's place.
+    /// Adds a command to a command buffer, and returns the command buffer's id and the command's position.
     pub fn command(
         &mut self,
         key: CommandBufferKey,
         queue: QueueId,
         submission: Option<SubmissionId>,
         span_ns: (i64, i64),
-        work: Work,
+        work: WorkKind,
     ) -> (CommandBufferId, u32) {
         let known = self.command_buffer(key, queue);
         known.submission = known.submission.or(submission);
@@ -220,14 +224,14 @@ impl Builder {
         known.queue = queue;
         known.commands = known.commands.saturating_add(1);
         match work {
-            Work::Dispatch => known.dispatches += 1,
-            Work::Transfer => known.transfers += 1,
-            Work::Opaque => {}
+            WorkKind::Dispatch => known.dispatches += 1,
+            WorkKind::Transfer => known.transfers += 1,
+            WorkKind::Opaque => {}
         }
         (known.id, known.commands - 1)
     }
 
-    /// A command buffer that the file itself times.
+    /// Adds a command buffer that has times of its own in the file.
     pub fn timed_command_buffer(
         &mut self,
         key: CommandBufferKey,
@@ -246,12 +250,12 @@ impl Builder {
         known.label = label;
     }
 
-    fn command_buffer(&mut self, key: CommandBufferKey, queue: QueueId) -> &mut Known {
+    fn command_buffer(&mut self, key: CommandBufferKey, queue: QueueId) -> &mut CommandBufferFacts {
         let order = &mut self.order;
         let name = self.object_names.get(&(6, key.handle));
         self.command_buffers.entry(key).or_insert_with(|| {
             order.push(key);
-            Known {
+            CommandBufferFacts {
                 id: CommandBufferId(order.len() as u64),
                 queue,
                 submission: None,
@@ -266,7 +270,7 @@ impl Builder {
         })
     }
 
-    /// Writes what only the end of the file tells.
+    /// Writes the command buffers, and counts submissions whose call or work is missing.
     pub fn complete(&mut self) {
         let mut dangling = 0;
         for key in std::mem::take(&mut self.order) {
@@ -276,7 +280,7 @@ impl Builder {
             let submission = known.submission;
             let submission = submission.unwrap_or_else(|| match key.submission {
                 Some(number) => self.numbered(key.pid, number),
-                None => self.preface.new_submission(),
+                None => self.first_pass.new_submission(),
             });
             self.submitted_work(submission, known.queue, SubmissionKind::CommandBuffers);
             let device = self.inventory.device_of(known.queue);
@@ -298,11 +302,11 @@ impl Builder {
             rows::command_buffer(self.trace.tables_mut(), row);
         }
         let mut idle = 0;
-        for half in std::mem::take(&mut self.halves).into_values() {
-            match half {
-                Half::Work(..) => dangling += 1,
-                Half::Call(_) => idle += 1,
-                Half::Whole => {}
+        for submission in std::mem::take(&mut self.pending).into_values() {
+            match submission {
+                PendingSubmission::Work(..) => dangling += 1,
+                PendingSubmission::Call(_) => idle += 1,
+                PendingSubmission::Whole => {}
             }
         }
         self.inventory.lose(

@@ -1,11 +1,11 @@
-//! The clocks of a trace: each time on the one clock of all.
+//! Converts times of all clocks of a file to the clock of the trace.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// A clock: one of the system's, or one that a sequence of packets has for itself.
+/// A clock of the system, or of one sequence of packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct ClockId {
-    /// 0 for clocks of all sequences.
+    /// The sequence; 0 for clocks of all sequences.
     sequence: u32,
     id: u32,
 }
@@ -19,8 +19,8 @@ impl ClockId {
         ClockId { sequence: 0, id }
     }
 
-    /// The clock that a packet of a sequence means by a number: 64 to 127 are the sequence's own.
-    pub fn of(id: u64, sequence: u32) -> ClockId {
+    /// Returns the clock that a packet of a sequence means by an id. The ids 64 to 127 belong to the sequence.
+    pub fn new(id: u64, sequence: u32) -> ClockId {
         let id = u32::try_from(id).unwrap_or(u32::MAX);
         ClockId {
             sequence: if (64..128).contains(&id) { sequence } else { 0 },
@@ -28,7 +28,7 @@ impl ClockId {
         }
     }
 
-    /// Its name.
+    /// Returns the name of the clock.
     pub fn name(self) -> String {
         match self.id {
             1 => "REALTIME".to_owned(),
@@ -42,38 +42,38 @@ impl ClockId {
     }
 }
 
-/// What a snapshot says of one clock.
+/// The value of one clock in a snapshot.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reading {
     pub clock: ClockId,
-    /// In the clock's own unit.
+    /// The time in the clock's own unit.
     pub time: u64,
     pub incremental: bool,
-    /// Nanoseconds of its unit.
+    /// The nanoseconds of a unit.
     pub unit_ns: u64,
 }
 
-/// The clocks and what relates them.
+/// The clocks of a file and the snapshots that relate them.
 #[derive(Debug, Default)]
 pub(super) struct Clocks {
-    /// By two clocks: what both showed at once, in order of the first.
+    /// For two clocks, the times that both showed at once, in the order of the first.
     pairs: FxHashMap<(ClockId, ClockId), Vec<(i64, i64)>>,
     neighbours: FxHashMap<ClockId, Vec<ClockId>>,
     trace: Option<ClockId>,
     units_ns: FxHashMap<ClockId, u64>,
-    /// Where incremental clocks stand.
+    /// The last times of incremental clocks.
     incremental: FxHashMap<ClockId, i64>,
     routes: FxHashMap<ClockId, Option<Vec<ClockId>>>,
 }
 
-/// Snapshots hold a handful of clocks; of more, the first count.
-const MOST_CLOCKS: usize = 16;
+/// The maximum number of clocks of a snapshot that are used. Snapshots hold a handful of clocks.
+const MAX_CLOCKS: usize = 16;
 
 impl Clocks {
-    /// Learns a snapshot. `primary` is the clock of the trace, if the snapshot names it.
+    /// Adds a snapshot. `primary` is the clock of the trace, if the snapshot names it.
     pub fn add(&mut self, readings: &[Reading], primary: Option<ClockId>) {
         self.trace = self.trace.or(primary);
-        let readings = &readings[..readings.len().min(MOST_CLOCKS)];
+        let readings = &readings[..readings.len().min(MAX_CLOCKS)];
         for reading in readings {
             if reading.unit_ns > 1 {
                 self.units_ns.insert(reading.clock, reading.unit_ns);
@@ -94,19 +94,19 @@ impl Clocks {
         }
     }
 
-    /// All snapshots are known.
+    /// Sorts the snapshots after the last one was added.
     pub fn complete(&mut self) {
         for pairs in self.pairs.values_mut() {
             pairs.sort_unstable();
         }
     }
 
-    /// The clock of all times.
+    /// Returns the clock of the trace.
     pub fn trace_clock(&self) -> ClockId {
         self.trace.unwrap_or(BOOTTIME)
     }
 
-    /// From here on incremental clocks count on from these.
+    /// Sets the times from which incremental clocks continue.
     pub fn restart(&mut self, readings: &[Reading]) {
         for reading in readings.iter().filter(|reading| reading.incremental) {
             let at_ns = nanoseconds(reading).unwrap_or_default();
@@ -114,8 +114,8 @@ impl Clocks {
         }
     }
 
-    /// A packet's time on the clock of all; `None` if nothing relates its clock to that, or if it is beyond all
-    /// clocks. `clock` is absent where the packet names none.
+    /// Converts a packet's time to the clock of the trace. Returns `None` if no snapshot relates the clocks, or if
+    /// the time is out of range. `clock` is absent if the packet names none.
     pub fn at(&mut self, clock: Option<ClockId>, time: u64) -> Option<i64> {
         let Some(clock) = clock else {
             return i64::try_from(time).ok();
@@ -129,7 +129,7 @@ impl Clocks {
         self.convert(clock, at_ns)
     }
 
-    /// The time `at_ns` of a clock on the clock of all.
+    /// Converts the time `at_ns` of a clock to the clock of the trace.
     pub fn convert(&mut self, clock: ClockId, mut at_ns: i64) -> Option<i64> {
         if clock == self.trace_clock() {
             return Some(at_ns);
@@ -150,7 +150,7 @@ impl Clocks {
         Some(at_ns)
     }
 
-    /// What the clock of all showed when `clock` showed something, with that: the first time that both are known.
+    /// Returns the first time of `clock` that the snapshots relate to the clock of the trace, and the latter's time.
     pub fn both(&self, clock: ClockId) -> Option<(i64, i64)> {
         self.pairs
             .get(&(self.trace_clock(), clock))?
@@ -158,7 +158,7 @@ impl Clocks {
             .copied()
     }
 
-    /// The clocks on the shortest way to the clock of all.
+    /// Returns the clocks on the shortest path to the clock of the trace.
     fn route(&self, from: ClockId) -> Option<Vec<ClockId>> {
         let goal = self.trace_clock();
         let mut before: FxHashMap<ClockId, ClockId> = FxHashMap::default();
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn times_go_the_shortest_way_over_the_latest_snapshot_before_them() {
         let mut clocks = Clocks::default();
-        let own = ClockId::of(64, 7);
+        let own = ClockId::new(64, 7);
         clocks.add(&[reading(BOOTTIME, 1000), reading(MONOTONIC, 100)], None);
         clocks.add(&[reading(MONOTONIC, 200), reading(own, 5)], None);
         clocks.add(&[reading(BOOTTIME, 3000), reading(MONOTONIC, 500)], None);
@@ -217,7 +217,7 @@ mod tests {
         assert_eq!(clocks.at(Some(MONOTONIC), 500), Some(3000));
         // 5 is MONOTONIC's 200, which is BOOTTIME's 1100.
         assert_eq!(clocks.at(Some(own), 6), Some(1101));
-        assert_eq!(clocks.at(Some(ClockId::of(64, 8)), 6), None);
+        assert_eq!(clocks.at(Some(ClockId::new(64, 8)), 6), None);
         assert_eq!(clocks.at(None, 6), Some(6));
         assert_eq!(clocks.at(None, u64::MAX), None);
     }
@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn incremental_clocks_count_on_in_their_unit() {
         let mut clocks = Clocks::default();
-        let own = ClockId::of(65, 1);
+        let own = ClockId::new(65, 1);
         let start = Reading {
             clock: own,
             time: 10,

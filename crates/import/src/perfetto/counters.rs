@@ -1,4 +1,4 @@
-//! Counters and memory of GPUs.
+//! Reads counters and the memory of GPUs.
 
 use super::build::Builder;
 use super::sequence::Sequence;
@@ -11,34 +11,34 @@ use gapscope_trace::tables::{CounterUnit, MemoryEvent, MemoryRow, Table};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// A counter as a descriptor has it.
+/// A counter from a descriptor.
 #[derive(Debug, Clone)]
 struct Described {
     name: Arc<str>,
     unit: CounterUnit,
-    /// What values are multiplied by to be in the unit, and what is added then.
+    /// The factor and the offset that convert values to the unit.
     scale: (f64, f64),
-    /// A value holds from its time on; otherwise it is of the time before.
+    /// A value holds from its time on, and not up to its time.
     forwards: bool,
     gpu: u32,
-    /// Its values with their times, as they come: of several sequences in no order.
+    /// The values and their times as they are read; those of several sequences are unordered.
     samples: Vec<(i64, f64)>,
 }
 
-/// What is known of counters while values come.
+/// The counters and allocations that are known so far.
 #[derive(Default)]
 pub(super) struct GpuCounters {
-    /// Those that events describe, which hold for the whole file.
+    /// The counters that events describe, which hold for the whole file.
     global: FxHashMap<u64, Described>,
-    /// By sequence, descriptor and counter.
+    /// Counters by sequence, descriptor and counter id.
     interned: FxHashMap<(u32, u64, u64), Described>,
-    /// Allocations by device memory: the id and the size.
+    /// Allocations with their sizes, by process and device memory.
     allocations: FxHashMap<(u32, u64), (AllocationId, u64)>,
     next_allocation: u32,
 }
 
 impl GpuCounters {
-    /// A packet with descriptions or values of counters.
+    /// Reads a packet with descriptions or values of counters.
     pub fn event(
         &mut self,
         event: Message,
@@ -58,7 +58,7 @@ impl GpuCounters {
         }
         if let Some(descriptor) = descriptor {
             for (counter, described) in descriptions(descriptor, gpu) {
-                // The first description of a number holds.
+                // The first description of a number counts.
                 self.global.entry(counter).or_insert(described);
             }
         }
@@ -100,7 +100,7 @@ impl GpuCounters {
     /// Writes all values.
     ///
     /// # Errors
-    /// The system refuses.
+    /// The system refuses to write.
     pub fn complete(self, builder: &mut Builder) -> Result<(), Error> {
         let mut all: Vec<(u32, u64, u64, Described)> = Vec::new();
         all.extend(
@@ -135,7 +135,7 @@ impl GpuCounters {
         self.interned.get_mut(&key)
     }
 
-    /// How much memory of a GPU is in use, in all or by a process.
+    /// Reads the memory of a GPU that is in use by all processes or by one.
     pub fn memory_total(&mut self, event: Message, at_ns: Option<i64>, builder: &mut Builder) {
         let field = |number| event.field(number).map_or(0, Value::number);
         let (gpu, pid, bytes) = (field(1) as u32, field(2) as u32, field(3));
@@ -153,7 +153,7 @@ impl GpuCounters {
         builder.counter_value(&name, unit, Some(device), at_ns, None, value);
     }
 
-    /// The clock of a GPU.
+    /// Reads the clock frequency of a GPU.
     pub fn frequency(&mut self, event: Message, at_ns: Option<i64>, builder: &mut Builder) {
         let field = |number| event.field(number).map_or(0, Value::number);
         let (gpu, khz) = (field(1) as u32, field(2));
@@ -168,7 +168,7 @@ impl GpuCounters {
         builder.counter_value("GPU clock", unit, Some(device), at_ns, None, value);
     }
 
-    /// What Vulkan's layer says of memory: allocations of device memory become rows.
+    /// Reads an event of Vulkan memory; allocations of device memory become rows.
     pub fn vulkan_memory(
         &mut self,
         event: Message,
@@ -245,12 +245,12 @@ impl GpuCounters {
 }
 
 impl Builder {
-    /// A GPU that a figure is of, by its number: of the process that uses one, if there is only one.
+    /// Returns the GPU with a number, of the process that uses one if there is only one such process.
     fn gpu(&mut self, gpu: u32) -> DeviceId {
         if let Some(device) = self.inventory.any_device(gpu.into()) {
             return device;
         }
-        let process = self.inventory.process(self.preface.unnamed_pid());
+        let process = self.inventory.process(self.first_pass.unnamed_pid());
         self.device(process, gpu, Api::Unknown)
     }
 }
@@ -320,8 +320,8 @@ fn descriptions(descriptor: Message, gpu: u32) -> Vec<(u64, Described)> {
         .collect()
 }
 
-/// The unit of Perfetto's units above and below the line, what brings values into it, and the text of a unit that
-/// traces do not have.
+/// Converts Perfetto's units in the numerator and denominator. Returns the unit, the factor and offset for the
+/// values, and the text of a unit that traces do not have.
 fn unit(above: &[u64], below: &[u64]) -> (CounterUnit, (f64, f64), Option<String>) {
     let above: Vec<u64> = above.iter().copied().filter(|unit| *unit != 0).collect();
     let below: Vec<u64> = below.iter().copied().filter(|unit| *unit != 0).collect();
@@ -361,7 +361,7 @@ fn unit(above: &[u64], below: &[u64]) -> (CounterUnit, (f64, f64), Option<String
     (CounterUnit::Unknown, times(1.0), Some(rest))
 }
 
-/// How Perfetto abbreviates a unit.
+/// Returns Perfetto's abbreviation of a unit.
 fn symbol(unit: u64) -> &'static str {
     match unit {
         1 => "b",

@@ -1,4 +1,4 @@
-//! A file as a stream of packets.
+//! Reads a file as a stream of packets.
 
 use crate::Error;
 use crate::protobuf::{Message, varint};
@@ -8,33 +8,33 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use std::rc::Rc;
 
-/// Packets that are longer are passed over: the tools write none of that size.
-const LONGEST_PACKET: u64 = 256 << 20;
-/// What compressed packets may hold, in times their size: no compressor of honest packets does better.
-const MOST_COMPRESSION: u64 = 2048;
+/// The maximum size of a packet. Longer packets are skipped: the tools write none of that size.
+const MAX_PACKET_BYTES: u64 = 256 << 20;
+/// The maximum ratio of decompressed to compressed size. No compressor reaches it with real packets.
+const MAX_COMPRESSION: u64 = 2048;
 
 // Fields of Trace and TracePacket.
 const PACKET: u64 = 1;
 const COMPRESSED_PACKETS: u32 = 50;
 const ZSTD_COMPRESSED_PACKETS: u32 = 133;
 
-/// What is wrong with a file.
+/// The damage to a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Damage {
-    /// Where reading ended, in bytes of the file, if not at its end.
+    /// The position in the file where reading stopped before the end.
     pub cut_at: Option<u64>,
-    /// Packets that were passed over because of their size.
+    /// The number of packets that were skipped because of their size.
     pub too_long: u64,
-    /// Bundles of compressed packets that cannot be decompressed to their end.
+    /// The number of bundles of compressed packets that could not be decompressed completely.
     pub compressed: u64,
-    /// Messages that are malformed.
+    /// The number of malformed messages.
     pub torn: u64,
 }
 
-/// Reads a file, also one that is compressed as a whole (gzip), and hands over every packet.
+/// Reads a file, which may be compressed as a whole (gzip), and passes every packet to `take`.
 ///
 /// # Errors
-/// The file cannot be opened or read, or those of `take`.
+/// The file cannot be opened or read, or `take` returns an error.
 pub(super) fn read(
     path: &Path,
     progress: &mut dyn FnMut(u64),
@@ -74,7 +74,7 @@ pub(super) fn read(
     } else {
         reader.packets(&mut file, true, &mut each)?
     };
-    // What cannot be decompressed is the file's fault, what cannot be read the system's.
+    // A failed decompression is the file's fault, and a failed read is the system's.
     if let Some(source) = failure.into_inner().filter(|_| !gzip) {
         return Err(failed(source));
     }
@@ -85,7 +85,7 @@ pub(super) fn read(
     Ok(damage)
 }
 
-/// How many bytes of an input there are to read.
+/// Returns the size of an input.
 pub(super) fn size(path: &Path) -> u64 {
     path.metadata().map_or(0, |metadata| metadata.len())
 }
@@ -109,12 +109,12 @@ struct Stream<'a> {
     buffer: Vec<u8>,
     torn: &'a Cell<u64>,
     damage: &'a mut Damage,
-    /// What the system said.
+    /// The error of the system.
     failure: &'a RefCell<Option<io::Error>>,
 }
 
 impl Stream<'_> {
-    /// Hands over all packets of a stream. False: it is cut or damaged.
+    /// Passes all packets of a stream to `take`. Returns false if the stream is cut or damaged.
     fn packets(
         &mut self,
         from: &mut dyn BufRead,
@@ -141,7 +141,7 @@ impl Stream<'_> {
                 _ => return Ok(false),
             };
             let is_packet = tag == PACKET << 3 | 2;
-            if !is_packet || length > LONGEST_PACKET {
+            if !is_packet || length > MAX_PACKET_BYTES {
                 self.damage.too_long += u64::from(is_packet);
                 let skipped = io::copy(&mut from.take(length), &mut io::sink());
                 match skipped {
@@ -155,7 +155,7 @@ impl Stream<'_> {
             }
             let mut buffer = std::mem::take(&mut self.buffer);
             buffer.clear();
-            // It grows with what is there, not with what the length says.
+            // The buffer grows with the bytes that exist, not with the length that the packet claims.
             let read = from.take(length).read_to_end(&mut buffer);
             let whole = match read {
                 Ok(read) => read as u64 == length,
@@ -178,19 +178,19 @@ impl Stream<'_> {
     }
 
     fn packet(&mut self, bytes: &[u8], outermost: bool, take: Take) -> Result<(), Error> {
-        // The first bytes tell bundles, which have no other field, from all else.
+        // The first bytes identify bundles, which have no other field.
         let torn = Cell::new(0);
         let first = Message::new(bytes, &torn).fields().next();
         let Some((number @ (COMPRESSED_PACKETS | ZSTD_COMPRESSED_PACKETS), value)) = first else {
             return take(Message::new(bytes, self.torn));
         };
         let inner = value.message().map_or(&[][..], Message::bytes);
-        // A bundle inside of a bundle is written by nobody.
+        // No tool writes a bundle inside a bundle.
         if !outermost {
             self.damage.compressed += 1;
             return Ok(());
         }
-        let most = (inner.len() as u64 + 64) * MOST_COMPRESSION;
+        let most = (inner.len() as u64 + 64) * MAX_COMPRESSION;
         let failure = RefCell::new(None);
         let mut nested = Stream {
             buffer: Vec::new(),
@@ -218,7 +218,7 @@ impl Stream<'_> {
         Ok(())
     }
 
-    /// `None`: the stream has ended. `Err`: in the midst of it, or it is none.
+    /// Reads a varint. Returns `None` at the end of the stream and an error inside a varint.
     fn varint(&mut self, from: &mut dyn BufRead) -> Result<Option<u64>, ()> {
         let mut bytes = [0; 10];
         for place in 0..bytes.len() {
@@ -242,7 +242,7 @@ impl Stream<'_> {
     }
 }
 
-/// Whether bytes, the first of a file, are packets.
+/// Returns true if the first bytes of a file are packets.
 pub(super) fn recognises(mut bytes: &[u8]) -> bool {
     let torn = Cell::new(0);
     let mut known = 0;
@@ -273,7 +273,8 @@ pub(super) fn recognises(mut bytes: &[u8]) -> bool {
     known > 0
 }
 
-/// Whether a packet may have a field: 1 if it is one that tells packets from other messages, `None` if it may not.
+/// Rates a field of a packet: 1 if the field distinguishes packets from other messages, 0 if a packet may have it,
+/// `None` if a packet may not have it.
 fn plausibility(number: u32, is_bytes: bool) -> Option<u32> {
     let told = match number {
         // Numbers: uid, timestamp, sequence, flags, state, clock.

@@ -1,4 +1,4 @@
-//! Sequences of packets: what one packet says of those that follow it.
+//! Keeps the state of sequences of packets, which a packet sets for those that follow.
 
 use crate::protobuf::{Message, Value};
 use rustc_hash::FxHashMap;
@@ -17,20 +17,20 @@ const DEFAULTS: u32 = 59;
 const FLAG_CLEARED: u64 = 1;
 const FLAG_NEEDS_STATE: u64 = 2;
 
-/// A packet's place in its sequence.
+/// The fields of a packet that place it in its sequence.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Header {
     pub sequence: u32,
     pub timestamp: Option<u64>,
-    /// The number of the clock of `timestamp`, with the sequence's default.
+    /// The clock of `timestamp`, or else the sequence's default clock.
     pub clock: Option<u64>,
-    /// It needs what was interned before, and that is lost.
+    /// The packet needs interned data that were lost.
     pub undecodable: bool,
-    /// Packets of the sequence before it were lost.
+    /// Packets of the sequence were lost before this one.
     pub follows_loss: bool,
 }
 
-/// What a stage or a queue is.
+/// The specification of a stage or a queue.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Specification {
     pub name: Arc<str>,
@@ -38,14 +38,14 @@ pub(super) struct Specification {
     pub category: u64,
 }
 
-/// Whose work a context's is.
+/// The process and API of a graphics context.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Context {
     pub pid: u32,
     pub api: u64,
 }
 
-/// Code, as packets name it.
+/// A kernel as packets name it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ComputeKernel {
     pub name: Arc<str>,
@@ -53,7 +53,7 @@ pub(super) struct ComputeKernel {
     pub arguments: Vec<(Arc<str>, u64)>,
 }
 
-/// What the ids of a sequence mean.
+/// The interned data of a sequence.
 #[derive(Debug, Default)]
 pub(super) struct Interned {
     pub categories: FxHashMap<u64, Arc<str>>,
@@ -64,38 +64,37 @@ pub(super) struct Interned {
     pub contexts: FxHashMap<u64, Context>,
     pub kernels: FxHashMap<u64, ComputeKernel>,
     argument_names: FxHashMap<u64, Arc<str>>,
-    /// By id of a descriptor of counters: the GPU, and the counters' meanings as they stand there.
+    /// The descriptors of counters by id: the GPU and the undecoded counters.
     pub counter_descriptors: FxHashMap<u64, (u32, Vec<u8>)>,
 }
 
-/// One sequence.
+/// The state of one sequence.
 #[derive(Debug, Default)]
 pub(super) struct Sequence {
     seen: bool,
-    /// What was interned since then is whole.
+    /// All interned data since the last reset were read.
     valid: bool,
     default_clock: Option<u64>,
     pub default_track: Option<u64>,
-    /// The process and thread of all its events, in old traces.
+    /// The process and thread of all events, in old traces.
     pub thread: Option<(u32, u32)>,
-    /// Where delta times of old traces stand, in microseconds.
+    /// The base of delta times in old traces, in microseconds.
     pub reference_us: i64,
     pub interned: Interned,
 }
 
-/// All sequences.
 #[derive(Debug, Default)]
 pub(super) struct Sequences {
     sequences: FxHashMap<u32, Sequence>,
 }
 
 impl Sequences {
-    /// The sequence of a packet.
-    pub fn of(&mut self, sequence: u32) -> &mut Sequence {
+    /// Returns the state of a sequence.
+    pub fn entry(&mut self, sequence: u32) -> &mut Sequence {
         self.sequences.entry(sequence).or_default()
     }
 
-    /// Takes in what a packet says of its sequence.
+    /// Applies a packet to the state of its sequence.
     pub fn advance(&mut self, packet: Message) -> Header {
         let mut header = Header::default();
         let (mut flags, mut dropped) = (0, false);
@@ -113,8 +112,8 @@ impl Sequences {
                 _ => {}
             }
         }
-        let sequence = self.of(header.sequence);
-        // The first packet of a sequence always says so.
+        let sequence = self.entry(header.sequence);
+        // The first packet of a sequence always has this flag.
         header.follows_loss = dropped && sequence.seen;
         if header.follows_loss {
             sequence.valid = false;
@@ -249,7 +248,7 @@ impl Interned {
         self.kernels.insert(id, kernel);
     }
 
-    /// A named integer of a kernel or a launch; `None` for other values.
+    /// Returns the name and value of an integer argument of a kernel or a launch; `None` for other values.
     pub fn argument(&self, argument: Message) -> Option<(Arc<str>, u64)> {
         let (mut name, mut number) = (None, None);
         for (field, value) in argument.fields() {

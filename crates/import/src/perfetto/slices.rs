@@ -1,7 +1,7 @@
-//! Track events: slices of host threads, of GPUs where a profiler draws them so, and counters.
+//! Reads track events: slices of host threads and of GPUs, and counters.
 
 use super::build::{Builder, CommandBufferKey};
-use super::preface::Place;
+use super::first_pass::TrackPlace;
 use super::track_event::{Event, GpuCategory, Step, gpu_category};
 use crate::inventory::KernelFacts;
 use crate::{functions, transfers};
@@ -13,39 +13,39 @@ use gapscope_trace::tables::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
-/// A slice that has begun.
-struct Open {
+/// A slice that has begun and not ended.
+struct OpenSlice {
     event: Event,
-    /// Its label, inside of those of the slices around it.
+    /// The label of the slice, inside those of the slices around it.
     label: Option<LabelId>,
 }
 
-/// The tracks while their events come.
+/// The open slices and sums of all tracks.
 #[derive(Default)]
 pub(super) struct Slices {
-    open: FxHashMap<u64, Vec<Open>>,
-    /// Slices that overlap others in any way, by category and id.
-    overlapping: FxHashMap<(Arc<str>, u64), Vec<Open>>,
-    /// Events of tracks that several sequences write, which are put in order first.
+    open: FxHashMap<u64, Vec<OpenSlice>>,
+    /// Slices that overlap others without nesting, by category and id.
+    overlapping: FxHashMap<(Arc<str>, u64), Vec<OpenSlice>>,
+    /// Events of tracks that several sequences write, which are sorted before they are read.
     waiting: Vec<Event>,
-    places: FxHashMap<u64, Place>,
-    /// Submissions of flows whose call was met.
+    places: FxHashMap<u64, TrackPlace>,
+    /// Submissions of flows whose call was read.
     taken: FxHashSet<SubmissionId>,
-    /// Sums of counters that are written as differences.
+    /// The sums of counters that are written as differences.
     sums: FxHashMap<u64, f64>,
 }
 
 impl Slices {
-    /// Takes in an event.
+    /// Adds an event.
     pub fn add(&mut self, event: Event, builder: &mut Builder) {
-        if builder.preface.has_many_writers(event.track) {
+        if builder.first_pass.has_many_writers(event.track) {
             self.waiting.push(event);
         } else {
             self.apply(event, builder);
         }
     }
 
-    /// No more events come.
+    /// Ends the slices after the last event.
     pub fn complete(&mut self, builder: &mut Builder) {
         let mut waiting = std::mem::take(&mut self.waiting);
         waiting.sort_by_key(|event| event.at_ns);
@@ -66,13 +66,13 @@ impl Slices {
             Step::Begin => {
                 let label = self.label(&event, builder);
                 let open = self.open.entry(event.track).or_default();
-                open.push(Open { event, label });
+                open.push(OpenSlice { event, label });
             }
             Step::BeginAsync(id) => {
                 let label = self.label(&event, builder);
                 let key = (event.category.clone(), id);
                 let open = self.overlapping.entry(key).or_default();
-                open.push(Open { event, label });
+                open.push(OpenSlice { event, label });
             }
             Step::End => {
                 let open = self.open.get_mut(&event.track).and_then(Vec::pop);
@@ -93,12 +93,12 @@ impl Slices {
         }
     }
 
-    fn place(&mut self, track: u64, builder: &Builder) -> &Place {
+    fn place(&mut self, track: u64, builder: &Builder) -> &TrackPlace {
         let place = self.places.entry(track);
-        place.or_insert_with(|| builder.preface.place(track))
+        place.or_insert_with(|| builder.first_pass.place(track))
     }
 
-    /// The label of a slice, if it is one that becomes a marker.
+    /// Returns the label of a slice that becomes a marker.
     fn label(&mut self, event: &Event, builder: &mut Builder) -> Option<LabelId> {
         let open = self.open.get(&event.track);
         let around = open.and_then(|open| open.iter().rev().find_map(|open| open.label));
@@ -112,14 +112,14 @@ impl Slices {
         if is_call {
             return None;
         }
-        // Our own exports say the whole path.
+        // gapscope's own exports have the whole path.
         match event.text("label").filter(|_| &*event.category == "label") {
             Some(path) => Some(builder.label_of_path(&path.clone())),
             None => Some(builder.inventory.labels.named(around, &event.name)),
         }
     }
 
-    fn end(&mut self, open: Option<Open>, end_ns: i64, builder: &mut Builder) {
+    fn end(&mut self, open: Option<OpenSlice>, end_ns: i64, builder: &mut Builder) {
         let Some(open) = open else {
             let reason = "the file has no start of them";
             builder.inventory.lose("slices", 1, reason);
@@ -144,7 +144,7 @@ impl Slices {
     }
 
     fn slice(&mut self, event: Event, label: Option<LabelId>, end_ns: i64, builder: &mut Builder) {
-        // Gaps are what gapscope finds, not what was measured.
+        // Gaps are findings of gapscope and were not measured.
         if &*event.category == "gap" {
             return;
         }
@@ -193,7 +193,7 @@ impl Slices {
         });
     }
 
-    /// A call that submitted work, if it did.
+    /// Adds the submission of a call that submitted work.
     fn submission(
         &mut self,
         event: &Event,
@@ -204,10 +204,10 @@ impl Slices {
         builder: &mut Builder,
     ) -> bool {
         let stage = event.submitted.first();
-        let launched = stage.and_then(|stage| builder.preface.launched.get(stage));
+        let launched = stage.and_then(|stage| builder.first_pass.launched.get(stage));
         let launched = launched.copied().or_else(|| {
             let mut flows = event.flows.iter();
-            let flow = flows.find_map(|flow| builder.preface.flows.get(flow))?;
+            let flow = flows.find_map(|flow| builder.first_pass.flows.get(flow))?;
             self.taken.insert(*flow).then_some(*flow)
         });
         let Some(id) = launched else { return false };
@@ -265,7 +265,7 @@ impl Slices {
 }
 
 impl Builder {
-    /// A value of a counter, from `start_ns` on, or the mean of so long.
+    /// Writes a value of a counter that holds from `start_ns` on, or the mean over a duration.
     pub(super) fn counter_value(
         &mut self,
         name: &str,
@@ -317,13 +317,13 @@ impl Builder {
         rows::marker(self.trace.tables_mut(), row);
     }
 
-    /// A command buffer as our own exports draw it.
+    /// Adds a command buffer of gapscope's own exports.
     fn own_command_buffer(
         &mut self,
         event: &Event,
         end_ns: i64,
         process: ProcessId,
-        place: &Place,
+        place: &TrackPlace,
     ) {
         let key = CommandBufferKey {
             pid: 0,
@@ -340,7 +340,7 @@ impl Builder {
         self.timed_command_buffer(key, queue, (event.at_ns, end_ns), name, label);
     }
 
-    /// A host call as our own exports draw it.
+    /// Adds a host call of gapscope's own exports.
     fn own_host_call(
         &mut self,
         event: &Event,
@@ -371,13 +371,13 @@ impl Builder {
         });
     }
 
-    /// GPU work that a profiler draws as a slice of a track.
+    /// Adds GPU work that a profiler wrote as a slice of a track.
     fn gpu_slice(
         &mut self,
         event: &Event,
         end_ns: i64,
         process: ProcessId,
-        place: &Place,
+        place: &TrackPlace,
         category: Option<GpuCategory>,
     ) {
         let number = ["device", "agent", "gpu"];
@@ -386,7 +386,9 @@ impl Builder {
         let device = self.numbered_device(process, gpu);
         let queue = self.queue(device, event.track, &place.name);
         let mut flows = event.flows.iter();
-        let submission = flows.find_map(|flow| self.preface.flows.get(flow)).copied();
+        let submission = flows
+            .find_map(|flow| self.first_pass.flows.get(flow))
+            .copied();
         let transfer = match category {
             Some(category) => category == GpuCategory::Transfer,
             None => transfers::is_transfer(&event.name),
@@ -431,7 +433,7 @@ impl Builder {
             local: list("block"),
             registers: number(&["registers per thread"]),
             local_bytes: number(&["private_segment_size"]),
-            // Static and dynamic memory together: which is which is not told.
+            // The file has only the sum of static and dynamic memory.
             ..KernelFacts::default()
         });
         rows::dispatch(self.trace.tables_mut(), place, kernel, list("grid"), None);

@@ -1,6 +1,6 @@
-//! Render stages: what GPUs ran; and what Vulkan's layer says of submissions and memory.
+//! Reads render stages, which are the work of GPUs, and Vulkan events of submissions and object names.
 
-use super::build::{Builder, CommandBufferKey, Work};
+use super::build::{Builder, CommandBufferKey, WorkKind};
 use super::sequence::{Sequence, Specification};
 use crate::inventory::KernelFacts;
 use crate::protobuf::{Message, Packed, Value};
@@ -17,7 +17,7 @@ use std::sync::Arc;
 const GRAPHICS: u64 = 1;
 const COMPUTE: u64 = 2;
 
-/// What files say of stages and queues in their old way: once, in order, by place.
+/// The names of stages and queues in old files, by their index.
 #[derive(Debug, Default)]
 pub(super) struct OldSpecifications {
     queues: Vec<Specification>,
@@ -25,7 +25,7 @@ pub(super) struct OldSpecifications {
     contexts: FxHashMap<u64, u32>,
 }
 
-/// One event, as it is written.
+/// The decoded fields of one render stage.
 #[derive(Default)]
 struct Stage<'a> {
     id: u64,
@@ -52,7 +52,7 @@ struct Stage<'a> {
 }
 
 impl Builder {
-    /// A render stage that began at `start_ns`.
+    /// Adds a render stage that began at `start_ns`.
     pub(super) fn render_stage(
         &mut self,
         event: Message,
@@ -60,10 +60,10 @@ impl Builder {
         sequence: &Sequence,
         old: &mut OldSpecifications,
     ) {
-        let stage = Stage::of(event, sequence);
+        let stage = Stage::parse(event, sequence);
         if let Some(specifications) = stage.specifications {
             old.add(specifications);
-            // A packet with these alone is no event.
+            // A packet with only these fields is no event.
             if stage.duration_ns == 0 && stage.stage_iid.is_none() && stage.old_stage.is_none() {
                 return;
             }
@@ -167,24 +167,24 @@ impl Builder {
             kernel.demangled_name.clone().or(Some(kernel.name.clone()))
         });
         let name = name.unwrap_or_else(|| specification.name.clone());
-        // Our own exports say in the description what a stage is.
+        // gapscope's own exports have the kind of a stage in its description.
         let own = specification.description.split(';').next();
         let work = match own {
-            Some("dispatch") => Work::Dispatch,
-            Some("transfer") => Work::Transfer,
-            Some("opaque work") => Work::Opaque,
-            _ if kernel.is_some() || stage.has_launch => Work::Dispatch,
-            _ if transfers::is_transfer(&name) => Work::Transfer,
-            _ if specification.category == COMPUTE => Work::Dispatch,
-            _ => Work::Opaque,
+            Some("dispatch") => WorkKind::Dispatch,
+            Some("transfer") => WorkKind::Transfer,
+            Some("opaque work") => WorkKind::Opaque,
+            _ if kernel.is_some() || stage.has_launch => WorkKind::Dispatch,
+            _ if transfers::is_transfer(&name) => WorkKind::Transfer,
+            _ if specification.category == COMPUTE => WorkKind::Dispatch,
+            _ => WorkKind::Opaque,
         };
         let own = matches!(own, Some("dispatch" | "transfer" | "opaque work"));
         let numbered = stage.submission.filter(|number| {
-            let submits = &self.preface.submits;
+            let submits = &self.first_pass.submits;
             submits.contains(&(at.pid, *number))
         });
         let submission = numbered.map(|number| self.numbered(at.pid, number));
-        let launched = self.preface.launched.get(&stage.id).copied();
+        let launched = self.first_pass.launched.get(&stage.id).copied();
         let submission = submission.or(launched);
         let span_ns = (at.start_ns, at.end_ns);
         let (command_buffer, position) = match stage.command_buffer.filter(|handle| *handle != 0) {
@@ -209,9 +209,9 @@ impl Builder {
         }
         if let Some(submission) = named {
             let kind = match work {
-                Work::Dispatch => SubmissionKind::Kernel,
-                Work::Transfer => SubmissionKind::Transfer,
-                Work::Opaque => SubmissionKind::CommandBuffers,
+                WorkKind::Dispatch => SubmissionKind::Kernel,
+                WorkKind::Transfer => SubmissionKind::Transfer,
+                WorkKind::Opaque => SubmissionKind::CommandBuffers,
             };
             self.submitted_work(submission, at.queue, kind);
             self.depend(submission, &stage.waits);
@@ -231,11 +231,11 @@ impl Builder {
             ..WorkPlace::new(at.queue, Some(Span::between(at.start_ns, at.end_ns)))
         };
         match work {
-            Work::Dispatch => {
+            WorkKind::Dispatch => {
                 let kernel = self.kernel(&stage, kernel, name, at.process);
                 rows::dispatch(self.trace.tables_mut(), place, kernel, stage.grid, None);
             }
-            Work::Transfer => {
+            WorkKind::Transfer => {
                 let facts = TransferFacts {
                     kind: transfers::kind(&name),
                     bytes: stage.bytes,
@@ -243,13 +243,13 @@ impl Builder {
                 };
                 rows::transfer(self.trace.tables_mut(), place, facts);
             }
-            Work::Opaque => {
+            WorkKind::Opaque => {
                 let kind = match (own, specification.category) {
                     (true, _) => OpaqueWorkKind::from_text_or_unknown(&name),
                     (false, GRAPHICS) => OpaqueWorkKind::RenderPass,
                     (false, _) => OpaqueWorkKind::Other,
                 };
-                // There is no place for the name of a stage but its label.
+                // A trace can keep the name of a stage only as its label.
                 let label = match own {
                     true => label,
                     false => Some(self.inventory.labels.named(label, &name)),
@@ -259,7 +259,7 @@ impl Builder {
         }
     }
 
-    /// A label from its path, as our own exports write it.
+    /// Returns the label of a path from gapscope's own exports.
     pub(super) fn label_of_path(&mut self, path: &str) -> LabelId {
         let labels = &mut self.inventory.labels;
         let mut parent = None;
@@ -276,7 +276,7 @@ impl Builder {
     fn depend(&mut self, submission: SubmissionId, waits: &[u64]) {
         let mut unknown = 0;
         for stage in waits {
-            match self.preface.launched.get(stage) {
+            match self.first_pass.launched.get(stage) {
                 Some(waits_for) => {
                     let tables = self.trace.tables_mut();
                     rows::dependency(tables, submission, Some(*waits_for), None);
@@ -320,7 +320,7 @@ impl Builder {
         })
     }
 
-    /// What Vulkan's layer says: names of objects, submissions.
+    /// Reads an event of Vulkan: the name of an object, or a submission.
     pub(super) fn vulkan_api(&mut self, event: Message, start_ns: Option<i64>) {
         for (number, value) in event.fields() {
             match (number, value.message()) {
@@ -365,7 +365,7 @@ impl Builder {
             .spans(start_ns, start_ns.saturating_add(duration_ns));
         let id = match number {
             Some(number) => self.numbered(pid, number),
-            None => self.preface.new_submission(),
+            None => self.first_pass.new_submission(),
         };
         self.submitted_by_call(Submission {
             id,
@@ -381,7 +381,7 @@ impl Builder {
     }
 }
 
-/// Where and when a stage ran.
+/// The process, the queue and the times of a stage.
 struct Placed {
     pid: u32,
     process: ProcessId,
@@ -422,7 +422,7 @@ impl OldSpecifications {
 }
 
 impl<'a> Stage<'a> {
-    fn of(event: Message<'a>, sequence: &Sequence) -> Stage<'a> {
+    fn parse(event: Message<'a>, sequence: &Sequence) -> Stage<'a> {
         let mut stage = Stage::default();
         for (number, value) in event.fields() {
             match (number, value.message()) {

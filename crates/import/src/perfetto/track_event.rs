@@ -1,27 +1,27 @@
-//! Track events, decoded.
+//! Decodes track events.
 
 use super::sequence::Sequence;
 use crate::protobuf::{Message, Packed, Value};
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// What an event does to its track.
+/// The effect of an event on its track.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Step {
     Begin,
     End,
     Instant,
-    /// A slice as a whole, with its duration.
+    /// A complete slice with its duration.
     Complete(i64),
-    /// A slice that overlaps others on its track in any way, by its id.
+    /// The start of a slice that overlaps others without nesting, with its id.
     BeginAsync(u64),
     EndAsync(u64),
     Counter(f64),
-    /// Of a kind that is not known here.
+    /// An event of an unsupported kind.
     Other,
 }
 
-/// What an event says beside its name.
+/// The value of an argument of an event.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Detail {
     Integer(i64),
@@ -32,7 +32,7 @@ pub(super) enum Detail {
 }
 
 impl Detail {
-    /// As an integer that is not negative.
+    /// Returns an integer that is not negative.
     pub fn unsigned(&self) -> Option<u64> {
         match self {
             Detail::Integer(number) => u64::try_from(*number).ok(),
@@ -47,31 +47,31 @@ impl Detail {
     }
 }
 
-/// An event.
+/// A decoded track event.
 #[derive(Debug, Clone)]
 pub(super) struct Event {
     pub at_ns: i64,
     pub track: u64,
     pub step: Step,
     pub name: Arc<str>,
-    /// Its first category.
+    /// The first category.
     pub category: Arc<str>,
     pub details: Vec<(Arc<str>, Detail)>,
     pub flows: Vec<u64>,
-    /// Render stages that it submitted.
+    /// The render stages that the event submitted.
     pub submitted: Vec<u64>,
-    /// Values of other counters that it has and that are not read.
+    /// The number of values of other counters in the event, which are not read.
     pub extra_values: u64,
 }
 
 impl Event {
-    /// A detail by its name.
+    /// Returns an argument by its name.
     pub fn detail(&self, name: &str) -> Option<&Detail> {
         let found = self.details.iter().find(|(key, _)| &**key == name)?;
         Some(&found.1)
     }
 
-    /// A detail that is a text.
+    /// Returns an argument that is a text.
     pub fn text(&self, name: &str) -> Option<&Arc<str>> {
         match self.detail(name)? {
             Detail::Text(text) => Some(text),
@@ -79,12 +79,12 @@ impl Event {
         }
     }
 
-    /// A detail that is an integer, not negative.
+    /// Returns an argument that is an integer and not negative.
     pub fn unsigned(&self, name: &str) -> Option<u64> {
         self.detail(name)?.unsigned()
     }
 
-    /// Its details as a marker's payload: `bytes=4096, root=0`.
+    /// Formats the arguments as a marker's payload: `bytes=4096, root=0`.
     pub fn payload(&self) -> Option<Arc<str>> {
         let mut text = String::new();
         for (name, detail) in &self.details {
@@ -104,14 +104,14 @@ impl Event {
     }
 }
 
-/// What GPU work a category of events is.
+/// The kind of GPU work that a category of events stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum GpuCategory {
     Kernel,
     Transfer,
 }
 
-/// The categories of GPU work: those of Kineto, of rocprofv3.
+/// Returns the kind of GPU work for a category of Kineto or rocprofv3.
 pub(super) fn gpu_category(category: &str) -> Option<GpuCategory> {
     match category {
         "kernel" | "kernel_dispatch" | "concurrent_kernel" => Some(GpuCategory::Kernel),
@@ -120,24 +120,24 @@ pub(super) fn gpu_category(category: &str) -> Option<GpuCategory> {
     }
 }
 
-/// The track of a thread that has no descriptor of a track, as in old traces.
+/// Returns the track of a thread without a track descriptor, as in old traces.
 pub(super) fn thread_track(pid: u32, tid: u32) -> u64 {
-    // Ids of tracks are random numbers, or pointers.
+    // The ids of other tracks are random numbers or pointers, so that collisions are unlikely.
     (0x7468_7264 << 32) ^ (u64::from(pid) << 24) ^ u64::from(tid)
 }
 
-/// What an event is linked to.
+/// The track, thread, flows and stages that an event is linked to.
 #[derive(Default)]
 pub(super) struct Links {
     pub track: u64,
     pub category: Arc<str>,
     pub flows: Vec<u64>,
     pub submitted: Vec<u64>,
-    /// The process and thread that it names itself, in old traces.
+    /// The process and thread that an event of an old trace names.
     pub thread: Option<(u32, u32)>,
 }
 
-/// Reads what an event is linked to, and nothing else of it.
+/// Decodes the links of an event and nothing else.
 pub(super) fn links(event: Message, sequence: &Sequence) -> Links {
     let mut links = Links {
         track: default_track(sequence),
@@ -166,7 +166,7 @@ pub(super) fn links(event: Message, sequence: &Sequence) -> Links {
     links
 }
 
-/// The process and thread that an event in the manner of Chrome's JSON names.
+/// Returns the process and thread of an event in the legacy format of Chrome's JSON.
 fn named_thread(legacy: Message, sequence: &Sequence) -> Option<(u32, u32)> {
     let known = sequence.thread.unwrap_or_default();
     let pid = legacy.field(18).map(|value| value.number() as u32);
@@ -174,7 +174,8 @@ fn named_thread(legacy: Message, sequence: &Sequence) -> Option<(u32, u32)> {
     (pid.is_some() || tid.is_some()).then(|| (pid.unwrap_or(known.0), tid.unwrap_or(known.1)))
 }
 
-/// The track of events that name none: 0, which has no descriptor, where the sequence has none either.
+/// Returns the track of events that name none. It is 0, which has no descriptor, if the sequence has no default
+/// either.
 fn default_track(sequence: &Sequence) -> u64 {
     let thread = sequence.thread.map(|(pid, tid)| thread_track(pid, tid));
     sequence.default_track.or(thread).unwrap_or(0)
@@ -193,7 +194,7 @@ fn submitted(correlation: Value) -> Vec<u64> {
         .collect()
 }
 
-/// Decodes an event of a packet at `at_ns`, if that is known. `None`: there is no time for it.
+/// Decodes an event at `at_ns`. Returns `None` if its time is unknown.
 pub(super) fn decode(
     message: Message,
     at_ns: Option<i64>,
@@ -268,7 +269,7 @@ pub(super) fn decode(
     timed.then_some(event)
 }
 
-/// An event in the manner of Chrome's JSON.
+/// Applies the legacy fields of Chrome's JSON to an event.
 fn apply_legacy(legacy: Message, event: &mut Event, sequence: &Sequence) -> Option<()> {
     let (mut phase, mut duration_us, mut id) = (0, 0i64, 0);
     for (number, value) in legacy.fields() {
@@ -316,7 +317,7 @@ fn detail(annotation: Message, sequence: &Sequence) -> Option<(Arc<str>, Detail)
                 let text = sequence.interned.texts.get(&value.number());
                 detail = text.cloned().map(Detail::Text);
             }
-            // Lists of numbers alone: shapes of launches.
+            // Only lists of numbers, such as the shapes of launches, are supported.
             12 => {
                 let inner = value.message();
                 let mut fields = inner.into_iter().flat_map(Message::fields);

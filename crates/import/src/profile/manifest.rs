@@ -1,4 +1,4 @@
-//! The manifest of an imported profile.
+//! Builds the manifest of an imported profile.
 
 use super::{DeviceFacts, Profile, Span};
 use crate::Options;
@@ -9,23 +9,23 @@ use gapscope_trace::manifest::{
 use rustc_hash::FxHashSet;
 use std::collections::BTreeSet;
 
-/// The context and the number of a queue whose rows do not say them, as CUPTI writes it.
+/// CUPTI's value for an unknown context or stream.
 const UNKNOWN_NUMBER: u32 = u32::MAX;
 
-/// What a file says of its recording as a whole.
+/// Facts of a file about its recording as a whole.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct About {
-    /// What recorded it, with its version.
+    /// The tool that made the recording, with its version.
     pub tool: String,
     /// The command that was recorded.
     pub command: Vec<String>,
-    /// The clock's zero on the wall clock, nanoseconds since 1970.
+    /// The wall-clock time of the clock's zero, in nanoseconds since 1970.
     pub zero_unix_ns: Option<i64>,
     /// The machine.
     pub host: Host,
-    /// Sentences for every report.
+    /// Notes that every report shows.
     pub notes: Vec<String>,
-    /// Which rank of a distributed program it is.
+    /// The rank within a distributed program.
     pub rank: Option<Rank>,
 }
 
@@ -37,7 +37,7 @@ impl Profile {
         extent: Option<Span>,
         threads: Vec<Thread>,
     ) -> Manifest {
-        // Not from when to when the tool ran: files are cut, and recorded in windows.
+        // The times at which the tool itself ran do not count, because files are cut and recorded in windows.
         let start_ns = extent.map_or(0, |extent| extent.start_ns);
         let end_ns = extent.map_or(0, |extent| extent.end_ns());
         let command = options.command.clone().unwrap_or(about.command);
@@ -86,7 +86,7 @@ impl Profile {
         }
     }
 
-    /// Threads that called something, by their names where they have any.
+    /// Returns the threads that made calls, with their names.
     pub(super) fn threads(&self) -> Vec<Thread> {
         let called: FxHashSet<_> = (self.recorded.calls.iter())
             .filter_map(|(process, call)| Some((*process, call.thread?)))
@@ -123,7 +123,7 @@ impl Profile {
                     heaps: facts.memory_bytes.into_iter().collect(),
                     limits: facts.limits,
                     lost: false,
-                    // The profiler mapped the times itself, and states no error.
+                    // The profiler maps the times itself and states no error.
                     clock: Clock {
                         method: ClockMethod::Calibrated,
                         error_ns: None,

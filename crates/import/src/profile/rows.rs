@@ -1,11 +1,11 @@
-//! The rows of a profile, as readers of formats put them in.
+//! The rows that readers of formats add to a profile.
 
 use gapscope_trace::build::CountedId;
 use gapscope_trace::ids::*;
 use gapscope_trace::manifest::DeviceLimits;
 use std::num::NonZeroU32;
 
-/// A text, kept once. Of one more than its index, so that a text which may be absent takes no more space: ranges are many.
+/// The id of a text: its index plus one, so that an `Option` of it takes no more space. Profiles have many ranges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct TextId(NonZeroU32);
 
@@ -23,26 +23,26 @@ impl CountedId for TextId {
 pub(crate) struct Range {
     pub process: ProcessId,
     pub thread: Option<ThreadId>,
-    /// It may end on another thread.
+    /// The label may end on another thread.
     pub of_process: bool,
     pub text: TextId,
     pub domain: Option<TextId>,
     pub category: Option<TextId>,
     pub payload: Option<TextId>,
     pub start_ns: i64,
-    /// Absent where it was open at the end.
+    /// The end; `None` if the label was open at the end of the file.
     pub end_ns: Option<i64>,
-    /// It labels the work that its thread launches inside it.
+    /// The label applies to work that its thread launches inside it.
     pub labels_work: bool,
 }
 
-/// A kernel: what was launched with which shape.
+/// A kernel with its launch shape.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct KernelShape {
     pub process: ProcessId,
-    /// As people may read it, with parameters where it is C++.
+    /// The demangled name, with parameters where it is C++.
     pub name: TextId,
-    /// As the compiler named it.
+    /// The name that the compiler gave the kernel.
     pub mangled: Option<TextId>,
     pub block: [Option<u32>; 3],
     pub registers: Option<u32>,
@@ -51,7 +51,7 @@ pub(crate) struct KernelShape {
     pub dynamic_shared_bytes: Option<u32>,
 }
 
-/// What is known of a device.
+/// Facts of a device.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DeviceFacts {
     pub name: String,

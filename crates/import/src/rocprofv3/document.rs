@@ -1,4 +1,4 @@
-//! The way through the document, record by record.
+//! Deserializes the document record by record.
 
 use super::records::{AgentRecord, KernelSymbol, Metadata, Record, Strings};
 use crate::profile::{About, Correlation, DeviceFacts, Profile, TextId};
@@ -107,7 +107,7 @@ impl<'de> Visitor<'de> for Process<'_, '_> {
                         continue;
                     }
                     self.describe();
-                    let counts = map.next_value_seed(Kinds::of(&mut self))?;
+                    let counts = map.next_value_seed(Kinds::new(&mut self))?;
                     for (kind, count) in counts {
                         let reason =
                             "a trace has no place for them, or gapscope does not import them yet";
@@ -123,7 +123,7 @@ impl<'de> Visitor<'de> for Process<'_, '_> {
 }
 
 impl Process<'_, '_> {
-    /// Says what is known of the whole.
+    /// Adds the facts of the process to those of the recording.
     fn describe(&mut self) {
         let node = &self.metadata.node;
         self.documents
@@ -143,18 +143,18 @@ impl Process<'_, '_> {
     }
 }
 
-/// The records of a process, by their kinds.
+/// The state of reading the records of a process.
 struct Kinds<'a> {
     recorded: Recorded<'a>,
     names: &'a Strings,
     messages: FxHashMap<u64, TextId>,
     devices: FxHashMap<Agent, DeviceFacts>,
-    /// Of kinds that are not imported.
+    /// The numbers of records of kinds that are not imported.
     others: Vec<(String, u64)>,
 }
 
 impl<'a> Kinds<'a> {
-    fn of<'b>(process: &'a mut Process<'_, 'b>) -> Kinds<'a>
+    fn new<'b>(process: &'a mut Process<'_, 'b>) -> Kinds<'a>
     where
         'b: 'a,
     {
@@ -292,7 +292,7 @@ impl<'a> Kinds<'a> {
 }
 
 impl<'de> DeserializeSeed<'de> for Kinds<'_> {
-    /// How many records of which kinds were not imported.
+    /// The number of records of each kind that is not imported.
     type Value = Vec<(String, u64)>;
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
         from.deserialize_map(self)
@@ -323,7 +323,7 @@ impl<'de> Visitor<'de> for Kinds<'_> {
                 break;
             }
         }
-        // What came before a fault counts.
+        // The records before a fault are imported.
         for (agent, device) in self.recorded.devices() {
             if let Some(facts) = self.devices.get(&agent) {
                 self.recorded.profile.describe_device(device, facts.clone());
@@ -343,7 +343,7 @@ struct Records<'a, 'b> {
     kind: String,
 }
 
-/// Kinds that are imported.
+/// The kinds that are imported.
 const KINDS: [&str; 10] = [
     "kernel_dispatch",
     "memory_copy",
@@ -385,7 +385,7 @@ impl<'de> Visitor<'de> for Records<'_, '_> {
         }
         Ok(())
     }
-    /// `null`, of kinds that were not recorded.
+    /// Accepts `null` for kinds that were not recorded.
     fn visit_unit<E>(self) -> Result<(), E> {
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The records as they stand in the document. What a version lacks is absent.
+//! The records of the document. Members that a version lacks are absent.
 
 use serde::{Deserialize, Deserializer};
 
@@ -29,7 +29,7 @@ impl Size {
     }
 }
 
-/// A record of any kind: those of one kind have some of the members.
+/// A record of any kind. Each kind has some of the members.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Record {
@@ -38,7 +38,7 @@ pub(super) struct Record {
     pub correlation_id: CorrelationIds,
     pub start_timestamp: Option<i64>,
     pub end_timestamp: Option<i64>,
-    /// Of scratch memory and allocations in some versions.
+    /// The time of scratch memory and allocations in some versions.
     pub timestamp: Option<i64>,
     pub thread_id: Option<u32>,
     pub stream_id: Option<Handle>,
@@ -93,7 +93,7 @@ pub(super) struct Node {
 #[serde(default)]
 pub(super) struct AgentRecord {
     pub id: Handle,
-    /// 1: a CPU, 2: a GPU.
+    /// The type: 1 is a CPU, 2 is a GPU.
     #[serde(rename = "type")]
     pub kind: u32,
     pub name: String,
@@ -120,7 +120,7 @@ pub(super) struct Strings {
     pub marker_api: Vec<Message>,
 }
 
-/// The names of a kind of records and of its operations, by their numbers.
+/// The names of a kind of records and of its operations, by number.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Names {
@@ -135,7 +135,7 @@ pub(super) struct Message {
     pub value: String,
 }
 
-/// A number, `{"handle": 1}`, or a text such as `0x7f…`.
+/// Deserializes a number, `{"handle": 1}`, or a text such as `0x7f…`.
 fn address<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]

@@ -1,16 +1,16 @@
-//! Walking the tree of a table.
+//! Walks the B-tree of a table.
 
 use super::Damage;
 use super::pages::Pages;
 use super::record::{Row, Wanted, varint};
 
-/// Kinds of pages.
+/// The kinds of pages.
 const INTERIOR: u8 = 0x05;
 const LEAF: u8 = 0x0d;
-/// The database's header stands in front of the first page's own.
+/// The size of the database header, which stands in front of the first page's own header.
 const FIRST_PAGE_SKIPS: usize = 100;
 
-/// Gives each row to `take`.
+/// Passes each row to `take`.
 pub(super) fn scan(
     pages: &mut Pages,
     root: u32,
@@ -32,7 +32,7 @@ pub(super) fn count(pages: &mut Pages, root: u32) -> u64 {
     rows
 }
 
-/// Gives each cell of the leaves to `take`, with its page.
+/// Passes each cell of the leaves to `take`, with its page.
 fn walk(
     pages: &mut Pages,
     root: u32,
@@ -58,7 +58,7 @@ fn walk(
                 }
             }
             Some(&INTERIOR) => {
-                // The last one to come first, so that the first one is on top.
+                // The last child goes first onto the stack, so that the first child is on top.
                 waiting.extend(four(&page, header + 8));
                 for cell in (0..cells).rev() {
                     let child = two(&page, header + 12 + 2 * cell)
@@ -75,7 +75,7 @@ fn walk(
     damage
 }
 
-/// Reads one row; `None` where it is none.
+/// Reads one row and returns `None` if it cannot be decoded.
 fn read_row(
     pages: &mut Pages,
     page: &[u8],
@@ -97,7 +97,7 @@ fn read_row(
     let here = least_here + (bytes - least_here) % (usable - 4);
     let here = if here <= most_here { here } else { least_here };
     let start = rest.get(..here)?;
-    // What is wanted mostly stands in front of long texts.
+    // The wanted values mostly stand in front of long texts, so that the overflow pages need not be read.
     if wanted.read(start, row_id as i64, take).is_some() {
         return Some(());
     }

@@ -1,4 +1,4 @@
-//! The pages of a file.
+//! Reads and caches the pages of a database file.
 
 use super::MAGIC;
 use crate::Error;
@@ -6,17 +6,17 @@ use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// Bytes that are read at once: tables that were written one after the other lie together.
+/// The number of bytes that are read at once: tables that were written one after the other lie together.
 const BLOCK_BYTES: usize = 1 << 18;
-/// Blocks that are kept: tables that were written together lie in each other's gaps.
+/// The number of cached blocks: tables that were written together lie in each other's gaps.
 const BLOCKS: usize = 8;
 
-/// The pages of a database, read as they are asked for.
+/// The pages of a database, which are read on demand.
 pub(super) struct Pages {
     file: File,
     file_bytes: u64,
     page_bytes: usize,
-    /// Bytes of a page that are used.
+    /// The usable bytes of a page.
     usable: usize,
     count: u32,
     missing: u64,
@@ -32,10 +32,10 @@ struct Block {
 }
 
 impl Pages {
-    /// Reads the header.
+    /// Opens a file and reads its header.
     ///
     /// # Errors
-    /// The file cannot be read, or is no database that this can read.
+    /// The file cannot be read, or is no database of a supported kind.
     pub fn open(path: &Path) -> Result<Pages, Error> {
         let refused = |source| Error::Read {
             path: path.to_owned(),
@@ -66,7 +66,7 @@ impl Pages {
         if !page_bytes.is_power_of_two() || page_bytes < 512 || usable < 480 {
             return Err(foreign("its header has an impossible size of pages"));
         }
-        // 0 is a database without a table.
+        // A database without a table has the encoding 0.
         if number(56) > 1 {
             return Err(foreign(
                 "its texts are UTF-16, which gapscope does not read",
@@ -88,22 +88,23 @@ impl Pages {
         })
     }
 
-    /// Bytes of the file.
+    /// Returns the size of the file.
     pub fn file_bytes(&self) -> u64 {
         self.file_bytes
     }
 
-    /// Pages that the header promises and the file has not.
+    /// Returns the number of pages that the header promises and the file lacks.
     pub fn missing(&self) -> u64 {
         self.missing
     }
 
-    /// Bytes of a page that are used.
+    /// Returns the usable bytes of a page.
     pub fn usable(&self) -> usize {
         self.usable
     }
 
-    /// Reads a page, from 1, into `page`. False where there is none, or it was read before: pages belong to one place.
+    /// Reads a page, counted from 1, into `page`. Returns false if the page does not exist or was read before,
+    /// because each page belongs to one place.
     pub fn read(&mut self, number: u32, page: &mut Vec<u8>) -> bool {
         page.clear();
         if number == 0 || number > self.count {
@@ -159,7 +160,7 @@ impl Pages {
         Some(&self.blocks[at].bytes)
     }
 
-    /// A new block, or the one that was not used for longest.
+    /// Returns the index of a new block, or of the least recently used one.
     fn place(&mut self) -> usize {
         if self.blocks.len() < BLOCKS {
             self.blocks.push(Block {

@@ -1,31 +1,31 @@
-//! The values of a row.
+//! Decodes the values of a row.
 
-/// Values that a scan can ask for.
-pub(crate) const MOST_VALUES: usize = 24;
+/// The maximum number of values that a scan can ask for.
+pub(crate) const MAX_VALUES: usize = 24;
 
-/// The id of the row in place of a value: no value has this kind.
+/// The kind of a value that stands for the id of the row. No stored value has this kind.
 const ROW_ID: u32 = 10;
 
-/// A value of a record that is not read yet.
+/// The place of a value that is not decoded yet.
 #[derive(Debug, Clone, Copy)]
 struct Cell {
-    /// What it is, and how long.
+    /// The serial type, which gives the type and the length.
     kind: u32,
-    /// Where it begins.
+    /// The offset of the value.
     at: u32,
 }
 
-/// A row: the values that were asked for, in that order; null where there are fewer. Each is read from the bytes of the file when
-/// it is asked for, as many are not.
+/// A row with the values that a scan asked for, in that order; missing values are null. Values are decoded on demand,
+/// because many are not needed.
 #[derive(Debug)]
 pub(crate) struct Row<'a> {
-    cells: [Cell; MOST_VALUES],
+    cells: [Cell; MAX_VALUES],
     values: &'a [u8],
     row_id: i64,
 }
 
 impl<'a> Row<'a> {
-    /// A value's bytes, and its kind.
+    /// Returns the bytes and the kind of a value.
     #[inline]
     fn bytes(&self, at: usize) -> (u32, &'a [u8]) {
         let Cell { kind, at } = self.cells[at];
@@ -37,7 +37,7 @@ impl<'a> Row<'a> {
         )
     }
 
-    /// A value that is a whole number.
+    /// Returns a value that is a whole number.
     #[inline]
     pub fn integer(&self, at: usize) -> Option<i64> {
         let (kind, bytes) = self.bytes(at);
@@ -46,7 +46,7 @@ impl<'a> Row<'a> {
             8 => Some(0),
             9 => Some(1),
             ROW_ID => Some(self.row_id),
-            // Larger ones are not exact.
+            // Larger floating-point numbers are not exact.
             7 => self
                 .real(at)
                 .filter(|value| value.fract() == 0.0 && value.abs() < 9e15)
@@ -55,13 +55,13 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// A value that is a whole number of a smaller type.
+    /// Returns a value that is a whole number of a smaller type.
     #[inline]
     pub fn small<T: TryFrom<i64>>(&self, at: usize) -> Option<T> {
         T::try_from(self.integer(at)?).ok()
     }
 
-    /// A number.
+    /// Returns a value that is a number.
     pub fn real(&self, at: usize) -> Option<f64> {
         match self.bytes(at) {
             (7, bytes) => Some(f64::from_be_bytes(*bytes.first_chunk()?)),
@@ -69,31 +69,31 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// A text. Its bytes may be no UTF-8.
+    /// Returns the bytes of a text, which may not be UTF-8.
     #[inline]
     pub fn text(&self, at: usize) -> Option<&'a [u8]> {
         let (kind, bytes) = self.bytes(at);
         (kind >= 13 && kind % 2 == 1).then_some(bytes)
     }
 
-    /// A text; what is not UTF-8 in it is replaced.
+    /// Returns a text in which bytes that are not UTF-8 are replaced.
     pub fn string(&self, at: usize) -> Option<String> {
         self.text(at)
             .map(|text| String::from_utf8_lossy(text).into_owned())
     }
 }
 
-/// Where the values that a scan asks for stand in a record.
+/// The mapping from the values of a record to the values that a scan asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Wanted {
-    /// For each value of a record, the place in the row that wants it.
+    /// For each value of a record, its index in the row.
     slots: Vec<Option<u8>>,
-    /// Places that want the id of the row.
+    /// The indices in the row that hold the id of the row.
     row_ids: Vec<u8>,
 }
 
 impl Wanted {
-    /// The place `slot` wants the `column`th value of a record.
+    /// Puts the value `column` of a record at the index `slot` of the row.
     pub fn want(&mut self, column: usize, slot: usize) {
         if self.slots.len() <= column {
             self.slots.resize(column + 1, None);
@@ -101,12 +101,13 @@ impl Wanted {
         self.slots[column] = u8::try_from(slot).ok();
     }
 
-    /// The place `slot` wants the id of the row.
+    /// Puts the id of the row at the index `slot` of the row.
     pub fn want_row_id(&mut self, slot: usize) {
         self.row_ids.extend(u8::try_from(slot).ok());
     }
 
-    /// Gives the row of a record to `take`; `None` where the record is none, or ends before the last value that is wanted.
+    /// Passes the row of a record to `take`. Returns `None` if the record is malformed or ends before the last wanted
+    /// value.
     #[inline]
     pub fn read(&self, record: &[u8], row_id: i64, take: &mut impl FnMut(&Row)) -> Option<()> {
         let (header_bytes, after) = varint(record)?;
@@ -114,13 +115,13 @@ impl Wanted {
         let values = record.get(header_bytes..)?;
         let mut types = after.get(..header_bytes.checked_sub(record.len() - after.len())?)?;
         let mut row = Row {
-            cells: [Cell { kind: 0, at: 0 }; MOST_VALUES],
+            cells: [Cell { kind: 0, at: 0 }; MAX_VALUES],
             values,
             row_id,
         };
         let mut at = 0usize;
         for slot in &self.slots {
-            // A column that was added later is missing from older rows.
+            // Rows that are older than a column do not have it.
             if types.is_empty() {
                 break;
             }
@@ -145,7 +146,7 @@ impl Wanted {
     }
 }
 
-/// Bytes of a value of a kind.
+/// Returns the size of a value of a kind.
 #[inline]
 fn length(kind: u64) -> Option<usize> {
     const SHORT: [u8; 10] = [0, 1, 2, 3, 4, 6, 8, 8, 0, 0];
@@ -156,7 +157,7 @@ fn length(kind: u64) -> Option<usize> {
     }
 }
 
-/// A whole number of up to eight bytes.
+/// Reads a big-endian signed integer of up to eight bytes.
 #[inline]
 fn big_endian(bytes: &[u8]) -> i64 {
     match *bytes {
@@ -171,7 +172,7 @@ fn big_endian(bytes: &[u8]) -> i64 {
     }
 }
 
-/// A number of one to nine bytes, and what follows it.
+/// Reads a number of one to nine bytes and returns it with the bytes behind it.
 #[inline]
 pub(super) fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
     if let [byte @ 0..0x80, rest @ ..] = bytes {

@@ -1,6 +1,6 @@
-//! The columns of a table, from the SQL that made it.
+//! Parses the columns of a table from the SQL that created it.
 
-use super::record::{MOST_VALUES, Wanted};
+use super::record::{MAX_VALUES, Wanted};
 
 /// The columns of a table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -11,34 +11,34 @@ pub(super) struct Columns {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Column {
     name: String,
-    kept: Kept,
+    storage: Storage,
 }
 
-/// Where its values are.
+/// The place of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kept {
+enum Storage {
     InRecord,
-    /// It is the id of the row.
+    /// The column is the id of the row.
     RowId,
-    /// It is computed.
+    /// The column is computed and not stored.
     Nowhere,
 }
 
 impl Columns {
-    /// Those of the list of tables.
-    pub fn of_schema() -> Columns {
+    /// Returns the columns of the table `sqlite_schema`, which lists the tables.
+    pub fn for_schema() -> Columns {
         let names = ["type", "name", "tbl_name", "rootpage", "sql"];
         let column = |name: &str| Column {
             name: name.to_owned(),
-            kept: Kept::InRecord,
+            storage: Storage::InRecord,
         };
         Columns {
             columns: names.map(column).to_vec(),
         }
     }
 
-    /// Those of the table that `sql` makes; `None` where it makes none that can be scanned.
-    pub fn of_table(sql: &str) -> Option<Columns> {
+    /// Parses the columns of the table that `sql` creates. Returns `None` if the table cannot be scanned.
+    pub fn parse(sql: &str) -> Option<Columns> {
         let tokens = tokens(sql);
         let is = |token: Option<&Token>, word: &str| token.is_some_and(|t| t.is(word));
         if !is(tokens.first(), "create") || !is(tokens.get(1), "table") {
@@ -61,7 +61,7 @@ impl Columns {
                 start = at + 1;
             }
             if ends {
-                // Such a table is kept as an index.
+                // SQLite stores such a table as an index.
                 let rest = &tokens[at + 1..];
                 if rest.iter().any(|token| token.is("without")) {
                     return None;
@@ -71,7 +71,7 @@ impl Columns {
         }
         for column in &mut columns {
             if column.is_integer && keys.contains(&column.column.name.to_ascii_lowercase()) {
-                column.column.kept = Kept::RowId;
+                column.column.storage = Storage::RowId;
             }
         }
         Some(Columns {
@@ -79,26 +79,29 @@ impl Columns {
         })
     }
 
-    /// The place of a column.
+    /// Returns the index of a column.
     pub fn place(&self, name: &str) -> Option<usize> {
         let same = |column: &Column| column.name.eq_ignore_ascii_case(name);
         self.columns.iter().position(same)
     }
 
-    /// Where the values of columns stand in the table's records.
+    /// Maps the columns `names` to the values of the table's records.
     pub fn wanted(&self, names: &[&str]) -> Wanted {
-        debug_assert!(names.len() <= MOST_VALUES);
+        debug_assert!(names.len() <= MAX_VALUES);
         let mut wanted = Wanted::default();
-        for (slot, name) in names.iter().enumerate().take(MOST_VALUES) {
+        for (slot, name) in names.iter().enumerate().take(MAX_VALUES) {
             let Some(place) = self.place(name) else {
                 continue;
             };
-            match self.columns[place].kept {
-                Kept::RowId => wanted.want_row_id(slot),
-                Kept::Nowhere => {}
-                Kept::InRecord => {
+            match self.columns[place].storage {
+                Storage::RowId => wanted.want_row_id(slot),
+                Storage::Nowhere => {}
+                Storage::InRecord => {
                     let before = &self.columns[..place];
-                    let computed = before.iter().filter(|c| c.kept == Kept::Nowhere).count();
+                    let computed = before
+                        .iter()
+                        .filter(|c| c.storage == Storage::Nowhere)
+                        .count();
                     wanted.want(place - computed, slot);
                 }
             }
@@ -114,7 +117,7 @@ struct TypedColumn {
 
 enum Definition {
     Column(TypedColumn),
-    /// One column is the table's key.
+    /// The name of the column that is the table's only key.
     Key(String),
 }
 
@@ -133,23 +136,23 @@ fn definition(tokens: &[Token]) -> Option<Definition> {
     }
     let is_integer = tokens.get(1).is_some_and(|token| token.is("integer"));
     let has = |word: &str| tokens.iter().skip(1).any(|token| token.is(word));
-    let kept = if is_integer && is_key {
-        Kept::RowId
+    let storage = if is_integer && is_key {
+        Storage::RowId
     } else if has("as") && !has("stored") {
-        Kept::Nowhere
+        Storage::Nowhere
     } else {
-        Kept::InRecord
+        Storage::InRecord
     };
     Some(Definition::Column(TypedColumn {
         column: Column {
             name: first.text.clone(),
-            kept,
+            storage,
         },
         is_integer,
     }))
 }
 
-/// A word, a name, or a sign of SQL.
+/// A token of SQL: a word, a name or a sign.
 #[derive(Debug)]
 struct Token {
     text: String,
@@ -157,7 +160,7 @@ struct Token {
 }
 
 impl Token {
-    /// Whether it is a keyword or a sign.
+    /// Returns true if the token is this keyword or sign.
     fn is(&self, word: &str) -> bool {
         !self.quoted && self.text.eq_ignore_ascii_case(word)
     }
@@ -199,7 +202,7 @@ fn tokens(sql: &str) -> Vec<Token> {
     tokens
 }
 
-/// What stands before the quote that closes; a double one stands for itself. And what is behind it.
+/// Returns the text before the closing quote and the rest behind it. A doubled quote stands for itself.
 fn quoted(text: &str, close: char) -> (String, &str) {
     let mut out = String::new();
     let mut chars = text.char_indices().peekable();
@@ -219,12 +222,12 @@ mod tests {
     use super::*;
 
     fn names(sql: &str) -> Option<String> {
-        let columns = Columns::of_table(sql)?;
+        let columns = Columns::parse(sql)?;
         let shown = columns.columns.iter().map(|column| {
-            let kept = match column.kept {
-                Kept::InRecord => "",
-                Kept::RowId => "=rowid",
-                Kept::Nowhere => "=computed",
+            let kept = match column.storage {
+                Storage::InRecord => "",
+                Storage::RowId => "=rowid",
+                Storage::Nowhere => "=computed",
             };
             format!("{}{kept}", column.name)
         });

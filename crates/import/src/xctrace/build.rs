@@ -1,4 +1,4 @@
-//! From what the rows say to a trace.
+//! Builds a trace from the facts of the exports.
 
 mod audit;
 mod host;
@@ -24,7 +24,7 @@ const PROCESS: ProcessId = ProcessId(1);
 const DEVICE: DeviceId = DeviceId(1);
 const QUEUE: QueueId = QueueId(1);
 
-/// Puts a trace together.
+/// Builds the trace of the wanted process.
 pub(super) fn build(mut facts: Facts, options: &Options) -> Result<Trace, Error> {
     facts.finish();
     let pid = target(&facts, options)?;
@@ -60,7 +60,7 @@ pub(super) fn build(mut facts: Facts, options: &Options) -> Result<Trace, Error>
     Ok(builder.finish(run, options))
 }
 
-/// The process whose work is wanted.
+/// Returns the process whose work is wanted.
 fn target(facts: &Facts, options: &Options) -> Result<u32, Error> {
     let named = facts.toc.as_ref().and_then(|toc| toc.metal_run()?.pid);
     if let Some(pid) = options.pid.or(named) {
@@ -94,7 +94,7 @@ fn target(facts: &Facts, options: &Options) -> Result<u32, Error> {
     }
 }
 
-/// A command buffer that was committed. Metal 4 commits one several times.
+/// A command buffer that was committed. Metal 4 can commit one several times.
 struct Instance {
     id: CommandBufferId,
     committed_ns: Option<i64>,
@@ -108,7 +108,7 @@ struct Instance {
 }
 
 impl Instance {
-    /// Each is one submission.
+    /// Returns the submission; each commit is one.
     fn submission(&self) -> SubmissionId {
         SubmissionId(self.id.0)
     }
@@ -117,11 +117,11 @@ impl Instance {
 struct Builder {
     pid: u32,
     name: String,
-    /// The trace's start on the machine's clock.
+    /// The start of the trace on the machine's clock.
     base_ns: i64,
     facts: Facts,
     instances: Vec<Instance>,
-    /// Indices of `instances` by Metal's id, by commit.
+    /// Indices of `instances` by Metal's id, in the order of commits.
     by_id: FxHashMap<u64, Vec<usize>>,
     labels: Labels,
     trace: Trace,
@@ -148,7 +148,7 @@ impl Builder {
         self.facts.rows.get(table).copied().unwrap_or(0)
     }
 
-    /// Where the intervals of the process are missing, starts and ends of GPU work may be there.
+    /// Makes intervals from starts and ends of GPU work if the process has no intervals.
     fn replace_missing_intervals(&mut self) {
         if self.own_intervals() > 0 || self.facts.points.is_empty() {
             return;
@@ -180,7 +180,7 @@ impl Builder {
                 id
             });
             let at = self.at(submission.committed_ns);
-            // Only the moment of the commit is known, not how long the call took.
+            // The exports have only the moment of the commit, not the duration of the call.
             let row = Submission {
                 id: self.instances[index].submission(),
                 process: PROCESS,
@@ -211,7 +211,7 @@ impl Builder {
             };
             rows::marker(&mut self.trace.tables, row);
             self.name_instance(index, label);
-            // As in a hook: a label of its own comes first.
+            // A label of its own takes precedence, as in a hook.
             let instance = &mut self.instances[index];
             instance.label =
                 (instance.label).or_else(|| thread_labels.at(thread, at).ok().flatten());
@@ -226,7 +226,7 @@ impl Builder {
             .collect();
     }
 
-    /// Labels of command buffers that the program set, by Metal's id.
+    /// Returns the labels that the program gave command buffers, by Metal's id.
     fn command_buffer_labels(&self) -> FxHashMap<u64, Box<str>> {
         let own = self.facts.encoders.iter().filter(|e| self.is_target(e.pid));
         own.filter_map(|encoder| {
@@ -260,7 +260,8 @@ impl Builder {
         index
     }
 
-    /// The instance of a command buffer that something at `ns` belongs to: the last that was committed before.
+    /// Returns the last instance of a command buffer that was committed at or before `ns`, or else the first
+    /// instance.
     fn instance_at(&self, metal_id: u64, ns: i64) -> Option<usize> {
         let indices = self.by_id.get(&metal_id)?;
         let before = |index: &&usize| self.instances[**index].committed_ns.is_none_or(|c| c <= ns);
@@ -313,7 +314,7 @@ impl Builder {
         }
     }
 
-    /// Adds the row of a piece. False: it has no label.
+    /// Adds the row of a piece. Returns false if the piece has no label.
     fn push_piece(
         &mut self,
         piece: &Piece,
@@ -326,7 +327,7 @@ impl Builder {
             Some(text) => Some(self.labels.named(around, text)),
             None => around,
         };
-        // Apple's GPUs run blits on the compute channel; the name that Instruments gives tells them.
+        // Apple's GPUs run blits on the compute channel; the name that Instruments gives identifies them.
         let blit_by_name = encoder_text.and_then(default_kind) == Some("Blit Command");
         let (command_buffer, position) = match instance.map(|index| &mut self.instances[index]) {
             Some(instance) => {
@@ -364,7 +365,7 @@ impl Builder {
     }
 }
 
-/// Mach's thread ids are counted from the machine's start and fit in practice.
+/// Mach counts thread ids from the machine's start, so that they fit in practice.
 fn thread_id(tid: u64) -> ThreadId {
     ThreadId(u32::try_from(tid).unwrap_or(u32::MAX))
 }

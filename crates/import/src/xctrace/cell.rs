@@ -1,55 +1,53 @@
-//! The values of cells. xctrace writes a value once, with an id, and refers to it afterwards; a value may hold others.
+//! Decodes the values of cells. xctrace writes a value once, with an id, and refers to it afterwards; a value may
+//! contain other values.
 
 use std::rc::Rc;
 
-/// A value as far as an import needs it.
+/// A value of a cell, as far as an import uses it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Value {
-    /// There is none (`<sentinel/>`), or it cannot be read.
+    /// No value (`<sentinel/>`), or one that cannot be read.
     Nothing,
-    /// A whole number: a time in nanoseconds, an id, a size.
+    /// A whole number: a time in nanoseconds, an id, or a size.
     Number(u64),
-    /// A text.
     Text(Rc<str>),
-    /// A process.
     Process(Rc<Process>),
-    /// A thread.
     Thread(Rc<Thread>),
 }
 
-/// A process as the exports name it.
+/// A process in the exports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Process {
     pub pid: u32,
     pub name: Rc<str>,
 }
 
-/// A thread as the exports name it.
+/// A thread in the exports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Thread {
     pub tid: u64,
     pub name: Rc<str>,
 }
 
-/// How the elements with one tag are read.
+/// The encoding of the elements with one tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// The text is a whole number; `fmt` is rounded for people and never used.
     Number,
-    /// The text, else that of the first text inside, else `fmt`.
+    /// The text, or else the first text inside, or else `fmt`.
     Text,
-    /// `fmt`, which says more than the text; without it, as a text.
+    /// `fmt`, which has more information than the text, or else the text.
     Shown,
     Process,
     Thread,
     /// `<sentinel/>`: no value.
     Sentinel,
-    /// Nothing that an import uses; it is not kept.
+    /// An element that no import uses and that is not kept.
     Unused,
 }
 
 impl Kind {
-    pub fn of(tag: &str) -> Kind {
+    pub fn from_tag(tag: &str) -> Kind {
         match tag {
             "start-time"
             | "event-time"
@@ -102,7 +100,7 @@ pub(crate) struct Element {
 }
 
 impl Element {
-    /// Makes it ready for the next element; the space stays.
+    /// Prepares the element for the next use and keeps its memory.
     pub fn reset(&mut self) {
         self.id = None;
         self.fmt.clear();
@@ -120,7 +118,7 @@ impl Element {
         self.text.push_str(text);
     }
 
-    /// Takes note of an element inside this one.
+    /// Adds an element inside this one.
     pub fn add_inner(&mut self, tag: &str, value: &Value) {
         match (tag, value) {
             ("pid", Value::Number(pid)) => self.pid = u32::try_from(*pid).ok(),
@@ -160,7 +158,7 @@ impl Element {
         }
     }
 
-    /// From the pid inside, else from a `fmt` of the form `NAME (PID)`.
+    /// Returns a process from the pid inside, or else from a `fmt` of the form `NAME (PID)`.
     fn process(&self) -> Option<Process> {
         let shown = self.fmt.trim_end();
         let in_fmt = shown
@@ -176,7 +174,7 @@ impl Element {
     }
 }
 
-/// A whole number, decimal or as `0x…`.
+/// Parses a whole number, decimal or as `0x…`.
 fn number(text: &str) -> Option<u64> {
     match text.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
@@ -184,7 +182,7 @@ fn number(text: &str) -> Option<u64> {
     }
 }
 
-/// What stands before the last `mark`, or all of it.
+/// Returns the text before the last `mark`, or all of it.
 fn before<'a>(text: &'a str, mark: &str) -> &'a str {
     match text.find(mark) {
         Some(at) => &text[..at],

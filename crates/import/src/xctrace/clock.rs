@@ -1,17 +1,17 @@
-//! How far the GPU's times can be off against the host's.
+//! Bounds the error of the GPU's times relative to the host's.
 //!
 //! Instruments maps the GPU's clock itself and states no error. But a command buffer runs after its commit and before
-//! it is seen finished: a GPU time that is late by more than the shortest wait between an end and its notice, or early
-//! by more than the shortest between a commit and its start, would break that for some command buffer. So the two
-//! bound the error. As the error may change over a recording, each second is bounded by its own command buffers, and
-//! the greatest bound counts.
+//! it is seen finished: a GPU time that is late by more than the shortest wait between an end and its notice, or
+//! early by more than the shortest between a commit and its start, would contradict this for some command buffer.
+//! These two waits bound the error. As the error may change over a recording, each second is bounded by its own
+//! command buffers, and the greatest bound counts.
 
 use std::collections::BTreeMap;
 
-/// Nanoseconds of a stretch that is bounded by itself.
+/// The length of a stretch of the recording that is bounded on its own.
 const STRETCH_NS: i64 = 1_000_000_000;
 
-/// When a command buffer was committed, ran, and was seen finished, by Instruments' clock.
+/// The times at which a command buffer was committed, ran, and was seen finished, on Instruments' clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Lifetime {
     pub committed_ns: i64,
@@ -20,18 +20,18 @@ pub(crate) struct Lifetime {
     pub seen_ns: Option<i64>,
 }
 
-/// What the command buffers say of the error.
+/// The bounds of the error.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Bound {
-    /// The greatest error; absent where nothing bounds it on both sides.
+    /// The greatest error; `None` if no stretch is bounded on both sides.
     pub error_ns: Option<i64>,
-    /// Command buffers that bound it.
+    /// The number of command buffers that bound the error.
     pub samples: u32,
-    /// Those that seem to run before their commit or after they were seen finished.
+    /// The number of command buffers that seem to run before their commit or after they were seen finished.
     pub contradictions: u64,
 }
 
-/// Bounds the error.
+/// Bounds the error by the lifetimes of command buffers.
 pub(crate) fn bound(lifetimes: impl Iterator<Item = Lifetime>) -> Bound {
     let mut stretches: BTreeMap<i64, (i64, i64)> = BTreeMap::new();
     let mut bound = Bound::default();

@@ -1,8 +1,8 @@
-//! Dates as the table of contents writes them: `2026-09-25T02:18:16.751+03:00`.
+//! Parses dates of the table of contents: `2026-09-25T02:18:16.751+03:00`.
 
 use chrono::DateTime;
 
-/// Nanoseconds since 1970 of an ISO 8601 date with an offset or `Z`.
+/// Parses an ISO 8601 date with an offset or `Z`, and returns nanoseconds since 1970.
 pub(crate) fn unix_ns(text: &str) -> Option<i64> {
     let date = DateTime::parse_from_str(text, "%Y-%m-%dT%H:%M:%S%.f%#z").ok()?;
     date.timestamp_nanos_opt().filter(|ns| *ns >= 0)

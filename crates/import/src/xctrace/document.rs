@@ -1,9 +1,9 @@
-//! A document of `xctrace export --xpath`, read as a stream of rows.
+//! Reads a document of `xctrace export --xpath` as a stream of rows.
 //!
-//! `<trace-query-result>` holds a `<node>` for each table, a node a `<schema>` and rows, a row a cell for each column
-//! in their order. The name of a cell's element is its column's engineering type. A value stands once, with an `id`
-//! that holds in the whole document, and later as a `ref` to it, at any depth; no value is `<sentinel/>`. A node may
-//! lack its schema, and then has that of the node before.
+//! `<trace-query-result>` holds a `<node>` for each table. A node holds a `<schema>` and rows, and a row holds a cell
+//! for each column in the order of the columns. The tag of a cell is the engineering type of its column. A value is
+//! written once, with an `id` that is unique in the document, and later as a `ref` to it, at any depth; `<sentinel/>`
+//! is a missing value. A node without a schema has the schema of the node before.
 
 use super::cell::{Element, Kind, Value};
 use super::row::{Column, Row, Schema};
@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use std::io::BufRead;
 use std::rc::Rc;
 
-/// Elements nest no deeper than this in a row; what does is damage.
+/// The maximum depth of elements in a row; deeper elements are damage.
 const DEEPEST: usize = 64;
 
 const WRONG_CELLS: &str = "the row has not one cell for each column";
@@ -30,7 +30,7 @@ enum Cell {
         tag: Rc<str>,
         value: Value,
     },
-    /// Refers to a value that has not come yet.
+    /// A reference to a value that was not read yet.
     Later {
         tag: Rc<str>,
         id: u64,
@@ -42,7 +42,7 @@ struct WaitingRow {
     cells: Vec<Cell>,
 }
 
-/// Reads the rest of a document whose root element has started, and gives each row to `take`.
+/// Reads the rest of a document whose root element has started, and passes each row to `take`.
 pub(crate) fn read<R: BufRead>(
     reader: &mut Reader<R>,
     take: &mut dyn FnMut(&Schema, Row),
@@ -66,12 +66,12 @@ pub(crate) fn read<R: BufRead>(
 struct Document<'a> {
     take: &'a mut dyn FnMut(&Schema, Row),
     values: FxHashMap<u64, Value>,
-    /// Each tag once, with how its elements are read.
+    /// The tags that were met, and the encodings of their elements.
     tags: FxHashMap<Box<str>, (Rc<str>, Kind)>,
     schema: Option<Rc<Schema>>,
     /// The schema that is being read.
     fresh: Option<Schema>,
-    /// Rows with references to values that had not come.
+    /// Rows with references to values that were not read yet.
     waiting: Vec<WaitingRow>,
     summary: Summary,
     cells: Vec<Cell>,
@@ -139,7 +139,7 @@ impl Document<'_> {
         }
     }
 
-    /// Reads up to the end of a row into `cells`. Gives what is wrong with the row, or how the document ended in it.
+    /// Reads the rest of a row into `cells`. Returns the damage of the row, or how the document ended inside it.
     fn read_row<R: BufRead>(
         &mut self,
         reader: &mut Reader<R>,
@@ -147,7 +147,7 @@ impl Document<'_> {
         self.cells.clear();
         let mut stack: Vec<(Rc<str>, Kind, Element)> = Vec::new();
         let mut spare: Vec<Element> = Vec::new();
-        // The reference that the innermost element is.
+        // The id to which the innermost element refers.
         let mut reference: Option<u64> = None;
         let mut fault = None;
         let mut buffer = Vec::new();
@@ -257,7 +257,7 @@ impl Document<'_> {
             return (tag.clone(), *kind);
         }
         let tag: Rc<str> = name.into();
-        let kind = Kind::of(name);
+        let kind = Kind::from_tag(name);
         self.tags.insert(name.into(), (tag.clone(), kind));
         (tag, kind)
     }
@@ -280,7 +280,7 @@ impl Document<'_> {
         self.cells = cells;
     }
 
-    /// Rows whose references led forwards: at the end of the document all values are known.
+    /// Passes on the rows with forward references, whose values are all known at the end of the document.
     fn read_waiting(&mut self) {
         for WaitingRow { schema, mut cells } in std::mem::take(&mut self.waiting) {
             let mut dangling = false;
@@ -288,7 +288,7 @@ impl Document<'_> {
                 let Cell::Later { tag, id } = cell else {
                     continue;
                 };
-                let used = Kind::of(tag) != Kind::Unused;
+                let used = Kind::from_tag(tag) != Kind::Unused;
                 let value = self.values.get(id).cloned();
                 dangling |= used && value.is_none();
                 *cell = Cell::Known {
@@ -329,7 +329,7 @@ impl Document<'_> {
     }
 }
 
-/// What shows that a row's cells do not stand where the schema says: a value in the wrong column would look right.
+/// Returns the damage of a row whose cells do not match the schema: a value in the wrong column would look right.
 fn fault_of(schema: &Schema, cells: &[Cell]) -> Option<&'static str> {
     if cells.len() != schema.columns.len() {
         return Some(WRONG_CELLS);
@@ -337,12 +337,12 @@ fn fault_of(schema: &Schema, cells: &[Cell]) -> Option<&'static str> {
     let wrong = cells.iter().zip(&schema.columns).any(|(cell, column)| {
         let (Cell::Known { tag, .. } | Cell::Later { tag, .. }) = cell;
         let wanted = column.engineering_type.as_str();
-        &**tag != wanted && &**tag != "sentinel" && Kind::of(wanted) != Kind::Unused
+        &**tag != wanted && &**tag != "sentinel" && Kind::from_tag(wanted) != Kind::Unused
     });
     wrong.then_some(WRONG_TYPE)
 }
 
-/// A document that ends too early is torn; everything else that cannot be read is damage.
+/// Returns the ending for an error of the XML: a document that ends too early is torn, and any other error is damage.
 fn broken(error: &quick_xml::Error, torn: Ending) -> Ending {
     match error {
         quick_xml::Error::Syntax(_) => torn,
@@ -355,7 +355,7 @@ pub(crate) fn name<'a>(start: &'a BytesStart) -> &'a str {
     start.name().into_inner()
 }
 
-/// An attribute's value with its entities resolved.
+/// Returns the value of an attribute with its entities resolved.
 pub(crate) fn attribute(start: &BytesStart, key: &str) -> Option<String> {
     let attribute = start.try_get_attribute(key).ok()??;
     Some(

@@ -1,4 +1,4 @@
-//! What the rows of the exports say, before they are put together.
+//! Collects the facts of the exports' rows.
 
 mod records;
 mod tables;
@@ -17,7 +17,7 @@ use tables::columns;
 pub(crate) use records::*;
 pub(crate) use tables::TABLES;
 
-/// Everything that was read.
+/// The facts of all files.
 #[derive(Debug, Default)]
 pub(crate) struct Facts {
     pub toc: Option<Toc>,
@@ -34,24 +34,24 @@ pub(crate) struct Facts {
     pub signposts: Vec<Signpost>,
     pub shaders: Vec<Shader>,
     pub allocations: Vec<Allocation>,
-    /// Times in which the GPU ran anything, of whatever process.
+    /// The times at which the GPU ran work of any process.
     pub active: Vec<Span>,
-    /// Time in each performance state.
+    /// The time in each performance state.
     pub performance_ns: BTreeMap<Rc<str>, i64>,
-    /// Times in each thermal state.
+    /// The times in each thermal state.
     pub thermal: BTreeMap<Rc<str>, Vec<Span>>,
     pub points: Vec<ExecutionPoint>,
     pub gpu_submissions: Vec<GpuSubmission>,
     pub spills: Vec<Spill>,
     pub shader_samples: u64,
     pub processes: BTreeMap<u32, Rc<str>>,
-    /// Rows of the tables that an import knows.
+    /// The number of rows of each known table.
     pub rows: BTreeMap<&'static str, u64>,
     pub losses: Ledger,
     pub notes: Vec<String>,
-    /// Tables whose columns are not those that are needed.
+    /// Tables that lack a needed column.
     unfit: BTreeMap<String, UnfitTable>,
-    /// Rows that lack a value that is needed.
+    /// The number of rows that lack a needed value.
     incomplete: BTreeMap<&'static str, u64>,
 }
 
@@ -63,7 +63,7 @@ struct UnfitTable {
 }
 
 impl Facts {
-    /// Takes note of a row.
+    /// Adds a row.
     pub fn add(&mut self, schema: &Schema, row: Row) {
         let Some(table) = TABLES.iter().find(|table| table.schema == schema.name) else {
             return;
@@ -79,7 +79,7 @@ impl Facts {
         }
     }
 
-    /// `None`: the row lacks a value that is needed.
+    /// Adds a row of a known table. Returns `None` if the row lacks a needed value.
     fn take(&mut self, table: &'static str, row: Row) -> Option<()> {
         match table {
             "metal-gpu-intervals" => {
@@ -149,7 +149,7 @@ impl Facts {
             "metal-application-event-interval" => {
                 self.host_interval(row, "event-type", "event-label")?;
             }
-            // The table has those of the system's libraries as well.
+            // The table also has the signposts of the system's libraries.
             "os-signpost"
                 if row
                     .text("subsystem")
@@ -165,7 +165,7 @@ impl Facts {
                 };
                 self.signposts.push(signpost);
             }
-            // Encoders are inside their command buffers.
+            // Encoders are nested inside their command buffers.
             "metal-driver-intervals" if row.number("event-depth") == Some(0) => {
                 self.host_interval(row, "gpu-driver-name", "event-label")?;
             }
@@ -191,7 +191,7 @@ impl Facts {
                 self.shaders.push(shader);
             }
             "metal-resource-allocations" => {
-                // What lies in a heap is in the heap's own row.
+                // The row of a heap includes the resources in it.
                 let inside = row.id("parent-resource-id").is_some();
                 if inside || row.text("event-type").is_none_or(|e| &**e != "Allocation") {
                     return Some(());
@@ -206,7 +206,7 @@ impl Facts {
                 self.allocations.push(allocation);
             }
             "metal-gpu-state-intervals" if &**row.text("state")? == "Active" => {
-                let active = Span::of(row.ns("start")?, row.ns("duration")?);
+                let active = Span::new(row.ns("start")?, row.ns("duration")?);
                 self.active.push(active);
             }
             "gpu-performance-state-intervals" => {
@@ -216,7 +216,7 @@ impl Facts {
             }
             "device-thermal-state-intervals" => {
                 let state = row.text("thermal-state")?.clone();
-                let span = Span::of(row.ns("start")?, row.ns("duration")?);
+                let span = Span::new(row.ns("start")?, row.ns("duration")?);
                 self.thermal.entry(state).or_default().push(span);
             }
             "metal-gpu-execution-points" => {
@@ -273,7 +273,7 @@ impl Facts {
         Some(process.pid)
     }
 
-    /// Takes note of how a file of tables was read.
+    /// Adds the losses and notes of a file of tables.
     pub fn add_summary(&mut self, file: &str, summary: &Summary) {
         if summary.nodes == 0 {
             self.notes.push(format!(
@@ -301,7 +301,7 @@ impl Facts {
         }
     }
 
-    /// Takes note of what the rows themselves lacked, once all are read.
+    /// Adds the losses of all rows after the last one.
     pub fn finish(&mut self) {
         for (table, UnfitTable { missing, rows }) in std::mem::take(&mut self.unfit) {
             let reason = format!("the table has no column {missing}");
@@ -314,7 +314,7 @@ impl Facts {
     }
 }
 
-/// Rows of a table or file of the exports, as what is lost.
+/// Returns the kind of loss for rows of a table or file.
 fn rows_of(table: &str) -> LossKind {
     LossKind::Other(Cow::Owned(format!("rows of {table}")))
 }

@@ -1,11 +1,11 @@
-//! The files of an export.
+//! Finds the files of an export.
 
 use crate::Error;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Whether a path names a recording of Instruments itself, `NAME.trace`, which only Apple's tools can read.
+/// Returns true if a path names a recording of Instruments, `NAME.trace`, which only Apple's tools can read.
 pub fn is_bundle(path: &Path) -> bool {
     has_extension(path, "trace")
 }
@@ -15,7 +15,7 @@ fn has_extension(path: &Path, wanted: &str) -> bool {
         .is_some_and(|extension| extension == wanted)
 }
 
-/// Whether a path looks like what xctrace writes: a recording, a folder of XML files, or XML.
+/// Returns true for a recording, a folder of XML files, or an XML file of xctrace.
 pub(super) fn recognises(path: &Path) -> bool {
     let in_folder = || std::fs::read_dir(path).into_iter().flatten().flatten();
     is_bundle(path)
@@ -31,8 +31,8 @@ fn starts_as_xml(path: &Path) -> bool {
     read.is_ok() && text.trim_ascii_start().starts_with(b"<")
 }
 
-/// The files that are given, and the `.xml` files of the folders that are given.
-pub(super) fn of(inputs: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
+/// Lists the files that are given, and the `.xml` files of the folders that are given.
+pub(super) fn list(inputs: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
     let mut files = Vec::new();
     for input in inputs {
         if is_bundle(input) {
@@ -52,7 +52,7 @@ pub(super) fn of(inputs: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
         let before = files.len();
         for entry in std::fs::read_dir(input).map_err(refused)? {
             let path = entry.map_err(refused)?.path();
-            // Not a pipe, which might never end.
+            // A pipe might never end.
             if has_extension(&path, "xml") && path.is_file() {
                 files.push(path);
             }

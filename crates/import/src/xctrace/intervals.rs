@@ -1,12 +1,12 @@
-//! Stretches of time, and GPU intervals as pieces of encoders.
+//! Computes unions of intervals, and joins GPU intervals into pieces of encoders.
 //!
-//! Instruments' intervals nest and overlap: an encoder may be in several rows, whole and in parts. What overlaps within
-//! one encoder and channel is one piece of work; sums of rows would count it twice.
+//! Instruments' intervals nest and overlap: an encoder may have several rows, for the whole and for parts.
+//! Overlapping intervals of one encoder and channel are one piece of work; sums of rows would count it twice.
 
 use super::facts::{Channel, ExecutionPoint, GpuInterval, GpuSubmission};
 use rustc_hash::FxHashMap;
 
-/// A stretch of time.
+/// An interval of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Span {
     pub start_ns: i64,
@@ -14,7 +14,7 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    pub fn of(start_ns: i64, duration_ns: i64) -> Span {
+    pub fn new(start_ns: i64, duration_ns: i64) -> Span {
         Span {
             start_ns,
             end_ns: start_ns.saturating_add(duration_ns),
@@ -22,7 +22,7 @@ impl Span {
     }
 }
 
-/// A piece of GPU work: what one encoder did on one channel without a pause.
+/// A piece of GPU work: an uninterrupted interval of one encoder on one channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub start_ns: i64,
@@ -35,13 +35,13 @@ pub(crate) struct Piece {
 /// The pieces of a process's GPU work.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Pieces {
-    /// By start.
+    /// The pieces in the order of their starts.
     pub pieces: Vec<Piece>,
-    /// Intervals whose times are impossible.
+    /// The number of intervals with impossible times.
     pub refused: u64,
 }
 
-/// The pieces of the intervals of `pid`.
+/// Returns the pieces of the intervals of `pid`.
 pub(crate) fn pieces(intervals: &[GpuInterval], pid: u32) -> Pieces {
     let mut refused = 0;
     let mut pieces: Vec<Piece> = Vec::new();
@@ -93,7 +93,7 @@ pub(crate) fn pieces(intervals: &[GpuInterval], pid: u32) -> Pieces {
     }
 }
 
-/// Intervals from the starts and ends of work on the GPU's channels, for exports without `metal-gpu-intervals`.
+/// Makes intervals from the starts and ends of work on the GPU's channels, for exports without `metal-gpu-intervals`.
 pub(crate) fn from_points(
     points: &mut [ExecutionPoint],
     submissions: &[GpuSubmission],
@@ -104,7 +104,7 @@ pub(crate) fn from_points(
             .entry(submission.gpu_submission)
             .and_modify(|known| {
                 if known.encoder != submission.encoder {
-                    // Encoders that were coalesced: their shares are not known.
+                    // The shares of coalesced encoders are unknown.
                     known.encoder = None;
                 }
             })
@@ -132,7 +132,7 @@ pub(crate) fn from_points(
     intervals
 }
 
-/// The time that at least one of them covers.
+/// Returns the length of the union of the spans.
 pub(crate) fn union_ns(mut spans: Vec<Span>) -> i64 {
     spans.sort_unstable();
     let (mut total, mut reached) = (0i64, i64::MIN);
@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn a_union_counts_no_time_twice() {
         let spans = [(5, 5), (0, 7), (20, 1), (20, 1)];
-        let spans = spans.map(|(start_ns, duration_ns)| Span::of(start_ns, duration_ns));
+        let spans = spans.map(|(start_ns, duration_ns)| Span::new(start_ns, duration_ns));
         assert_eq!(union_ns(spans.to_vec()), 11);
         assert_eq!(union_ns(vec![]), 0);
     }

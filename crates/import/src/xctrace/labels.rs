@@ -1,6 +1,6 @@
-//! Which of Instruments' texts are labels.
+//! Recognises labels among Instruments' texts.
 
-/// What Instruments calls an object that the program did not name: its kind and a number, such as `Blit Command 3`.
+/// Returns the kind in a name that Instruments gives an unnamed object, such as `Blit Command 3`.
 pub(crate) fn default_kind(label: &str) -> Option<&str> {
     let (kind, number) = label.rsplit_once(' ')?;
     let counted = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
@@ -11,12 +11,12 @@ pub(crate) fn default_kind(label: &str) -> Option<&str> {
     (counted && known).then_some(kind)
 }
 
-/// A label that the program set.
+/// Returns the label if the program set it.
 pub(crate) fn given(label: Option<&str>) -> Option<&str> {
     label.filter(|label| !label.is_empty() && default_kind(label).is_none())
 }
 
-/// A text without the process or thread that Instruments puts behind it: `X (python (99926))` is X.
+/// Removes the process or thread that Instruments appends: `X (python (99926))` becomes `X`.
 pub(crate) fn without_owner<'a>(text: &'a str, process: &str, pid: u32) -> &'a str {
     let text = text.trim_end();
     let owner = [
@@ -28,7 +28,7 @@ pub(crate) fn without_owner<'a>(text: &'a str, process: &str, pid: u32) -> &'a s
             return text;
         }
     }
-    // ` (NAME (0xTID) (python, pid: 99926))`
+    // The form is ` (NAME (0xTID) (python, pid: 99926))`.
     if text.ends_with(&format!("pid: {pid}))"))
         && let Some(tid) = text.rfind(" (0x")
         && let Some(at) = text[..tid].rfind(" (")

@@ -1,27 +1,27 @@
-//! Which document of xctrace a file is.
+//! Recognises the documents of xctrace.
 
 use super::document::name;
 use quick_xml::Reader;
 use quick_xml::events::Event;
 use std::io::BufRead;
 
-/// Why a file is not a document of xctrace, or cannot be read as one.
+/// A reason why a file is not a document of xctrace or cannot be read as one.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DocumentError {
-    /// It has no element at all.
+    /// The file has no element.
     #[error("it has no XML element")]
     NoElement,
-    /// It is a text.
+    /// The file is a text.
     #[error("it starts with text, not with XML")]
     Text,
-    /// It is XML of another kind.
+    /// The file is XML of another kind.
     #[error("its root element is <{0}>")]
     RootElement(String),
-    /// It is not XML.
+    /// The file is not XML.
     #[error("it is not XML ({0})")]
     NotXml(quick_xml::Error),
-    /// It is not the table of contents that was wanted.
+    /// The file is not the wanted table of contents.
     #[error("it holds tables, not a table of contents")]
     Tables,
     /// The table of contents is damaged.
@@ -37,10 +37,10 @@ pub(crate) enum Root {
     Tables,
 }
 
-/// Reads up to the start of the root element, and says which document it is.
+/// Reads up to the start of the root element and returns the kind of the document.
 pub(crate) fn root<R: BufRead>(reader: &mut Reader<R>) -> Result<Root, DocumentError> {
     let mut buffer = Vec::new();
-    // An empty `<trace-query-result/>` is one that starts and ends.
+    // An empty `<trace-query-result/>` is read as a start and an end.
     reader.config_mut().expand_empty_elements = true;
     loop {
         buffer.clear();

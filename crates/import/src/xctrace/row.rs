@@ -1,4 +1,4 @@
-//! Rows of a table, by the names of its columns.
+//! Gives access to the cells of rows by the names of their columns.
 
 use super::cell::{Process, Thread, Value};
 use std::rc::Rc;
@@ -18,7 +18,7 @@ pub(crate) struct Column {
 }
 
 impl Schema {
-    /// The first of `mnemonics` that it has no column for.
+    /// Returns the first of `mnemonics` that the table has no column for.
     pub fn lacks<'a>(&self, mnemonics: &[&'a str]) -> Option<&'a str> {
         let has = |mnemonic: &str| self.columns.iter().any(|c| c.mnemonic == mnemonic);
         mnemonics.iter().copied().find(|mnemonic| !has(mnemonic))
@@ -29,7 +29,7 @@ impl Schema {
     }
 }
 
-/// A row whose cells stand in the order of the schema's columns.
+/// A row whose cells are in the order of the schema's columns.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Row<'a> {
     pub schema: &'a Schema,
@@ -41,7 +41,7 @@ impl Row<'_> {
         self.cells.get(self.schema.index_of(mnemonic)?)
     }
 
-    /// A whole number.
+    /// Returns a whole number.
     pub fn number(&self, mnemonic: &str) -> Option<u64> {
         match self.value(mnemonic)? {
             Value::Number(number) => Some(*number),
@@ -49,18 +49,18 @@ impl Row<'_> {
         }
     }
 
-    /// A time or duration in nanoseconds.
+    /// Returns a time or duration in nanoseconds.
     pub fn ns(&self, mnemonic: &str) -> Option<i64> {
         i64::try_from(self.number(mnemonic)?).ok()
     }
 
-    /// An id: all bits set, and 0, mean none.
+    /// Returns an id; 0 and all bits set mean none.
     pub fn id(&self, mnemonic: &str) -> Option<u64> {
         self.number(mnemonic)
             .filter(|id| *id != u64::MAX && *id != 0)
     }
 
-    /// A text that is not empty.
+    /// Returns a text that is not empty.
     pub fn text(&self, mnemonic: &str) -> Option<&Rc<str>> {
         match self.value(mnemonic)? {
             Value::Text(text) if !text.is_empty() => Some(text),

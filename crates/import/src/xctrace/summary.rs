@@ -1,34 +1,34 @@
-//! What there is to say of a document beside its rows.
+//! Summarises how a document was read.
 
 use std::collections::BTreeMap;
 
 /// How a document ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// With the tag that closes it.
+    /// The document ended with the closing tag of its root.
     #[default]
     Complete,
-    /// After a whole row or node: xctrace may have crashed when all was written, or before.
+    /// The document ended after a whole row or node: xctrace may have crashed before all was written, or after.
     AfterRow,
-    /// Inside a row, which is lost.
+    /// The document ended inside a row, which is lost.
     InRow,
-    /// It is not XML from here on.
+    /// The document is not XML from some point on.
     Malformed(String),
 }
 
-/// What there is to say of a document beside its rows.
+/// The summary of a document.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Summary {
-    /// Nodes; none is what xctrace writes when the table or the run does not exist.
+    /// The number of nodes; none is what xctrace writes if the table or the run does not exist.
     pub nodes: u64,
-    /// Rows of each table that were read.
+    /// The number of rows of each table that were read.
     pub rows: BTreeMap<String, u64>,
-    /// Rows that were not.
+    /// The number of rows that were not read.
     pub damaged: BTreeMap<Damage, u64>,
     pub ending: Ending,
 }
 
-/// Why rows of a table were not read.
+/// The reason why rows of a table were not read.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Damage {
     pub table: String,

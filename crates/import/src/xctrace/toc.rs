@@ -1,6 +1,6 @@
-//! The table of contents: `xctrace export --toc`.
+//! Reads the table of contents that `xctrace export --toc` writes.
 //!
-//! It also holds the name of the machine, its UUID and the environment of the target; those are not read.
+//! The document also holds the name of the machine, its UUID and the environment of the target, which are not read.
 
 use super::document::{attribute, name};
 use super::root::{DocumentError, Root, root};
@@ -9,50 +9,50 @@ use quick_xml::Reader;
 use quick_xml::events::Event;
 use std::io::BufRead;
 
-/// A recording of Instruments may hold several runs.
+/// The table of contents of a recording, which may hold several runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Toc {
     /// The runs in order.
     pub runs: Vec<Run>,
 }
 
-/// One run.
+/// A run of a recording.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Run {
-    /// Its number, counted from 1.
+    /// The number of the run, counted from 1.
     pub number: u32,
-    /// The recorded process.
+    /// The pid of the recorded process.
     pub pid: Option<u32>,
-    /// Its name.
+    /// The name of the process.
     pub process_name: Option<String>,
-    /// Its arguments as one text.
+    /// The arguments of the process as one text.
     pub arguments: Option<String>,
-    /// With what it ended.
+    /// The exit status of the process.
     pub exit_status: Option<i32>,
-    /// How it ended, such as `exit(0)`.
+    /// The reason of the process's end, such as `exit(0)`.
     pub termination_reason: Option<String>,
-    /// Operating system and version.
+    /// The operating system and its version.
     pub system: Option<String>,
     /// The model of the machine.
     pub model: Option<String>,
-    /// When it started, ISO 8601.
+    /// The start of the run as an ISO 8601 date.
     pub start_date: Option<String>,
-    /// How long it took, nanoseconds.
+    /// The duration of the run in nanoseconds.
     pub duration_ns: Option<i64>,
-    /// Why it ended, such as `Target app exited`.
+    /// The reason of the run's end, such as `Target app exited`.
     pub end_reason: Option<String>,
     /// The version of Instruments.
     pub instruments_version: Option<String>,
-    /// The schemas of its tables, one for each table.
+    /// The schemas of the run's tables, one for each table.
     pub tables: Vec<String>,
 }
 
 impl Toc {
-    /// Reads a table of contents from a file's text.
+    /// Reads a table of contents from the text of a file.
     ///
     /// # Errors
-    /// What is wrong with it: it is torn, not XML, or something else.
-    pub fn of(text: impl BufRead) -> Result<Toc, DocumentError> {
+    /// The text is torn, not XML, or another document.
+    pub fn read(text: impl BufRead) -> Result<Toc, DocumentError> {
         let mut reader = Reader::from_reader(text);
         match root(&mut reader)? {
             Root::Toc => read(&mut reader),
@@ -60,7 +60,7 @@ impl Toc {
         }
     }
 
-    /// The run with Metal's tables, else the last one.
+    /// Returns the run with Metal's tables, or else the last run.
     pub fn metal_run(&self) -> Option<&Run> {
         let metal = |run: &&Run| run.tables.iter().any(|table| table.starts_with("metal-"));
         self.runs.iter().rfind(metal).or(self.runs.last())
@@ -68,7 +68,7 @@ impl Toc {
 }
 
 impl Run {
-    /// How the process ended, when it did so within the recording.
+    /// Returns how the process ended, if it ended within the recording.
     pub fn exit(&self) -> Option<Exit> {
         let orderly = self.termination_reason.as_deref();
         let exited = self.end_reason.as_deref();
@@ -144,7 +144,7 @@ pub(super) fn read<R: BufRead>(reader: &mut Reader<R>) -> Result<Toc, DocumentEr
     }
 }
 
-/// Nanoseconds of a decimal number of seconds, exactly.
+/// Converts a decimal number of seconds to nanoseconds exactly.
 fn seconds_to_ns(text: &str) -> Option<i64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits: String = fraction

@@ -1,4 +1,4 @@
-//! Events of lines, with their times.
+//! Decodes lines and their events with times.
 
 use super::plane::{Fact, Plane};
 use crate::protobuf::Message;
@@ -20,16 +20,16 @@ pub(super) struct Event<'a> {
     pub facts: Vec<(&'a str, Fact<'a>)>,
 }
 
-/// What is wrong with an event.
+/// The reason why an event is not imported.
 pub(super) enum Odd {
-    /// Its time is beyond all clocks.
+    /// The time of the event is out of range.
     Impossible,
-    /// It says how often something happened, not when.
+    /// The event counts occurrences and has no time.
     Aggregate,
 }
 
 impl<'a> Line<'a> {
-    pub fn of(message: Message<'a>) -> Line<'a> {
+    pub fn parse(message: Message<'a>) -> Line<'a> {
         let mut line = Line {
             id: 0,
             name: Cow::Borrowed(""),
@@ -52,13 +52,13 @@ impl<'a> Line<'a> {
         line
     }
 
-    /// Its events.
+    /// Returns the undecoded events.
     pub fn events(&self) -> impl Iterator<Item = Message<'a>> {
         let fields = self.message.fields().filter(|(number, _)| *number == 4);
         fields.filter_map(|(_, value)| value.message())
     }
 
-    /// Decodes one of its events.
+    /// Decodes an event of the line.
     pub fn event<'p>(&self, message: Message<'p>, plane: &'p Plane<'p>) -> Result<Event<'p>, Odd> {
         let (mut id, mut offset_ps, mut duration_ps) = (0, 0, 0);
         let mut aggregate = false;
@@ -79,7 +79,7 @@ impl<'a> Line<'a> {
         let metadata = plane.event(id);
         let shared = metadata.into_iter().flat_map(|metadata| &metadata.stats);
         facts.extend(shared.filter_map(|stat| plane.stat(*stat)));
-        // Starts and ends are rounded alike, so that what touches still does.
+        // Starts and ends are rounded alike, so that adjacent events stay adjacent.
         let end_ps = offset_ps.checked_add(duration_ps).ok_or(Odd::Impossible)?;
         let at = |ps: i64| self.start_ns.checked_add(ps.div_euclid(1000));
         let (start_ns, end_ns) = (at(offset_ps), at(end_ps));
@@ -97,24 +97,24 @@ impl<'a> Line<'a> {
 }
 
 impl Event<'_> {
-    /// A fact by its name.
+    /// Returns a fact by its name.
     pub fn fact(&self, name: &str) -> Option<&Fact<'_>> {
         let found = self.facts.iter().find(|(key, _)| *key == name)?;
         Some(&found.1)
     }
 
-    /// A fact that is a text.
+    /// Returns a fact that is a text.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.fact(name)?.text()
     }
 
-    /// A fact that is an integer, not negative.
+    /// Returns a fact that is an integer and not negative.
     pub fn unsigned(&self, name: &str) -> Option<u64> {
         self.fact(name)?.unsigned()
     }
 }
 
-/// A number or list of numbers behind a key in details such as `regs:32 grid:16,1,1 block:512,1,1`.
+/// Returns the value of a key in details such as `regs:32 grid:16,1,1 block:512,1,1`.
 pub(super) fn detail<'t>(details: &'t str, key: &str) -> Option<&'t str> {
     details
         .split_ascii_whitespace()
@@ -123,7 +123,7 @@ pub(super) fn detail<'t>(details: &'t str, key: &str) -> Option<&'t str> {
         .map(|(_, value)| value)
 }
 
-/// Sizes in x, y and z.
+/// Parses sizes in x, y and z.
 pub(super) fn sizes(text: Option<&str>) -> [Option<u32>; 3] {
     let mut sizes = text
         .unwrap_or_default()
@@ -132,7 +132,7 @@ pub(super) fn sizes(text: Option<&str>) -> [Option<u32>; 3] {
     [(); 3].map(|()| sizes.next().flatten())
 }
 
-/// The value of a plane's own fact.
+/// Returns the value of a fact of the plane itself.
 pub(super) fn own_fact<'a>(plane: &Plane<'a>, name: &str) -> Option<Fact<'a>> {
     let mut facts = plane.own_stats.iter().filter_map(|stat| plane.stat(*stat));
     facts.find(|(key, _)| *key == name).map(|(_, fact)| fact)

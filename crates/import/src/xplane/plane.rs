@@ -1,21 +1,21 @@
-//! Planes, with what their ids mean.
+//! Decodes planes and the names that their ids stand for.
 
 use crate::protobuf::{Message, Value};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
-/// What events of one kind share.
+/// The facts that events of one kind share.
 pub(super) struct EventMetadata<'a> {
     pub name: Cow<'a, str>,
-    /// Facts that hold for all of them.
+    /// The facts of the kind.
     pub stats: Vec<Message<'a>>,
 }
 
 /// A plane.
 pub(super) struct Plane<'a> {
-    /// The number of its GPU, if it is one's.
+    /// The number of the GPU if the plane is one of a GPU.
     pub gpu: Option<u32>,
-    /// Its lines are threads of the host.
+    /// The plane's lines are threads of the host.
     pub is_host: bool,
     pub name: Cow<'a, str>,
     pub lines: Vec<Message<'a>>,
@@ -26,7 +26,7 @@ pub(super) struct Plane<'a> {
 }
 
 impl<'a> Plane<'a> {
-    pub fn of(message: Message<'a>) -> Plane<'a> {
+    pub fn parse(message: Message<'a>) -> Plane<'a> {
         let mut plane = Plane {
             gpu: None,
             is_host: false,
@@ -60,12 +60,12 @@ impl<'a> Plane<'a> {
         plane
     }
 
-    /// What events of a kind share.
+    /// Returns the facts that events of a kind share.
     pub fn event(&self, id: i64) -> Option<&EventMetadata<'a>> {
         self.events.get(&id)
     }
 
-    /// A fact: its name and its value; a value may be a text that is kept once.
+    /// Decodes a fact and returns its name and value. The value may refer to a text that the plane keeps once.
     pub fn stat(&self, stat: Message<'a>) -> Option<(&str, Fact<'a>)> {
         let (mut name, mut fact) = (None, None);
         for (number, value) in stat.fields() {
@@ -120,7 +120,7 @@ pub(super) enum Fact<'a> {
 }
 
 impl Fact<'_> {
-    /// As an integer that is not negative.
+    /// Returns an integer that is not negative.
     pub fn unsigned(&self) -> Option<u64> {
         match self {
             Fact::Unsigned(number) => Some(*number),
@@ -130,7 +130,7 @@ impl Fact<'_> {
         }
     }
 
-    /// As a text.
+    /// Returns a text.
     pub fn text(&self) -> Option<&str> {
         match self {
             Fact::Text(text) => Some(text),

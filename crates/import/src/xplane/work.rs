@@ -1,4 +1,4 @@
-//! Takes planes of a profile and gives its calls, ranges and device work to the builder of the trace.
+//! Converts the planes of a profile to calls, ranges and device work, and writes them with the builder of traces.
 
 use super::event::{Event, Line, Odd, detail, own_fact, sizes};
 use super::plane::Plane;
@@ -18,11 +18,11 @@ use gapscope_trace::manifest::{Api, DeviceLimits};
 use gapscope_trace::tables::TransferKind;
 use std::sync::Arc;
 
-/// No GPU has more registers for a thread; the profiler is known to write others.
-const MOST_REGISTERS: u32 = 1024;
+/// The maximum number of registers of a thread on any GPU. The profiler is known to write greater numbers.
+const MAX_REGISTERS_PER_THREAD: u32 = 1024;
 
-/// Reads planes, and keeps what happened until all of it is there.
-pub(super) struct Work {
+/// The calls, ranges and device work of the planes so far.
+pub(super) struct Collector {
     inventory: Inventory,
     trace: NewTrace,
     process: ProcessId,
@@ -31,8 +31,8 @@ pub(super) struct Work {
     derived: u64,
 }
 
-impl Work {
-    pub fn new(mut inventory: Inventory, trace: NewTrace, pid: u32, planes: &[Plane]) -> Work {
+impl Collector {
+    pub fn new(mut inventory: Inventory, trace: NewTrace, pid: u32, planes: &[Plane]) -> Collector {
         let process = inventory.process(pid);
         let task = planes.iter().find(|plane| plane.name == "Task Environment");
         let start = task.and_then(|task| own_fact(task, "profile_start_time"));
@@ -40,7 +40,7 @@ impl Work {
         inventory.manifest.start_unix_ns = start
             .and_then(|ns| i64::try_from(ns).ok())
             .filter(|_| is_relative(planes));
-        Work {
+        Collector {
             inventory,
             trace,
             process,
@@ -54,7 +54,7 @@ impl Work {
     pub fn add(&mut self, plane: &Plane) {
         let device = plane.gpu.map(|gpu| self.device(gpu, plane));
         if device.is_none() && !plane.is_host {
-            let lines = plane.lines.iter().map(|line| Line::of(*line));
+            let lines = plane.lines.iter().map(|line| Line::parse(*line));
             let events: usize = lines.map(|line| line.events().count()).sum();
             let reason = "they are on planes that are no GPU's and no thread's";
             self.inventory
@@ -62,7 +62,7 @@ impl Work {
             return;
         }
         for message in &plane.lines {
-            let line = Line::of(*message);
+            let line = Line::parse(*message);
             if device.is_some() && !is_stream(&line) {
                 self.derived += line.events().count() as u64;
                 continue;
@@ -74,10 +74,10 @@ impl Work {
         }
     }
 
-    /// Writes all that the planes held.
+    /// Writes the rows of all planes.
     ///
     /// # Errors
-    /// The system refuses.
+    /// The system refuses to write.
     pub fn complete(mut self) -> Result<(Inventory, NewTrace), Error> {
         let reasons = FileReasons::default();
         let shared = Shared {
@@ -152,7 +152,7 @@ impl Work {
     }
 
     fn thread(&mut self, line: &Line, plane: &Plane) {
-        // Threads' ids may be of 64 bits there; of those the low half tells them apart here.
+        // The low halves of 64-bit thread ids are unique in practice.
         let thread = ThreadId(line.id as u32);
         self.inventory.thread(self.process, thread, &line.name);
         for message in line.events() {
@@ -199,7 +199,7 @@ impl Work {
         let known = self.functions.len();
         let id = self.functions.id(name.into());
         if self.functions.len() > known {
-            // Calls of ROCm may have the name of what they launch.
+            // Calls of ROCm may have the name of the kernel that they launch.
             let class = match is_function {
                 true => functions::class_of(name).unwrap_or_default(),
                 false => FunctionClass::LaunchKernel,
@@ -213,7 +213,7 @@ impl Work {
     }
 
     fn range(&mut self, event: &Event, thread: ThreadId, span: Span) {
-        // Names that begin with an underscore are links that the profiler itself needs.
+        // The profiler uses names that begin with an underscore for links of its own.
         let facts = event
             .facts
             .iter()
@@ -229,7 +229,7 @@ impl Work {
             payload: (!facts.is_empty()).then(|| facts.join(", ").into()),
             start_ns: span.start_ns,
             end_ns: Some(span.end_ns()),
-            // The file itself says which operation of the program work is of.
+            // The file itself names the operation that each piece of work belongs to.
             labels_work: false,
             has_row: true,
         });
@@ -280,9 +280,9 @@ impl Work {
     fn kernel(&mut self, event: &Event, details: &str) -> KernelId {
         let number = |key| detail(details, key).and_then(|text| text.parse::<u32>().ok());
         let registers = number("regs");
-        // Where registers are nonsense, the memory beside them is, too: some versions of the profiler for ROCm write
-        // what was in memory.
-        let plausible = registers.is_none_or(|count| count <= MOST_REGISTERS);
+        // If the number of registers is impossible, the memory beside it is wrong, too: some versions of the profiler
+        // for ROCm write uninitialised memory.
+        let plausible = registers.is_none_or(|count| count <= MAX_REGISTERS_PER_THREAD);
         if !plausible {
             let reason = "the profiler wrote numbers of registers that no GPU has";
             self.inventory
@@ -301,7 +301,7 @@ impl Work {
         })
     }
 
-    /// The module, the scope in the program and the operation that a piece of work is of.
+    /// Returns the label of a piece of work, which nests the module, the scope and the operation of the program.
     fn label(&mut self, event: &Event) -> Option<LabelId> {
         let labels = &mut self.inventory.labels;
         let mut label = None;
@@ -324,15 +324,15 @@ fn correlation(event: &Event) -> Option<Correlation> {
     id.map(Correlation)
 }
 
-/// Lines with work: streams. The others are derived from them.
+/// Returns true for a stream. Other lines are derived from streams.
 fn is_stream(line: &Line) -> bool {
     line.name.starts_with("Stream #") || line.name.starts_with("stream ")
 }
 
-/// Whether times count from the start of the profile, as in newer files, and not from 1970.
+/// Returns true if times count from the start of the profile, as in newer files, and not from 1970.
 fn is_relative(planes: &[Plane]) -> bool {
     let lines = planes.iter().flat_map(|plane| &plane.lines);
-    let mut starts = lines.map(|line| Line::of(*line).start_ns);
-    // The year 2001.
+    let mut starts = lines.map(|line| Line::parse(*line).start_ns);
+    // The bound lies in the year 2001.
     starts.all(|start_ns| start_ns < 1_000_000_000_000_000_000)
 }

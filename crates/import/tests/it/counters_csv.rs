@@ -1,4 +1,4 @@
-//! Tables of counters of Xcode, made by hand as others describe them.
+//! Tests the import of Xcode's tables of counters, which were written by hand after published descriptions.
 
 use crate::imported::{Rows, import_bytes};
 use gapscope_trace::tables::OpaqueWorkKind;

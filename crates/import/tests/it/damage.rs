@@ -1,4 +1,4 @@
-//! Odd, torn and foreign files.
+//! Tests odd, torn and foreign files.
 
 use crate::{Exports, loss, noted, plain};
 use gapscope_import::xctrace::{check, read};

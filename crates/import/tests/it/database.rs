@@ -1,4 +1,4 @@
-//! Databases of SQLite with planted rows, as the documented file format has them.
+//! Builds SQLite databases with planted rows by the documented file format.
 
 /// A value of a row.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,8 +13,8 @@ pub enum Cell {
 /// A table: its name, its columns and its rows.
 type PlantedTable = (String, Vec<String>, Vec<Vec<Cell>>);
 
-/// The database of a text: a line `NAME COLUMN COLUMN …` begins a table, and each line `[…]` of JSON is a row of it. A blob is
-/// `{"blob": LENGTH}`.
+/// Builds a database from a text. A line `NAME COLUMN COLUMN …` begins a table, and each line `[…]` of JSON is a row
+/// of it. A blob is `{"blob": LENGTH}`.
 pub fn database(text: &str) -> Vec<u8> {
     let mut tables: Vec<PlantedTable> = Vec::new();
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -51,8 +51,8 @@ fn cell(value: &serde_json::Value) -> Cell {
 }
 
 const PAGE_BYTES: usize = 4096;
-/// Longer rows would need pages of their own, and have their last values left out.
-const MOST_ROW_BYTES: usize = 2000;
+/// The maximum size of a row. Longer rows would need overflow pages, and their last values are left out.
+const MAX_ROW_BYTES: usize = 2000;
 
 fn write(tables: &[PlantedTable]) -> Vec<u8> {
     let mut pages = vec![vec![0; PAGE_BYTES]];
@@ -76,7 +76,7 @@ fn write(tables: &[PlantedTable]) -> Vec<u8> {
             Cell::Text(sql),
         ]);
     }
-    // What does not fit on the first page is no table.
+    // Tables whose entry does not fit on the first page are left out.
     let mut first = vec![0; PAGE_BYTES];
     leaf(&mut first, 100, &schema, 1);
     first[..16].copy_from_slice(b"SQLite format 3\0");
@@ -89,7 +89,7 @@ fn write(tables: &[PlantedTable]) -> Vec<u8> {
     pages.concat()
 }
 
-/// Writes the pages of a table and gives the number of the first.
+/// Writes the pages of a table and returns the number of the first.
 fn tree(rows: &[Vec<Cell>], pages: &mut Vec<Vec<u8>>) -> u32 {
     let (mut done, mut leaves) = (0, Vec::new());
     while done < rows.len() || leaves.is_empty() {
@@ -118,7 +118,7 @@ fn tree(rows: &[Vec<Cell>], pages: &mut Vec<Vec<u8>>) -> u32 {
     pages.len() as u32
 }
 
-/// Fills a page with the first rows and says how many they are.
+/// Fills a page with the first rows and returns their number.
 fn leaf(page: &mut [u8], header: usize, rows: &[Vec<Cell>], first_id: i64) -> usize {
     let mut end = page.len();
     let mut count = 0;
@@ -159,14 +159,14 @@ fn record(row: &[Cell]) -> Vec<u8> {
             Cell::Text(text) => (13 + 2 * text.len() as u64, text.as_bytes().to_vec()),
             Cell::Blob(bytes) => (12 + 2 * bytes.len() as u64, bytes.clone()),
         };
-        if types.len() + body.len() + bytes.len() + 9 > MOST_ROW_BYTES {
+        if types.len() + body.len() + bytes.len() + 9 > MAX_ROW_BYTES {
             break;
         }
         varint(kind, &mut types);
         body.extend(bytes);
     }
     let mut record = Vec::new();
-    // The header counts its own length too.
+    // The header's length includes itself.
     let length = types.len() as u64 + 1;
     varint(if length < 128 { length } else { length + 1 }, &mut record);
     record.extend(types);

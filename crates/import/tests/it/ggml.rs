@@ -1,10 +1,10 @@
-//! Logs of ggml's Vulkan backend.
+//! Tests the import of logs of ggml's Vulkan backend.
 
 use crate::imported::{Rows, import_bytes};
 use gapscope_import::Error;
 use gapscope_trace::tables::Table;
 
-/// As versions of 2025 print it, between other lines of stderr.
+/// A log in the format of 2025, between other lines of stderr.
 const LOG: &str = "\
 ggml_vulkan: Found 1 Vulkan devices:
 ggml_vulkan: 0 = NVIDIA H200 (NVIDIA) | uma: 0 | fp16: 1 | bf16: 1 | warp size: 32
@@ -29,7 +29,7 @@ fn operations_have_durations_and_no_starts() {
     let t = &import.trace.tables;
     assert_eq!(t.dispatches.len(), 3 + 32 + 65 + 7);
     assert!(t.dispatches.start_ns.iter().all(|value| value.is_none()));
-    // What the log says of all, exactly.
+    // The sum is exactly that of the log.
     let total: i64 = t.dispatches.duration_ns.iter().flatten().sum();
     assert_eq!(total, 13_849_300 + 70_010);
     let name = "MUL_MAT q4_K m=4096 n=512 k=4096";

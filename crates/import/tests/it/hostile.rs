@@ -1,4 +1,4 @@
-//! Files that nobody's tool wrote: each import ends soon, with a trace or with one sentence.
+//! Tests that files which no tool wrote are imported quickly, with a trace or an error of one sentence.
 
 use crate::imported::{Import, Rows, import_bytes};
 use gapscope_import::Error;
@@ -13,7 +13,7 @@ fn fixture(path: &str) -> Vec<u8> {
     .unwrap()
 }
 
-/// The import of bytes as a packet's contents.
+/// Returns a packet with this content.
 fn packet(contents: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0x0a];
     let mut length = contents.len();
@@ -50,7 +50,7 @@ fn a_perfetto_trace_that_is_cut_gives_what_there_is() {
 #[test]
 fn lengths_beyond_the_file_cost_nothing() {
     let mut bytes = fixture("perfetto/gpu_render_stages.pftrace");
-    // A packet of 2^62 bytes, and one that the file does not hold.
+    // The first length is 2^62 bytes, and the second is more than the file holds.
     for length in [
         &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x3f][..],
         &[0xff, 0xff, 0xff, 0x1f],
@@ -66,7 +66,7 @@ fn lengths_beyond_the_file_cost_nothing() {
 fn messages_inside_of_messages_a_million_times_are_passed_over() {
     let mut nested = vec![0x0a; 1_000_000];
     nested.extend([0x22, 0x00]);
-    // As the annotations of a track event.
+    // The messages are annotations of a track event.
     let event = [&[0x08, 0x64, 0x5a][..], &packet(&nested)[1..]].concat();
     let bytes = [
         fixture("perfetto/gpu_render_stages.pftrace"),
@@ -78,7 +78,7 @@ fn messages_inside_of_messages_a_million_times_are_passed_over() {
 
 #[test]
 fn tracks_inside_of_themselves_are_counted() {
-    // Track 7 is inside of 8, and 8 of 7; an event is on 7.
+    // Track 7 is inside 8, and 8 inside 7; an event is on 7.
     let seven = packet(&[0xe2, 0x03, 4, 0x08, 7, 0x28, 8]);
     let eight = packet(&[0xe2, 0x03, 4, 0x08, 8, 0x28, 7]);
     let event = packet(&[0x40, 10, 0x5a, 7, 0x48, 3, 0x58, 7, 0xba, 0x01, 0]);
@@ -89,7 +89,7 @@ fn tracks_inside_of_themselves_are_counted() {
 
 #[test]
 fn absurd_times_are_counted_not_kept() {
-    // A render stage of 2^64-1 ns, and one at 2^64-1.
+    // The render stages have a duration of 2^64-1 ns and a start of 2^64-1.
     let most = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01];
     let mut long = vec![0x40, 10, 0xaa, 0x03, 13, 0x10];
     long.extend(most);
@@ -116,7 +116,7 @@ fn bundles_of_packets_are_decompressed_and_bombs_are_not() {
     let import = import_bytes("a.pftrace", &[head.clone(), bundle].concat()).unwrap();
     assert_eq!(import.trace.tables.opaque_work.iter().count(), 2);
     assert_eq!(import.loss("bundles of compressed packets"), 0);
-    // Packets without end in a few bytes.
+    // A few bytes decompress to endless packets.
     let bomb = zstd::encode_all(vec![0x0a; 1 << 26].as_slice(), 3).unwrap();
     let mut field = vec![0xaa, 0x08];
     field.extend(&packet(&bomb)[1..]);
@@ -139,7 +139,7 @@ fn a_profile_that_is_cut_gives_what_there_is() {
             assert!(import.loss("records") > 0);
         }
     }
-    // A gzip that ends early.
+    // The gzip stream ends early.
     one_sentence(&import_bytes("a.xplane.pb.gz", &packed[..packed.len() / 2]));
     assert!(import_bytes("a.xplane.pb", &whole).is_ok());
 }

@@ -1,11 +1,11 @@
-//! Imports by the library's own door.
+//! Imports files through the library's public interface.
 
 use gapscope_import::{Error, Options, import as import_files};
 use gapscope_trace::tables::Table;
 use gapscope_trace::{LossKind, Selection, Trace};
 use std::path::Path;
 
-/// The rows of a table, one after the other.
+/// Access to the rows of a table.
 pub trait Rows: Table {
     fn iter(&self) -> impl Iterator<Item = Self::Row> {
         (0..self.len()).map(|index| self.row(index))
@@ -14,21 +14,21 @@ pub trait Rows: Table {
 
 impl<T: Table> Rows for T {}
 
-/// The trace of an import as a reader finds it.
+/// The result of an import with its trace as a reader finds it.
 #[derive(Debug)]
 pub struct Import {
     pub trace: Trace,
 }
 
 impl Import {
-    /// How many of something are missing.
+    /// Returns the count of a loss.
     pub fn loss(&self, kind: &str) -> u64 {
         let losses = self.trace.manifest.losses.iter();
         let of = losses.filter(|loss| loss.kind.as_str() == kind);
         of.map(|loss| loss.count).sum()
     }
 
-    /// Whether a note has a text.
+    /// Returns true if a note contains a text.
     pub fn notes(&self, text: &str) -> bool {
         self.trace
             .manifest
@@ -53,7 +53,7 @@ pub fn import_with(path: &Path, options: &Options) -> Result<Import, Error> {
     }
     let imported = imported?;
     let (trace, diagnostics) = gapscope_trace::read(&output, &Selection::all()).unwrap();
-    // Submissions whose call is not in the file have no row.
+    // Diagnostics may only concern submissions without a row, whose call is not in the file.
     for diagnostic in diagnostics {
         let text = format!("{diagnostic:?}");
         assert!(text.contains("column: \"submission\""), "{text}");
@@ -64,7 +64,7 @@ pub fn import_with(path: &Path, options: &Options) -> Result<Import, Error> {
     Ok(Import { trace })
 }
 
-/// Imports bytes as a file of a name.
+/// Imports bytes as a file with a name.
 pub fn import_bytes(name: &str, bytes: &[u8]) -> Result<Import, Error> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);

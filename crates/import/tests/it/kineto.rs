@@ -1,4 +1,4 @@
-//! Chrome's JSON, as planted here.
+//! Tests the import of Chrome's JSON with planted events.
 
 use gapscope_import::{Error, Imported, Options, import};
 use gapscope_trace::manifest::Api;
@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// Files to import.
+/// The files of an import.
 struct Files(TempDir);
 
 impl Files {
@@ -31,7 +31,7 @@ impl Files {
     }
 }
 
-/// The trace of a document.
+/// Imports a document and returns its trace.
 fn trace(document: &str) -> Trace {
     let files = Files::new();
     let path = files.add("run.pt.trace.json", document.as_bytes());
@@ -181,7 +181,7 @@ fn work_has_the_labels_of_its_launch_and_steps_are_of_the_whole_process() {
         path(tables.dispatches.label.at(0)),
         "forward < ProfilerStep"
     );
-    // Another thread launched it.
+    // Another thread launched the transfer.
     assert_eq!(path(tables.transfers.label.at(0)), "ProfilerStep");
     assert_eq!(tables.dispatches.label.at(1), None);
     let markers = &tables.markers;
@@ -405,7 +405,7 @@ fn hostile_files_end() {
     assert_eq!(loss(&odd, "not objects"), 3);
 }
 
-/// The cuts in `fixtures/kineto`: kernels, what they took, and calls, as a plain script counts them.
+/// Tests the cuts in `fixtures/kineto` against a plain script's counts of kernels and calls and sums of times.
 #[test]
 fn cuts_of_real_files_have_all_their_work() {
     let cuts = [
@@ -429,7 +429,7 @@ fn cuts_of_real_files_have_all_their_work() {
         assert_eq!(all_ns, kernels_ns, "{name}");
         let host = &tables.host_calls;
         let rows = (0..host.len()).filter(|row| {
-            // Those that copy and wait are submissions too.
+            // Calls that copy and wait are submissions, too.
             !matches!(
                 host.call[*row],
                 HostCallKind::Recording | HostCallKind::CopyAndWait

@@ -1,4 +1,4 @@
-//! What a script of Python's standard library counts in cuts of real files is what their traces have.
+//! Tests that traces of cuts of real files have the numbers that a script with Python's standard library counts.
 
 use crate::imported::Rows;
 use gapscope_import::{Options, import};
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Counts, and sums in nanoseconds and bytes, by name; what is 0 is left out.
+/// Counts, and sums in nanoseconds and bytes, by name; zeros are left out.
 type Sums = BTreeMap<String, i64>;
 
 #[test]
@@ -74,7 +74,7 @@ fn sums(trace: &Trace) -> Sums {
         add("call_ns".to_owned(), submission.duration_ns);
     }
     for call in tables.host_calls.iter() {
-        // Calls that copy and wait are submissions too; what the profiler itself did is no call of the program.
+        // Calls that copy and wait are submissions, too. The profiler's own activity is no call of the program.
         if !matches!(
             call.call,
             HostCallKind::Recording | HostCallKind::CopyAndWait

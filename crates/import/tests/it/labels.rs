@@ -1,4 +1,4 @@
-//! Labels that a program sets through the SDK, which Instruments records as signposts.
+//! Tests labels that a program sets through the SDK, which Instruments records as signposts.
 
 use crate::{Exports, loss, noted, plain};
 use gapscope_trace::Trace;
@@ -15,7 +15,8 @@ fn signpost(at_ns: i64, event_type: &'static str, id: u64, message: &str) -> Sig
     }
 }
 
-/// Two command buffers, committed at 400 µs and 1400 µs: the first under `eager / add`, the second under `compiled`.
+/// Returns a scene of two command buffers, committed at 400 µs and 1400 µs: the first under `eager / add`, the second
+/// under `compiled`.
 fn labelled() -> Scene {
     let mut scene = Scene::chain(2);
     scene.signposts = vec![
@@ -30,7 +31,7 @@ fn labelled() -> Scene {
     scene
 }
 
-/// Markers that are labels of the SDK: text, time from the trace's start, duration.
+/// Returns the markers of SDK labels: text, time from the trace's start, duration.
 fn markers(trace: &Trace) -> Vec<(String, i64, Option<i64>)> {
     let paths = LabelPaths::new(&trace.tables.labels);
     let t = &trace.tables.markers;

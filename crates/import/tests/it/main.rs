@@ -1,4 +1,4 @@
-//! Imports of exports that a stand-in for xctrace wrote, with what it planted, and of values of a real trace.
+//! Tests imports of exports of a stand-in for xctrace against its planted values, and of values of a real trace.
 
 mod counters_csv;
 mod damage;
@@ -71,7 +71,7 @@ impl Exports {
     }
 }
 
-/// The trace of a scene without oddities.
+/// Imports a scene without oddities and returns its trace.
 fn plain(scene: &Scene) -> Trace {
     Exports::of(scene, &Quirks::default()).trace()
 }

@@ -1,4 +1,4 @@
-//! Exports of Nsight Systems: a real one, and planted rows.
+//! Tests the import of a real export of Nsight Systems, and of planted rows.
 
 use crate::database::database;
 use gapscope_import::{Error, Imported, Options, import};
@@ -77,7 +77,7 @@ fn a_real_export_has_the_counts_and_times_that_sqlite_finds() {
     assert_eq!(tables.transfers.kind, [TransferKind::HostToDevice]);
     assert_eq!(imported.timed_work, 6);
     assert_eq!(imported.command_buffers, 2);
-    // 33 calls: six of them launched something; and 35 overheads.
+    // There are 33 calls, of which six launched work, and 35 overheads.
     assert_eq!(tables.submissions.id.len(), 6);
     assert_eq!(tables.host_calls.count.iter().sum::<u32>(), 33 - 6 + 35);
     let os = tables
@@ -123,7 +123,7 @@ fn texts_of_every_length_are_whole() {
             Some((length, rest)) if rest.chars().all(|c| c.is_ascii_lowercase()) => {
                 length.parse().unwrap()
             }
-            // The length itself was cut.
+            // The cut removed the length itself.
             _ => text.len(),
         };
         assert_eq!(text.len(), length, "{}", &text[..text.len().min(40)]);
@@ -216,7 +216,7 @@ fn rows_are_joined_by_process_and_correlation() {
     );
     assert_eq!(tables.transfers.kind, [TransferKind::DeviceToHost]);
     assert_eq!(tables.transfers.host_memory, [Some(MemoryPlace::Pageable)]);
-    // The wait knows its stream, though its row names another device.
+    // The wait has its stream, although its row names another device.
     let wait = tables
         .host_calls
         .call
@@ -228,7 +228,7 @@ fn rows_are_joined_by_process_and_correlation() {
         Some(tables.dispatches.queue[0])
     );
     assert_eq!(manifest.devices.len(), 2);
-    // A call that failed launched nothing; one that did not is missed.
+    // A failed call launched nothing; a successful call without work is counted.
     assert_eq!(losses(&trace), ["1 dispatches", "2 rows of SCHED_EVENTS"]);
     let stream = manifest
         .queues
@@ -256,7 +256,7 @@ fn labels_have_domains_details_and_the_work_inside_them() {
         }
         texts.join("/")
     };
-    // As in a recording, labels nest inside their domain, and the innermost of all counts.
+    // As in traces of gapscope, labels nest inside their domain, and the innermost of all counts.
     assert_eq!(
         path(trace.tables.dispatches.label.at(0).unwrap()),
         "ncclAllReduce"

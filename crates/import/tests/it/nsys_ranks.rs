@@ -1,10 +1,10 @@
-//! Exports of Nsight Systems of several ranks.
+//! Tests exports of Nsight Systems of several ranks.
 
 use crate::database::database;
 use gapscope_import::{Options, import};
 use gapscope_trace::{Selection, Trace, read};
 
-/// A kernel 100 ns after the session's start, which was then on the wall clock.
+/// Returns an export with a kernel 100 ns after the start of a session with this wall-clock time.
 fn export(session_ns: Option<i64>) -> Vec<u8> {
     let mut text = String::from(
         "StringIds id value\n[1, \"scale\"]\n[2, \"cudaLaunchKernel\"]\n\
@@ -23,7 +23,7 @@ fn export(session_ns: Option<i64>) -> Vec<u8> {
     database(&text)
 }
 
-/// The trace of the whole, and those of the ranks.
+/// Imports the sessions and returns the trace of the whole and those of the ranks.
 fn traces(sessions: &[Option<i64>]) -> (Trace, Vec<Trace>) {
     let folder = tempfile::tempdir().unwrap();
     let files: Vec<_> = (0..)

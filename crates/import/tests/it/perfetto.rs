@@ -1,4 +1,5 @@
-//! Perfetto's traces: those of its own tests, with what they expect of trace_processor, and our own exports.
+//! Tests the import of Perfetto's traces: those of Perfetto's own tests, with trace_processor's results, and
+//! gapscope's own exports.
 
 use crate::imported::{self, Import, Rows};
 use gapscope_export::{Scene, perfetto};
@@ -11,7 +12,7 @@ fn import(name: &str) -> Import {
     imported::import(&folder.join(format!("{name}.pftrace"))).unwrap()
 }
 
-/// Start, duration, name and queue of all GPU work, by start.
+/// Returns start, duration, name and queue of all GPU work, by start.
 fn gpu_work(trace: &Trace) -> Vec<(i64, i64, String, String)> {
     let t = &trace.tables;
     let queue = |id| {
@@ -57,7 +58,7 @@ fn rows(expected: &[(i64, i64, &str, &str)]) -> Vec<(i64, i64, String, String)> 
     rows
 }
 
-/// Start, value, name and GPU of all values of counters, by start.
+/// Returns start, value, name and GPU of all values of counters, by start.
 fn counter_values(trace: &Trace) -> Vec<(i64, f64, String)> {
     let t = &trace.tables;
     let mut values: Vec<_> = t
@@ -116,7 +117,7 @@ fn render_stages_with_interned_specifications_are_those_of_perfetto() {
         (300, 10, "render", "queue2"),
     ];
     assert_eq!(gpu_work(&import.trace), rows(&expected));
-    // The fourth names a queue that nothing describes; Perfetto does not have it either.
+    // The fourth interval names a queue without a description; Perfetto does not have it either.
     assert_eq!(import.loss("GPU intervals"), 1);
 }
 
@@ -179,7 +180,7 @@ fn a_call_and_the_work_that_it_submitted_are_linked() {
 #[test]
 fn submissions_of_vulkan_have_their_threads() {
     let import = import("vulkan_api_events");
-    // The file has no GPU work: the calls are counted as such.
+    // The file has no GPU work, so that the calls are counted as losses.
     assert_eq!(import.loss("submissions"), 2);
 }
 
@@ -239,7 +240,7 @@ fn clocks_are_brought_together() {
 
 #[test]
 fn memory_in_use_is_a_counter() {
-    // The rest of what Perfetto's test finds in the file is of the kernel's tracing, which is not imported.
+    // The other events that Perfetto's test finds are of the kernel's ftrace, which is not imported.
     let import = import("gpu_mem_total");
     let found = counter_values(&import.trace);
     let all = |gpu| format!("GPU memory in use by all of GPU {gpu}");
@@ -277,7 +278,7 @@ fn slices_are_on_their_threads_and_processes() {
         })
         .collect();
     found.sort();
-    // t1 and t3 have one thread id, one after the other: a trace has one name for it, the last.
+    // t1 and t3 have one thread id, one after the other; a trace keeps the last name.
     let expected = rows(&[
         (1000, 0, "event1_on_t1", "t3"),
         (2000, 0, "event1_on_t2", "t2"),
@@ -323,7 +324,7 @@ fn a_gpus_log_is_kept() {
     assert_eq!(found[5], (5, Some("tag1".into())));
 }
 
-/// Our own exports come back: the same kernels, counts and times.
+/// Tests that gapscope's own exports keep their kernels, counts and times.
 #[test]
 fn our_own_exports_come_back() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -346,7 +347,7 @@ fn our_own_exports_come_back() {
     }
 }
 
-/// Every timed row that an export draws, in words.
+/// Formats every timed row that an export draws.
 fn summary(trace: &Trace) -> Vec<String> {
     let t = &trace.tables;
     let kernel = |id| {

@@ -1,4 +1,4 @@
-//! What was planted is what the trace says.
+//! Tests that traces have the values that were planted in exports.
 
 use crate::{Exports, loss, noted, plain};
 use gapscope_import::xctrace::read;
@@ -78,7 +78,7 @@ fn the_manifest_says_what_is_known_and_what_is_not() {
     );
     assert_eq!(m.processes[0].parent_pid, None);
     assert_eq!(m.threads[0].name, "Main Thread");
-    // 50 us from commit to start, 40 us from end to notice.
+    // The bounds are 50 us from commit to start, and 40 us from end to notice.
     assert_eq!(m.devices[0].clock.method, ClockMethod::Brackets);
     assert_eq!(m.devices[0].clock.error_ns, Some(50_000));
     assert_eq!(m.devices[0].clock.samples, 3);
@@ -172,7 +172,7 @@ fn work_of_other_processes_is_named_and_left_out() {
     ];
     let trace = plain(&scene);
     assert_eq!(trace.tables.opaque_work.start_ns.len(), 2);
-    // The union of both, 0.7 to 1.5 ms.
+    // The union of both is 0.7 to 1.5 ms.
     assert!(
         noted(&trace, "WindowServer (635) 0.8 ms"),
         "{:?}",

@@ -1,4 +1,4 @@
-//! Whatever the files hold: no panic, and no number that was not planted.
+//! Tests that no content of files causes a panic or a number that was not planted.
 
 use crate::{Exports, plain};
 use gapscope_import::Options;
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use stand_in_xctrace::{Quirks, Scene};
 use std::collections::BTreeSet;
 
-/// A scene whose command buffers have times of any kind.
+/// Generates scenes whose command buffers have any times.
 fn scenes() -> impl Strategy<Value = Scene> {
     let work = (
         0..1_000_000i64,
@@ -103,7 +103,7 @@ proptest! {
     }
 }
 
-/// (start, duration) of the GPU's work from intervals, with times from the trace's start.
+/// Returns (start, duration) of the GPU work from intervals, with times from the trace's start.
 fn rows(trace: &gapscope_trace::Trace) -> BTreeSet<(i64, i64)> {
     let work = &trace.tables.opaque_work;
     (work.start_ns.iter().zip(&work.duration_ns))

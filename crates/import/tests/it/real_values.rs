@@ -26,11 +26,11 @@ fn a_command_buffer_of_a_real_trace_is_read() {
     exports.add("intervals", INTERVALS);
     let trace = exports.trace();
     let t = &trace.tables;
-    // The commit, as the table of frame assignments prints it in full.
+    // The table of frame assignments prints the commit in full.
     assert_eq!(t.submissions.start_ns, [900_876_875]);
     assert_eq!(t.submissions.thread, [Some(ThreadId(0x11a_b5b7))]);
     assert_eq!(t.opaque_work.kind, [OpaqueWorkKind::ComputePass]);
-    // The end, as the table of dependencies prints it in full.
+    // The table of dependencies prints the end in full.
     let end = t.opaque_work.start_ns.at(0).unwrap() + t.opaque_work.duration_ns.at(0).unwrap();
     assert_eq!(end, 907_221_916);
     assert_eq!(t.command_buffers.submission, [SubmissionId(1)]);

@@ -1,4 +1,4 @@
-//! rocprofv3's two formats, with one planted scene.
+//! Tests that rocprofv3's two formats give the same trace of one planted scene.
 
 use crate::nsys::{fixture, imported};
 use gapscope_import::{Options, import};
@@ -24,7 +24,7 @@ fn both_formats_give_the_same_trace() {
                 .find(|loss| loss.kind.as_str() == what)
                 .map(|loss| loss.count)
         };
-        // What has no place differs: the one has counters, the other scratch memory.
+        // The formats differ in rows without a table: one has counters, and the other scratch memory.
         let others = [
             count("rows of rocpd_pmc_event"),
             count("records of scratch_memory"),
@@ -42,7 +42,7 @@ fn both_formats_give_the_same_trace() {
         for device in &mut trace.manifest.devices {
             device.uuid.clear();
         }
-        // Names of threads and streams are in the database alone.
+        // Only the database has the names of threads and streams.
         trace
             .manifest
             .threads
@@ -80,7 +80,7 @@ fn the_planted_scene_is_there() {
         dispatches.duration_ns,
         [Some(200_000), Some(199_500), Some(10_000)]
     );
-    // 100,000 work-items in groups of 256.
+    // The launch has 100,000 work-items in groups of 256.
     assert_eq!(
         (dispatches.groups_x.at(0), dispatches.groups_y.at(0)),
         (Some(391), Some(2))

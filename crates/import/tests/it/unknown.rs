@@ -1,11 +1,11 @@
-//! Rows that do not say whose they are are not taken for those of process, device or stream 0.
+//! Tests that rows without a process, device or stream are not assigned to number 0.
 
 use crate::database::database;
 use crate::nsys::imported;
 use gapscope_trace::Trace;
 use gapscope_trace::manifest::{Device, Process, Queue};
 
-/// The trace of a file.
+/// Imports a file and returns its trace.
 fn trace_of(name: &str, bytes: &[u8]) -> Trace {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
@@ -13,7 +13,7 @@ fn trace_of(name: &str, bytes: &[u8]) -> Trace {
     imported(&path).unwrap().0
 }
 
-/// Where each dispatch ran.
+/// Returns the process, device and queue of each dispatch.
 fn places(trace: &Trace) -> Vec<(&Process, &Device, &Queue)> {
     let manifest = &trace.manifest;
     let queues = trace.tables.dispatches.queue.iter();
@@ -27,7 +27,7 @@ fn places(trace: &Trace) -> Vec<(&Process, &Device, &Queue)> {
         .collect()
 }
 
-/// Times, device, context, stream, correlation, process.
+/// Creates a database of kernels with times, device, context, stream, correlation and process.
 fn kernels(rows: &[&str]) -> Vec<u8> {
     let mut text = String::from(
         "StringIds id value\n[1, \"scale\"]\nCUPTI_ACTIVITY_KIND_KERNEL start end deviceId contextId streamId correlationId globalPid demangledName\n",

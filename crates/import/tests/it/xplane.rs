@@ -1,4 +1,5 @@
-//! Profiles of JAX. The expected figures were counted by a script of its own, with Google's protobuf library.
+//! Tests the import of profiles of JAX. A separate script with Google's protobuf library counted the expected
+//! figures.
 
 use crate::imported::{self, Import, Rows};
 use gapscope_trace::manifest::Api;
@@ -10,7 +11,7 @@ fn import(name: &str) -> Import {
     imported::import(&folder.join(format!("{name}.xplane.pb.gz"))).unwrap()
 }
 
-/// What the script counts, too.
+/// The numbers that the script also counts.
 #[derive(Debug, PartialEq)]
 struct Counts {
     dispatches: usize,
@@ -49,7 +50,7 @@ fn work_and_times_are_those_that_a_script_counts() {
         submissions: 78,
     };
     assert_eq!(counts(&legacy), expected);
-    // Its registers are what was in memory.
+    // The profiler wrote uninitialised memory in place of the registers.
     assert_eq!(legacy.loss("registers and memory of kernels"), 25);
     let mut kernels = legacy.trace.tables.kernels.iter();
     assert!(kernels.all(|kernel| kernel.registers.is_none()));
@@ -97,7 +98,7 @@ fn every_event_of_threads_is_a_row() {
         let import = import(name);
         let t = &import.trace.tables;
         let rows = t.markers.len() + t.host_calls.len() + t.submissions.len();
-        // Copies that return when they are done are both a submission and a host call.
+        // Copies that wait are both a submission and a host call.
         let mut twice = 0;
         for call in t.host_calls.iter() {
             let same = |s: &Submission| s.start_ns == call.start_ns && s.thread == call.thread;

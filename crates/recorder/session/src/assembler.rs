@@ -1,8 +1,8 @@
-//! From the events of processes to the rows of a trace.
+//! Converts the events of processes to the rows of a trace.
 //!
-//! Ids in events are per process; rows have ids of the trace. Commands are kept as recordings until they cannot be
-//! submitted any more, and each submitted instance is expanded into rows once its times are there and its device's
-//! clock is settled for them. Everything is serialisable, so that a checkpoint resumes exactly.
+//! Ids in events are unique in their process; rows have ids of the trace. Commands are kept as recordings until they
+//! can no longer be submitted. Each submitted instance is expanded into rows once its times have arrived and the
+//! clock of its device is settled for them. The whole state is serialisable, so that a checkpoint resumes exactly.
 
 mod apply;
 mod bindings;
@@ -11,6 +11,7 @@ mod captures;
 mod commands;
 mod conditions;
 mod counters;
+mod cross_buffer_labels;
 mod cuda;
 mod default_names;
 mod device;
@@ -21,14 +22,13 @@ mod indexed;
 mod instance;
 mod kernels;
 mod loaded_code;
+mod lru_map;
 mod markers;
 mod objects;
 mod placement;
 mod process;
-mod recent;
 mod recording;
 mod semaphores;
-mod spanning;
 mod stacks;
 mod submit;
 #[cfg(test)]
@@ -56,7 +56,7 @@ pub use stacks::{FrameFacts, SampleFacts};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// Turns events into rows.
+/// Converts events to rows.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Assembler {
     mode: SamplingMode,
@@ -71,9 +71,9 @@ pub struct Assembler {
     ledger: Ledger,
     ids: Ids,
     allocations: u32,
-    /// Launches whose profiles were written.
+    /// The number of launches whose profiles were written.
     profiles: u32,
-    /// The latest host time in any event.
+    /// The latest host time of any event.
     latest_ns: i64,
     captures: Vec<Capture>,
     conditions: conditions::Conditions,
@@ -82,9 +82,9 @@ pub struct Assembler {
     sources: FxHashSet<[u8; 16]>,
     #[serde(skip)]
     shared_texts: FxHashMap<String, Arc<str>>,
-    /// Sentences for every report.
+    /// Notes that every report shows.
     notes: Vec<String>,
-    /// Those of them that say why there may be no GPU work.
+    /// The notes that explain why there may be no GPU work.
     reasons: Vec<String>,
     #[serde(skip)]
     new_sources: Vec<Source>,
@@ -94,28 +94,28 @@ pub struct Assembler {
     callers: Vec<(ProcessId, ThreadId)>,
 }
 
-/// The code of kernels, to be kept with the trace.
+/// The code of kernels, which is kept with the trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
-    /// Its hash as hexadecimal.
+    /// The hash of the code as hexadecimal.
     pub hash: String,
-    /// Extension of its file: `spv`, `ptx`, `cubin`.
+    /// The extension of the file: `spv`, `ptx`, `cubin`.
     pub extension: &'static str,
     /// The code.
     pub bytes: Vec<u8>,
 }
 
-/// A time in which a device was busy, for the progress line.
+/// An interval in which a device was busy, for the progress line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BusyInterval {
-    /// Start on the host's clock, about.
+    /// The approximate start on the host's clock.
     pub start_ns: i64,
-    /// End.
+    /// The end on the host's clock.
     pub end_ns: i64,
 }
 
 impl Assembler {
-    /// An assembler of a recording in this mode.
+    /// Creates an assembler of a recording in a mode.
     pub fn new(mode: SamplingMode) -> Assembler {
         Assembler {
             mode,
@@ -146,7 +146,7 @@ impl Assembler {
         }
     }
 
-    /// A process has appeared. Returns its id in the trace, which [`Self::apply`] takes.
+    /// Adds a process and returns its id in the trace, which [`Self::apply`] takes.
     pub fn add_process(&mut self, pid: u32, start_ns: i64) -> ProcessId {
         let id = self.processes.next_id();
         let facts = manifest::Process {
@@ -161,7 +161,7 @@ impl Assembler {
         })
     }
 
-    /// Nothing more comes from a process: what is open is given up, and all its times are settled.
+    /// Ends a process: open calls and work are given up, and all its times are settled.
     pub fn end_process(&mut self, process: ProcessId, tables: &mut Tables) {
         let state = &mut self.processes[process];
         if std::mem::replace(&mut state.finished, true) {
@@ -198,7 +198,8 @@ impl Assembler {
         }
     }
 
-    /// A process is gone, and did not say that it would go: what CUDA's tracing had not delivered is not in the trace.
+    /// Records that a process ended without an announcement, so that the trace lacks what CUDA's tracing library had
+    /// not delivered.
     pub fn ended_suddenly(&mut self, process: ProcessId) {
         let state = &self.processes[process];
         if state.facts.end_ns.is_none() && state.cuda.is_used {
@@ -210,7 +211,7 @@ impl Assembler {
         }
     }
 
-    /// Ends all processes and appends the rows that could change until now: kernels, labels and buffers.
+    /// Ends all processes and appends the rows that could still change: kernels, labels and buffers.
     pub fn finish(&mut self, names: &Names, tables: &mut Tables) {
         for process in self.processes.ids() {
             self.end_process(process, tables);
@@ -222,30 +223,30 @@ impl Assembler {
         self.conditions.finish(self.latest_ns, tables);
     }
 
-    /// Says a sentence in every report, once.
+    /// Adds a note to every report, once.
     pub(super) fn note(&mut self, sentence: &str) {
         if !self.notes.iter().any(|note| note == sentence) {
             self.notes.push(sentence.to_owned());
         }
     }
 
-    /// Says in every report why there may be no GPU work.
+    /// Adds a note that explains why there may be no GPU work.
     pub(super) fn explain(&mut self, sentence: &str) {
         self.note(sentence);
         self.reasons.push(sentence.to_owned());
     }
 
-    /// Why there may be no GPU work.
+    /// Returns the notes that explain why there may be no GPU work.
     pub fn reasons(&self) -> &[String] {
         &self.reasons
     }
 
-    /// Counts something that was not recorded.
+    /// Adds to a loss.
     pub fn lose(&mut self, kind: LossKind, count: u64, reason: impl Into<Cow<'static, str>>) {
         self.ledger.add(kind, count, reason);
     }
 
-    /// Fills in what the assembler knows of a recording: processes, threads, devices, queues and losses.
+    /// Adds processes, threads, devices, queues and losses to the manifest.
     pub fn describe(&self, manifest: &mut Manifest) {
         manifest.processes = self.processes.iter().map(|p| p.facts.clone()).collect();
         manifest.threads = self.processes.iter().flat_map(Process::threads).collect();
@@ -255,58 +256,58 @@ impl Assembler {
         manifest.notes.clone_from(&self.notes);
     }
 
-    /// Dispatches that have become rows.
+    /// Returns the number of dispatches that have become rows.
     pub fn dispatches(&self) -> u64 {
         self.ids.dispatches
     }
 
-    /// Submissions so far.
+    /// Returns the number of submissions so far.
     pub fn submissions(&self) -> u64 {
         self.ids.submissions()
     }
 
-    /// The latest host time in any event.
+    /// Returns the latest host time of any event.
     pub fn latest_ns(&self) -> i64 {
         self.latest_ns
     }
 
-    /// When the first submission started.
+    /// Returns the start of the first submission.
     pub fn first_submit_ns(&self) -> Option<i64> {
         self.ids.first_submit_ns
     }
 
-    /// True when a hook recorded a process: `vulkan`, `cuda`.
+    /// Returns true if a hook (`vulkan`, `cuda`) recorded a process.
     pub fn is_of_hook(&self, process: ProcessId, hook: &str) -> bool {
         let facts = |p: &Process| p.facts.id == process && p.facts.hook == hook;
         self.processes.iter().any(facts)
     }
 
-    /// True when a hook recorded any process.
+    /// Returns true if a hook recorded any process.
     pub fn has_hook(&self, hook: &str) -> bool {
         self.processes.iter().any(|p| p.facts.hook == hook)
     }
 
-    /// Devices so far.
+    /// Returns the number of devices so far.
     pub fn devices(&self) -> usize {
         self.devices.len()
     }
 
-    /// The devices so far.
+    /// Returns the devices so far.
     pub fn device_facts(&self) -> impl Iterator<Item = &manifest::Device> {
         self.devices.iter().map(|device| &device.facts)
     }
 
-    /// Sources that are new since the last call.
+    /// Returns the sources that are new since the last call.
     pub fn take_sources(&mut self) -> Vec<Source> {
         std::mem::take(&mut self.new_sources)
     }
 
-    /// When devices were busy, as far as that is new since the last call.
+    /// Returns the busy intervals that are new since the last call.
     pub fn take_busy(&mut self) -> Vec<BusyInterval> {
         std::mem::take(&mut self.recent)
     }
 
-    /// A thread called a function that submits or waits: whoever samples stacks wants to know of it.
+    /// Records that a thread called a function that submits or waits, for the sampler of stacks.
     fn called_by(&mut self, process: ProcessId, thread: hook::Thread) {
         let state = &mut self.processes[process];
         let thread = ThreadId(thread.0);
@@ -318,18 +319,17 @@ impl Assembler {
         }
     }
 
-    /// The threads that submit or wait, as far as they are new since the last call.
+    /// Returns the threads that submitted or waited for the first time since the last call.
     pub fn take_callers(&mut self) -> Vec<(ProcessId, ThreadId)> {
         std::mem::take(&mut self.callers)
     }
 
-    /// The devices of a process.
     fn devices_of(&self, process: ProcessId) -> impl Iterator<Item = DeviceId> {
         let all = self.devices.ids();
         all.filter(move |device| self.devices[*device].facts.process == process)
     }
 
-    /// The id of a new allocation.
+    /// Returns the id of a new allocation.
     fn next_allocation(&mut self) -> AllocationId {
         self.allocations += 1;
         AllocationId(self.allocations - 1)

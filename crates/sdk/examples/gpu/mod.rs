@@ -1,4 +1,4 @@
-//! A GPU with a small model on it, for the examples: each layer adds, then takes the sine.
+//! A small model on a GPU for the examples: each layer adds, then takes the sine.
 
 use gapscope_sdk::wgpu::Profiler;
 use wgpu::util::DeviceExt;
@@ -22,7 +22,7 @@ fn add_sine(@builtin(global_invocation_id) id: vec3<u32>) {
 }
 ";
 
-/// Values, and workgroups of 64 that cover them.
+/// The number of values, and the workgroups of 64 that cover them.
 const VALUES: usize = 1 << 16;
 pub const GROUPS: u32 = (VALUES / 64) as u32;
 
@@ -37,7 +37,7 @@ pub struct Gpu {
 }
 
 impl Gpu {
-    /// Opens the first GPU; a software GPU will do. `timed`: with the features that timing wants.
+    /// Opens the first GPU, which may be a software GPU. `timed` requests the features that timing needs.
     pub fn open(timed: bool) -> Result<Gpu, Box<dyn std::error::Error>> {
         let instance = wgpu::Instance::new(wgpu::InstanceDescriptor {
             // Labels reach the driver, and so a recording, only with DEBUG.
@@ -116,7 +116,7 @@ impl Gpu {
         })
     }
 
-    /// Submits layers as one command buffer: two kernels each, or one that does both.
+    /// Submits layers as one command buffer, with two kernels each or with one that does both.
     pub fn forward(&self, label: &str, layers: u32, fused: bool) {
         let mut encoder = self.profiler.encoder(label);
         for layer in 0..layers {
@@ -138,7 +138,7 @@ impl Gpu {
         self.queue.submit([encoder.finish()]);
     }
 
-    /// Waits until everything has run.
+    /// Waits until all work has run.
     pub fn wait(&self) -> Result<(), Box<dyn std::error::Error>> {
         self.profiler.wait()?;
         Ok(())

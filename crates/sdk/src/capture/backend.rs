@@ -1,4 +1,4 @@
-//! What captures, behind a seam: Apple's capture manager, or a hook of gapscope.
+//! The interface of capture backends: Apple's capture manager, and the hooks of gapscope.
 
 use super::{Destination, NotCaptured};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// }
 /// ```
 pub trait CaptureDevice {
-    /// What captures the work of this device.
+    /// Returns the backend that captures the work of this device.
     fn backend(&self) -> Arc<dyn Backend>;
 }
 
@@ -36,7 +36,7 @@ impl CaptureDevice for Arc<dyn Backend> {
     }
 }
 
-/// What captures the work of one device.
+/// A backend that captures the work of one device.
 ///
 /// The callers of a backend see to the order (`ready`, `synchronise`, `start`, the work, `synchronise`, `stop`,
 /// `finished`), to the checks of paths, and to there being one capture at a time in the process.
@@ -75,21 +75,22 @@ impl CaptureDevice for Arc<dyn Backend> {
 /// # Ok::<(), NotCaptured>(())
 /// ```
 pub trait Backend: Send + Sync {
-    /// What it is called in messages, such as `Metal`.
+    /// Returns the name in messages, such as `Metal`.
     fn name(&self) -> &'static str;
 
-    /// The extension that files of this backend have, without the dot.
+    /// Returns the extension of this backend's files, without the dot.
     fn extension(&self) -> &'static str;
 
-    /// The free space in bytes below which a capture is not started.
+    /// Returns the free space in bytes below which a capture is not started.
     fn least_free_bytes(&self) -> u64 {
         256 << 20
     }
 
-    /// Whether a capture to `destination` could start now: gates of the environment, support of the device.
+    /// Checks that a capture to `destination` could start now, by the gates of the environment and the support of the
+    /// device.
     ///
     /// # Errors
-    /// Why not, and what to do.
+    /// The reason why it could not, and what to do.
     fn ready(&self, destination: &Destination) -> Result<(), NotCaptured>;
 
     /// Waits until the device has finished everything that the program has submitted to it.
@@ -101,11 +102,11 @@ pub trait Backend: Send + Sync {
     /// Starts a capture.
     ///
     /// # Errors
-    /// Why it did not start; nothing is to be stopped then.
+    /// The reason why it did not start; there is nothing to stop then.
     fn start(&self, destination: &Destination) -> Result<Box<dyn Running>, NotCaptured>;
 }
 
-/// A capture that runs. Dropped without [`Running::stop`] it must stop as well.
+/// A capture that runs. It must also stop if it is dropped without [`Running::stop`].
 ///
 /// [`Backend`] shows one.
 ///
@@ -118,13 +119,13 @@ pub trait Backend: Send + Sync {
 /// }
 /// ```
 pub trait Running: Send {
-    /// Stops it. Called once, when the device has finished the work of the window.
+    /// Stops the capture. It is called once, after the device has finished the work of the window.
     ///
     /// # Errors
     /// [`NotCaptured::Stop`]: the capture cannot be relied on.
     fn stop(&mut self) -> Result<(), NotCaptured>;
 
-    /// Waits until what was captured is written. The file itself is checked by the caller.
+    /// Waits until the capture is written. The caller checks the file.
     ///
     /// # Errors
     /// [`NotCaptured::NotWritten`], with the reason.

@@ -1,9 +1,9 @@
-//! Where captures go, with the checks before and after.
+//! The destinations of captures, which are checked before and after.
 
 use super::{Backend, NotCaptured};
 use std::path::{Path, PathBuf};
 
-/// Where a capture goes.
+/// The destination of a capture.
 ///
 /// ```
 /// use gapscope_sdk::capture::Destination;
@@ -14,14 +14,14 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Destination {
-    /// To this path, which must not exist. Relative paths are those of the process.
+    /// A path, which must not exist. Relative paths are those of the process.
     File(PathBuf),
-    /// To the tool that is watching: Xcode on Metal, the running recording elsewhere, which marks the window.
+    /// The tool that is watching: Xcode on Metal; elsewhere the running recording, which marks the window.
     Live,
 }
 
 impl Destination {
-    /// `""` is [`Destination::Live`], as in MLX.
+    /// Converts a path to a destination; `""` is [`Destination::Live`], as in MLX.
     ///
     /// ```
     /// # use gapscope_sdk::capture::Destination;
@@ -36,7 +36,7 @@ impl Destination {
         }
     }
 
-    /// The path.
+    /// Returns the path, if the destination has one.
     ///
     /// ```
     /// # use gapscope_sdk::capture::Destination;
@@ -49,7 +49,8 @@ impl Destination {
         }
     }
 
-    /// Checks that the path can be written, and makes it absolute: the program may change its working directory.
+    /// Checks that the path can be written, and makes it absolute because the program may change its working
+    /// directory.
     pub(super) fn check(&self, backend: &dyn Backend) -> Result<Destination, NotCaptured> {
         let Destination::File(path) = self else {
             return Ok(Destination::Live);
@@ -70,7 +71,7 @@ impl Destination {
                 backend,
             });
         }
-        // A dangling link is taken as well.
+        // A dangling link also takes the path.
         if path.symlink_metadata().is_ok() {
             return Err(NotCaptured::Exists { path });
         }
@@ -83,7 +84,7 @@ impl Destination {
             return Err(NotCaptured::NotWritable { parent, reason });
         }
         let wanted_bytes = backend.least_free_bytes();
-        // A file system that does not say is not held against the capture.
+        // A file system that does not report its space is accepted.
         if let Ok(space) = rustix::fs::statvfs(&parent) {
             let free_bytes = space.f_bavail.saturating_mul(space.f_frsize);
             if free_bytes < wanted_bytes {
@@ -97,7 +98,7 @@ impl Destination {
         Ok(Destination::File(path))
     }
 
-    /// Checks that the capture has been written; its size.
+    /// Checks that the capture was written, and returns its size.
     pub(super) fn written(&self) -> Result<Option<u64>, NotCaptured> {
         let Destination::File(path) = self else {
             return Ok(None);
@@ -114,7 +115,7 @@ impl Destination {
     }
 }
 
-/// Bytes of a file, or of all files in a folder.
+/// Returns the size of a file, or of all files in a folder.
 fn size_of(path: &Path) -> std::io::Result<u64> {
     let found = path.symlink_metadata()?;
     if !found.is_dir() {

@@ -1,10 +1,10 @@
-//! What the environment asks for.
+//! Reads the captures that the environment asks for.
 
 use super::{Destination, NotCaptured};
 use crate::mlx::variables;
 use std::env;
 
-/// The variables that ask for a capture and hold its path; the first that is set counts. An empty one is not set.
+/// The variables that ask for a capture and hold its path. The first one that is set counts; an empty one is not set.
 ///
 /// ```
 /// # use gapscope_sdk::capture::CAPTURE_VARIABLES;
@@ -12,21 +12,21 @@ use std::env;
 /// ```
 pub const CAPTURE_VARIABLES: [&str; 2] = ["GAPSCOPE_CAPTURE", variables::METAL_CAPTURE];
 
-/// How many units of work to let pass before the capture. Default: 0.
+/// The variable with the number of units of work before the capture. Default: 0.
 ///
 /// ```
 /// assert_eq!(gapscope_sdk::capture::SKIP_VARIABLE, "GAPSCOPE_CAPTURE_SKIP");
 /// ```
 pub const SKIP_VARIABLE: &str = "GAPSCOPE_CAPTURE_SKIP";
 
-/// How many units of work the capture holds. Default: 1.
+/// The variable with the number of units of work in the capture. Default: 1.
 ///
 /// ```
 /// assert_eq!(gapscope_sdk::capture::TAKE_VARIABLE, "GAPSCOPE_CAPTURE_TAKE");
 /// ```
 pub const TAKE_VARIABLE: &str = "GAPSCOPE_CAPTURE_TAKE";
 
-/// The capture that the environment asks for; read anew at each call. On Metal, Apple's own gate
+/// Returns the capture that the environment asks for, which is read anew at each call. On Metal, Apple's own gate
 /// (`MTL_CAPTURE_ENABLED=1`, on older systems `METAL_CAPTURE_ENABLED=1`) must be open as well.
 ///
 /// # Errors
@@ -45,7 +45,7 @@ pub fn requested() -> Result<Destination, NotCaptured> {
         .ok_or(NotCaptured::NotRequested)
 }
 
-/// Which units of work the environment asks for.
+/// The units of work that the environment asks for.
 pub(super) struct Units {
     pub skip: u64,
     pub take: u64,

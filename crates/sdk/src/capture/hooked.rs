@@ -1,4 +1,4 @@
-//! Captures by the hook that `gapscope record` puts into the process: Vulkan and CUDA.
+//! Captures through the hook that `gapscope record` loads into the process, for Vulkan and CUDA.
 
 use super::{Backend, CaptureDevice, Destination, NotCaptured, Running};
 use gapscope_spool::interface::{Hook, Hooks, Status};
@@ -6,14 +6,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long the work of a window may take to arrive at the hook after the device has been waited for.
+/// The maximum time for the work of a window to arrive at the hook after the device was waited for.
 const ARRIVES_WITHIN: Duration = Duration::from_secs(10);
-/// How long the session may take to write a capture.
+/// The maximum time for the session to write a capture.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(60);
 
 type Wait = dyn Fn() -> Result<(), String> + Send + Sync;
 
-/// A Vulkan or CUDA device of this process, as far as captures concern it: something that can be waited for.
+/// A Vulkan or CUDA device of this process that can be waited for.
 ///
 /// ```
 /// use gapscope_sdk::{Capture, capture::Hooked};
@@ -33,13 +33,12 @@ type Wait = dyn Fn() -> Result<(), String> + Send + Sync;
 pub struct Hooked(Arc<HookBackend>);
 
 struct HookBackend {
-    /// `None`: the hooks alone say when work has ended.
+    /// The program's way to wait; without it, only the hooks see the end of work.
     wait: Option<Box<Wait>>,
 }
 
 impl Hooked {
-    /// A device with a function that returns when it has finished everything that was submitted to it, or says why it
-    /// cannot.
+    /// Creates a device from a function that waits until everything submitted has finished, or returns why it cannot.
     ///
     /// ```
     /// # use gapscope_sdk::capture::Hooked;
@@ -52,8 +51,8 @@ impl Hooked {
         }))
     }
 
-    /// Whatever devices the hooks of this process see. What was submitted before a window started does not belong to
-    /// it; its end waits until the hooks have seen all its work finished.
+    /// Returns a device that stands for all devices of the hooks in this process. Work that was submitted before a
+    /// window started does not belong to the window, whose end waits until the hooks have seen all its work finished.
     ///
     /// ```
     /// use gapscope_sdk::Capture;
@@ -74,7 +73,7 @@ impl CaptureDevice for Hooked {
     }
 }
 
-/// The hooks of this process that a session records.
+/// Returns the hooks of this process that a session records.
 fn recorded() -> Vec<Hook> {
     let hooks = Hooks::loaded();
     hooks
@@ -110,7 +109,7 @@ impl Backend for HookBackend {
         "gapscope"
     }
 
-    /// A trace of a window is small: some bytes a dispatch.
+    /// A trace of a window needs little space: some bytes for each dispatch.
     fn least_free_bytes(&self) -> u64 {
         64 << 20
     }
@@ -137,12 +136,12 @@ impl Backend for HookBackend {
             written_by: None,
         };
         for hook in recorded() {
-            // All hooks of a process record the window; the session writes it once.
+            // All hooks of a process record the window, and the session writes it once.
             let first = window.open.is_empty();
             let path = destination.path().filter(|_| first);
             match hook.start_capture(path) {
                 Ok(capture) => window.open.push(HookCapture { hook, capture }),
-                // What has been started stops when the window is dropped.
+                // Hooks that have started stop when the window is dropped.
                 Err(status) => {
                     let reason = reason(status);
                     return Err(NotCaptured::Start {
@@ -159,18 +158,18 @@ impl Backend for HookBackend {
     }
 }
 
-/// A capture as a hook knows it.
+/// A hook with the number of its capture.
 #[derive(Clone, Copy)]
 struct HookCapture {
     hook: Hook,
     capture: u32,
 }
 
-/// A window that is open.
+/// An open window.
 struct Window {
     open: Vec<HookCapture>,
     path: Option<PathBuf>,
-    /// The hook through which the session is told to write it.
+    /// The hook through which the session is told to write the capture.
     written_by: Option<HookCapture>,
 }
 
@@ -188,7 +187,7 @@ impl Running for Window {
                 });
             }
         }
-        // The one that has the path comes last: then the session has seen the ends of the others.
+        // The hook with the path is ended last, when the session has seen the ends of the others.
         while let Some(HookCapture { hook, capture }) = self.open.pop() {
             match hook.stop_capture(capture) {
                 Status::Done => {}

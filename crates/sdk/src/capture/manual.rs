@@ -1,4 +1,4 @@
-//! Captures that the program starts and stops by itself.
+//! Captures that the program starts and stops itself.
 
 use super::{Capture, CaptureDevice, Captured, Destination, NotCaptured};
 use std::path::Path;
@@ -6,10 +6,10 @@ use std::sync::{Mutex, PoisonError};
 
 static CURRENT: Mutex<Option<Capture>> = Mutex::new(None);
 
-/// As [`start_capture`](super::start_capture), of one device.
+/// Starts a capture of one device as [`start_capture`](super::start_capture) does.
 ///
 /// # Errors
-/// Why it did not start.
+/// The reason why it did not start.
 ///
 /// ```
 /// use gapscope_sdk::capture::{CaptureDevice, NotCaptured, start_capture_on, stop_capture};
@@ -34,7 +34,7 @@ pub fn start_capture_on(
     Ok(())
 }
 
-/// Stops what was started, and waits until it is written.
+/// Stops the capture and waits until it is written.
 pub(crate) fn stop() -> Result<Captured, NotCaptured> {
     let capture = CURRENT
         .lock()

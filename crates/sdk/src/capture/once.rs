@@ -1,9 +1,9 @@
-//! One capture at a time, and by default one for each process.
+//! Allows one capture at a time, and by default one for each process.
 
 use super::NotCaptured;
 use std::sync::{Mutex, PoisonError};
 
-/// What the process has done.
+/// The state of a process's captures.
 #[derive(Debug, Default)]
 struct State {
     running: bool,
@@ -11,21 +11,21 @@ struct State {
     spent: bool,
 }
 
-/// Guards a process's captures.
+/// The guard of a process's captures.
 #[derive(Debug, Default)]
 pub(super) struct Once(Mutex<State>);
 
-/// The right to capture now. Dropped, it is given back.
+/// The right to capture, which is given back when it is dropped.
 #[derive(Debug)]
 pub(super) struct Turn {
     once: &'static Once,
     one_shot: bool,
 }
 
-/// That of the process.
+/// The guard of this process.
 pub(super) static PROCESS: Once = Once::new();
 
-/// The process may make its one capture again.
+/// Allows the process to make its one-shot capture again.
 pub(crate) fn reset() {
     PROCESS.state().spent = false;
 }
@@ -42,7 +42,7 @@ impl Once {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether [`Self::take`] would fail now.
+    /// Returns the error that [`Self::take`] would return now.
     pub fn check(&self, one_shot: bool) -> Result<(), NotCaptured> {
         let state = self.state();
         if one_shot && state.spent {
@@ -54,7 +54,7 @@ impl Once {
         }
     }
 
-    /// Takes the turn.
+    /// Takes the right to capture.
     pub fn take(&'static self, one_shot: bool) -> Result<Turn, NotCaptured> {
         let mut state = self.state();
         if one_shot && state.spent {
@@ -72,7 +72,7 @@ impl Once {
 }
 
 impl Turn {
-    /// The capture has succeeded: only now is a one-shot spent.
+    /// Records that the capture has succeeded; only then is a one-shot spent.
     pub fn succeeded(self) {
         if self.one_shot {
             self.once.state().spent = true;

@@ -1,4 +1,4 @@
-//! How an attempt to capture ended.
+//! The outcomes of captures.
 
 use super::Destination;
 use std::path::PathBuf;
@@ -13,9 +13,9 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Captured {
-    /// Where it is.
+    /// The destination of the capture.
     pub destination: Destination,
-    /// Size of the file, or of all files in the folder; `None` when the capture has no file of its own.
+    /// The size of the file, or of all files in the folder; `None` if the capture has no file of its own.
     pub bytes: Option<u64>,
 }
 
@@ -24,7 +24,7 @@ impl Captured {
         Captured { destination, bytes }
     }
 
-    /// The path of the capture, when it has a file of its own.
+    /// Returns the path of the capture, if it has a file of its own.
     ///
     /// ```
     /// # fn example(captured: gapscope_sdk::Captured) {
@@ -38,7 +38,7 @@ impl Captured {
     }
 }
 
-/// Why nothing was captured. The text of each says what is wrong, where, and what to do.
+/// A reason why nothing was captured. Its text says what is wrong, where, and what to do.
 ///
 /// ```
 /// use gapscope_sdk::{Capture, NotCaptured, capture::CaptureDevice};
@@ -59,14 +59,14 @@ pub enum NotCaptured {
         "no capture was asked for: set GAPSCOPE_CAPTURE (or MLX_METAL_CAPTURE) to the path of the capture"
     )]
     NotRequested,
-    /// A variable has a value that means nothing.
+    /// A variable has an invalid value.
     #[error("{variable}={value} is not understood: {expected}")]
     BadVariable {
         /// The variable.
         variable: &'static str,
         /// Its value.
         value: String,
-        /// What it should be.
+        /// A description of valid values.
         expected: &'static str,
     },
     /// The schedule does not choose this unit of work.
@@ -74,15 +74,15 @@ pub enum NotCaptured {
     NotThisUnit {
         /// The unit, counted from 1.
         unit: u64,
-        /// What is to be captured.
+        /// The description of the units that are captured.
         schedule: String,
     },
-    /// This process has captured what it was asked for.
+    /// This process has made its one capture.
     #[error(
         "the one capture of this process has been made: start it again, or arm a trigger, for another"
     )]
     Spent,
-    /// A capture runs.
+    /// Another capture is running.
     #[error("a capture is already running: end it before another starts")]
     AlreadyCapturing,
     /// `end` without `begin`, or `stop_capture` without `start_capture`.
@@ -94,17 +94,17 @@ pub enum NotCaptured {
     /// A gate of the system is closed.
     #[error("{backend} does not allow captures: {reason}")]
     Gate {
-        /// What captures.
+        /// The backend.
         backend: &'static str,
-        /// What is closed and how to open it.
+        /// The gate that is closed and how to open it.
         reason: String,
     },
-    /// The device or its driver cannot do it.
+    /// The device or its driver does not support captures.
     #[error("{backend} cannot capture here: {reason}")]
     Unsupported {
-        /// What captures.
+        /// The backend.
         backend: &'static str,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// No hook of gapscope is in this process.
@@ -115,7 +115,7 @@ pub enum NotCaptured {
     /// The path is empty.
     #[error("the path of the capture is empty")]
     NoPath,
-    /// The path is taken.
+    /// The path exists.
     #[error("{path} exists and is not overwritten: remove it, or choose another path")]
     Exists {
         /// The path.
@@ -132,51 +132,51 @@ pub enum NotCaptured {
     NotWritable {
         /// The folder.
         parent: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         reason: String,
     },
-    /// The extension is not the backend's.
+    /// The path does not have the extension of the backend.
     #[error("{path} must end in .{expected}, the extension of what {backend} captures")]
     Extension {
         /// The path.
         path: PathBuf,
-        /// The extension that it must have, without the dot.
+        /// The required extension, without the dot.
         expected: &'static str,
-        /// What captures.
+        /// The backend.
         backend: &'static str,
     },
-    /// There is too little space.
+    /// The folder has too little space.
     #[error(
         "{parent} has {free_bytes} bytes free and a capture wants {wanted_bytes}: free some, or choose another path"
     )]
     NoSpace {
         /// The folder.
         parent: PathBuf,
-        /// What it has.
+        /// The free space of the folder.
         free_bytes: u64,
-        /// What is wanted.
+        /// The required space.
         wanted_bytes: u64,
     },
     /// Waiting for the device failed.
     #[error("waiting for the device failed: {reason}")]
     Synchronise {
-        /// What it said.
+        /// The error of the device.
         reason: String,
     },
     /// The capture did not start.
     #[error("{backend} did not start the capture: {reason}")]
     Start {
-        /// What captures.
+        /// The backend.
         backend: &'static str,
-        /// What it said.
+        /// The error of the backend.
         reason: String,
     },
-    /// The capture did not stop in order.
+    /// The capture was not stopped properly.
     #[error("{backend} did not stop the capture properly: {reason}")]
     Stop {
-        /// What captures.
+        /// The backend.
         backend: &'static str,
-        /// What it said.
+        /// The error of the backend.
         reason: String,
     },
     /// The file is missing or empty after the stop.
@@ -184,13 +184,13 @@ pub enum NotCaptured {
     NotWritten {
         /// The path.
         path: PathBuf,
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
 }
 
 impl NotCaptured {
-    /// True when nothing went wrong: nothing was asked for, or not now.
+    /// Returns true for reasons that are no faults: no capture was asked for, or none of this unit.
     ///
     /// ```
     /// # use gapscope_sdk::NotCaptured;

@@ -347,7 +347,7 @@ fn run(trigger: &mut Trigger, f: &Fixture, units: u64) -> Vec<(u64, Captured)> {
 }
 
 fn trigger(f: &Fixture) -> Trigger {
-    Trigger::to(f.path("t.fake")).of_process(f.once)
+    Trigger::to(f.path("t.fake")).once_per_process(f.once)
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Which units of work are captured.
+//! Triggers, which choose the units of work that are captured.
 
 use super::environment::{self, Units};
 use super::once::{self, Once};
@@ -8,8 +8,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-/// Chooses units of work (steps, tokens, frames) to capture: the N-th, n after skipping k, the next one when the
-/// program or a signal says so.
+/// A trigger that chooses units of work (steps, tokens, frames) to capture: the N-th, n after skipping k, or the next
+/// one when the program or a signal asks for it.
 ///
 /// ```
 /// use gapscope_sdk::{Trigger, capture::CaptureDevice};
@@ -27,12 +27,12 @@ pub struct Trigger {
     destination: Result<Destination, NotCaptured>,
     take: u64,
     arm: Arm,
-    /// Set by signal handlers.
+    /// Signal handlers set this flag.
     signalled: Arc<AtomicBool>,
     once: &'static Once,
-    /// Units that have started.
+    /// The number of units that have started.
     units: u64,
-    /// Units inside units are one.
+    /// The nesting depth: a unit inside a unit is part of it.
     depth: u32,
     captured: u64,
     running: Option<RunningCapture>,
@@ -45,7 +45,7 @@ struct RunningCapture {
     units_left: u64,
 }
 
-/// Arms a [`Trigger`] from elsewhere: another thread, a handler of requests.
+/// A handle that arms a [`Trigger`] from another thread or a handler of requests.
 ///
 /// ```
 /// use gapscope_sdk::Trigger;
@@ -59,7 +59,7 @@ struct RunningCapture {
 pub struct Arm(Arc<AtomicU64>);
 
 impl Arm {
-    /// The `n`-th unit from now is captured: 1 is the next that starts. 0 disarms. Arming again replaces.
+    /// Captures the `n`-th unit from now: 1 is the next that starts, and 0 disarms. Arming again replaces the number.
     ///
     /// ```
     /// # use gapscope_sdk::Trigger;
@@ -71,7 +71,7 @@ impl Arm {
         self.0.store(n, Relaxed);
     }
 
-    /// Units to go, the captured one included; 0: not armed.
+    /// Returns the number of units up to and including the captured one; 0 if not armed.
     ///
     /// ```
     /// # use gapscope_sdk::Trigger;
@@ -81,7 +81,7 @@ impl Arm {
         self.0.load(Relaxed)
     }
 
-    /// Counts a unit; true when it is the one.
+    /// Counts a unit and returns true if it is to be captured.
     fn count(&self) -> bool {
         let counted = self
             .0
@@ -91,9 +91,9 @@ impl Arm {
 }
 
 impl Trigger {
-    /// The trigger that the environment asks for: the path in `GAPSCOPE_CAPTURE` or `MLX_METAL_CAPTURE`,
-    /// `GAPSCOPE_CAPTURE_SKIP` units let pass, then `GAPSCOPE_CAPTURE_TAKE` units in one capture. Without a path no
-    /// unit is captured, and each is told so.
+    /// Creates the trigger that the environment asks for: the path in `GAPSCOPE_CAPTURE` or `MLX_METAL_CAPTURE`,
+    /// `GAPSCOPE_CAPTURE_SKIP` units before the capture, then `GAPSCOPE_CAPTURE_TAKE` units in one capture. Without a
+    /// path, no unit is captured and each returns the reason.
     ///
     /// ```
     /// # use gapscope_sdk::Trigger;
@@ -112,8 +112,8 @@ impl Trigger {
         }
     }
 
-    /// A trigger that captures the first unit to `path`. Later captures of the same trigger are numbered: `NAME-2`,
-    /// `NAME-3`, ….
+    /// Creates a trigger that captures the first unit to `path`. Later captures of the same trigger are numbered:
+    /// `NAME-2`, `NAME-3`, ….
     ///
     /// ```
     /// # use gapscope_sdk::Trigger;
@@ -139,12 +139,12 @@ impl Trigger {
     }
 
     #[cfg(test)]
-    pub(super) fn of_process(mut self, once: &'static Once) -> Trigger {
+    pub(super) fn once_per_process(mut self, once: &'static Once) -> Trigger {
         self.once = once;
         self
     }
 
-    /// Lets this many units pass first.
+    /// Skips this many units before the capture.
     ///
     /// ```
     /// # use gapscope_sdk::Trigger;
@@ -170,7 +170,7 @@ impl Trigger {
         self
     }
 
-    /// A capture holds this many units; 0 counts as 1.
+    /// Captures this many units at once; 0 counts as 1.
     ///
     /// ```
     /// # use gapscope_sdk::Trigger;
@@ -182,7 +182,7 @@ impl Trigger {
         self
     }
 
-    /// Captures nothing until it is armed.
+    /// Captures nothing until the trigger is armed.
     ///
     /// ```
     /// # use gapscope_sdk::Trigger;
@@ -195,7 +195,7 @@ impl Trigger {
         self
     }
 
-    /// What arms it again, at any time and from any thread.
+    /// Returns a handle that arms the trigger at any time and from any thread.
     ///
     /// ```
     /// # use gapscope_sdk::Trigger;
@@ -206,7 +206,7 @@ impl Trigger {
         self.arm.clone()
     }
 
-    /// The next unit after each of these signals is captured. The program's own handler, if it has one, is still
+    /// Captures the next unit after each of these signals. The program's own handler, if there is one, is still
     /// called.
     ///
     /// # Errors
@@ -226,7 +226,7 @@ impl Trigger {
     /// Begins a unit. A unit inside a unit is part of it.
     ///
     /// # Errors
-    /// Why this unit is not captured. After a failure the next unit is tried.
+    /// The reason why this unit is not captured. After a failure the next unit is tried.
     ///
     /// ```
     /// use gapscope_sdk::{Trigger, capture::CaptureDevice};
@@ -283,14 +283,14 @@ impl Trigger {
             }
             Err(why) => {
                 self.last = Some(Err(why.clone()));
-                // Only a capture that was made counts.
+                // Only a successful capture counts.
                 let _ = self.arm.0.compare_exchange(0, 1, Relaxed, Relaxed);
                 Err(why)
             }
         }
     }
 
-    /// Ends a unit; the outcome of the capture if this was its last unit.
+    /// Ends a unit and returns the outcome of the capture if this was its last unit.
     ///
     /// ```
     /// # use gapscope_sdk::Trigger;
@@ -331,7 +331,7 @@ impl Trigger {
         }
     }
 
-    /// How the last capture that this trigger tried has ended.
+    /// Returns the outcome of the last capture that this trigger tried.
     ///
     /// ```
     /// # use gapscope_sdk::Trigger;
@@ -359,7 +359,7 @@ impl Trigger {
     }
 }
 
-/// A unit of work; dropping it ends it.
+/// A unit of work, which ends when it is dropped.
 ///
 /// ```
 /// use gapscope_sdk::capture::Unit;
@@ -377,10 +377,10 @@ pub struct Unit<'a> {
 }
 
 impl Unit<'_> {
-    /// Whether this unit is being captured.
+    /// Tells whether this unit is being captured.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason why it is not captured.
     ///
     /// ```
     /// # fn example(unit: &gapscope_sdk::capture::Unit<'_>) {
@@ -391,7 +391,7 @@ impl Unit<'_> {
         self.started.as_ref().copied()
     }
 
-    /// Ends it; the outcome of the capture if this was its last unit.
+    /// Ends the unit and returns the outcome of the capture if this was its last unit.
     ///
     /// ```
     /// # fn example(unit: gapscope_sdk::capture::Unit<'_>) {
@@ -412,7 +412,7 @@ impl Drop for Unit<'_> {
     }
 }
 
-/// The destination of a trigger's `n`-th capture.
+/// Returns the destination of a trigger's `n`-th capture.
 fn numbered(destination: &Destination, n: u64) -> Destination {
     let Destination::File(path) = destination else {
         return destination.clone();

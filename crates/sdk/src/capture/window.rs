@@ -1,11 +1,11 @@
-//! One window of captured work.
+//! A window of captured work.
 
 use super::once::{self, Once, Turn};
 use super::{Backend, CaptureDevice, Captured, Destination, NotCaptured, Running, environment};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A window of captured work: between [`Capture::begin`] and [`Capture::end`].
+/// A window of captured work, from [`Capture::begin`] to [`Capture::end`].
 ///
 /// The program asks for it once for each unit of work (a step, a token, a frame); by default the first unit of the
 /// process is captured and every later one gets [`NotCaptured::Spent`].
@@ -48,7 +48,7 @@ enum State {
 
 static LAST: Mutex<Option<Result<Captured, NotCaptured>>> = Mutex::new(None);
 
-/// How the last capture of this process ended, also when it ended because its [`Capture`] was dropped.
+/// Returns the outcome of the last capture of this process, also if it ended because its [`Capture`] was dropped.
 ///
 /// ```
 /// assert_eq!(gapscope_sdk::capture::last_outcome(), None);
@@ -58,11 +58,12 @@ pub fn last_outcome() -> Option<Result<Captured, NotCaptured>> {
 }
 
 impl Capture {
-    /// The capture that the environment asks for: `GAPSCOPE_CAPTURE` or `MLX_METAL_CAPTURE` holds its path. Nothing
-    /// starts before [`Self::begin`]. One capture is made in a process, and only one that succeeded counts.
+    /// Prepares the capture that the environment asks for: `GAPSCOPE_CAPTURE` or `MLX_METAL_CAPTURE` holds its path.
+    /// Nothing starts before [`Self::begin`]. A process makes one such capture, and only a successful one counts.
     ///
     /// # Errors
-    /// Why not: nothing asks for one, the one has been made, the path cannot be used, the device cannot capture.
+    /// The environment asks for no capture, it was made already, the path cannot be used, or the device cannot
+    /// capture.
     ///
     /// ```
     /// use gapscope_sdk::{Capture, NotCaptured, capture::CaptureDevice};
@@ -79,7 +80,7 @@ impl Capture {
         Capture::prepare(device.backend(), destination, true, &once::PROCESS)
     }
 
-    /// A capture to `destination`, whatever the environment says, and as often as the program wants.
+    /// Prepares a capture to `destination`, independently of the environment and as often as the program wants.
     ///
     /// # Errors
     /// As [`Self::from_env`].
@@ -118,12 +119,12 @@ impl Capture {
         })
     }
 
-    /// Begins the window: waits for what was submitted before, and starts the capture. While it runs this does
-    /// nothing, so that nested units of work may each call it. Call it before the first command buffer of the window
-    /// is made: Metal captures no other.
+    /// Begins the window: waits for earlier work and starts the capture. While the window is open, this does nothing,
+    /// so that nested units of work may each call it. Call it before the first command buffer of the window is
+    /// created, because Metal captures no other.
     ///
     /// # Errors
-    /// Why it did not start. Nothing is spent: it may be tried again.
+    /// The reason why the capture did not start. It may be tried again.
     ///
     /// ```
     /// # fn example(mut capture: gapscope_sdk::Capture) -> Result<(), gapscope_sdk::NotCaptured> {
@@ -138,7 +139,7 @@ impl Capture {
             State::Ready => {}
         }
         let turn = self.once.take(self.one_shot)?;
-        // Time has passed since the capture was made.
+        // The destination may have changed since the capture was prepared.
         let destination = self.destination.check(&*self.backend)?;
         self.backend.ready(&destination)?;
         self.backend.synchronise()?;
@@ -151,7 +152,7 @@ impl Capture {
         Ok(())
     }
 
-    /// True between [`Self::begin`] and [`Self::end`].
+    /// Returns true between [`Self::begin`] and [`Self::end`].
     ///
     /// ```
     /// # fn example(capture: &gapscope_sdk::Capture) {
@@ -162,7 +163,7 @@ impl Capture {
         matches!(self.state, State::Running { .. })
     }
 
-    /// Where it goes.
+    /// Returns the destination.
     ///
     /// ```
     /// # fn example(capture: &gapscope_sdk::Capture) {
@@ -173,11 +174,11 @@ impl Capture {
         &self.destination
     }
 
-    /// Ends the window: waits for its work, stops the capture, waits until it is written and checks it. Called again
-    /// it gives the same answer.
+    /// Ends the window: waits for its work, stops the capture, waits until it is written and checks it. Further calls
+    /// return the same outcome.
     ///
     /// # Errors
-    /// [`NotCaptured::NotBegun`], or why the capture cannot be relied on. It is stopped in any case.
+    /// [`NotCaptured::NotBegun`], or the reason why the capture cannot be relied on. It is stopped in any case.
     ///
     /// ```
     /// # fn example(mut capture: gapscope_sdk::Capture) -> Result<(), gapscope_sdk::NotCaptured> {
@@ -198,7 +199,7 @@ impl Capture {
             return Err(NotCaptured::NotBegun);
         };
         let waited = self.backend.synchronise();
-        // It is stopped whatever happened before.
+        // The capture is stopped even if waiting failed.
         let stopped = running.stop();
         let outcome = waited
             .and(stopped)
@@ -215,10 +216,10 @@ impl Capture {
 }
 
 impl Drop for Capture {
-    /// Ends a window that is open, also while a panic unwinds; [`last_outcome`] says how.
+    /// Ends an open window, also while a panic unwinds; [`last_outcome`] has the outcome.
     fn drop(&mut self) {
         if self.is_running() {
-            // A panic here, while another unwinds, would end the program.
+            // A second panic while unwinding would abort the program.
             let _ = catch_unwind(AssertUnwindSafe(|| self.end()));
         }
     }

@@ -1,9 +1,9 @@
-//! Many times as a few numbers.
+//! Aggregates many times into a few numbers.
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-/// Significant decimal digits of the histograms: percentiles are within 1 %.
+/// The significant decimal digits of the histograms: percentiles are within 1 %.
 const DIGITS: u8 = 2;
 
 /// The times of a label, a kernel or a pass.
@@ -18,24 +18,24 @@ const DIGITS: u8 = 2;
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct ProfileEntry {
-    /// How many have a known time.
+    /// The number of known times.
     pub count: u64,
-    /// Their sum in nanoseconds; it stays at `u64::MAX` when it would pass it.
+    /// The sum in nanoseconds, which saturates at `u64::MAX`.
     pub total_ns: u64,
-    /// The least.
+    /// The minimum.
     pub min_ns: u64,
-    /// The greatest.
+    /// The maximum.
     pub max_ns: u64,
-    /// Half of them are no longer; within 1 % of the true value, as all percentiles here.
+    /// The median, within 1 % of the true value, as all percentiles here.
     pub p50_ns: u64,
-    /// Nine of ten are no longer.
+    /// The 90th percentile.
     pub p90_ns: u64,
-    /// 99 of a hundred are no longer.
+    /// The 99th percentile.
     pub p99_ns: u64,
 }
 
 impl ProfileEntry {
-    /// The mean; `None` of nothing.
+    /// Returns the mean; `None` if there are no times.
     ///
     /// ```
     /// # use gapscope_sdk::kernel_profile::ProfileEntry;
@@ -46,7 +46,7 @@ impl ProfileEntry {
     }
 }
 
-/// Times that are added up.
+/// An aggregate of times.
 #[derive(Debug, Clone)]
 pub(super) struct Aggregate {
     count: u64,
@@ -58,7 +58,7 @@ pub(super) struct Aggregate {
 
 impl Aggregate {
     pub fn new() -> Aggregate {
-        // It grows with the greatest value: 10 KiB for milliseconds.
+        // The histogram grows with the greatest value: 10 KiB for milliseconds.
         let mut times = Histogram::new(DIGITS).expect("two digits are in its range");
         times.auto(true);
         Aggregate {
@@ -76,7 +76,7 @@ impl Aggregate {
         self.total_ns = self.total_ns.saturating_add(ns);
         self.min_ns = self.min_ns.min(ns);
         self.max_ns = self.max_ns.max(ns);
-        // A histogram that grows by itself takes every value.
+        // A histogram that resizes itself accepts every value.
         let _ = self.times.record(ns);
     }
 
@@ -88,7 +88,7 @@ impl Aggregate {
         let _ = self.times.add(&other.times);
     }
 
-    /// `None` of nothing.
+    /// Returns the numbers; `None` if there are no times.
     pub fn entry(&self) -> Option<ProfileEntry> {
         let at = |quantile| {
             self.times

@@ -1,4 +1,4 @@
-//! Dispatches against their command buffers.
+//! Compares dispatches with their command buffers.
 
 use super::entry::{CommandBufferId, Sampling};
 use super::profile::ProfileContents;
@@ -8,13 +8,14 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::sync::Arc;
 
-/// Up to this share more than the command buffers is taken for noise.
-const NOISE: f64 = 0.05;
-/// From this share on something is wrong.
-const WRONG: f64 = 0.10;
+/// An excess over the command buffers up to this share counts as noise.
+const NOISE_SHARE: f64 = 0.05;
+/// An excess from this share on is an error.
+const WRONG_SHARE: f64 = 0.10;
 
-/// The dispatches of a label against its command buffers. Only command buffers count whose own time and all of whose
-/// dispatches' times are known; without instances ([`super::CommandBufferId`]) the sums of the label are compared.
+/// The comparison of a label's dispatches with its command buffers. Only command buffers count whose own time and all
+/// of whose dispatches' times are known; without instances ([`super::CommandBufferId`]) the sums of the label are
+/// compared.
 ///
 /// ```
 /// use gapscope_sdk::kernel_profile::{CommandBufferEntry, DispatchEntry, Drift, Profile, Verdict};
@@ -39,24 +40,24 @@ const WRONG: f64 = 0.10;
 pub struct Drift {
     /// The label.
     pub label: String,
-    /// Command buffers that were compared.
+    /// The number of command buffers that were compared.
     pub command_buffers: u64,
-    /// Time of these command buffers, in nanoseconds.
+    /// The time of these command buffers in nanoseconds.
     pub command_buffer_ns: u64,
-    /// Sum of the times of their dispatches.
+    /// The sum of the times of their dispatches.
     pub dispatch_sum_ns: u64,
-    /// Time in which any of these dispatches ran: no more than the command buffers', if the clocks are right. `None`
-    /// without instances.
+    /// The time in which any of these dispatches ran. It is no more than the command buffers' if the clocks are
+    /// right; `None` without instances.
     pub dispatch_busy_ns: Option<u64>,
-    /// `dispatch_sum_ns` less `command_buffer_ns`: positive when the dispatches are longer in sum.
+    /// `dispatch_sum_ns` less `command_buffer_ns`: positive if the dispatches are longer in sum.
     pub difference_ns: i64,
     /// The difference as a share of `command_buffer_ns`.
     pub share: f64,
-    /// What it means.
+    /// The meaning of the difference.
     pub verdict: Verdict,
 }
 
-/// What a drift means; [`Drift`] shows how to get one.
+/// The meaning of a drift; [`Drift`] shows how to get one.
 ///
 /// ```
 /// # use gapscope_sdk::kernel_profile::Verdict;
@@ -71,27 +72,27 @@ pub struct Drift {
 pub enum Verdict {
     /// The dispatches fit into the command buffers, or exceed them by no more than 5 %.
     Consistent,
-    /// They are longer in sum, because they overlap; the time in which any ran fits.
+    /// The dispatches are longer in sum because they overlap; the time in which any ran fits.
     Overlapping,
-    /// They are longer in sum by more than 5 %, and no instances say whether they overlap. Dispatches that are timed
-    /// one after another are an upper bound of what they take together.
+    /// The dispatches are longer in sum by more than 5 %, and no instances tell whether they overlap. Dispatches that
+    /// are timed one after another are an upper bound of what they take together.
     Unexplained,
     /// The time in which any dispatch ran exceeds the command buffers by more than 10 %, or with a barrier after each
     /// their sum does: a clock or sampling error.
     Inconsistent,
 }
 
-/// One label's share.
+/// The sums of one label.
 #[derive(Default)]
 struct Sums {
     command_buffers: u64,
     command_buffer_ns: u64,
     dispatch_sum_ns: u64,
-    /// `None` without instances.
+    /// The time in which any dispatch ran; `None` without instances.
     dispatch_busy_ns: Option<u64>,
 }
 
-/// Dispatches of a label that name no instance of a command buffer.
+/// The dispatches of a label that name no instance of a command buffer.
 #[derive(Default)]
 struct LabelDispatches {
     sum_ns: u64,
@@ -167,9 +168,9 @@ impl Sums {
         let over = |ns: u64| (ns as f64 - whole_ns) / whole_ns.max(1.0);
         let share = over(self.dispatch_sum_ns);
         let verdict = match self.dispatch_busy_ns {
-            Some(busy_ns) if over(busy_ns) > WRONG => Verdict::Inconsistent,
-            _ if serialised && share > WRONG => Verdict::Inconsistent,
-            _ if share <= NOISE => Verdict::Consistent,
+            Some(busy_ns) if over(busy_ns) > WRONG_SHARE => Verdict::Inconsistent,
+            _ if serialised && share > WRONG_SHARE => Verdict::Inconsistent,
+            _ if share <= NOISE_SHARE => Verdict::Consistent,
             Some(_) => Verdict::Overlapping,
             None => Verdict::Unexplained,
         };

@@ -1,10 +1,11 @@
-//! What is recorded, and what comes out.
+//! The types of recorded entries and of results.
 
 use super::ProfileEntry;
 use serde::Serialize;
 use std::borrow::Cow;
 
-/// Tells command buffers apart, also those with equal labels. Made by [`super::Profile::command_buffer`].
+/// The id of a command buffer, which distinguishes command buffers with equal labels.
+/// [`super::Profile::command_buffer`] creates it.
 ///
 /// ```
 /// let profile = gapscope_sdk::kernel_profile::Profile::new();
@@ -14,7 +15,7 @@ use std::borrow::Cow;
 #[serde(transparent)]
 pub struct CommandBufferId(pub(super) u64);
 
-/// One dispatch. Times are nanoseconds of the host's monotonic clock.
+/// A dispatch. Times are nanoseconds of the host's monotonic clock.
 ///
 /// Fields that are not known stay as [`Default`] has them. A time is known when both ends are, or when `gpu_ns` alone
 /// says how long it took; an end before its start and two zeros (which some drivers deliver for "nothing") are taken
@@ -35,32 +36,32 @@ pub struct CommandBufferId(pub(super) u64);
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct DispatchEntry {
-    /// Label of its command buffer.
+    /// The label of the command buffer.
     pub cb_label: Cow<'static, str>,
-    /// Its command buffer.
+    /// The command buffer.
     pub command_buffer: Option<CommandBufferId>,
-    /// What kind of operation it is, as the program names them: `Sdpa`, `RmsNorm`, ….
+    /// The kind of the operation in the program's words: `Sdpa`, `RmsNorm`, ….
     pub op_kind: Cow<'static, str>,
-    /// Name of the kernel that it ran.
+    /// The name of the kernel.
     pub kernel: Cow<'static, str>,
-    /// Its place among the dispatches of its command buffer, from 0.
+    /// The position among the dispatches of the command buffer, from 0.
     pub dispatch_index: u32,
-    /// Workgroups (threadgroups) in x, y, z.
+    /// The numbers of workgroups (threadgroups) in x, y and z.
     pub groups: Option<[u32; 3]>,
-    /// Threads of a workgroup.
+    /// The threads of a workgroup in x, y and z.
     pub group_size: Option<[u32; 3]>,
-    /// How long it took; from start and end where they are given.
+    /// The duration; it is computed from start and end if these are given.
     pub gpu_ns: Option<u64>,
-    /// When the device started it.
+    /// The time at which the device started the dispatch.
     pub start_gpu_ns: Option<u64>,
-    /// When it ended.
+    /// The time at which the dispatch ended.
     pub end_gpu_ns: Option<u64>,
-    /// Why its times are not known, where they are not: the losses say it. Not kept with the row.
+    /// The reason for unknown times, which the losses show. It is not kept with the row.
     #[serde(skip)]
     pub unknown_because: Cow<'static, str>,
 }
 
-/// One pass (an encoder): dispatches of one command buffer that belong together. Times are as those of a
+/// A pass (an encoder): dispatches of one command buffer that belong together. Times are as those of a
 /// [`DispatchEntry`].
 ///
 /// ```
@@ -79,28 +80,28 @@ pub struct DispatchEntry {
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct PassEntry {
-    /// Label of its command buffer.
+    /// The label of the command buffer.
     pub cb_label: Cow<'static, str>,
-    /// Its command buffer.
+    /// The command buffer.
     pub command_buffer: Option<CommandBufferId>,
-    /// Its own label.
+    /// The label of the pass.
     pub label: Cow<'static, str>,
-    /// [`DispatchEntry::dispatch_index`] of its first dispatch.
+    /// The [`DispatchEntry::dispatch_index`] of the first dispatch.
     pub first_dispatch: u32,
-    /// Dispatches in it.
+    /// The number of dispatches.
     pub dispatches: u32,
-    /// How long it took; from start and end where they are given.
+    /// The duration; it is computed from start and end if these are given.
     pub gpu_ns: Option<u64>,
-    /// When the device started it.
+    /// The time at which the device started the pass.
     pub start_gpu_ns: Option<u64>,
-    /// When it ended.
+    /// The time at which the pass ended.
     pub end_gpu_ns: Option<u64>,
-    /// Why its times are not known, where they are not.
+    /// The reason for unknown times.
     #[serde(skip)]
     pub unknown_because: Cow<'static, str>,
 }
 
-/// One command buffer. Times are nanoseconds of the host's monotonic clock. See
+/// A command buffer. Times are nanoseconds of the host's monotonic clock. See
 /// [`super::Profile::record_command_buffer`].
 ///
 /// ```
@@ -110,23 +111,23 @@ pub struct PassEntry {
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct CommandBufferEntry {
-    /// Which it is.
+    /// The id of the command buffer.
     pub id: Option<CommandBufferId>,
-    /// Its label.
+    /// The label.
     pub label: Cow<'static, str>,
-    /// The queue that ran it, by a name.
+    /// The name of the queue that ran the command buffer.
     pub queue: Cow<'static, str>,
-    /// When the call that submitted it started.
+    /// The start of the call that submitted the command buffer.
     pub submitted_ns: Option<u64>,
-    /// When the device started it.
+    /// The time at which the device started the command buffer.
     pub start_ns: Option<u64>,
-    /// When it ended.
+    /// The time at which the command buffer ended.
     pub end_ns: Option<u64>,
-    /// When the program was told that it had ended.
+    /// The time at which the program learned of the end.
     pub seen_ns: Option<u64>,
-    /// Dispatches in it, timed or not.
+    /// The number of dispatches, timed or not.
     pub dispatches: u32,
-    /// Why its times are not known, where they are not.
+    /// The reason for unknown times.
     #[serde(skip)]
     pub unknown_because: Cow<'static, str>,
 }
@@ -143,14 +144,14 @@ pub struct CommandBufferEntry {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct KernelEntry {
-    /// Its name; what kind of operation it is where it has none.
+    /// The name of the kernel, or else the kind of its operation.
     pub name: String,
-    /// Its times.
+    /// The times of the kernel.
     #[serde(flatten)]
     pub times: ProfileEntry,
 }
 
-/// How the GPU was sampled; every result says it.
+/// The sampling mode of the GPU, which every result shows.
 ///
 /// ```
 /// # use gapscope_sdk::kernel_profile::Sampling;
@@ -163,18 +164,18 @@ pub enum Sampling {
     /// Times of command buffers only.
     #[default]
     CommandBuffer,
-    /// Times of passes (encoders), none of single dispatches.
+    /// Times of passes (encoders) and not of single dispatches.
     Pass,
     /// Times of each dispatch, as it runs.
     Dispatch,
-    /// Times of each dispatch with a barrier after it: exact for each, an upper bound in sum.
+    /// Times of each dispatch with a barrier after it. Each time is exact, and their sum is an upper bound.
     DispatchSerialised,
-    /// No times: the device has none to give.
+    /// No times, because the device has none.
     None,
 }
 
 impl Sampling {
-    /// Its text, as on the command line of gapscope.
+    /// Returns the name, as on the command line of gapscope.
     ///
     /// ```
     /// # use gapscope_sdk::kernel_profile::Sampling;
@@ -204,13 +205,13 @@ impl Sampling {
 pub struct DeviceInfo {
     /// `vulkan`, `cuda`, `metal`.
     pub api: String,
-    /// Its name.
+    /// The name of the device.
     pub name: String,
-    /// Driver and version.
+    /// The driver and its version.
     pub driver: String,
 }
 
-/// The reason that was given with an entry, else what its times show.
+/// Returns the reason that was given with an entry, or else the reason that its times show.
 pub(super) fn because(given: &mut Cow<'static, str>, shown: &'static str) -> Cow<'static, str> {
     match std::mem::take(given) {
         empty if empty.is_empty() => Cow::Borrowed(shown),
@@ -218,7 +219,7 @@ pub(super) fn because(given: &mut Cow<'static, str>, shown: &'static str) -> Cow
     }
 }
 
-/// How long something took; why that is not known otherwise.
+/// Returns the duration, or the reason why it is unknown.
 pub(super) fn duration(
     start_ns: Option<u64>,
     end_ns: Option<u64>,

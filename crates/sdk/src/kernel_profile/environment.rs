@@ -1,4 +1,4 @@
-//! The switches of the environment.
+//! The environment variables that switch profiling on.
 
 use crate::environment::any_is_on;
 use crate::mlx::variables;

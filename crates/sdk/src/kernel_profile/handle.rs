@@ -1,9 +1,9 @@
-//! Which profile is recorded to.
+//! Handles of profiles.
 
 use super::Profile;
 use std::sync::Arc;
 
-/// The profile that is recorded to: that of the process ([`crate::kernel_profile::global`]), or one that is shared.
+/// A handle of the profile to record to: that of the process ([`crate::kernel_profile::global`]), or a shared one.
 ///
 /// ```
 /// use gapscope_sdk::kernel_profile::{self, Profile, ProfileHandle};
@@ -14,9 +14,9 @@ use std::sync::Arc;
 /// ```
 #[derive(Debug, Clone)]
 pub enum ProfileHandle {
-    /// One that lives as long as the process.
+    /// A profile that lives as long as the process.
     Static(&'static Profile),
-    /// One that is shared.
+    /// A shared profile.
     Shared(Arc<Profile>),
 }
 

@@ -1,9 +1,9 @@
-//! What is known of the whole profile.
+//! Facts about a profile as a whole.
 
 use super::Clock;
 use super::entry::{DeviceInfo, Sampling};
 
-/// What is known of the whole.
+/// The facts about a profile as a whole.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ProfileInfo {
     pub clock: Clock,
@@ -11,11 +11,11 @@ pub(super) struct ProfileInfo {
     pub device: DeviceInfo,
     pub notes: Vec<String>,
     pub since_ns: u64,
-    /// An integration that has no clock samples mapped times by bounds.
+    /// The bounds by which an integration without clock samples mapped times.
     pub bounds: Option<ClockBounds>,
 }
 
-/// Bounds by which times were mapped.
+/// The bounds by which times were mapped.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ClockBounds {
     pub samples: u64,
@@ -24,7 +24,7 @@ pub(super) struct ClockBounds {
 }
 
 impl ProfileInfo {
-    /// Samples or bounds by which times were mapped.
+    /// Returns the number of samples or bounds by which times were mapped.
     pub fn clock_samples(&self) -> u64 {
         match self.bounds {
             Some(bounds) => bounds.samples,
@@ -32,7 +32,7 @@ impl ProfileInfo {
         }
     }
 
-    /// The greatest error of a mapped time.
+    /// Returns the greatest error of a mapped time.
     pub fn clock_error_ns(&self) -> Option<u64> {
         match self.bounds {
             Some(bounds) => Some(bounds.error_ns),

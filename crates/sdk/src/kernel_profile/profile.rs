@@ -1,4 +1,4 @@
-//! A profile: what the process has one of by default, and may have more of.
+//! The profile type. A process has one by default, and may create more.
 
 use super::entry::{
     CommandBufferEntry, CommandBufferId, DeviceInfo, DispatchEntry, PassEntry, Sampling, because,
@@ -17,10 +17,10 @@ use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Why a row is not there.
+/// The reason for missing rows.
 const NOT_KEPT: &str = "past the limit of rows; their times are added up";
 
-/// What a profile keeps at most. What is past it is still added up where it can be, and counted in the losses.
+/// The limits of a profile. Entries beyond them are still added up if possible, and counted in the losses.
 ///
 /// ```
 /// use gapscope_sdk::kernel_profile::{Limits, Profile};
@@ -31,17 +31,18 @@ const NOT_KEPT: &str = "past the limit of rows; their times are added up";
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Names that have times: labels, kernels and passes, each once for each thread that records it. About 10 KiB each.
+    /// The maximum number of names with times: labels, kernels and passes, each once for each thread that records it.
+    /// A name takes about 10 KiB.
     pub names: usize,
-    /// Single dispatches and passes: about 200 bytes each.
+    /// The maximum number of single dispatches and passes, of about 200 bytes each.
     pub dispatches: u64,
-    /// Single command buffers: about 200 bytes each.
+    /// The maximum number of single command buffers, of about 200 bytes each.
     pub command_buffers: u64,
 }
 
 impl Default for Limits {
-    /// 16 384 names (160 MiB at most, and some KiB in most programs), 262 144 dispatches and passes and as many command
-    /// buffers (100 MiB at most).
+    /// Returns 16 384 names (160 MiB at most, and some KiB in most programs), 262 144 dispatches and passes and as
+    /// many command buffers (100 MiB at most).
     fn default() -> Limits {
         Limits {
             names: 1 << 14,
@@ -51,12 +52,12 @@ impl Default for Limits {
     }
 }
 
-/// On a cache line of its own, so that threads do not slow each other down.
+/// A shard on a cache line of its own, so that threads do not slow each other down.
 #[repr(align(128))]
 #[derive(Debug, Default)]
 struct Aligned(Mutex<Shard>);
 
-/// GPU times, gathered by any number of threads. See [the module](super).
+/// A profile of GPU times that any number of threads record. See [the module](super).
 ///
 /// ```
 /// use gapscope_sdk::kernel_profile::Profile;
@@ -72,14 +73,14 @@ pub struct Profile {
     shards: Box<[Aligned]>,
     limits: Limits,
     names: Names,
-    /// Of dispatches and passes.
+    /// The sequence of dispatches and passes.
     dispatches: Sequence,
     command_buffers: Sequence,
     ids: AtomicU64,
     info: Mutex<ProfileInfo>,
 }
 
-/// Everything that was recorded, merged.
+/// The merged content of a profile.
 pub(super) struct ProfileContents {
     pub info: ProfileInfo,
     pub merged: Shard,
@@ -92,12 +93,12 @@ impl Default for Profile {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A panic of the program while it recorded leaves numbers that are whole.
+    // A panic of the program while it recorded leaves consistent numbers.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Profile {
-    /// An empty profile.
+    /// Creates an empty profile.
     ///
     /// ```
     /// # use gapscope_sdk::kernel_profile::Profile;
@@ -107,7 +108,7 @@ impl Profile {
         Profile::with_limits(Limits::default())
     }
 
-    /// An empty profile with other limits.
+    /// Creates an empty profile with other limits.
     ///
     /// ```
     /// # use gapscope_sdk::kernel_profile::{Limits, Profile};
@@ -146,8 +147,8 @@ impl Profile {
             .add(TimedKind::Label, label, gpu_ns, &self.names);
     }
 
-    /// A new command buffer's identity: dispatches that name it are told apart from those of other command buffers
-    /// with the same label.
+    /// Returns the id of a new command buffer. Dispatches that name it are distinguished from those of other command
+    /// buffers with the same label.
     ///
     /// ```
     /// # use gapscope_sdk::kernel_profile::{DispatchEntry, Profile};
@@ -159,7 +160,7 @@ impl Profile {
         CommandBufferId(self.ids.fetch_add(1, Relaxed))
     }
 
-    /// Adds one command buffer: its time counts under its label, and it is kept as a row.
+    /// Adds a command buffer: its time counts under its label, and it is kept as a row.
     ///
     /// ```
     /// use gapscope_sdk::kernel_profile::{CommandBufferEntry, Profile};
@@ -195,7 +196,7 @@ impl Profile {
         }
     }
 
-    /// Adds one pass: its time counts under its label, among the passes, and it is kept as a row.
+    /// Adds a pass: its time counts under its label, among the passes, and it is kept as a row.
     ///
     /// ```
     /// # use gapscope_sdk::kernel_profile::{PassEntry, Profile};
@@ -225,7 +226,7 @@ impl Profile {
         }
     }
 
-    /// Adds one dispatch: its time counts under its kernel's name, and it is kept as a row.
+    /// Adds a dispatch: its time counts under its kernel's name, and it is kept as a row.
     ///
     /// ```
     /// # use gapscope_sdk::kernel_profile::{DispatchEntry, Profile};
@@ -261,7 +262,8 @@ impl Profile {
         }
     }
 
-    /// Counts something that was not recorded: what, as a [`LossKind`] or a text in the plural, and why.
+    /// Counts entries that were not recorded, with their kind as a [`LossKind`] or a text in the plural, and the
+    /// reason.
     ///
     /// ```
     /// use gapscope_sdk::kernel_profile::{Loss, LossKind, Profile};
@@ -281,7 +283,7 @@ impl Profile {
         self.shard().ledger.add(what.into(), count, reason);
     }
 
-    /// Adds a sample of both clocks whose error is not known.
+    /// Adds a sample of both clocks whose error is unknown.
     ///
     /// ```
     /// # use gapscope_sdk::kernel_profile::Profile;
@@ -309,7 +311,7 @@ impl Profile {
         lock(&self.info).clock.add(pair);
     }
 
-    /// The length of a device tick, as the driver says it: then one clock sample is enough.
+    /// Sets the length of a device tick from the driver, with which one clock sample is enough.
     ///
     /// ```
     /// # use gapscope_sdk::kernel_profile::Profile;
@@ -322,10 +324,10 @@ impl Profile {
         lock(&self.info).clock.set_nanoseconds_per_tick(nanoseconds);
     }
 
-    /// The host's time of a device tick, with its error.
+    /// Converts a device tick to the host's time with its error.
     ///
     /// # Errors
-    /// Why it is not known.
+    /// The reason why the time is unknown.
     ///
     /// ```
     /// # use gapscope_sdk::kernel_profile::{NoTime, Profile};
@@ -335,7 +337,7 @@ impl Profile {
         lock(&self.info).clock.convert(ticks)
     }
 
-    /// The clock as it is now, to convert many ticks at one.
+    /// Returns the current clock, to convert many ticks with.
     ///
     /// ```
     /// # use gapscope_sdk::kernel_profile::Profile;
@@ -347,7 +349,7 @@ impl Profile {
         lock(&self.info).clock.clone()
     }
 
-    /// Times are mapped by bounds from submissions: those of one more, with this error.
+    /// Adds a command buffer whose times were mapped by bounds from its submission, with this error.
     #[cfg(feature = "wgpu")]
     pub(crate) fn add_bound(&self, error_ns: u64) {
         let bounds = &mut lock(&self.info).bounds;
@@ -363,7 +365,7 @@ impl Profile {
         });
     }
 
-    /// How the GPU is sampled: every result says it.
+    /// Sets the sampling mode of the GPU, which every result shows.
     ///
     /// ```
     /// # use gapscope_sdk::kernel_profile::{Profile, Sampling};
@@ -375,7 +377,7 @@ impl Profile {
         lock(&self.info).sampling = sampling;
     }
 
-    /// The device, for snapshots and traces.
+    /// Sets the device for snapshots and traces.
     ///
     /// ```
     /// # use gapscope_sdk::kernel_profile::{DeviceInfo, Profile};
@@ -386,7 +388,7 @@ impl Profile {
         lock(&self.info).device = device;
     }
 
-    /// A sentence that every result shall print, once.
+    /// Adds a note that every result shows once.
     ///
     /// ```
     /// # use gapscope_sdk::kernel_profile::Profile;
@@ -402,8 +404,8 @@ impl Profile {
         }
     }
 
-    /// Forgets all times, rows, losses and clock samples, at one moment for all threads. What was said of the device
-    /// stays.
+    /// Forgets all times, rows, losses and clock samples, at one moment for all threads. The facts about the device
+    /// stay.
     ///
     /// ```
     /// # use gapscope_sdk::kernel_profile::Profile;
@@ -426,7 +428,8 @@ impl Profile {
         info.since_ns = host_now_ns();
     }
 
-    /// The labels with their times, the longest in sum first, equal ones by name. Nothing is forgotten.
+    /// Returns the labels with their times; the greatest sum is first, and equal sums are ordered by name. Nothing is
+    /// forgotten.
     ///
     /// ```
     /// # use gapscope_sdk::kernel_profile::Profile;
@@ -440,7 +443,7 @@ impl Profile {
         super::snapshot::entries(self.gather().merged.times(TimedKind::Label))
     }
 
-    /// The dispatches by the label of their command buffer; see [`super::dump_dispatches`].
+    /// Returns the dispatches by the label of their command buffer; see [`super::dump_dispatches`].
     ///
     /// ```
     /// # use gapscope_sdk::kernel_profile::{DispatchEntry, Profile};
@@ -466,7 +469,8 @@ impl Profile {
             .collect()
     }
 
-    /// Everything at this moment: a table when printed, JSON by [`Snapshot::to_json`]. Nothing is forgotten.
+    /// Returns the content at this moment, which prints as a table and converts to JSON with [`Snapshot::to_json`].
+    /// Nothing is forgotten.
     ///
     /// ```
     /// # use gapscope_sdk::kernel_profile::Profile;
@@ -475,10 +479,10 @@ impl Profile {
     /// print!("{}", profile.snapshot());
     /// ```
     pub fn snapshot(&self) -> Snapshot {
-        Snapshot::of(&self.gather())
+        Snapshot::new(&self.gather())
     }
 
-    /// All shards as one, of one moment, with rows in their order ([`Shard::sort`]).
+    /// Merges all shards at one moment, with rows in their order ([`Shard::sort`]).
     pub(super) fn gather(&self) -> ProfileContents {
         let shards: Vec<_> = self.shards.iter().map(|s| lock(&s.0)).collect();
         let info = lock(&self.info).clone();

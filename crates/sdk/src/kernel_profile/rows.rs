@@ -1,17 +1,17 @@
-//! Single command buffers and dispatches as they are kept.
+//! The stored rows of command buffers, passes and dispatches.
 
 use super::entry::{CommandBufferEntry, CommandBufferId, DispatchEntry, PassEntry};
 use crate::interval::Interval;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// Unknown, in fields that take no more space than their value.
+/// The value of unknown fields, which therefore take no more space than their value.
 const UNKNOWN: u64 = u64::MAX;
 
-/// A dispatch: its texts are shared.
+/// A dispatch with shared texts.
 #[derive(Debug, Clone)]
 pub(super) struct DispatchRow {
-    /// Orders the rows: those of one thread exactly, those of several nearly ([`super::sequence`]).
+    /// The order of the row: exact within a thread, and nearly so between threads ([`super::sequence`]).
     pub sequence: u64,
     pub cb_label: Arc<str>,
     pub kernel: Arc<str>,
@@ -54,14 +54,14 @@ impl DispatchRow {
         (self.duration_ns != UNKNOWN).then_some(self.duration_ns)
     }
 
-    /// Start and end, where both are known.
+    /// Returns the interval if both ends are known.
     pub fn interval(&self) -> Option<Interval> {
         let start_ns = self.start_ns()?;
         let end_ns = start_ns.saturating_add(self.duration_ns()?);
         Some(Interval { start_ns, end_ns })
     }
 
-    /// What the kernel is called: its name, else what kind of operation it is.
+    /// Returns the name of the kernel, or else the kind of the operation.
     #[cfg_attr(not(feature = "trace"), allow(dead_code))]
     pub fn name(&self) -> &Arc<str> {
         if self.kernel.is_empty() {
@@ -97,7 +97,7 @@ pub(super) struct PassRow {
 }
 
 impl PassRow {
-    /// Start and end, where both are known.
+    /// Returns the interval if both ends are known.
     #[cfg_attr(not(feature = "trace"), allow(dead_code))]
     pub fn interval(&self) -> Option<Interval> {
         Some(Interval {
@@ -115,7 +115,7 @@ pub(super) struct CommandBufferRow {
 }
 
 impl CommandBufferRow {
-    /// Start and end, where both are known.
+    /// Returns the interval if both ends are known.
     pub fn interval(&self) -> Option<Interval> {
         Some(Interval {
             start_ns: self.entry.start_ns?,

@@ -1,17 +1,18 @@
-//! Numbers that order rows and count them.
+//! Numbers that order and count rows.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Numbers that a shard takes at once. A number for each row would make eight threads wait for one cache line.
+/// The numbers that a shard takes at once. If it took a number for each row, eight threads would wait for one cache
+/// line.
 const BLOCK: u64 = 32;
 
-/// The numbers of one kind of row, over all shards. Those of one thread rise; those of several are in order up to a
-/// block. On a cache line of its own.
+/// The numbers of one kind of row, over all shards. Those of one thread increase, and those of several threads are in
+/// order up to a block. The type has a cache line of its own.
 #[repr(align(128))]
 #[derive(Debug, Default)]
 pub(super) struct Sequence(AtomicU64);
 
-/// Numbers that a shard has taken and not used.
+/// The numbers that a shard has taken and not used.
 #[derive(Debug, Default)]
 pub(super) struct Block {
     next: u64,
@@ -23,7 +24,7 @@ impl Sequence {
         self.0.store(0, Relaxed);
     }
 
-    /// The next number, when it is below `limit`. Of a small limit no shard keeps a part for itself.
+    /// Returns the next number if it is below `limit`. With a small limit, no shard keeps unused numbers.
     #[inline]
     pub fn next(&self, block: &mut Block, limit: u64) -> Option<u64> {
         if block.next == block.end {

@@ -1,4 +1,4 @@
-//! One of the places in which threads record, so that they do not wait for each other.
+//! The shards in which threads record, so that they do not wait for each other.
 
 use super::aggregate::Aggregate;
 use super::entry::DispatchEntry;
@@ -10,21 +10,21 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Shards of a profile.
+/// The number of shards of a profile.
 pub(super) const SHARDS: usize = 64;
 
-/// The name of what is past the limit of names.
+/// The name for entries beyond the limit of names.
 const OTHERS: &str = "(others)";
 
 thread_local! {
     static PLACE: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
-/// The shard of the calling thread.
+/// Returns the shard of the calling thread.
 #[inline]
 pub(super) fn place() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
-    // A thread that is ending has no place of its own any more.
+    // A thread that is ending may no longer have a place of its own.
     PLACE
         .try_with(|place| {
             if place.get() == usize::MAX {
@@ -35,7 +35,7 @@ pub(super) fn place() -> usize {
         .unwrap_or(0)
 }
 
-/// What times are of.
+/// The kind of entry that a time belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TimedKind {
     Label,
@@ -55,7 +55,7 @@ impl TimedKind {
     }
 }
 
-/// How many more names may have times of their own, over all shards.
+/// The number of names that may still get times of their own, over all shards.
 #[derive(Debug)]
 pub(super) struct Names(AtomicUsize);
 
@@ -78,7 +78,7 @@ impl Names {
 
 pub(super) type Times = FxHashMap<Arc<str>, Aggregate>;
 
-/// What some threads have recorded.
+/// The entries of some threads.
 #[derive(Debug, Default)]
 pub(super) struct Shard {
     times: [Times; TimedKind::ALL],
@@ -87,7 +87,7 @@ pub(super) struct Shard {
     pub dispatches: Vec<DispatchRow>,
     pub ledger: Ledger,
     pub command_buffer_numbers: Block,
-    /// Of dispatches and passes.
+    /// The numbers of dispatches and passes.
     pub dispatch_numbers: Block,
     texts: FxHashSet<Arc<str>>,
 }
@@ -115,12 +115,12 @@ impl Shard {
         times.or_insert_with(Aggregate::new).add(ns);
     }
 
-    /// The times under their names.
+    /// Returns the times by name.
     pub fn times(&self, kind: TimedKind) -> &Times {
         &self.times[kind as usize]
     }
 
-    /// Adds what another shard holds.
+    /// Adds the content of another shard.
     pub fn merge(&mut self, other: &Shard) {
         for (into, from) in self.times.iter_mut().zip(&other.times) {
             for (name, times) in from {
@@ -139,14 +139,14 @@ impl Shard {
         self.ledger.merge(&other.ledger);
     }
 
-    /// Puts the rows into the order in which they were recorded, nearly so where several threads did.
+    /// Sorts the rows by the order in which they were recorded, which is approximate between threads.
     pub fn sort(&mut self) {
         self.command_buffers.sort_unstable_by_key(|r| r.sequence);
         self.passes.sort_unstable_by_key(|r| r.sequence);
         self.dispatches.sort_unstable_by_key(|r| r.sequence);
     }
 
-    /// The one copy of a text.
+    /// Returns the shared copy of a text.
     fn text(&mut self, text: &str) -> Arc<str> {
         if let Some(known) = self.texts.get(text) {
             return Arc::clone(known);

@@ -1,4 +1,4 @@
-//! Everything that a profile knows at one moment.
+//! Snapshots of profiles.
 
 use super::drift::drifts;
 use super::profile::ProfileContents;
@@ -7,10 +7,10 @@ use super::{DeviceInfo, Drift, KernelEntry, Loss, ProfileEntry, Sampling, Verdic
 use serde::Serialize;
 use std::fmt;
 
-/// Rows of a printed table.
-const MOST_PRINTED: usize = 20;
+/// The maximum number of rows in a printed table.
+const MAX_PRINTED_ROWS: usize = 20;
 
-/// Everything that a profile knows at one moment. Printed, it is a table; [`Snapshot::to_json`] has everything.
+/// The content of a profile at one moment. It prints as a table; [`Snapshot::to_json`] has all of it.
 ///
 /// ```
 /// let profile = gapscope_sdk::kernel_profile::Profile::new();
@@ -22,36 +22,36 @@ const MOST_PRINTED: usize = 20;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Snapshot {
-    /// How the GPU was sampled.
+    /// The sampling mode of the GPU.
     pub sampling: Sampling,
     /// The device.
     pub device: DeviceInfo,
-    /// How long the profile has been recording, in nanoseconds.
+    /// The time for which the profile has been recording, in nanoseconds.
     pub elapsed_ns: u64,
-    /// The labels with their times, the longest in sum first, equal ones by name.
+    /// The labels with their times; the greatest sum is first, and equal sums are ordered by name.
     pub labels: Vec<(String, ProfileEntry)>,
     /// The kernels with their times, in the same order.
     pub kernels: Vec<KernelEntry>,
     /// The passes with their times, by their labels, in the same order.
     pub passes: Vec<(String, ProfileEntry)>,
-    /// Command buffers that are kept as rows.
+    /// The number of command buffers that are kept as rows.
     pub command_buffers: u64,
-    /// Dispatches that are kept as rows.
+    /// The number of dispatches that are kept as rows.
     pub dispatches: u64,
-    /// Dispatches against their command buffers, by label.
+    /// The comparisons of dispatches with their command buffers, by label.
     pub drift: Vec<Drift>,
-    /// Clock samples.
+    /// The number of clock samples.
     pub clock_samples: u64,
-    /// The greatest error of a time that was mapped to the host's clock, in nanoseconds; `None`: not known.
+    /// The greatest error of a time that was mapped to the host's clock, in nanoseconds; `None` if unknown.
     pub clock_error_ns: Option<u64>,
-    /// What was not recorded.
+    /// The entries that were not recorded.
     pub losses: Vec<Loss>,
-    /// Sentences that belong to every result.
+    /// The notes that belong to every result.
     pub notes: Vec<String>,
 }
 
 impl Snapshot {
-    pub(super) fn of(contents: &ProfileContents) -> Snapshot {
+    pub(super) fn new(contents: &ProfileContents) -> Snapshot {
         let (info, merged) = (&contents.info, &contents.merged);
         let kernel = |(name, times)| KernelEntry { name, times };
         Snapshot {
@@ -74,7 +74,7 @@ impl Snapshot {
         }
     }
 
-    /// As JSON, for scripts: every field of this structure, times in nanoseconds.
+    /// Returns every field of this structure as JSON, with times in nanoseconds.
     ///
     /// ```
     /// # use gapscope_sdk::kernel_profile::Profile;
@@ -84,12 +84,12 @@ impl Snapshot {
     /// assert!(json.contains("\"total_ns\": 1500"));
     /// ```
     pub fn to_json(&self) -> String {
-        // Nothing in it can fail: keys are texts and numbers are finite.
+        // The conversion cannot fail, because keys are texts and numbers are finite.
         serde_json::to_string_pretty(self).unwrap_or_default()
     }
 }
 
-/// The longest in sum first, equal ones by name.
+/// Returns the names with their times; the greatest sum is first, and equal sums are ordered by name.
 pub(super) fn entries(of: &Times) -> Vec<(String, ProfileEntry)> {
     let mut entries: Vec<(String, ProfileEntry)> = of
         .iter()
@@ -158,7 +158,7 @@ fn table<'a>(
         "  {:>6} {:>10} {:>9} {:>10} {:>10} {:>10} {:>10}  {what}",
         "share", "total", "count", "mean", "median", "p99", "max"
     )?;
-    for (name, times) in rows.take(MOST_PRINTED) {
+    for (name, times) in rows.take(MAX_PRINTED_ROWS) {
         let share = times.total_ns as f64 / (all as f64).max(1.0) * 100.0;
         let mean = times.mean_ns().unwrap_or(0.0) as u64;
         writeln!(
@@ -172,13 +172,13 @@ fn table<'a>(
             time(times.max_ns),
         )?;
     }
-    if count > MOST_PRINTED {
-        writeln!(f, "  … and {} more", count - MOST_PRINTED)?;
+    if count > MAX_PRINTED_ROWS {
+        writeln!(f, "  … and {} more", count - MAX_PRINTED_ROWS)?;
     }
     Ok(())
 }
 
-/// A time with its unit, three digits or more.
+/// Formats a time with its unit, with three digits or more.
 fn time(ns: u64) -> String {
     let value = ns as f64;
     match ns {

@@ -1,4 +1,4 @@
-//! A profile as a gapscope trace.
+//! Writes a profile as a gapscope trace.
 
 mod builder;
 mod manifest;
@@ -15,7 +15,7 @@ use gapscope_trace::{Trace, TraceWriter};
 use pass_order::PassesAsWork;
 use std::path::Path;
 
-/// A trace could not be written.
+/// An error of writing a trace.
 ///
 /// ```
 /// use gapscope_sdk::kernel_profile::{Profile, TraceError};
@@ -26,7 +26,7 @@ use std::path::Path;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceError {
-    /// Nothing that was recorded has a place in time: there are sums of labels at most.
+    /// No recorded entry has a place in time: at most there are sums of labels.
     #[error(
         "no command buffer, pass or dispatch of known time was recorded, so there is nothing to draw in time"
     )]
@@ -75,7 +75,7 @@ fn trace(contents: &ProfileContents) -> Result<Trace, TraceError> {
     for row in &merged.command_buffers {
         builder.command_buffer(row);
     }
-    let work = PassesAsWork::of(contents);
+    let work = PassesAsWork::collect(contents);
     for row in &merged.passes {
         builder.pass(row, &work);
     }
@@ -83,7 +83,7 @@ fn trace(contents: &ProfileContents) -> Result<Trace, TraceError> {
         builder.dispatch(row, &work);
     }
     builder.finish();
-    let extent = Extent::of(&builder.tables).ok_or(TraceError::NothingInTime)?;
+    let extent = Extent::covering(&builder.tables).ok_or(TraceError::NothingInTime)?;
     let mut losses = merged.ledger.clone();
     let tables = &builder.tables;
     losses.add(
@@ -107,7 +107,7 @@ fn trace(contents: &ProfileContents) -> Result<Trace, TraceError> {
         summed.saturating_sub(timed),
         "only the sum of their times was recorded",
     );
-    let manifest = manifest::of(&contents.info, &builder.queues, extent, losses.losses());
+    let manifest = manifest::build(&contents.info, &builder.queues, extent, losses.losses());
     Ok(Trace {
         manifest,
         tables: builder.tables,
@@ -115,7 +115,7 @@ fn trace(contents: &ProfileContents) -> Result<Trace, TraceError> {
     })
 }
 
-/// From the first start to the last end of what is known.
+/// The interval from the first start to the last end.
 #[derive(Clone, Copy)]
 struct Extent {
     start_ns: i64,
@@ -123,7 +123,7 @@ struct Extent {
 }
 
 impl Extent {
-    fn of(tables: &Tables) -> Option<Extent> {
+    fn covering(tables: &Tables) -> Option<Extent> {
         let work = [
             (
                 &tables.command_buffers.start_ns,

@@ -1,4 +1,4 @@
-//! Labels as signposts of Apple's systems.
+//! Labels as signposts on Apple's systems.
 
 #[cfg(target_vendor = "apple")]
 mod apple;
@@ -10,7 +10,7 @@ use std::ffi::{CStr, CString};
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// What a signpost marks; the values are those of `os_signpost_type_t`.
+/// The kind of a signpost; the values are those of `os_signpost_type_t`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Mark {
@@ -19,12 +19,12 @@ pub enum Mark {
     End = 2,
 }
 
-/// Tells labels that are open at once apart: the system matches ends to begins by it.
+/// The id of an open label, by which the system matches ends to begins.
 pub type Id = NonZeroU64;
 
-/// Where signposts go.
+/// The destination of signposts.
 pub trait Log {
-    /// Whether any tool may want them now.
+    /// Returns true if a tool may want signposts now.
     fn is_enabled(&self) -> bool;
 
     fn emit(&self, mark: Mark, id: Id, text: &CStr);
@@ -45,12 +45,12 @@ impl<L: Log> Signposts<L> {
         }
     }
 
-    /// `None`: nothing wants it, and it has no end.
+    /// Begins a label; `None` if no tool wants it, and then it has no end.
     pub fn begin(&self, text: &str) -> Option<Id> {
         self.log.is_enabled().then(|| self.mark(Mark::Begin, text))
     }
 
-    /// Also where no tool wants signposts any more: one that saw the begin may still read.
+    /// Ends a label even if no tool wants signposts any more, because a tool that saw the begin may still read.
     pub fn end(&self, id: Id) {
         self.log.emit(Mark::End, id, c"");
     }
@@ -62,9 +62,9 @@ impl<L: Log> Signposts<L> {
     }
 
     fn mark(&self, mark: Mark, text: &str) -> Id {
-        // It comes round after 2^64 labels.
+        // The counter wraps after 2^64 labels.
         let id = Id::new(self.next.fetch_add(1, Relaxed)).unwrap_or(Id::MIN);
-        // Nothing is left that CString refuses.
+        // The replacement removes the only character that CString refuses.
         let text = CString::new(text.replace('\0', " ")).unwrap_or_default();
         self.log.emit(mark, id, &text);
         id

@@ -1,4 +1,4 @@
-//! One command buffer, timed.
+//! Times one command buffer.
 
 use super::counters::{Counters, SamplePair, SampleSlot, Samples, Unsampled};
 use super::ladder::Ladder;
@@ -32,23 +32,24 @@ use std::sync::Arc;
 /// }
 /// ```
 pub trait Commands {
-    /// Sets its label.
+    /// Sets the label.
     fn set_label(&self, label: &str);
 
-    /// Hands it to the GPU.
+    /// Commits the command buffer to the GPU.
     fn commit(&self);
 
-    /// Waits until it has ended.
+    /// Waits until the command buffer has ended.
     fn wait(&self);
 
-    /// What there is to say of it now.
+    /// Returns the current state and the times.
     fn completion(&self) -> Completion;
 
-    /// Has `done` called when it has ended, on a thread of the system. Called before [`Self::commit`].
+    /// Calls `done` on a thread of the system when the command buffer has ended. It is called before
+    /// [`Self::commit`].
     fn on_completed(&self, done: Box<dyn FnOnce(Completion) + Send>);
 }
 
-/// A dispatch, as the program knows it.
+/// A dispatch with the program's description.
 ///
 /// ```
 /// # use gapscope_sdk::metal::Dispatch;
@@ -61,17 +62,17 @@ pub trait Commands {
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Dispatch {
-    /// Name of its kernel.
+    /// The name of the kernel.
     pub kernel: Cow<'static, str>,
-    /// What kind of operation it is.
+    /// The kind of the operation.
     pub op_kind: Cow<'static, str>,
-    /// Threadgroups in x, y, z.
+    /// The numbers of threadgroups in x, y and z.
     pub groups: Option<[u32; 3]>,
-    /// Threads of a threadgroup.
+    /// The threads of a threadgroup in x, y and z.
     pub group_size: Option<[u32; 3]>,
 }
 
-/// How a command buffer went.
+/// The result of a command buffer.
 ///
 /// ```
 /// use gapscope_sdk::metal::{CommandBufferError, Submitted};
@@ -88,23 +89,23 @@ pub struct Dispatch {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Submitted {
-    /// Which it is in the profile.
+    /// The id of the command buffer in the profile.
     pub id: CommandBufferId,
-    /// When the GPU ran it.
+    /// The GPU time of the command buffer.
     pub time: Result<GpuTime, UnknownTime>,
-    /// Dispatches inside it whose times are known.
+    /// The number of dispatches with known times.
     pub timed: u64,
-    /// Dispatches inside it whose times are not known, or were not wanted.
+    /// The number of dispatches whose times are unknown or were not wanted.
     pub untimed: u64,
 }
 
-/// Where the samples of a pass or dispatch are; `None`: it has none of its own.
+/// The samples of a pass or dispatch; `None` if it has none of its own.
 type OwnSamples = Option<Result<SamplePair, Unsampled>>;
 
 struct Pass {
     label: String,
     samples: OwnSamples,
-    /// The index of its first dispatch in the command buffer.
+    /// The index of the first dispatch in the command buffer.
     first: usize,
 }
 
@@ -113,8 +114,8 @@ struct SampledDispatch {
     samples: OwnSamples,
 }
 
-/// A command buffer with what is to be known of it afterwards. What is recorded goes to a [profile](ProfileHandle), which outlives
-/// it: a batch that is dropped without a commit leaves nothing.
+/// A command buffer with its passes and dispatches, which are recorded to a [profile](ProfileHandle) that outlives
+/// it. A batch that is dropped without a commit records nothing.
 ///
 /// `CommandBuffer` is made of one, on Apple's systems. A program with command buffers of its own implements
 /// [`Commands`] and [`Counters`] for them:
@@ -136,15 +137,15 @@ pub struct Batch<C: Counters + 'static> {
     queue: Cow<'static, str>,
     id: CommandBufferId,
     samples: Samples<C>,
-    /// Where passes or dispatches are timed, what there is of them.
+    /// The passes, if passes or dispatches are timed.
     passes: Vec<Pass>,
     dispatches: Vec<SampledDispatch>,
-    /// Dispatches in any case.
+    /// The number of dispatches, timed or not.
     dispatch_count: u32,
 }
 
 impl<C: Counters + 'static> Batch<C> {
-    /// A batch for one command buffer of `queue`. [`Ladder::say`] has been called for its profile.
+    /// Creates a batch for one command buffer of `queue`. [`Ladder::say`] must have been called for its profile.
     ///
     /// ```
     /// use gapscope_sdk::kernel_profile;
@@ -163,7 +164,7 @@ impl<C: Counters + 'static> Batch<C> {
     ) -> Batch<C> {
         let profile = profile.into();
         if ladder.samples() {
-            // One sample before the work and one after it: a clock needs two.
+            // A clock needs two samples: this one before the work and one after it.
             profile.add_clock_pair(counters.clock_pair());
         }
         Batch {
@@ -179,7 +180,7 @@ impl<C: Counters + 'static> Batch<C> {
         }
     }
 
-    /// How its work is timed.
+    /// Returns how the work is timed.
     ///
     /// ```
     /// # use gapscope_sdk::metal::{Batch, CommandBufferError, Commands, Counters, Dispatch, Submitted};
@@ -191,7 +192,7 @@ impl<C: Counters + 'static> Batch<C> {
         self.ladder
     }
 
-    /// Begins a pass: where the samples at its ends go, if it is to be sampled there.
+    /// Begins a pass, and returns the slot for the samples at its ends if it is to be sampled.
     ///
     /// ```
     /// # use gapscope_sdk::metal::{Batch, CommandBufferError, Commands, Counters, Dispatch, Submitted};
@@ -214,8 +215,8 @@ impl<C: Counters + 'static> Batch<C> {
         taken?.ok()
     }
 
-    /// Adds a dispatch to the last pass: where the samples around it go, if it is to be sampled. They
-    /// are those of its own pass where the ladder says [`Ladder::PassPerDispatch`].
+    /// Adds a dispatch to the last pass, and returns the slot for the samples around it if it is to be sampled. With
+    /// [`Ladder::PassPerDispatch`], these are the samples of its own pass.
     ///
     /// ```
     /// # use gapscope_sdk::metal::{Batch, CommandBufferError, Commands, Counters, Dispatch, Submitted};
@@ -240,7 +241,7 @@ impl<C: Counters + 'static> Batch<C> {
     /// Commits the command buffer, waits for its end, and records it under `label`.
     ///
     /// # Errors
-    /// The command buffer failed; nothing is recorded but the failure, as a loss.
+    /// The command buffer failed. Only the failure is recorded, as a loss.
     ///
     /// ```
     /// # use gapscope_sdk::metal::{Batch, CommandBufferError, Commands, Counters, Dispatch, Submitted};
@@ -263,7 +264,7 @@ impl<C: Counters + 'static> Batch<C> {
         self.ended(label, submitted_ns, &commands.completion())
     }
 
-    /// Commits the command buffer and returns; it is recorded when it has ended, and `done` is told how it went.
+    /// Commits the command buffer and returns. When it has ended, it is recorded and `done` gets the result.
     ///
     /// ```
     /// # use gapscope_sdk::metal::{Batch, CommandBufferError, Commands, Counters, Dispatch, Submitted};
@@ -324,7 +325,7 @@ impl<C: Counters + 'static> Batch<C> {
         })
     }
 
-    /// Records what is inside it; of how many dispatches the times are known.
+    /// Records the passes and dispatches, and returns the number of dispatches with known times.
     fn record_work(&self, label: &str) -> u64 {
         if let Ladder::CommandBuffers { because } = self.ladder {
             let reason = because.unwrap_or(WANTED_NO_MORE);
@@ -362,7 +363,7 @@ impl<C: Counters + 'static> Batch<C> {
         for ((pass, of), times) in self.passes.iter().zip(&passes).zip(settled.passes) {
             let inside = &of.inside;
             if inside.is_empty() && pass.samples.is_none() {
-                // Nothing ran in it.
+                // Nothing ran in this pass.
                 continue;
             }
             self.profile.record_pass(PassEntry {

@@ -1,4 +1,4 @@
-//! Captures by Apple's capture manager.
+//! Captures through Apple's capture manager.
 
 use crate::capture::{Backend, CaptureDevice, Destination, NotCaptured, Running};
 use crate::environment::any_is_on;
@@ -8,21 +8,21 @@ use std::time::{Duration, Instant};
 pub(super) const BACKEND: &str = "Metal";
 pub(super) const EXTENSION: &str = "gputrace";
 
-/// The variable that allows captures outside of Xcode since macOS 14, and the one of before.
+/// The variable that allows captures outside of Xcode since macOS 14, and the earlier one.
 const VARIABLE: &str = "MTL_CAPTURE_ENABLED";
 const OLDER_VARIABLE: &str = "METAL_CAPTURE_ENABLED";
 
-/// What the environment says of captures.
+/// The state of the variables that allow captures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Gate {
     Closed,
-    /// Only the variable of before macOS 14 is set.
+    /// Only the variable from before macOS 14 is set.
     Older,
     Open,
 }
 
 impl Gate {
-    fn of_environment() -> Gate {
+    fn from_environment() -> Gate {
         match (any_is_on(&[VARIABLE]), any_is_on(&[OLDER_VARIABLE])) {
             (true, _) => Gate::Open,
             (false, true) => Gate::Older,
@@ -33,10 +33,10 @@ impl Gate {
 
 type Wait = dyn Fn() -> Result<(), String> + Send + Sync;
 
-/// How long the capture manager may take to write a document after the stop.
+/// The maximum time for the capture manager to write a document after the stop.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(60);
 
-/// What of the GPU's work is captured.
+/// The part of the GPU's work that is captured.
 ///
 /// ```
 /// # use gapscope_sdk::metal::Object;
@@ -44,7 +44,7 @@ const WRITTEN_WITHIN: Duration = Duration::from_secs(60);
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Object {
-    /// All command queues of the device, as MLX does.
+    /// All command queues of the device, as in MLX.
     #[default]
     Device,
     /// One command queue.
@@ -53,7 +53,7 @@ pub enum Object {
     Scope,
 }
 
-/// Why the capture manager did not start (`MTLCaptureError`).
+/// The reason why the capture manager did not start (`MTLCaptureError`).
 ///
 /// ```
 /// # use gapscope_sdk::metal::ManagerError;
@@ -61,13 +61,13 @@ pub enum Object {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ManagerError {
-    /// 1: not supported; 2: already capturing; 3: the descriptor is not valid.
+    /// The code: 1 is not supported, 2 is already capturing, 3 is an invalid descriptor.
     pub code: i64,
-    /// What it said.
+    /// The description of the error.
     pub description: String,
 }
 
-/// Apple's capture manager, as far as captures concern it.
+/// The operations of Apple's capture manager that captures need.
 ///
 /// ```
 /// use gapscope_sdk::capture::Destination;
@@ -87,29 +87,29 @@ pub struct ManagerError {
 /// }
 /// ```
 pub trait CaptureManager: Send + Sync + 'static {
-    /// Whether it can write a document (else: whether it can capture to Xcode).
+    /// Returns true if the manager can write a document or, if `document` is false, capture to Xcode.
     fn supports(&self, document: bool) -> bool;
 
-    /// Whether it captures.
+    /// Returns true while the manager captures.
     fn is_capturing(&self) -> bool;
 
-    /// Starts.
+    /// Starts a capture.
     ///
     /// # Errors
-    /// What it said.
+    /// The error of the manager.
     fn start(&self, destination: &Destination) -> Result<(), ManagerError>;
 
-    /// Stops; nothing happens when it does not capture.
+    /// Stops the capture, if the manager captures.
     fn stop(&self);
 
-    /// Waits until the GPU has finished what was committed.
+    /// Waits until the GPU has finished all committed work.
     ///
     /// # Errors
-    /// What Metal said.
+    /// The error of Metal.
     fn synchronise(&self) -> Result<(), String>;
 }
 
-/// The capture backend of Metal: writes a GPU trace document (`NAME.gputrace`), or captures to Xcode.
+/// The capture backend of Metal, which writes a GPU trace document (`NAME.gputrace`) or captures to Xcode.
 ///
 /// ```
 /// use gapscope_sdk::Capture;
@@ -126,12 +126,12 @@ pub trait CaptureManager: Send + Sync + 'static {
 pub struct MetalCapture<M> {
     manager: Arc<M>,
     gate: Gate,
-    /// Waits for the device instead of the manager.
+    /// The program's way to wait for the device, in place of the manager's.
     wait: Option<Box<Wait>>,
 }
 
 impl<M: CaptureManager> MetalCapture<M> {
-    /// By a capture manager. The environment is read now.
+    /// Creates a backend from a capture manager and reads the environment.
     ///
     /// ```
     /// # use gapscope_sdk::metal::{CaptureManager, MetalCapture};
@@ -140,10 +140,10 @@ impl<M: CaptureManager> MetalCapture<M> {
     /// # }
     /// ```
     pub fn new(manager: M) -> MetalCapture<M> {
-        MetalCapture::with_gate(manager, Gate::of_environment())
+        MetalCapture::with_gate(manager, Gate::from_environment())
     }
 
-    /// The same without the environment.
+    /// Creates a backend without reading the environment.
     pub(super) fn with_gate(manager: M, gate: Gate) -> MetalCapture<M> {
         MetalCapture {
             manager: Arc::new(manager),
@@ -152,7 +152,7 @@ impl<M: CaptureManager> MetalCapture<M> {
         }
     }
 
-    /// With the program's own way to wait for the device, where the manager knows none of its queues.
+    /// Replaces the way to wait for the device, for managers that do not know the device's queues.
     ///
     /// ```
     /// # use gapscope_sdk::metal::{CaptureManager, MetalCapture};
@@ -169,7 +169,7 @@ impl<M: CaptureManager> MetalCapture<M> {
         self
     }
 
-    /// As a device to capture.
+    /// Returns a device that this backend captures.
     ///
     /// ```
     /// # use gapscope_sdk::metal::{CaptureManager, MetalCapture};
@@ -217,14 +217,14 @@ impl<M: CaptureManager> Backend for MetalCapture<M> {
         EXTENSION
     }
 
-    /// A document holds every buffer that the window uses: some gigabytes are usual for a language model.
+    /// A document holds every buffer that the window uses; some gigabytes are usual for a language model.
     fn least_free_bytes(&self) -> u64 {
         1 << 30
     }
 
     fn ready(&self, destination: &Destination) -> Result<(), NotCaptured> {
         let document = destination.path().is_some();
-        // The manager decides, not the environment: an Info.plist opens the gate as well.
+        // The manager decides and not the environment, because an Info.plist opens the gate as well.
         if !self.manager.supports(document) {
             return Err(match document {
                 true => self.refused(None),
@@ -277,7 +277,7 @@ struct Window<M: CaptureManager> {
 
 impl<M: CaptureManager> Running for Window<M> {
     fn stop(&mut self) -> Result<(), NotCaptured> {
-        // Someone else may have stopped it: what is in the document is then not known.
+        // If something else stopped the capture, the content of the document is unknown.
         let was_capturing = self.manager.is_capturing();
         self.open = false;
         self.manager.stop();

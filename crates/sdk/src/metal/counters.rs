@@ -1,15 +1,15 @@
-//! Samples of a device's timestamp counter.
+//! Samples the timestamp counter of a device.
 
 use crate::kernel_profile::{ClockPair, host_now_ns};
 
-/// Samples that one buffer holds: Metal allows 32 768 bytes, and a timestamp has 8.
+/// The number of samples in a buffer: Metal allows 32 768 bytes, and a timestamp has 8.
 ///
 /// ```
 /// assert_eq!(gapscope_sdk::metal::SAMPLES_PER_BUFFER * 8, 32_768);
 /// ```
 pub const SAMPLES_PER_BUFFER: u32 = 4096;
 
-/// What Metal writes where a sample failed (`MTLCounterErrorValue`).
+/// The value that Metal writes for a failed sample (`MTLCounterErrorValue`).
 const ERROR_VALUE: u64 = u64::MAX;
 
 /// A device's timestamp counters. `Device` has Metal's; an implementation for another clock:
@@ -36,28 +36,28 @@ pub trait Counters: Send + Sync {
     /// A buffer of samples.
     type Buffer: Clone + Send + Sync;
 
-    /// Makes a buffer of [`SAMPLES_PER_BUFFER`] samples. Devices have few of them.
+    /// Creates a buffer of [`SAMPLES_PER_BUFFER`] samples. Devices have few of them.
     ///
     /// # Errors
-    /// What Metal said.
+    /// The error of Metal.
     fn allocate(&self) -> Result<Self::Buffer, String>;
 
-    /// The first `count` samples of a buffer, after its command buffer has ended.
+    /// Reads the first `count` samples of a buffer after its command buffer has ended.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// The reason why they cannot be read.
     fn resolve(&self, buffer: &Self::Buffer, count: u32) -> Result<Vec<u64>, String>;
 
-    /// Both clocks at one moment (`sampleTimestamps`).
+    /// Reads both clocks at one moment (`sampleTimestamps`).
     fn clocks(&self) -> Clocks;
 
-    /// Both clocks, with how far apart the two readings may lie.
+    /// Reads both clocks, with the maximum distance of the two readings.
     fn clock_pair(&self) -> ClockPair {
         let before = host_now_ns();
         let Clocks { cpu_ns, gpu_ticks } = self.clocks();
         let after = host_now_ns();
-        // The host's reading lies in between, if it is of the clock and in the unit that it should be. What is sure is
-        // that the device's reading was taken in between.
+        // The host's reading lies in between if it has the right clock and unit. The device's reading was taken in
+        // between in any case.
         let cpu_ns = match (before..=after).contains(&cpu_ns) {
             true => cpu_ns,
             false => before + (after - before) / 2,
@@ -70,7 +70,7 @@ pub trait Counters: Send + Sync {
     }
 }
 
-/// The host's clock and the device's at one moment.
+/// Readings of the host's clock and the device's at one moment.
 ///
 /// ```
 /// # use gapscope_sdk::metal::Clocks;
@@ -78,13 +78,13 @@ pub trait Counters: Send + Sync {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Clocks {
-    /// The host, in nanoseconds.
+    /// The host's clock in nanoseconds.
     pub cpu_ns: u64,
-    /// The device, in its own ticks.
+    /// The device's clock in ticks.
     pub gpu_ticks: u64,
 }
 
-/// The two samples of a piece of work: which of a buffer's they are.
+/// The indices in a buffer of the two samples of a piece of work.
 ///
 /// ```
 /// use gapscope_sdk::metal::{Counters, Samples};
@@ -106,7 +106,7 @@ pub struct SamplePair {
 }
 
 impl SamplePair {
-    /// The sample at the start.
+    /// Returns the index of the sample at the start.
     ///
     /// ```
     /// # use gapscope_sdk::metal::{Counters, Resolved, SamplePair, Samples};
@@ -118,7 +118,7 @@ impl SamplePair {
         self.first
     }
 
-    /// The sample at the end.
+    /// Returns the index of the sample at the end.
     ///
     /// ```
     /// # use gapscope_sdk::metal::{Counters, Resolved, SamplePair, Samples};
@@ -140,13 +140,13 @@ impl SamplePair {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sampled {
-    /// When it started.
+    /// The tick of the start.
     pub start: u64,
-    /// When it ended.
+    /// The tick of the end.
     pub end: u64,
 }
 
-/// Why a piece of work has no times.
+/// A reason why a piece of work has no times.
 ///
 /// ```
 /// # use gapscope_sdk::metal::{Sampled, Unsampled};
@@ -155,7 +155,7 @@ pub struct Sampled {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unsampled {
-    /// There was no buffer for its samples.
+    /// There was no buffer for the samples.
     #[error("Metal gave no buffer for counter samples ({0})")]
     NoBuffer(String),
     /// The samples could not be read.
@@ -170,16 +170,16 @@ pub enum Unsampled {
     /// The end is before the start.
     #[error("the GPU's clock ran backwards between the two samples")]
     Backwards,
-    /// Metal gave fewer samples than were asked for.
+    /// Metal returned fewer samples than were asked for.
     #[error("Metal gave fewer counter samples than it took")]
     Missing,
 }
 
 impl Sampled {
-    /// What two samples say.
+    /// Returns the ticks of two samples.
     ///
     /// # Errors
-    /// Why they say nothing.
+    /// The reason why the samples are not usable.
     ///
     /// ```
     /// use gapscope_sdk::metal::{Sampled, Unsampled};
@@ -198,7 +198,7 @@ impl Sampled {
     }
 }
 
-/// Two samples for a piece of work, and the buffer that they are in; [`Samples::take`] gives it.
+/// Two samples for a piece of work and their buffer; [`Samples::take`] returns it.
 ///
 /// ```
 /// # use gapscope_sdk::metal::SampleSlot;
@@ -208,13 +208,13 @@ impl Sampled {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SampleSlot<B> {
-    /// Which samples of the buffer.
+    /// The indices of the samples in the buffer.
     pub pair: SamplePair,
     /// The buffer.
     pub buffer: B,
 }
 
-/// The samples of one command buffer: as many buffers as it needs.
+/// The samples of one command buffer, in as many buffers as they need.
 ///
 /// ```
 /// use gapscope_sdk::metal::{Counters, Samples};
@@ -235,7 +235,7 @@ pub struct Samples<C: Counters> {
     refused: Option<String>,
 }
 
-/// A buffer whose first samples are taken.
+/// A buffer of which the first samples are taken.
 #[derive(Debug)]
 struct TakenBuffer<B> {
     buffer: B,
@@ -252,10 +252,10 @@ impl<C: Counters> Default for Samples<C> {
 }
 
 impl<C: Counters> Samples<C> {
-    /// Two samples for a piece of work.
+    /// Takes two samples for a piece of work.
     ///
     /// # Errors
-    /// There is no buffer. It is not tried again for this command buffer.
+    /// There is no buffer. No further buffer is asked for in this command buffer.
     ///
     /// ```
     /// # use gapscope_sdk::metal::{Counters, Resolved, SamplePair, Samples};
@@ -292,7 +292,7 @@ impl<C: Counters> Samples<C> {
         })
     }
 
-    /// Reads all samples, once the command buffer has ended.
+    /// Reads all samples after the command buffer has ended.
     ///
     /// ```
     /// # use gapscope_sdk::metal::{Counters, Resolved, SamplePair, Samples};
@@ -332,10 +332,10 @@ pub struct Resolved {
 }
 
 impl Resolved {
-    /// The times of a piece of work.
+    /// Returns the times of a piece of work.
     ///
     /// # Errors
-    /// Why it has none.
+    /// The reason why it has none.
     ///
     /// ```
     /// # use gapscope_sdk::metal::{Counters, Resolved, SamplePair, Samples};

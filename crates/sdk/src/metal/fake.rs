@@ -9,10 +9,10 @@ use crate::kernel_profile::host_now_ns;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
-/// Called when a command buffer has ended.
+/// The handler of the end of a command buffer.
 type Done = Box<dyn FnOnce(Completion) + Send>;
 
-/// A command buffer that never runs. It ends when it is waited for, or when the test says so.
+/// A command buffer that never runs. It ends when it is waited for, or when the test ends it.
 #[derive(Default)]
 pub struct FakeCommands {
     pub completion: Completion,
@@ -33,7 +33,7 @@ impl FakeCommands {
         }
     }
 
-    /// It ends: the handler is called.
+    /// Ends the command buffer and calls the handler.
     pub fn end(&self) {
         let done = self.done.lock().unwrap().take().unwrap();
         done(self.completion.clone());
@@ -67,11 +67,11 @@ impl Commands for FakeCommands {
     }
 }
 
-/// Counters whose samples the test plants. Ticks are microseconds of the host's clock.
+/// Counters with samples that the test chooses. Ticks are microseconds of the host's clock.
 pub struct FakeCounters {
-    /// Buffers that can still be had.
+    /// The number of buffers that can still be allocated.
     pub buffers: AtomicU64,
-    /// What samples of index n deliver.
+    /// The value of the sample with index n.
     pub value: Box<dyn Fn(u32) -> u64 + Send + Sync>,
     pub resolves: bool,
     made: AtomicU64,
@@ -89,7 +89,7 @@ impl FakeCounters {
 }
 
 impl Counters for FakeCounters {
-    /// Its number.
+    /// The number of the buffer.
     type Buffer = u64;
 
     fn allocate(&self) -> Result<u64, String> {
@@ -123,7 +123,7 @@ impl Counters for FakeCounters {
 pub struct FakeManager {
     pub unsupported: bool,
     pub start_error: Option<ManagerError>,
-    /// It writes nothing.
+    /// The manager writes no file.
     pub broken: bool,
     pub capturing: AtomicBool,
     pub log: Arc<Mutex<Vec<&'static str>>>,

@@ -1,8 +1,8 @@
-//! What a device can time, and what is made of it.
+//! Chooses how the work of a device is timed.
 
 use crate::kernel_profile::{Profile, Sampling};
 
-/// Where a device can sample its counters.
+/// The points at which a device can sample its counters.
 ///
 /// ```
 /// # use gapscope_sdk::metal::Points;
@@ -10,15 +10,16 @@ use crate::kernel_profile::{Profile, Sampling};
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Points {
-    /// It has the counter set `timestamp`.
+    /// The device has the counter set `timestamp`.
     pub timestamps: bool,
-    /// Around each dispatch (`MTLCounterSamplingPointAtDispatchBoundary`): not Apple's own GPUs.
+    /// The device samples around each dispatch (`MTLCounterSamplingPointAtDispatchBoundary`), as Apple's own GPUs do
+    /// not.
     pub dispatch: bool,
-    /// Around each pass (`MTLCounterSamplingPointAtStageBoundary`).
+    /// The device samples around each pass (`MTLCounterSamplingPointAtStageBoundary`).
     pub stage: bool,
 }
 
-/// What the program wants to have timed.
+/// The work that the program wants to have timed.
 ///
 /// ```
 /// # use gapscope_sdk::metal::Wanted;
@@ -26,18 +27,17 @@ pub struct Points {
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Wanted {
-    /// Command buffers. Costs nothing.
+    /// Command buffers, which costs nothing.
     #[default]
     CommandBuffers,
     /// Passes.
     Passes,
-    /// Dispatches. Where only passes can be timed, each dispatch gets a pass of its own, which costs time between
-    /// them.
+    /// Dispatches. If only passes can be timed, each dispatch gets a pass of its own, which costs time between them.
     Dispatches,
 }
 
 impl Wanted {
-    /// What the environment asks for: see [`crate::kernel_profile::is_dispatch_enabled`].
+    /// Returns what the environment asks for; see [`crate::kernel_profile::is_dispatch_enabled`].
     ///
     /// ```
     /// # use gapscope_sdk::metal::Wanted;
@@ -52,7 +52,7 @@ impl Wanted {
     }
 }
 
-/// How a device's work is timed; [`Ladder::choose`] chooses.
+/// The way in which a device's work is timed, which [`Ladder::choose`] chooses.
 ///
 /// ```
 /// use gapscope_sdk::metal::{Ladder, Points, Wanted};
@@ -64,20 +64,20 @@ impl Wanted {
 pub enum Ladder {
     /// Samples around each dispatch, with a barrier.
     DispatchBoundary,
-    /// A pass for each dispatch, with samples at its ends.
+    /// A pass for each dispatch, with samples at the ends of the pass.
     PassPerDispatch,
     /// Samples at the ends of the program's own passes.
     Passes,
     /// Times of command buffers only.
     CommandBuffers {
-        /// Why nothing finer; `None`: nothing finer was wanted.
+        /// The reason why nothing finer is timed; `None` if nothing finer was wanted.
         because: Option<&'static str>,
     },
 }
 
 impl Ladder {
-    /// The finest that is wanted and possible. Sampling where a device does not support it ends the process, so what
-    /// the device says decides, and nothing is tried.
+    /// Returns the finest way that is wanted and possible. Sampling at an unsupported point ends the process, so that
+    /// the choice follows the device's description and nothing is tried.
     ///
     /// ```
     /// use gapscope_sdk::metal::{Ladder, Points, Wanted};
@@ -104,7 +104,7 @@ impl Ladder {
         }
     }
 
-    /// Whether it samples counters.
+    /// Returns true if counters are sampled.
     ///
     /// ```
     /// # use gapscope_sdk::metal::Ladder;
@@ -114,7 +114,7 @@ impl Ladder {
         !matches!(self, Ladder::CommandBuffers { .. })
     }
 
-    /// Notes in a profile where its times come from: once for each device.
+    /// Notes the source of the times in a profile, once for each device.
     ///
     /// ```
     /// use gapscope_sdk::{kernel_profile::{Profile, Sampling}, metal::Ladder};
@@ -130,7 +130,7 @@ impl Ladder {
         }
     }
 
-    /// How results call it.
+    /// Returns the sampling mode of results.
     ///
     /// ```
     /// use gapscope_sdk::{kernel_profile::Sampling, metal::Ladder};
@@ -147,7 +147,7 @@ impl Ladder {
         }
     }
 
-    /// What every result should say of it.
+    /// Returns the note that every result should show.
     ///
     /// ```
     /// # use gapscope_sdk::metal::Ladder;

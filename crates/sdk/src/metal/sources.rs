@@ -1,4 +1,4 @@
-//! The code of kernels that are compiled at run time, kept for inspection.
+//! Keeps the code of kernels that are compiled at run time, for inspection.
 //!
 //! MLX's build option `MLX_METAL_DEBUG` keeps the sources of the kernels that are compiled ahead of time, by
 //! [`DEBUG_FLAGS`]; kernels that are compiled at run time are not in that. Here a program hands over the source of
@@ -20,11 +20,11 @@ use std::sync::{Mutex, PoisonError};
 /// ```
 pub const DEBUG_FLAGS: [&str; 2] = ["-gline-tables-only", "-frecord-sources"];
 
-/// The variables that ask for labels and sources, at run time.
+/// The variables that ask for labels and sources at run time.
 const VARIABLES: [&str; 2] = ["GAPSCOPE_METAL_DEBUG", variables::METAL_DEBUG];
 
-/// Whether the environment asks for labels and sources: `GAPSCOPE_METAL_DEBUG` or `MLX_METAL_DEBUG` is set to something
-/// other than `0` and the empty text. Devices ask it when they are made.
+/// Returns true if the environment asks for labels and sources: `GAPSCOPE_METAL_DEBUG` or `MLX_METAL_DEBUG` is set to
+/// something other than `0` and the empty text. Devices read it when they are created.
 ///
 /// ```
 /// // Without the variables:
@@ -34,7 +34,7 @@ pub fn is_debug() -> bool {
     any_is_on(&VARIABLES)
 }
 
-/// Sources by their texts.
+/// Sources of kernels, each of which is kept once.
 ///
 /// ```
 /// use gapscope_sdk::metal::Sources;
@@ -48,7 +48,7 @@ pub fn is_debug() -> bool {
 pub struct Sources(Mutex<BTreeMap<String, String>>);
 
 impl Sources {
-    /// Keeps a source; gives the name of its file, `NAME-HASH.metal`.
+    /// Keeps a source and returns the name of its file, `NAME-HASH.metal`.
     ///
     /// ```
     /// # use gapscope_sdk::metal::Sources;
@@ -73,10 +73,10 @@ impl Sources {
         file
     }
 
-    /// Writes the sources into a folder, which is made. A file that is there is the same source, and stays.
+    /// Creates a folder and writes the sources to it. A file that exists has the same source and stays.
     ///
     /// # Errors
-    /// The system refuses.
+    /// The system refuses to write.
     ///
     /// ```
     /// # use gapscope_sdk::metal::Sources;
@@ -101,8 +101,7 @@ impl Sources {
     }
 }
 
-/// Fowler, Noll and Vo's hash, FNV-1a with 64 bits: it names files, and the same text must get the same name in every
-/// run.
+/// Returns the 64-bit FNV-1a hash, which names files because it is the same in every run.
 fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)

@@ -2,7 +2,7 @@
 
 use super::capture::{Gate, MetalCapture};
 use super::fake::{FakeCommands, FakeCounters, FakeManager};
-use super::of_wgpu::of_wgpu;
+use super::wgpu_device::from_wgpu;
 use super::*;
 use crate::capture::{Capture, Destination, NotCaptured};
 use crate::kernel_profile::{Profile, Sampling, host_now_ns};
@@ -442,7 +442,7 @@ fn a_device_of_wgpu_is_waited_for_by_polling_it() {
     let manager = FakeManager::default();
     let log = manager.log.clone();
     let polled = log.clone();
-    let device = of_wgpu(Some(manager), move || {
+    let device = from_wgpu(Some(manager), move || {
         polled.lock().unwrap().push("poll");
         Ok(())
     });
@@ -452,7 +452,7 @@ fn a_device_of_wgpu_is_waited_for_by_polling_it() {
     capture.end().unwrap();
     assert_eq!(*log.lock().unwrap(), ["poll", "start", "poll", "stop"]);
 
-    let other = of_wgpu(None::<FakeManager>, || Ok(()));
+    let other = from_wgpu(None::<FakeManager>, || Ok(()));
     let why = Capture::to(&other, Destination::of(folder.path().join("y.gputrace"))).unwrap_err();
     assert!(
         matches!(&why, NotCaptured::Unsupported { reason, .. } if reason.contains("Backends::METAL")),

@@ -1,6 +1,6 @@
-//! The GPU's times of a command buffer.
+//! The GPU times of a command buffer.
 
-/// What Metal says of a command buffer after its end.
+/// The state of a command buffer after its end.
 ///
 /// ```
 /// # use gapscope_sdk::metal::Completion;
@@ -8,17 +8,17 @@
 /// ```
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Completion {
-    /// It has ended, well or with an error.
+    /// The command buffer has ended, with or without an error.
     pub finished: bool,
-    /// Its error, in Metal's words.
+    /// The error in Metal's words.
     pub error: Option<String>,
     /// `GPUStartTime`: seconds of Mach's absolute clock; 0 before the end.
     pub gpu_start_s: f64,
-    /// `GPUEndTime`.
+    /// `GPUEndTime`, on the same clock.
     pub gpu_end_s: f64,
 }
 
-/// When the GPU ran a command buffer, in nanoseconds of the host's clock.
+/// The interval in which the GPU ran a command buffer, in nanoseconds of the host's clock.
 ///
 /// ```
 /// # use gapscope_sdk::metal::GpuTime;
@@ -26,13 +26,13 @@ pub struct Completion {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GpuTime {
-    /// When it started.
+    /// The start.
     pub start_ns: u64,
-    /// When it ended.
+    /// The end.
     pub end_ns: u64,
 }
 
-/// Why it is not known when the GPU ran a command buffer.
+/// A reason why the times of a command buffer are unknown.
 ///
 /// ```
 /// use gapscope_sdk::metal::{Completion, GpuTime, UnknownTime};
@@ -63,17 +63,17 @@ pub enum UnknownTime {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the command buffer `{label}` failed: {reason}")]
 pub struct CommandBufferError {
-    /// Its label.
+    /// The label of the command buffer.
     pub label: String,
-    /// What Metal said.
+    /// The error of Metal.
     pub reason: String,
 }
 
 impl GpuTime {
-    /// The times of a command buffer that has ended.
+    /// Returns the times of a command buffer that has ended.
     ///
     /// # Errors
-    /// Why they are not known.
+    /// The reason why they are unknown.
     ///
     /// ```
     /// use gapscope_sdk::metal::{Completion, GpuTime, UnknownTime};
@@ -91,7 +91,7 @@ impl GpuTime {
         if start == 0.0 || end == 0.0 {
             return Err(UnknownTime::Absent);
         }
-        // The nanoseconds of 100 days still fit a float's 53 bits with 1 ns to spare.
+        // The nanoseconds of 100 days fit a float's 53 bits with a precision of 1 ns.
         let possible = |seconds: f64| seconds.is_finite() && seconds > 0.0 && seconds < 1e10;
         if !possible(start) || !possible(end) || end < start {
             return Err(UnknownTime::Impossible);
@@ -103,7 +103,7 @@ impl GpuTime {
         })
     }
 
-    /// How long it ran.
+    /// Returns the length of the interval.
     ///
     /// ```
     /// # use gapscope_sdk::metal::GpuTime;

@@ -1,13 +1,14 @@
-//! The functions of `mlx_native::kernel_profile`: the profile of the process. [`crate::kernel_profile`] has them too.
+//! The functions of `mlx_native::kernel_profile`, for the profile of the process; [`crate::kernel_profile`]
+//! re-exports them.
 
 use crate::kernel_profile::environment::{profile_command_buffers, profile_dispatches};
 use crate::kernel_profile::{self, global};
 
 pub use crate::kernel_profile::ProfileEntry;
 
-/// One dispatch as mlx-native has it: literals of its six fields compile as they are. What it cannot say is in
-/// [`kernel_profile::DispatchEntry`], which is what [`dump_dispatches`] gives: the kernel, the command buffer, the geometry, and
-/// that a time is not known. Two zeros, and an end before its start, are taken as unknown.
+/// A dispatch in mlx-native's form, so that literals of its six fields compile unchanged.
+/// [`kernel_profile::DispatchEntry`], which [`dump_dispatches`] returns, also has the kernel, the command buffer, the
+/// geometry and unknown times. Two zeros, and an end before its start, are taken as unknown.
 ///
 /// ```
 /// use gapscope_sdk::mlx::kernel_profile::{self, DispatchEntry};
@@ -27,17 +28,17 @@ pub use crate::kernel_profile::ProfileEntry;
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DispatchEntry {
-    /// Label of its command buffer.
+    /// The label of the command buffer.
     pub cb_label: String,
-    /// What kind of operation it is.
+    /// The kind of the operation.
     pub op_kind: &'static str,
-    /// Its place among the dispatches of its command buffer, from 0.
+    /// The position among the dispatches of the command buffer, from 0.
     pub dispatch_index: u32,
-    /// How long it took.
+    /// The duration in nanoseconds.
     pub gpu_ns: u64,
-    /// When the device started it.
+    /// The time at which the device started the dispatch.
     pub start_gpu_ns: u64,
-    /// When it ended.
+    /// The time at which the dispatch ended.
     pub end_gpu_ns: u64,
 }
 
@@ -55,8 +56,8 @@ impl From<DispatchEntry> for kernel_profile::DispatchEntry {
     }
 }
 
-/// Whether command buffers shall be profiled: `GAPSCOPE_PROFILE_CB` or `MLX_PROFILE_CB` is set to something other
-/// than `0` and the empty text, or [`is_dispatch_enabled`]. The environment is read once.
+/// Returns true if command buffers are to be profiled: `GAPSCOPE_PROFILE_CB` or `MLX_PROFILE_CB` is set to something
+/// other than `0` and the empty text, or [`is_dispatch_enabled`]. The environment is read once.
 ///
 /// ```
 /// # use gapscope_sdk::kernel_profile;
@@ -68,8 +69,8 @@ pub fn is_enabled() -> bool {
     profile_command_buffers() || is_dispatch_enabled()
 }
 
-/// Whether single dispatches shall be profiled: `GAPSCOPE_PROFILE_DISPATCH` or `MLX_PROFILE_DISPATCH`, as for
-/// [`is_enabled`], which it includes.
+/// Returns true if single dispatches are to be profiled: `GAPSCOPE_PROFILE_DISPATCH` or `MLX_PROFILE_DISPATCH` is set
+/// as for [`is_enabled`], which it includes.
 ///
 /// ```
 /// # use gapscope_sdk::kernel_profile;
@@ -107,8 +108,8 @@ pub fn record_dispatch(entry: impl Into<kernel_profile::DispatchEntry>) {
     global().record_dispatch(entry.into());
 }
 
-/// Adds a sample of both clocks: the host's time and the device's ticks at the same moment. Take one before and one
-/// after the work at least; their times need not be the same clock's.
+/// Adds a sample of both clocks: the host's time and the device's ticks at the same moment. Take at least one before
+/// and one after the work; their times need not be on the same clock.
 ///
 /// ```
 /// # use gapscope_sdk::kernel_profile;
@@ -122,8 +123,9 @@ pub fn record_clock_pair(cpu_ns: u64, gpu_ticks: u64) {
     global().record_clock_pair(cpu_ns, gpu_ticks);
 }
 
-/// The host's time of a device tick; `None` while it is not known, which is until two samples are there (or one and
-/// [`Profile::set_nanoseconds_per_tick`](crate::kernel_profile::Profile::set_nanoseconds_per_tick)). [`Profile::convert`](crate::kernel_profile::Profile::convert) says how exact it is.
+/// Returns the host's time of a device tick; `None` until two samples are there (or one and
+/// [`Profile::set_nanoseconds_per_tick`](crate::kernel_profile::Profile::set_nanoseconds_per_tick)).
+/// [`Profile::convert`](crate::kernel_profile::Profile::convert) also returns the error.
 ///
 /// ```
 /// # use gapscope_sdk::kernel_profile;
@@ -144,7 +146,8 @@ pub fn reset() {
     global().reset();
 }
 
-/// The labels with their times, the longest in sum first, equal ones by name. Nothing is forgotten.
+/// Returns the labels with their times; the greatest sum is first, and equal sums are ordered by name. Nothing is
+/// forgotten.
 ///
 /// ```
 /// # use gapscope_sdk::kernel_profile;
@@ -156,9 +159,9 @@ pub fn dump() -> Vec<(String, ProfileEntry)> {
     global().dump()
 }
 
-/// The dispatches by the label of their command buffer: labels in the order in which they came first, dispatches in
-/// the order in which they were recorded, nearly so where several threads did.
-/// [`kernel_profile::DispatchEntry::command_buffer`] tells instances of one label apart.
+/// Returns the dispatches by the label of their command buffer. Labels are in the order in which they first came, and
+/// dispatches in the order in which they were recorded, or nearly so if several threads recorded them.
+/// [`kernel_profile::DispatchEntry::command_buffer`] distinguishes instances of one label.
 ///
 /// ```
 /// # use gapscope_sdk::kernel_profile;

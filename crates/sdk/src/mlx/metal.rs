@@ -1,10 +1,10 @@
-//! The functions of MLX's `metal` that capture. [`crate::capture`] has them too.
+//! The capture functions of MLX's `metal`; [`crate::capture`] re-exports them.
 
 use crate::capture::{Captured, NotCaptured, manual, start_capture_on};
 use std::path::Path;
 
-/// Starts a capture of the GPU work of this process, as MLX's `metal.start_capture` does. `""` as path: to Xcode on
-/// Metal; elsewhere the window is marked in the running recording.
+/// Starts a capture of the GPU work of this process, as MLX's `metal.start_capture` does. With `""` as path, Metal
+/// captures to Xcode; elsewhere the window is marked in the running recording.
 ///
 /// On Linux it captures whatever the hooks in this process see, on Apple's systems the default device.
 /// [`start_capture_on`] takes a device, and also waits for what the program has submitted to it before.
@@ -27,7 +27,7 @@ pub fn start_capture(path: impl AsRef<Path>) -> Result<(), NotCaptured> {
     start_capture_on(&manual::default_device()?, path)
 }
 
-/// Stops what [`start_capture`] started, from any thread, and waits until it is written.
+/// Stops the capture that [`start_capture`] started, from any thread, and waits until it is written.
 ///
 /// # Errors
 /// [`NotCaptured::NotBegun`], or why the capture cannot be relied on.

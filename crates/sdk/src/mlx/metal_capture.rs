@@ -2,8 +2,8 @@
 
 use crate::capture::{Capture, CaptureDevice, Captured, NotCaptured, reset_once};
 
-/// [`Capture`] with the signatures of mlx-native's `MetalCapture`. Nothing is printed: [`Capture::from_env`] says why there is
-/// none, and [`Self::outcome`] what came of one.
+/// [`Capture`] with the signatures of mlx-native's `MetalCapture`. Nothing is printed: [`Capture::from_env`] returns
+/// why there is no capture, and [`Self::outcome`] how a capture ended.
 ///
 /// ```
 /// use gapscope_sdk::capture::CaptureDevice;
@@ -27,8 +27,8 @@ pub struct MetalCapture {
 }
 
 impl MetalCapture {
-    /// The capture that the environment asks for: `GAPSCOPE_CAPTURE` or `MLX_METAL_CAPTURE` holds its path. One is made in a
-    /// process; unlike mlx-native's, one that failed does not count.
+    /// Prepares the capture that the environment asks for: `GAPSCOPE_CAPTURE` or `MLX_METAL_CAPTURE` holds its path.
+    /// A process makes one; unlike in mlx-native, a failed one does not count.
     ///
     /// ```
     /// # use gapscope_sdk::{capture::CaptureDevice, mlx::metal_capture::MetalCapture};
@@ -44,7 +44,7 @@ impl MetalCapture {
         })
     }
 
-    /// As [`Capture::begin`]. Here, not in [`Self::from_env`], the capture starts.
+    /// Starts the capture as [`Capture::begin`] does; [`Self::from_env`] does not start it.
     ///
     /// ```
     /// # fn example(mut capture: gapscope_sdk::mlx::metal_capture::MetalCapture) {
@@ -57,7 +57,7 @@ impl MetalCapture {
         }
     }
 
-    /// As [`Capture::end`]; dropping it does the same.
+    /// Ends the capture as [`Capture::end`] does, and as dropping it does.
     ///
     /// ```
     /// # fn example(mut capture: gapscope_sdk::mlx::metal_capture::MetalCapture) {
@@ -66,13 +66,13 @@ impl MetalCapture {
     /// ```
     pub fn end(&mut self) {
         match self.capture.end() {
-            // Without `begin` there is nothing to end, and what `begin` said stays.
+            // Without `begin` there is nothing to end, and the outcome of `begin` stays.
             Err(NotCaptured::NotBegun) => {}
             outcome => self.outcome = Some(outcome),
         }
     }
 
-    /// What came of it: `None` before it has ended.
+    /// Returns the outcome of the capture: `None` before it has ended.
     ///
     /// ```
     /// # fn example(capture: &gapscope_sdk::mlx::metal_capture::MetalCapture) {
@@ -86,7 +86,7 @@ impl MetalCapture {
     }
 }
 
-/// The process may make its one capture again: for tests, as in mlx-native.
+/// Allows the process to make its one capture again, for tests, as in mlx-native.
 #[doc(hidden)]
 pub fn reset_capture_consumed_for_test() {
     reset_once();

@@ -1,4 +1,4 @@
-//! What one command buffer holds, and its way from the encoder to the profile.
+//! The passes and dispatches of one command buffer, from its encoder to the profile.
 
 use super::chunk::{Chunk, QUERIES};
 use super::profiler::Inner;
@@ -8,7 +8,7 @@ use std::sync::atomic::{
 };
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Two queries of a batch, one after the other, by the index of the first over all its chunks.
+/// Two consecutive queries of a batch, by the index of the first over all its chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct QueryPair(u32);
 
@@ -22,7 +22,7 @@ impl QueryPair {
     }
 }
 
-/// Two queries as wgpu wants them.
+/// Two queries in the form that wgpu takes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SetQueries<'a> {
     pub set: &'a ::wgpu::QuerySet,
@@ -33,19 +33,19 @@ pub(super) struct SetQueries<'a> {
 /// A pass.
 #[derive(Debug)]
 pub(super) struct EncodedPass {
-    /// At its boundaries, where these are timed.
+    /// The queries at the boundaries of the pass, if these are timed.
     pub pair: Option<QueryPair>,
     pub label: Arc<str>,
-    /// The index of its first dispatch in the command buffer.
+    /// The index of the first dispatch in the command buffer.
     pub first: u32,
-    /// The program writes timestamps of its own at its boundaries.
+    /// The program writes timestamps of its own at the boundaries of the pass.
     pub is_taken: bool,
 }
 
 /// A dispatch.
 #[derive(Debug)]
 pub(super) struct EncodedDispatch {
-    /// Around it, where dispatches are timed.
+    /// The queries around the dispatch, if dispatches are timed.
     pub pair: Option<QueryPair>,
     pub kernel: Arc<str>,
     pub label: Arc<str>,
@@ -58,14 +58,14 @@ pub(super) struct Batch {
     pub id: CommandBufferId,
     pub label: Arc<str>,
     pub chunks: Vec<Chunk>,
-    /// Around the whole command buffer.
+    /// The queries around the whole command buffer.
     pub whole: Option<QueryPair>,
-    /// Where passes or dispatches are timed, what there is of them.
+    /// The passes, if passes or dispatches are timed.
     pub passes: Vec<EncodedPass>,
     pub dispatches: Vec<EncodedDispatch>,
-    /// Dispatches so far, in any case.
+    /// The number of dispatches so far, timed or not.
     pub dispatch_count: u32,
-    /// When the program was done with it: it cannot have run before.
+    /// The time at which the program finished the command buffer, before which it cannot have run.
     pub finished_ns: u64,
 }
 
@@ -83,7 +83,7 @@ impl Batch {
         }
     }
 
-    /// Takes two queries; `None` when there are none.
+    /// Takes two queries; `None` if there are none left.
     pub fn pair(&mut self, inner: &Inner) -> Option<QueryPair> {
         let first = match self.chunks.last_mut().and_then(Chunk::pair) {
             Some(first) => first,
@@ -97,7 +97,7 @@ impl Batch {
         Some(QueryPair((self.chunks.len() as u32 - 1) * QUERIES + first))
     }
 
-    /// Where the queries of a pair are.
+    /// Returns the query set and the indices of a pair.
     pub fn queries(&self, pair: QueryPair) -> Option<SetQueries<'_>> {
         let chunk = self.chunks.get((pair.start() / QUERIES) as usize)?;
         Some(SetQueries {
@@ -108,17 +108,17 @@ impl Batch {
     }
 }
 
-/// A batch whose results are under way.
+/// A batch that waits for its results.
 pub(super) struct PendingBatch {
     inner: Arc<Inner>,
     batch: Mutex<Option<Batch>>,
-    /// Buffers that are not mapped yet.
+    /// The number of buffers that are not mapped yet.
     left: AtomicU32,
     failed: AtomicBool,
 }
 
 impl PendingBatch {
-    /// Encodes the end of a batch: its results are read when they have come.
+    /// Encodes the end of a batch, whose results are read when they have arrived.
     pub fn start(inner: &Arc<Inner>, mut batch: Batch, encoder: &mut ::wgpu::CommandEncoder) {
         batch.finished_ns = host_now_ns();
         if batch.chunks.is_empty() {
@@ -146,7 +146,7 @@ impl PendingBatch {
         *pending.batch.lock().unwrap_or_else(PoisonError::into_inner) = Some(batch);
     }
 
-    /// One of its buffers is mapped, or cannot be. Called by wgpu: little is done here.
+    /// Records that a buffer was mapped or cannot be. wgpu calls it, so that it does little.
     fn mapped(&self, ok: bool) {
         if !ok {
             self.failed.store(true, Release);

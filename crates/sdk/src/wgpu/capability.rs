@@ -1,9 +1,9 @@
-//! What a device can time.
+//! The timing capabilities of devices.
 
 use crate::kernel_profile::Sampling;
 use ::wgpu::Features;
 
-/// What can be timed on a device, from most to least.
+/// The work that can be timed on a device, from most to least.
 ///
 /// ```
 /// use gapscope_sdk::wgpu::Capability;
@@ -17,14 +17,14 @@ pub enum Capability {
     Dispatches,
     /// Each pass, at its boundaries.
     Passes,
-    /// Each command buffer. Only when the program wants no more: [`super::Profiler::at_most`].
+    /// Each command buffer, only if the program wants no more: [`super::Profiler::at_most`].
     CommandBuffers,
     /// Nothing.
     Nothing,
 }
 
 impl Capability {
-    /// What these features allow.
+    /// Returns the capability that these features allow.
     ///
     /// ```
     /// use gapscope_sdk::wgpu::Capability;
@@ -52,8 +52,8 @@ impl Capability {
         }
     }
 
-    /// The finest that these features allow, of what the program wants at most. A command buffer's time without
-    /// timestamps between passes is that of its passes.
+    /// Returns the finest capability that these features allow and the program wants. The time of a command buffer
+    /// without timestamps between passes is that of its passes.
     pub(super) fn choose(features: Features, most: Capability) -> Capability {
         let encoders = Features::TIMESTAMP_QUERY | Features::TIMESTAMP_QUERY_INSIDE_ENCODERS;
         match most.max(Capability::of(features)) {
@@ -62,7 +62,8 @@ impl Capability {
         }
     }
 
-    /// What is said of it in every result. `encoders`: timestamps are written between passes as well.
+    /// Returns the sentence that every result shows. `encoders` means that timestamps are also written between
+    /// passes.
     pub(super) fn sentence(self, encoders: bool) -> &'static str {
         match (self, encoders) {
             (Capability::Dispatches, true) => {

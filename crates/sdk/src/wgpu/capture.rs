@@ -1,12 +1,12 @@
-//! wgpu's devices can be captured.
+//! Captures devices of wgpu.
 
 use crate::capture::{Backend, CaptureDevice};
 #[cfg(target_vendor = "apple")]
-use crate::metal::{AppleCaptureManager, of_wgpu};
+use crate::metal::{AppleCaptureManager, from_wgpu};
 use std::sync::Arc;
 
-/// On Linux through gapscope's hook, on Apple's systems by Apple's capture manager, as a GPU trace document of all work of the
-/// `MTLDevice` (not run on Apple hardware). The device is waited for by polling it.
+/// Captures through gapscope's hook on Linux, and through Apple's capture manager on Apple's systems, as a GPU trace
+/// document of all work of the `MTLDevice` (not run on Apple hardware). The device is waited for by polling it.
 impl CaptureDevice for ::wgpu::Device {
     fn backend(&self) -> Arc<dyn Backend> {
         let device = self.clone();
@@ -30,8 +30,8 @@ fn backend(
     device: &::wgpu::Device,
     wait: impl Fn() -> Result<(), String> + Send + Sync + 'static,
 ) -> Arc<dyn Backend> {
-    // SAFETY: the device is only retained, and what is done with it is to capture it.
+    // SAFETY: the device is only retained, and it is only captured.
     let metal = unsafe { device.as_hal::<::wgpu::hal::api::Metal>() };
-    let manager = metal.map(|metal| AppleCaptureManager::of_device(metal.raw_device().clone()));
-    of_wgpu(manager, wait)
+    let manager = metal.map(|metal| AppleCaptureManager::from_device(metal.raw_device().clone()));
+    from_wgpu(manager, wait)
 }

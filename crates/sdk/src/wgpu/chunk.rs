@@ -1,4 +1,4 @@
-//! Query sets and the buffers that their results go through, in chunks that are used again.
+//! Reusable chunks of query sets and of the buffers for their results.
 
 use ::wgpu::{
     Buffer, BufferDescriptor, BufferUsages, CommandEncoder, Device, ErrorFilter, QUERY_SIZE,
@@ -7,11 +7,11 @@ use ::wgpu::{
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-/// Queries of a chunk: 512 dispatches.
+/// The number of queries in a chunk, for 512 dispatches.
 pub(super) const QUERIES: u32 = 1024;
 
-/// Chunks that may be under way at once: a million queries, 16 MiB.
-pub(super) const MOST_CHUNKS: u32 = 1024;
+/// The maximum number of chunks in use: a million queries, 16 MiB.
+pub(super) const MAX_CHUNKS: u32 = 1024;
 
 /// A query set with the buffers for its results.
 #[derive(Debug)]
@@ -19,14 +19,14 @@ pub(super) struct Chunk {
     pub set: QuerySet,
     resolved: Buffer,
     pub readable: Buffer,
-    /// Queries that are taken.
+    /// The number of queries that are taken.
     used: u32,
 }
 
 impl Chunk {
-    /// `None` when the device has no memory or no more query sets.
+    /// Creates a chunk; `None` if the device has no memory or no more query sets.
     pub fn new(device: &Device) -> Option<Chunk> {
-        // Without a scope a failure would reach the program's error handler, which ends it by default.
+        // Without an error scope, a failure would reach the program's error handler, which ends it by default.
         let memory = device.push_error_scope(ErrorFilter::OutOfMemory);
         let validation = device.push_error_scope(ErrorFilter::Validation);
         let internal = device.push_error_scope(ErrorFilter::Internal);
@@ -51,7 +51,7 @@ impl Chunk {
             "gapscope timestamps",
             BufferUsages::MAP_READ | BufferUsages::COPY_DST,
         );
-        // Scopes end in the reverse order; all are ended.
+        // Scopes end in the reverse order, and all must end.
         let failed = [
             now(internal.pop()),
             now(validation.pop()),
@@ -68,7 +68,7 @@ impl Chunk {
         })
     }
 
-    /// Takes two queries; the index of the first.
+    /// Takes two queries and returns the index of the first.
     pub fn pair(&mut self) -> Option<u32> {
         let first = self.used;
         (first + 2 <= QUERIES).then(|| {
@@ -77,24 +77,24 @@ impl Chunk {
         })
     }
 
-    /// To be used anew.
+    /// Marks all queries as unused.
     pub fn emptied(self) -> Chunk {
         Chunk { used: 0, ..self }
     }
 
-    /// Bytes of the results.
+    /// Returns the size of the results.
     pub fn bytes(&self) -> u64 {
         u64::from(self.used * QUERY_SIZE)
     }
 
-    /// Encodes the way of the results to the readable buffer.
+    /// Encodes the copy of the results to the readable buffer.
     pub fn resolve(&self, encoder: &mut CommandEncoder) {
         encoder.resolve_query_set(&self.set, 0..self.used, &self.resolved, 0);
         encoder.copy_buffer_to_buffer(&self.resolved, 0, &self.readable, 0, self.bytes());
     }
 }
 
-/// The value of a future that is ready, as natively those of error scopes are.
+/// Returns the value of a ready future, as those of error scopes are on native platforms.
 fn now<T>(future: impl Future<Output = T>) -> Option<T> {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(value) => Some(value),

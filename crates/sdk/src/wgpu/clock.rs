@@ -1,18 +1,18 @@
-//! The device's clock.
+//! Maps the device's clock to the host's.
 
 use crate::interval::Interval;
 use gapscope_model::clock::{Brackets, RATE_TOLERANCE, Ticks};
 
-/// Nanoseconds of a device's clock, and what is known of it on the host's.
+/// The device's clock in nanoseconds, with bounds of its offset to the host's clock.
 #[derive(Debug)]
 pub(super) struct DeviceClock {
-    /// The first tick that was seen: later ones are counted from it, so that no precision is lost.
+    /// The first tick that was seen. Later ticks are counted from it, so that no precision is lost.
     first: Option<u64>,
-    /// Its ticks are the device's nanoseconds.
+    /// The bounds; their ticks are the device's nanoseconds.
     brackets: Brackets,
 }
 
-/// From device to host time, for one command buffer.
+/// The offset from device to host time for one command buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Offset {
     offset_ns: i64,
@@ -20,7 +20,7 @@ pub(super) struct Offset {
 }
 
 impl Offset {
-    /// `None` before the host's clock started.
+    /// Converts a device time; `None` if it lies before the zero of the host's clock.
     pub fn host_ns(self, device_ns: u64) -> Option<u64> {
         u64::try_from(i128::from(device_ns) + i128::from(self.offset_ns)).ok()
     }
@@ -36,13 +36,14 @@ impl Default for DeviceClock {
 }
 
 impl DeviceClock {
-    /// Nanoseconds of the device's clock. `None` for 0, which drivers deliver for nothing.
+    /// Converts ticks to nanoseconds of the device's clock. Returns `None` for 0, which drivers deliver in place of
+    /// missing ticks.
     pub fn device_ns(&mut self, ticks: u64, period_ns: f64) -> Option<u64> {
         if ticks == 0 {
             return None;
         }
         let first = *self.first.get_or_insert(ticks);
-        // From a second before the first, so that what ran before it has a place as well.
+        // The clock starts a second before the first tick, so that earlier work has a time as well.
         let base_ns = 1_000_000_000_i128;
         let since = i128::from(ticks) - i128::from(first);
         let ns = if period_ns == 1.0 {
@@ -53,8 +54,8 @@ impl DeviceClock {
         u64::try_from(base_ns + ns).ok()
     }
 
-    /// A command buffer ran after the program finished it, and before its end was seen: the offset for it. `None` when
-    /// it took longer than that, so that its device times are wrong.
+    /// Returns the offset for a command buffer, which ran after the program finished it and before its end was seen.
+    /// Returns `None` if it took longer than that, which means that its device times are wrong.
     pub fn bracket(&mut self, ran: Interval, finished_ns: u64, seen_ns: u64) -> Option<Offset> {
         let most_ns = seen_ns.checked_sub(finished_ns)?;
         if ran.duration_ns() > most_ns {
@@ -66,12 +67,12 @@ impl DeviceClock {
         let (finished, seen) = (finished?, seen?);
         self.brackets.add(start, end, finished, seen);
         let offset = self.brackets.offset(start).or_else(|| {
-            // The clock has jumped: what was before says nothing any more.
+            // The clock has jumped, so that earlier bounds no longer hold.
             self.brackets = Brackets::new(1.0);
             self.brackets.add(start, end, finished, seen);
             self.brackets.offset(start)
         })?;
-        // Until the end of the command buffer the clocks may drift apart.
+        // The clocks may drift apart until the end of the command buffer.
         let drift_ns = (ran.duration_ns() as f64 * RATE_TOLERANCE).ceil() as u64;
         Some(Offset {
             offset_ns: offset.offset_ns,
@@ -84,7 +85,7 @@ impl DeviceClock {
 mod tests {
     use super::*;
 
-    /// The true offset of the planted clock.
+    /// The true offset of the test's clock.
     const TRUE: u64 = 1_000_000;
 
     fn interval(start_ns: u64, end_ns: u64) -> Interval {
@@ -105,7 +106,7 @@ mod tests {
             assert!(host.abs_diff(start + TRUE) <= offset.error_ns, "{offset:?}");
             errors.push(offset.error_ns);
         }
-        // Half of what the tightest bounds leave, and what the clocks may have drifted since.
+        // The error is half of the tightest bounds plus the drift since then.
         for (error_ns, width_ns) in errors.iter().zip([1_400, 750, 150]) {
             let half_ns = width_ns / 2;
             assert!((half_ns..half_ns + 5).contains(error_ns), "{errors:?}");
@@ -117,7 +118,7 @@ mod tests {
         let mut clock = DeviceClock::default();
         let before = clock.bracket(interval(1_000, 1_100), 2_000, 2_200);
         assert_eq!(before.unwrap().host_ns(1_000), Some(2_050));
-        // The offset is 5000 now: nothing in common with before.
+        // The offset is now 5000, which contradicts all earlier bounds.
         let offset = clock.bracket(interval(2_000, 2_100), 7_000, 7_200).unwrap();
         assert_eq!(offset.host_ns(2_000), Some(7_050));
         assert!((50..55).contains(&offset.error_ns), "{offset:?}");

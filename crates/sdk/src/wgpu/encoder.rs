@@ -1,4 +1,4 @@
-//! The command encoder.
+//! Wraps wgpu's command encoder.
 
 use super::Capability;
 use super::batch::{Batch, EncodedPass, PendingBatch};
@@ -8,8 +8,8 @@ use ::wgpu::{CommandBuffer, CommandEncoder, ComputePassDescriptor};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-/// A [`wgpu::CommandEncoder`](::wgpu::CommandEncoder) whose compute passes are timed. It can do whatever wgpu's can:
-/// it dereferences to it. Render passes and copies are part of the command buffer's time.
+/// A [`wgpu::CommandEncoder`](::wgpu::CommandEncoder) whose compute passes are timed. It dereferences to wgpu's
+/// encoder. Render passes and copies count in the command buffer's time.
 ///
 /// ```no_run
 /// # fn example(profiler: &gapscope_sdk::wgpu::Profiler, from: &wgpu::Buffer, to: &wgpu::Buffer) {
@@ -25,7 +25,7 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// Around an encoder in which nothing is open.
+    /// Wraps an encoder in which nothing is open.
     pub(super) fn around(inner: &Arc<Inner>, mut encoder: CommandEncoder, label: &str) -> Encoder {
         let mut batch = Batch::new(inner.profile().command_buffer(), label);
         if inner.times_encoders() {
@@ -41,7 +41,8 @@ impl Encoder {
         }
     }
 
-    /// Begins a compute pass, timed. A pass that the program times itself (`timestamp_writes`) keeps its own.
+    /// Begins a timed compute pass. A pass that the program times itself (`timestamp_writes`) keeps its own
+    /// timestamps.
     ///
     /// ```no_run
     /// # fn example(profiler: &gapscope_sdk::wgpu::Profiler, pipeline: &wgpu::ComputePipeline) {
@@ -84,7 +85,7 @@ impl Encoder {
         ComputePass::new(opened, &self.inner, &mut self.batch, label)
     }
 
-    /// Finishes the command buffer. Its times are recorded when it has run: see [`super::Profiler::harvest`].
+    /// Finishes the command buffer. Its times are recorded after it has run: see [`super::Profiler::harvest`].
     ///
     /// ```no_run
     /// # fn example(profiler: &gapscope_sdk::wgpu::Profiler, queue: &wgpu::Queue) {

@@ -1,4 +1,4 @@
-//! The compute pass.
+//! Wraps wgpu's compute pass.
 
 use super::Capability;
 use super::batch::{Batch, EncodedDispatch};
@@ -7,8 +7,8 @@ use ::wgpu::{Buffer, BufferAddress, ComputePipeline};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-/// A [`wgpu::ComputePass`](::wgpu::ComputePass) whose dispatches are timed where the device can, and counted
-/// elsewhere. It can do whatever wgpu's can: it dereferences to it.
+/// A [`wgpu::ComputePass`](::wgpu::ComputePass) whose dispatches are timed if the device supports it, and otherwise
+/// counted. It dereferences to wgpu's pass.
 ///
 /// ```no_run
 /// # fn example(mut encoder: gapscope_sdk::wgpu::Encoder, bindings: &wgpu::BindGroup, pipeline: &wgpu::ComputePipeline) {
@@ -25,9 +25,9 @@ pub struct ComputePass<'encoder> {
     inner: &'encoder Arc<Inner>,
     batch: &'encoder mut Batch,
     label: Arc<str>,
-    /// Debug groups that are open, innermost last.
+    /// The open debug groups, innermost last.
     groups: Vec<Arc<str>>,
-    /// What the program calls what follows.
+    /// The program's name for the dispatches that follow.
     operation: Option<Arc<str>>,
     kernel: Arc<str>,
 }
@@ -50,7 +50,7 @@ impl<'encoder> ComputePass<'encoder> {
         }
     }
 
-    /// Sets the pipeline; its name is that of the kernel (see
+    /// Sets the pipeline, whose name is the kernel's (see
     /// [`Profiler::create_compute_pipeline`](super::Profiler::create_compute_pipeline)).
     ///
     /// ```no_run
@@ -66,7 +66,7 @@ impl<'encoder> ComputePass<'encoder> {
         self.pass.set_pipeline(pipeline);
     }
 
-    /// Names the operation that the dispatches from here on belong to; `""` ends it.
+    /// Names the operation that the following dispatches belong to; `""` ends it.
     ///
     /// ```no_run
     /// # fn example(pass: &mut gapscope_sdk::wgpu::ComputePass<'_>, pipeline: &wgpu::ComputePipeline, buffer: &wgpu::Buffer) {
@@ -106,7 +106,7 @@ impl<'encoder> ComputePass<'encoder> {
         self.pass.pop_debug_group();
     }
 
-    /// Dispatches, timed.
+    /// Adds a timed dispatch.
     ///
     /// ```no_run
     /// # fn example(pass: &mut gapscope_sdk::wgpu::ComputePass<'_>, pipeline: &wgpu::ComputePipeline, buffer: &wgpu::Buffer) {
@@ -118,7 +118,7 @@ impl<'encoder> ComputePass<'encoder> {
         self.timed(Some([x, y, z]), |pass| pass.dispatch_workgroups(x, y, z));
     }
 
-    /// Dispatches, timed, with the workgroups from a buffer.
+    /// Adds a timed dispatch whose workgroups come from a buffer.
     ///
     /// ```no_run
     /// # fn example(pass: &mut gapscope_sdk::wgpu::ComputePass<'_>, pipeline: &wgpu::ComputePipeline, buffer: &wgpu::Buffer) {

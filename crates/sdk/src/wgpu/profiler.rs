@@ -1,8 +1,8 @@
-//! The profiler of one device.
+//! Profiles the work of one device.
 
 use super::Capability;
 use super::batch::Batch;
-use super::chunk::{Chunk, MOST_CHUNKS};
+use super::chunk::{Chunk, MAX_CHUNKS};
 use super::clock::DeviceClock;
 use super::encoder::Encoder;
 use crate::kernel_profile::{self, DeviceInfo, Profile, ProfileHandle};
@@ -13,7 +13,7 @@ use ::wgpu::{
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, RwLock};
 
-/// Times the work of one device. Clones share everything. See [the module](super).
+/// A profiler of the work of one device. Clones share their state. See [the module](super).
 ///
 /// ```no_run
 /// use gapscope_sdk::wgpu::Profiler;
@@ -33,10 +33,10 @@ pub(super) struct Inner {
     pub capability: Capability,
     /// Timestamps may be written between passes.
     encoders: bool,
-    /// Nanoseconds of a tick.
+    /// The nanoseconds of a tick.
     pub period_ns: f64,
     profile: ProfileHandle,
-    /// Results say once where they come from.
+    /// Guards the note about the source of times, which is added once.
     said: Once,
     pool: Mutex<Pool>,
     arrived: Mutex<Vec<ArrivedBatch>>,
@@ -44,14 +44,14 @@ pub(super) struct Inner {
     names: Arc<RwLock<Names>>,
 }
 
-/// A batch whose results have come.
+/// A batch whose results have arrived.
 #[derive(Debug)]
 struct ArrivedBatch {
     batch: Batch,
     seen_ns: u64,
 }
 
-/// Names of pipelines.
+/// The names of pipelines.
 type Names = HashMap<ComputePipeline, Arc<str>>;
 
 #[derive(Debug, Default)]
@@ -65,7 +65,7 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Profiler {
-    /// The features to ask for when the device is made, of those that the adapter has.
+    /// Returns the features of the adapter to request when the device is created.
     ///
     /// ```
     /// use gapscope_sdk::wgpu::Profiler;
@@ -81,7 +81,7 @@ impl Profiler {
                 | Features::TIMESTAMP_QUERY_INSIDE_PASSES)
     }
 
-    /// A profiler that records into the process's own profile ([`kernel_profile::global`]).
+    /// Creates a profiler that records into the process's own profile ([`kernel_profile::global`]).
     ///
     /// ```no_run
     /// # fn example(profiler: &gapscope_sdk::wgpu::Profiler, device: &wgpu::Device, queue: &wgpu::Queue) {
@@ -92,7 +92,7 @@ impl Profiler {
         Profiler::all(device, queue, kernel_profile::global().into())
     }
 
-    /// A profiler that records into `profile`.
+    /// Creates a profiler that records into `profile`.
     ///
     /// ```no_run
     /// # fn example(profiler: &gapscope_sdk::wgpu::Profiler, device: &wgpu::Device, queue: &wgpu::Queue) {
@@ -105,7 +105,7 @@ impl Profiler {
         Profiler::all(device, queue, profile.into())
     }
 
-    /// The same, with no more detail than `most`, where the device leaves the choice.
+    /// Limits the detail to `most` if the device leaves the choice.
     ///
     /// ```no_run
     /// # fn example(profiler: &gapscope_sdk::wgpu::Profiler, device: &wgpu::Device, queue: &wgpu::Queue) {
@@ -149,7 +149,7 @@ impl Profiler {
         }))
     }
 
-    /// What is timed.
+    /// Returns the capability of the device.
     ///
     /// ```no_run
     /// # fn example(profiler: &gapscope_sdk::wgpu::Profiler, device: &wgpu::Device, queue: &wgpu::Queue) {
@@ -162,7 +162,7 @@ impl Profiler {
         self.0.capability
     }
 
-    /// Where times come from, and why no more is timed, in a sentence; every result says it too.
+    /// Returns a sentence about the source of times and the reason why no more is timed; every result shows it.
     ///
     /// ```no_run
     /// # fn example(profiler: &gapscope_sdk::wgpu::Profiler, device: &wgpu::Device, queue: &wgpu::Queue) {
@@ -173,7 +173,7 @@ impl Profiler {
         self.0.capability.sentence(self.0.times_encoders())
     }
 
-    /// The profile that the times go to.
+    /// Returns the profile that the times go to.
     ///
     /// ```no_run
     /// # fn example(profiler: &gapscope_sdk::wgpu::Profiler, device: &wgpu::Device, queue: &wgpu::Queue) {
@@ -184,7 +184,7 @@ impl Profiler {
         self.0.profile()
     }
 
-    /// A command encoder whose compute passes are timed; `label` is that of its command buffer.
+    /// Creates a command encoder whose compute passes are timed; `label` is that of its command buffer.
     ///
     /// ```no_run
     /// # fn example(profiler: &gapscope_sdk::wgpu::Profiler, device: &wgpu::Device, queue: &wgpu::Queue) {
@@ -198,7 +198,8 @@ impl Profiler {
         self.wrap(self.0.device.create_command_encoder(&described), label)
     }
 
-    /// Times the compute passes of an encoder of the program. What it holds already is not timed on its own.
+    /// Times the compute passes of an encoder of the program. Commands that it already holds are not timed on their
+    /// own.
     ///
     /// ```no_run
     /// # fn example(profiler: &gapscope_sdk::wgpu::Profiler, device: &wgpu::Device, queue: &wgpu::Queue) {
@@ -212,7 +213,7 @@ impl Profiler {
         Encoder::around(&self.0, encoder, label)
     }
 
-    /// Makes a compute pipeline and remembers its name for its dispatches: its label, else its entry point.
+    /// Creates a compute pipeline and remembers its name for its dispatches: its label, or else its entry point.
     ///
     /// ```no_run
     /// # fn example(profiler: &gapscope_sdk::wgpu::Profiler, device: &wgpu::Device, queue: &wgpu::Queue, descriptor: &wgpu::ComputePipelineDescriptor<'_>) {
@@ -230,7 +231,7 @@ impl Profiler {
         made
     }
 
-    /// Names the dispatches of a pipeline that was made elsewhere.
+    /// Names the dispatches of a pipeline that was created elsewhere.
     ///
     /// ```no_run
     /// # fn example(profiler: &gapscope_sdk::wgpu::Profiler, device: &wgpu::Device, queue: &wgpu::Queue, pipeline: &wgpu::ComputePipeline) {
@@ -242,8 +243,8 @@ impl Profiler {
         names.insert(pipeline.clone(), Arc::from(name));
     }
 
-    /// Records what has arrived; how many command buffers. Nothing is waited for: results arrive while the program
-    /// submits to, or polls, its device.
+    /// Records the results that have arrived, and returns the number of command buffers. Nothing is waited for:
+    /// results arrive while the program submits to its device or polls it.
     ///
     /// ```no_run
     /// # fn example(profiler: &gapscope_sdk::wgpu::Profiler, device: &wgpu::Device, queue: &wgpu::Queue) {
@@ -262,7 +263,7 @@ impl Profiler {
     /// Waits until everything that was submitted has finished, and records it.
     ///
     /// # Errors
-    /// What wgpu said; what has arrived is recorded.
+    /// The error of wgpu; results that have arrived are recorded.
     ///
     /// ```no_run
     /// # fn example(profiler: &gapscope_sdk::wgpu::Profiler, device: &wgpu::Device, queue: &wgpu::Queue) {
@@ -281,17 +282,17 @@ impl Inner {
         &self.profile
     }
 
-    /// Whether a command buffer is timed by timestamps of its own.
+    /// Returns true if a command buffer is timed by timestamps of its own.
     pub fn times_encoders(&self) -> bool {
         self.encoders && self.capability != Capability::Nothing
     }
 
-    /// Whether passes and dispatches are listed, not only counted.
+    /// Returns true if passes and dispatches are listed and not only counted.
     pub fn lists_work(&self) -> bool {
         self.capability <= Capability::Passes
     }
 
-    /// Notes where times come from: once, before the first.
+    /// Notes the source of times once, before the first result.
     fn say(&self) {
         self.said.call_once(|| {
             let profile = self.profile();
@@ -314,13 +315,13 @@ impl Inner {
         names.get(pipeline).cloned()
     }
 
-    /// A chunk to write timestamps to.
+    /// Takes a chunk for timestamps.
     pub fn take_chunk(&self) -> Option<Chunk> {
         let mut pool = lock(&self.pool);
         if let Some(chunk) = pool.free.pop() {
             return Some(chunk);
         }
-        if pool.made >= MOST_CHUNKS {
+        if pool.made >= MAX_CHUNKS {
             return None;
         }
         let chunk = Chunk::new(&self.device)?;
@@ -328,18 +329,18 @@ impl Inner {
         Some(chunk)
     }
 
-    /// Chunks whose results have been read.
+    /// Returns chunks whose results were read.
     pub fn give_back(&self, chunks: Vec<Chunk>) {
         let free = chunks.into_iter().map(Chunk::emptied);
         lock(&self.pool).free.extend(free);
     }
 
-    /// Chunks that are not used again: whether they are still mapped is not known.
+    /// Drops chunks that cannot be used again, because it is unknown whether they are still mapped.
     pub fn give_up(&self, chunks: Vec<Chunk>) {
         lock(&self.pool).made -= chunks.len() as u32;
     }
 
-    /// All results of a batch are mapped.
+    /// Records that all results of a batch are mapped.
     pub fn arrived(&self, batch: Batch, seen_ns: u64) {
         lock(&self.arrived).push(ArrivedBatch { batch, seen_ns });
     }

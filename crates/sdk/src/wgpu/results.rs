@@ -1,4 +1,4 @@
-//! What the queries of a command buffer say, on its way to the profile.
+//! Converts the query results of a command buffer to entries of the profile.
 
 use super::Capability;
 use super::batch::{Batch, QueryPair};
@@ -11,7 +11,7 @@ use crate::passes::{MeasuredInterval, MeasuredPass, WANTED_NO_MORE, WorkTimes, h
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Why a time is not known.
+/// Reasons why a time is unknown.
 const NO_QUERIES: &str = "there was no memory for timestamps";
 const NO_TIME: &str = "the device delivered no usable timestamps";
 const TAKEN: &str = "the program times this pass itself";
@@ -22,13 +22,13 @@ struct Times {
     whole: MeasuredInterval,
     passes: Vec<MeasuredInterval>,
     dispatches: Vec<MeasuredInterval>,
-    /// To the host's clock, where that is possible.
+    /// The offset to the host's clock, if it is known.
     offset: Option<Offset>,
     seen_ns: Option<u64>,
 }
 
 impl Inner {
-    /// Records what a batch's queries hold, now that they are mapped.
+    /// Records the mapped results of a batch.
     pub fn record_arrived(&self, mut batch: Batch, seen_ns: u64) {
         let mut ticks = Vec::with_capacity(batch.chunks.len() * QUERIES as usize);
         let mut readable = true;
@@ -52,7 +52,7 @@ impl Inner {
         }
         let times = {
             let mut clock = lock(&self.clock);
-            Times::of(
+            Times::measure(
                 &batch,
                 &ticks,
                 self.capability,
@@ -67,13 +67,13 @@ impl Inner {
         self.record(&batch, times);
     }
 
-    /// The results of a batch will never come.
+    /// Records a batch whose results will never arrive.
     pub fn record_lost(&self, mut batch: Batch, reason: &'static str) {
         self.give_up(std::mem::take(&mut batch.chunks));
         self.record(&batch, Times::unknown(&batch, reason));
     }
 
-    /// A batch without any query.
+    /// Records a batch without queries.
     pub fn record_untimed(&self, batch: &Batch) {
         let reason = match self.capability {
             Capability::Nothing => "the device has no timestamps, or was made without them",
@@ -118,7 +118,7 @@ impl Inner {
         }
         for ((pass, inside), interval) in batch.passes.iter().zip(ranges(batch)).zip(times.passes) {
             if inside.is_empty() && self.capability == Capability::Dispatches {
-                // Nothing ran in it.
+                // Nothing ran in this pass.
                 continue;
             }
             let placed = interval.as_ref().ok().and_then(|i| host(*i));
@@ -128,7 +128,7 @@ impl Inner {
                 label: Cow::Owned(pass.label.to_string()),
                 first_dispatch: pass.first,
                 dispatches: inside.len() as u32,
-                // How long it took is known even where its place on the host's clock is not.
+                // The duration is known even if the place on the host's clock is not.
                 gpu_ns: interval.as_ref().ok().map(|i| i.duration_ns()),
                 start_gpu_ns: placed.map(|placed| placed.start_ns),
                 end_gpu_ns: placed.map(|placed| placed.end_ns),
@@ -155,7 +155,7 @@ impl Inner {
     }
 }
 
-/// The dispatches of each pass.
+/// Returns the dispatches of each pass.
 fn ranges(batch: &Batch) -> impl Iterator<Item = Range<usize>> {
     let ends = batch.passes.iter().skip(1).map(|next| next.first);
     let ends = ends.chain([batch.dispatch_count]);
@@ -177,7 +177,7 @@ impl Times {
         }
     }
 
-    fn of(
+    fn measure(
         batch: &Batch,
         ticks: &[u64],
         capability: Capability,

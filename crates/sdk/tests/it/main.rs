@@ -1,3 +1,3 @@
-//! Programs that come from elsewhere.
+//! Tests of the SDK with programs that were written for other libraries.
 
 mod mlx_native;

@@ -1,5 +1,5 @@
-//! Moving from mlx-native is a rename: the tests of mlx-native's `metal_capture`, and entries as its encoder records them,
-//! stand here as they are there, but for the name of the crate.
+//! Tests that moving from mlx-native is a rename: the tests of mlx-native's `metal_capture`, and entries as its
+//! encoder records them, are the same here but for the name of the crate.
 
 use gapscope_sdk::capture::{Backend, CaptureDevice, Destination, NotCaptured, Running};
 use gapscope_sdk::mlx::kernel_profile::{
@@ -9,7 +9,7 @@ use gapscope_sdk::mlx::metal_capture::{MetalCapture, reset_capture_consumed_for_
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A device of the program. What is done with it stands in `log`.
+/// A device of the program, whose operations are noted in `log`.
 #[derive(Clone, Default)]
 struct MlxDevice {
     log: Arc<Mutex<Vec<&'static str>>>,
@@ -70,7 +70,7 @@ impl Running for Document {
     }
 }
 
-/// The environment and the one capture are the process's.
+/// Locks the environment and the one capture, which all tests of the process share.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -106,7 +106,7 @@ fn from_env_returns_none_on_empty_string() {
     unsafe { std::env::remove_var("MLX_METAL_CAPTURE") };
 }
 
-/// A forward pass as mlx-native's graph makes it: the capture begins where the session does, and its end is its drop.
+/// A forward pass as mlx-native's graph makes it: the capture begins with the session and ends when it is dropped.
 struct GraphSession {
     metal_capture: Option<MetalCapture>,
 }
@@ -163,13 +163,13 @@ fn what_came_of_a_capture_is_a_value() {
     let mut first = MetalCapture::from_env(&device).unwrap();
     first.end();
     assert!(first.outcome().is_none(), "it has not begun");
-    // Something else takes the path in between.
+    // Another program takes the path in the meantime.
     std::fs::write(&path, "other").unwrap();
     first.begin();
     first.end();
     let why = first.outcome().unwrap().clone().unwrap_err();
     assert!(matches!(why, NotCaptured::Exists { .. }), "{why}");
-    // It has not used up the only chance.
+    // The failure has not used up the only capture.
     std::fs::remove_file(&path).unwrap();
     let mut second = MetalCapture::from_env(&device).unwrap();
     second.begin();
@@ -207,6 +207,6 @@ fn entries_are_recorded_as_they_are() {
     assert_eq!(dumps[0].0, "layer.attn[0]");
     assert_eq!(dumps[0].1[0].op_kind, "RmsNorm");
     assert_eq!(dumps[0].1[0].gpu_ns, Some(100));
-    // Zeros, which some drivers deliver for nothing, are no time.
+    // Two zeros, which some drivers deliver for missing times, are no time.
     assert_eq!(dumps[1].1[0].gpu_ns, None);
 }

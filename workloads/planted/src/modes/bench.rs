@@ -1,4 +1,4 @@
-//! Times of single calls, for measuring what a profiler adds.
+//! Times single calls, to measure the overhead of a profiler.
 
 use anyhow::Result;
 use ash::vk::{self, CommandBufferUsageFlags as Usage};
@@ -56,7 +56,7 @@ pub fn bench(args: &Args, truth: &mut Truth) -> Result<()> {
     truth.note("record_ns_per_dispatch", record as f64 / f64::from(args.n));
     truth.note("submit_ns", submit);
     truth.note("submit_to_fence_ns", fence);
-    // No result: the dispatches may overlap, and so differ from run to run.
+    // The report has no result: the dispatches may overlap, so that it differs from run to run.
     gpu.report(truth);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Ways for a buffer to reach a kernel.
+//! Binds buffers to kernels in different ways.
 
 use anyhow::{Result, bail};
 use ash::vk::{self, CommandBufferUsageFlags as Usage};
@@ -131,7 +131,7 @@ fn at_offsets(args: &Args, truth: &mut Truth, binding: Binding) -> Result<()> {
     }
     let spirv = compile(&source)?;
     let pipeline = layout.pipeline(gpu, &Shader::new(&spirv, "spin_at_offset"))?;
-    // A multiple of 256, the coarsest alignment that Vulkan lets a device ask for.
+    // The offset is a multiple of 256, the coarsest alignment that Vulkan lets a device require.
     let part = data_bytes(args);
     let data = Buffer::new(gpu, part * u64::from(PARTS))?;
     let set = layout.allocate_set(gpu)?;

@@ -1,4 +1,4 @@
-//! Ways for a program or its device to end.
+//! Ends the program or its device in different ways.
 
 use anyhow::{Result, bail};
 use ash::vk;
@@ -22,7 +22,7 @@ pub fn abandon(args: &Args, truth: &mut Truth) -> Result<()> {
 fn leave(args: &Args, truth: &mut Truth) -> ! {
     truth.print();
     if args.hard_exit {
-        // SAFETY: it ends the process.
+        // SAFETY: the call ends the process.
         unsafe { libc::_exit(0) };
     }
     std::process::exit(0);
@@ -36,7 +36,7 @@ pub fn killed(args: &Args, truth: &mut Truth) -> Result<()> {
     }
     setup.report(truth)?;
     truth.print();
-    // SAFETY: it ends the process.
+    // SAFETY: the call ends the process.
     unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
     bail!("SIGKILL did not end the process");
 }
@@ -48,7 +48,7 @@ pub fn in_flight(args: &Args, truth: &mut Truth) -> Result<()> {
         let recorded = setup.spin.record_once(gpu, buffer, args.n)?;
         gpu.submit(&[&recorded], vk::Fence::null())?;
     }
-    // No result: nothing waited for it.
+    // The report has no result, because nothing waited for it.
     gpu.report(truth);
     leave(args, truth)
 }

@@ -1,4 +1,4 @@
-//! What the host does between submissions.
+//! Delays or polls on the host between submissions.
 
 use anyhow::Result;
 
@@ -71,7 +71,7 @@ pub fn polling(args: &Args, truth: &mut Truth) -> Result<()> {
     setup.report(truth)
 }
 
-/// Asks for the state of the fence until it is signalled, resets it, and returns how often it asked.
+/// Polls the fence until it is signalled, resets it, and returns the number of polls.
 fn poll(setup: &Setup) -> Result<u64> {
     let device = &setup.gpu.device;
     let mut polls = 1;

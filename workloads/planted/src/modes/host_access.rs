@@ -1,4 +1,4 @@
-//! What the host does to memory and semaphores between submissions and while they run.
+//! Accesses memory and semaphores from the host between submissions and while they run.
 
 use std::fs::File;
 
@@ -14,7 +14,8 @@ use crate::setup::Setup;
 use crate::spin::Spin;
 use crate::truth::Truth;
 
-/// Before each submission the host writes to the mapped buffer: by itself, by another thread, and by the system in a `read`.
+/// Writes from the host to the mapped buffer before each submission: directly, by another thread, and by the system
+/// in a `read`.
 pub fn host_writes(args: &Args, truth: &mut Truth) -> Result<()> {
     let setup = Setup::open(args)?;
     let (gpu, data) = (&setup.gpu, &setup.spin.data);
@@ -31,7 +32,7 @@ pub fn host_writes(args: &Args, truth: &mut Truth) -> Result<()> {
     setup.report(truth)
 }
 
-/// Submissions that wait for a value of a timeline semaphore which the host signals after them.
+/// Submits work that waits for a value of a timeline semaphore, which the host signals afterwards.
 pub fn wait_first(args: &Args, truth: &mut Truth) -> Result<()> {
     let gpu = Gpu::open(args)?;
     if !gpu.timeline_submit2 {
@@ -70,7 +71,7 @@ pub fn wait_first(args: &Args, truth: &mut Truth) -> Result<()> {
     Ok(())
 }
 
-/// Timestamps of the program are copied to a buffer and on to another, and an event orders its dispatches.
+/// Copies timestamps of the program to a buffer and on to another, and orders the dispatches by an event.
 pub fn queries(args: &Args, truth: &mut Truth) -> Result<()> {
     let setup = Setup::open(args)?;
     let (gpu, spin) = (&setup.gpu, &setup.spin);

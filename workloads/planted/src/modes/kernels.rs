@@ -1,4 +1,4 @@
-//! Ways to make kernels and to dispatch them.
+//! Creates and dispatches kernels in different ways.
 
 use anyhow::Result;
 use ash::vk::{self, CommandBufferUsageFlags as Usage};
@@ -96,7 +96,7 @@ pub fn indirect(args: &Args, truth: &mut Truth) -> Result<()> {
     setup.report(truth)
 }
 
-/// Dispatches over the first and the second half of a buffer in turn.
+/// Runs dispatches over the first and the second half of a buffer in turn.
 pub fn base(args: &Args, truth: &mut Truth) -> Result<()> {
     let setup = Setup::open(args)?;
     let (gpu, spin) = (&setup.gpu, &setup.spin);

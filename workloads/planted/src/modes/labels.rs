@@ -1,4 +1,4 @@
-//! Labels and names, as a program gives them for tools to show.
+//! Sets labels and names.
 
 use std::ffi::{CStr, CString};
 
@@ -11,9 +11,9 @@ use crate::recording::{Recorded, Recording};
 use crate::setup::Setup;
 use crate::truth::Truth;
 
-/// Each iteration is a queue label `step I` around two command buffers. The first begins the label `across`, which the
-/// second ends: on a queue, labels may span command buffers. Within, each dispatch has the label `outer` and in it
-/// `inner`, with an instant `mark` between the two command buffers' halves.
+/// Sets in each iteration a queue label `step I` around two command buffers. The first begins the label `across`,
+/// which the second ends: on a queue, labels may span command buffers. Inside, each dispatch has the label `outer`
+/// and in it `inner`, with an instant `mark` between the halves of the two command buffers.
 pub fn labels(args: &Args, truth: &mut Truth) -> Result<()> {
     let setup = Setup::open(args)?;
     let (gpu, spin) = (&setup.gpu, &setup.spin);

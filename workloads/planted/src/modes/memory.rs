@@ -1,4 +1,4 @@
-//! Allocations of known sizes.
+//! Makes allocations of known sizes.
 
 use anyhow::Result;
 use ash::vk;
@@ -7,8 +7,8 @@ use crate::args::Args;
 use crate::setup::Setup;
 use crate::truth::Truth;
 
-/// Each iteration allocates `count` blocks of `bytes`, frees them, and then allocates and frees one of half as many
-/// bytes, with work between. The peak is that of the blocks and of the buffer that all modes have.
+/// Allocates `count` blocks of `bytes` in each iteration, frees them, and then allocates and frees a block of half
+/// the size, with work between. The peak is that of the blocks and of the buffer that all modes have.
 pub fn memory(args: &Args, truth: &mut Truth) -> Result<()> {
     let setup = Setup::open(args)?;
     let gpu = &setup.gpu;

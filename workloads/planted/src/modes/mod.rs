@@ -20,7 +20,7 @@ use anyhow::Result;
 use crate::args::{Args, Mode};
 use crate::truth::Truth;
 
-/// Runs the mode and puts what it did into `truth`.
+/// Runs the mode and adds its work to `truth`.
 pub fn run(args: &Args, truth: &mut Truth) -> Result<()> {
     let mode = match args.mode {
         Mode::Steady => host::steady,

@@ -1,4 +1,4 @@
-//! Work in more than one process. Each process prints a line of its own.
+//! Runs work in more than one process. Each process prints its own line.
 
 use std::process::{Command, Stdio};
 
@@ -43,7 +43,7 @@ pub fn children(args: &Args, truth: &mut Truth) -> Result<()> {
     Ok(())
 }
 
-/// The first fork comes before any use of Vulkan, since a driver does not survive one; the second child uses none.
+/// Forks before any use of Vulkan, because a driver does not survive a fork; the second child uses no Vulkan.
 pub fn fork(args: &Args, truth: &mut Truth) -> Result<()> {
     let worker = fork_process()?;
     steady(args, truth)?;
@@ -52,7 +52,7 @@ pub fn fork(args: &Args, truth: &mut Truth) -> Result<()> {
     }
     let idler = fork_process()?;
     if idler == 0 {
-        // SAFETY: it ends this process, without handlers that belong to the parent.
+        // SAFETY: the call ends this process, without handlers that belong to the parent.
         unsafe { libc::_exit(0) };
     }
     for child in [worker, idler] {
@@ -68,7 +68,8 @@ pub fn fork(args: &Args, truth: &mut Truth) -> Result<()> {
 }
 
 fn fork_process() -> Result<libc::pid_t> {
-    // SAFETY: this process has one thread of its own; the second child, which may find a driver's locks taken, only exits.
+    // SAFETY: this process has only one thread of its own. The second child may find locks of a driver taken, but
+    // only exits.
     match unsafe { libc::fork() } {
         -1 => Err(std::io::Error::last_os_error()).context("the process could not fork"),
         child => Ok(child),

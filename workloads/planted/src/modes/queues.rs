@@ -1,4 +1,4 @@
-//! Several queues, threads and devices, and the other way to submit.
+//! Uses several queues, threads and devices, and vkQueueSubmit2.
 
 use std::sync::Arc;
 
@@ -151,7 +151,7 @@ pub fn sparse(args: &Args, truth: &mut Truth) -> Result<()> {
         let bind = [vk::BindSparseInfo::default()
             .wait_semaphores(&worked)
             .signal_semaphores(&bound)];
-        // A binding is a submission without command buffers.
+        // A sparse binding counts as a submission without command buffers.
         queue.submit(&[], |queue| unsafe {
             gpu.device
                 .queue_bind_sparse(queue, &bind, vk::Fence::null())

@@ -1,4 +1,4 @@
-//! A little graphics among the compute work: there, other rules apply to timestamps and resets of query pools.
+//! Adds some graphics to the compute work, because other rules apply there to timestamps and resets of query pools.
 
 use std::ffi::c_void;
 
@@ -23,7 +23,7 @@ const COLOUR: vk::ImageSubresourceRange = vk::ImageSubresourceRange {
     layer_count: 1,
 };
 
-/// n times: a dispatch, a pass that clears an image, a dispatch. Then a copy of the image to the host.
+/// Runs n times a dispatch, a pass that clears an image, and a dispatch, and then copies the image to the host.
 pub fn render_pass(args: &Args, truth: &mut Truth) -> Result<()> {
     let setup = graphics(args)?;
     let (gpu, spin) = (&setup.gpu, &setup.spin);
@@ -50,8 +50,8 @@ pub fn render_pass(args: &Args, truth: &mut Truth) -> Result<()> {
     setup.report(truth)
 }
 
-/// In turn: one command buffer with a rendering in two parts, two with a part each, and two secondary ones with a part each
-/// in one.
+/// Runs in turn one command buffer with a rendering in two parts, two command buffers with a part each, and one with
+/// two secondary command buffers that have a part each.
 pub fn suspended(args: &Args, truth: &mut Truth) -> Result<()> {
     let setup = graphics(args)?;
     let (gpu, spin) = (&setup.gpu, &setup.spin);
@@ -96,7 +96,7 @@ pub fn suspended(args: &Args, truth: &mut Truth) -> Result<()> {
     setup.report(truth)
 }
 
-/// What the software GPU lacks.
+/// Runs commands of extensions that the software GPU lacks.
 pub fn extensions(args: &Args, truth: &mut Truth) -> Result<()> {
     type EndRendering2 = unsafe extern "system" fn(vk::CommandBuffer, *const c_void);
     let setup = graphics(args)?;
@@ -140,7 +140,7 @@ fn graphics(args: &Args) -> Result<Setup> {
     Setup::on(gpu, args)
 }
 
-/// An image that is ready to be rendered to.
+/// Creates an image that is ready to be rendered to.
 fn prepared_target(setup: &Setup) -> Result<(vk::Image, vk::ImageView)> {
     let (image, view) = target(&setup.gpu)?;
     let recording = Recording::start(&setup.gpu, setup.buffer, Usage::ONE_TIME_SUBMIT)?;
@@ -183,7 +183,7 @@ fn target(gpu: &Gpu) -> Result<(vk::Image, vk::ImageView)> {
     Ok((image, view))
 }
 
-/// Puts new images into the general layout, where they stay: it suits every use here.
+/// Changes new images to the general layout, which suits every use here.
 pub fn transition(recording: &Recording, images: &[vk::Image]) {
     let barriers: Vec<_> = images
         .iter()

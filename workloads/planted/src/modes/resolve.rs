@@ -1,4 +1,4 @@
-//! Command buffers whose only work is neither dispatch nor copy.
+//! Runs command buffers whose only work is neither a dispatch nor a copy.
 
 use anyhow::Result;
 use ash::vk::{self, CommandBufferUsageFlags as Usage};
@@ -14,7 +14,7 @@ const SIZE: u32 = 512;
 const FORMAT: vk::Format = vk::Format::R8G8B8A8_UNORM;
 const GENERAL: vk::ImageLayout = vk::ImageLayout::GENERAL;
 
-/// n resolves of an image in each command buffer, without a barrier.
+/// Runs n resolves of an image in each command buffer, without a barrier.
 pub fn resolve(args: &Args, truth: &mut Truth) -> Result<()> {
     let gpu = Gpu::with_queues(args, 1, vk::QueueFlags::COMPUTE | vk::QueueFlags::GRAPHICS)?;
     let setup = Setup::on(gpu, args)?;

@@ -1,4 +1,4 @@
-//! Command buffers that are used more than once.
+//! Uses command buffers more than once.
 
 use anyhow::Result;
 use ash::vk::{self, CommandBufferUsageFlags as Usage};
@@ -38,7 +38,7 @@ pub fn simultaneous(args: &Args, truth: &mut Truth) -> Result<()> {
     })?;
     gpu.submit(&[&recorded, &recorded], setup.fence)?;
     setup.wait()?;
-    // Once alone: now nothing overwrites what is measured inside it.
+    // This execution is alone, so that nothing overwrites the times inside it.
     gpu.submit(&[&recorded], setup.fence)?;
     setup.wait()?;
     setup.report(truth)

@@ -1,4 +1,4 @@
-//! Kernels without pipelines.
+//! Runs kernels without pipelines.
 
 use anyhow::{Context, Result};
 use ash::vk::{self, CommandBufferUsageFlags as Usage};
@@ -10,7 +10,7 @@ use crate::recording::Recording;
 use crate::setup::Setup;
 use crate::truth::Truth;
 
-/// n times: a dispatch of a pipeline, a dispatch of a shader object that is bound after it.
+/// Runs n times a dispatch of a pipeline, and a dispatch of a shader object that is bound after it.
 pub fn shader_objects(args: &Args, truth: &mut Truth) -> Result<()> {
     let setup = Setup::open(args)?;
     let (gpu, spin) = (&setup.gpu, &setup.spin);

@@ -1,4 +1,4 @@
-//! Copies, fills and updates of known bytes.
+//! Runs copies, fills and updates of known sizes.
 
 use anyhow::Result;
 use ash::vk::{self, CommandBufferUsageFlags as Usage};
@@ -10,7 +10,7 @@ use crate::recording::Recording;
 use crate::setup::Setup;
 use crate::truth::Truth;
 
-/// The most that vkCmdUpdateBuffer takes.
+/// The maximum size of vkCmdUpdateBuffer.
 const MAX_UPDATE: u64 = 65536;
 
 pub fn transfer_stall(args: &Args, truth: &mut Truth) -> Result<()> {

@@ -1,4 +1,4 @@
-//! Windows that the program has captured by itself.
+//! Records windows that the program itself starts and ends.
 
 use anyhow::Result;
 use ash::vk::CommandBufferUsageFlags as Usage;
@@ -10,21 +10,21 @@ use crate::recording::Recorded;
 use crate::setup::Setup;
 use crate::truth::Truth;
 
-/// What a window holds.
+/// The content of a window.
 #[derive(Serialize)]
 struct Window {
-    /// Command buffers that were submitted in it.
+    /// The number of command buffers that were submitted in the window.
     command_buffers: u32,
-    /// Those of them that were recorded outside of every window: what is in them the recorder cannot know.
+    /// The number of these that were recorded outside every window, so that the recorder cannot know their content.
     unknown_command_buffers: u32,
-    /// Dispatches in the others.
+    /// The number of dispatches in the other command buffers.
     dispatches: u32,
-    /// Dispatches in all of them.
+    /// The number of dispatches in all command buffers.
     executed_dispatches: u32,
 }
 
-/// Three command buffers, recorded and submitted before, in, between and after three windows. The n-th has a dispatch
-/// more than the one before it.
+/// Submits three command buffers, which were recorded before, in, between and after three windows. The n-th has one
+/// dispatch more than the one before it.
 pub fn windows(args: &Args, truth: &mut Truth) -> Result<()> {
     let setup = Setup::open(args)?;
     let (gpu, recorder) = (&setup.gpu, Recorder::find());

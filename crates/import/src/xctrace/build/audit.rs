@@ -1,4 +1,4 @@
-//! What is missing from the exports, and what else may have moved the numbers.
+//! Reports what the exports lack, and what else may have affected the numbers.
 
 use super::super::TABLES;
 use super::super::facts::GpuInterval;
@@ -44,11 +44,15 @@ impl Builder {
         }
     }
 
-    /// What else may have moved the numbers: other processes, clocks, spills.
+    /// Reports other influences on the numbers: other processes, clocks, and register spills.
     pub(super) fn audit(&mut self) {
         let times = |intervals: &[&GpuInterval]| {
             let spans = intervals.iter();
-            union_ns(spans.map(|i| Span::of(i.start_ns, i.duration_ns)).collect())
+            union_ns(
+                spans
+                    .map(|i| Span::new(i.start_ns, i.duration_ns))
+                    .collect(),
+            )
         };
         let mut others: BTreeMap<u32, Vec<&GpuInterval>> = BTreeMap::new();
         for interval in &self.facts.intervals {

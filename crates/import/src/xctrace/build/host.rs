@@ -1,4 +1,4 @@
-//! What the host did, which kernels there are, and memory.
+//! Adds host activity, kernels and memory.
 
 use super::super::facts::{Completion, HostInterval};
 use super::super::labels::without_owner;
@@ -12,7 +12,7 @@ use gapscope_trace::tables::{
 };
 use std::collections::BTreeSet;
 
-/// Instruments lists a shader once for each of its entry points.
+/// The identity of a shader, which Instruments lists once for each of its entry points.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct KernelKey {
     shader: u64,
@@ -46,7 +46,8 @@ impl Builder {
                 at_ns,
                 command_buffer,
             } = completion;
-            // A command buffer is seen finished once; of several commits, the one that it follows.
+            // A command buffer that was committed several times is seen finished once, after the commit that the
+            // notice follows.
             if let Some(index) = self.instance_at(command_buffer, at_ns) {
                 let seen = &mut self.instances[index].seen_ns;
                 *seen = Some(seen.map_or(at_ns, |seen| seen.min(at_ns)));
@@ -75,7 +76,7 @@ impl Builder {
             if !self.is_target(shader.pid) || !compute {
                 continue;
             }
-            // Instruments puts its id behind the name.
+            // Instruments appends the shader's id to the name.
             let suffix = format!(" ({})", shader.id);
             let entry = shader
                 .name
@@ -144,7 +145,7 @@ impl Builder {
         }
     }
 
-    /// Thermal states but the usual one, each as a counter: analyses tell when the machine was in them.
+    /// Adds each thermal state but the usual one as a counter, by which analyses find the times in the state.
     pub(super) fn thermal_states(&mut self) {
         let states = self.facts.thermal.iter();
         let unusual = states.filter(|(state, _)| ***state != *"Nominal");

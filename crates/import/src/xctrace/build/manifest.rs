@@ -1,4 +1,4 @@
-//! The end of a build: command buffers' rows, losses, the manifest.
+//! Completes a trace with the rows of command buffers, the losses and the manifest.
 
 use super::super::clock::{self, Lifetime};
 use super::super::date;
@@ -180,7 +180,7 @@ impl Builder {
         self.trace
     }
 
-    /// When the recording ended: as the table of contents says, and not before the last work.
+    /// Returns the end of the recording: the end in the table of contents, but not before the last work.
     fn end_ns(&self, run: &Run) -> i64 {
         let tables = &self.trace.tables;
         let ends = |starts: &Optional<i64>, durations: &Optional<i64>| {

@@ -1,4 +1,4 @@
-//! Labels that the program set through the SDK, which Instruments records as signposts.
+//! Adds the labels that the program set through the SDK, which Instruments records as signposts.
 
 use super::super::facts::{Mark, Signpost};
 use super::{Builder, PROCESS, thread_id};
@@ -13,7 +13,7 @@ impl Builder {
     pub(super) fn program_labels(&mut self) -> ThreadLabels {
         let mut signposts = std::mem::take(&mut self.facts.signposts);
         signposts.retain(|signpost| self.is_target(signpost.pid));
-        // The rows of one thread stand in order; a signpost is in each table of its run that takes its category.
+        // The rows of a thread must be in order. A signpost is in each table of its run that takes its category.
         signposts.sort_by_key(|signpost| signpost.at_ns);
         let mut seen = rustc_hash::FxHashSet::default();
         signposts.retain(|signpost| seen.insert((signpost.id, signpost.mark)));

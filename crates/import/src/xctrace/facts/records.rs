@@ -1,4 +1,4 @@
-//! What single rows of the exports say.
+//! The types of the rows of exports.
 
 use crate::xctrace::cell::Thread;
 use std::rc::Rc;
@@ -13,7 +13,7 @@ pub(crate) enum Channel {
 }
 
 impl Channel {
-    /// The channel that Instruments calls so.
+    /// Returns the channel with Instruments' name.
     pub fn named(name: Option<&str>) -> Channel {
         let Some(name) = name else {
             return Channel::Other;
@@ -32,7 +32,7 @@ impl Channel {
     }
 }
 
-/// A stretch of GPU work.
+/// An interval of GPU work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct GpuInterval {
     pub start_ns: i64,
@@ -43,19 +43,17 @@ pub(crate) struct GpuInterval {
     pub encoder: Option<u64>,
 }
 
-/// A command buffer as the application committed it.
+/// A command buffer that the application committed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Submission {
-    /// When it was created.
     pub created_ns: i64,
-    /// When it was committed.
     pub committed_ns: i64,
     pub pid: Option<u32>,
     pub thread: Option<Rc<Thread>>,
     pub command_buffer: u64,
 }
 
-/// An encoder as the application made it.
+/// An encoder that the application created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Encoder {
     pub pid: Option<u32>,
@@ -65,14 +63,14 @@ pub(crate) struct Encoder {
     pub label: Option<Rc<str>>,
 }
 
-/// A stretch of time on the host.
+/// An interval of a host thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct HostInterval {
     pub start_ns: i64,
     pub duration_ns: i64,
     pub pid: Option<u32>,
     pub thread: Option<Rc<Thread>>,
-    /// What it is of, such as `Completion Handlers`.
+    /// The kind of activity, such as `Completion Handlers`.
     pub group: Rc<str>,
     pub text: Rc<str>,
 }
@@ -91,7 +89,7 @@ pub(crate) struct Shader {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Allocation {
     pub at_ns: i64,
-    /// How long it lived; absent when it did to the end.
+    /// The lifetime; `None` if the resource lived to the end.
     pub lifetime_ns: Option<i64>,
     pub pid: Option<u32>,
     pub resource: u64,
@@ -106,7 +104,7 @@ pub(crate) struct ExecutionPoint {
     pub gpu_submission: u64,
 }
 
-/// Which command buffer a piece of GPU work is of.
+/// The command buffer of a piece of GPU work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct GpuSubmission {
     pub gpu_submission: u64,
@@ -115,29 +113,29 @@ pub(crate) struct GpuSubmission {
     pub pid: Option<u32>,
 }
 
-/// A command buffer was seen finished.
+/// The notice that a command buffer has finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Completion {
     pub at_ns: i64,
     pub command_buffer: u64,
 }
 
-/// A command buffer ended with an error.
+/// The error of a command buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub command_buffer: u64,
-    /// MTLCommandBufferError.
+    /// The code of the `MTLCommandBufferError`.
     pub code: u64,
 }
 
-/// A shader spilled registers to memory.
+/// A spill of registers to memory by a shader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Spill {
     pub bytes: u64,
     pub pid: Option<u32>,
 }
 
-/// What a signpost marks.
+/// The kind of mark that a signpost sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Mark {
     Begin,
@@ -156,16 +154,16 @@ impl Mark {
     }
 }
 
-/// A label of the SDK begins or ends, or is an instant.
+/// A signpost of the SDK: the begin or the end of a label, or an instant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Signpost {
     pub at_ns: i64,
     pub mark: Mark,
     pub pid: Option<u32>,
     pub tid: Option<u64>,
-    /// Tells labels of a process that are open at once apart.
+    /// The id that distinguishes labels of a process that are open at the same time.
     pub id: u64,
-    /// Absent at ends.
+    /// The text; absent at ends.
     pub text: Option<Rc<str>>,
 }
 

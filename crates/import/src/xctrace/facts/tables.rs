@@ -1,4 +1,4 @@
-//! The tables of an export that an import knows.
+//! Lists the tables of an export that an import reads.
 
 use crate::xctrace::Table;
 
@@ -66,7 +66,7 @@ pub(crate) const TABLES: [Table; 21] = [
     ),
 ];
 
-/// The columns that a table must have.
+/// Returns the columns that a table must have.
 pub(super) fn columns(table: &str) -> &'static [&'static str] {
     match table {
         "metal-gpu-intervals" => &["start", "duration", "process"],

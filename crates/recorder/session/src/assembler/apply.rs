@@ -1,4 +1,4 @@
-//! One event at a time.
+//! Applies events one at a time.
 
 mod cuda;
 mod every_hook;
@@ -11,10 +11,10 @@ use gapscope_trace::ids::ProcessId;
 use gapscope_trace::tables::Tables;
 
 impl Assembler {
-    /// One event of a process, in sequence. Rows that it completes are appended to `tables`.
+    /// Applies the next event of a process and appends the rows that it completes to `tables`.
     ///
     /// # Panics
-    /// `process` is not one of [`Self::add_process`].
+    /// `process` was not returned by [`Self::add_process`].
     pub fn apply<'a>(
         &mut self,
         process: ProcessId,

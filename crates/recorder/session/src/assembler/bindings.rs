@@ -1,7 +1,7 @@
-//! Bindings: which buffer ranges a dispatch may reach.
+//! Computes which buffer ranges a dispatch may reach through its bindings.
 
 use super::buffers::Buffers;
-use super::recent::Recent;
+use super::lru_map::LruMap;
 use gapscope_spool::event::{self, BindingAccess};
 use gapscope_spool::ids as hook;
 use gapscope_trace::ids::{BindingSetId, BufferId, KernelId, ProcessId};
@@ -13,14 +13,14 @@ use std::sync::Arc;
 /// VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC and VK_DESCRIPTOR_TYPE_STORAGE_BUFFER_DYNAMIC
 const DYNAMIC: [u32; 2] = [8, 9];
 
-/// What one descriptor set holds, in the trace's ids.
+/// The content of a descriptor set, in ids of the trace.
 type Content = Arc<[ContentRange]>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct ContentRange {
     binding: u32,
     element: u32,
-    /// `None`: a null descriptor, or a buffer that is not known.
+    /// The buffer; `None` for a null descriptor or an unknown buffer.
     buffer: Option<BufferId>,
     dynamic: bool,
     offset: u64,
@@ -28,7 +28,7 @@ struct ContentRange {
     buffer_bytes: u64,
 }
 
-/// One row of a set of bindings.
+/// A row of a binding set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct ReachedRange {
     set: u32,
@@ -41,21 +41,21 @@ struct ReachedRange {
     writes: bool,
 }
 
-/// The contents of descriptor sets of one process, as far as they were bound lately: programs that write their sets
-/// anew for each command buffer make millions. Equal contents are kept once.
+/// The contents of a process's descriptor sets that were bound recently. Programs that write their sets anew for each
+/// command buffer make millions of contents; equal contents are kept once.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Contents {
-    /// The kept content of each content id.
-    kept_of: Recent<hook::BindingContent, u32>,
+    /// The index of the kept content of each content id.
+    kept_of: LruMap<hook::BindingContent, u32>,
     kept: FxHashMap<u32, Content>,
     next: u32,
-    /// Ids of kept contents. One that is missing here is kept twice.
+    /// The indices of kept contents. A content that is missing here is kept twice.
     #[serde(skip)]
-    ids: Recent<Content, u32>,
+    ids: LruMap<Content, u32>,
 }
 
 impl Contents {
-    /// Keeps a content. Returns how many of its entries name a buffer that is not known.
+    /// Keeps a content, and returns how many of its entries name an unknown buffer.
     pub fn add(
         &mut self,
         content: hook::BindingContent,
@@ -99,22 +99,22 @@ impl Contents {
         kept
     }
 
-    /// True when it is known what a set holds.
+    /// Returns true if the content of a set is known.
     pub fn knows(&mut self, content: hook::BindingContent) -> bool {
         self.kept_of(content).is_some()
     }
 
-    /// The kept content of a content id; `None` where that is not known, or forgotten.
+    /// Returns the index of a kept content; `None` if it is unknown or was forgotten.
     fn kept_of(&mut self, content: hook::BindingContent) -> Option<u32> {
         self.kept_of.get(&content).copied()
     }
 }
 
-/// The descriptor sets that are bound while a recording is being recorded.
+/// The descriptor sets that are bound at a position of a command recording.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct BoundSets {
     sets: Vec<BoundSet>,
-    /// The last answer and the kernel it was for; `None` after a change.
+    /// The last answer and its kernel; `None` after a change.
     last: Option<(KernelId, Option<BindingSetId>)>,
 }
 
@@ -126,7 +126,7 @@ struct BoundSet {
 }
 
 impl BoundSets {
-    /// A set is bound.
+    /// Binds a set.
     pub fn bind(&mut self, set: u32, content: hook::BindingContent) {
         self.last = None;
         match self.sets.iter_mut().find(|s| s.set == set) {
@@ -146,14 +146,14 @@ impl BoundSets {
         }
     }
 
-    /// A dynamic offset of a bound set.
+    /// Sets a dynamic offset of a bound set.
     pub fn dynamic_offset(&mut self, set: u32, index: u32, offset: u32) {
-        /// No device has as many dynamic buffers in a set.
-        const MOST: usize = 1 << 12;
+        /// The maximum number of dynamic buffers in a set on any device.
+        const MAX_DYNAMIC_BUFFERS: usize = 1 << 12;
         self.last = None;
         let index = index as usize;
         if let Some(bound) = self.sets.iter_mut().find(|s| s.set == set)
-            && index < MOST
+            && index < MAX_DYNAMIC_BUFFERS
         {
             if bound.dynamic_offsets.len() <= index {
                 bound.dynamic_offsets.resize(index + 1, 0);
@@ -162,23 +162,23 @@ impl BoundSets {
         }
     }
 
-    /// Nothing is bound any more: so it is behind the execution of a secondary recording.
+    /// Unbinds all sets, as the execution of a secondary recording does.
     pub fn clear(&mut self) {
         self.sets.clear();
         self.last = None;
     }
 }
 
-/// Sets of bindings, each with one id in the trace.
+/// The binding sets of the trace, each with one id.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct BindingSets {
     next: u32,
-    /// A set that was forgotten here gets a second id: its rows are then in the trace twice.
+    /// The ids of binding sets. A set that was forgotten here gets a second id, and its rows are in the trace twice.
     #[serde(skip)]
-    ids: Recent<Box<[ReachedRange]>, BindingSetId>,
+    ids: LruMap<Box<[ReachedRange]>, BindingSetId>,
     /// Answers by kernel, sets, contents and dynamic offsets, so that a repeated dispatch costs one look-up.
     #[serde(skip)]
-    answers: Recent<Box<[u32]>, Option<BindingSetId>>,
+    answers: LruMap<Box<[u32]>, Option<BindingSetId>>,
     #[serde(skip)]
     key: Vec<u32>,
     #[serde(skip)]
@@ -186,8 +186,8 @@ pub struct BindingSets {
 }
 
 impl BindingSets {
-    /// The id of what `kernel` reached_ranges through the bound sets; `None` when it reached_ranges no buffer that is known.
-    /// `accesses`: what the kernel's code declares; empty when that is not known.
+    /// Returns the id of the binding set that `kernel` reaches through the bound sets; `None` if it reaches no known
+    /// buffer. `accesses` are the bindings that the kernel's code declares; they are empty if unknown.
     pub fn reached(
         &mut self,
         process: ProcessId,

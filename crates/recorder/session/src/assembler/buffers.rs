@@ -1,11 +1,11 @@
-//! Buffers and the allocations behind them.
+//! Tracks buffers and the allocations behind them.
 
 use gapscope_trace::ids::{AllocationId, BufferId, DeviceId, ProcessId};
 use gapscope_trace::tables::{Buffer, Table, Tables};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-/// Buffers that exist now; those that are gone have become rows.
+/// The buffers that exist; destroyed buffers have become rows.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Buffers {
     next: u32,
@@ -23,7 +23,7 @@ struct LiveBuffer {
 }
 
 impl Buffers {
-    /// A new buffer. Returns its id.
+    /// Adds a buffer and returns its id.
     pub fn add(&mut self, process: ProcessId, device: DeviceId, bytes: u64) -> BufferId {
         let id = BufferId(self.next);
         self.next += 1;
@@ -42,12 +42,12 @@ impl Buffers {
         id
     }
 
-    /// The size of a buffer that exists.
+    /// Returns the size of an existing buffer.
     pub fn bytes(&self, id: BufferId) -> Option<u64> {
         self.alive.get(&id).map(|b| b.bytes)
     }
 
-    /// A buffer got its memory.
+    /// Records the memory of a buffer.
     pub fn bind(&mut self, id: BufferId, allocation: Option<AllocationId>, offset: u64) {
         if let Some(buffer) = self.alive.get_mut(&id) {
             buffer.allocation = allocation;
@@ -55,21 +55,21 @@ impl Buffers {
         }
     }
 
-    /// The program named a buffer.
+    /// Records the name that the program gave a buffer.
     pub fn name(&mut self, id: BufferId, name: Option<String>) {
         if let Some(buffer) = self.alive.get_mut(&id) {
             buffer.name = name;
         }
     }
 
-    /// A buffer is gone: nothing can change any more, so it becomes a row.
+    /// Ends a buffer, which can no longer change and becomes a row.
     pub fn end(&mut self, id: BufferId, tables: &mut Tables) {
         if let Some(buffer) = self.alive.remove(&id) {
             buffer.write(id, tables);
         }
     }
 
-    /// Appends a row for each buffer that still exists.
+    /// Appends a row for each existing buffer.
     pub fn write(&mut self, tables: &mut Tables) {
         let mut rest: Vec<_> = self.alive.drain().collect();
         rest.sort_unstable_by_key(|(id, _)| *id);

@@ -1,4 +1,4 @@
-//! Captures: windows that a recorded program marks.
+//! Tracks the windows of a recording that a recorded program marks.
 
 use super::Assembler;
 use gapscope_spool::ids as hook;
@@ -9,36 +9,36 @@ use gapscope_trace::tables::{Marker, MarkerScope, Tables};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// A capture of a recorded process.
+/// A window that a recorded process marked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capture {
-    /// Id of the process in the trace.
+    /// The id of the process in the trace.
     pub process: ProcessId,
-    /// The thread that started it.
+    /// The thread that started the window.
     pub thread: ThreadId,
-    /// Its number in the process.
+    /// The number of the window in its process.
     pub number: u32,
-    /// The trace that the program wants of it.
+    /// The trace that the program wants of the window.
     pub path: Option<PathBuf>,
-    /// Start on the host's clock.
+    /// The start on the host's clock.
     pub start_ns: i64,
-    /// End; absent while it is open.
+    /// The end; `None` while the window is open.
     pub end_ns: Option<i64>,
-    /// What had been lost before it.
+    /// The losses before the window.
     pub lost_before: Vec<Loss>,
 }
 
-/// One end of a capture.
+/// The start or the end of a window.
 pub(super) struct CaptureRecord<'a> {
     pub thread: hook::Thread,
     pub capture: hook::Capture,
-    /// At the start: the trace that the program wants; empty: none.
+    /// At the start, the path of the trace that the program wants; empty if it wants none.
     pub path: &'a [u8],
     pub at_ns: i64,
 }
 
 impl Assembler {
-    /// The program starts a capture.
+    /// Starts a window.
     pub(super) fn start_capture(&mut self, process: ProcessId, record: CaptureRecord<'_>) {
         self.saw(record.at_ns);
         self.captures.push(Capture {
@@ -52,7 +52,7 @@ impl Assembler {
         });
     }
 
-    /// The program stops a capture.
+    /// Ends a window.
     pub(super) fn end_capture(
         &mut self,
         process: ProcessId,
@@ -77,19 +77,19 @@ impl Assembler {
         rows::marker(tables, Marker { thread, ..row });
     }
 
-    /// All captures so far, in the order in which they started.
+    /// Returns all windows in the order in which they started.
     pub fn captures(&self) -> &[Capture] {
         &self.captures
     }
 
-    /// Processes of the trace that are the same process of the system as `process`: each hook in it has its own.
+    /// Returns the processes of the trace with the same pid as `process`: each hook in a process has its own.
     pub fn same_process(&self, process: ProcessId) -> Vec<ProcessId> {
         let pid = self.processes[process].facts.pid;
         let same = self.processes.iter().filter(|p| p.facts.pid == pid);
         same.map(|p| p.facts.id).collect()
     }
 
-    /// True when all work that these processes submitted until `end_ns` has been seen to its end.
+    /// Returns true if all work that the processes submitted until `end_ns` was seen finished.
     pub fn seen_until(&self, processes: &[ProcessId], end_ns: i64) -> bool {
         processes.iter().all(|process| {
             let mut open = self.processes[*process].instances.values();

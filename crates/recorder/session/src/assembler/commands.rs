@@ -1,4 +1,4 @@
-//! Appends commands of the spool to recordings, in the trace's ids.
+//! Appends commands of the spool to command recordings, with ids of the trace.
 
 use super::Assembler;
 use super::recording::Step;
@@ -9,7 +9,7 @@ use gapscope_trace::build::{Labels, TextId};
 use gapscope_trace::ids::ProcessId;
 
 impl Assembler {
-    /// Commands, in order, of a recording.
+    /// Appends commands to a recording in their order.
     pub(super) fn commands(
         &mut self,
         process: ProcessId,
@@ -137,7 +137,7 @@ impl Assembler {
     }
 }
 
-/// What kind of work an operand names.
+/// Returns the kind of opaque work for a number of the spool.
 fn opaque_work(number: u32) -> OpaqueWorkKind {
     match u8::try_from(number).map(OpaqueWorkKind::from_number) {
         Ok(OpaqueWorkKind::Unknown) | Err(_) => OpaqueWorkKind::Other,
@@ -145,15 +145,15 @@ fn opaque_work(number: u32) -> OpaqueWorkKind {
     }
 }
 
-/// More queries than a recording of this many commands can have, the hook's gaps between pools included: a damaged
-/// record must not ask for memory without bounds.
+/// Returns an upper bound of the queries of a recording with this many commands, including the hook's gaps between
+/// pools. A damaged record must not ask for unbounded memory.
 fn most_queries(commands: usize) -> u32 {
     u32::try_from(commands).map_or(u32::MAX, |commands| {
         commands.saturating_mul(4).saturating_add(1024)
     })
 }
 
-/// The trace's id of a process's text.
+/// Returns the trace's id of a process's text.
 pub(super) fn text(
     texts: &rustc_hash::FxHashMap<hook::Text, TextId>,
     labels: &mut Labels,

@@ -1,4 +1,4 @@
-//! Readings of conditions as counters: only changes become rows.
+//! Converts readings of conditions to counters, in which only changes become rows.
 
 use super::Assembler;
 use super::counters::Counters;
@@ -8,31 +8,31 @@ use gapscope_trace::tables::{Condition, Counter, CounterValue, Table, Tables};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// A value that is not read again for so long is not known any more.
-const HOLDS_NS: i64 = 30_000_000_000;
+/// The time after which a value that is not read again counts as unknown.
+const MAX_HOLD_NS: i64 = 30_000_000_000;
 
-/// The conditions of one trace.
+/// The conditions of a trace.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Conditions {
-    held: Vec<Held>,
+    held: Vec<HeldCondition>,
 }
 
-/// A condition and the value that it had last.
+/// A condition and its last value.
 #[derive(Debug, Serialize, Deserialize)]
-struct Held {
+struct HeldCondition {
     device: Option<DeviceId>,
     condition: Condition,
     source: Arc<str>,
-    /// Its counter, once it is one.
+    /// The counter, once the condition has one.
     counter: Option<CounterId>,
-    /// Since when it is known without a break.
+    /// The start of the interval in which the condition is known without a break.
     known_ns: i64,
     seen_ns: i64,
     value: Option<f64>,
 }
 
 impl Assembler {
-    /// Takes a reading into the trace. One of a GPU that this trace has not is none of it.
+    /// Adds a reading. A reading of a GPU that is not in the trace is ignored.
     pub fn condition(&mut self, reading: &Reading, tables: &mut Tables) {
         let device = match &reading.of {
             Of::Machine if self.processes.ids().next().is_none() => return,
@@ -56,9 +56,9 @@ impl Conditions {
         tables: &mut Tables,
     ) {
         let condition = reading.condition;
-        let of_it = |h: &Held| h.device == device && h.condition == condition;
+        let of_it = |h: &HeldCondition| h.device == device && h.condition == condition;
         let at = self.held.iter().position(of_it).unwrap_or_else(|| {
-            self.held.push(Held {
+            self.held.push(HeldCondition {
                 device,
                 condition,
                 source: reading.source.clone(),
@@ -98,18 +98,18 @@ impl Conditions {
         held.seen_ns = reading.seen_ns;
     }
 
-    /// Nothing more is read: what was not seen for long before the end is not known there.
+    /// Ends the conditions. A value that was not read for long before the end is unknown there.
     pub fn finish(&mut self, end_ns: i64, tables: &mut Tables) {
         for held in &mut self.held {
-            if end_ns.saturating_sub(held.seen_ns) > HOLDS_NS {
+            if end_ns.saturating_sub(held.seen_ns) > MAX_HOLD_NS {
                 held.end(tables);
             }
         }
     }
 }
 
-impl Held {
-    /// From where it was seen last on it is not known.
+impl HeldCondition {
+    /// Marks the value as unknown from its last reading on.
     fn end(&mut self, tables: &mut Tables) {
         if self.value.is_some() {
             self.write(self.seen_ns, Some(0), tables);

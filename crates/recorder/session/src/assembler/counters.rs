@@ -1,4 +1,4 @@
-//! The counters of a trace, and samples of those that are hardware's.
+//! Tracks the counters of a trace and adds samples of hardware counters.
 
 use super::Assembler;
 use crate::counters::pipe::{Batch, Column};
@@ -8,7 +8,7 @@ use gapscope_trace::ids::{CounterId, DeviceId};
 use gapscope_trace::tables::{Counter, CounterUnit, CounterValue, Table, Tables};
 use serde::{Deserialize, Serialize};
 
-/// The counters that there are.
+/// The counters of a trace.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Counters {
     next: u32,
@@ -16,7 +16,7 @@ pub struct Counters {
     counted: Vec<Counted>,
 }
 
-/// What performance queries of a queue family count.
+/// The counters of the performance queries of a queue family.
 #[derive(Debug, Serialize, Deserialize)]
 struct Counted {
     device: DeviceId,
@@ -33,14 +33,14 @@ struct Sampled {
 }
 
 impl Counters {
-    /// The id of one more.
+    /// Returns the id of a new counter.
     pub fn new_id(&mut self) -> CounterId {
         let id = CounterId(self.next);
         self.next += 1;
         id
     }
 
-    /// Takes what performance queries of a queue family count.
+    /// Adds the counters of a queue family's performance queries.
     pub fn count(
         &mut self,
         device: DeviceId,
@@ -78,8 +78,8 @@ impl Counters {
         });
     }
 
-    /// What was counted while a command buffer of a device ran. Amounts become means over its time, as those of all counters are.
-    /// False: nobody knows what the values are of.
+    /// Adds the values that were counted while a command buffer ran. Amounts become means over its time, as the
+    /// values of all counters are. Returns false if the counters of the values are unknown.
     pub fn counted(
         &self,
         (device, family): (DeviceId, u32),
@@ -104,7 +104,12 @@ impl Counters {
         true
     }
 
-    fn of(&mut self, device: DeviceId, column: &Column, tables: &mut Tables) -> CounterId {
+    fn sampled_counter(
+        &mut self,
+        device: DeviceId,
+        column: &Column,
+        tables: &mut Tables,
+    ) -> CounterId {
         let known = self.sampled.iter().find(|s| {
             s.device == device && s.counter == column.counter && s.source == column.source
         });
@@ -130,7 +135,7 @@ impl Counters {
     }
 }
 
-/// The unit of a counter of performance queries in the trace, and whether its values are amounts, of which the trace has means.
+/// Returns the unit of a performance counter in the trace, and whether its values are amounts, which become means.
 fn unit(unit: PerformanceUnit) -> (CounterUnit, bool) {
     match unit {
         PerformanceUnit::Percentage => (CounterUnit::Percent, false),
@@ -147,7 +152,8 @@ fn unit(unit: PerformanceUnit) -> (CounterUnit, bool) {
     }
 }
 
-/// A value of a performance query as a mean over the time of its command buffer. `None`: it is not known.
+/// Converts a value of a performance query to a mean over the time of its command buffer. Returns `None` if the mean
+/// is unknown.
 fn mean(unit: PerformanceUnit, value: f64, duration_ns: i64) -> Option<f64> {
     let per_ns = || (duration_ns > 0).then(|| value / duration_ns as f64);
     let mean = match unit {
@@ -162,18 +168,19 @@ fn mean(unit: PerformanceUnit, value: f64, duration_ns: i64) -> Option<f64> {
 }
 
 impl Assembler {
-    /// The device of a GPU. Each process has the GPU as a device of its own: one of them stands for it.
+    /// Returns the device of a GPU. Each process has the GPU as a device of its own; one of these devices stands for
+    /// the GPU.
     pub(super) fn gpu(&self, uuid: &str) -> Option<DeviceId> {
         let of_gpu = |d: &&super::Device| *d.facts.uuid == *uuid;
         self.devices.iter().find(of_gpu).map(|d| d.facts.id)
     }
 
-    /// True where this trace has the GPU.
+    /// Returns true if the trace has the GPU.
     pub(crate) fn has_gpu(&self, uuid: &str) -> bool {
         self.gpu(uuid).is_some()
     }
 
-    /// Takes samples into the trace. Those of a GPU that this trace has not are none of it.
+    /// Adds samples. Samples of a GPU that is not in the trace are ignored.
     pub(crate) fn counter_samples(
         &mut self,
         uuid: &str,
@@ -185,11 +192,11 @@ impl Assembler {
             return;
         };
         let ids: Vec<CounterId> = (columns.iter())
-            .map(|column| self.counters.of(device, column, tables))
+            .map(|column| self.counters.sampled_counter(device, column, tables))
             .collect();
         for sample in batch.samples(columns.len()) {
             for (counter, value) in ids.iter().zip(sample.values) {
-                // A share of nothing, such as hits without a request, is not known.
+                // A share of nothing, such as hits without requests, is unknown.
                 if value.is_finite() {
                     tables.counter_values.push(CounterValue {
                         counter: *counter,

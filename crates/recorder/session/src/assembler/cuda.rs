@@ -1,8 +1,8 @@
-//! CUDA: takes what the program called and what its tracing library recorded, in the ids of the hook, and hands both to the process's
-//! [`TimelineBuilder`] in the ids of the trace.
+//! Converts the calls of CUDA programs and the records of CUDA's tracing library from ids of the hook to ids of the
+//! trace, and passes them to the process's [`TimelineBuilder`].
 //!
-//! Each host call comes from the thread that made it, and each piece of work on the device as an entry of its own, up to seconds after it
-//! happened and in any order; equal correlations say what belongs together.
+//! Each host call comes from the thread that made it. Each piece of device work comes as a separate record, up to
+//! seconds after it happened and in any order. Equal correlations join calls and work.
 
 mod activity;
 mod call;
@@ -30,27 +30,27 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Busy times that the progress line takes in at once.
+/// The maximum number of busy intervals that are kept for the progress line at once.
 const MAX_BUSY_INTERVALS: usize = 1 << 16;
 
-/// The state of a process's use of CUDA, in the hook's ids.
+/// The CUDA state of a process, in ids of the hook.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Cuda {
     launches: FxHashMap<hook::Launch, KernelLaunch>,
     routes: FxHashMap<hook::Route, Route>,
     correlations: CorrelationWidener,
     returns: Returns,
-    /// Profiles of launches whose work has not come.
+    /// Profiles of launches whose work was not recorded yet.
     profiles: FxHashMap<Correlation, Profile>,
     instructions: Instructions,
-    /// Anything of CUDA was recorded.
+    /// The process has recorded events of CUDA.
     pub(super) is_used: bool,
-    /// Activities that the process has written, as its batches say, and those that came.
+    /// The number of activities that the process has written, as its batches say.
     written: u64,
     came: u64,
 }
 
-/// One way to launch a kernel: which kernel, where, in how many workgroups.
+/// A way to launch a kernel: the kernel, the queue and the number of workgroups.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct KernelLaunch {
     kernel: KernelId,
@@ -58,7 +58,7 @@ struct KernelLaunch {
     groups: [u32; 3],
 }
 
-/// One way of transfers: where, between which kinds of memory.
+/// A way of transfers: the queue and the kinds of memory.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Route {
     queue: QueueId,
@@ -66,32 +66,32 @@ struct Route {
     host_memory: Option<MemoryPlace>,
 }
 
-/// A thread called a function.
+/// A call of a thread.
 pub(super) struct CallRecord {
     pub function: hook::Function,
     pub thread: hook::Thread,
     pub correlation: hook::Correlation,
     pub span: Span,
     pub result: u32,
-    /// Host nodes of the graph that the call launched, where their number is known.
+    /// The number of host nodes of the launched graph, if it is known.
     pub host_functions: Option<u32>,
 }
 
 /// A batch of activities.
 pub(super) struct Batch<'a> {
-    /// Activities that were written before.
+    /// The number of activities that were written before.
     pub first: u64,
     pub count: u32,
     pub bytes: &'a [u8],
 }
 
-/// Returns the thread that a record names.
+/// Returns the thread of a record.
 fn known_thread(thread: hook::Thread) -> Option<ThreadId> {
     thread.some().map(|thread| ThreadId(thread.0))
 }
 
 impl Assembler {
-    /// Takes a function that the program calls.
+    /// Adds a function that the program calls.
     pub(super) fn cuda_function(
         &mut self,
         process: ProcessId,
@@ -104,7 +104,7 @@ impl Assembler {
         timeline.add_function(FunctionId(function.0), Function { class, name });
     }
 
-    /// Takes a way in which the program launches kernels.
+    /// Adds a way in which the program launches kernels.
     pub(super) fn cuda_launch(
         &mut self,
         process: ProcessId,
@@ -125,13 +125,13 @@ impl Assembler {
         self.processes[process].cuda.launches.insert(launch, known);
     }
 
-    /// Forgets the launches below an id, which do not come any more.
+    /// Removes the launches below an id, which are not used any more.
     pub(super) fn cuda_launches_end(&mut self, process: ProcessId, below: hook::Launch) {
         let cuda = &mut self.processes[process].cuda;
         cuda.launches.retain(|launch, _| *launch >= below);
     }
 
-    /// Takes a way that transfers go.
+    /// Adds a way of transfers.
     pub(super) fn cuda_route(
         &mut self,
         process: ProcessId,
@@ -158,7 +158,7 @@ impl Assembler {
         self.processes[process].cuda.routes.insert(route, known);
     }
 
-    /// Takes a call that returned.
+    /// Adds a call that returned.
     pub(super) fn called(&mut self, process: ProcessId, record: CallRecord, tables: &mut Tables) {
         if let Some(call) = self.checked_call(process, record) {
             self.with_timeline(process, tables, |timeline, out| timeline.call(call, out));
@@ -166,7 +166,7 @@ impl Assembler {
         }
     }
 
-    /// Takes `count` calls of a thread that asked for the same state, and spent `busy_ns` inside the calls.
+    /// Adds `count` calls of a thread that polled the same state and spent `busy_ns` inside the calls.
     pub(super) fn polled(
         &mut self,
         process: ProcessId,
@@ -204,7 +204,7 @@ impl Assembler {
         })
     }
 
-    /// Takes a batch of activities.
+    /// Adds a batch of activities.
     pub(super) fn activities(&mut self, process: ProcessId, batch: Batch<'_>, tables: &mut Tables) {
         let count = batch.count;
         let cuda = &mut self.processes[process].cuda;
@@ -224,7 +224,7 @@ impl Assembler {
         self.write_profiled(process, tables);
     }
 
-    /// Changes the timeline of a process. Its work bounds the error of the device's clock.
+    /// Changes the timeline of a process and bounds the error of device clocks by the work that is joined.
     #[inline]
     fn with_timeline<T>(
         &mut self,
@@ -255,7 +255,7 @@ impl Assembler {
         change(&mut state.timeline, &mut out)
     }
 
-    /// Returns a span that can be: damage must not make work that lasts for centuries.
+    /// Returns a possible span: damaged data must not make work that lasts for centuries.
     fn checked(&mut self, span: Option<Span>) -> Option<Span> {
         const MAX_NS: i64 = 1 << 60;
         let span = span.filter(|s| {
@@ -265,7 +265,7 @@ impl Assembler {
         Some(span)
     }
 
-    /// Takes that work on a device ended before its record came.
+    /// Records that work on a device ended before its record was delivered.
     pub(super) fn delivered(
         &mut self,
         process: ProcessId,
@@ -280,7 +280,7 @@ impl Assembler {
         }
     }
 
-    /// Takes that work on a queue ended before a call returned that waited for it.
+    /// Records that work on a queue ended before a call returned that waited for it.
     fn returned(&mut self, queue: QueueId, bound: Option<Return>) {
         let device = self.queues[queue].facts.device;
         if let Some(Return { end_ns, return_ns }) = bound
@@ -291,8 +291,8 @@ impl Assembler {
     }
 }
 
-/// Bounds the error of devices' clocks by cause and effect: work starts on a queue after the call that launched it, and ends before a call
-/// returns that waited for it.
+/// Bounds the error of device clocks by cause and effect: work starts on a queue after the call that launched it, and
+/// ends before a call returns that waited for it.
 struct CausalBounds<'a> {
     returns: &'a mut Returns,
     devices: &'a mut super::Indexed<gapscope_trace::ids::DeviceId, super::Device>,
@@ -303,7 +303,7 @@ struct CausalBounds<'a> {
 impl Observer for CausalBounds<'_> {
     #[inline]
     fn ran(&mut self, span: Span) {
-        // This is for the progress line only, which nothing may be reading.
+        // The progress line may not be reading the intervals.
         if self.recent.len() < MAX_BUSY_INTERVALS {
             self.recent.push(BusyInterval {
                 start_ns: span.start_ns,

@@ -1,6 +1,6 @@
-//! Names that an engine gives to everything, so that they name nothing.
+//! Recognises names that engines and compilers give to every object.
 
-/// Entry points that compilers give to every kernel, and what people call things that they do not name.
+/// Entry points that compilers give to every kernel, and placeholder names that people use.
 const GENERIC: [&str; 15] = [
     "main",
     "main0",
@@ -19,9 +19,9 @@ const GENERIC: [&str; 15] = [
     "null",
 ];
 
-/// The name that the program gave, in the name of an object; `None` where only its engine did.
+/// Returns the part of an object's name that the program gave; `None` if only its engine named the object.
 ///
-/// Dawn writes `DawnDbg=1;Dawn_ComputePipeline`, and the program's label behind it where it has one.
+/// Dawn writes `DawnDbg=1;Dawn_ComputePipeline`, followed by the program's label if there is one.
 pub fn given(name: &str) -> Option<&str> {
     let name = name.trim();
     let of_dawn = match name.strip_prefix("DawnDbg=") {
@@ -39,7 +39,7 @@ pub fn given(name: &str) -> Option<&str> {
     (!is_default).then_some(name)
 }
 
-/// `tint_symbol_1`, by which Tint hides the names in a shader.
+/// Returns true for names such as `tint_symbol_1`, by which Tint replaces the names in a shader.
 fn is_renamed(name: &str) -> bool {
     name.strip_prefix("tint_symbol").is_some_and(|number| {
         number.is_empty()

@@ -1,57 +1,57 @@
-//! Devices and queues, with the instances that wait for their device's clock.
+//! The state of devices and queues, with the instances that wait for the clock of their device.
 
+use super::cross_buffer_labels::CrossBufferLabels;
 use super::instance::Instance;
-use super::spanning::SpanningLabels;
 use crate::clock::{Causal, DeviceClock, Ticks};
 use gapscope_trace::ids::LabelId;
 use gapscope_trace::manifest;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// A device as one process uses it.
+/// A device in one process.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Device {
-    /// What the manifest says; the clock's part is filled in at the end.
+    /// The device in the manifest; its clock is filled in at the end.
     pub facts: manifest::Device,
-    /// Its clock; `None` for a device of which the record is missing.
+    /// The clock; `None` if the record of the device is missing.
     pub clock: Option<DeviceClock>,
     /// Finished instances whose times are not settled yet.
     pub waiting: VecDeque<Instance>,
-    /// Memory that they hold.
+    /// The memory that the waiting instances hold.
     pub waiting_bytes: usize,
-    /// It is gone, and its clock gets no more samples.
+    /// The device is gone, and its clock gets no more samples.
     pub ended: bool,
 }
 
 /// A queue.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Queue {
-    /// What the manifest says.
+    /// The queue in the manifest.
     pub facts: manifest::Queue,
-    /// Labels that are open on it, outermost first.
+    /// The labels that are open on the queue, outermost first.
     pub labels: Vec<OpenQueueLabel>,
-    /// Labels of command buffers that span several of them.
-    pub spanning: SpanningLabels,
-    /// When the last command buffer on it started: later ones start no earlier.
+    /// The labels that span several command buffers of the queue.
+    pub spanning: CrossBufferLabels,
+    /// The start of the queue's last command buffer: later ones start no earlier.
     pub last_start: Option<Ticks>,
 }
 
 /// A label that is open on a queue.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct OpenQueueLabel {
-    /// The label.
     pub label: LabelId,
-    /// When it started.
+    /// The start of the label.
     pub start_ns: i64,
 }
 
 impl Device {
-    /// Cause and effect between it and its host, where its times come on the host's clock.
+    /// Returns the causal bounds between the device and the host, if the device's times are mapped to the host's
+    /// clock.
     pub fn causal(&mut self) -> Option<&mut Causal> {
         self.clock.as_mut()?.causal()
     }
 
-    /// What the manifest says of it.
+    /// Returns the device for the manifest.
     pub fn summary(&self) -> manifest::Device {
         let mut facts = self.facts.clone();
         if let Some(clock) = &self.clock {

@@ -1,11 +1,11 @@
-//! From a finished instance to rows.
+//! Expands finished instances into rows.
 
+use super::cross_buffer_labels::{CrossBufferLabelId, CrossBufferLabels};
 use super::instance::{Instance, RawInterval};
 use super::kernels::Kernels;
 use super::markers::{command_buffer_marker, label_marker};
 use super::placement::{Placement, REASONS, REASONS_IN_ORDER, UnknownTime};
 use super::recording::{QueryPair, Recording, Step};
-use super::spanning::{SpanningId, SpanningLabels};
 use gapscope_model::{Ledger, LossKind};
 use gapscope_spool::event::{NO_QUERY, NO_TICKS, OpaqueWorkKind, Span};
 use gapscope_spool::ids as hook;
@@ -16,31 +16,31 @@ use gapscope_trace::ids::LabelId;
 use gapscope_trace::tables::{Barrier, CommandBuffer, Marker, MarkerScope, Table, Tables, Timing};
 use rustc_hash::FxHashMap;
 
-/// The recording of a command buffer that was recorded while recording was off.
+/// The id of a command buffer that was recorded by the program while gapscope was not recording.
 const NOT_RECORDED: hook::Recording = hook::Recording::NONE;
 
-/// Secondary recordings nest at most this deep; a deeper one is a damaged spool.
-const DEEPEST: u32 = 8;
+/// The maximum depth of secondary recordings; a deeper one means a damaged spool.
+const MAX_SECONDARY_DEPTH: u32 = 8;
 
-/// Expands one instance.
+/// The expansion of one instance.
 pub struct Expansion<'a> {
     pub instance: &'a Instance,
     pub recordings: &'a FxHashMap<hook::Recording, Recording>,
     pub placement: Option<Placement<'a>>,
-    /// Why the instance has no times, where it has none.
+    /// The reason why the instance has no times, if it has none.
     pub reason: &'static str,
     pub timing: Timing,
-    /// Inner times are wanted: the mode is not `command-buffer`.
+    /// The mode is not `command-buffer`, so that times inside the command buffer are wanted.
     pub sampled: bool,
     pub kernels: &'a mut Kernels,
     pub labels: &'a mut Labels,
-    pub spanning: &'a mut SpanningLabels,
+    pub spanning: &'a mut CrossBufferLabels,
     pub ledger: &'a mut Ledger,
     pub tables: &'a mut Tables,
     pub state: State,
 }
 
-/// What changes from command to command.
+/// The state that changes from command to command.
 #[derive(Default)]
 pub struct State {
     position: u32,
@@ -48,18 +48,18 @@ pub struct State {
     transfers: u32,
     open: Vec<OpenLabel>,
     top_level: TopLevel,
-    /// Rows of instants that wait for the next timed command.
+    /// The indices of rows of instants that wait for the next timed command.
     instants: Vec<usize>,
     lost: [[u64; REASONS]; LOSSES.len()],
 }
 
-/// A label that is open in the command buffer, with the span of all that was timed inside it.
+/// A label that is open in the command buffer, with the span of the timed work inside it.
 struct OpenLabel {
     label: LabelId,
     text: TextId,
     covered: CoveringSpan,
-    /// It spans several command buffers.
-    spanning: Option<SpanningId>,
+    /// The id of the label if it spans several command buffers.
+    spanning: Option<CrossBufferLabelId>,
 }
 
 /// The labels of the outermost level.
@@ -71,7 +71,7 @@ enum TopLevel {
     Several,
 }
 
-/// What has a time that may be lost.
+/// A kind of work whose time may be lost.
 #[derive(Clone, Copy)]
 #[repr(usize)]
 enum TimedWork {
@@ -90,7 +90,7 @@ const LOSSES: [LossKind; 4] = [
 ];
 
 impl Expansion<'_> {
-    /// Appends all rows of the instance. Returns the number of dispatches.
+    /// Appends all rows of the instance and returns the number of dispatches.
     pub fn run(mut self) -> u32 {
         let recording = self.recordings.get(&self.instance.recording);
         let around = self.inherit();
@@ -160,7 +160,7 @@ impl Expansion<'_> {
         self.placement.as_mut().map(|p| p.span(bracket))
     }
 
-    /// The time of the command buffer as a whole.
+    /// Returns the span of the whole command buffer.
     fn whole(&mut self, recording: &Recording) -> Result<Span, UnknownTime> {
         if let Some(whole) = self.bracketed() {
             return whole;
@@ -169,7 +169,7 @@ impl Expansion<'_> {
         self.between(ticks, recording.ends())
     }
 
-    /// The time between two queries.
+    /// Returns the span between two queries.
     #[inline]
     fn between(&mut self, ticks: &[u64], queries: QueryPair) -> Result<Span, UnknownTime> {
         let Some(placement) = &mut self.placement else {
@@ -204,7 +204,7 @@ impl Expansion<'_> {
         }
     }
 
-    /// Something inside the command buffer was timed.
+    /// Extends the open labels and instants by a timed interval.
     #[inline]
     fn timed(&mut self, span: Option<Span>) {
         let Some(span) = span else {
@@ -218,11 +218,11 @@ impl Expansion<'_> {
         }
     }
 
-    /// The rows of a recording. `untimed`: it was timed as a whole by what executes it.
+    /// Appends the rows of a recording. `untimed` means that the executing recording timed it as a whole.
     fn steps(&mut self, recording: &Recording, ticks: &[u64], depth: u32, untimed: bool) {
         let mut opaque: Option<(u32, OpaqueWorkKind)> = None;
         let executions = &recording.secondaries;
-        // Only a primary one ends labels that others began.
+        // Only a primary recording ends labels that others began.
         let base = if depth == 0 { 0 } else { self.state.open.len() };
         for step in &recording.steps {
             match *step {
@@ -284,7 +284,7 @@ impl Expansion<'_> {
                 }
                 Step::LabelInstant { text } => self.instant(text),
                 Step::Execute { query, recording } => {
-                    // The second execution of an instance overwrites the timestamps of the first.
+                    // The second execution in an instance overwrites the timestamps of the first.
                     let overwritten = executions.get(&recording).is_some_and(|n| *n > 1);
                     self.execute(ticks, query, recording, depth, untimed, overwritten);
                 }
@@ -337,7 +337,7 @@ impl Expansion<'_> {
         }
     }
 
-    /// A secondary recording: its own rows, and one for the whole where that is all that was timed.
+    /// Expands a secondary recording: its own rows, or one row for the whole if only the whole was timed.
     fn execute(
         &mut self,
         ticks: &[u64],
@@ -351,7 +351,10 @@ impl Expansion<'_> {
             let time = self.between(ticks, QueryPair::from(query));
             self.opaque_work(time, OpaqueWorkKind::Other);
         }
-        let known = self.recordings.get(&recording).filter(|_| depth < DEEPEST);
+        let known = self
+            .recordings
+            .get(&recording)
+            .filter(|_| depth < MAX_SECONDARY_DEPTH);
         let Some(secondary) = known else {
             let reason = "the record of their commands is missing";
             self.ledger.add(LossKind::SecondaryContents, 1, reason);
@@ -367,7 +370,7 @@ impl Expansion<'_> {
         );
     }
 
-    /// Opens the labels that were open before. Gives the innermost.
+    /// Opens the labels that were open before the command buffer, and returns the innermost.
     fn inherit(&mut self) -> Option<LabelId> {
         for id in &self.instance.spanning.inherited {
             if let Some(known) = self.spanning.get(*id) {
@@ -382,7 +385,7 @@ impl Expansion<'_> {
         self.state.open.last().map(|o| o.label)
     }
 
-    /// Ends the command buffer's share of the labels that are open behind it, and those that nobody ends.
+    /// Ends the command buffer's part of labels that stay open behind it, and labels that nothing ends.
     fn leave_open(&mut self) {
         let left_open = &self.instance.spanning.left_open;
         let own = self.state.open.iter_mut().filter(|o| o.spanning.is_none());
@@ -396,7 +399,7 @@ impl Expansion<'_> {
 
     fn start_label(&mut self, text: TextId) {
         let around = self.state.open.last().map(|o| o.label);
-        // What is said around the submission is said around all that is in it.
+        // Labels around the submission also apply to the commands inside it.
         let parent = around.or(self.instance.label);
         let label = self.labels.label(parent, text);
         if around.is_none() {

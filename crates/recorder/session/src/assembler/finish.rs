@@ -1,4 +1,4 @@
-//! Finished instances: from their last event to their rows.
+//! Turns finished instances into rows once their device's clock is settled.
 
 use super::device::{Device, Queue};
 use super::expand::{Expansion, State};
@@ -14,15 +14,15 @@ use gapscope_trace::ids::{DeviceId, ProcessId};
 use gapscope_trace::manifest::SamplingMode;
 use gapscope_trace::tables::{Table, Tables, Timing};
 
-/// More memory than this does not wait for a clock sample.
-const MOST_WAITING_BYTES: usize = 64 << 20;
+/// The maximum memory of instances that wait for a clock sample.
+const MAX_WAITING_BYTES: usize = 64 << 20;
 
-/// With this many rows in a table, they are written before more are made: a clock sample may settle the work of a million
-/// dispatches at once. A table that has as many is always written by the next flush.
-const MOST_ROWS: usize = 2 * TraceWriter::BATCH_ROWS;
+/// The number of rows in a table from which on they are written before more are made: a clock sample may settle the
+/// work of a million dispatches at once. The next flush always writes a table with this many rows.
+const MAX_ROWS: usize = 2 * TraceWriter::BATCH_ROWS;
 
 impl Assembler {
-    /// Nothing more comes for an instance: its rows are made as soon as its device's clock allows.
+    /// Records that an instance is finished. Its rows are made as soon as its device's clock allows.
     pub(super) fn finished(&mut self, mut instance: Instance, tables: &mut Tables) {
         self.find_position(&mut instance);
         let device = self.queues[instance.queue].facts.device;
@@ -49,22 +49,22 @@ impl Assembler {
         }
     }
 
-    /// Expands instances of a process that is gone, whose clocks get no more samples. True: there are more, for when the
-    /// rows have been written.
+    /// Expands instances of a process that is gone and whose clocks get no more samples. Returns true if there are
+    /// more, which must wait until the rows were written.
     pub fn settle_some(&mut self, process: ProcessId, tables: &mut Tables) -> bool {
         for device in self.devices.ids() {
             if self.devices[device].facts.process == process {
-                self.settle_up_to(device, true, MOST_ROWS, tables);
+                self.settle_up_to(device, true, MAX_ROWS, tables);
             }
         }
         let of_process = |d: &Device| d.facts.process == process && !d.waiting.is_empty();
         self.devices.iter().any(of_process)
     }
 
-    /// Expands the instances of a device whose times no later sample changes; all of them when no more samples come. What
-    /// would make too many rows at once is left to the next call.
+    /// Expands the instances of a device whose times no later sample changes, or all instances if there are no more
+    /// samples. Instances that would make too many rows at once are left to the next call.
     pub(super) fn settle(&mut self, device: DeviceId, all: bool, tables: &mut Tables) {
-        let most = if all { usize::MAX } else { MOST_ROWS };
+        let most = if all { usize::MAX } else { MAX_ROWS };
         self.settle_up_to(device, all, most, tables);
     }
 
@@ -78,7 +78,7 @@ impl Assembler {
                 self.find_position(&mut instance);
             }
             let state = &mut self.devices[device];
-            let all = all || state.ended || state.waiting_bytes > MOST_WAITING_BYTES;
+            let all = all || state.ended || state.waiting_bytes > MAX_WAITING_BYTES;
             let ready = match (instance.position, &state.clock) {
                 (ClockPosition::Known { end, .. }, Some(clock)) => clock.settled(end),
                 (ClockPosition::Pending, _) => false,
@@ -162,7 +162,7 @@ impl Assembler {
         };
     }
 
-    /// The rows of an instance.
+    /// Appends the rows of an instance.
     fn expand(&mut self, instance: &Instance, tables: &mut Tables) {
         let Queue {
             facts: queue,
@@ -215,7 +215,8 @@ impl Assembler {
 }
 
 impl Instance {
-    /// The raw ticks of its start and end, or the outermost that are there. `ends`: the queries of both.
+    /// Returns the raw ticks of the start and the end, or the outermost ticks. `ends` are the queries of start and
+    /// end.
     fn extent(&self, ends: Option<QueryPair>) -> Result<RawInterval, NoPosition> {
         let valid = |tick: &u64| *tick != NO_TICKS && *tick != 0;
         if let Some(bracket) = self.bracket {
@@ -240,15 +241,15 @@ impl Instance {
     }
 }
 
-/// Rows of the longest of the tables that grow with each command.
+/// Returns the number of rows of the longest table that grows with each command.
 fn rows(tables: &Tables) -> usize {
     let (dispatches, transfers) = (tables.dispatches.len(), tables.transfers.len());
     let (barriers, markers) = (tables.barriers.len(), tables.markers.len());
     dispatches.max(transfers).max(barriers).max(markers)
 }
 
-/// The longest time that can lie inside an instance, in ticks: a device may not run longer than the host saw it run,
-/// and where that is longer than the clock's period, backward times must still be told from long ones.
+/// Returns the maximum time inside an instance in ticks. A device cannot run longer than the host saw it run. If that
+/// is longer than the clock's period, backward times must still be distinguished from long ones.
 fn longest(host: i64, bits: u32) -> i64 {
     let period = if bits >= 63 { i64::MAX } else { 1 << bits };
     let host = host.saturating_add(host / 1000);
@@ -257,7 +258,7 @@ fn longest(host: i64, bits: u32) -> i64 {
     if host < period { host } else { period / 2 }
 }
 
-/// What the trace says of an instance's times, and the reason in the ledger where they are unknown.
+/// Returns the timing of an instance for the trace, and the reason for the ledger if the times are unknown.
 fn timing(instance: &Instance, bits: u32) -> (Timing, &'static str) {
     let outcome = instance.outcome.unwrap_or(Outcome::NotSeen);
     match (instance.position, outcome) {

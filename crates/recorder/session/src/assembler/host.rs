@@ -1,4 +1,4 @@
-//! Takes the labels that the host sets on queues and threads.
+//! Adds the labels that the host sets on queues and threads.
 
 use super::Assembler;
 use super::commands;
@@ -9,7 +9,7 @@ use gapscope_timeline_builder::rows;
 use gapscope_trace::ids::{LabelId, ProcessId, QueueId};
 use gapscope_trace::tables::{Marker, MarkerScope, Tables};
 
-/// One end of a label.
+/// The start or the end of a label.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LabelRecord {
     pub edge: LabelEdge,
@@ -18,7 +18,7 @@ pub(super) struct LabelRecord {
 }
 
 impl Assembler {
-    /// Takes one end of a label that a thread wrote.
+    /// Adds the start or the end of a label.
     pub(super) fn label(
         &mut self,
         process: ProcessId,
@@ -70,7 +70,7 @@ impl Assembler {
     }
 }
 
-/// Writes the row of a label that the host set on a queue; without `end_ns` of one that was never ended.
+/// Writes the row of a label that the host set on a queue. `end_ns` is `None` if the label never ended.
 pub(super) fn queue_marker(
     process: ProcessId,
     queue: QueueId,

@@ -1,4 +1,4 @@
-//! Things with ids of the trace, by their ids.
+//! A vector that is indexed by ids of the trace.
 
 use gapscope_trace::build::CountedId;
 use serde::de::DeserializeOwned;
@@ -25,44 +25,42 @@ impl<I, T> Default for Indexed<I, T> {
 }
 
 impl<I: CountedId, T> Indexed<I, T> {
-    /// The id of the next element.
+    /// Returns the id of the next element.
     pub fn next_id(&self) -> I {
         I::counted(self.items.len())
     }
 
-    /// Appends an element; gives its id.
+    /// Appends an element and returns its id.
     pub fn push(&mut self, item: T) -> I {
         let id = self.next_id();
         self.items.push(item);
         id
     }
 
-    /// The elements, for changes.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.items.iter_mut()
     }
 
-    /// The element of an id.
+    /// Returns the element with an id.
     pub fn get(&self, id: I) -> Option<&T> {
         self.items.get(id.index())
     }
 
-    /// The element of an id, to change it.
+    /// Returns the element with an id for changes.
     pub fn get_mut(&mut self, id: I) -> Option<&mut T> {
         self.items.get_mut(id.index())
     }
 
-    /// All ids, in order.
+    /// Returns all ids in order.
     pub fn ids(&self) -> impl Iterator<Item = I> + use<I, T> {
         (0..self.items.len()).map(I::counted)
     }
 
-    /// All elements, in the order of their ids.
+    /// Returns all elements in the order of their ids.
     pub fn iter(&self) -> std::slice::Iter<'_, T> {
         self.items.iter()
     }
 
-    /// How many there are.
     pub fn len(&self) -> usize {
         self.items.len()
     }

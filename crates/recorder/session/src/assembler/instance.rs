@@ -1,105 +1,103 @@
-//! Instances: submitted executions of recordings, on their way to rows.
+//! The state of instances: submitted executions of command recordings that have not become rows yet.
 
-use super::spanning::SpannedBuffer;
+use super::cross_buffer_labels::BufferLabels;
 use crate::clock::{Ticks, Unplaced};
 use gapscope_spool::event::{NO_TICKS, Outcome};
 use gapscope_spool::ids as hook;
 use gapscope_trace::ids::{CommandBufferId, LabelId, ProcessId, QueueId, SubmissionId};
 use serde::{Deserialize, Serialize};
 
-/// A submitted execution of a recording.
+/// A submitted execution of a command recording.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Instance {
-    /// Id of its process.
+    /// The id of the process.
     pub process: ProcessId,
-    /// Id of the command buffer in the trace.
+    /// The id of the command buffer in the trace.
     pub command_buffer: CommandBufferId,
-    /// What it executes, in the process's ids.
+    /// The id of the executed recording in the process.
     pub recording: hook::Recording,
-    /// Id of its submission in the trace.
+    /// The id of the submission in the trace.
     pub submission: SubmissionId,
-    /// Id of its queue in the trace.
+    /// The id of the queue in the trace.
     pub queue: QueueId,
-    /// When the call that submitted it started.
+    /// The start of the call that submitted the instance.
     pub submitted_ns: i64,
-    /// The label around its submission.
+    /// The label around the submission.
     pub label: Option<LabelId>,
-    /// Labels that span it and others.
-    pub spanning: SpannedBuffer,
-    /// Timestamps, of its own recording and of those that it executes.
+    /// Labels that span this and other command buffers.
+    pub spanning: BufferLabels,
+    /// The timestamps of the recording and of the recordings that it executes.
     pub timestamps: Vec<Timestamps>,
-    /// Where it was bracketed.
+    /// The ticks of the bracket around the instance.
     pub bracket: Option<RawInterval>,
-    /// What was counted while it ran: the family, and a value for each of its counters.
+    /// The counted values: the queue family, and a value for each of its counters.
     pub counted: Option<(u32, Vec<f64>)>,
-    /// How its timing ended.
+    /// The outcome of the timing.
     pub outcome: Option<Outcome>,
-    /// When it was seen finished.
+    /// The time at which the host saw the instance finished.
     pub seen_ns: Option<i64>,
-    /// Where it lies on its device's clock.
+    /// The position on the device's clock.
     pub position: ClockPosition,
 }
 
-/// Raw ticks before and after something.
+/// An interval of raw ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RawInterval {
-    /// Before it.
     pub start: u64,
-    /// After it.
     pub end: u64,
 }
 
-/// A raw reading of a device's clock, and where it lies.
+/// A reading of a device's clock, raw and unwrapped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reading {
-    /// As the device wrote it.
+    /// The ticks that the device wrote.
     pub raw: u64,
-    /// Unwrapped.
+    /// The unwrapped ticks.
     pub ticks: Ticks,
 }
 
-/// Where an instance lies on its device's clock.
+/// The position of an instance on its device's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ClockPosition {
-    /// Not known yet.
+    /// The position is not known yet.
     Pending,
-    /// Known.
+    /// The position is known.
     Known {
         /// The first reading of the instance.
         start: Reading,
-        /// Its last reading.
+        /// The last reading of the instance.
         end: Ticks,
-        /// No time inside it can be longer.
+        /// The maximum time inside the instance.
         longest: i64,
     },
-    /// Never to be known.
+    /// The position cannot become known.
     Unknown(NoPosition),
 }
 
-/// Why an instance has no position on its device's clock.
+/// The reason why an instance has no position on its device's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum NoPosition {
-    /// Its timing ended otherwise: see the outcome.
+    /// The timing failed; see the outcome.
     NotTimed,
-    /// The device wrote none of its timestamps.
+    /// The device wrote none of the timestamps.
     NotDelivered,
-    /// Its timestamps are zero, or end before they start.
+    /// The timestamps are zero, or end before they start.
     Invalid,
     /// See [`Unplaced`].
     Unplaced(Unplaced),
 }
 
-/// Timestamps of one recording in one instance, by query.
+/// The timestamps of one recording in one instance, by query.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Timestamps {
-    /// The recording, in the process's ids.
+    /// The id of the recording in the process.
     pub recording: hook::Recording,
-    /// Raw ticks.
     pub ticks: Vec<u64>,
 }
 
 impl Instance {
-    /// Adds timestamps from query `first` on, of at most `most` that the recording has. Returns how many did not fit.
+    /// Adds timestamps from query `first` on. `most` is the number of queries of the recording. Returns how many
+    /// timestamps did not fit.
     pub fn add(&mut self, recording: hook::Recording, first: u32, bytes: &[u8], most: u32) -> u64 {
         let slot = match self
             .timestamps
@@ -133,7 +131,7 @@ impl Instance {
         (words.len() - fits) as u64
     }
 
-    /// The timestamps of a recording; empty when there are none.
+    /// Returns the timestamps of a recording; empty if there are none.
     pub fn ticks(&self, recording: hook::Recording) -> &[u64] {
         self.timestamps
             .iter()
@@ -141,7 +139,7 @@ impl Instance {
             .map_or(&[], |t| t.ticks.as_slice())
     }
 
-    /// Memory that it holds, about.
+    /// Returns the approximate memory of the instance.
     pub fn bytes(&self) -> usize {
         let ticks: usize = self.timestamps.iter().map(|t| t.ticks.capacity()).sum();
         let counted = self.counted.as_ref().map_or(0, |(_, v)| v.capacity());

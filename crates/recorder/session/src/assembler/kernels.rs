@@ -1,4 +1,4 @@
-//! Kernels and their names.
+//! Tracks kernels and chooses their names.
 
 use super::default_names;
 use super::indexed::Indexed;
@@ -14,53 +14,53 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Longer specialisations would make the short name long; those get a digest.
-const LONGEST_SPECIALISATION: usize = 32;
+/// The maximum length of a specialisation in a short name; longer ones are replaced by a digest.
+const MAX_SPECIALISATION_BYTES: usize = 32;
 
-/// All kernels of the trace.
+/// The kernels of a trace.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Kernels {
     kernels: Indexed<KernelId, Kernel>,
-    /// Rows of kernels that are launched in several sizes.
+    /// The rows of kernels that are launched in several sizes.
     shaped: FxHashMap<(KernelId, Shape), KernelId>,
-    /// The kernel of each process for dispatches whose kernel is not known.
+    /// The kernel of each process for dispatches of unknown kernels.
     unknown: FxHashMap<ProcessId, KernelId>,
 }
 
-/// What is known of a kernel.
+/// The facts of a kernel.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Kernel {
-    /// Id of its process.
+    /// The id of the process.
     pub process: ProcessId,
-    /// Hash of its code.
+    /// The hash of the code.
     pub source: Option<[u8; 16]>,
-    /// Its entry point; empty when not known.
+    /// The entry point; empty if unknown.
     pub entry_point: String,
-    /// Its specialisation; empty when there is none.
+    /// The specialisation; empty if there is none.
     pub specialisation: String,
-    /// Name in the debug information; empty when there is none.
+    /// The name in the debug information; empty if there is none.
     pub source_name: String,
-    /// The file that its code was written in, where the code says it.
+    /// The source file that the code names.
     pub source_file: Option<Arc<str>>,
-    /// Hash of that file, where it is kept.
+    /// The hash of the source file if the file is kept.
     pub source_file_hash: Option<[u8; 16]>,
-    /// Threads of a workgroup; zeros when not known.
+    /// The threads of a workgroup; zeros if unknown.
     pub local_size: [u32; 3],
-    /// What its code declares of its bindings.
+    /// The bindings that the code declares.
     pub accesses: Vec<BindingAccess>,
-    /// The program's name for its pipeline.
+    /// The name that the program gave the pipeline.
     pub object_name: Option<String>,
-    /// The program's name for its shader module.
+    /// The name that the program gave the shader module.
     pub module_name: Option<String>,
-    /// The label around its dispatches.
+    /// The label around the dispatches.
     pub(super) label: CommonLabel,
-    /// What its launches say of it (CUDA).
+    /// The shape of the first launch (CUDA).
     pub(super) shape: Option<Shape>,
-    /// Ways in which it is launched.
+    /// The number of shapes in which the kernel is launched.
     pub(super) shapes: u32,
 }
 
-/// What launches of a kernel have in common.
+/// The shape of a kernel's launches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Shape {
     local_size: [u32; 3],
@@ -70,10 +70,10 @@ pub(super) struct Shape {
     dynamic_shared_bytes: u32,
 }
 
-/// A kernel that is launched in more ways than this has one row for all the others.
-const MOST_SHAPES: u32 = 1 << 12;
+/// The maximum number of shapes of a kernel that have rows of their own; all other shapes share one row.
+const MAX_SHAPES: u32 = 1 << 12;
 
-/// The text of the label around a kernel's dispatches, as far as it is always the same.
+/// The text of the label around a kernel's dispatches, if it is always the same.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum CommonLabel {
     #[default]
@@ -83,12 +83,12 @@ pub(super) enum CommonLabel {
 }
 
 impl Kernels {
-    /// A new kernel. Returns its id.
+    /// Adds a kernel and returns its id.
     pub fn add(&mut self, kernel: Kernel) -> KernelId {
         self.kernels.push(kernel)
     }
 
-    /// The kernel of a process for dispatches whose kernel is not known.
+    /// Returns the kernel of a process for dispatches of unknown kernels.
     pub fn unknown(&mut self, process: ProcessId) -> KernelId {
         if let Some(id) = self.unknown.get(&process) {
             return *id;
@@ -101,7 +101,7 @@ impl Kernels {
         id
     }
 
-    /// The first kernel of a process that has this entry point, which is new where there is none.
+    /// Returns the first kernel of a process with an entry point, or adds one.
     pub fn called(&mut self, process: ProcessId, entry_point: &str) -> KernelId {
         if let Some(id) = self.find_called(process, entry_point) {
             return id;
@@ -113,7 +113,7 @@ impl Kernels {
         })
     }
 
-    /// A kernel of a process by its entry point, if there is one.
+    /// Returns the kernel of a process with an entry point, if there is one.
     pub fn find_called(&self, process: ProcessId, entry_point: &str) -> Option<KernelId> {
         let is_it = |k: &Kernel| k.process == process && k.entry_point == entry_point;
         let known = self.kernels.ids().zip(self.kernels.iter());
@@ -121,7 +121,8 @@ impl Kernels {
         known.map(|(id, _)| id)
     }
 
-    /// The row of a kernel that is launched in this way: its own for the first way, another for each further one.
+    /// Returns the row of a kernel for a launch shape: the kernel's own row for the first shape, and another for each
+    /// further shape.
     pub fn shaped(&mut self, id: KernelId, launch: &LaunchShape) -> KernelId {
         let shape = Shape {
             local_size: launch.local_size,
@@ -141,7 +142,7 @@ impl Kernels {
                 kernel.shape = Some(shape);
                 id
             }
-            MOST_SHAPES.. => return id,
+            MAX_SHAPES.. => return id,
             _ => {
                 let another = Kernel {
                     process: kernel.process,
@@ -161,17 +162,17 @@ impl Kernels {
         row
     }
 
-    /// What the kernel's code declares of its bindings.
+    /// Returns the bindings that the kernel's code declares.
     pub fn accesses(&self, id: KernelId) -> &[BindingAccess] {
         self.kernels.get(id).map_or(&[], |k| k.accesses.as_slice())
     }
 
-    /// For a change of what is known.
+    /// Returns a kernel for changes.
     pub fn get_mut(&mut self, id: KernelId) -> Option<&mut Kernel> {
         self.kernels.get_mut(id)
     }
 
-    /// The innermost label around a dispatch of the kernel has this text.
+    /// Records the text of the innermost label around a dispatch of the kernel.
     #[inline]
     pub fn dispatched(&mut self, id: KernelId, text: Option<TextId>) {
         if let Some(kernel) = self.kernels.get_mut(id) {
@@ -185,8 +186,8 @@ impl Kernels {
         }
     }
 
-    /// The names that people read of all entry points that a C++ compiler mangled, short and full. Where two have one
-    /// short name, the full one must do.
+    /// Returns the demangled short and full names of all mangled C++ entry points. If two have the same short name,
+    /// the full name is used for both.
     fn demangled(&self) -> FxHashMap<&str, (String, String)> {
         let mut names: FxHashMap<&str, CppName> = FxHashMap::default();
         let mut mangled: FxHashMap<String, u32> = FxHashMap::default();
@@ -213,7 +214,7 @@ impl Kernels {
     /// Gives kernels the code that their process loaded under their name.
     pub fn find_code(&mut self, code: &LoadedCode, ledger: &mut Ledger) {
         for kernel in self.kernels.iter_mut().filter(|k| k.source.is_none()) {
-            let Some(found) = code.of(kernel.process, &kernel.entry_point) else {
+            let Some(found) = code.kernel(kernel.process, &kernel.entry_point) else {
                 continue;
             };
             if found.is_one_of_several {
@@ -222,7 +223,7 @@ impl Kernels {
             } else {
                 kernel.source = Some(found.source);
             }
-            // Variants of a kernel, of which a compiler tries some, are written in one file.
+            // The variants of a kernel that a compiler tries are written in one file.
             kernel.source_file.clone_from(&found.file);
             let file = found.file.as_deref();
             kernel.source_file_hash = file.and_then(|path| code.file(path));
@@ -231,7 +232,7 @@ impl Kernels {
 
     /// Appends a row for each kernel.
     pub fn write(&self, names: &Names, labels: &Labels, tables: &mut Tables) {
-        let naming = Naming::of(&self.kernels, labels);
+        let naming = Naming::new(&self.kernels, labels);
         let demangled = self.demangled();
         for (id, kernel) in self.kernels.ids().zip(self.kernels.iter()) {
             let (name, name_source) = naming.name(kernel, names, labels);
@@ -267,16 +268,16 @@ impl Kernels {
     }
 }
 
-/// What must be known of all kernels to name one.
+/// Facts about all kernels that the name of each depends on.
 struct Naming<'a> {
-    /// Labels, by text, that lie around dispatches of several kernels.
+    /// Labels, by text, that are around dispatches of several kernels.
     shared_labels: FxHashSet<&'a str>,
     /// Hashes that several specialisations share.
     shared_sources: FxHashSet<[u8; 16]>,
 }
 
 impl<'a> Naming<'a> {
-    fn of(kernels: &'a Indexed<KernelId, Kernel>, labels: &'a Labels) -> Naming<'a> {
+    fn new(kernels: &'a Indexed<KernelId, Kernel>, labels: &'a Labels) -> Naming<'a> {
         let mut by_label: FxHashMap<&str, (Option<[u8; 16]>, &str)> = FxHashMap::default();
         let mut by_source: FxHashMap<[u8; 16], &str> = FxHashMap::default();
         let mut naming = Naming {
@@ -336,7 +337,7 @@ impl<'a> Naming<'a> {
         }
     }
 
-    /// `spv:48373bb5`, with the specialisation where it distinguishes kernels.
+    /// Returns a name such as `spv:48373bb5`, with the specialisation if several kernels share the hash.
     fn short_hash(&self, kernel: &Kernel, hash: &str) -> Option<String> {
         let source = kernel.source?;
         let digits = hash.get(..8)?;
@@ -344,7 +345,7 @@ impl<'a> Naming<'a> {
         Some(
             if !self.shared_sources.contains(&source) || text.is_empty() {
                 format!("spv:{digits}")
-            } else if text.len() <= LONGEST_SPECIALISATION {
+            } else if text.len() <= MAX_SPECIALISATION_BYTES {
                 format!("spv:{digits}[{text}]")
             } else {
                 format!("spv:{digits}[#{:08x}]", digest(text))
@@ -353,7 +354,7 @@ impl<'a> Naming<'a> {
     }
 }
 
-/// FNV-1a: the same in every version, since names are compared between traces.
+/// Returns the FNV-1a hash, which must not change between versions because names are compared between traces.
 fn digest(text: &str) -> u32 {
     text.bytes().fold(0x811c_9dc5, |hash, byte| {
         (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
@@ -364,7 +365,7 @@ fn filled(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// A hash as hexadecimal.
+/// Formats a hash as hexadecimal.
 pub fn hex(bytes: [u8; 16]) -> String {
     use std::fmt::Write;
     bytes

@@ -1,4 +1,4 @@
-//! Which code kernels have whose records name nothing but themselves (CUDA): what the process loaded under their name.
+//! Finds the code of kernels whose records have only a name (CUDA) in the code that the process loaded.
 
 use super::{Assembler, Source, kernels};
 use crate::code;
@@ -12,30 +12,30 @@ use std::sync::Arc;
 /// The code of kernels by their names.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct LoadedCode {
-    kernels: FxHashMap<(ProcessId, String), Found>,
-    /// The files that code was written in, and the hashes of those that are kept.
+    kernels: FxHashMap<(ProcessId, String), KernelCode>,
+    /// The files that code was written in, with the hashes of the files that are kept.
     files: FxHashMap<Arc<str>, Option<[u8; 16]>>,
-    /// Those of them that nobody has looked for yet.
+    /// The files that were not returned by [`Assembler::take_code_files`] yet.
     new_files: Vec<Arc<str>>,
 }
 
-/// The code that has a kernel.
+/// The code of a kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Found {
+pub struct KernelCode {
     pub source: [u8; 16],
-    /// The file that it was written in, all of it.
+    /// The path of the source file.
     pub file: Option<Arc<str>>,
-    /// There is other code with a kernel of this name: which of them ran is not known.
+    /// Other loaded code has a kernel of this name, so that it is unknown which of them ran.
     pub is_one_of_several: bool,
 }
 
 impl LoadedCode {
-    /// What is known of the code of a kernel.
-    pub fn of(&self, process: ProcessId, kernel: &str) -> Option<&Found> {
+    /// Returns the code of a kernel.
+    pub fn kernel(&self, process: ProcessId, kernel: &str) -> Option<&KernelCode> {
         self.kernels.get(&(process, kernel.to_owned()))
     }
 
-    /// The hash of a file that code was written in, where it is kept.
+    /// Returns the hash of a source file if the file is kept.
     pub fn file(&self, path: &str) -> Option<[u8; 16]> {
         self.files.get(path).copied().flatten()
     }
@@ -49,7 +49,7 @@ impl LoadedCode {
 }
 
 impl Assembler {
-    /// A process has loaded code.
+    /// Adds code that a process has loaded.
     pub(super) fn loaded(&mut self, process: ProcessId, format: SourceFormat, bytes: &[u8]) {
         let pieces = code::pieces(format, bytes);
         if pieces.is_empty() {
@@ -60,15 +60,15 @@ impl Assembler {
             let reason = "only what the host launches is recorded";
             self.ledger.add(LossKind::LaunchingCode, 1, reason);
         }
-        // Of one image, a kernel has the most readable code, which comes first.
-        let mut found: FxHashMap<String, Found> = FxHashMap::default();
+        // The most readable code of an image comes first, and a kernel gets the first code that has it.
+        let mut found: FxHashMap<String, KernelCode> = FxHashMap::default();
         for piece in pieces {
             let source = hash_of(&piece.bytes);
             let mut is_wanted = false;
             for kernel in piece.kernels {
                 found.entry(kernel.name).or_insert_with(|| {
                     is_wanted = true;
-                    Found {
+                    KernelCode {
                         source,
                         file: kernel.file,
                         is_one_of_several: false,
@@ -101,12 +101,12 @@ impl Assembler {
 }
 
 impl Assembler {
-    /// Files that loaded code was written in, new since the last call. They may be gone when the program has ended.
+    /// Returns the source files that are new since the last call. They may be deleted once the program has ended.
     pub fn take_code_files(&mut self) -> Vec<Arc<str>> {
         std::mem::take(&mut self.code.new_files)
     }
 
-    /// What such a file held.
+    /// Keeps the content of a source file.
     pub fn found_code_file(&mut self, path: Arc<str>, extension: &'static str, bytes: Vec<u8>) {
         let hash = hash_of(&bytes);
         self.code.files.insert(path, Some(hash));

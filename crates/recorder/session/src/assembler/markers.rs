@@ -1,6 +1,6 @@
 //! Writes the rows of labels in command buffers.
 
-use super::spanning::SpanningLabel;
+use super::cross_buffer_labels::CrossBufferLabel;
 use gapscope_spool::event::Span;
 use gapscope_timeline_builder::rows;
 use gapscope_trace::ids::{CommandBufferId, LabelId, ProcessId, QueueId};
@@ -10,7 +10,7 @@ use gapscope_trace::tables::{Marker, MarkerScope, Tables};
 pub fn label_marker(
     process: ProcessId,
     queue: QueueId,
-    known: &SpanningLabel,
+    known: &CrossBufferLabel,
     tables: &mut Tables,
 ) {
     let span = known.covered.span();

@@ -1,4 +1,4 @@
-//! Devices, queues and other objects of processes, which later events refer to.
+//! Tracks devices, queues and other objects of processes, to which later events refer.
 
 use super::device::{Device, Queue};
 use super::process::Allocation;
@@ -25,7 +25,7 @@ pub(super) struct PoolRecord {
 }
 
 impl Assembler {
-    /// The trace's id of a process's device. One that was never announced (its record is lost) is made.
+    /// Returns the trace's id of a process's device. A device whose record was lost is added.
     pub(super) fn device(&mut self, process: ProcessId, device: hook::Device) -> DeviceId {
         let next = self.devices.next_id();
         let id = *self.processes[process]
@@ -49,13 +49,13 @@ impl Assembler {
         id
     }
 
-    /// The trace's id of a process's queue. One that was never announced (its record is lost) is made.
+    /// Returns the trace's id of a process's queue. A queue whose record was lost is added.
     pub(super) fn queue(&mut self, process: ProcessId, queue: hook::Queue) -> QueueId {
         if let Some(id) = self.processes[process].queues.get(&queue) {
             return *id;
         }
         let id = self.queues.next_id();
-        // `CommonEvent::Queue` corrects the device at once where there is one.
+        // `CommonEvent::Queue` corrects the device at once if there is such an event.
         let known = self
             .devices
             .iter()
@@ -79,7 +79,7 @@ impl Assembler {
         id
     }
 
-    /// The code of kernels.
+    /// Adds the code of kernels.
     pub(super) fn source(
         &mut self,
         process: ProcessId,
@@ -163,7 +163,7 @@ impl Assembler {
         self.saw(at_ns);
     }
 
-    /// What is known of a stream.
+    /// Adds the facts of a stream.
     pub(super) fn stream(
         &mut self,
         process: ProcessId,
@@ -177,7 +177,7 @@ impl Assembler {
         facts.priority = Some(priority);
     }
 
-    /// What a device can do.
+    /// Adds the peaks of a device.
     pub(super) fn device_limits(
         &mut self,
         process: ProcessId,
@@ -214,7 +214,7 @@ impl Assembler {
         });
     }
 
-    /// What a memory pool holds of its device's memory: one allocation, which is made anew when its size changes.
+    /// Records the size of a memory pool. The pool is one allocation, which is replaced when the size changes.
     pub(super) fn pool(&mut self, process: ProcessId, record: PoolRecord, tables: &mut Tables) {
         let PoolRecord {
             pool,
@@ -224,7 +224,7 @@ impl Assembler {
             at_ns,
         } = record;
         if at_ns <= 0 {
-            // The pool's next event says all that this one said.
+            // The pool's next event includes the content of this one.
             let reason = "the tracing library delivered no times";
             self.ledger.add(LossKind::MemoryEvents, 1, reason);
             return;
@@ -252,7 +252,7 @@ impl Assembler {
         }
     }
 
-    /// A text that many rows share.
+    /// Returns a text that many rows share.
     pub(super) fn shared_text(&mut self, text: &'static str) -> Arc<str> {
         let known = self.shared_texts.entry(text.to_owned());
         known.or_insert_with(|| Arc::from(text)).clone()
@@ -277,7 +277,7 @@ impl Assembler {
     }
 }
 
-/// VkQueueFlags as words.
+/// Returns the names of VkQueueFlags.
 pub(super) fn capabilities(flags: u32) -> Vec<String> {
     ["graphics", "compute", "transfer"]
         .into_iter()

@@ -1,14 +1,14 @@
-//! Raw ticks of an instance on the host's clock, and why some have no place there.
+//! Maps the raw ticks of an instance to the host's clock, or explains why they cannot be mapped.
 
 use super::instance::{RawInterval, Reading};
 use crate::clock::{DeviceClock, Ticks};
 use gapscope_spool::event::{NO_TICKS, Span};
 
-/// Why a time is unknown.
+/// The reason why a time is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
 pub enum UnknownTime {
-    /// The instance has no times, or none inside it.
+    /// The instance has no times, or no times inside it.
     Instance,
     /// The command had no queries.
     NotTimed,
@@ -16,22 +16,22 @@ pub enum UnknownTime {
     NotDelivered,
     /// The end lies before the start, or the value is zero.
     Invalid,
-    /// Executed by a command buffer that timed it as a whole.
+    /// The recording was executed by a command buffer that timed it as a whole.
     Secondary,
-    /// There is nothing to map the device's clock with.
+    /// The device's clock cannot be mapped to the host's.
     Clock,
-    /// The commands are not known.
+    /// The commands are unknown.
     NotRecorded,
 }
 
-/// Number of [`UnknownTime`]s.
+/// The number of variants of [`UnknownTime`].
 pub const REASONS: usize = 7;
 
-/// The reason of times that lack a map of the device's clock.
+/// The reason for times of a device whose clock is not mapped.
 pub const NO_CLOCK: &str = "the device's clock could not be mapped to the host's";
 
 impl UnknownTime {
-    /// The ledger's phrase. `instance`: the reason of an instance that has no times.
+    /// Returns the reason for the ledger. `instance` is the reason of an instance without times.
     pub fn reason(self, instance: &'static str) -> &'static str {
         match self {
             UnknownTime::Instance => instance,
@@ -45,14 +45,14 @@ impl UnknownTime {
     }
 }
 
-/// Places raw ticks of one instance on the host's clock.
+/// Maps the raw ticks of one instance to the host's clock.
 pub struct Placement<'a> {
     pub clock: &'a mut DeviceClock,
-    /// Valid bits of the queue's timestamps.
+    /// The number of valid bits of the queue's timestamps.
     pub bits: u32,
-    /// A reading of the instance.
+    /// The reading of the instance from which ticks are unwrapped.
     pub base: Reading,
-    /// A longer time than this is invalid.
+    /// The maximum valid time.
     pub longest: i64,
 }
 
@@ -65,7 +65,7 @@ impl Placement<'_> {
         }
     }
 
-    /// The time between two raw readings.
+    /// Returns the time between two raw readings.
     #[inline]
     pub fn span(&mut self, raw: RawInterval) -> Result<Span, UnknownTime> {
         let (start, end) = self.ticks(raw)?;
@@ -77,7 +77,7 @@ impl Placement<'_> {
         })
     }
 
-    /// The unwrapped ticks of two raw readings.
+    /// Returns the unwrapped ticks of two raw readings.
     #[inline]
     fn ticks(&self, raw: RawInterval) -> Result<(Ticks, Ticks), UnknownTime> {
         let RawInterval { start, end } = raw;
@@ -95,7 +95,7 @@ impl Placement<'_> {
     }
 }
 
-/// All of [`UnknownTime`], by number.
+/// The variants of [`UnknownTime`] in the order of their numbers.
 pub const REASONS_IN_ORDER: [UnknownTime; REASONS] = [
     UnknownTime::Instance,
     UnknownTime::NotTimed,

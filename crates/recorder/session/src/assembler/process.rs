@@ -1,4 +1,4 @@
-//! What is known of one recorded process: from its ids to the trace's.
+//! The state of a recorded process, which maps its ids to the trace's.
 
 use super::bindings::Contents;
 use super::cuda::Cuda;
@@ -18,45 +18,44 @@ use std::collections::{BTreeMap, BTreeSet};
 /// One recorded process.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Process {
-    /// What the manifest says.
+    /// The process in the manifest.
     pub facts: manifest::Process,
-    /// Threads that have written, with their names.
+    /// The threads that have written, with their names.
     pub threads: BTreeMap<ThreadId, String>,
-    /// From its ids to the trace's.
+    /// The trace's ids of the process's devices.
     pub devices: FxHashMap<hook::Device, DeviceId>,
-    /// As above.
+    /// The trace's ids of the process's queues.
     pub queues: FxHashMap<hook::Queue, QueueId>,
-    /// As above.
+    /// The trace's ids of the process's kernels.
     pub kernels: FxHashMap<hook::Kernel, KernelId>,
-    /// As above.
+    /// The trace's ids of the process's texts.
     pub texts: FxHashMap<hook::Text, TextId>,
-    /// As above.
+    /// The trace's ids of the process's buffers.
     pub buffers: FxHashMap<hook::Buffer, BufferId>,
-    /// Allocations that exist.
+    /// The allocations that exist.
     pub allocations: FxHashMap<hook::Allocation, Allocation>,
-    /// What memory pools hold.
+    /// The allocations that memory pools hold.
     pub pools: FxHashMap<hook::Pool, Allocation>,
-    /// Contents of descriptor sets.
+    /// The contents of descriptor sets.
     pub contents: Contents,
-    /// Recordings that may still be expanded.
+    /// The command recordings that may still be expanded.
     pub recordings: FxHashMap<hook::Recording, Recording>,
-    /// Instances that are not finished.
+    /// The instances that are not finished.
     pub instances: FxHashMap<hook::Instance, Instance>,
-    /// Semaphores.
     pub semaphores: Semaphores,
-    /// Its calls, the work that they launched, and the labels of its threads.
+    /// The calls, the work that they launched, and the labels of threads.
     pub timeline: TimelineBuilder,
-    /// Lines of functions in stacks that its threads wrote.
+    /// The functions and lines of the stacks that threads wrote.
     pub frames: FxHashMap<(hook::Thread, hook::Frame), FrameFacts>,
-    /// Threads that have submitted or waited.
+    /// The threads that have submitted or waited.
     pub callers: BTreeSet<ThreadId>,
-    /// The one that did last.
+    /// The thread that submitted or waited last.
     pub last_caller: Option<ThreadId>,
-    /// Its use of CUDA.
+    /// The CUDA state.
     pub cuda: Cuda,
-    /// A hook could not record its GPU work, and says why next.
+    /// A hook could not record the process's GPU work, and gives the reason in its next event.
     pub is_refused: bool,
-    /// It is gone: nothing more comes.
+    /// The process is gone, and no more events come.
     pub finished: bool,
 }
 
@@ -70,7 +69,7 @@ pub struct Allocation {
 }
 
 impl Process {
-    /// The threads that have written, as the manifest has them.
+    /// Returns the threads that have written, for the manifest.
     pub fn threads(&self) -> impl Iterator<Item = manifest::Thread> {
         let process = self.facts.id;
         self.threads
@@ -82,7 +81,7 @@ impl Process {
             })
     }
 
-    /// One user less of a recording; it goes when nobody can use it any more.
+    /// Removes a user of a recording, and drops the recording if it can no longer be used.
     pub fn release(&mut self, recording: hook::Recording) {
         if let Some(found) = self.recordings.get_mut(&recording) {
             found.users = found.users.saturating_sub(1);
@@ -90,7 +89,7 @@ impl Process {
         self.drop_if_unused(recording);
     }
 
-    /// Drops a recording that nobody can use any more, and with it its uses of others.
+    /// Drops a recording that can no longer be used, and its uses of other recordings.
     pub fn drop_if_unused(&mut self, recording: hook::Recording) {
         let mut candidates = vec![recording];
         while let Some(candidate) = candidates.pop() {

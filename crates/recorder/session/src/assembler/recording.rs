@@ -1,4 +1,4 @@
-//! Recordings: the commands of a command buffer, in the trace's ids, ready to be expanded for each instance.
+//! Command recordings: the commands of a command buffer with ids of the trace, which are expanded for each instance.
 
 use super::bindings::BoundSets;
 use gapscope_spool::event::{NO_QUERY, OpaqueWorkKind, TransferKind};
@@ -8,30 +8,30 @@ use gapscope_trace::ids::{BindingSetId, BufferId, KernelId};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-/// A recording of one process.
+/// A command recording of one process.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Recording {
-    /// Its commands.
+    /// The commands.
     pub steps: Vec<Step>,
-    /// Name that the program gave its command buffer.
+    /// The name that the program gave the command buffer.
     pub name: Option<String>,
-    /// One more than its greatest query.
+    /// The greatest query plus one.
     pub queries: u32,
-    /// Query of its start.
+    /// The query of the start.
     pub start_query: u32,
-    /// Query of its end.
+    /// The query of the end.
     pub end_query: u32,
-    /// Instances that are not yet expanded, and recordings that execute this one.
+    /// The number of instances that are not expanded yet, and of recordings that execute this one.
     pub users: u32,
-    /// It cannot be submitted any more.
+    /// The recording can no longer be submitted.
     pub ended: bool,
-    /// Secondary recordings that it executes, with the number of executions.
+    /// The executed secondary recordings, with the number of executions.
     pub secondaries: FxHashMap<hook::Recording, u32>,
-    /// Labels that it ends and did not start.
+    /// The number of labels that the recording ends and did not start.
     pub label_ends: u32,
-    /// Texts of the labels that are open behind its last command.
+    /// The texts of the labels that are open after the last command.
     pub open_labels: Vec<TextId>,
-    /// Descriptor sets bound behind its last command.
+    /// The descriptor sets that are bound after the last command.
     pub bound: BoundSets,
 }
 
@@ -53,17 +53,15 @@ impl Default for Recording {
     }
 }
 
-/// The queries around something.
+/// The queries before and after a piece of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueryPair {
-    /// Before it.
     pub start: u32,
-    /// After it.
     pub end: u32,
 }
 
 impl QueryPair {
-    /// A query and the next one.
+    /// Returns the pair of a query and the next one.
     pub fn from(start: u32) -> QueryPair {
         let end = match start {
             NO_QUERY => NO_QUERY,
@@ -74,7 +72,7 @@ impl QueryPair {
 }
 
 impl Recording {
-    /// The queries of its start and end.
+    /// Returns the queries of the recording's start and end.
     pub fn ends(&self) -> QueryPair {
         QueryPair {
             start: self.start_query,
@@ -95,10 +93,10 @@ pub enum Step {
         query: u32,
         kernel: KernelId,
         bindings: Option<BindingSetId>,
-        /// `None`: they come from a buffer.
+        /// The number of workgroups; `None` if it comes from a buffer.
         groups: Option<[u32; 3]>,
     },
-    /// A copy, fill or the like.
+    /// A copy, a fill or another transfer.
     Transfer {
         query: u32,
         kind: TransferKind,
@@ -124,12 +122,12 @@ pub enum Step {
     },
     /// Work that is timed as a whole starts.
     OpaqueBegin { query: u32, kind: OpaqueWorkKind },
-    /// It ends.
+    /// The work that is timed as a whole ends.
     OpaqueEnd { query: u32 },
 }
 
 impl Step {
-    /// One more than its greatest query.
+    /// Returns the command's greatest query plus one.
     pub fn queries(&self) -> u32 {
         let (query, count) = match *self {
             Step::Begin { query } | Step::End { query } => (query, 1),

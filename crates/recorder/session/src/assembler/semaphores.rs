@@ -1,4 +1,4 @@
-//! Semaphores: which submission a submission waits for.
+//! Tracks semaphores to find the submission that another submission waits for.
 
 use gapscope_spool::event::SemaphoreValue;
 use gapscope_spool::ids as hook;
@@ -9,10 +9,10 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Signals kept for each timeline semaphore. A wait for an older one is met long since.
-const KEPT_SIGNALS: usize = 256;
+/// The number of signals that are kept for each timeline semaphore. A wait for an older signal was met long ago.
+const MAX_SIGNALS: usize = 256;
 
-/// Semaphores of one process.
+/// The semaphores of one process.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Semaphores {
     /// The submission that last signalled each binary semaphore.
@@ -23,7 +23,7 @@ pub struct Semaphores {
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Timeline {
     signals: VecDeque<(u64, Signal)>,
-    /// Values waited for before they were signalled.
+    /// Values that were waited for before they were signalled.
     waits: Vec<(u64, SubmissionId)>,
 }
 
@@ -34,7 +34,7 @@ enum Signal {
 }
 
 impl Semaphores {
-    /// A submission waits for semaphores, then signals others.
+    /// Adds a submission that waits for semaphores and then signals others.
     pub fn submit(
         &mut self,
         submission: SubmissionId,
@@ -64,14 +64,14 @@ impl Semaphores {
         }
     }
 
-    /// The host signals a timeline semaphore.
+    /// Records that the host signals a timeline semaphore.
     pub fn host_signal(&mut self, semaphore: SemaphoreValue, at_ns: i64, tables: &mut Tables) {
         self.signal(semaphore, Signal::Host(at_ns), tables);
     }
 
     fn signal(&mut self, semaphore: SemaphoreValue, signal: Signal, tables: &mut Tables) {
         let timeline = self.timelines.entry(semaphore.semaphore).or_default();
-        if timeline.signals.len() == KEPT_SIGNALS {
+        if timeline.signals.len() == MAX_SIGNALS {
             timeline.signals.pop_front();
         }
         timeline.signals.push_back((semaphore.value, signal));
@@ -84,7 +84,7 @@ impl Semaphores {
         });
     }
 
-    /// A semaphore is gone. Nothing is kept of it, however many a program uses one after the other.
+    /// Forgets a destroyed semaphore, so that memory stays bounded for programs that create many.
     pub fn end(&mut self, semaphore: hook::Semaphore, tables: &mut Tables) {
         self.binary.remove(&semaphore);
         for (_, submission) in self.timelines.remove(&semaphore).unwrap_or_default().waits {
@@ -92,7 +92,7 @@ impl Semaphores {
         }
     }
 
-    /// The signals of the remaining waits are not known.
+    /// Ends the remaining waits, whose signals are unknown.
     pub fn finish(&mut self, tables: &mut Tables) {
         let mut open: Vec<SubmissionId> = self
             .timelines
@@ -108,7 +108,7 @@ impl Semaphores {
 }
 
 impl Timeline {
-    /// The first signal that reaches `value`.
+    /// Returns the first signal that reaches `value`.
     fn signal(&self, value: u64) -> Option<Signal> {
         self.signals
             .iter()

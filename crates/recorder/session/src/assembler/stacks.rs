@@ -1,4 +1,4 @@
-//! Stacks of host threads as rows: each frame and each stack once.
+//! Converts stacks of host threads to rows, with each frame and each stack once.
 
 use super::Assembler;
 use gapscope_stacks as sampler;
@@ -11,27 +11,27 @@ use gapscope_trace::tables::{
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// The stacks of one trace.
+/// The stacks of a trace.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Stacks {
     frames: Interner<FrameFacts, FrameId>,
     stacks: Interner<(Option<StackId>, FrameId), StackId>,
 }
 
-/// What tells frames apart.
+/// The identity of a frame. The fields are those of the table `frames`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct FrameFacts {
-    /// As in the table `frames`.
+    /// The kind of the frame.
     pub kind: FrameKind,
-    /// As there.
+    /// The function.
     pub function: Option<Arc<str>>,
-    /// As there.
+    /// The source file.
     pub file: Option<Arc<str>>,
-    /// As there.
+    /// The line in the source file.
     pub line: Option<u32>,
-    /// As there.
+    /// The library or program file.
     pub library: Option<Arc<str>>,
-    /// As there.
+    /// The address in the library.
     pub address: Option<u64>,
 }
 
@@ -49,7 +49,7 @@ impl From<&sampler::Frame> for FrameFacts {
 }
 
 impl Stacks {
-    /// The id of a stack, whose frames come outermost first; what is new of it becomes rows.
+    /// Returns the id of a stack, whose frames come outermost first, and adds rows for new frames and stacks.
     fn stack(
         &mut self,
         frames: impl Iterator<Item = FrameFacts>,
@@ -79,27 +79,27 @@ impl Stacks {
     }
 }
 
-/// What is known of a sample beside its process and its stack.
+/// The fields of the table `samples` apart from the process and the stack.
 #[derive(Debug, Clone)]
 pub struct SampleFacts {
-    /// As in the table `samples`.
+    /// The time on the host's clock.
     pub time_ns: i64,
-    /// As there.
+    /// The sampled thread.
     pub thread: ThreadId,
-    /// As there.
+    /// The state of the thread.
     pub state: ThreadState,
-    /// As there.
+    /// The sampler.
     pub source: SampleSource,
-    /// As there.
+    /// The sampling period.
     pub period_ns: Option<i64>,
-    /// As there.
+    /// The system call that the thread was in.
     pub system_call: Option<Arc<str>>,
-    /// As there.
+    /// The thread that held Python's global interpreter lock.
     pub gil_holder: Option<ThreadId>,
 }
 
 impl Assembler {
-    /// A process that works for a recorded one: there are only samples of it.
+    /// Adds a process that works for a recorded process and has only samples.
     pub fn add_worker(&mut self, facts: manifest::Process) -> ProcessId {
         let id = self.add_process(facts.pid, facts.start_ns);
         self.processes[id].facts = manifest::Process {
@@ -110,7 +110,7 @@ impl Assembler {
         id
     }
 
-    /// A thread of a process was sampled; `frames` are its stack, outermost first. `None`: it could not be read.
+    /// Adds a sample of a thread. `frames` is its stack, outermost first; `None` if the stack could not be read.
     pub fn sample(
         &mut self,
         process: ProcessId,
@@ -132,7 +132,7 @@ impl Assembler {
         });
     }
 
-    /// True once the thread of a process has a name.
+    /// Returns true if a thread of a process has a name.
     pub fn knows_thread(&self, process: ProcessId, thread: ThreadId) -> bool {
         self.processes[process].threads.contains_key(&thread)
     }

@@ -1,4 +1,4 @@
-//! Submissions.
+//! Adds submissions.
 
 use super::Assembler;
 use super::instance::{ClockPosition, Instance};
@@ -9,10 +9,10 @@ use gapscope_trace::build::TextId;
 use gapscope_trace::ids::{ProcessId, ThreadId};
 use gapscope_trace::tables::{Submission, SubmissionKind, Tables};
 
-/// The host's part of a submission.
+/// The call of a submission.
 pub(super) struct SubmitCall {
     pub thread: hook::Thread,
-    /// In the process's ids.
+    /// The id of the queue in the process.
     pub queue: hook::Queue,
     pub span: Span,
 }
@@ -32,7 +32,7 @@ impl Assembler {
         let of_queue = self.queues[queue].labels.last();
         let of_queue = of_queue.map(|open| open.label);
         let state = &mut self.processes[process];
-        // What the thread says that it is doing is about all that it submits.
+        // The labels of the thread apply to everything that it submits.
         let thread = Some(ThreadId(call.thread.0));
         let labels = &state.timeline.labels;
         let of_thread = || labels.at(thread, call.span.start_ns);

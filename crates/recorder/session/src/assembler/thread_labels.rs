@@ -1,4 +1,5 @@
-//! Takes labels of host threads and details of them in the hook's ids, and hands them to the timeline of their process.
+//! Converts labels of host threads and their details from ids of the hook, and passes them to the timeline of their
+//! process.
 
 use super::Assembler;
 use super::commands;
@@ -11,7 +12,7 @@ use gapscope_trace::ids::{ProcessId, ThreadId};
 use gapscope_trace::tables::Tables;
 use std::sync::Arc;
 
-/// Returns the domain of labels that a domain of the hook is.
+/// Converts a label domain of the hook.
 pub(super) fn label_domain(domain: hook::LabelDomain) -> LabelDomain {
     match Layer::of(domain) {
         Some(Layer::Module) => LabelDomain::Module,
@@ -20,7 +21,7 @@ pub(super) fn label_domain(domain: hook::LabelDomain) -> LabelDomain {
     }
 }
 
-/// Returns the scope of labels that a scope of the hook is; `None` for one of a queue.
+/// Converts a label scope of the hook; `None` for the scope of a queue.
 fn label_scope(scope: LabelScope) -> Option<builder::LabelScope> {
     Some(match scope {
         LabelScope::Thread => builder::LabelScope::Thread(label_domain(hook::LabelDomain::NONE)),
@@ -31,7 +32,7 @@ fn label_scope(scope: LabelScope) -> Option<builder::LabelScope> {
 }
 
 impl Assembler {
-    /// Takes one end of a label that a thread set in a domain, or as a range of its process.
+    /// Adds the start or the end of a label that a thread set in a domain, or as a range of its process.
     pub(super) fn thread_label(
         &mut self,
         process: ProcessId,
@@ -72,7 +73,7 @@ impl Assembler {
         }
     }
 
-    /// Takes more of the label that a thread wrote last.
+    /// Adds a detail to the label that a thread wrote last.
     pub(super) fn label_detail(
         &mut self,
         process: ProcessId,
@@ -89,7 +90,8 @@ impl Assembler {
         labels.detail(Some(ThreadId(thread.0)), CategoryId(category.0), payload);
     }
 
-    /// Takes a part of the value of the label that a thread wrote last, or that it ends next in the scope `ending`.
+    /// Adds a part of the value of the label that a thread wrote last, or of the label that it ends next in the scope
+    /// `ending`.
     pub(super) fn label_payload(
         &mut self,
         process: ProcessId,

@@ -1,4 +1,4 @@
-//! The rows of a profile's trace.
+//! Builds the rows of a profile's trace.
 
 use super::pass_order::PassesAsWork;
 use super::signed;
@@ -25,7 +25,7 @@ struct KernelKey {
     group_size: Option<[u32; 3]>,
 }
 
-/// A command buffer that has its row.
+/// A command buffer that has a row.
 #[derive(Clone, Copy)]
 struct PlacedCommandBuffer {
     id: CommandBufferId,
@@ -129,7 +129,7 @@ impl Builder {
             self.unplaced_dispatches += 1;
             return;
         };
-        // Where the operation names the kernel it is not a label around it.
+        // An operation that names the kernel is no label around it.
         let operation = match row.kernel.is_empty() {
             true => "",
             false => &row.op_kind,
@@ -182,7 +182,7 @@ impl Builder {
         self.labels.push_into(&mut self.tables.labels);
     }
 
-    /// The label `text` inside `around`, which is the label of what has no text.
+    /// Returns the label `text` inside `around`, or `around` if the text is empty.
     fn label(&mut self, around: Option<LabelId>, text: &str) -> Option<LabelId> {
         match text.is_empty() {
             true => around,

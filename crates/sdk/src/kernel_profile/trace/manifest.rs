@@ -1,4 +1,4 @@
-//! The manifest of a profile's trace.
+//! Builds the manifest of a profile's trace.
 
 use super::{Extent, signed};
 use crate::kernel_profile::info::ProfileInfo;
@@ -11,7 +11,7 @@ use gapscope_trace::manifest::{
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-pub(super) fn of(
+pub(super) fn build(
     info: &ProfileInfo,
     queues: &Interner<Arc<str>, QueueId>,
     extent: Extent,

@@ -1,11 +1,11 @@
-//! Passes among the commands of their command buffer.
+//! Orders passes among the commands of their command buffer.
 
 use crate::kernel_profile::profile::ProfileContents;
 use crate::kernel_profile::rows::PassRow;
 use crate::kernel_profile::{CommandBufferId, Sampling};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Where a pass stands among those of its command buffer: empty passes have the first dispatch of the next.
+/// The position of a pass in its command buffer. An empty pass has the first dispatch of the next.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct PassOrder {
     first_dispatch: u32,
@@ -13,7 +13,7 @@ pub(super) struct PassOrder {
 }
 
 impl PassOrder {
-    pub fn of(row: &PassRow) -> PassOrder {
+    pub fn new(row: &PassRow) -> PassOrder {
         PassOrder {
             first_dispatch: row.entry.first_dispatch,
             sequence: row.sequence,
@@ -21,13 +21,13 @@ impl PassOrder {
     }
 }
 
-/// The passes that are work of their own, in order: where only passes are timed, all but those whose only dispatch has
-/// its time, because they are that dispatch.
+/// The passes that become rows of work, in order. If only passes are timed, these are all passes but those whose only
+/// dispatch has the pass's time, because the dispatch has the row.
 #[derive(Default)]
 pub(super) struct PassesAsWork(FxHashMap<CommandBufferId, Vec<PassOrder>>);
 
 impl PassesAsWork {
-    pub fn of(contents: &ProfileContents) -> PassesAsWork {
+    pub fn collect(contents: &ProfileContents) -> PassesAsWork {
         let mut work = PassesAsWork::default();
         if contents.info.sampling != Sampling::Pass {
             return work;
@@ -44,7 +44,7 @@ impl PassesAsWork {
                 continue;
             };
             if entry.dispatches != 1 || !timed.contains(&(id, entry.first_dispatch)) {
-                work.0.entry(id).or_default().push(PassOrder::of(row));
+                work.0.entry(id).or_default().push(PassOrder::new(row));
             }
         }
         for passes in work.0.values_mut() {
@@ -57,15 +57,16 @@ impl PassesAsWork {
         self.0.get(&command_buffer).map_or(&[], Vec::as_slice)
     }
 
-    /// How many passes of the command buffer are work before this one; `None` when it is not work itself.
+    /// Returns the number of passes of the command buffer that are work before this one; `None` if it is no work
+    /// itself.
     pub fn index(&self, command_buffer: CommandBufferId, row: &PassRow) -> Option<u32> {
         let index = self
             .passes(command_buffer)
-            .binary_search(&PassOrder::of(row));
+            .binary_search(&PassOrder::new(row));
         index.ok().map(|index| index as u32)
     }
 
-    /// How many passes of the command buffer are work before a dispatch of it.
+    /// Returns the number of passes of the command buffer that are work before a dispatch.
     pub fn before_dispatch(&self, command_buffer: CommandBufferId, dispatch_index: u32) -> u32 {
         let passes = self.passes(command_buffer);
         passes.partition_point(|pass| pass.first_dispatch <= dispatch_index) as u32

@@ -1,16 +1,16 @@
-//! `os_signpost`, through the functions that the macros of Apple's `os/signpost.h` call: they are for C alone.
+//! Calls `os_signpost` through the functions behind the macros of Apple's `os/signpost.h`, which only C can use.
 
 use super::{Id, Log, Mark};
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr::NonNull;
 
-/// What Instruments groups labels by, and the import knows them by.
+/// The subsystem by which Instruments groups the labels and the import recognises them.
 const SUBSYSTEM: &CStr = c"gapscope";
 /// The category that Instruments records in every template (`OS_LOG_CATEGORY_POINTS_OF_INTEREST`).
 const CATEGORY: &CStr = c"PointsOfInterest";
 
-// Of name and format the system keeps where they are in the image, so both must be in the section in which tools look
-// them up: texts of the heap would be read as empty ones.
+// The system stores only the addresses of name and format in the image, so that both must be in the section in which
+// tools look them up. Texts on the heap would be read as empty.
 #[used]
 #[unsafe(link_section = "__TEXT,__oslogstring,cstring_literals")]
 static NAME: [u8; 6] = *b"label\0";
@@ -19,7 +19,7 @@ static NAME: [u8; 6] = *b"label\0";
 static FORMAT: [u8; 11] = *b"%{public}s\0";
 
 unsafe extern "C" {
-    /// The image that this is linked into; the linker makes it.
+    /// The linker defines this symbol for the image that contains it.
     static __dso_handle: u8;
 
     fn os_log_create(subsystem: *const c_char, category: *const c_char) -> *mut c_void;
@@ -36,19 +36,19 @@ unsafe extern "C" {
     );
 }
 
-/// The arguments of one `%{public}s`, as `__builtin_os_log_format` of clang lays them out: that not all are numbers, how
-/// many there are, then of each its kind and its size before it.
+/// The arguments of one `%{public}s` in the layout of clang's `__builtin_os_log_format`: a flag that not all are
+/// numbers, their count, and for each its kind and size.
 #[repr(C, packed)]
 struct Arguments {
     flags: u8,
     count: u8,
-    /// A string, public.
+    /// The kind: a public string.
     kind: u8,
     size: u8,
     text: *const c_char,
 }
 
-/// The system's log of gapscope's labels. It lives as long as the process.
+/// The system's log of gapscope's labels, which lives as long as the process.
 #[derive(Debug)]
 pub struct OsLog(Option<NonNull<c_void>>);
 
@@ -58,7 +58,7 @@ unsafe impl Send for OsLog {}
 unsafe impl Sync for OsLog {}
 
 impl OsLog {
-    pub fn of_gapscope() -> OsLog {
+    pub fn open() -> OsLog {
         // SAFETY: both are texts that end in NUL and live for ever.
         OsLog(NonNull::new(unsafe {
             os_log_create(SUBSYSTEM.as_ptr(), CATEGORY.as_ptr())
@@ -81,8 +81,8 @@ impl Log for OsLog {
             size: size_of::<*const c_char>() as u8,
             text: text.as_ptr(),
         };
-        // SAFETY: log, name and format live for ever, text and arguments until the call has copied them; the arguments
-        // are those of the format.
+        // SAFETY: log, name and format live for ever, and text and arguments live until the call has copied them; the
+        // arguments are those of the format.
         unsafe {
             _os_signpost_emit_with_name_impl(
                 (&raw const __dso_handle).cast(),

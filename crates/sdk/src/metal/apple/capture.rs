@@ -1,4 +1,4 @@
-//! Apple's capture manager.
+//! Captures through the capture manager of the process.
 
 use super::{Device, Queue};
 use crate::capture::Destination;
@@ -24,7 +24,7 @@ use std::sync::{Mutex, PoisonError};
 /// ```
 pub struct AppleCaptureManager {
     device: Retained<ProtocolObject<dyn MTLDevice>>,
-    /// The queues that are waited for; of a window of one queue, the first.
+    /// The queues that are waited for; a window of one queue captures the first.
     queues: Vec<Retained<ProtocolObject<dyn MTLCommandQueue>>>,
     object: Object,
     scope: Mutex<Option<Scope>>,
@@ -32,14 +32,14 @@ pub struct AppleCaptureManager {
 
 struct Scope(Retained<ProtocolObject<dyn MTLCaptureScope>>);
 
-// SAFETY: a scope is started and ended by whoever holds the lock around it; only its reference count is shared, which is
-// atomic.
+// SAFETY: a scope is started and ended by the holder of the lock around it; only its reference count is shared, which
+// is atomic.
 unsafe impl Send for Scope {}
 
 impl Device {
-    /// The device as something to capture: the work of `queues`, which are waited for before the window starts and
-    /// before it ends, by an empty command buffer each, which the capture shows as `gapscope: wait`. Of
-    /// [`Object::Queue`] and [`Object::Scope`] the first queue is captured; without one, the device.
+    /// Returns the device for captures of the work of `queues`. Each queue is waited for before the window starts and
+    /// before it ends, by an empty command buffer, which the capture shows as `gapscope: wait`. With
+    /// [`Object::Queue`] and [`Object::Scope`] the first queue is captured or, if there is none, the device.
     ///
     /// ```no_run
     /// # #[cfg(target_vendor = "apple")]
@@ -60,10 +60,10 @@ impl Device {
     }
 }
 
-/// The system's default device, as something to capture: nothing is waited for, as its queues are not known.
+/// Returns the system's default device for captures. Nothing is waited for, because its queues are unknown.
 pub(crate) fn default_capture() -> Option<MetalCapture<AppleCaptureManager>> {
     let device = MTLCreateSystemDefaultDevice()?;
-    Some(MetalCapture::new(AppleCaptureManager::of_device(device)))
+    Some(MetalCapture::new(AppleCaptureManager::from_device(device)))
 }
 
 fn manager() -> Retained<MTLCaptureManager> {
@@ -79,8 +79,8 @@ fn destination(document: bool) -> MTLCaptureDestination {
 }
 
 impl AppleCaptureManager {
-    /// All work of a device; its queues are not known.
-    pub(crate) fn of_device(device: Retained<ProtocolObject<dyn MTLDevice>>) -> Self {
+    /// Creates a manager of all work of a device whose queues are unknown.
+    pub(crate) fn from_device(device: Retained<ProtocolObject<dyn MTLDevice>>) -> Self {
         AppleCaptureManager {
             device,
             queues: Vec::new(),
@@ -153,7 +153,7 @@ impl AppleCaptureManager {
         unsafe { descriptor.setCaptureObject(Some(object)) };
         descriptor.setDestination(destination(to.path().is_some()));
         if let Some(path) = to.path() {
-            // A URL of a path: spaces and % in it mean themselves.
+            // A file URL escapes spaces and `%` in the path.
             let path = NSString::from_str(&path.to_string_lossy());
             descriptor.setOutputURL(Some(&NSURL::fileURLWithPath(&path)));
         }

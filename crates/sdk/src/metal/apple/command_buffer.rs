@@ -1,4 +1,4 @@
-//! Command buffers.
+//! Metal command buffers whose work is timed.
 
 use super::MetalError;
 use super::counters::AppleCounters;
@@ -15,7 +15,8 @@ use std::sync::{Mutex, PoisonError};
 
 type Raw = Retained<ProtocolObject<dyn MTLCommandBuffer>>;
 
-/// A command buffer whose work is timed. Dropped without a commit it is given up, as in Metal. See [`super::Device`].
+/// A command buffer whose work is timed. It is discarded if it is dropped without a commit, as in Metal. See
+/// [`super::Device`].
 ///
 /// ```no_run
 /// # #[cfg(target_vendor = "apple")]
@@ -49,7 +50,7 @@ impl CommandBuffer {
         }
     }
 
-    /// The command buffer itself, for work that is not timed on its own (blits, events).
+    /// Returns Metal's command buffer, for work that is not timed on its own (blits, events).
     ///
     /// ```no_run
     /// # #[cfg(target_vendor = "apple")]
@@ -82,8 +83,9 @@ impl CommandBuffer {
         ComputePass::begin(self, label, MTLDispatchType::Serial)
     }
 
-    /// The same, with dispatches that may run at once: barriers are the program's. Samples around each dispatch
-    /// ([`Ladder::DispatchBoundary`](crate::metal::Ladder)) keep them apart, and so do passes of their own.
+    /// Begins a compute pass whose dispatches may run at the same time; barriers are up to the program. Samples
+    /// around each dispatch ([`Ladder::DispatchBoundary`](crate::metal::Ladder)) serialise the dispatches, and so do
+    /// passes of their own.
     ///
     /// # Errors
     /// Metal gives no encoder.
@@ -133,10 +135,10 @@ impl CommandBuffer {
         self.raw.0.popDebugGroup();
     }
 
-    /// Commits it under a label and waits for its end. Its encoders must have ended.
+    /// Commits the command buffer under a label and waits for its end. Its encoders must have ended.
     ///
     /// # Errors
-    /// The GPU's error.
+    /// The error of the GPU.
     ///
     /// ```no_run
     /// # #[cfg(target_vendor = "apple")]
@@ -153,8 +155,8 @@ impl CommandBuffer {
         self.batch.commit_and_wait(&self.raw, label)
     }
 
-    /// Commits it under a label and returns at once; it is recorded when it has ended, and `done` is told, on a
-    /// thread of Metal's.
+    /// Commits the command buffer under a label and returns at once. When it has ended, it is recorded and `done` is
+    /// called on a thread of Metal's.
     ///
     /// ```no_run
     /// # #[cfg(target_vendor = "apple")]
@@ -197,7 +199,7 @@ impl Commands for RawCommands {
         self.0.setLabel(Some(&NSString::from_str(label)));
     }
 
-    // What Metal makes in these and hands to the thread's pool would live as long as a thread without one.
+    // Objects that Metal autoreleases in these calls would otherwise live as long as a thread without a pool.
     fn commit(&self) {
         autoreleasepool(|_| self.0.commit());
     }
@@ -221,7 +223,7 @@ impl Commands for RawCommands {
                 let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| done(completion)));
             }
         });
-        // SAFETY: Metal copies the block, and calls it on another thread: what it holds is Send.
+        // SAFETY: Metal copies the block and calls it on another thread; its captured values are Send.
         unsafe { self.0.addCompletedHandler(RcBlock::as_ptr(&block)) };
     }
 }

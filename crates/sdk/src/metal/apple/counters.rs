@@ -1,4 +1,4 @@
-//! Counter sample buffers.
+//! Counter sample buffers of Metal.
 
 use crate::metal::{Clocks, Counters, Points, SAMPLES_PER_BUFFER};
 use objc2::available;
@@ -35,7 +35,7 @@ pub struct AppleCounters {
 
 impl AppleCounters {
     pub fn of(device: Retained<ProtocolObject<dyn MTLDevice>>) -> AppleCounters {
-        // `MTLCommonCounterSetTimestamp` has this text; some drivers write it with a capital letter.
+        // `MTLCommonCounterSetTimestamp` has this text; some drivers capitalise it.
         let set = autoreleasepool(|_| {
             let mut all = device.counterSets()?.to_vec().into_iter();
             all.find(|set| set.name().to_string().eq_ignore_ascii_case("timestamp"))
@@ -44,7 +44,7 @@ impl AppleCounters {
     }
 
     pub fn points(&self) -> Points {
-        // Before macOS 11 a device does not know the question, and asking it would end the process.
+        // Before macOS 11, devices do not have this method, and calling it would end the process.
         if !available!(macos = 11.0, ios = 14.0, tvos = 14.0, visionos = 1.0) {
             return Points::default();
         }

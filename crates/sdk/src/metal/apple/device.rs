@@ -1,4 +1,4 @@
-//! Devices and queues.
+//! Metal devices and queues whose work is timed.
 
 use super::counters::AppleCounters;
 use super::{CommandBuffer, MetalError};
@@ -49,7 +49,7 @@ pub struct Device {
 }
 
 impl Device {
-    /// The system's default device; `None` without one.
+    /// Returns the system's default device; `None` if there is none.
     ///
     /// ```no_run
     /// # #[cfg(target_vendor = "apple")]
@@ -63,7 +63,8 @@ impl Device {
         MTLCreateSystemDefaultDevice().map(|raw| Device::new(raw, wanted, profile))
     }
 
-    /// A device of the program. What it can time is asked once; [`Self::ladder`] says what came of it.
+    /// Wraps a device of the program. Its sampling points are read once; [`Self::ladder`] returns the resulting way
+    /// of timing.
     ///
     /// ```no_run
     /// # #[cfg(target_vendor = "apple")]
@@ -99,7 +100,7 @@ impl Device {
         }
     }
 
-    /// The device itself.
+    /// Returns Metal's device.
     ///
     /// ```no_run
     /// # #[cfg(target_vendor = "apple")]
@@ -114,7 +115,7 @@ impl Device {
         &self.raw
     }
 
-    /// How work is timed.
+    /// Returns how work is timed.
     ///
     /// ```no_run
     /// # #[cfg(target_vendor = "apple")]
@@ -128,7 +129,7 @@ impl Device {
         self.ladder
     }
 
-    /// The sources of the libraries that [`Self::compile`] has compiled.
+    /// Returns the sources of the libraries that [`Self::compile`] has compiled.
     ///
     /// ```no_run
     /// # #[cfg(target_vendor = "apple")]
@@ -142,10 +143,10 @@ impl Device {
         &self.sources
     }
 
-    /// A new command queue with a label.
+    /// Creates a command queue with a label.
     ///
     /// # Errors
-    /// Metal gives none.
+    /// Metal returns none.
     ///
     /// ```no_run
     /// # #[cfg(target_vendor = "apple")]
@@ -161,7 +162,7 @@ impl Device {
         Ok(self.wrap_queue(raw))
     }
 
-    /// A command queue of the program.
+    /// Wraps a command queue of the program.
     ///
     /// ```no_run
     /// # #[cfg(target_vendor = "apple")]
@@ -180,11 +181,11 @@ impl Device {
         }
     }
 
-    /// Compiles a library from source. Where the environment asked for it ([`is_debug`]) when the device was made, the
-    /// source is kept.
+    /// Compiles a library from source. The source is kept if the environment asked for it ([`is_debug`]) when the
+    /// device was created.
     ///
     /// # Errors
-    /// What the compiler said.
+    /// The error of the compiler.
     ///
     /// ```no_run
     /// # #[cfg(target_vendor = "apple")]
@@ -231,7 +232,7 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// The queue itself.
+    /// Returns Metal's queue.
     ///
     /// ```no_run
     /// # #[cfg(target_vendor = "apple")]
@@ -246,10 +247,10 @@ impl Queue {
         &self.raw
     }
 
-    /// A new command buffer.
+    /// Creates a command buffer.
     ///
     /// # Errors
-    /// Metal gives none.
+    /// Metal returns none.
     ///
     /// ```no_run
     /// # #[cfg(target_vendor = "apple")]
@@ -260,7 +261,7 @@ impl Queue {
     /// # }
     /// ```
     pub fn command_buffer(&self) -> Result<CommandBuffer, MetalError> {
-        // Metal hands it to the thread's pool; a thread without one would keep every command buffer.
+        // Metal autoreleases the command buffer; a thread without a pool would keep every one.
         let raw = autoreleasepool(|_| self.raw.commandBuffer());
         let raw = raw.ok_or(MetalError::NoCommandBuffer)?;
         Ok(CommandBuffer::new(self, raw))

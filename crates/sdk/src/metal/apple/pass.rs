@@ -1,4 +1,4 @@
-//! Compute passes.
+//! Metal compute passes whose dispatches are timed.
 
 use super::counters::SampleBuffer;
 use super::{CommandBuffer, MetalError};
@@ -13,7 +13,7 @@ use objc2_metal::{
 
 type Encoder = ProtocolObject<dyn MTLComputeCommandEncoder>;
 
-/// A compute pass. Dropping it ends it.
+/// A compute pass, which ends when it is dropped.
 ///
 /// ```no_run
 /// # #[cfg(target_vendor = "apple")]
@@ -47,18 +47,18 @@ impl<'a> ComputePass<'a> {
             encoder: None,
         };
         let slot = pass.commands.batch.begin_pass(label);
-        // Where dispatches are sampled by their passes, each makes its own.
+        // If each dispatch has its own pass, the dispatches create their encoders.
         if pass.commands.batch.ladder() != Ladder::PassPerDispatch {
             pass.open(slot)?;
         }
         Ok(pass)
     }
 
-    /// Encodes one dispatch. `encode` sets the pipeline and all buffers, and dispatches once: where only passes can be
-    /// timed, each dispatch has an encoder of its own, and nothing that was set before holds.
+    /// Encodes one dispatch. `encode` sets the pipeline and all buffers, and dispatches once. If only passes can be
+    /// timed, each dispatch has an encoder of its own, and earlier settings do not apply to it.
     ///
     /// # Errors
-    /// Metal gives no encoder.
+    /// Metal returns no encoder.
     ///
     /// ```no_run
     /// # #[cfg(target_vendor = "apple")]
@@ -100,7 +100,7 @@ impl<'a> ComputePass<'a> {
         Ok(())
     }
 
-    /// The encoder, for work that is not timed on its own; `None` where each dispatch has its own.
+    /// Returns the encoder, for work that is not timed on its own; `None` if each dispatch has its own encoder.
     ///
     /// ```no_run
     /// # #[cfg(target_vendor = "apple")]

@@ -1,4 +1,4 @@
-//! Events of the CUDA library.
+//! Applies events of the CUDA library.
 
 use super::super::Assembler;
 use super::super::cuda::{Batch, CallRecord, FunctionSamples, Profile};

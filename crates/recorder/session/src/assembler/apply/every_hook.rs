@@ -1,4 +1,4 @@
-//! Events of every hook.
+//! Applies events that every hook writes.
 
 use super::super::Assembler;
 use super::super::captures::CaptureRecord;
@@ -32,7 +32,7 @@ impl Assembler {
             } => {
                 let facts = &mut state.facts;
                 facts.pid = pid;
-                // The system says 0 of a parent in another namespace.
+                // The system reports a parent in another namespace as 0.
                 facts.parent_pid = Some(parent).filter(|pid| *pid != 0);
                 facts.executable = executable.into_owned();
                 facts.arguments = arguments.into_iter().map(|a| a.into_owned()).collect();

@@ -1,4 +1,4 @@
-//! Events of the Vulkan layer.
+//! Applies events of the Vulkan layer.
 
 use super::super::Assembler;
 use super::super::instance::RawInterval;

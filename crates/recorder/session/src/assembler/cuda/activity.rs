@@ -1,4 +1,4 @@
-//! Takes one activity of the tracing library at a time.
+//! Adds activities of the tracing library one at a time.
 
 use super::{Assembler, KernelLaunch, Route};
 use gapscope_model::{LossKind, TransferKind};
@@ -186,7 +186,7 @@ impl Assembler {
                 }
                 self.queue_of_call(process, wait.correlation, queue, tables);
             }
-            // Without its number, it may have been the event's next occurrence.
+            // Without the number, the wait may have been for the event's next occurrence.
             (WaitKind::HostForEvent, _) if wait.occurrence.number != 0 => {
                 let record = state.timeline.place_of_event(wait.occurrence);
                 if let (Some(span), Some(record)) = (wait.span, record) {
@@ -203,7 +203,7 @@ impl Assembler {
         }
     }
 
-    /// Takes that the host waited for all queues of the context of `one`.
+    /// Records that the host waited for all queues in the context of `one`.
     fn waited_for_context(&mut self, process: ProcessId, one: QueueId, span: Span) {
         let context = |queue: QueueId| {
             let facts = &self.queues[queue].facts;

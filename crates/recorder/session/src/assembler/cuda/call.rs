@@ -1,4 +1,4 @@
-//! What a tracing library says of host threads besides their calls.
+//! Adds records of the tracing library about host threads other than calls.
 
 use super::{Assembler, known_thread};
 use gapscope_spool::event::{OverheadKind, Span};
@@ -8,7 +8,7 @@ use gapscope_trace::ids::{ProcessId, QueueId};
 use gapscope_trace::tables::Tables;
 
 impl Assembler {
-    /// Takes that a function of the host ran for a queue.
+    /// Records that a host function ran for a queue.
     pub(super) fn host_function(
         &mut self,
         process: ProcessId,
@@ -24,7 +24,7 @@ impl Assembler {
         }
     }
 
-    /// Takes time that the driver or the tracing took.
+    /// Adds time that the driver or the tracing library took.
     pub(super) fn cuda_overhead(
         &mut self,
         process: ProcessId,

@@ -1,4 +1,4 @@
-//! Ends a process's use of CUDA: what never got its other half is written or counted.
+//! Ends the CUDA state of a process: incomplete calls and work are written or counted.
 
 use super::Assembler;
 use gapscope_model::LossKind;
@@ -6,13 +6,13 @@ use gapscope_trace::ids::{DeviceId, ProcessId};
 use gapscope_trace::tables::Tables;
 
 impl Assembler {
-    /// Takes that nothing more comes from a process.
+    /// Ends the CUDA state of a process.
     pub(in crate::assembler) fn finish_cuda(&mut self, process: ProcessId, tables: &mut Tables) {
         let state = &self.processes[process];
         let lost = state.cuda.written.saturating_sub(state.cuda.came);
         let reason = "the record of their batch is missing";
         self.ledger.add(LossKind::CudaActivities, lost, reason);
-        // A process that ends in order has its work recorded to the last.
+        // A process that ends in order records all its work.
         let missing = state.facts.end_ns.is_none().then_some(
             "launched, and the process was gone before the device's record of them came",
         );

@@ -1,4 +1,4 @@
-//! Samples of instructions: added up over the recording, with the lines of source that they are of.
+//! Adds up samples of instructions over a recording, with their source lines.
 
 use super::{Assembler, Cuda};
 use crate::assembler::{Source, kernels};
@@ -13,27 +13,27 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// Instructions and reasons of a process.
-const MOST_COUNTS: usize = 1 << 20;
-/// Rows of all its line tables.
-const MOST_LINES: usize = 1 << 22;
+/// The maximum number of pairs of instruction and reason in a process.
+const MAX_COUNTS: usize = 1 << 20;
+/// The maximum number of rows of all line tables of a process.
+const MAX_LINES: usize = 1 << 22;
 
-/// What is known of a process's samples.
+/// The instruction samples of a process.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Instructions {
     sampling: FxHashMap<hook::Device, Sampling>,
     cubins: FxHashMap<u64, Cubin>,
-    /// Rows of their line tables.
+    /// The number of rows of the line tables.
     lines: usize,
     functions: FxHashMap<String, u32>,
     counts: FxHashMap<Key, u64>,
 }
 
-/// How a device is sampled.
+/// The sampling of a device.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Sampling {
     period_cycles: u64,
-    /// Reasons by their numbers; absent where they count a part of what another one counts.
+    /// The reasons by number; `None` for a reason that counts a part of another reason's samples.
     reasons: FxHashMap<u32, Option<Arc<str>>>,
 }
 
@@ -46,18 +46,18 @@ enum Cubin {
     },
 }
 
-/// What is counted.
+/// The key of a count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 struct Key {
     device: hook::Device,
     cubin: u64,
-    /// Its place in [`Instructions::functions`].
+    /// The index in [`Instructions::functions`].
     function: u32,
     offset: u64,
     reason: u32,
 }
 
-/// Samples of a function.
+/// The samples of a function.
 pub(in crate::assembler) struct FunctionSamples<'a> {
     pub device: hook::Device,
     pub cubin: u64,
@@ -66,7 +66,7 @@ pub(in crate::assembler) struct FunctionSamples<'a> {
 }
 
 impl Assembler {
-    /// A device is sampled from now on.
+    /// Records that a device is sampled from now on.
     pub(in crate::assembler) fn instruction_sampling(
         &mut self,
         process: ProcessId,
@@ -84,7 +84,7 @@ impl Assembler {
         instructions.sampling.insert(device, sampling);
     }
 
-    /// Code with lines was loaded.
+    /// Adds loaded code with line tables.
     pub(in crate::assembler) fn sampled_cubin(
         &mut self,
         process: ProcessId,
@@ -97,7 +97,7 @@ impl Assembler {
         }
         let lines = Lines::of(bytes).unwrap_or_default();
         let rows = instructions.lines.saturating_add(lines.len());
-        if bytes.is_empty() || rows > MOST_LINES {
+        if bytes.is_empty() || rows > MAX_LINES {
             instructions.cubins.insert(crc, Cubin::NotKept);
             return;
         }
@@ -117,7 +117,7 @@ impl Assembler {
         }
     }
 
-    /// Samples have come.
+    /// Adds samples.
     pub(in crate::assembler) fn instruction_samples(
         &mut self,
         process: ProcessId,
@@ -130,7 +130,7 @@ impl Assembler {
         self.ledger.add(LossKind::InstructionSamples, lost, reason);
     }
 
-    /// Nothing more comes from a process: writes the rows.
+    /// Writes the rows of a process after its last event.
     pub(super) fn finish_instructions(
         &mut self,
         process: ProcessId,
@@ -189,13 +189,13 @@ impl Assembler {
 }
 
 impl Instructions {
-    /// Returns how many there was no room for.
+    /// Adds samples and returns how many there was no room for.
     fn add(&mut self, new: &FunctionSamples<'_>) -> u64 {
         let mut lost = 0u64;
         let next = self.functions.len() as u32;
         let function = match self.functions.get(&*new.function) {
             Some(place) => *place,
-            None if self.functions.len() < MOST_COUNTS => {
+            None if self.functions.len() < MAX_COUNTS => {
                 self.functions
                     .insert(new.function.clone().into_owned(), next);
                 next
@@ -217,7 +217,7 @@ impl Instructions {
                 reason,
             };
             let samples = u64::from(samples);
-            let has_room = self.counts.len() < MOST_COUNTS;
+            let has_room = self.counts.len() < MAX_COUNTS;
             match self.counts.get_mut(&key) {
                 Some(count) => *count = count.saturating_add(samples),
                 None if samples == 0 => {}

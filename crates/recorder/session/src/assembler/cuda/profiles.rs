@@ -1,7 +1,7 @@
-//! Takes profiles of launches and writes the metrics of their kernels.
+//! Joins profiles of launches with their kernels and writes the metrics.
 //!
-//! A profile comes before the call of its launch, and waits for the record of the kernel. The kernel ran several times, and each run
-//! may leave a record: the first one is the launch's.
+//! A profile comes before the call of its launch, and waits for the record of the kernel. The kernel ran several
+//! times, and each run may leave a record: the first record is the launch's.
 
 use super::{Assembler, known_thread};
 use gapscope_model::HostCallKind;
@@ -13,18 +13,18 @@ use gapscope_trace::ids::{KernelId, ProcessId, SubmissionId};
 use gapscope_trace::tables::{KernelMetric, Table, Tables};
 use serde::{Deserialize, Serialize};
 
-/// What was measured of a launch.
+/// The metrics of a launch.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Profile {
-    /// The kernel, as the code calls it.
+    /// The name of the kernel in the code.
     pub kernel: String,
     pub passes: u32,
-    /// Places in [`METRICS`], with values.
+    /// Indices of [`METRICS`] with values.
     pub values: Vec<(u16, f64)>,
 }
 
 impl Assembler {
-    /// Takes the profile of a launch, which held the thread up.
+    /// Adds the profile of a launch. The profiling delayed the thread.
     pub(in crate::assembler) fn kernel_profiled(
         &mut self,
         process: ProcessId,
@@ -53,7 +53,7 @@ impl Assembler {
         }
     }
 
-    /// Writes the profiles of launches whose kernels have come.
+    /// Writes the profiles of launches whose kernels were recorded.
     pub(super) fn write_profiled(&mut self, process: ProcessId, tables: &mut Tables) {
         for launch in self.processes[process].timeline.take_profiled() {
             let profiles = &mut self.processes[process].cuda.profiles;
@@ -110,7 +110,7 @@ impl Assembler {
         self.write_profile(profile, kernel, None, None, tables);
     }
 
-    /// Writes the profiles that are left: nothing more comes from the process.
+    /// Writes the remaining profiles after the last event of a process.
     pub(super) fn finish_profiles(&mut self, process: ProcessId, tables: &mut Tables) {
         self.write_profiled(process, tables);
         let profiles = std::mem::take(&mut self.processes[process].cuda.profiles);

@@ -1,5 +1,5 @@
-//! Pairs waits of the host with the work that they waited for: work had ended before the waiting call returned, which bounds the error
-//! of device times.
+//! Pairs waits of the host with the work that they waited for. The work ended before the waiting call returned, which
+//! bounds the error of device times.
 
 use gapscope_spool::event::Span;
 use gapscope_timeline_builder::{Correlation, StreamPlace};
@@ -8,11 +8,11 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Waits and pieces of work that are remembered for each queue: they come in any order, and calls long before the work
-/// that they launched. Any pair that belongs together gives a bound.
+/// The maximum number of waits and of pieces of work that are remembered for each queue. Records come in any order,
+/// and calls long before the work that they launched. Each matching pair gives a bound.
 const MAX_REMEMBERED: usize = 256;
 
-/// Waits for queues and work on them.
+/// The waits for queues and the work on them.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Returns {
     queues: FxHashMap<QueueId, QueueReturns>,
@@ -25,40 +25,38 @@ struct QueueReturns {
     event_waits: VecDeque<EventWait>,
 }
 
-/// Work that ended, and the call that had launched it.
+/// A piece of work that ended, with the call that launched it.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct EndedWork {
-    /// When the call returned.
+    /// The time at which the call returned.
     pub launched_ns: i64,
-    /// The correlation of the call.
     pub launch: Correlation,
-    /// The end of the work.
     pub end_ns: i64,
 }
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct EventWait {
-    /// The correlation of the call that put the event on the queue.
+    /// The correlation of the call that recorded the event on the queue.
     recorded: Correlation,
-    /// When a call returned that had waited for it.
+    /// The time at which the call that waited for the event returned.
     return_ns: i64,
 }
 
-/// Work that had ended when a call returned.
+/// A return of a waiting call, with the end of the work that it waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Return {
-    /// The end of the last of it.
+    /// The end of the last piece of work.
     pub end_ns: i64,
-    /// The return.
+    /// The time of the return.
     pub return_ns: i64,
 }
 
 impl Returns {
-    /// The host waited for a queue. Gives the last work that had to end first.
+    /// Adds a wait of the host for a queue. Returns the bound by the last work that had to end first.
     pub fn waited(&mut self, queue: QueueId, wait: Span) -> Option<Return> {
         let queue = self.queues.entry(queue).or_default();
         remember(&mut queue.waits, wait, |a, b| a.start_ns < b.start_ns);
-        // A call that had not returned may have been of another thread, and have put its work behind the wait.
+        // A call that had not returned may be of another thread, and may have enqueued its work after the wait began.
         let before = queue
             .works
             .partition_point(|work| work.launched_ns <= wait.start_ns);
@@ -69,7 +67,8 @@ impl Returns {
         })
     }
 
-    /// The host waited until `return_ns` for an event that was put there. As [`Self::waited`].
+    /// Adds a wait of the host for an event, which returned at `return_ns`. Returns the bound as [`Self::waited`]
+    /// does.
     pub fn waited_for_event(&mut self, record: StreamPlace, return_ns: i64) -> Option<Return> {
         let queue = self.queues.entry(record.queue).or_default();
         let recorded = record.correlation;
@@ -86,7 +85,7 @@ impl Returns {
         })
     }
 
-    /// Work ended on a queue. Gives a return that its end must lie before.
+    /// Adds work that ended on a queue. Returns the bound by a return before which the work ended.
     #[inline]
     pub fn ended(&mut self, queue: QueueId, work: EndedWork) -> Option<Return> {
         let queue = self.queues.entry(queue).or_default();
@@ -105,17 +104,17 @@ impl Returns {
     }
 }
 
-/// Puts a half where it belongs in order, mostly at the end.
+/// Inserts an item in order; it mostly belongs at the end.
 #[inline]
-fn remember<T>(halves: &mut VecDeque<T>, half: T, before: impl Fn(&T, &T) -> bool) {
-    if halves.len() == MAX_REMEMBERED {
-        halves.pop_front();
+fn remember<T>(items: &mut VecDeque<T>, item: T, before: impl Fn(&T, &T) -> bool) {
+    if items.len() == MAX_REMEMBERED {
+        items.pop_front();
     }
-    let mut at = halves.len();
-    while at > 0 && before(&half, &halves[at - 1]) {
+    let mut at = items.len();
+    while at > 0 && before(&item, &items[at - 1]) {
         at -= 1;
     }
-    halves.insert(at, half);
+    items.insert(at, item);
 }
 
 #[cfg(test)]
@@ -150,11 +149,11 @@ mod tests {
         assert_eq!(returns.ended(QUEUE, work(10, 1, 100)), None);
         assert_eq!(returns.waited(QueueId(2), wait), None, "another queue");
         assert_eq!(returns.waited(QUEUE, wait), bound(100, 120));
-        // Work whose record comes after the wait.
+        // The record of this work comes after the wait.
         assert_eq!(returns.ended(QUEUE, work(20, 2, 110)), bound(110, 120));
-        // Work that was launched after it.
+        // This work was launched after the wait.
         assert_eq!(returns.ended(QUEUE, work(130, 4, 200)), None);
-        // The first of several waits that follow.
+        // The first of several later waits counts.
         returns.waited(QUEUE, Span::between(400, 500));
         returns.waited(QUEUE, Span::between(300, 350));
         assert_eq!(returns.ended(QUEUE, work(150, 5, 340)), bound(340, 350));
@@ -165,13 +164,13 @@ mod tests {
         let mut returns = Returns::default();
         assert_eq!(returns.ended(QUEUE, work(10, 1, 100)), None);
         assert_eq!(returns.ended(QUEUE, work(30, 5, 900)), None);
-        // The event was put between the two; the second may still run.
+        // The event was recorded between the two; the second may still run.
         let event = record(1, 3);
         assert_eq!(returns.waited_for_event(event, 120), bound(100, 120));
-        // Work whose record comes after the wait: before the event, and behind it.
+        // The records of this work come after the wait: one before the event, and one behind it.
         assert_eq!(returns.ended(QUEUE, work(15, 2, 110)), bound(110, 120));
         assert_eq!(returns.ended(QUEUE, work(40, 6, 950)), None);
-        // A wait for the stream that ended earlier bounds better.
+        // A wait for the stream that ended earlier is a tighter bound.
         returns.waited(QUEUE, Span::between(50, 115));
         assert_eq!(returns.ended(QUEUE, work(16, 2, 112)), bound(112, 115));
         assert_eq!(

@@ -68,10 +68,10 @@ impl Commands {
 
 impl Program {
     pub fn new() -> Program {
-        Program::of(SamplingMode::Dispatch, 1.0, 64)
+        Program::with(SamplingMode::Dispatch, 1.0, 64)
     }
 
-    pub fn of(mode: SamplingMode, rate: f64, bits: u32) -> Program {
+    pub fn with(mode: SamplingMode, rate: f64, bits: u32) -> Program {
         let mut assembler = Assembler::new(mode);
         let process = assembler.add_process(100, 0);
         let mut program = Program {

@@ -198,7 +198,7 @@ fn unknown_times_have_a_reason_and_are_never_zero() {
 
 #[test]
 fn in_command_buffer_mode_dispatch_times_are_not_lost() {
-    let mut program = Program::of(SamplingMode::CommandBuffer, 1.0, 64);
+    let mut program = Program::with(SamplingMode::CommandBuffer, 1.0, 64);
     program.kernel(1, "k");
     let mut commands = Commands::begun();
     commands.push(Op::Dispatch, NO_QUERY, [1, 1, 1, 1]);

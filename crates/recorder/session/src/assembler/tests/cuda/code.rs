@@ -83,7 +83,7 @@ fn the_file_that_code_was_written_in_is_kept_as_it_was_when_the_code_was_loaded(
 }
 
 #[test]
-fn of_several_codes_with_one_name_it_is_not_known_which_ran() {
+fn the_code_that_ran_is_unknown_among_several_with_one_name() {
     let codes = [
         ptx("triton_poi_fused_0", ""),
         ptx("triton_poi_fused_0", "mov;\n"),

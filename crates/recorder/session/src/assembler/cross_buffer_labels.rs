@@ -1,8 +1,9 @@
-//! Labels that start in one command buffer of a queue and end in another.
+//! Tracks labels that start in one command buffer of a queue and end in another.
 //!
-//! Vulkan balances the labels of a queue over all that is submitted to it, so that programs may open a label in one
-//! command buffer, run work in the next and close it in a third. Which labels are open is decided when command buffers
-//! are submitted; their times come when these are expanded, in whatever order they finish.
+//! Vulkan balances the labels of a queue over everything that is submitted to it, so that programs may open a label
+//! in one command buffer, run work in the next and close the label in a third. The submission of command buffers
+//! decides which labels are open; the times come when the command buffers are expanded, in the order in which they
+//! finish.
 
 use gapscope_timeline_builder::CoveringSpan;
 use gapscope_trace::build::{Labels, TextId};
@@ -10,60 +11,61 @@ use gapscope_trace::ids::{CommandBufferId, LabelId};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-/// A program that opens labels and never closes them would nest without end: from this depth on, its labels end with
-/// their command buffer.
-const DEEPEST: usize = 16;
+/// The maximum number of open labels of a queue. A program that opens labels and never closes them would nest without
+/// end; beyond this depth, labels end with their command buffer.
+const MAX_OPEN_LABELS: usize = 16;
 
-/// The spanning labels of one queue.
+/// The cross-buffer labels of one queue.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct SpanningLabels {
+pub struct CrossBufferLabels {
     next: u32,
-    /// Those that are open behind what was submitted last, outermost first.
-    open: Vec<SpanningId>,
-    spans: FxHashMap<SpanningId, SpanningLabel>,
+    /// The labels that are open after the last submission, outermost first.
+    open: Vec<CrossBufferLabelId>,
+    spans: FxHashMap<CrossBufferLabelId, CrossBufferLabel>,
     /// The program does not balance its labels.
     unbalanced: bool,
 }
 
-/// A label over several command buffers of a queue.
+/// The id of a label that spans several command buffers of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct SpanningId(u32);
+pub struct CrossBufferLabelId(u32);
 
-/// What is known of it.
+/// The state of a cross-buffer label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SpanningLabel {
-    /// Id of the label.
+pub struct CrossBufferLabel {
+    /// The id of the label.
     pub label: LabelId,
-    /// Id of its text.
+    /// The id of the label's text.
     pub text: TextId,
-    /// The command buffer in which it starts.
+    /// The command buffer in which the label starts.
     pub command_buffer: CommandBufferId,
-    /// The span of all that was timed inside it so far.
+    /// The span of the work inside the label that was timed so far.
     pub covered: CoveringSpan,
-    /// Command buffers inside it that are not expanded yet.
+    /// The number of command buffers inside the label that are not expanded yet.
     outstanding: u32,
     ended: bool,
 }
 
-/// The spanning labels in one command buffer.
+/// The cross-buffer labels in one command buffer.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SpannedBuffer {
-    /// Those that are open where it starts, outermost first.
-    pub inherited: Vec<SpanningId>,
-    /// Those that it opens and leaves open.
-    pub left_open: Vec<SpanningId>,
+pub struct BufferLabels {
+    /// The labels that are open where the command buffer starts, outermost first.
+    pub inherited: Vec<CrossBufferLabelId>,
+    /// The labels that the command buffer opens and leaves open.
+    pub left_open: Vec<CrossBufferLabelId>,
 }
 
-impl SpanningLabels {
-    /// A command buffer is submitted that ends `ends` labels that it did not start, and leaves `opens` (texts) open.
+impl CrossBufferLabels {
+    /// Adds a submitted command buffer that ends `ends` labels which it did not start, and leaves labels with the
+    /// texts `opens` open.
     pub fn submit(
         &mut self,
         command_buffer: CommandBufferId,
         ends: u32,
         opens: &[TextId],
         labels: &mut Labels,
-    ) -> SpannedBuffer {
-        let mut spanning = SpannedBuffer::default();
+    ) -> BufferLabels {
+        let mut spanning = BufferLabels::default();
         if self.open.is_empty() && (opens.is_empty() || self.unbalanced) {
             return spanning;
         }
@@ -78,7 +80,7 @@ impl SpanningLabels {
                 span.ended = true;
             }
         }
-        if self.open.len() + opens.len() > DEEPEST {
+        if self.open.len() + opens.len() > MAX_OPEN_LABELS {
             self.unbalanced = true;
             for id in self.open.drain(..) {
                 if let Some(span) = self.spans.get_mut(&id) {
@@ -90,9 +92,9 @@ impl SpanningLabels {
         for text in opens {
             let parent = self.open.last().and_then(|id| self.spans.get(id));
             let label = labels.label(parent.map(|p| p.label), *text);
-            let id = SpanningId(self.next);
+            let id = CrossBufferLabelId(self.next);
             self.next = self.next.wrapping_add(1);
-            let span = SpanningLabel {
+            let span = CrossBufferLabel {
                 label,
                 text: *text,
                 command_buffer,
@@ -107,14 +109,18 @@ impl SpanningLabels {
         spanning
     }
 
-    /// A label that spans.
-    pub fn get(&self, id: SpanningId) -> Option<&SpanningLabel> {
+    /// Returns the state of a label.
+    pub fn get(&self, id: CrossBufferLabelId) -> Option<&CrossBufferLabel> {
         self.spans.get(&id)
     }
 
-    /// A command buffer inside a label has been expanded: `covered` is what was timed there. Gives the label when that
-    /// was the last.
-    pub fn expanded(&mut self, id: SpanningId, covered: CoveringSpan) -> Option<SpanningLabel> {
+    /// Records that a command buffer inside a label was expanded; `covered` is the span of its timed work. Returns
+    /// the label if the command buffer was the last.
+    pub fn expanded(
+        &mut self,
+        id: CrossBufferLabelId,
+        covered: CoveringSpan,
+    ) -> Option<CrossBufferLabel> {
         let span = self.spans.get_mut(&id)?;
         span.covered.join(covered);
         span.outstanding = span.outstanding.saturating_sub(1);
@@ -122,8 +128,8 @@ impl SpanningLabels {
         if over { self.spans.remove(&id) } else { None }
     }
 
-    /// Nothing more is submitted: the labels that are still there, in the order in which they started.
-    pub fn finish(&mut self) -> Vec<SpanningLabel> {
+    /// Ends all labels and returns them in the order in which they started.
+    pub fn finish(&mut self) -> Vec<CrossBufferLabel> {
         self.open.clear();
         let mut rest: Vec<_> = self.spans.drain().collect();
         rest.sort_unstable_by_key(|(id, span)| (span.command_buffer, *id));

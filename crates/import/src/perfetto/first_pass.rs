@@ -1,6 +1,7 @@
-//! What must be known before the events: clocks, tracks, processes, GPUs, and which call submitted which work.
+//! Collects clocks, tracks, processes, GPUs, and the calls that submitted work, before the events are read.
 //!
-//! Packets of several sequences stand in a file in no common order, so that a first pass collects what others refer to.
+//! The packets of several sequences are not in a common order in a file, so that a first pass collects everything
+//! that other packets refer to.
 
 use super::clocks::{ClockId, Clocks, Reading};
 use super::sequence::{CLOCK_SNAPSHOT, Header, Sequences};
@@ -23,20 +24,20 @@ const TRACK: u32 = 60;
 const VULKAN: u32 = 65;
 const GPU_INFO: u32 = 128;
 
-/// Longer chains of tracks are circles, or of nobody.
-const MOST_PARENTS: usize = 64;
+/// The maximum length of a chain of parent tracks; a longer chain is taken for a cycle.
+const MAX_PARENTS: usize = 64;
 
-/// A counter's track.
+/// A track with a counter.
 #[derive(Debug, Clone, Default)]
 pub(super) struct CounterTrack {
     pub unit_name: Option<Arc<str>>,
-    /// 1: nanoseconds, 2: things, 3: bytes.
+    /// The unit: 1 is nanoseconds, 2 is a count, 3 is bytes.
     pub unit: u64,
     pub multiplier: Option<i64>,
     pub incremental: bool,
 }
 
-/// A track as its descriptors have it.
+/// A track from its descriptors.
 #[derive(Debug, Clone, Default)]
 struct Track {
     parent: Option<u64>,
@@ -46,64 +47,64 @@ struct Track {
     counter: Option<CounterTrack>,
 }
 
-/// Where the events of a track belong.
+/// The process, thread and names that the events of a track belong to.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Place {
-    /// 0: no process is named.
+pub(super) struct TrackPlace {
+    /// The process; 0 if none is named.
     pub pid: u32,
     pub tid: Option<u32>,
     pub name: Arc<str>,
-    /// The name of the track around it.
+    /// The name of the parent track.
     pub around: Arc<str>,
-    /// Its slices are GPU work by their track's name.
+    /// The name of the track says that its slices are GPU work.
     pub is_gpu: bool,
     pub counter: Option<CounterTrack>,
 }
 
-/// A GPU as the file describes it.
+/// The description of a GPU.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Gpu {
     pub name: String,
     pub uuid: String,
 }
 
-/// See the module.
+/// The objects that the first pass has collected.
 #[derive(Default)]
-pub(super) struct Preface {
+pub(super) struct FirstPass {
     pub clocks: Clocks,
     pub gpus: Vec<Gpu>,
-    /// Processes by id: the name and the arguments.
+    /// The names and arguments of processes by pid.
     pub processes: FxHashMap<u32, (String, Vec<String>)>,
     pub thread_names: FxHashMap<(u32, u32), String>,
     tracks: FxHashMap<u64, Track>,
-    places: FxHashMap<u64, Place>,
-    /// Tracks with the only sequence that writes them, or none if several do.
+    places: FxHashMap<u64, TrackPlace>,
+    /// The only sequence that writes a track; `None` if several do.
     writers: FxHashMap<u64, Option<u32>>,
-    /// Render stages by id: the call that submitted them.
+    /// The calls that submitted render stages, by the stage's id.
     pub launched: FxHashMap<u64, SubmissionId>,
-    /// Flows from calls to GPU work.
+    /// The submissions of flows from calls to GPU work.
     pub flows: FxHashMap<u64, SubmissionId>,
-    /// Submissions whose calls are in the file, by the process and the number that the driver gives.
+    /// The submissions whose calls are in the file, by process and by the driver's number.
     pub submits: FxHashSet<(u32, u32)>,
     ends_of_flows: Vec<FlowEnd>,
     next_submission: u64,
     sequences: Sequences,
-    /// All processes that tracks and GPU work are of.
+    /// The processes of all tracks and GPU work.
     pids: FxHashSet<u32>,
     lost_chunks: u64,
     lost_packets: u64,
     invalid_packets: u64,
 }
 
-/// A slice that a flow starts or ends at.
+/// A slice at which a flow starts or ends.
 struct FlowEnd {
     flow: u64,
     track: u64,
     by_category: bool,
 }
 
-impl Preface {
-    /// Takes in a packet of the first pass.
+impl FirstPass {
+    /// Reads a packet.
     pub fn add(&mut self, packet: Message) {
         let header = self.sequences.advance(packet);
         for (number, value) in packet.fields() {
@@ -141,7 +142,7 @@ impl Preface {
         }
     }
 
-    /// All packets were taken in.
+    /// Ends the pass after the last packet.
     pub fn complete(&mut self, inventory: &mut Inventory) {
         self.clocks.complete();
         let mut circles = 0;
@@ -194,18 +195,18 @@ impl Preface {
         );
     }
 
-    /// The next number of a submission.
+    /// Returns the next number of a submission.
     pub fn new_submission(&mut self) -> SubmissionId {
         self.next_submission += 1;
         SubmissionId(self.next_submission)
     }
 
-    /// Where a track belongs.
-    pub fn place(&self, track: u64) -> Place {
+    /// Returns the place of a track.
+    pub fn place(&self, track: u64) -> TrackPlace {
         self.places.get(&track).cloned().unwrap_or_default()
     }
 
-    /// The process of what names none: the only one that there is, else 0.
+    /// Returns the process of events that name none: the only process, or else 0.
     pub fn unnamed_pid(&self) -> u32 {
         let mut pids = self.pids.iter();
         match (pids.next(), pids.next()) {
@@ -214,13 +215,13 @@ impl Preface {
         }
     }
 
-    /// Whether several sequences write a track, so that the order in the file says nothing.
+    /// Returns true if several sequences write a track, whose events are therefore unordered in the file.
     pub fn has_many_writers(&self, track: u64) -> bool {
         self.writers.get(&track).is_some_and(Option::is_none)
     }
 
-    fn resolve(&self, id: u64) -> (Place, bool) {
-        let mut place = Place::default();
+    fn resolve(&self, id: u64) -> (TrackPlace, bool) {
+        let mut place = TrackPlace::default();
         let (mut next, mut pid, mut depth) = (Some(id), None, 0);
         while let Some(track) = next.and_then(|id| self.tracks.get(&id)) {
             if depth == 0 {
@@ -237,7 +238,7 @@ impl Preface {
             pid = pid.or(track.thread.map(|(pid, _)| pid)).or(track.pid);
             place.is_gpu |= is_gpu_name(&track.name);
             depth += 1;
-            if depth > MOST_PARENTS {
+            if depth > MAX_PARENTS {
                 return (place, true);
             }
             next = track.parent;
@@ -247,7 +248,7 @@ impl Preface {
     }
 
     fn add_event(&mut self, event: Message, header: Header) {
-        let sequence = self.sequences.of(header.sequence);
+        let sequence = self.sequences.entry(header.sequence);
         let links = track_event::links(event, sequence);
         let track = links.track;
         if let Some((pid, tid)) = links.thread {
@@ -320,7 +321,7 @@ impl Preface {
         let id = track_event::thread_track(pid, tid);
         let known = self.tracks.entry(id).or_default();
         known.thread = Some((pid, tid));
-        self.sequences.of(sequence).thread = Some((pid, tid));
+        self.sequences.entry(sequence).thread = Some((pid, tid));
     }
 
     fn name_process(&mut self, pid: u32, name: String, arguments: Vec<String>) {
@@ -387,7 +388,7 @@ impl Preface {
     }
 
     fn add_statistics(&mut self, statistics: Message) {
-        // Of several, the last counts: they add up.
+        // The numbers are cumulative, so that the last packet counts.
         let (mut chunks, mut packets, mut invalid) = (0u64, 0u64, 0u64);
         for (number, value) in statistics.fields() {
             match (number, value.message()) {
@@ -411,12 +412,12 @@ impl Preface {
     }
 }
 
-/// Tracks that hold GPU work, by the names that profilers give them.
+/// Returns true for the names that profilers give tracks with GPU work.
 fn is_gpu_name(name: &str) -> bool {
     name.starts_with("/device:GPU:") || name.ends_with("(GPU)") || name.starts_with("GPU stream")
 }
 
-/// The readings of a snapshot, and the clock of the trace, if it names that.
+/// Returns the readings of a snapshot, and the clock of the trace if the snapshot names it.
 pub(super) fn snapshot(snapshot: Message, sequence: u32) -> (Vec<Reading>, Option<ClockId>) {
     let (mut readings, mut primary) = (Vec::new(), None);
     for (number, value) in snapshot.fields() {
@@ -424,7 +425,7 @@ pub(super) fn snapshot(snapshot: Message, sequence: u32) -> (Vec<Reading>, Optio
             (1, Some(clock)) => {
                 let mut id = 0;
                 let mut reading = Reading {
-                    clock: ClockId::of(0, 0),
+                    clock: ClockId::new(0, 0),
                     time: 0,
                     incremental: false,
                     unit_ns: 1,
@@ -438,10 +439,10 @@ pub(super) fn snapshot(snapshot: Message, sequence: u32) -> (Vec<Reading>, Optio
                         _ => {}
                     }
                 }
-                reading.clock = ClockId::of(id, sequence);
+                reading.clock = ClockId::new(id, sequence);
                 readings.push(reading);
             }
-            (2, None) => primary = Some(ClockId::of(value.number(), 0)),
+            (2, None) => primary = Some(ClockId::new(value.number(), 0)),
             _ => {}
         }
     }

@@ -1,11 +1,11 @@
-//! Captures of wgpu's devices where wgpu runs on Metal.
+//! Captures devices of wgpu if wgpu runs on Metal.
 
 use super::capture::{BACKEND, CaptureManager, EXTENSION, MetalCapture};
 use crate::capture::{Backend, Destination, NotCaptured, Running};
 use std::sync::Arc;
 
-/// What captures a device of wgpu, which has a manager if it runs on Metal.
-pub(crate) fn of_wgpu<M: CaptureManager>(
+/// Returns the capture device of a wgpu device, which has a manager if it runs on Metal.
+pub(crate) fn from_wgpu<M: CaptureManager>(
     manager: Option<M>,
     wait: impl Fn() -> Result<(), String> + Send + Sync + 'static,
 ) -> Arc<dyn Backend> {
@@ -15,7 +15,7 @@ pub(crate) fn of_wgpu<M: CaptureManager>(
     }
 }
 
-/// A device of wgpu that does not run on Metal.
+/// A wgpu device that does not run on Metal.
 struct NotMetal;
 
 impl NotMetal {

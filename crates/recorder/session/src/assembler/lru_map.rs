@@ -1,31 +1,32 @@
-//! A map that forgets what was not asked for lately, so that its memory stays bounded.
+//! A map of bounded memory that forgets keys which were not used recently.
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::borrow::Borrow;
 use std::hash::Hash;
 
-/// Keys of one generation.
-const GENERATION: usize = 1 << 16;
+/// The number of keys of a generation.
+const GENERATION_KEYS: usize = 1 << 16;
 
-/// Remembers at least the last [`GENERATION`] keys that were added or asked for, and at most twice as many.
+/// A map that remembers at least the last [`GENERATION_KEYS`] keys that were inserted or read, and at most twice as
+/// many.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Recent<K: Eq + Hash, V> {
+pub struct LruMap<K: Eq + Hash, V> {
     young: FxHashMap<K, V>,
     old: FxHashMap<K, V>,
 }
 
-impl<K: Eq + Hash, V> Default for Recent<K, V> {
+impl<K: Eq + Hash, V> Default for LruMap<K, V> {
     fn default() -> Self {
-        Recent {
+        LruMap {
             young: FxHashMap::default(),
             old: FxHashMap::default(),
         }
     }
 }
 
-impl<K: Eq + Hash, V> Recent<K, V> {
-    /// The value of a key, which is then young again.
+impl<K: Eq + Hash, V> LruMap<K, V> {
+    /// Returns the value of a key and moves the key to the young generation.
     #[inline]
     pub fn get<Q: Eq + Hash + ?Sized>(&mut self, key: &Q) -> Option<&V>
     where
@@ -35,23 +36,22 @@ impl<K: Eq + Hash, V> Recent<K, V> {
             let (key, value) = self.old.remove_entry(key)?;
             self.insert(key, value);
         }
-        // Adding it may have begun a new generation.
+        // Inserting the key may have begun a new generation.
         self.young.get(key).or_else(|| self.old.get(key))
     }
 
-    /// Adds a key. True: what was not asked for lately has been forgotten.
+    /// Inserts a key. Returns true if keys that were not used recently were forgotten.
     pub fn insert(&mut self, key: K, value: V) -> bool {
         self.young.insert(key, value);
-        let full = self.young.len() >= GENERATION;
+        let full = self.young.len() >= GENERATION_KEYS;
         if full {
-            // The space is used again.
+            // Swapping reuses the memory.
             std::mem::swap(&mut self.young, &mut self.old);
             self.young.clear();
         }
         full
     }
 
-    /// All values.
     pub fn values(&self) -> impl Iterator<Item = &V> {
         self.young.values().chain(self.old.values())
     }
@@ -63,16 +63,16 @@ mod tests {
 
     #[test]
     fn what_is_asked_for_stays_and_the_rest_is_forgotten() {
-        let mut recent: Recent<u32, u32> = Recent::default();
-        recent.insert(u32::MAX, 7);
-        for key in 0..10 * GENERATION as u32 {
-            recent.insert(key, key);
+        let mut map: LruMap<u32, u32> = LruMap::default();
+        map.insert(u32::MAX, 7);
+        for key in 0..10 * GENERATION_KEYS as u32 {
+            map.insert(key, key);
             if key % 1000 == 0 {
-                assert_eq!(recent.get(&u32::MAX), Some(&7));
+                assert_eq!(map.get(&u32::MAX), Some(&7));
             }
-            assert_eq!(recent.get(&key), Some(&key));
+            assert_eq!(map.get(&key), Some(&key));
         }
-        assert_eq!(recent.get(&0), None);
-        assert!(recent.values().count() <= 2 * GENERATION);
+        assert_eq!(map.get(&0), None);
+        assert!(map.values().count() <= 2 * GENERATION_KEYS);
     }
 }
