@@ -20,7 +20,7 @@ use gapscope_timeline::thresholds::UNDERFILLED_SHARE;
 use gapscope_timeline::vocabulary::KernelNames;
 use gapscope_timeline::{Content, Timeline, Work, WorkKind, Works};
 use gapscope_trace::lookup::NONE;
-use gapscope_trace::manifest::DeviceLimits;
+use gapscope_trace::manifest::DeviceProperties;
 use gapscope_trace::tables::{Kernels, Table};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -287,7 +287,7 @@ impl FillNames<'_> {
         sweep: &FillSweep,
         max: usize,
         table: &Kernels,
-        limits: &DeviceLimits,
+        limits: &DeviceProperties,
     ) -> Vec<KernelFill> {
         let names = self.0.all();
         let mut listed: Vec<(usize, &UnderfilledKernel)> = (sweep.kernels.iter().enumerate())

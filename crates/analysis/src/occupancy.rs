@@ -3,7 +3,7 @@
 //! The rules are those of `cuda_occupancy.h` of the CUDA toolkit, and of the table of technical specifications of the CUDA C++
 //! programming guide. The occupancy of other GPUs is unknown.
 
-use gapscope_trace::manifest::DeviceLimits;
+use gapscope_trace::manifest::DeviceProperties;
 use gapscope_trace::tables::Kernels;
 
 /// Threads run, and registers are allocated, in warps of this many threads.
@@ -25,7 +25,7 @@ impl Occupancy {
     pub(crate) fn from_rows(
         table: &Kernels,
         rows: impl Iterator<Item = usize>,
-        limits: &DeviceLimits,
+        limits: &DeviceProperties,
     ) -> Option<Occupancy> {
         let mut all = rows.map(|row| Occupancy::from_row(table, row, limits));
         let first = all.next()??;
@@ -36,7 +36,7 @@ impl Occupancy {
     pub(crate) fn from_row(
         table: &Kernels,
         row: usize,
-        limits: &DeviceLimits,
+        limits: &DeviceProperties,
     ) -> Option<Occupancy> {
         let generation = Generation::new(limits)?;
         let threads = [
@@ -99,7 +99,7 @@ struct Generation {
 }
 
 impl Generation {
-    fn new(limits: &DeviceLimits) -> Option<Generation> {
+    fn new(limits: &DeviceProperties) -> Option<Generation> {
         let (major, minor) = limits.compute_capability.as_deref()?.split_once('.')?;
         let capability: (u32, u32) = (major.parse().ok()?, minor.parse().ok()?);
         let groups = match capability {
@@ -169,17 +169,22 @@ mod tests {
         ),
     ];
 
-    fn device(capability: &str, shared_bytes: u64) -> DeviceLimits {
-        DeviceLimits {
+    fn device(capability: &str, shared_bytes: u64) -> DeviceProperties {
+        DeviceProperties {
             compute_capability: Some(capability.to_owned()),
             threads_per_multiprocessor: Some(2048),
             registers_per_multiprocessor: Some(65_536),
             shared_bytes_per_multiprocessor: Some(shared_bytes),
-            ..DeviceLimits::default()
+            ..DeviceProperties::default()
         }
     }
 
-    fn held(limits: &DeviceLimits, threads: u32, registers: u32, shared: u32) -> Option<Occupancy> {
+    fn held(
+        limits: &DeviceProperties,
+        threads: u32,
+        registers: u32,
+        shared: u32,
+    ) -> Option<Occupancy> {
         let mut table = Kernels::default();
         table.push(Kernel {
             local_x: Some(threads),
@@ -211,7 +216,7 @@ mod tests {
 
     #[test]
     fn what_is_not_known_has_no_occupancy() {
-        assert_eq!(held(&DeviceLimits::default(), 128, 32, 0), None);
+        assert_eq!(held(&DeviceProperties::default(), 128, 32, 0), None);
         // This is an AMD GPU.
         assert_eq!(held(&device("gfx90a", 65_536), 256, 32, 0), None);
         assert_eq!(held(&device("9.0", 233_472), 128, 32, 300_000), None);

@@ -14,7 +14,7 @@ use gapscope_timeline::thresholds::{PROFILE_CLOSE, PROFILE_LOW};
 use gapscope_trace::ids::{DeviceId, KernelId, SubmissionId};
 use gapscope_trace::kernel_profile::{GRID, Metric, PROFILING_CALL, Stall, metric_name as name};
 use gapscope_trace::lookup::IdIndex;
-use gapscope_trace::manifest::DeviceLimits;
+use gapscope_trace::manifest::DeviceProperties;
 use gapscope_trace::tables::{KernelMetrics, MetricSection, MetricUnit, Table};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -149,7 +149,7 @@ pub fn profiled_kernels(timeline: &Timeline) -> Vec<ProfiledKernel> {
         let device = manifest.devices.iter().find(|known| known.id == device);
         device.and_then(|device| device.limits.as_ref())
     };
-    let limits = |submission: Option<SubmissionId>| -> Option<&DeviceLimits> {
+    let limits = |submission: Option<SubmissionId>| -> Option<&DeviceProperties> {
         let queue = tables.submissions.queue[submissions.get(submission?)?];
         let queue = manifest.queues.iter().find(|known| known.id == queue)?;
         limits_of(queue.device)

@@ -45,7 +45,7 @@ fn one(path: &str) -> RunDigest {
     let findings = timed("findings", || {
         Findings::from_timeline(&timeline, &gapscope_analysis::Options::default())
     });
-    assert_eq!(findings.dispatch_count as usize, pieces.rows());
+    assert_eq!(*findings.dispatch_count as usize, pieces.rows());
     timed("activity", || activity(&timeline, 60));
     digest
 }

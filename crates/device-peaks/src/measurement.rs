@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use gapscope_model::Api;
-use gapscope_trace::manifest::MeasuredLimits;
+use gapscope_trace::manifest::MeasuredPeaks;
 use gapscope_trace::measured::MeasuredDevice;
 
 use crate::error::Error;
@@ -33,10 +33,10 @@ impl Measurement {
                 name: name.to_owned(),
                 uuid: uuid.to_owned(),
                 api,
-                limits: MeasuredLimits {
+                limits: MeasuredPeaks {
                     measured_unix_s: now.ok().map(|since| since.as_secs()),
                     driver,
-                    ..MeasuredLimits::default()
+                    ..MeasuredPeaks::default()
                 },
                 ..MeasuredDevice::default()
             },

@@ -67,7 +67,7 @@ pub fn independent_tables() -> Vec<IndependentTable> {
         ($($field:ident: $table:ty,)+) => {$(
             if is_independent::<$table>() {
                 all.push(IndependentTable {
-                    selection: Selection::referred_to().with::<$table>(),
+                    selection: Selection::referenced_ids().with::<$table>(),
                     name: <$table>::NAME,
                     write: |trace, file, of| write_table(&trace.tables.$field, file, of),
                 });
@@ -79,7 +79,7 @@ pub fn independent_tables() -> Vec<IndependentTable> {
 }
 
 fn is_independent<T: Table>() -> bool {
-    T::NAME != Dispatches::NAME && !Selection::is_referred_to(T::NAME)
+    T::NAME != Dispatches::NAME && !Selection::is_referenced(T::NAME)
 }
 
 /// Returns the tables that [`write_pieces`] writes.
@@ -171,7 +171,7 @@ pub fn write_pieces<R>(
     macro_rules! write_tables {
         ($($field:ident: $table:ty,)+) => {$({
             let name = <$table>::NAME;
-            if Selection::is_referred_to(name) {
+            if Selection::is_referenced(name) {
                 let path = folder.join(format!("{name}.csv"));
                 let written = open(&path, is_first(of))
                     .and_then(|mut file| write_table(&trace.tables.$field, &mut file, of));

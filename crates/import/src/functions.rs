@@ -10,7 +10,7 @@ use gapscope_trace::tables::HostCallKind;
 /// Returns the class of a function of CUDA, HIP, oneAPI or MTIA; `None` for functions without a class and for other
 /// names.
 pub(crate) fn class_of(name: &str) -> Option<FunctionClass> {
-    FunctionClass::of_function(name).or_else(|| match name.strip_prefix("hip") {
+    FunctionClass::from_function(name).or_else(|| match name.strip_prefix("hip") {
         Some(rest) => hip_class(base_name(rest).trim_end_matches("_spt")),
         None => other_class(name),
     })
@@ -28,11 +28,11 @@ fn hip_class(rest: &str) -> Option<FunctionClass> {
         "ExtStreamCreateWithCUMask" => "cudaStreamCreateWithFlags",
         "ExtMallocWithFlags" => "cudaMalloc",
         _ => {
-            let of = |start: &str| FunctionClass::of_function(&format!("{start}{rest}"));
+            let of = |start: &str| FunctionClass::from_function(&format!("{start}{rest}"));
             return of("cuda").or_else(|| of("cu"));
         }
     };
-    FunctionClass::of_function(same)
+    FunctionClass::from_function(same)
 }
 
 fn other_class(name: &str) -> Option<FunctionClass> {

@@ -9,7 +9,7 @@ use crate::profile::{About, Correlation, DeviceFacts, Profile, TextId};
 use crate::rocm::{Agent, Copy, Dispatch, Memory, Recorded, Region, Symbol, device_name};
 use crate::sqlite::{self, Damage, Database, Row, is_database};
 use crate::{Error, Importer, Options};
-use gapscope_trace::manifest::{Api, DeviceLimits, Host};
+use gapscope_trace::manifest::{Api, DeviceProperties, Host};
 use gapscope_trace::tables::MemoryEvent;
 use rustc_hash::FxHashMap;
 use std::path::{Path, PathBuf};
@@ -482,7 +482,7 @@ fn message(json: &[u8]) -> Option<String> {
 }
 
 /// Returns the peaks of a device from the description of its agent.
-fn limits(json: &str) -> Option<DeviceLimits> {
+fn limits(json: &str) -> Option<DeviceProperties> {
     let agent: serde_json::Value = serde_json::from_str(json).ok()?;
     let number = |name: &str| {
         let number = agent.get(name).and_then(serde_json::Value::as_u64);
@@ -490,9 +490,9 @@ fn limits(json: &str) -> Option<DeviceLimits> {
             .filter(|number| *number > 0)
             .and_then(|number| u32::try_from(number).ok())
     };
-    Some(DeviceLimits {
+    Some(DeviceProperties {
         multiprocessors: number("cu_count"),
         core_clock_khz: number("max_engine_clk_fcompute").and_then(|mhz| mhz.checked_mul(1000)),
-        ..DeviceLimits::default()
+        ..DeviceProperties::default()
     })
 }

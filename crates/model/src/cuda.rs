@@ -28,7 +28,7 @@ pub fn driver_versions(module: &str, cuda: Option<u32>) -> String {
 
 impl FunctionClass {
     /// Returns the class of a function, whose name may have suffixes; `None` for a function that does not matter.
-    pub fn of_function(name: &str) -> Option<FunctionClass> {
+    pub fn from_function(name: &str) -> Option<FunctionClass> {
         let find = |name| {
             let found = table::FUNCTIONS.binary_search_by_key(&name, |(known, _)| *known);
             found.ok().map(|at| table::FUNCTIONS[at].1)
@@ -43,7 +43,7 @@ impl HostCallKind {
     pub fn of_function(self, function: &str) -> HostCallKind {
         match self {
             HostCallKind::OtherCall => {
-                FunctionClass::of_function(function).map_or(self, FunctionClass::host_call_kind)
+                FunctionClass::from_function(function).map_or(self, FunctionClass::host_call_kind)
             }
             call => call,
         }
@@ -75,7 +75,7 @@ pub fn is_per_thread(name: &str) -> bool {
 /// Returns the kind of a submission by this function, for traces of format version 1, which have only names;
 /// [`SubmissionKind::Unknown`] for a function that submits no CUDA work.
 pub fn submission_kind(name: &str) -> SubmissionKind {
-    FunctionClass::of_function(name)
+    FunctionClass::from_function(name)
         .and_then(FunctionClass::submission_kind)
         .unwrap_or_default()
 }

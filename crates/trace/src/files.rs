@@ -50,7 +50,7 @@ pub(crate) fn sync_folder(folder: &Path) -> Result<(), Error> {
 
 /// Creates a folder that only its owner can enter, whatever the umask. A trace holds the program's arguments and
 /// code, and during a recording it names the library that the program loads.
-pub fn own_folder(path: &Path) -> io::Result<()> {
+pub fn create_private_folder(path: &Path) -> io::Result<()> {
     let mut folder = fs::DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut folder, 0o700);

@@ -48,7 +48,7 @@ pub mod writer;
 pub use damage::Damage;
 pub use diagnostic::Diagnostic;
 pub use error::Error;
-pub use files::own_folder;
+pub use files::create_private_folder;
 pub use gapscope_model::{Ledger, Loss, LossKind, instructions, kernel_names, kernel_profile};
 pub use manifest::Manifest;
 pub use names::Names;

@@ -252,7 +252,7 @@ pub struct Device {
     /// Sizes of the memory heaps in bytes.
     pub heaps: Vec<u64>,
     /// Properties of the device, where they are known (CUDA).
-    pub limits: Option<DeviceLimits>,
+    pub limits: Option<DeviceProperties>,
     /// True when the driver reported the device as lost.
     pub lost: bool,
     /// How device times were mapped to host times.
@@ -262,7 +262,7 @@ pub struct Device {
 /// The measured peaks of a device. A peak that was not measured is absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
-pub struct MeasuredLimits {
+pub struct MeasuredPeaks {
     /// Time of the measurement, in seconds since 1970.
     pub measured_unix_s: Option<u64>,
     /// Version of the driver at the time of the measurement.
@@ -287,7 +287,7 @@ pub struct MeasuredLimits {
 /// Properties of a device. A property that is not known is absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
-pub struct DeviceLimits {
+pub struct DeviceProperties {
     /// CUDA's compute capability, such as `9.0`.
     pub compute_capability: Option<String>,
     /// Streaming multiprocessors. AMD: compute units; Arm: shader cores.
@@ -309,7 +309,7 @@ pub struct DeviceLimits {
     /// True for a partition of a device (MIG).
     pub partition: bool,
     /// Measured peaks, where `gapscope bench device` ran before the recording.
-    pub measured: Option<MeasuredLimits>,
+    pub measured: Option<MeasuredPeaks>,
 }
 
 /// The map from a device's clock to the host's.

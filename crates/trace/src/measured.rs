@@ -1,7 +1,7 @@
 //! Keeps the measured peaks of devices in the user's folder between recordings: one JSON file for each device and
 //! driver version.
 
-use crate::manifest::{self, DeviceLimits, Manifest, MeasuredLimits};
+use crate::manifest::{self, DeviceProperties, Manifest, MeasuredPeaks};
 use gapscope_model::Api;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,7 +27,7 @@ pub struct MeasuredDevice {
     pub api: Api,
     /// The measured peaks.
     #[serde(flatten)]
-    pub limits: MeasuredLimits,
+    pub limits: MeasuredPeaks,
     /// Spread of the repetitions of each figure: the distance of the quartiles of their times as a share of the
     /// median. The key is that of the figure, such as `matrix_flops.bf16` for one of several.
     pub spread: BTreeMap<String, f64>,
@@ -144,7 +144,7 @@ impl Store {
                     .filter(|kept| kept.matches(device))
             };
             if let Some(kept) = kept().find(|kept| kept.limits.driver == device.driver) {
-                let limits = device.limits.get_or_insert_with(DeviceLimits::default);
+                let limits = device.limits.get_or_insert_with(DeviceProperties::default);
                 limits.measured = Some(kept.limits.clone());
             } else if let Some(kept) = kept().max_by_key(|kept| kept.limits.measured_unix_s) {
                 notes.push(format!(
@@ -224,10 +224,10 @@ mod tests {
             name: "A GPU".to_owned(),
             uuid: "0a1b".to_owned(),
             api: Api::Cuda,
-            limits: MeasuredLimits {
+            limits: MeasuredPeaks {
                 driver: driver.to_owned(),
                 copy_bytes_per_s: Some(copy),
-                ..MeasuredLimits::default()
+                ..MeasuredPeaks::default()
             },
             ..MeasuredDevice::default()
         }

@@ -5,7 +5,7 @@
 //! parts go, and [`TraceWriter::resume`] continues it.
 
 use crate::checksums;
-use crate::files::{self, own_folder};
+use crate::files::{self, create_private_folder};
 use crate::manifest::{self, Manifest};
 use crate::merge::merge;
 use crate::part::{self, PartWriter};
@@ -53,7 +53,7 @@ impl TraceWriter {
     /// # Errors
     /// `folder` exists, its parent does not, or the system refuses.
     pub fn create(folder: &Path) -> Result<TraceWriter, Error> {
-        own_folder(folder).map_err(|source| match (source.kind(), folder.parent()) {
+        create_private_folder(folder).map_err(|source| match (source.kind(), folder.parent()) {
             (ErrorKind::AlreadyExists, _) => Error::Exists {
                 path: folder.to_owned(),
             },
@@ -266,5 +266,5 @@ impl TraceWriter {
 const SOURCES_FOLDER: &str = "sources";
 
 fn make_folder(path: &Path) -> Result<(), Error> {
-    own_folder(path).map_err(Error::write(path))
+    create_private_folder(path).map_err(Error::write(path))
 }

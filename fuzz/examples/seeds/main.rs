@@ -8,7 +8,7 @@ use fuzz::sections::{self, Section};
 use fuzz::targets::table;
 use gapscope_spool::SpoolReader;
 use gapscope_spool::event::{CommonEvent, CudaEvent, Event, EventGroup, SourceFormat, VulkanEvent};
-use gapscope_spool::reader::Until;
+use gapscope_spool::reader::DrainUntil;
 use gapscope_trace::tables::*;
 use gapscope_trace::{Trace, for_each_table};
 use parquet::arrow::ArrowWriter;
@@ -271,7 +271,7 @@ fn spools(out: &Path, name: &str, spool: &Path) -> Result {
             tag: 0,
             bytes: Vec::new(),
         }];
-        process.drain(Until::End, |thread, event| {
+        process.drain(DrainUntil::End, |thread, event| {
             let mut space = vec![0; 1 << 16];
             let (group, length) = match &event {
                 Event::Common(event) => (CommonEvent::GROUP, event.encode(&mut space)),

@@ -134,7 +134,7 @@ fn piece(capture: &Capture, hash: Hash) -> u64 {
     let claimed = capture.chunk_bytes(hash).expect("it is here");
     if let Ok(bytes) = capture.chunk(hash) {
         assert_eq!(bytes.len(), claimed as usize);
-        assert_eq!(Hash::of(&bytes), hash);
+        assert_eq!(Hash::new(&bytes), hash);
     }
     claimed.into()
 }
@@ -247,8 +247,8 @@ fn change_piece(input: &mut Vec<u8>, content: &mut Vec<u8>, rng: &mut Rng, any: 
             any(&mut bytes, rng);
             // SPIR-V has whole words.
             bytes.truncate(bytes.len() & !3);
-            old = Some((chunk.hash, Hash::of(&bytes)));
-            chunk.hash = Hash::of(&bytes);
+            old = Some((chunk.hash, Hash::new(&bytes)));
+            chunk.hash = Hash::new(&bytes);
             chunk.bytes = bytes.len() as u32;
             frame = zstd::bulk::compress(&bytes, 1).unwrap_or_default();
         }

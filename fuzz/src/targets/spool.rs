@@ -6,7 +6,7 @@ use super::events;
 use crate::outcome::Choice;
 use crate::{Target, scratch, sections};
 use gapscope_spool::SpoolReader;
-use gapscope_spool::reader::Until;
+use gapscope_spool::reader::DrainUntil;
 
 /// The target.
 pub const TARGET: Target = Target {
@@ -45,7 +45,7 @@ pub fn drain(input: &[u8]) -> u64 {
     for mut spool in processes {
         let process = (assembly.assembler).add_process(spool.pid(), spool.start_ns());
         let _ = spool.control().rank();
-        for until in [Until::Committed, Until::End] {
+        for until in [DrainUntil::Committed, DrainUntil::End] {
             let drained = spool.drain(until, |thread, event| {
                 assembly.apply(process, thread, event);
             });

@@ -172,11 +172,11 @@ fn content_and_outcome_are_what_the_kernel_reads_and_writes() {
     let before = spun(&[0; 128], 7);
     let content = captured.contents();
     assert_eq!(content.len(), 1, "{content:?}");
-    assert_eq!(content[0].chunks, [Hash::of(&bytes(&before))]);
+    assert_eq!(content[0].chunks, [Hash::new(&bytes(&before))]);
     assert_eq!(capture.chunk(content[0].chunks[0]).unwrap(), bytes(&before));
     let outcomes = captured.outcomes();
     assert_eq!(outcomes.len(), 1, "{outcomes:?}");
-    assert_eq!(outcomes[0].hashes, [Hash::of(&bytes(&spun(&before, 7)))]);
+    assert_eq!(outcomes[0].hashes, [Hash::new(&bytes(&spun(&before, 7)))]);
     let mut executed = capture.executed();
     let Some(Command::Dispatch(dispatch)) = executed.next() else {
         panic!("it begins with a dispatch");
@@ -261,7 +261,7 @@ fn a_window_of_dispatches_is_cut_out_of_its_submissions() {
         }
         assert_eq!(
             captured.contents()[0].chunks,
-            [Hash::of(&bytes(&data))],
+            [Hash::new(&bytes(&data))],
             "{window}"
         );
         for _ in 0..dispatches {
@@ -270,7 +270,7 @@ fn a_window_of_dispatches_is_cut_out_of_its_submissions() {
         let outcomes = captured.outcomes();
         assert_eq!(
             outcomes.last().unwrap().hashes,
-            [Hash::of(&bytes(&data))],
+            [Hash::new(&bytes(&data))],
             "{window}"
         );
     }

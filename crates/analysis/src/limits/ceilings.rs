@@ -3,7 +3,7 @@
 use gapscope_timeline::Timeline;
 use gapscope_timeline::quantity::rate;
 use gapscope_timeline::vocabulary::Gpus;
-use gapscope_trace::manifest::DeviceLimits;
+use gapscope_trace::manifest::DeviceProperties;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -62,7 +62,7 @@ pub(super) fn ceilings(timeline: &Timeline, gpus: &[usize]) -> Vec<Ceiling> {
 }
 
 impl Ceiling {
-    fn new(limits: Option<&DeviceLimits>, driver: &str) -> Ceiling {
+    fn new(limits: Option<&DeviceProperties>, driver: &str) -> Ceiling {
         let Some(limits) = limits else {
             return Ceiling::default();
         };

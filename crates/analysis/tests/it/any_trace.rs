@@ -3,7 +3,7 @@
 use gapscope_trace::Trace;
 use gapscope_trace::ids::*;
 use gapscope_trace::kernel_profile::METRICS;
-use gapscope_trace::manifest::{Device, DeviceLimits, Queue, SamplingMode};
+use gapscope_trace::manifest::{Device, DeviceProperties, Queue, SamplingMode};
 use gapscope_trace::tables::*;
 use proptest::prelude::*;
 
@@ -103,7 +103,7 @@ prop_compose! {
         for device in 0..devices {
             let mut row = Device { id: DeviceId(device), uuid: "aa".repeat(device as usize % 2), ..Device::default() };
             row.clock.error_ns = (device > 0).then_some(i64::MAX);
-            row.limits = (device < 2).then(|| DeviceLimits { multiprocessors: Some(device * 8), ..DeviceLimits::default() });
+            row.limits = (device < 2).then(|| DeviceProperties { multiprocessors: Some(device * 8), ..DeviceProperties::default() });
             manifest.devices.push(row);
             let kind = STREAMS[streams[device as usize]].map(Into::into);
             manifest.queues.push(Queue { id: QueueId(device), device: DeviceId(device), kind, ..Queue::default() });

@@ -85,7 +85,7 @@ impl Capture {
         let bytes = zstd::bulk::decompress(&frame, chunk.bytes as usize)
             .map_err(|_| damaged("cannot be decompressed"))?;
         // The size was relied on where the piece has its place.
-        if bytes.len() != chunk.bytes as usize || Hash::of(&bytes) != hash {
+        if bytes.len() != chunk.bytes as usize || Hash::new(&bytes) != hash {
             return Err(damaged("has been changed"));
         }
         Ok(bytes)

@@ -19,7 +19,7 @@ pub struct Hash([u8; 16]);
 
 impl Hash {
     /// Hashes bytes.
-    pub fn of(bytes: &[u8]) -> Hash {
+    pub fn new(bytes: &[u8]) -> Hash {
         Hash::first_half(blake3::hash(bytes))
     }
 

@@ -83,7 +83,7 @@ pub enum Notice {
 
 impl Request {
     /// Reads the request to this process, if there is one.
-    pub fn of_environment() -> Option<Request> {
+    pub fn from_environment() -> Option<Request> {
         serde_json::from_str(&std::env::var(VARIABLE).ok()?).ok()
     }
 

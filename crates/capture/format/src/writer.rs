@@ -74,7 +74,7 @@ impl Writer {
     /// # Errors
     /// The piece cannot be written, or is larger than 64 MiB, which no reader takes.
     pub fn chunk(&mut self, bytes: &[u8]) -> io::Result<Hash> {
-        let hash = Hash::of(bytes);
+        let hash = Hash::new(bytes);
         if self.kept.contains(&hash) {
             return Ok(hash);
         }
@@ -131,7 +131,7 @@ impl Writer {
         if bytes.is_empty() {
             return Ok(());
         }
-        let hashes = of(bytes, offset).map(Hash::of).collect();
+        let hashes = of(bytes, offset).map(Hash::new).collect();
         self.record(&Record::Outcome(Outcome {
             memory,
             offset,

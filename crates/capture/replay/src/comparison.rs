@@ -157,7 +157,7 @@ pub fn compare(
     let mut found = Comparison::default();
     memory.download(&places, |index, bytes| {
         let piece = placed[index].0;
-        if Hash::of(bytes) == piece.hash {
+        if Hash::new(bytes) == piece.hash {
             return;
         }
         match judge.differing(piece, bytes) {

@@ -205,7 +205,8 @@ impl Assembly {
         found: &mut Collector,
     ) {
         let mut works = std::mem::take(&mut found.works);
-        let launch = |work: &DeviceEvent| launches.get(&work.correlation).copied().unwrap_or(u32::MAX);
+        let launch =
+            |work: &DeviceEvent| launches.get(&work.correlation).copied().unwrap_or(u32::MAX);
         works.sort_by_key(|work| (launch(work), work.start_ns));
         let waits: FxHashMap<Correlation, u32> = (found.synchronisations.iter())
             .filter_map(|wait| Some((wait.correlation, wait.stream?)))

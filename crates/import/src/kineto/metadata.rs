@@ -2,16 +2,16 @@
 
 use super::json::{self, bare, elements, members};
 use super::number::whole;
-use gapscope_trace::manifest::{DeviceLimits, Rank};
+use gapscope_trace::manifest::{DeviceProperties, Rank};
 
 /// A device as the profiler describes it.
 #[derive(Debug, Default, Clone)]
-pub(super) struct DeviceProperties {
+pub(super) struct ProfiledDevice {
     pub(super) id: Option<u32>,
     pub(super) name: String,
     pub(super) memory_bytes: Option<u64>,
     /// The peaks of the device.
-    pub(super) limits: DeviceLimits,
+    pub(super) limits: DeviceProperties,
 }
 
 /// The members that an import uses.
@@ -19,7 +19,7 @@ pub(super) struct DeviceProperties {
 pub(super) struct Metadata {
     /// The file is of PyTorch's profiler.
     pub(super) is_kineto: bool,
-    pub(super) devices: Vec<DeviceProperties>,
+    pub(super) devices: Vec<ProfiledDevice>,
     pub(super) rank: Option<Rank>,
     /// The epoch of the times, in nanoseconds since 1970.
     pub(super) base_ns: Option<i64>,
@@ -70,8 +70,8 @@ fn version(of: &str, number: i64) -> Option<String> {
     (number > 0).then(|| format!("{of} {}.{}", number / 1000, number % 1000 / 10))
 }
 
-fn device(value: &[u8]) -> DeviceProperties {
-    let mut device = DeviceProperties::default();
+fn device(value: &[u8]) -> ProfiledDevice {
+    let mut device = ProfiledDevice::default();
     let (mut major, mut minor) = (None, None);
     for (key, value) in members(value) {
         let number = whole(value).and_then(|n| u64::try_from(n).ok());

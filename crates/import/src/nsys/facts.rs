@@ -4,7 +4,7 @@
 use super::{Import, pid_of, thread_of};
 use crate::Error;
 use crate::profile::{About, DeviceFacts};
-use gapscope_trace::manifest::{DeviceLimits, Host, Queue};
+use gapscope_trace::manifest::{DeviceProperties, Host, Queue};
 use gapscope_trace::tables::StreamKind;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -231,7 +231,7 @@ impl Import {
                 name: row.string(1).unwrap_or_default(),
                 uuid: row.string(2).unwrap_or_default().replace('-', ""),
                 memory_bytes: large(3),
-                limits: Some(DeviceLimits {
+                limits: Some(DeviceProperties {
                     compute_capability: capability,
                     multiprocessors: small(6),
                     core_clock_khz: large(5).and_then(|hz| u32::try_from(hz / 1000).ok()),

@@ -2,7 +2,7 @@
 
 use gapscope_trace::build::CountedId;
 use gapscope_trace::ids::*;
-use gapscope_trace::manifest::DeviceLimits;
+use gapscope_trace::manifest::DeviceProperties;
 use std::num::NonZeroU32;
 
 /// The id of a text: its index plus one, so that an `Option` of it takes no more space. Profiles have many ranges.
@@ -57,5 +57,5 @@ pub(crate) struct DeviceFacts {
     pub name: String,
     pub uuid: String,
     pub memory_bytes: Option<u64>,
-    pub limits: Option<DeviceLimits>,
+    pub limits: Option<DeviceProperties>,
 }

@@ -3,7 +3,7 @@
 use super::records::{AgentRecord, KernelSymbol, Metadata, Record, Strings};
 use crate::profile::{About, Correlation, DeviceFacts, Profile, TextId};
 use crate::rocm::{Agent, Copy, Dispatch, Memory, Recorded, Region, Symbol, device_name};
-use gapscope_trace::manifest::{DeviceLimits, Host};
+use gapscope_trace::manifest::{DeviceProperties, Host};
 use gapscope_trace::tables::MemoryEvent;
 use rustc_hash::FxHashMap;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -183,13 +183,13 @@ impl<'a> Kinds<'a> {
                         .map(|node| format!("{node:x}"))
                         .unwrap_or_default(),
                     memory_bytes: None,
-                    limits: Some(DeviceLimits {
+                    limits: Some(DeviceProperties {
                         multiprocessors: record.cu_count.filter(|count| *count > 0),
                         core_clock_khz: record
                             .max_engine_clk_fcompute
                             .filter(|mhz| *mhz > 0)
                             .and_then(|mhz| mhz.checked_mul(1000)),
-                        ..DeviceLimits::default()
+                        ..DeviceProperties::default()
                     }),
                 },
             );

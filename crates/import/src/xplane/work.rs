@@ -14,7 +14,7 @@ use gapscope_timeline_builder::{
 use gapscope_trace::LossKind;
 use gapscope_trace::build::Interner;
 use gapscope_trace::ids::*;
-use gapscope_trace::manifest::{Api, DeviceLimits};
+use gapscope_trace::manifest::{Api, DeviceProperties};
 use gapscope_trace::tables::TransferKind;
 use std::sync::Arc;
 
@@ -127,14 +127,14 @@ impl Collector {
                 device.api = Api::Hip;
             }
             device.heaps.extend(number("memory_size"));
-            device.limits = Some(DeviceLimits {
+            device.limits = Some(DeviceProperties {
                 compute_capability: capability
                     .filter(|_| is_nvidia)
                     .map(|(major, minor)| format!("{major}.{minor}")),
                 multiprocessors: number("core_count").and_then(|n| u32::try_from(n).ok()),
                 core_clock_khz: number("clock_rate").and_then(|n| u32::try_from(n).ok()),
                 memory_bytes_per_s: number("memory_bandwidth"),
-                ..DeviceLimits::default()
+                ..DeviceProperties::default()
             });
         })
     }

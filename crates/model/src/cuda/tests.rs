@@ -18,7 +18,7 @@ fn all_names() -> BTreeSet<&'static str> {
 fn of_each_function_it_is_decided_whether_its_work_is_recorded() {
     let page = include_str!("../../../../docs/cuda.md");
     for (name, decision) in decisions() {
-        let in_table = FunctionClass::of_function(name).is_some();
+        let in_table = FunctionClass::from_function(name).is_some();
         match decision {
             "" => assert!(
                 in_table,
@@ -47,7 +47,7 @@ fn work_without_a_record_is_a_loss_where_its_call_is_recorded() {
         ("cuLaunchKernel", None),
         ("cuStreamWaitValue32", None),
     ] {
-        let class = FunctionClass::of_function(name).expect("in the table");
+        let class = FunctionClass::from_function(name).expect("in the table");
         assert_eq!(class.unrecorded_work(), lost, "{name}");
     }
 }
@@ -60,7 +60,7 @@ fn each_function_is_in_the_table_once_and_is_one_of_cuda() {
     }
     for (name, class) in table::FUNCTIONS {
         assert!(names.contains(base_name(name)), "{name}");
-        assert_eq!(FunctionClass::of_function(name), Some(*class));
+        assert_eq!(FunctionClass::from_function(name), Some(*class));
     }
 }
 
@@ -107,7 +107,7 @@ fn no_function_that_launches_copies_waits_or_allocates_is_forgotten() {
         .into_iter()
         .filter(telling)
         .filter(|name| !LEFT_OUT.iter().any(|part| name.contains(part)))
-        .filter(|name| FunctionClass::of_function(name).is_none())
+        .filter(|name| FunctionClass::from_function(name).is_none())
         .collect();
     assert_eq!(
         forgotten,
@@ -222,7 +222,7 @@ fn functions_of_both_interfaces_have_the_class_of_what_they_do() {
         (DestroyEvent, &["cuEventDestroy", "cuEventDestroy_v2"]),
     ] {
         for name in names {
-            assert_eq!(FunctionClass::of_function(name), Some(class), "{name}");
+            assert_eq!(FunctionClass::from_function(name), Some(class), "{name}");
         }
     }
     for name in [
@@ -235,7 +235,7 @@ fn functions_of_both_interfaces_have_the_class_of_what_they_do() {
         "vkQueueSubmit",
         "",
     ] {
-        assert_eq!(FunctionClass::of_function(name), None, "{name}");
+        assert_eq!(FunctionClass::from_function(name), None, "{name}");
     }
 }
 

@@ -44,7 +44,7 @@ pub(crate) fn export(
     };
     let toc = File::open(&path)
         .map_err(|error| error.to_string())
-        .and_then(|file| Toc::of(BufReader::new(file)).map_err(|error| error.to_string()))
+        .and_then(|file| Toc::read(BufReader::new(file)).map_err(|error| error.to_string()))
         .map_err(|error| {
             not_exported("its table of contents", format!("{error}; {}", exit.words))
         })?;

@@ -251,7 +251,7 @@ impl Recording {
     /// Returns how the command ended, also when it did nothing that can be imported.
     fn exit(&self, exports: &Path) -> Option<Exit> {
         let file = File::open(exports.join("toc.xml")).ok()?;
-        let toc = Toc::of(std::io::BufReader::new(file)).ok()?;
+        let toc = Toc::read(std::io::BufReader::new(file)).ok()?;
         toc.metal_run()?.exit()
     }
 }

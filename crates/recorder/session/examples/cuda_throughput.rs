@@ -12,7 +12,7 @@ use gapscope_spool::event::{
 };
 use gapscope_spool::ids as hook;
 use gapscope_spool::model::cuda::FunctionClass;
-use gapscope_spool::reader::Until;
+use gapscope_spool::reader::DrainUntil;
 use gapscope_spool::{Spool, SpoolReader};
 use gapscope_trace::TraceWriter;
 use gapscope_trace::manifest::{Manifest, SamplingMode};
@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for mut process in SpoolReader::open(&spool).new_processes()? {
         let id = assembler.add_process(process.pid(), process.start_ns());
         let mut failed = None;
-        process.drain(Until::End, |thread, event| {
+        process.drain(DrainUntil::End, |thread, event| {
             assembler.apply(id, thread, event, writer.tables_mut());
             if let Err(error) = writer.flush_full() {
                 failed.get_or_insert(error);
@@ -163,7 +163,7 @@ fn fill(root: &Path, launches: u32) -> Result<u64, Box<dyn Error>> {
     ] {
         spool.write(&CudaEvent::Function {
             function: hook::Function(function),
-            class: FunctionClass::of_function(name).unwrap_or_default(),
+            class: FunctionClass::from_function(name).unwrap_or_default(),
             name: name.into(),
         });
     }

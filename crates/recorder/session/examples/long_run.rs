@@ -8,7 +8,7 @@
 use gapscope_recorder::Assembler;
 use gapscope_spool::event::{CommonEvent, HostCallKind, SemaphoreValue, Span, VulkanEvent};
 use gapscope_spool::ids as hook;
-use gapscope_spool::reader::{ProcessSpool, Until};
+use gapscope_spool::reader::{DrainUntil, ProcessSpool};
 use gapscope_spool::{Spool, SpoolReader};
 use gapscope_trace::TraceWriter;
 use gapscope_trace::ids::ProcessId;
@@ -146,7 +146,7 @@ impl Session {
             ..
         } = self;
         let mut refused = None;
-        process.drain(Until::Committed, |thread, event| {
+        process.drain(DrainUntil::Committed, |thread, event| {
             assembler.apply(*id, thread, event, writer.tables_mut());
             if let Err(error) = writer.flush_full() {
                 refused.get_or_insert(error);

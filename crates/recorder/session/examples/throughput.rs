@@ -9,7 +9,7 @@ use gapscope_spool::event::{
     self, Api, Binding, ClockSource, Command, CommonEvent, NO_QUERY, Op, Outcome, Span, VulkanEvent,
 };
 use gapscope_spool::ids as hook;
-use gapscope_spool::reader::Until;
+use gapscope_spool::reader::DrainUntil;
 use gapscope_spool::{Event, Spool, SpoolReader};
 use gapscope_trace::ids::ProcessId;
 use gapscope_trace::manifest::{Manifest, SamplingMode};
@@ -111,7 +111,7 @@ fn drain(
     for mut process in SpoolReader::open(spool).new_processes()? {
         let id = assembler.add_process(process.pid(), process.start_ns());
         let mut failed = None;
-        process.drain(Until::End, |thread, event| {
+        process.drain(DrainUntil::End, |thread, event| {
             if let Err(error) = apply(assembler, thread, event) {
                 failed.get_or_insert(error);
             }
@@ -227,7 +227,7 @@ fn fill(root: &Path, command_buffers: u32) -> Result<(), Box<dyn Error>> {
         commands.push(Command::new(Op::End, 1 + 2 * IN_COMMAND_BUFFER, [0; 4]));
         tick(200);
         spool.write(&VulkanEvent::Commands {
-            recording: hook::Recording(recording),
+            recording: hook::CommandRecording(recording),
             commands: bytemuck::cast_slice(&commands),
         });
         let instance = u64::from(recording);
@@ -236,14 +236,14 @@ fn fill(root: &Path, command_buffers: u32) -> Result<(), Box<dyn Error>> {
             queue: hook::Queue(1),
             instances: Cow::Owned(vec![event::Instance {
                 instance: hook::Instance(instance),
-                recording: hook::Recording(recording),
+                recording: hook::CommandRecording(recording),
             }]),
             waits: Cow::Borrowed(&[]),
             signals: Cow::Borrowed(&[]),
         });
         spool.write(&VulkanEvent::Timestamps {
             instance: hook::Instance(instance),
-            recording: hook::Recording(recording),
+            recording: hook::CommandRecording(recording),
             first_query: 0,
             ticks: &ticks,
         });
@@ -253,8 +253,8 @@ fn fill(root: &Path, command_buffers: u32) -> Result<(), Box<dyn Error>> {
             outcome: Outcome::Timed,
             seen_ns,
         });
-        spool.write(&VulkanEvent::RecordingEnd {
-            recording: hook::Recording(recording),
+        spool.write(&VulkanEvent::CommandRecordingEnd {
+            recording: hook::CommandRecording(recording),
         });
     }
     Ok(())

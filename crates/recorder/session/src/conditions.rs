@@ -44,7 +44,6 @@ pub enum ConditionSubject {
 }
 
 // The assembler still uses the former name.
-pub use ConditionSubject as Of;
 
 /// The value of a condition.
 #[derive(Debug, Clone, PartialEq)]

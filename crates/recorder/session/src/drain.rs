@@ -14,7 +14,7 @@ use checkpoint::{Checkpoint, CheckpointRef, STATE_VERSION, SpoolPosition};
 pub use finish::remove_leftovers;
 use finish::write_sources;
 use gapscope_model::LossKind;
-use gapscope_spool::reader::{Damage, Until};
+use gapscope_spool::reader::{Damage, DrainUntil};
 use gapscope_spool::{ProcessSpool, SpoolReader};
 use gapscope_trace::Names;
 use gapscope_trace::ids::ProcessId;
@@ -78,7 +78,7 @@ impl Drain {
     pub fn create(folder: &Path, header: RecordingHeader) -> Result<Drain, Error> {
         let writer = TraceWriter::create(folder)?;
         let spool = folder.join(SPOOL_FOLDER);
-        gapscope_trace::own_folder(&spool).map_err(Error::io(&spool))?;
+        gapscope_trace::create_private_folder(&spool).map_err(Error::io(&spool))?;
         let mut drain = Drain {
             assembler: Assembler::new(header.mode),
             header,
@@ -200,9 +200,9 @@ impl Drain {
             if !self.processes[index].ended {
                 // Liveness is asked first, so that everything a dead process has written is there to read.
                 let until = if self.processes[index].is_alive() {
-                    Until::Committed
+                    DrainUntil::Committed
                 } else {
-                    Until::End
+                    DrainUntil::End
                 };
                 self.drain_process(index, until)?;
             }
@@ -218,12 +218,12 @@ impl Drain {
     pub fn drain_all(&mut self) -> Result<(), Error> {
         self.find_processes();
         for index in 0..self.processes.len() {
-            self.drain_process(index, Until::End)?;
+            self.drain_process(index, DrainUntil::End)?;
         }
         Ok(())
     }
 
-    fn drain_process(&mut self, index: usize, until: Until) -> Result<(), Error> {
+    fn drain_process(&mut self, index: usize, until: DrainUntil) -> Result<(), Error> {
         let process = &mut self.processes[index];
         let id = process.id;
         let (assembler, writer) = match process.trace {
@@ -240,7 +240,7 @@ impl Drain {
                 refused.get_or_insert(error);
             }
         })?;
-        if until == Until::End {
+        if until == DrainUntil::End {
             process.ended = true;
             if !process.is_alive() {
                 assembler.ended_suddenly(id);

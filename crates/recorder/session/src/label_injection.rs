@@ -5,7 +5,7 @@
 
 use crate::Error;
 use gapscope_spool::env;
-use gapscope_trace::own_folder;
+use gapscope_trace::create_private_folder;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
@@ -57,7 +57,7 @@ impl LabelInjection {
             return Ok(());
         }
         let folder = output.join(LABELS_FOLDER);
-        own_folder(&folder).map_err(Error::io(&folder))?;
+        create_private_folder(&folder).map_err(Error::io(&folder))?;
         for (name, text) in FILES {
             let path = folder.join(name);
             std::fs::write(&path, text).map_err(Error::io(&path))?;

@@ -9,8 +9,8 @@ use crate::{Error, inherited_signals};
 use gapscope_model::kernel_profile::Wanted;
 use gapscope_spool::{env, monotonic_ns};
 use gapscope_trace::Names;
+use gapscope_trace::create_private_folder;
 use gapscope_trace::manifest::{Exit, SamplingMode};
-use gapscope_trace::own_folder;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
@@ -207,7 +207,7 @@ fn write_layer_manifest(folder: &Path, name: &str, library: &Path) -> Result<OsS
             "description": "gapscope",
         },
     });
-    own_folder(folder).map_err(Error::io(folder))?;
+    create_private_folder(folder).map_err(Error::io(folder))?;
     let path = folder.join("gapscope_layer.json");
     std::fs::write(&path, manifest.to_string()).map_err(Error::io(&path))?;
     Ok(folder.as_os_str().to_owned())

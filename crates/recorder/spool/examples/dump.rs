@@ -2,13 +2,13 @@
 
 use gapscope_spool::SpoolReader;
 use gapscope_spool::event::{Command, CommonEvent, Event, VulkanEvent};
-use gapscope_spool::reader::Until;
+use gapscope_spool::reader::DrainUntil;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let root = std::env::args_os().nth(1).ok_or("usage: dump SPOOL")?;
     for mut process in SpoolReader::open(root).new_processes()? {
         println!("process {}", process.pid());
-        process.drain(Until::End, |thread, event| match event {
+        process.drain(DrainUntil::End, |thread, event| match event {
             Event::Vulkan(VulkanEvent::Commands {
                 recording,
                 commands,

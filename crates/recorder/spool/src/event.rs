@@ -16,7 +16,7 @@ mod vulkan;
 
 pub use activity::Activity;
 pub use command::{Command, Op};
-pub use cuda::{CudaEvent, DeviceLimits, LaunchShape, PoolEdge, heap};
+pub use cuda::{CudaEvent, DeviceProperties, LaunchShape, PoolEdge, heap};
 pub use encoding::EventGroup;
 pub use every_hook::{BindingAccess, ClockSource, CommonEvent, Object, SourceFormat};
 pub use gapscope_model::{

@@ -54,7 +54,7 @@ ids! {
     /// The contents of a descriptor set at one moment. [`NONE`](Self::NONE) stands for no buffers.
     BindingContent(u32);
     /// A command recording: the contents of a command buffer between two resets.
-    Recording(u32);
+    CommandRecording(u32);
     /// A submitted execution of a command recording.
     Instance(u64);
     /// A semaphore.

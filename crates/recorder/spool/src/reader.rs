@@ -116,7 +116,7 @@ struct NextRecord {
 
 /// The end of a drain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Until {
+pub enum DrainUntil {
     /// Stops at the first sequence number that was taken and not committed, unless that was long ago.
     Committed,
     /// Drains everything: the process is gone, so missing records are lost.
@@ -180,7 +180,7 @@ impl ProcessSpool {
     /// The folder cannot be read. A damaged chunk is not an error: its rest is counted in [`Self::damage`].
     pub fn drain(
         &mut self,
-        until: Until,
+        until: DrainUntil,
         mut deliver: impl FnMut(ids::Thread, Event<'_>),
     ) -> Result<u64, Error> {
         self.control.page().drains.fetch_add(1, Relaxed);
@@ -208,7 +208,7 @@ impl ProcessSpool {
                 }
                 continue;
             }
-            if sequence != self.expected && until == Until::Committed {
+            if sequence != self.expected && until == DrainUntil::Committed {
                 if self.expected >= begun {
                     break;
                 }
@@ -239,7 +239,7 @@ impl ProcessSpool {
         }
         // Logs of threads that have ended go; a new thread with the same number gets a new log.
         self.logs.retain(|_, log| !log.chunks.is_empty());
-        if until == Until::End {
+        if until == DrainUntil::End {
             let lost = begun.saturating_sub(self.expected);
             self.damage.missing_records += lost;
             self.expected += lost;
@@ -260,7 +260,7 @@ impl ProcessSpool {
     }
 
     /// Returns the next record in the log of a thread, see [`ThreadLog::peek`]; `None` when nothing is committed.
-    fn peek(&mut self, thread: u32, due: u64, until: Until) -> Option<NextRecord> {
+    fn peek(&mut self, thread: u32, due: u64, until: DrainUntil) -> Option<NextRecord> {
         let log = self.logs.get_mut(&thread)?;
         loop {
             let next = log.peek(&mut self.damage, &mut self.consumed, due, until)?;
@@ -332,11 +332,11 @@ impl ThreadLog {
         damage: &mut Damage,
         consumed: &mut Vec<(PathBuf, u64)>,
         due: u64,
-        until: Until,
+        until: DrainUntil,
     ) -> Option<NextRecord> {
         loop {
             // A thread seals its chunk before it creates another.
-            let is_last = self.chunks.len() == 1 && until != Until::End;
+            let is_last = self.chunks.len() == 1 && until != DrainUntil::End;
             let chunk = self.chunks.front_mut()?;
             if chunk.reader.is_none() {
                 if chunk.from > due {
@@ -352,7 +352,7 @@ impl ThreadLog {
                         self.chunks.pop_front();
                         continue;
                     }
-                    Err(_) if until == Until::End => {
+                    Err(_) if until == DrainUntil::End => {
                         self.chunks.pop_front();
                         continue;
                     }

@@ -17,7 +17,7 @@ fn span() -> Span {
 fn submission() -> VulkanEvent<'static> {
     let instances = vec![Instance {
         instance: ids::Instance(20_000),
-        recording: ids::Recording(20_000),
+        recording: ids::CommandRecording(20_000),
     }];
     let semaphores = vec![SemaphoreValue {
         semaphore: ids::Semaphore(3),

@@ -2,7 +2,7 @@
 
 use gapscope_spool::event::{CommonEvent, Event, LabelEdge, LabelScope, Layer};
 use gapscope_spool::interface::{Hooks, Provider, Status, Table, VERSION};
-use gapscope_spool::reader::Until;
+use gapscope_spool::reader::DrainUntil;
 use gapscope_spool::{Spool, SpoolReader, ids};
 use std::borrow::Cow;
 use std::ffi::CStr;
@@ -199,7 +199,7 @@ fn a_program_captures_and_labels() {
             edge,
             text,
             ..
-        }) => said.extend(Layer::of(domain).map(|layer| Said::Layer(layer, edge, text.0))),
+        }) => said.extend(Layer::with_domain(domain).map(|layer| Said::Layer(layer, edge, text.0))),
         Event::Common(CommonEvent::Name { name, .. }) => said.push(Said::Domain(name.to_owned())),
         Event::Common(CommonEvent::Capture {
             capture,
@@ -212,7 +212,9 @@ fn a_program_captures_and_labels() {
         }
         _ => {}
     };
-    process.drain(Until::Committed, note).expect("readable");
+    process
+        .drain(DrainUntil::Committed, note)
+        .expect("readable");
     let here = std::env::current_dir().expect("a folder");
     assert_eq!(
         said,

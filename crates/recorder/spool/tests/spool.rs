@@ -1,7 +1,7 @@
 //! Writes the spool like hooks and reads it like the session: order, loss, bounds, forks and damage.
 
 use gapscope_spool::event::{CommonEvent, Event, VulkanEvent};
-use gapscope_spool::reader::{Damage, ProcessSpool, Until};
+use gapscope_spool::reader::{Damage, DrainUntil, ProcessSpool};
 use gapscope_spool::{Spool, SpoolReader, ids};
 use proptest::prelude::*;
 use std::borrow::Cow;
@@ -42,7 +42,7 @@ fn only_process(root: &Path) -> ProcessSpool {
 }
 
 /// Returns the ids of the `Free` events, in the order of delivery.
-fn frees(process: &mut ProcessSpool, until: Until) -> Vec<u32> {
+fn frees(process: &mut ProcessSpool, until: DrainUntil) -> Vec<u32> {
     let mut ids = Vec::new();
     let note = |_, event: Event<'_>| {
         if let Event::Common(CommonEvent::Free { memory, .. }) = event {
@@ -70,7 +70,7 @@ fn events_of_threads_come_in_the_order_in_which_they_happened() {
     });
     let mut process = only_process(folder.path());
     assert_eq!(
-        frees(&mut process, Until::Committed),
+        frees(&mut process, DrainUntil::Committed),
         (0..200).collect::<Vec<_>>()
     );
     assert_eq!(process.damage(), Damage::default());
@@ -98,7 +98,7 @@ fn chunks_of_threads_that_have_ended_are_mapped_one_after_the_other() {
     };
     let mut most = 0;
     let delivered = process
-        .drain(Until::Committed, |_, _| most = mapped().max(most))
+        .drain(DrainUntil::Committed, |_, _| most = mapped().max(most))
         .expect("readable");
     assert!(delivered >= 100);
     assert!(most <= 2, "{most} chunks were mapped at once");
@@ -121,10 +121,10 @@ fn a_drain_while_threads_write_delivers_everything_once() {
                 .collect();
             let mut seen = Vec::new();
             while writers.iter().any(|w| !w.is_finished()) {
-                seen.extend(frees(&mut process, Until::Committed));
+                seen.extend(frees(&mut process, DrainUntil::Committed));
                 process.delete_consumed();
             }
-            seen.extend(frees(&mut process, Until::End));
+            seen.extend(frees(&mut process, DrainUntil::End));
             seen
         })
     });
@@ -150,7 +150,9 @@ fn records_past_the_limit_are_dropped_and_counted_and_draining_makes_room() {
             let count = |_, event: Event<'_>| {
                 sources += u32::from(matches!(event, Event::Common(CommonEvent::Source { .. })))
             };
-            process.drain(Until::Committed, count).expect("readable");
+            process
+                .drain(DrainUntil::Committed, count)
+                .expect("readable");
             process.delete_consumed();
         };
         drain(&mut process);
@@ -177,7 +179,7 @@ fn a_record_larger_than_a_chunk_is_kept() {
     in_thread(|| {
         let spool = spool(folder.path(), NO_LIMIT);
         spool.write(&VulkanEvent::Commands {
-            recording: ids::Recording(1),
+            recording: ids::CommandRecording(1),
             commands: &big,
         });
         spool.write(&free(1));
@@ -189,7 +191,7 @@ fn a_record_larger_than_a_chunk_is_kept() {
             lengths.push(commands.len());
         }
     };
-    process.drain(Until::End, note).expect("readable");
+    process.drain(DrainUntil::End, note).expect("readable");
     assert_eq!(lengths, [5 << 20]);
 }
 
@@ -221,7 +223,7 @@ fn a_forked_child_has_a_folder_and_a_greeting_of_its_own() {
             Event::Common(CommonEvent::Free { memory, .. }) => ids.push(memory.0),
             _ => {}
         };
-        process.drain(Until::End, note).expect("readable");
+        process.drain(DrainUntil::End, note).expect("readable");
         (greetings, ids)
     };
     let parent = processes
@@ -300,7 +302,7 @@ fn many_threads_that_write_little_do_not_fill_the_spool() {
         in_thread(|| spool.write(&free(thread)));
     }
     let mut process = only_process(folder.path());
-    assert_eq!(frees(&mut process, Until::Committed).len(), 100);
+    assert_eq!(frees(&mut process, DrainUntil::Committed).len(), 100);
     assert_eq!(process.damage(), Damage::default());
 }
 
@@ -335,7 +337,7 @@ fn a_thread_whose_log_is_gone_writes_into_one_small_chunk() {
         (3 << 16..(3 << 16) + (1 << 16)).contains(&created),
         "three threads have chunks of 64 KiB: {created}"
     );
-    let ids = frees(&mut process, Until::Committed);
+    let ids = frees(&mut process, DrainUntil::Committed);
     let one: Vec<u32> = std::iter::once(1000).chain(0..500).collect();
     assert_eq!(ids, [one.clone(), one].concat());
     assert_eq!(process.damage(), Damage::default());
@@ -356,12 +358,12 @@ fn a_number_that_its_thread_never_commits_does_not_stall_a_running_program() {
             .fetch_add(1, Relaxed);
         spool.write(&free(2));
         let mut process = only_process(folder.path());
-        assert_eq!(frees(&mut process, Until::Committed), [1]);
+        assert_eq!(frees(&mut process, DrainUntil::Committed), [1]);
         let begin = Instant::now();
         let mut more = Vec::new();
         while more.is_empty() && begin.elapsed() < Duration::from_secs(20) {
             std::thread::sleep(Duration::from_millis(50));
-            more = frees(&mut process, Until::Committed);
+            more = frees(&mut process, DrainUntil::Committed);
         }
         assert_eq!(more, [2]);
         assert_eq!(process.damage().missing_records, 1);
@@ -370,7 +372,7 @@ fn a_number_that_its_thread_never_commits_does_not_stall_a_running_program() {
         page.next_sequence.fetch_add(1, Relaxed);
         page.dropped.fetch_add(1, Relaxed);
         spool.write(&free(3));
-        assert_eq!(frees(&mut process, Until::Committed), [3]);
+        assert_eq!(frees(&mut process, DrainUntil::Committed), [3]);
         assert_eq!(process.damage().missing_records, 2);
     });
 }
@@ -382,12 +384,12 @@ fn a_reader_that_resumes_at_a_position_delivers_the_rest() {
         let spool = spool(folder.path(), NO_LIMIT);
         (0..10).for_each(|n| spool.write(&free(n)));
         let mut first = only_process(folder.path());
-        assert_eq!(frees(&mut first, Until::Committed).len(), 10);
+        assert_eq!(frees(&mut first, DrainUntil::Committed).len(), 10);
         let position = first.position();
         (10..13).for_each(|n| spool.write(&free(n)));
         let mut second = only_process(folder.path());
         second.resume_at(position);
-        assert_eq!(frees(&mut second, Until::End), [10, 11, 12]);
+        assert_eq!(frees(&mut second, DrainUntil::End), [10, 11, 12]);
         assert_eq!(second.damage(), Damage::default());
     });
 }
@@ -410,10 +412,10 @@ fn of_records_with_one_number_in_two_logs_one_is_delivered() {
                 std::fs::copy(&path, path.with_file_name(format!("t1-{rest}"))).expect("a copy");
             }
         }
-        for until in [Until::Committed, Until::End] {
+        for until in [DrainUntil::Committed, DrainUntil::End] {
             let mut process = only_process(folder.path());
             assert_eq!(frees(&mut process, until), Vec::from_iter(0..10));
-            assert_eq!(frees(&mut process, Until::End), []);
+            assert_eq!(frees(&mut process, DrainUntil::End), []);
             assert_eq!(process.damage(), Damage::default());
         }
     });
@@ -449,7 +451,7 @@ proptest! {
         }
         std::fs::write(&chunk, bytes).expect("writable");
         let mut delivered = 0;
-        process.drain(Until::End, |_, _| delivered += 1).expect("readable");
+        process.drain(DrainUntil::End, |_, _| delivered += 1).expect("readable");
         let damage = process.damage();
         // The first event and the thread's name are records, too.
         prop_assert!(delivered + damage.missing_records + damage.undecodable_records >= u64::from(records) + 2);

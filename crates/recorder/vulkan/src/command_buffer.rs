@@ -35,7 +35,7 @@ pub struct CommandBuffer {
     secondary: bool,
     name: String,
     /// The current command recording; none if it was started while the recorder was off.
-    pub recording: ids::Recording,
+    pub recording: ids::CommandRecording,
     /// Whether dispatches and transfers get timestamps.
     times_commands: bool,
     serialised: bool,
@@ -85,7 +85,7 @@ impl CommandBuffer {
             protected: pool.is_protected,
             secondary,
             name: String::new(),
-            recording: ids::Recording::NONE,
+            recording: ids::CommandRecording::NONE,
             times_commands: false,
             serialised: false,
             simultaneous: false,
@@ -109,11 +109,11 @@ impl CommandBuffer {
     /// Returns whether commands are to be recorded.
     #[inline]
     pub fn is_recorded(&self) -> bool {
-        self.recording != ids::Recording::NONE
+        self.recording != ids::CommandRecording::NONE
     }
 
     /// Names the command buffer and its later command recordings; returns the one that has started.
-    pub fn set_name(&mut self, name: &str) -> Option<ids::Recording> {
+    pub fn set_name(&mut self, name: &str) -> Option<ids::CommandRecording> {
         name.clone_into(&mut self.name);
         self.is_recorded().then_some(self.recording)
     }
@@ -147,10 +147,12 @@ impl CommandBuffer {
         self.queries.reset();
         self.commands.clear();
         if self.is_recorded() {
-            self.device.recorder.write(&VulkanEvent::RecordingEnd {
-                recording: self.recording,
-            });
-            self.recording = ids::Recording::NONE;
+            self.device
+                .recorder
+                .write(&VulkanEvent::CommandRecordingEnd {
+                    recording: self.recording,
+                });
+            self.recording = ids::CommandRecording::NONE;
         }
         self.times_commands = false;
         self.in_scope = false;
@@ -170,7 +172,7 @@ impl CommandBuffer {
         self.recording = recorder.ids.recording.next();
         if !self.name.is_empty() {
             recorder.write(&CommonEvent::Name {
-                object: Object::Recording(self.recording),
+                object: Object::CommandRecording(self.recording),
                 name: &self.name,
             });
         }

@@ -157,7 +157,7 @@ impl Device {
         if let Some(limits) = physical.limits() {
             let device = self.id;
             self.recorder
-                .write(&VulkanEvent::DeviceLimits { device, limits });
+                .write(&VulkanEvent::DeviceProperties { device, limits });
         }
     }
 

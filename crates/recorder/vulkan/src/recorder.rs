@@ -25,7 +25,7 @@ pub struct Ids {
     pub buffer: Counter<ids::Buffer>,
     pub memory: Counter<ids::Allocation>,
     pub content: Counter<ids::BindingContent>,
-    pub recording: Counter<ids::Recording>,
+    pub recording: Counter<ids::CommandRecording>,
     pub semaphore: Counter<ids::Semaphore>,
     pub instance: Counter<ids::Instance>,
 }

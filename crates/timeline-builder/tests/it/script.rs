@@ -132,9 +132,11 @@ impl Script {
                 "copy" => work(
                     words.contains(&"graph"),
                     DeviceWorkKind::Transfer {
-                        kind: TransferKind::of(words[4]),
+                        kind: TransferKind::from_text_or_unknown(words[4]),
                         bytes: None,
-                        host_memory: words.get(5).map(|place| MemoryPlace::of(place)),
+                        host_memory: words
+                            .get(5)
+                            .map(|place| MemoryPlace::from_text_or_unknown(place)),
                     },
                 ),
                 "graph" => work(true, DeviceWorkKind::Graph),
@@ -167,7 +169,7 @@ impl Script {
 
     fn functions(&self) -> Vec<Function> {
         let functions = self.functions.iter().map(|(_, name)| Function {
-            class: FunctionClass::of_function(name).unwrap_or_default(),
+            class: FunctionClass::from_function(name).unwrap_or_default(),
             name: Arc::from(name.as_str()),
         });
         functions.collect()

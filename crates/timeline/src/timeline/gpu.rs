@@ -2,7 +2,7 @@
 
 use super::works::Works;
 use crate::intervals::{Busy, Interval};
-use gapscope_trace::manifest::{Device, DeviceLimits};
+use gapscope_trace::manifest::{Device, DeviceProperties};
 
 /// A physical GPU and its work.
 #[derive(Debug, Default)]
@@ -50,7 +50,7 @@ impl Gpu {
 
     /// Returns what the GPU can do, from the manifest's `rows`. A program may use a GPU through several interfaces: the one
     /// that tells most counts.
-    pub fn limits<'rows>(&self, rows: &'rows [Device]) -> Option<&'rows DeviceLimits> {
+    pub fn limits<'rows>(&self, rows: &'rows [Device]) -> Option<&'rows DeviceProperties> {
         let all = (self.devices.iter()).filter_map(|row| rows[*row].limits.as_ref());
         all.min_by_key(|limits| {
             (

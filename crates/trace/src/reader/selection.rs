@@ -32,7 +32,7 @@ impl Selection {
 
     /// Selects the ids that other tables refer to, and nothing else. Ids of a table that is added to this selection
     /// are checked.
-    pub fn referred_to() -> Selection {
+    pub fn referenced_ids() -> Selection {
         let id = &["id"];
         Selection::default()
             .columns::<Kernels>(id)
@@ -48,8 +48,8 @@ impl Selection {
     }
 
     /// Returns true for a table whose ids other tables refer to.
-    pub fn is_referred_to(table: &str) -> bool {
-        Selection::referred_to().has_table(table)
+    pub fn is_referenced(table: &str) -> bool {
+        Selection::referenced_ids().has_table(table)
     }
 
     /// Adds all columns of table `T`.

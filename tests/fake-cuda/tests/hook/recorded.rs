@@ -7,7 +7,7 @@ use gapscope_spool::event::{
     PoolEdge, SourceFormat, Span, StreamKind, unpack,
 };
 use gapscope_spool::model::cuda::FunctionClass;
-use gapscope_spool::reader::{Damage, Until};
+use gapscope_spool::reader::{Damage, DrainUntil};
 use gapscope_spool::{Event, SpoolReader, ids};
 pub use rows::*;
 use std::collections::BTreeMap;
@@ -77,7 +77,7 @@ pub fn all(spool: &Path) -> Vec<Recorded> {
             ..Recorded::default()
         };
         process
-            .drain(Until::End, |thread, event| recorded.add(thread, event))
+            .drain(DrainUntil::End, |thread, event| recorded.add(thread, event))
             .expect("readable");
         recorded.damage = process.damage();
         recorded
@@ -196,7 +196,7 @@ impl Recorded {
 
     fn cuda(&mut self, thread: u32, event: CudaEvent<'_>) {
         match event {
-            CudaEvent::DeviceLimits { limits, .. } => {
+            CudaEvent::DeviceProperties { limits, .. } => {
                 self.capabilities.push(limits.capability);
                 self.partitions.push(limits.partition);
             }
@@ -225,7 +225,7 @@ impl Recorded {
                 class,
                 name,
             } => {
-                assert_eq!(FunctionClass::of_function(&name), Some(class));
+                assert_eq!(FunctionClass::from_function(&name), Some(class));
                 let before = self.functions.insert(function, name.to_string());
                 assert!(before.is_none_or(|before| before == name));
             }

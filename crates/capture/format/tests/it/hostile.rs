@@ -38,7 +38,7 @@ fn problem(records: &[u8]) -> Option<Problem> {
 
 /// Returns why a line is invalid that follows the objects it names.
 fn reason(line: &str) -> String {
-    let hash = Hash::of(PIECE);
+    let hash = Hash::new(PIECE);
     let stored = frame().len();
     let objects = format!(
         r#"{{"chunk":{{"hash":"{hash}","at":0,"stored":{stored},"bytes":8}}}}
@@ -66,7 +66,7 @@ macro_rules! reasons {
     ($($name:ident: $line:expr => $reason:expr,)+) => {$(
         #[test]
         fn $name() {
-            assert_eq!(reason(&$line.replace("HASH", &Hash::of(PIECE).to_string())), $reason);
+            assert_eq!(reason(&$line.replace("HASH", &Hash::new(PIECE).to_string())), $reason);
         }
     )+};
 }
@@ -77,7 +77,7 @@ reasons! {
     a_number_of_commands_twice: r#"{"commands":{"id":0,"commands":[]}}"# => "number 0 is taken",
     a_number_of_a_layout_twice: r#"{"set_layout":{"id":0,"flags":0,"bindings":[]}}"# => "number 0 is taken",
     a_piece_twice: r#"{"chunk":{"hash":"HASH","at":17,"stored":0,"bytes":0}}"#
-        => format!("content {} is here twice", Hash::of(PIECE)),
+        => format!("content {} is here twice", Hash::new(PIECE)),
     a_piece_on_another: r#"{"chunk":{"hash":"00000000000000000000000000000000","at":16,"stored":1,"bytes":1}}"#
         => "content 00000000000000000000000000000000 begins at byte 16, before the end of the last at byte 17",
     a_piece_behind_the_file: r#"{"chunk":{"hash":"00000000000000000000000000000000","at":17,"stored":1,"bytes":1}}"#
@@ -383,7 +383,7 @@ fn a_capture_of_a_later_version() {
 #[test]
 fn a_piece_that_is_not_what_it_says() {
     let folder = tempfile::tempdir().expect("a folder");
-    let hash = Hash::of(PIECE);
+    let hash = Hash::new(PIECE);
     let stored = frame().len();
     let chunk = |hash, bytes| {
         let header = header();
@@ -400,7 +400,7 @@ fn a_piece_that_is_not_what_it_says() {
     assert_eq!(chunk(hash, 9), changed);
     let short = Err(format!("content {hash} cannot be decompressed"));
     assert_eq!(chunk(hash, 7), short);
-    let other = Hash::of(b"other");
+    let other = Hash::new(b"other");
     let changed = Err(format!("content {other} has been changed"));
     assert_eq!(chunk(other, 8), changed);
 }

@@ -99,7 +99,7 @@ fn check(written: &[Written], capture: &Capture) {
                 let first = bytes
                     .len()
                     .min((CHUNK_BYTES - offset % CHUNK_BYTES) as usize);
-                assert_eq!(found.hashes[0], Hash::of(&bytes[..first]));
+                assert_eq!(found.hashes[0], Hash::new(&bytes[..first]));
             }
             Written::Module(id, bytes) => {
                 let found = capture.chunk(capture.modules[id].code);

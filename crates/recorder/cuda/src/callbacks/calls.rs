@@ -52,7 +52,7 @@ pub struct Call {
 
 impl Call {
     fn new(domain: u32, number: u32, name: &'static str, selection: CallSelection) -> Option<Call> {
-        let class = FunctionClass::of_function(name)?;
+        let class = FunctionClass::from_function(name)?;
         // The driver's call inside has the same correlation; a launch pays for one pair of callbacks only.
         let is_twice = domain == domain::RUNTIME && class.is_launch();
         let is_recorded = selection.calls && class.is_recorded() && !is_twice;

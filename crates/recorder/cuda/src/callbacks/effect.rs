@@ -145,7 +145,7 @@ mod tests {
         let names = include_str!("../../../../model/src/cuda/names.txt").lines();
         let names = names.filter_map(|line| line.split(' ').next());
         let of_class = names.filter(|name| {
-            FunctionClass::of_function(name) == Some(FunctionClass::Prefetch)
+            FunctionClass::from_function(name) == Some(FunctionClass::Prefetch)
                 && *name != "cudaMemPrefetchAsync"
         });
         assert_eq!(

@@ -3,7 +3,7 @@
 use crate::cupti::fields::{self, Record};
 use crate::driver;
 use crate::recorder::Recorder;
-use gapscope_spool::event::{Api, ClockSource, CommonEvent, CudaEvent, DeviceLimits};
+use gapscope_spool::event::{Api, ClockSource, CommonEvent, CudaEvent, DeviceProperties};
 use gapscope_spool::ids;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
@@ -25,7 +25,7 @@ struct DeviceFacts {
     name: String,
     uuid: [u8; 16],
     memory_bytes: u64,
-    limits: DeviceLimits,
+    limits: DeviceProperties,
 }
 
 impl Devices {
@@ -58,7 +58,7 @@ impl Devices {
                 name,
                 uuid,
                 memory_bytes: record.get(MEMORY),
-                limits: DeviceLimits {
+                limits: DeviceProperties {
                     capability: (record.get(MAJOR), record.get(MINOR)),
                     multiprocessors: record.get(MULTIPROCESSORS),
                     core_clock_khz: record.get(CLOCK),
@@ -118,7 +118,7 @@ impl Device {
             heaps: facts.map_or(Vec::new(), |f| vec![f.memory_bytes]),
         });
         if let Some(facts) = facts {
-            recorder.write(&CudaEvent::DeviceLimits {
+            recorder.write(&CudaEvent::DeviceProperties {
                 device: driver::device_id(number),
                 limits: facts.limits,
             });

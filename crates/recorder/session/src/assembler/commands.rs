@@ -13,7 +13,7 @@ impl Assembler {
     pub(super) fn commands(
         &mut self,
         process: ProcessId,
-        recording: hook::Recording,
+        recording: hook::CommandRecording,
         bytes: &[u8],
         tables: &mut Tables,
     ) {
@@ -105,7 +105,7 @@ impl Assembler {
                 },
                 Op::Execute => {
                     target.bound.clear();
-                    let recording = hook::Recording(a);
+                    let recording = hook::CommandRecording(a);
                     let executions = target.secondaries.entry(recording).or_insert(0);
                     *executions += 1;
                     if *executions == 1

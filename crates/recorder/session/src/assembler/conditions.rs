@@ -2,7 +2,7 @@
 
 use super::Assembler;
 use super::counters::Counters;
-use crate::conditions::{Of, Reading};
+use crate::conditions::{ConditionSubject, Reading};
 use gapscope_trace::ids::{CounterId, DeviceId};
 use gapscope_trace::tables::{Condition, Counter, CounterValue, Table, Tables};
 use serde::{Deserialize, Serialize};
@@ -35,9 +35,9 @@ impl Assembler {
     /// Adds a reading. A reading of a GPU that is not in the trace is ignored.
     pub fn condition(&mut self, reading: &Reading, tables: &mut Tables) {
         let device = match &reading.of {
-            Of::Machine if self.processes.ids().next().is_none() => return,
-            Of::Machine => None,
-            Of::Gpu(uuid) => match self.gpu(uuid) {
+            ConditionSubject::Machine if self.processes.ids().next().is_none() => return,
+            ConditionSubject::Machine => None,
+            ConditionSubject::Gpu(uuid) => match self.gpu(uuid) {
                 Some(device) => Some(device),
                 None => return,
             },

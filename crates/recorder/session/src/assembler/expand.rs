@@ -17,7 +17,7 @@ use gapscope_trace::tables::{Barrier, CommandBuffer, Marker, MarkerScope, Table,
 use rustc_hash::FxHashMap;
 
 /// The id of a command buffer that was recorded by the program while gapscope was not recording.
-const NOT_RECORDED: hook::Recording = hook::Recording::NONE;
+const NOT_RECORDED: hook::CommandRecording = hook::CommandRecording::NONE;
 
 /// The maximum depth of secondary recordings; a deeper one means a damaged spool.
 const MAX_SECONDARY_DEPTH: u32 = 8;
@@ -25,7 +25,7 @@ const MAX_SECONDARY_DEPTH: u32 = 8;
 /// The expansion of one instance.
 pub struct Expansion<'a> {
     pub instance: &'a Instance,
-    pub recordings: &'a FxHashMap<hook::Recording, Recording>,
+    pub recordings: &'a FxHashMap<hook::CommandRecording, Recording>,
     pub placement: Option<Placement<'a>>,
     /// The reason why the instance has no times, if it has none.
     pub reason: &'static str,
@@ -342,7 +342,7 @@ impl Expansion<'_> {
         &mut self,
         ticks: &[u64],
         query: u32,
-        recording: hook::Recording,
+        recording: hook::CommandRecording,
         depth: u32,
         untimed: bool,
         overwritten: bool,

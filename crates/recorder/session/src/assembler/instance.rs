@@ -15,7 +15,7 @@ pub struct Instance {
     /// The id of the command buffer in the trace.
     pub command_buffer: CommandBufferId,
     /// The id of the executed recording in the process.
-    pub recording: hook::Recording,
+    pub recording: hook::CommandRecording,
     /// The id of the submission in the trace.
     pub submission: SubmissionId,
     /// The id of the queue in the trace.
@@ -91,14 +91,20 @@ pub enum NoPosition {
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Timestamps {
     /// The id of the recording in the process.
-    pub recording: hook::Recording,
+    pub recording: hook::CommandRecording,
     pub ticks: Vec<u64>,
 }
 
 impl Instance {
     /// Adds timestamps from query `first` on. `most` is the number of queries of the recording. Returns how many
     /// timestamps did not fit.
-    pub fn add(&mut self, recording: hook::Recording, first: u32, bytes: &[u8], most: u32) -> u64 {
+    pub fn add(
+        &mut self,
+        recording: hook::CommandRecording,
+        first: u32,
+        bytes: &[u8],
+        most: u32,
+    ) -> u64 {
         let slot = match self
             .timestamps
             .iter()
@@ -132,7 +138,7 @@ impl Instance {
     }
 
     /// Returns the timestamps of a recording; empty if there are none.
-    pub fn ticks(&self, recording: hook::Recording) -> &[u64] {
+    pub fn ticks(&self, recording: hook::CommandRecording) -> &[u64] {
         self.timestamps
             .iter()
             .find(|t| t.recording == recording)

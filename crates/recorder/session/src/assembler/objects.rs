@@ -6,7 +6,7 @@ use super::thread_labels::label_domain;
 use super::{Assembler, Source, kernels};
 use gapscope_model::LossKind;
 use gapscope_spool::event::{
-    Binding, DeviceLimits, Object, PoolEdge, SourceFormat, StreamKind, heap,
+    Binding, DeviceProperties, Object, PoolEdge, SourceFormat, StreamKind, heap,
 };
 use gapscope_spool::ids as hook;
 use gapscope_timeline_builder::CategoryId;
@@ -139,7 +139,7 @@ impl Assembler {
                 let name = Arc::from(name.unwrap_or_default());
                 (state.timeline.labels).name_category(CategoryId(id.0), name);
             }
-            Object::Recording(id) => state.recordings.entry(id).or_default().name = name,
+            Object::CommandRecording(id) => state.recordings.entry(id).or_default().name = name,
         }
     }
 
@@ -182,9 +182,9 @@ impl Assembler {
         &mut self,
         process: ProcessId,
         device: hook::Device,
-        limits: DeviceLimits,
+        limits: DeviceProperties,
     ) {
-        let DeviceLimits {
+        let DeviceProperties {
             capability: (major, minor),
             multiprocessors,
             core_clock_khz,
@@ -199,7 +199,7 @@ impl Assembler {
         let id = self.device(process, device);
         let known = |value: u32| (value > 0).then_some(value);
         let bytes = |value: u64| (value > 0).then_some(value);
-        self.devices[id].facts.limits = Some(manifest::DeviceLimits {
+        self.devices[id].facts.limits = Some(manifest::DeviceProperties {
             compute_capability: (major > 0).then(|| format!("{major}.{minor}")),
             multiprocessors: known(multiprocessors),
             core_clock_khz: known(core_clock_khz),

@@ -39,7 +39,7 @@ pub struct Process {
     /// The contents of descriptor sets.
     pub contents: Contents,
     /// The command recordings that may still be expanded.
-    pub recordings: FxHashMap<hook::Recording, Recording>,
+    pub recordings: FxHashMap<hook::CommandRecording, Recording>,
     /// The instances that are not finished.
     pub instances: FxHashMap<hook::Instance, Instance>,
     pub semaphores: Semaphores,
@@ -82,7 +82,7 @@ impl Process {
     }
 
     /// Removes a user of a recording, and drops the recording if it can no longer be used.
-    pub fn release(&mut self, recording: hook::Recording) {
+    pub fn release(&mut self, recording: hook::CommandRecording) {
         if let Some(found) = self.recordings.get_mut(&recording) {
             found.users = found.users.saturating_sub(1);
         }
@@ -90,7 +90,7 @@ impl Process {
     }
 
     /// Drops a recording that can no longer be used, and its uses of other recordings.
-    pub fn drop_if_unused(&mut self, recording: hook::Recording) {
+    pub fn drop_if_unused(&mut self, recording: hook::CommandRecording) {
         let mut candidates = vec![recording];
         while let Some(candidate) = candidates.pop() {
             let unused = |r: &Recording| r.ended && r.users == 0;

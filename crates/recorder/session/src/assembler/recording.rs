@@ -26,7 +26,7 @@ pub struct Recording {
     /// The recording can no longer be submitted.
     pub ended: bool,
     /// The executed secondary recordings, with the number of executions.
-    pub secondaries: FxHashMap<hook::Recording, u32>,
+    pub secondaries: FxHashMap<hook::CommandRecording, u32>,
     /// The number of labels that the recording ends and did not start.
     pub label_ends: u32,
     /// The texts of the labels that are open after the last command.
@@ -118,7 +118,7 @@ pub enum Step {
     /// A secondary recording is executed.
     Execute {
         query: u32,
-        recording: hook::Recording,
+        recording: hook::CommandRecording,
     },
     /// Work that is timed as a whole starts.
     OpaqueBegin { query: u32, kind: OpaqueWorkKind },

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// Converts a label domain of the hook.
 pub(super) fn label_domain(domain: hook::LabelDomain) -> LabelDomain {
-    match Layer::of(domain) {
+    match Layer::with_domain(domain) {
         Some(Layer::Module) => LabelDomain::Module,
         Some(Layer::Operator) => LabelDomain::Operator,
         None => LabelDomain::Program(domain.0),

@@ -61,11 +61,6 @@ impl Lines {
         Some(lines)
     }
 
-    // The assembler still uses the former name.
-    pub fn of(bytes: &[u8]) -> Option<Lines> {
-        Lines::from_cubin(bytes)
-    }
-
     /// Returns the file and line of the instruction `offset` bytes from a function's start.
     pub fn at(&self, function: &str, offset: u64) -> Option<(&Arc<str>, u32)> {
         let (section, begins) = self.functions.get(function)?;

@@ -130,16 +130,16 @@ impl Checkpoint {
 
 #[cfg(test)]
 mod tests {
-    use gapscope_trace::manifest::{Device, DeviceLimits, MeasuredLimits};
+    use gapscope_trace::manifest::{Device, DeviceProperties, MeasuredPeaks};
 
     /// postcard writes no field names, so a field that is sometimes left out would be read as the next one.
     #[test]
     fn a_device_is_read_as_it_was_written() {
         let mut device = Device::default();
-        for measured in [None, Some(MeasuredLimits::default())] {
-            device.limits = Some(DeviceLimits {
+        for measured in [None, Some(MeasuredPeaks::default())] {
+            device.limits = Some(DeviceProperties {
                 measured,
-                ..DeviceLimits::default()
+                ..DeviceProperties::default()
             });
             device.name = "after it".to_owned();
             let bytes = postcard::to_stdvec(&device).unwrap();

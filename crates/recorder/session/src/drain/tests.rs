@@ -72,7 +72,7 @@ impl Program {
             ];
             let commands = bytemuck::cast_slice(&commands);
             self.spool.write(&VulkanEvent::Commands {
-                recording: hook::Recording(recording),
+                recording: hook::CommandRecording(recording),
                 commands,
             });
             let begin_ns = monotonic_ns();
@@ -82,7 +82,7 @@ impl Program {
                 queue: hook::Queue(1),
                 instances: Cow::Owned(vec![Instance {
                     instance: hook::Instance(instance),
-                    recording: hook::Recording(recording),
+                    recording: hook::CommandRecording(recording),
                 }]),
                 waits: Cow::Borrowed(&[]),
                 signals: Cow::Borrowed(&[]),
@@ -92,7 +92,7 @@ impl Program {
                 .collect();
             self.spool.write(&VulkanEvent::Timestamps {
                 instance: hook::Instance(instance),
-                recording: hook::Recording(recording),
+                recording: hook::CommandRecording(recording),
                 first_query: 0,
                 ticks: &ticks,
             });
@@ -102,8 +102,8 @@ impl Program {
                 outcome: Outcome::Timed,
                 seen_ns,
             });
-            self.spool.write(&VulkanEvent::RecordingEnd {
-                recording: hook::Recording(recording),
+            self.spool.write(&VulkanEvent::CommandRecordingEnd {
+                recording: hook::CommandRecording(recording),
             });
         }
     }

@@ -165,7 +165,7 @@ impl Program {
             ];
             let commands = bytemuck::cast_slice(&commands);
             self.spool.write(&VulkanEvent::Commands {
-                recording: hook::Recording(recording),
+                recording: hook::CommandRecording(recording),
                 commands,
             });
             let instance = u64::from(recording);
@@ -174,7 +174,7 @@ impl Program {
                 queue: hook::Queue(1),
                 instances: Cow::Owned(vec![Instance {
                     instance: hook::Instance(instance),
-                    recording: hook::Recording(recording),
+                    recording: hook::CommandRecording(recording),
                 }]),
                 waits: Cow::Borrowed(&[]),
                 signals: Cow::Borrowed(&[]),
@@ -184,7 +184,7 @@ impl Program {
                 .collect();
             self.spool.write(&VulkanEvent::Timestamps {
                 instance: hook::Instance(instance),
-                recording: hook::Recording(recording),
+                recording: hook::CommandRecording(recording),
                 first_query: 0,
                 ticks: &ticks,
             });
@@ -194,8 +194,8 @@ impl Program {
                 outcome,
                 seen_ns: now + 1000,
             });
-            self.spool.write(&VulkanEvent::RecordingEnd {
-                recording: hook::Recording(recording),
+            self.spool.write(&VulkanEvent::CommandRecordingEnd {
+                recording: hook::CommandRecording(recording),
             });
             std::thread::sleep(pause);
         }

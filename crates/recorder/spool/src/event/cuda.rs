@@ -96,11 +96,11 @@ pub enum CudaEvent<'a> {
         priority: i32,
     },
     /// Properties of a CUDA device, in addition to [`super::CommonEvent::Device`].
-    DeviceLimits {
+    DeviceProperties {
         /// The device.
         device: ids::Device,
         /// The properties.
-        limits: DeviceLimits,
+        limits: DeviceProperties,
     },
     /// The state of a memory pool.
     Pool {
@@ -216,7 +216,7 @@ pub struct LaunchShape {
 
 /// Properties of a device; 0 when unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DeviceLimits {
+pub struct DeviceProperties {
     /// Compute capability, major and minor.
     pub capability: (u32, u32),
     /// Streaming multiprocessors. AMD: compute units; Arm: shader cores.

@@ -246,7 +246,7 @@ pub enum Object {
     /// A queue.
     Queue(ids::Queue),
     /// A command recording, named by its command buffer.
-    Recording(ids::Recording),
+    CommandRecording(ids::CommandRecording),
     /// A host thread.
     Thread(ids::Thread),
     /// A domain of labels ([`super::LabelScope::Domain`]).

@@ -48,7 +48,7 @@ impl Layer {
     }
 
     /// Returns the kind with a domain; `None` for a domain of the program.
-    pub fn of(domain: ids::LabelDomain) -> Option<Layer> {
+    pub fn with_domain(domain: ids::LabelDomain) -> Option<Layer> {
         Layer::ALL
             .into_iter()
             .find(|layer| layer.domain() == domain)

@@ -3,7 +3,7 @@
 //! A command buffer is recorded once and may run many times. Its commands are written once, as a command recording,
 //! and each submitted instance refers to it; the session expands instances into dispatches.
 
-use super::{DeviceLimits, Span};
+use super::{DeviceProperties, Span};
 use crate::ids;
 use gapscope_model::HostCallKind;
 use serde::{Deserialize, Serialize};
@@ -49,15 +49,15 @@ pub enum VulkanEvent<'a> {
     /// Commands to append to a command recording, in order.
     Commands {
         /// The command recording.
-        recording: ids::Recording,
+        recording: ids::CommandRecording,
         /// Whole [`super::Command`]s as bytes.
         #[serde(with = "serde_bytes")]
         commands: &'a [u8],
     },
     /// The command recording can no longer be submitted.
-    RecordingEnd {
+    CommandRecordingEnd {
         /// The command recording.
-        recording: ids::Recording,
+        recording: ids::CommandRecording,
     },
     /// One batch (VkSubmitInfo) of a submission call reached a queue. Written after the call.
     Submit {
@@ -77,7 +77,7 @@ pub enum VulkanEvent<'a> {
         /// The instance.
         instance: ids::Instance,
         /// The command recording that the queries belong to: the instance's own, or a secondary one that it executed.
-        recording: ids::Recording,
+        recording: ids::CommandRecording,
         /// Index of the first query.
         first_query: u32,
         /// Raw ticks as little-endian u64; [`super::NO_TICKS`] where the device delivered none.
@@ -133,11 +133,11 @@ pub enum VulkanEvent<'a> {
         semaphore: ids::Semaphore,
     },
     /// Properties of a device, as far as its driver tells.
-    DeviceLimits {
+    DeviceProperties {
         /// The device.
         device: ids::Device,
         /// The properties.
-        limits: DeviceLimits,
+        limits: DeviceProperties,
     },
     /// The counters of a queue family's performance queries, from here on.
     CounterSet {
@@ -227,7 +227,7 @@ pub struct Instance {
     /// Id of this execution.
     pub instance: ids::Instance,
     /// The command recording that it executes.
-    pub recording: ids::Recording,
+    pub recording: ids::CommandRecording,
 }
 
 /// A semaphore, with its value when it is a timeline semaphore (0 otherwise).

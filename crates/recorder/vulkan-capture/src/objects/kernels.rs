@@ -89,7 +89,7 @@ impl Pipeline {
             .or_else(|| lock(&self.module.name).clone());
         given.unwrap_or_else(|| match self.entry.as_str() {
             "main" | "" => {
-                let hash = Hash::of(&self.module.bytes()).to_string();
+                let hash = Hash::new(&self.module.bytes()).to_string();
                 format!("spv:{}", &hash[..8])
             }
             entry => entry.to_owned(),

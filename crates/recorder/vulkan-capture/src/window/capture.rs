@@ -73,7 +73,7 @@ pub fn capture() -> Option<&'static Capture> {
 
 impl Capture {
     fn from_environment() -> Option<Capture> {
-        let request = Request::of_environment()?;
+        let request = Request::from_environment()?;
         hook::silence();
         hook::pin_library();
         end_at_exit();

@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn a_piece_that_is_written_in_part_is_known_and_not_comparable() {
-        let [one, two] = [b"one", b"two"].map(|bytes| Hash::of(bytes));
+        let [one, two] = [b"one", b"two"].map(|bytes| Hash::new(bytes));
         let mut known = KnownContent::default();
         known.set(0..100, Some(one));
         assert!(known.is(&(0..100), one) && !known.is(&(0..100), two) && !known.is(&(0..50), one));

@@ -65,7 +65,7 @@ impl OpenWindow {
                 ..
             } = &wanted[index];
             let known = known.entry(memory.serial).or_default();
-            let hash = Hash::of(bytes);
+            let hash = Hash::new(bytes);
             if known.is(range, hash) {
                 return Ok(());
             }
@@ -146,7 +146,7 @@ impl OpenWindow {
             } = &wanted[index];
             let hash = match keeps_outputs {
                 true => quietly(|| writer.chunk(bytes)).map_err(end_reason)?,
-                false => Hash::of(bytes),
+                false => Hash::new(bytes),
             };
             let known = known.entry(memory.serial).or_default();
             known.set(range.clone(), memory.is_host_visible().then_some(hash));

@@ -6,7 +6,7 @@ use crate::api::instance::Instance;
 use crate::api::loader::GetInstanceProcAddr;
 use crate::api::performance::{self, FamilyCounters};
 use ash::vk;
-use gapscope_spool::event::DeviceLimits;
+use gapscope_spool::event::DeviceProperties;
 use std::ffi::{CStr, c_void};
 use std::ops::Deref;
 
@@ -98,7 +98,7 @@ impl PhysicalDevice {
 
     /// Returns the size of the device, where the driver has one of its vendor's extensions that give it. The query
     /// needs none of them enabled.
-    pub fn limits(self) -> Option<DeviceLimits> {
+    pub fn limits(self) -> Option<DeviceProperties> {
         let get = self.properties2_of_1_2()?;
         let ask = |structures: *mut c_void| {
             let mut all = vk::PhysicalDeviceProperties2 {
@@ -132,10 +132,10 @@ impl PhysicalDevice {
         } else {
             return None;
         };
-        Some(DeviceLimits {
+        Some(DeviceProperties {
             multiprocessors,
             threads_per_multiprocessor: threads,
-            ..DeviceLimits::default()
+            ..DeviceProperties::default()
         })
     }
 

@@ -81,7 +81,7 @@ pub unsafe fn name_object(device: &Device, kind: vk::ObjectType, handle: u64, na
             let state = unsafe { command_buffers::state(vk::CommandBuffer::from_raw(handle)) };
             state
                 .and_then(|state| state.set_name(name))
-                .map(Object::Recording)
+                .map(Object::CommandRecording)
         }
         vk::ObjectType::SHADER_MODULE => {
             let module = vk::ShaderModule::from_raw(handle);

@@ -152,7 +152,7 @@ impl Brackets {
             let _ = end_cb(after);
             let timing = Timing::new(
                 self.queries,
-                ids::Recording::NONE,
+                ids::CommandRecording::NONE,
                 delivery,
                 vec![(chunk, 2)],
                 Vec::new(),

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 
 /// The queries of one command recording. It outlives the recording while instances of it are pending.
 pub struct Timing {
-    pub recording: ids::Recording,
+    pub recording: ids::CommandRecording,
     queries: &'static Queries,
     delivery: Delivery,
     /// The chunks, with the number of queries used in each.
@@ -43,7 +43,7 @@ struct Overlap {
 impl Timing {
     pub fn new(
         queries: &'static Queries,
-        recording: ids::Recording,
+        recording: ids::CommandRecording,
         delivery: Delivery,
         chunks: Vec<(Chunk, u32)>,
         children: Vec<Arc<Timing>>,
@@ -128,7 +128,7 @@ impl Timing {
     pub fn end_overlapping(
         &self,
         scratch: &mut Vec<u64>,
-        deliver: &mut impl FnMut(ids::Recording, u32, &[u64]),
+        deliver: &mut impl FnMut(ids::CommandRecording, u32, &[u64]),
     ) -> bool {
         let mut overlap = lock(&self.overlap);
         overlap.outstanding = overlap.outstanding.saturating_sub(1);
@@ -151,7 +151,7 @@ impl Timing {
     pub fn collect(
         &self,
         scratch: &mut Vec<u64>,
-        deliver: &mut impl FnMut(ids::Recording, u32, &[u64]),
+        deliver: &mut impl FnMut(ids::CommandRecording, u32, &[u64]),
     ) {
         if self.partial {
             return;

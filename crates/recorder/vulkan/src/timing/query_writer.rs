@@ -59,7 +59,7 @@ impl QueryWriter {
             // A recording was started and never ended: a timing gives its chunks back when dropped.
             drop(Timing::new(
                 self.queries,
-                ids::Recording::NONE,
+                ids::CommandRecording::NONE,
                 Delivery::None,
                 vec![(chunk, used)],
                 Vec::new(),
@@ -166,7 +166,7 @@ impl QueryWriter {
     /// `whole`, nothing may be written any more: the timing keeps the queries, and what they hold is not asked for.
     pub fn finish(
         &mut self,
-        recording: ids::Recording,
+        recording: ids::CommandRecording,
         children: Vec<Arc<Timing>>,
         counting: Option<Counting>,
         whole: bool,

@@ -100,7 +100,7 @@ impl Assembler {
                 kind,
                 priority,
             } => self.stream(process, queue, kind, priority),
-            CudaEvent::DeviceLimits { device, limits } => {
+            CudaEvent::DeviceProperties { device, limits } => {
                 self.device_limits(process, device, limits)
             }
             CudaEvent::Pool {

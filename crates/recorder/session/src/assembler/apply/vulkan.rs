@@ -58,7 +58,7 @@ impl Assembler {
                 recording,
                 commands,
             } => self.commands(process, recording, commands, tables),
-            VulkanEvent::RecordingEnd { recording } => {
+            VulkanEvent::CommandRecordingEnd { recording } => {
                 if let Some(found) = state.recordings.get_mut(&recording) {
                     found.ended = true;
                 }
@@ -147,7 +147,7 @@ impl Assembler {
                 rows::host_call(tables, row);
                 self.saw(span.end_ns());
             }
-            VulkanEvent::DeviceLimits { device, limits } => {
+            VulkanEvent::DeviceProperties { device, limits } => {
                 self.device_limits(process, device, limits)
             }
             VulkanEvent::CounterSet {

@@ -95,7 +95,7 @@ impl Assembler {
         if instructions.cubins.contains_key(&crc) {
             return;
         }
-        let lines = Lines::of(bytes).unwrap_or_default();
+        let lines = Lines::from_cubin(bytes).unwrap_or_default();
         let rows = instructions.lines.saturating_add(lines.len());
         if bytes.is_empty() || rows > MAX_LINES {
             instructions.cubins.insert(crc, Cubin::NotKept);

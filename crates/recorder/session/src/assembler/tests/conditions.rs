@@ -1,12 +1,12 @@
 //! Readings of conditions become counters: only changes are rows, and what is not known is not held.
 
 use super::program::Program;
-use crate::conditions::{Of, Reading};
+use crate::conditions::{ConditionSubject, Reading};
 use gapscope_trace::tables::{Condition, Table};
 
 fn reading(condition: Condition, from_ns: i64, value: impl Into<Option<f64>>) -> Reading {
     Reading {
-        of: Of::Machine,
+        of: ConditionSubject::Machine,
         condition,
         from_ns,
         seen_ns: from_ns + 5,
@@ -92,7 +92,7 @@ fn a_gpu_that_the_trace_has_not_is_none_of_it() {
     let mut program = Program::new();
     for (uuid, rows) in [("aa", 0), ("07", 1)] {
         let reading = Reading {
-            of: Of::Gpu(uuid.repeat(16).into()),
+            of: ConditionSubject::Gpu(uuid.repeat(16).into()),
             ..reading(Condition::Power, 10, 300.0)
         };
         program.assembler.condition(&reading, &mut program.tables);

@@ -96,7 +96,7 @@ impl Cuda {
         for (at, name) in FUNCTIONS.iter().enumerate() {
             cuda.event(CudaEvent::Function {
                 function: hook::Function(at as u32 + 1),
-                class: FunctionClass::of_function(name).unwrap_or_default(),
+                class: FunctionClass::from_function(name).unwrap_or_default(),
                 name: Cow::Borrowed(name),
             });
         }

@@ -94,7 +94,7 @@ fn what_refers_to_missing_records_is_counted() {
     program.run(7, &[1_001_000, 1_001_010]);
     program.event(VulkanEvent::Timestamps {
         instance: hook::Instance(999),
-        recording: hook::Recording(7),
+        recording: hook::CommandRecording(7),
         first_query: 0,
         ticks: &[0; 16],
     });
@@ -171,8 +171,8 @@ fn a_recording_is_forgotten_when_nobody_can_use_it() {
     for recording in 0..100 {
         program.record(recording, &Commands::begun().end());
         program.run(recording, &[1_001_000, 1_001_010]);
-        program.event(VulkanEvent::RecordingEnd {
-            recording: hook::Recording(recording),
+        program.event(VulkanEvent::CommandRecordingEnd {
+            recording: hook::CommandRecording(recording),
         });
     }
     program.sample(3_000_000);
@@ -316,12 +316,12 @@ fn event() -> impl Strategy<Value = Event<'static>> {
             .prop_map(Event::from),
         (id(), commands)
             .prop_map(|(recording, commands)| VulkanEvent::Commands {
-                recording: hook::Recording(recording),
+                recording: hook::CommandRecording(recording),
                 commands,
             })
             .prop_map(Event::from),
-        id().prop_map(|recording| VulkanEvent::RecordingEnd {
-            recording: hook::Recording(recording),
+        id().prop_map(|recording| VulkanEvent::CommandRecordingEnd {
+            recording: hook::CommandRecording(recording),
         })
         .prop_map(Event::from),
         (
@@ -335,7 +335,7 @@ fn event() -> impl Strategy<Value = Event<'static>> {
             .prop_map(|(queue, begin_ns, end_ns, instances, waits, signals)| {
                 let instances = instances.into_iter().map(|(instance, recording)| Instance {
                     instance: hook::Instance(instance),
-                    recording: hook::Recording(recording),
+                    recording: hook::CommandRecording(recording),
                 });
                 let instances = Cow::Owned(instances.collect());
                 VulkanEvent::Submit {
@@ -357,7 +357,7 @@ fn event() -> impl Strategy<Value = Event<'static>> {
                 let bytes: Vec<u8> = ticks.into_iter().flat_map(u64::to_le_bytes).collect();
                 VulkanEvent::Timestamps {
                     instance: hook::Instance(instance),
-                    recording: hook::Recording(recording),
+                    recording: hook::CommandRecording(recording),
                     first_query,
                     ticks: bytes.leak(),
                 }

@@ -159,7 +159,7 @@ impl Program {
 
     pub fn record(&mut self, recording: u32, commands: &Commands) {
         self.event(VulkanEvent::Commands {
-            recording: hook::Recording(recording),
+            recording: hook::CommandRecording(recording),
             commands: &commands.bytes,
         });
     }
@@ -183,7 +183,7 @@ impl Program {
                 self.next_instance += 1;
                 event::Instance {
                     instance: hook::Instance(instance),
-                    recording: hook::Recording(*recording),
+                    recording: hook::CommandRecording(*recording),
                 }
             })
             .collect();
@@ -203,7 +203,7 @@ impl Program {
         let bytes: Vec<u8> = ticks.iter().flat_map(|t| t.to_le_bytes()).collect();
         self.event(VulkanEvent::Timestamps {
             instance: hook::Instance(instance),
-            recording: hook::Recording(recording),
+            recording: hook::CommandRecording(recording),
             first_query: 0,
             ticks: &bytes,
         });

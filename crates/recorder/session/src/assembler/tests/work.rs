@@ -31,8 +31,8 @@ fn a_resubmitted_recording_has_its_own_rows_each_time() {
             at + 1050,
         ],
     );
-    program.event(VulkanEvent::RecordingEnd {
-        recording: hook::Recording(5),
+    program.event(VulkanEvent::CommandRecordingEnd {
+        recording: hook::CommandRecording(5),
     });
     let (manifest, tables) = program.finish();
     assert_eq!(losses(&manifest), []);
@@ -61,8 +61,8 @@ fn a_recording_that_ends_before_its_instance_is_seen_is_kept_until_then() {
     program.kernel(1, "square");
     program.record(5, &Commands::begun().dispatch(1).end());
     let instance = program.submit(5);
-    program.event(VulkanEvent::RecordingEnd {
-        recording: hook::Recording(5),
+    program.event(VulkanEvent::CommandRecordingEnd {
+        recording: hook::CommandRecording(5),
     });
     program.ticks(instance, 5, &[1_001_000, 1_001_001, 1_001_002, 1_001_003]);
     program.end(instance, Outcome::Timed);
@@ -261,8 +261,8 @@ fn a_secondary_recording_has_its_own_times_below_the_label_of_its_execution() {
     program.record(5, &primary.end());
     let instance = program.submit(5);
     // Freed before it is seen finished.
-    program.event(VulkanEvent::RecordingEnd {
-        recording: hook::Recording(6),
+    program.event(VulkanEvent::CommandRecordingEnd {
+        recording: hook::CommandRecording(6),
     });
     let t = 1_001_000;
     program.ticks(instance, 6, &[t + 5, t + 9]);
@@ -411,8 +411,8 @@ fn two_processes_keep_their_ids_apart() {
         program.process = process;
         program.record(5, &Commands::begun().dispatch(1).end());
         program.run(5, &[1_001_000, 1_001_001, 1_001_005, 1_001_006]);
-        program.event(VulkanEvent::RecordingEnd {
-            recording: hook::Recording(5),
+        program.event(VulkanEvent::CommandRecordingEnd {
+            recording: hook::CommandRecording(5),
         });
     }
     let (manifest, tables) = program.finish();
