@@ -54,7 +54,7 @@ fn measure(arguments: &BenchDevice) -> Result<ExitCode, Failure> {
         page::note(format!("not measured: {absent}"));
     }
     for failed in &found.failed {
-        page::note(&failed);
+        page::note(failed);
     }
     let status = match found.failed.is_empty() {
         true => ExitCode::SUCCESS,
@@ -88,7 +88,7 @@ fn list(arguments: &BenchDevice) -> Result<ExitCode, Failure> {
     let store = Store::for_user().ok_or_else(no_folder)?;
     let listed = store.list();
     for damaged in &listed.damaged {
-        page::note(&damaged);
+        page::note(damaged);
     }
     let folder = store.folder().display().to_string();
     let measured = Measured {

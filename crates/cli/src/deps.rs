@@ -44,7 +44,7 @@ pub fn run(arguments: &Deps) -> Result<ExitCode, Failure> {
     };
     if arguments.json || arguments.dot {
         for remark in &remarks {
-            page::note(format!("{}", gapscope_companion::one_line(remark)));
+            page::note(gapscope_companion::one_line(remark));
         }
     }
     page::write(&text)?;

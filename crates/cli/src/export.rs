@@ -202,10 +202,10 @@ fn tables(path: &Path, folder: &Path, of: Option<RankColumn>) -> Result<(Exporte
 
 fn say_remarks(opened: &PiecewiseTrace, unknown: &[Diagnostic]) {
     for remark in &opened.remarks {
-        page::note(&remark);
+        page::note(remark);
     }
     for diagnostic in unknown {
-        page::note(&diagnostic);
+        page::note(diagnostic);
     }
 }
 

@@ -122,7 +122,7 @@ fn print_outcome(arguments: &Record, recorded: &Recorded) -> Result<(), Failure>
         let dispatches = number::count_of(recorded.dispatches, "dispatch", "dispatches");
         page::note(format!("{dispatches} in {path}; {lost}"));
         for note in recorded.notes.iter().filter(|n| n.starts_with(NOT_SAMPLED)) {
-            page::note(&note);
+            page::note(note);
         }
     } else {
         let report = report::after_recording(&recorded.output, &page::stderr_terminal())?;

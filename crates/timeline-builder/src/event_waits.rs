@@ -3,7 +3,7 @@
 //! Correlations ascend in the order of the calls, so they say what was put on a stream before an event was recorded there, and what
 //! after a wait.
 
-use crate::builder::Bounds;
+use crate::bounds::Bounds;
 use crate::input::Correlation;
 use crate::rows;
 use gapscope_trace::ids::{QueueId, SubmissionId};

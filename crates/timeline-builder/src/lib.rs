@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod bounds;
 mod builder;
 mod event_waits;
 mod input;
@@ -21,9 +22,9 @@ pub mod rows;
 mod slots;
 mod stream_captures;
 
+pub use bounds::Bounds;
 pub use builder::{
-    Bounds, Finished, Ids, Joined, NoObserver, Observer, Output, ProfiledLaunch, Reasons,
-    TimelineBuilder,
+    Finished, Ids, Joined, NoObserver, Observer, Output, ProfiledLaunch, Reasons, TimelineBuilder,
 };
 pub use event_waits::{EventOccurrence, StreamPlace};
 pub use input::{

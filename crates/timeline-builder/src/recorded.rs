@@ -3,7 +3,8 @@
 
 mod builders;
 
-use crate::builder::{Bounds, Ids, Reasons};
+use crate::bounds::Bounds;
+use crate::builder::{Ids, Reasons};
 use crate::event_waits::StreamPlace;
 use crate::input::{ApiCall, Correlation, DeviceWork, Function};
 use crate::labels::CategoryId;

@@ -1,7 +1,7 @@
 //! Keeps the halves of launches that wait for each other, by correlation: takes either half, gives both, and drops the oldest where memory
 //! is bounded.
 
-use crate::builder::Bounds;
+use crate::bounds::Bounds;
 use crate::input::{ApiCall, Correlation, DeviceWork};
 use crate::rows::CoveringSpan;
 use gapscope_trace::ids::{CommandBufferId, LabelId, QueueId, SubmissionId};

@@ -149,7 +149,7 @@ struct TrackParts {
 }
 
 impl TrackParts {
-    fn new(
+    fn collect(
         trace: &Trace,
         whole: &WholeCommandBuffers,
         source: DrawnTable,
@@ -208,7 +208,7 @@ impl DensityIndex {
             .flat_map(|source| chunks(source.rows(trace)).map(move |rows| (source, rows)))
             .collect();
         let parts = each(stretches, |(source, rows)| {
-            TrackParts::new(trace, whole, source, rows)
+            TrackParts::collect(trace, whole, source, rows)
         });
         let mut parts_of: BTreeMap<TrackId, Vec<TrackPart>> = BTreeMap::new();
         for part in parts.into_iter().flatten() {

@@ -185,7 +185,6 @@ fn under_a_label_work_is_left_out_for_what_waits_of_other_work() {
     ));
     p.depends(id, other);
     let trace = p.trace();
-    let options = Options::default();
     let feed = |take: &mut (dyn FnMut(&Dispatches) + Send)| {
         take(&trace.tables.dispatches);
         Some(())

@@ -1,7 +1,8 @@
 //! One builder for each process of a recorded program: takes what happened next and hands it to the builder of its process.
 
 use super::{HostRange, Shared, StreamEvent};
-use crate::builder::{Bounds, Finished, Joined, Observer, Output, TimelineBuilder};
+use crate::bounds::Bounds;
+use crate::builder::{Finished, Joined, Observer, Output, TimelineBuilder};
 use crate::event_waits::EventOccurrence;
 use crate::input::{Correlation, DeviceWork, Function, FunctionId};
 use crate::labels::{CategoryId, LabelDomain, LabelKey, LabelStart};

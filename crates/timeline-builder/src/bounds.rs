@@ -1,0 +1,53 @@
+//! How much a builder remembers: bounded while a program runs, unbounded where all is at hand.
+
+use serde::{Deserialize, Serialize};
+
+/// How much a builder remembers for what has not come yet.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Bounds {
+    /// Calls and pieces of work that wait for their other half.
+    pub waiting: usize,
+    /// Launches whose work has come, for more of it, such as the other parts of a batch of copies.
+    pub launched: usize,
+    /// Likewise launches of graphs.
+    pub graphs: usize,
+    /// Submissions that a queue remembers for events; 0 where no stream waits for any.
+    pub submissions: usize,
+    /// Occurrences of events.
+    pub occurrences: usize,
+    /// Waits of a queue that no submission has followed.
+    pub unfollowed_waits: usize,
+    /// Waits of a queue, for those of other queues.
+    pub placed_waits: usize,
+}
+
+impl Bounds {
+    /// The bounds while a program runs, however long that is.
+    pub const LIVE: Bounds = Bounds {
+        waiting: 1 << 18,
+        launched: 1 << 12,
+        graphs: 1 << 14,
+        submissions: 1 << 12,
+        occurrences: 1 << 16,
+        unfollowed_waits: 1 << 10,
+        placed_waits: 1 << 12,
+    };
+
+    /// No bounds, for what is all at hand. Work comes in order of time there, so that that of one launch is never far apart, unless a
+    /// graph launched it.
+    pub const NONE: Bounds = Bounds {
+        waiting: usize::MAX,
+        launched: 1 << 16,
+        graphs: usize::MAX,
+        submissions: usize::MAX,
+        occurrences: usize::MAX,
+        unfollowed_waits: usize::MAX,
+        placed_waits: usize::MAX,
+    };
+}
+
+impl Default for Bounds {
+    fn default() -> Bounds {
+        Bounds::LIVE
+    }
+}
