@@ -1,4 +1,4 @@
-//! Nsight Systems: the SQLite database that `nsys export --type sqlite` writes of a report.
+//! Imports the SQLite database that `nsys export --type sqlite` writes of a report of Nsight Systems.
 //!
 //! | in the export | in the trace |
 //! |---|---|
