@@ -34,10 +34,12 @@ mod labels;
 mod root;
 mod row;
 mod summary;
+mod table;
 mod toc;
 
 pub use files::is_bundle;
 pub use root::DocumentError;
+pub use table::Table;
 pub use toc::{Run, Toc};
 
 use crate::{Error, Importer, Options};
@@ -49,17 +51,6 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use summary::{Ending, Summary};
-
-/// A table that an import uses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Table {
-    /// The name of its schema.
-    pub schema: &'static str,
-    /// The part of a trace that is missing without the table.
-    pub gives: &'static str,
-    /// The table is required for a trace.
-    pub needed: bool,
-}
 
 /// The tables that an import uses; the most important ones are first.
 pub const TABLES: &[Table] = &facts::TABLES;
