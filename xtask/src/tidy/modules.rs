@@ -10,7 +10,12 @@ use super::workspace::Package;
 use paths::UsedPath;
 
 /// The crates for which this holds.
-const LAYERED: &[&str] = &["gapscope-cuda", "gapscope-spool", "gapscope-vulkan"];
+const LAYERED: &[&str] = &[
+    "gapscope-cuda",
+    "gapscope-import",
+    "gapscope-spool",
+    "gapscope-vulkan",
+];
 
 /// The segments of a module's path; empty for the root of the crate.
 type Module = Vec<String>;
