@@ -1,8 +1,8 @@
-//! The log of ggml's Vulkan backend: what llama.cpp writes to stderr with `GGML_VK_PERF_LOGGER=1`.
+//! Imports the log of ggml's Vulkan backend, which llama.cpp writes to stderr with `GGML_VK_PERF_LOGGER=1`.
 //!
-//! A block for each graph (or each so many, with `GGML_VK_PERF_LOGGER_FREQUENCY`) has a line for each operation, with
-//! how many there were and how long they ran on average; newer versions add the sum, and the rate where they know the
-//! floating-point operations. Other lines of stderr stand between.
+//! The log has a block for each graph (with `GGML_VK_PERF_LOGGER_FREQUENCY`, for each that many graphs). A block has
+//! a line for each operation with its count and its mean time; newer versions add the sum, and the rate if they know
+//! the floating-point operations. Other lines of stderr stand between blocks.
 //!
 //! ```text
 //! ----------------
@@ -12,9 +12,9 @@
 //! Total time: 13837 us.
 //! ```
 //!
-//! The log does not say when anything ran: dispatches have a duration and no start, so that there is neither order, nor
-//! gaps, nor a verdict. Each of the dispatches of a line has the line's mean. One operation of ggml may be several
-//! dispatches of Vulkan; here it is one.
+//! The log has no start times: dispatches have only a duration, so that there is neither order, nor gaps, nor a
+//! verdict. Each dispatch of a line gets the line's mean. An operation of ggml may be several dispatches of Vulkan;
+//! here it is one.
 
 use crate::inventory::{Inventory, KernelFacts};
 use crate::output::NewTrace;

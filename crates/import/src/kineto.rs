@@ -9,6 +9,7 @@ mod document;
 mod event;
 mod facts;
 mod files;
+mod import_file;
 mod json;
 mod lanes;
 mod manifest;
@@ -24,11 +25,8 @@ mod work;
 mod xla;
 
 use crate::{Error, Importer, Options, Output};
-use assemble::Assembly;
-use collect::Collector;
-use document::Document;
-use source::Source;
-use std::path::{Path, PathBuf};
+use import_file::import;
+use std::path::PathBuf;
 
 /// Imports Chrome's JSON.
 pub const IMPORTER: Importer = Importer {
@@ -48,35 +46,4 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
         }
         _ => files::ranks(&files, all, options, output),
     }
-}
-
-/// Imports one file into a trace.
-fn import(
-    path: &Path,
-    new: crate::NewTrace,
-    bytes: (u64, u64),
-    shift_ns: Option<i64>,
-    options: &Options,
-    output: &mut Output,
-) -> Result<(), Error> {
-    let source = Source::open(path)?;
-    let mut found = Collector::new(output, new, bytes, shift_ns);
-    let summary = Document::new(source).read(&mut found)?;
-    if let Some(found) = summary.foreign {
-        return Err(Error::Foreign {
-            path: path.to_owned(),
-            wanted: "Chrome's JSON",
-            found,
-        });
-    }
-    if summary.events == 0 {
-        return Err(Error::NothingRecorded {
-            reason: format!("{} holds no events", path.display()),
-        });
-    }
-    let assembly = Assembly::run(&mut found)?;
-    let file = path.file_name().unwrap_or_default().to_string_lossy();
-    let manifest = manifest::finish(&mut found, &assembly, &summary, &file, options)?;
-    let Collector { new, .. } = found;
-    new.finish(&manifest, output)
 }

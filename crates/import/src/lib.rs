@@ -15,6 +15,7 @@ mod importer;
 mod inventory;
 pub mod kineto;
 pub mod nsys;
+mod options;
 mod output;
 pub mod perfetto;
 mod profile;
@@ -28,8 +29,11 @@ pub mod xctrace;
 pub mod xplane;
 
 pub use error::Error;
-pub use importer::{Importer, Options, import};
+pub use importer::Importer;
+pub use options::Options;
 pub use output::{Imported, NewTrace, Output, Progress};
+
+use std::path::{Path, PathBuf};
 
 /// All importers, in the order in which they are asked whether they recognise the files.
 pub const IMPORTERS: &[Importer] = &[
@@ -43,3 +47,40 @@ pub const IMPORTERS: &[Importer] = &[
     counters_csv::IMPORTER,
     ggml::IMPORTER,
 ];
+
+/// Imports files with the importer that recognises them, and writes the trace `output`, which must not exist.
+///
+/// # Errors
+/// No importer recognises an input, or the importer fails; see [`Importer::import`].
+pub fn import(
+    inputs: &[PathBuf],
+    output: &Path,
+    options: &Options,
+    progress: Progress,
+) -> Result<Imported, Error> {
+    let importer = IMPORTERS.iter().find(|importer| {
+        let mut inputs = inputs.iter();
+        inputs.any(|input| (importer.recognises)(input))
+    });
+    let importer = importer.ok_or_else(|| unrecognised(inputs))?;
+    importer.import(inputs, output, options, progress)
+}
+
+/// Returns why no importer takes the inputs: one of them cannot be read, or their format is unknown.
+fn unrecognised(inputs: &[PathBuf]) -> Error {
+    for path in inputs {
+        let readable = match path.is_dir() {
+            true => std::fs::read_dir(path).map(drop),
+            false => std::fs::File::open(path).map(drop),
+        };
+        if let Err(source) = readable {
+            let path = path.clone();
+            return Error::Read { path, source };
+        }
+    }
+    let reads: Vec<&str> = IMPORTERS.iter().map(|importer| importer.reads).collect();
+    Error::Unrecognised {
+        path: inputs.first().cloned().unwrap_or_default(),
+        reads: reads.join(", "),
+    }
+}

@@ -1,6 +1,7 @@
-//! Perfetto's traces: protobuf, as its tools, Android, rocprofv3 and gapscope itself write them.
+//! Imports Perfetto's protobuf traces, which its tools, Android, rocprofv3 and gapscope itself write.
 //!
-//! A file is read twice: clocks, tracks, processes and what submits what may stand behind that which refers to them.
+//! A file is read twice, because clocks, tracks, processes and submissions may come after the packets that refer to
+//! them.
 //!
 //! | in the file | in the trace |
 //! |---|---|
@@ -15,9 +16,9 @@
 //! | counters of GPUs and of tracks; memory totals; clocks | counters |
 //! | allocations of Vulkan's device memory | memory |
 //!
-//! **Traps.** Ids mean something in one sequence only, until its state is cleared, and nothing after packets were lost.
-//! A packet's time may be of any clock, or count on from the packet before. Values of counters are of the time before
-//! them, if they do not say otherwise. A track may be written by several sequences, whose packets stand in no order.
+//! **Traps.** Ids are valid in one sequence only, until its state is cleared, and are invalid after packets were
+//! lost. The time of a packet may be on any clock, or relative to the packet before. Values of counters apply to the
+//! time before them unless stated otherwise. Several sequences may write a track, and their packets are unordered.
 
 mod build;
 mod clocks;

@@ -7,50 +7,25 @@
 //! cannot be read.
 
 mod btree;
+mod damage;
 mod pages;
 mod record;
 mod schema;
 
+pub(crate) use damage::Damage;
 pub(crate) use record::Row;
 
 use crate::Error;
-use gapscope_trace::Ledger;
-use pages::Pages;
+use pages::{MAGIC, Pages};
 use schema::Columns;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// The first bytes of a database.
-const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 /// The first bytes of the journal of an unfinished transaction.
 const HOT_JOURNAL: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
 /// The size of the header of a write-ahead log (WAL). A log of this size holds no changes.
 const WAL_HEADER: u64 = 32;
-
-/// The numbers of pages and rows that could not be read.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Damage {
-    /// Pages that are missing, or that contradict the pages above them.
-    pub pages: u64,
-    /// Rows that cannot be decoded.
-    pub rows: u64,
-}
-
-impl Damage {
-    /// Adds the damage of another scan.
-    pub fn add(&mut self, other: Damage) {
-        self.pages += other.pages;
-        self.rows += other.rows;
-    }
-
-    /// Adds the damage to the losses of an import.
-    pub fn add_to(self, ledger: &mut Ledger) {
-        let reason = "the file is cut or damaged: they cannot be read";
-        ledger.add("pages of the database".into(), self.pages, reason);
-        ledger.add("rows of the database".into(), self.rows, reason);
-    }
-}
 
 /// A table of a database.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Metal System Traces: what `xctrace export` writes of a recording of Instruments.
+//! Imports what `xctrace export` writes of a Metal System Trace, a recording of Instruments.
 //!
 //! An import takes the table of contents and any number of tables, as files of any names and in any order, and makes
 //! one trace of one process:
@@ -12,13 +12,15 @@
 //! | compiled shaders | kernels, without dispatches |
 //! | resource allocations | memory |
 //!
-//! Instruments records encoders, not dispatches, and does not name command queues: the trace has neither, and says so.
-//! Times are those of Mach's absolute clock when the table `time-info` is there, else count from the trace's start.
+//! Instruments records encoders and not dispatches, and does not name command queues; the notes of the trace say so.
+//! Times are on Mach's absolute clock if the table `time-info` is there, and otherwise count from the start of the
+//! trace.
 //!
-//! **Traps.** A table that does not exist is exported as an empty document with exit status 0. Values stand once and
-//! are referred to later, at any depth. A missing value keeps its place as `<sentinel/>`. A second table may lack its
-//! schema. xctrace may crash when all is written. Rows are of all processes. Intervals nest and overlap. Some systems
-//! export no GPU intervals of compute work. None of these gives a wrong number here; each that occurs is noted.
+//! **Traps.** A table that does not exist is exported as an empty document with exit status 0. A value is written
+//! once and referred to later, at any depth. A missing value keeps its place as `<sentinel/>`. A second table may
+//! lack its schema. xctrace may crash after it has written everything. Tables have the rows of all processes.
+//! Intervals nest and overlap. Some systems export no GPU intervals of compute work. None of these causes a wrong
+//! number here; each that occurs is noted.
 
 mod build;
 mod cell;
@@ -32,10 +34,12 @@ mod labels;
 mod root;
 mod row;
 mod summary;
+mod table;
 mod toc;
 
 pub use files::is_bundle;
 pub use root::DocumentError;
+pub use table::Table;
 pub use toc::{Run, Toc};
 
 use crate::{Error, Importer, Options};
@@ -47,17 +51,6 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use summary::{Ending, Summary};
-
-/// A table that an import uses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Table {
-    /// The name of its schema.
-    pub schema: &'static str,
-    /// The part of a trace that is missing without the table.
-    pub gives: &'static str,
-    /// The table is required for a trace.
-    pub needed: bool,
-}
 
 /// The tables that an import uses; the most important ones are first.
 pub const TABLES: &[Table] = &facts::TABLES;

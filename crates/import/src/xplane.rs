@@ -1,4 +1,4 @@
-//! What JAX and TensorFlow's profilers write: XSpace, in files `NAME.xplane.pb`.
+//! Imports XSpace files (`NAME.xplane.pb`), which the profilers of JAX and TensorFlow write.
 //!
 //! | in the file | in the trace |
 //! |---|---|
@@ -12,10 +12,10 @@
 //! | … all others of them | host calls |
 //! | all other events there | markers |
 //!
-//! Lines that the profiler derives from the streams (`XLA Ops`, `XLA Modules`, `Steps`, `Framework Ops`, …) are the same
-//! work again, and are not imported. Times are picoseconds after their line's start: starts and ends are rounded down to
-//! nanoseconds, so that work that touches does so after the import, too. A file may be as large as 2 GiB by the rules of
-//! protobuf, and is held in memory as it is: names stand behind that which has them.
+//! Lines that the profiler derives from the streams (`XLA Ops`, `XLA Modules`, `Steps`, `Framework Ops`, …) repeat
+//! the same work and are not imported. Times are picoseconds after the start of their line. Starts and ends are
+//! rounded down to nanoseconds, so that adjacent work stays adjacent. By the rules of protobuf a file may have 2 GiB;
+//! it is held in memory undecoded, because names come after the events that use them.
 
 mod event;
 mod plane;

@@ -7,7 +7,7 @@
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     use gapscope_sdk::mlx::metal_capture::MetalCapture;
 
-    // Of an mlx_native::MlxDevice: device.metal_device(), device.metal_queue().
+    // With an mlx_native::MlxDevice, these are device.metal_device() and device.metal_queue().
     let device = metal::Device::system_default().ok_or("there is no Metal")?;
     let queue = device.new_command_queue();
 

@@ -1,13 +1,13 @@
 //! Captures a window of GPU work.
 //!
-//! What a capture is depends on the device's [`Backend`]: on Metal a GPU trace document by Apple's capture manager; on
+//! The kind of a capture depends on the device's [`Backend`]: on Metal a GPU trace document by Apple's capture manager; on
 //! Vulkan and CUDA a gapscope trace of the window, recorded by the hook that `gapscope record` puts into the process.
 //! The rules are the same everywhere:
 //!
 //! - A capture is started before the work of the window is encoded, and the device is waited for before the start and
 //!   before the stop, so that the window holds its work: all of it and nothing else.
 //! - The path is checked before ([`NotCaptured`] says what is wrong) and the written file after. Nothing is overwritten.
-//! - What was started is stopped, at the latest when the [`Capture`] is dropped.
+//! - A started capture is stopped, at the latest when the [`Capture`] is dropped.
 //! - Nothing panics and nothing is printed. Every refusal is a value that says why, and what to do.
 //!
 //! [`Capture`] is one window; [`Trigger`] chooses which units of work (steps, tokens, frames) make it;

@@ -1,8 +1,7 @@
 //! Collects GPU times by label and by kernel inside the program.
 //!
-//! The program (or an integration such as [`crate::wgpu`]) tells what it measured; the profile adds it up, keeps the
-//! single command buffers and dispatches within a bound, and says in the end what took how long, how well that is
-//! known, and what is missing:
+//! The program (or an integration such as [`crate::wgpu`]) records what it measured. The profile adds it up, keeps
+//! single command buffers and dispatches up to a limit, and reports the times, their precision and what is missing:
 //!
 //! ```
 //! use gapscope_sdk::kernel_profile::{self, DispatchEntry};
@@ -23,11 +22,11 @@
 //! println!("{}", kernel_profile::global().snapshot()); // as a table
 //! ```
 //!
-//! **Cost.** `record` locks a lock that threads share only by accident (each thread has one of 64), looks the label up
-//! and adds to a histogram: some tens of nanoseconds, no system call, no allocation once a label is known.
+//! **Cost.** `record` takes one of 64 locks, chosen by thread, looks the label up and adds to a histogram. This takes
+//! some tens of nanoseconds, without a system call and, once a label is known, without an allocation.
 //!
-//! **Memory** is bounded by [`Limits`]: what is past them is still added up, and the rows that are not kept are counted
-//! in the losses.
+//! **Memory** is bounded by [`Limits`]: entries beyond them are still added up, and the losses count the rows that
+//! are not kept.
 //!
 //! **Time.** Times are nanoseconds; those of single command buffers and dispatches are on the host's monotonic clock
 //! ([`host_now_ns`]). An unknown time is `None` and counted as a loss with its reason, never 0. [`Clock`] maps raw

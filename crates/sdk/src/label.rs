@@ -1,14 +1,16 @@
 //! Labels the work of a program.
 //!
-//! A label is a marker on the calling thread. Recordings of gapscope show it, and give it to the work that the thread
-//! submits (Vulkan) or launches (CUDA) while it is open. Without a recording a label costs a few nanoseconds.
+//! A label is a marker on the calling thread. gapscope records it, and assigns it to the work that the thread submits
+//! (Vulkan) or launches (CUDA) while the label is open. A label that is not recorded costs a few nanoseconds.
 //!
-//! A hook comes into the process with its first Vulkan instance or CUDA context. A label looks for it as long as there
-//! is none, and every 10 ms for one of the other kind; labels that start before it are not recorded.
+//! A hook is loaded with the first Vulkan instance or CUDA context of the process. Every label looks for a hook until
+//! there is one, and from then on every 10 ms for a hook of the other kind. Labels that start before a hook is loaded
+//! are not recorded.
 //!
 //! On Apple's systems a label is a signpost (`os_signpost`, subsystem `gapscope`, category `PointsOfInterest`, name
-//! `label`, the text as its message), which Instruments shows, and which the import of what Instruments recorded takes
-//! as a label. **This has not run on Apple hardware.** It costs nothing but a question while no tool wants signposts.
+//! `label`, with the text as its message). Instruments shows it, and the import of Instruments' exports reads it as a
+//! label. **This has not run on Apple hardware.** While no tool wants signposts, a label costs only a query of the
+//! system.
 
 #[cfg(any(test, target_vendor = "apple"))]
 mod signposts;

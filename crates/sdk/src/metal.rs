@@ -1,13 +1,14 @@
-//! Metal: captures by Apple's capture manager, and GPU times of command buffers, passes and dispatches.
+//! Captures Metal work with Apple's capture manager, and times command buffers, passes and dispatches.
 //!
-//! On Apple's systems `Device`, `Queue`, `CommandBuffer` and `ComputePass` wrap a program's own Metal objects; they hold
-//! only what talks to Metal. Everything that decides is here, behind the traits [`Commands`], [`Counters`] and [`CaptureManager`], and is
-//! tested everywhere with fakes of them. **None of this has run on a Mac**: see `docs/metal.md` for what was checked.
+//! On Apple's systems `Device`, `Queue`, `CommandBuffer` and `ComputePass` wrap a program's own Metal objects; they
+//! hold only the code that calls Metal. All decisions are made here, behind the traits [`Commands`], [`Counters`] and
+//! [`CaptureManager`], and are tested everywhere with fakes of these. **None of this has run on a Mac**: see
+//! `docs/metal.md` for what was checked.
 //!
 //! - [`Batch`] times one command buffer, its passes and its dispatches, and gives them to a
 //!   [`Profile`](crate::kernel_profile::Profile); it never waits unless it is told to.
-//! - [`Ladder`] says what a device can time. Apple's own GPUs sample at stage boundaries only, so that a dispatch has a
-//!   time of its own only in a pass of its own.
+//! - [`Ladder`] chooses what is timed on a device. Apple's own GPUs sample at stage boundaries only, so that a
+//!   dispatch has a time of its own only in a pass of its own.
 //! - [`MetalCapture`] is the [`Backend`](crate::capture::Backend) of captures.
 //! - [`Sources`] keeps the code of kernels that are compiled at run time.
 

@@ -25,8 +25,8 @@
 //! # Some(()) }
 //! ```
 //!
-//! **What can be timed** depends on the features that the device was made with; [`Profiler::capability`] says it, and
-//! every result does:
+//! **Capabilities.** The work that can be timed depends on the features with which the device was created;
+//! [`Profiler::capability`] and every result tell it:
 //!
 //! | features | times of |
 //! |---|---|
@@ -38,14 +38,14 @@
 //! first pass to the last. [`Profiler::at_most`] asks for less: with [`Capability::CommandBuffers`], two timestamps a
 //! command buffer and nothing inside it.
 //!
-//! **What the times mean.** A timestamp is written when everything before it has finished, so the time of a dispatch is
-//! from the end of what came before it to its own end: dispatches that overlap on the device share their time out and
-//! do not count it twice.
+//! **Meaning of times.** A timestamp is written when everything before it has finished, so that the time of a
+//! dispatch is from the end of the work before it to its own end. Dispatches that overlap on the device therefore
+//! divide their time and do not count it twice.
 //!
-//! **Cost.** Two timestamps a dispatch, and one copy of 8 bytes for each at the end of the command buffer. Results are
-//! mapped when wgpu says that they are there and read later; nothing waits for the GPU. Query sets are taken in chunks
-//! from a pool, as many as the command buffer needs: nothing is cut off. Where there is no memory, what is not timed
-//! is counted as a loss.
+//! **Cost.** A dispatch takes two timestamps, and each timestamp a copy of 8 bytes at the end of the command buffer.
+//! Results are mapped when wgpu reports them and read later; nothing waits for the GPU. Query sets are taken in
+//! chunks from a pool, as many as the command buffer needs, so that nothing is cut off. If there is no memory, work
+//! that is not timed is counted as a loss.
 //!
 //! **The host's clock.** wgpu cannot read both clocks at once, so device times are mapped by bounds: a command buffer
 //! runs after it was finished by the program and before its end was seen. The error of the map is half the distance of

@@ -3,9 +3,10 @@
 use super::collect::shift_of;
 use super::document::{Document, Sink};
 use super::event::Event;
+use super::import_file::import;
+use super::json;
 use super::metadata::Metadata;
 use super::source::{self, Source};
-use super::{import, json};
 use crate::{Error, Options, Output};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

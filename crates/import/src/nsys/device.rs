@@ -1,6 +1,6 @@
 //! Reads the work of devices and the waits that order it.
 
-use super::Import;
+use super::import::Import;
 use crate::Error;
 use crate::profile::{
     Correlation, DeviceWork, DeviceWorkKind, KernelShape, Span, StreamEvent, StreamPlace, TextId,

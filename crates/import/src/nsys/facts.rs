@@ -1,33 +1,13 @@
 //! Reads what an export says of the recording, of the machine, and of the processes, threads, devices and queues of
 //! its rows.
 
-use super::{Import, pid_of, thread_of};
+use super::import::{Import, pid_of, thread_of};
 use crate::Error;
 use crate::profile::{About, DeviceFacts};
 use gapscope_trace::manifest::{DeviceProperties, Host, Queue};
 use gapscope_trace::tables::StreamKind;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
-
-/// Starts and ends of the names of tables whose rows are no events, or only details of events.
-const STARTS: [&str; 9] = [
-    "ENUM_",
-    "META_DATA_",
-    "TARGET_INFO_",
-    "ANALYSIS_",
-    "NVTX_PAYLOAD_SCHEMA",
-    "sqlite_",
-    "_nsysai",
-    "ProcessStreams",
-    "EXPORT_",
-];
-const ENDS: [&str; 3] = ["_CALLCHAINS", "_DESCRIPTORS", "_CALLCHAIN"];
-
-/// Returns true if the rows of a table are no events.
-pub(super) fn says_nothing_of_events(table: &str) -> bool {
-    STARTS.iter().any(|start| table.starts_with(start))
-        || ENDS.iter().any(|end| table.ends_with(end))
-}
 
 /// The severity from which on diagnostics become notes.
 const WARNING: i64 = 2;

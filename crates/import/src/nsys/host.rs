@@ -1,6 +1,6 @@
 //! Reads calls of CUDA and the time that the driver and the profiler took.
 
-use super::{Import, thread_of};
+use super::import::{Import, thread_of};
 use crate::Error;
 use crate::profile::{ApiCall, CallQueue, Correlation, FunctionId, Overhead, Span};
 use gapscope_model::OverheadKind;

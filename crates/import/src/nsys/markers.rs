@@ -1,6 +1,6 @@
 //! Reads NVTX ranges, and calls of libraries, which become markers.
 
-use super::{Import, thread_of};
+use super::import::{Import, thread_of};
 use crate::Error;
 use crate::profile::{Range, Span, TextId};
 use crate::sqlite::Row;
@@ -81,7 +81,7 @@ impl Import {
         self.scan("NVTX_EVENTS", &columns, |import, row| {
             use kind::*;
             let global = row.integer(5);
-            let domain = (global.map(super::pid_of), row.integer(7));
+            let domain = (global.map(super::import::pid_of), row.integer(7));
             let category = row.integer(3).map(|category| (domain, category));
             let (of_process, instant) = match row.integer(2) {
                 Some(PUSH_POP | TEXT_PUSH_POP) => (false, false),

@@ -1,6 +1,6 @@
 //! Reads the metrics that nsys sampled on GPUs.
 
-use super::Import;
+use super::import::Import;
 use crate::Error;
 use crate::output::NewTrace;
 use gapscope_trace::ids::CounterId;

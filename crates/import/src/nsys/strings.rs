@@ -1,9 +1,6 @@
 //! Keeps the texts of an export.
 
-use super::Import;
-use crate::Error;
 use rustc_hash::FxHashMap;
-use std::sync::Arc;
 
 /// The texts by their ids.
 #[derive(Debug, Default)]
@@ -19,19 +16,11 @@ impl Strings {
         let (start, end) = *self.places.get(&id)?;
         Some(String::from_utf8_lossy(self.bytes.get(start..end)?))
     }
-}
 
-impl Import {
-    pub(super) fn read_strings(&mut self) -> Result<(), Error> {
-        let mut strings = Strings::default();
-        self.scan("StringIds", &["id", "value"], |_, row| {
-            if let (Some(id), Some(text)) = (row.integer(0), row.text(1)) {
-                let start = strings.bytes.len();
-                strings.bytes.extend_from_slice(text);
-                strings.places.insert(id, (start, strings.bytes.len()));
-            }
-        })?;
-        self.strings = Arc::new(strings);
-        Ok(())
+    /// Adds a text with its id.
+    pub fn push(&mut self, id: i64, text: &[u8]) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(text);
+        self.places.insert(id, (start, self.bytes.len()));
     }
 }

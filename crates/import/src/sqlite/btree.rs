@@ -1,6 +1,6 @@
 //! Walks the B-tree of a table.
 
-use super::Damage;
+use super::damage::Damage;
 use super::pages::Pages;
 use super::record::{Row, Wanted, varint};
 

@@ -1,11 +1,12 @@
 //! Reads and caches the pages of a database file.
 
-use super::MAGIC;
 use crate::Error;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
 
+/// The first bytes of a database.
+pub(super) const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 /// The number of bytes that are read at once: tables that were written one after the other lie together.
 const BLOCK_BYTES: usize = 1 << 18;
 /// The number of cached blocks: tables that were written together lie in each other's gaps.

@@ -1,6 +1,6 @@
 //! Collects the facts of the exports' rows.
 
-mod records;
+pub(super) mod records;
 mod tables;
 
 use super::cell::Process;

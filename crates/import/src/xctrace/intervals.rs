@@ -3,7 +3,7 @@
 //! Instruments' intervals nest and overlap: an encoder may have several rows, for the whole and for parts.
 //! Overlapping intervals of one encoder and channel are one piece of work; sums of rows would count it twice.
 
-use super::facts::{Channel, ExecutionPoint, GpuInterval, GpuSubmission};
+use super::facts::records::{Channel, ExecutionPoint, GpuInterval, GpuSubmission};
 use rustc_hash::FxHashMap;
 
 /// An interval of time.

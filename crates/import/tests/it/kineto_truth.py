@@ -1,4 +1,4 @@
-"""What files of PyTorch's profiler hold, by Python's own JSON reader: one line of JSON for each file."""
+"""Counts the events of files of PyTorch's profiler with Python's own JSON reader, as one line of JSON for each file."""
 
 import collections
 import json

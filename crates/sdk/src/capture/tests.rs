@@ -1,4 +1,4 @@
-//! The rules of captures, with a fake in place of what captures.
+//! Tests the rules of captures with a fake backend.
 
 use super::once::Once;
 use super::{Backend, Capture, Captured, Destination, NotCaptured, Running, Trigger};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
-/// A fake: it captures nothing, notes what it is asked, and writes a file at the stop.
+/// A fake backend that captures nothing, notes its calls, and writes a file at the stop.
 #[derive(Default)]
 struct FakeBackend {
     log: Arc<Mutex<Vec<&'static str>>>,
@@ -111,7 +111,7 @@ impl Drop for FakeRunning {
     }
 }
 
-/// A process of its own, as far as captures go.
+/// Returns the guard of a separate process.
 fn process() -> &'static Once {
     Box::leak(Box::new(Once::new()))
 }
@@ -237,7 +237,7 @@ fn a_panic_of_the_backend_during_a_panic_ends_nothing_but_the_capture() {
     let mut capture = f.capture("a.fake").unwrap();
     capture.begin().unwrap();
     f.fake.panics_at_wait.store(true, Relaxed);
-    // Were the second panic not caught, the process would abort here.
+    // If the second panic were not caught, the process would abort here.
     let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
         let _capture = capture;
         panic!("planted");
@@ -334,7 +334,7 @@ fn relative_paths_are_those_of_the_moment_of_begin() {
     std::fs::remove_file(path).unwrap();
 }
 
-/// Runs `units` units; the outcome of each that ended a capture.
+/// Runs `units` units, and returns the outcome of each unit that ended a capture.
 fn run(trigger: &mut Trigger, f: &Fixture, units: u64) -> Vec<(u64, Captured)> {
     let mut made = Vec::new();
     for unit in 1..=units {

@@ -1,4 +1,4 @@
-//! What goes in comes out, with what is missing counted.
+//! Tests that a profile returns what was recorded, and counts what is missing.
 
 use super::*;
 
@@ -155,7 +155,7 @@ fn times_that_cannot_be_true_are_unknown_and_counted() {
         "no time of 0 ns: {:?}",
         snapshot.kernels
     );
-    // Nothing between two timestamps may well take no time at all.
+    // An interval without work between two timestamps may well have no length.
     dispatch(&profile, id, 0, (7, 7));
     assert_eq!(profile.snapshot().kernels[0].times.count, 1);
 }

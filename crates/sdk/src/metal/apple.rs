@@ -1,4 +1,5 @@
-//! What talks to Metal. Type-checked, linted and linked for macOS; it has not run on a Mac.
+//! Wraps Metal's objects and times their work. The code is type-checked, linted and linked for macOS; it has not run
+//! on a Mac.
 
 mod capture;
 mod command_buffer;
@@ -12,7 +13,7 @@ pub use command_buffer::CommandBuffer;
 pub use device::{Device, Queue};
 pub use pass::ComputePass;
 
-/// What Metal did not give.
+/// An object that Metal did not create.
 ///
 /// ```no_run
 /// # use gapscope_sdk::metal::MetalError;
@@ -21,26 +22,26 @@ pub use pass::ComputePass;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MetalError {
-    /// No command queue.
+    /// Metal created no command queue.
     #[error("Metal gave no command queue")]
     NoQueue,
-    /// No command buffer.
+    /// Metal created no command buffer.
     #[error("Metal gave no command buffer")]
     NoCommandBuffer,
-    /// No encoder.
+    /// Metal created no encoder.
     #[error("Metal gave no compute encoder")]
     NoEncoder,
-    /// A library that cannot be compiled.
+    /// A library could not be compiled.
     #[error("the library `{name}` cannot be compiled: {reason}")]
     Library {
-        /// Its name.
+        /// The name of the library.
         name: String,
-        /// What the compiler said.
+        /// The error of the compiler.
         reason: String,
     },
 }
 
-/// Now, in nanoseconds of Mach's absolute clock, the base of all of Metal's times.
+/// Returns the current time in nanoseconds of Mach's absolute clock, the base of all of Metal's times.
 pub(crate) fn mach_now_ns() -> u64 {
     let mut now = libc::timespec {
         tv_sec: 0,

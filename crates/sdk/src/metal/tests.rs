@@ -1,4 +1,4 @@
-//! The logic of the Metal backend, with fakes of Metal's objects.
+//! Tests the logic of the Metal backend with fakes of Metal's objects.
 
 use super::capture::{Gate, MetalCapture};
 use super::fake::{FakeCommands, FakeCounters, FakeManager};
@@ -25,7 +25,7 @@ fn kernel(name: &'static str) -> Dispatch {
     }
 }
 
-/// Samples that lie `us` microseconds after now, one after the other.
+/// Returns samples that start a millisecond after now and are `us` microseconds apart.
 fn steps(us: u64) -> FakeCounters {
     let now = host_now_ns() / 1000;
     FakeCounters::new(move |n| now + 1000 + u64::from(n) * us)
@@ -128,7 +128,7 @@ fn dispatches_have_the_times_of_their_samples() {
     assert_eq!(dispatches.1[1].dispatch_index, 1);
     for dispatch in &dispatches.1 {
         let ns = dispatch.end_gpu_ns.unwrap() - dispatch.start_gpu_ns.unwrap();
-        // Ticks of a microsecond, through a clock of two samples a few milliseconds apart.
+        // The ticks are microseconds, and the clock has two samples a few milliseconds apart.
         assert!((6_900..7_100).contains(&ns), "{ns}");
     }
     assert_eq!(profile.snapshot().sampling, Sampling::DispatchSerialised);
@@ -166,7 +166,7 @@ fn a_pass_of_timed_dispatches_is_from_the_first_to_the_last() {
         .commit_and_wait(&FakeCommands::ran(1.0, 2.0), "step")
         .unwrap();
     let (label, times) = &profile.snapshot().passes[0];
-    // Four samples, 7 us from one to the next.
+    // There are four samples, 7 us from one to the next.
     assert_eq!(label, "attention");
     assert!((20_700..21_300).contains(&times.total_ns), "{times:?}");
     assert!(profile.snapshot().losses.is_empty());

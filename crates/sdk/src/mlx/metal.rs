@@ -12,7 +12,7 @@ use std::path::Path;
 /// A capture that the program does not stop ends with it: on Linux it is written then; Metal's document is lost.
 ///
 /// # Errors
-/// Why it did not start.
+/// The reason why it did not start.
 ///
 /// ```
 /// use gapscope_sdk::capture::{start_capture, stop_capture};

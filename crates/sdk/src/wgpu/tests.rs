@@ -1,4 +1,4 @@
-//! Each rung of the ladder on a real device: by the features that it is made with. A software GPU will do.
+//! Tests each capability on a real device, which may be a software GPU, by the features that it is created with.
 
 use super::{Capability, Profiler};
 use crate::kernel_profile::{Profile, Sampling, Snapshot, host_now_ns};
@@ -23,7 +23,7 @@ struct Gpu {
     bindings: BindGroup,
 }
 
-/// A device that is made with `features`; `None` where there is no GPU and none is demanded.
+/// Opens a device with `features`; `None` if there is no GPU and none is required.
 fn gpu(features: Features) -> Option<Gpu> {
     let instance = Instance::new(InstanceDescriptor::new_without_display_handle());
     let adapters = pollster::block_on(instance.enumerate_adapters(Backends::PRIMARY));
@@ -80,7 +80,7 @@ impl Gpu {
         (profiler, profile)
     }
 
-    /// Encodes passes of so many dispatches each.
+    /// Encodes passes, each with this number of dispatches.
     fn encode(&self, profiler: &Profiler, passes: impl IntoIterator<Item = u32>) -> CommandBuffer {
         let mut encoder = profiler.encoder("forward");
         for (number, dispatches) in passes.into_iter().enumerate() {
@@ -97,9 +97,9 @@ impl Gpu {
         encoder.finish()
     }
 
-    /// Runs them; everything that is known, and when the host started and saw the end.
+    /// Runs passes, and returns the snapshot with the host times of their start and end.
     fn run(&self, profiler: &Profiler, passes: &[u32]) -> (Snapshot, (u64, u64)) {
-        // Compiles the kernel, which would count as the first dispatch's time.
+        // This submission compiles the kernel, which would otherwise count as the first dispatch's time.
         self.queue.submit([self.encode(profiler, [1])]);
         profiler.wait().unwrap();
         profiler.profile().reset();
@@ -119,7 +119,7 @@ const PASSES: Features = Features::TIMESTAMP_QUERY;
 const ENCODERS: Features = PASSES.union(Features::TIMESTAMP_QUERY_INSIDE_ENCODERS);
 const ALL: Features = ENCODERS.union(Features::TIMESTAMP_QUERY_INSIDE_PASSES);
 
-/// The rung is in the result, and is said once.
+/// Checks that the result has the sampling mode and its note once.
 fn assert_said(snapshot: &Snapshot, sampling: Sampling, sentence: &str) {
     assert_eq!(snapshot.sampling, sampling);
     let said = snapshot.notes.iter().filter(|n| n.contains("wgpu timed"));
@@ -140,7 +140,7 @@ fn total(of: &[(String, crate::kernel_profile::ProfileEntry)]) -> u64 {
     of.iter().map(|(_, times)| times.total_ns).sum()
 }
 
-/// What holds on every rung that times passes: passes lie in their command buffer and inside what the host saw.
+/// Checks what holds for every timing of passes: passes lie in their command buffer and inside the host's times.
 fn assert_passes_within(profiler: &Profiler, snapshot: &Snapshot, (started, seen): (u64, u64)) {
     let names: Vec<_> = snapshot
         .passes
@@ -234,7 +234,7 @@ fn the_most_that_is_wanted_and_possible_is_chosen() {
     assert_eq!(choose(ALL, Capability::Passes), Capability::Passes);
     assert_eq!(choose(ALL, Capability::Nothing), Capability::Nothing);
     assert_eq!(choose(NOTHING, Capability::Passes), Capability::Nothing);
-    // Without timestamps between passes a command buffer's time is that of its passes.
+    // Without timestamps between passes, a command buffer's time is that of its passes.
     assert_eq!(
         choose(PASSES, Capability::CommandBuffers),
         Capability::Passes
@@ -285,7 +285,7 @@ fn a_command_buffer_that_is_never_submitted_is_counted() {
             .iter()
             .all(|l| l.reason.contains("never submitted"))
     );
-    // Its queries have not been used up for others.
+    // The queries have not been used up for others.
     gpu.queue.submit([gpu.encode(&profiler, [2])]);
     assert_eq!(profiler.wait().unwrap(), 1);
     assert_eq!(profile.snapshot().kernels[0].times.count, 2);

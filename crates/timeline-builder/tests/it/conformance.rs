@@ -19,7 +19,9 @@ fn check(script: &str, expected: &str, any_order: bool, imported: bool) {
         for start in 1..count {
             order = (0..count).map(|at| (start + at) % count).collect();
             assert_eq!(script.live(&order), expected, "from event {start}");
-            let step = [7, 5, 3].into_iter().find(|step| !count.is_multiple_of(*step));
+            let step = [7, 5, 3]
+                .into_iter()
+                .find(|step| !count.is_multiple_of(*step));
             order = (0..count)
                 .map(|at| (start + at * step.unwrap_or(1)) % count)
                 .collect();

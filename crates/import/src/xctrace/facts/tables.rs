@@ -1,6 +1,6 @@
 //! Lists the tables of an export that an import reads.
 
-use crate::xctrace::Table;
+use crate::xctrace::table::Table;
 
 const fn table(schema: &'static str, gives: &'static str) -> Table {
     Table {

@@ -1,4 +1,4 @@
-//! Events in, rows out.
+//! Tests that events become the expected rows.
 
 mod bindings;
 mod conditions;

@@ -1,4 +1,4 @@
-//! What a profile's trace holds.
+//! Tests the traces of profiles.
 
 use crate::kernel_profile::tests::command_buffer;
 use crate::kernel_profile::*;
@@ -37,7 +37,7 @@ fn a_trace_holds_the_rows_and_says_what_it_lacks() {
     );
 }
 
-/// Two passes of three and of one dispatch, in `sampling`, in a trace.
+/// Returns a trace with two passes of three and of one dispatch, recorded with `sampling`.
 fn passes_in_a_trace(sampling: Sampling) -> Trace {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("p.gapscope");

@@ -1,4 +1,4 @@
-//! What dispatches reach through their bindings.
+//! Tests the buffers that dispatches reach through their bindings.
 
 use super::Program;
 use super::program::{Commands, losses};
@@ -40,7 +40,8 @@ fn a_dispatch_reaches_what_is_bound_and_declared() {
         bytes,
         kind,
     };
-    // 7: storage buffer; 9: dynamic storage buffer. Buffer 0 is a null descriptor, and takes a dynamic offset too.
+    // Type 7 is a storage buffer, and 9 a dynamic storage buffer. Buffer 0 is a null descriptor, and takes a dynamic
+    // offset, too.
     let entries = [
         entry(2, 2, 256, u64::MAX, 9),
         entry(0, 1, 0, 1024, 7),
@@ -56,7 +57,7 @@ fn a_dispatch_reaches_what_is_bound_and_declared() {
         content: hook::BindingContent(2),
         entries: Cow::Borrowed(&entries),
     });
-    // The same content again, with another id.
+    // The content is the same, with another id.
     let entries = [entry(0, 1, 0, 64, 7)];
     program.event(VulkanEvent::Bindings {
         content: hook::BindingContent(3),
@@ -83,7 +84,7 @@ fn a_dispatch_reaches_what_is_bound_and_declared() {
     program.record(5, &commands);
     let ticks: Vec<u64> = (0..14).map(|i| 1_001_000 + i).collect();
     program.run(5, &ticks);
-    // A buffer that is gone does not change what was recorded.
+    // The end of a buffer does not change earlier recordings.
     program.event(VulkanEvent::BufferEnd {
         buffer: hook::Buffer(1),
         at_ns: 5_000_000,
@@ -126,7 +127,8 @@ fn a_dispatch_reaches_what_is_bound_and_declared() {
     assert_eq!(tables.buffers.id.len(), 3);
 }
 
-/// What a kernel reaches through a descriptor buffer or a heap is not known, and the sets of before do not count.
+/// Tests that the buffers of a kernel are unknown if it uses a descriptor buffer or a heap, and that earlier sets do
+/// not count.
 #[test]
 fn what_is_bound_in_other_ways_than_sets_is_counted_as_not_known() {
     let mut program = Program::new();

@@ -1,4 +1,4 @@
-//! Readings of conditions become counters: only changes are rows, and what is not known is not held.
+//! Tests that readings of conditions become counters, in which only changes are rows and unknown values are not held.
 
 use super::program::Program;
 use crate::conditions::{ConditionSubject, Reading};

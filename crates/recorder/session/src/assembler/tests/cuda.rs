@@ -1,4 +1,4 @@
-//! CUDA: activities in any order to rows.
+//! Tests that CUDA activities in any order become the expected rows.
 
 mod any;
 mod calls;
@@ -111,7 +111,7 @@ impl Cuda {
                 accesses: Vec::new(),
             });
         }
-        // Kernel 1 on both streams, kernel 2 in two sizes on the first.
+        // Kernel 1 runs on both streams, and kernel 2 in two sizes on the first.
         for (launch, kernel, queue, threads) in [
             (1, 1, 1, 128),
             (2, 1, 2, 128),
@@ -147,7 +147,7 @@ impl Cuda {
             .apply(self.process, hook::Thread(10), event, &mut self.tables);
     }
 
-    /// Tells the activities as one batch, after what threads told before each.
+    /// Sends the activities as one batch, after the calls that threads recorded before each.
     fn batch(&mut self, told: &[Recorded]) {
         let mut packer = Packer::new(1 << 16);
         for told in told {
@@ -196,7 +196,7 @@ fn span(start_ns: i64, end_ns: i64) -> Option<Span> {
     Some(between(start_ns, end_ns))
 }
 
-/// What the program's threads tell, and what the tracing library does.
+/// A call that a thread of the program records, or an activity of the tracing library.
 #[derive(Debug, Clone)]
 enum Recorded {
     Event(Event<'static>),
@@ -258,7 +258,7 @@ fn node(launch: u32, correlation: u32, start_ns: i64, end_ns: i64) -> Recorded {
     })
 }
 
-/// A call put something on a queue that leaves no record of the device.
+/// Returns a call that enqueued something without a record of the device.
 fn submission(queue: u32, correlation: u32) -> Recorded {
     Recorded::Activity(Activity::Submission {
         queue: hook::Queue(queue),

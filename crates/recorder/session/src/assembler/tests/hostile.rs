@@ -1,4 +1,4 @@
-//! Damaged and incomplete event streams: never a panic, never an invented time.
+//! Tests that damaged and incomplete streams of events cause no panic and no invented time.
 
 use super::Program;
 use super::program::{Commands, losses};
@@ -22,7 +22,7 @@ fn a_killed_process_keeps_what_was_timed() {
     program.record(5, &Commands::begun().dispatch(1).end());
     let timed = program.submit(5);
     program.submit(5);
-    // Killed between the timestamps and the end of the instance.
+    // The process is killed between the timestamps and the end of the instance.
     program.ticks(timed, 5, &[1_001_000, 1_001_001, 1_001_004, 1_001_005]);
     let (manifest, tables) = program.finish();
     assert_eq!(tables.command_buffers.len(), 2);
@@ -44,7 +44,7 @@ fn what_a_clock_sample_settles_becomes_rows_piece_by_piece() {
     let mut program = Program::new();
     program.kernel(1, "k");
     let mut commands = Commands::begun();
-    // Tables that fill at different rates.
+    // The tables fill at different rates.
     (0..100).for_each(|index| {
         commands.dispatch(1);
         if index % 50 != 0 {
@@ -54,7 +54,7 @@ fn what_a_clock_sample_settles_becomes_rows_piece_by_piece() {
     });
     program.record(5, &commands.end());
     let (mut rows, mut most, mut writes) = (0, 0, 0);
-    // As the writer does: it takes what is full.
+    // The writer also takes only full tables.
     let mut write = |tables: &mut Tables| {
         most = most.max(tables.dispatches.len());
         if tables.dispatches.len() >= TraceWriter::BATCH_ROWS {
@@ -180,7 +180,7 @@ fn a_recording_is_forgotten_when_nobody_can_use_it() {
     assert!(state.len() < 2_000, "{}", state.len());
 }
 
-/// Small ids, so that events refer to one another.
+/// Generates small ids, so that events refer to one another.
 fn id() -> impl Strategy<Value = u32> {
     0..4u32
 }
@@ -432,7 +432,7 @@ fn event() -> impl Strategy<Value = Event<'static>> {
     ]
 }
 
-/// All columns of a table have one length.
+/// Checks that all columns of a table have one length.
 pub fn check(tables: &Tables) {
     macro_rules! check {
         ($($field:ident: $table:ty,)+) => {$( let _ = tables.$field.to_batch(); )+};

@@ -1,4 +1,4 @@
-//! Labels in command buffers, on queues and on threads.
+//! Tests labels in command buffers, on queues and on threads.
 
 use super::Program;
 use super::program::{Commands, losses};
@@ -32,7 +32,7 @@ fn a_label_spans_the_command_buffers_between_its_begin_and_its_end() {
         &[t + 20, t + 21, t + 25, t + 27, t + 28, t + 29],
     );
     program.ticks(other, 6, &[t + 10, t + 11, t + 13, t + 15]);
-    // They are not seen in order.
+    // The command buffers are seen finished in another order.
     for instance in [instances[2], instances[0], other, instances[1]] {
         program.end(instance, Outcome::Timed);
     }
@@ -149,7 +149,7 @@ fn labels_on_queues_and_threads_are_host_markers() {
         [
             (MarkerScope::Queue, 2, Some(0), None, Some(120), Some(0)),
             (MarkerScope::Queue, 0, Some(0), None, Some(100), Some(100)),
-            // It was never ended: its length is not known.
+            // The label was never ended, so that its length is unknown.
             (MarkerScope::Thread, 1, None, Some(10), Some(110), None),
         ]
     );

@@ -1,4 +1,4 @@
-//! Kernels get the best name that is known.
+//! Tests that kernels get the best known name.
 
 use super::Program;
 use super::program::Commands;
@@ -38,7 +38,7 @@ fn a_kernel_has_the_best_name_that_is_known() {
     program.text(1, "softmax");
     let mut commands = Commands::begun();
     commands.label(1).dispatch(4).end_label();
-    // A kernel whose label changes, or that has none, is not named by it.
+    // A label that changes, or that only some dispatches have, does not name its kernel.
     commands.label(1).dispatch(5).end_label().dispatch(5);
     commands.push(Op::LabelInstant, NO_QUERY, [1, 0, 0, 0]);
     program.record(5, &commands.end());

@@ -1,4 +1,4 @@
-//! A made-up program: writes the events that a hook would.
+//! A simulated program that writes the events that a hook would.
 
 use crate::Names;
 use crate::assembler::Assembler;
@@ -10,7 +10,7 @@ use gapscope_trace::ids::ProcessId;
 use gapscope_trace::manifest::{Manifest, SamplingMode};
 use std::borrow::Cow;
 
-/// One process with one device (1) and two queues (1 and 2) whose clock is the host's.
+/// A process with one device (1) and two queues (1 and 2) whose clock is the host's.
 pub struct Program {
     pub assembler: Assembler,
     pub tables: Tables,
@@ -19,7 +19,7 @@ pub struct Program {
     next_instance: u64,
 }
 
-/// Commands of a recording, with the query that each needs.
+/// The commands of a recording, with the query that each needs.
 #[derive(Default, Clone)]
 pub struct Commands {
     bytes: Vec<u8>,
@@ -117,7 +117,7 @@ impl Program {
             .apply(self.process, hook::Thread(10), event, &mut self.tables);
     }
 
-    /// A clock sample: the device's clock is the host's.
+    /// Adds a clock sample; the device's clock is the host's.
     pub fn sample(&mut self, at_ns: i64) {
         self.event(CommonEvent::ClockSample {
             device: hook::Device(1),
@@ -164,7 +164,7 @@ impl Program {
         });
     }
 
-    /// Submits one recording to queue 1. Returns its instance.
+    /// Submits a recording to queue 1 and returns its instance.
     pub fn submit(&mut self, recording: u32) -> u64 {
         self.submit_to(1, &[recording], &[], &[])[0]
     }
@@ -220,7 +220,7 @@ impl Program {
         });
     }
 
-    /// An instance whose timestamps are `ticks`.
+    /// Runs an instance whose timestamps are `ticks`.
     pub fn run(&mut self, recording: u32, ticks: &[u64]) -> u64 {
         let instance = self.submit(recording);
         self.ticks(instance, recording, ticks);
@@ -228,7 +228,7 @@ impl Program {
         instance
     }
 
-    /// Everything so far, as the trace would have it.
+    /// Returns the manifest and the rows of the trace.
     pub fn finish(mut self) -> (Manifest, Tables) {
         self.sample(self.now_ns + 1_000_000);
         self.assembler.finish(&Names::default(), &mut self.tables);
@@ -238,7 +238,7 @@ impl Program {
     }
 }
 
-/// Losses as `what (reason)` with their counts.
+/// Returns losses as `what (reason)` with their counts.
 pub fn losses(manifest: &Manifest) -> Vec<(String, u64)> {
     manifest
         .losses

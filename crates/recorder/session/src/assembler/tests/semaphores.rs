@@ -1,4 +1,4 @@
-//! Submissions that wait for each other by semaphores.
+//! Tests submissions that wait for each other by semaphores.
 
 use super::Program;
 use super::program::Commands;
@@ -14,18 +14,19 @@ fn waits_find_the_submission_that_signals() {
     };
     let mut program = Program::new();
     program.record(5, &Commands::begun().end());
-    // 0 signals binary semaphore 1, 1 waits for it and for a value of semaphore 2 that 2 signals later.
+    // Submission 0 signals binary semaphore 1. Submission 1 waits for it and for a value of semaphore 2 that
+    // submission 2 signals later.
     program.submit_to(1, &[], &[], &[of(1, 0)]);
     program.submit_to(2, &[], &[of(1, 0), of(2, 7)], &[]);
     program.submit_to(1, &[], &[], &[of(2, 10)]);
-    // 3 waits for the first signal that reaches its value, and for the host.
+    // Submission 3 waits for the first signal that reaches its value, and for the host.
     program.submit_to(1, &[], &[], &[of(2, 20)]);
     program.event(VulkanEvent::HostSignal {
         semaphore: of(3, 5),
         at_ns: 777,
     });
     program.submit_to(2, &[], &[of(2, 9), of(3, 4)], &[]);
-    // Nobody signals these.
+    // Nothing signals these semaphores.
     program.submit_to(2, &[], &[of(1, 0), of(4, 1)], &[]);
     let (_, tables) = program.finish();
     let rows: Vec<_> = (0..tables.dependencies.len())
@@ -55,7 +56,7 @@ fn a_signal_that_a_presentation_waited_for_is_not_taken_for_a_later_one() {
     let mut program = Program::new();
     program.submit_to(1, &[], &[], &[of]);
     program.event(VulkanEvent::SemaphoreEnd { semaphore });
-    // The presentation engine has signalled it since, for an image that was acquired.
+    // The presentation engine has signalled the semaphore since, for an acquired image.
     program.submit_to(1, &[], &[of], &[]);
     let (_, tables) = program.finish();
     assert_eq!(tables.dependencies.waits_for, [None]);
@@ -65,7 +66,7 @@ fn a_signal_that_a_presentation_waited_for_is_not_taken_for_a_later_one() {
 fn nothing_is_kept_of_a_semaphore_that_is_gone() {
     let mut program = Program::new();
     let state = |program: &Program| postcard::to_allocvec(&program.assembler).expect("a state");
-    // Ids that are large from the start: the state has numbers in as many bytes as they take.
+    // The ids start large, because the serialised state writes numbers in as many bytes as they need.
     let mut semaphore = 1 << 20;
     let mut use_some = |program: &mut Program| {
         for value in [0, 1, 0, 9] {

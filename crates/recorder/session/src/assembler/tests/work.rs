@@ -1,4 +1,4 @@
-//! Command buffers become rows.
+//! Tests that command buffers become rows.
 
 use super::Program;
 use super::program::{Commands, losses};
@@ -84,7 +84,7 @@ fn unknown_times_have_a_reason_and_are_never_zero() {
         .end();
     program.record(5, &commands);
     let t = 1_001_000;
-    // Zero; end before begin; not delivered; right.
+    // The times are zero, end before begin, not delivered, and right.
     program.run(
         5,
         &[
@@ -111,7 +111,7 @@ fn unknown_times_have_a_reason_and_are_never_zero() {
         let instance = program.submit(5);
         program.end(instance, outcome);
     }
-    // Its end is not delivered.
+    // The end is not delivered.
     program.run(
         5,
         &[
@@ -129,7 +129,7 @@ fn unknown_times_have_a_reason_and_are_never_zero() {
     );
     let (manifest, tables) = program.finish();
     use Timing::*;
-    // What is unknown anyway does not wait for the clock.
+    // A time that stays unknown does not wait for the clock.
     assert_eq!(
         tables.command_buffers.timing,
         [
@@ -260,7 +260,7 @@ fn a_secondary_recording_has_its_own_times_below_the_label_of_its_execution() {
         .end_label();
     program.record(5, &primary.end());
     let instance = program.submit(5);
-    // Freed before it is seen finished.
+    // The recording is freed before its instance is seen finished.
     program.event(VulkanEvent::CommandRecordingEnd {
         recording: hook::CommandRecording(6),
     });

@@ -1,4 +1,4 @@
-//! Whatever the activities say, they are survived.
+//! Tests that any activities are survived.
 
 use super::*;
 
@@ -112,7 +112,7 @@ fn told() -> impl Strategy<Value = Recorded> {
     ]
 }
 
-/// Four kernels of one launch.
+/// Returns a batch of four kernels of one launch.
 fn kernels() -> Packer {
     let mut packer = Packer::new(1 << 12);
     for launch in 0..4 {
@@ -127,7 +127,7 @@ fn kernels() -> Packer {
 }
 
 proptest! {
-    /// Whatever comes in whatever order: nothing panics, each piece of work has one row, and a session that goes on
+    /// Tests that in any order of events nothing panics, each piece of work has one row, and a session that resumes
     /// from a checkpoint makes the same rows.
     #[test]
     fn any_activities_are_survived_and_resumed(
@@ -147,7 +147,7 @@ proptest! {
             resumed.batch(batch);
         }
         for cuda in [&mut whole, &mut resumed] {
-            // A batch whose end is torn off.
+            // The end of the batch is torn off.
             let packer = kernels();
             let bytes = &packer.bytes()[..packer.bytes().len().min(torn)];
             cuda.event(CudaEvent::Activities { first: cuda.written, count: 4, bytes ,});

@@ -1,4 +1,4 @@
-//! Host calls, time that the driver took, and memory.
+//! Tests host calls, time that the driver took, and memory.
 
 use super::*;
 use gapscope_trace::ids::{QueueId, ThreadId};
@@ -50,7 +50,7 @@ fn polls_that_come_folded_go_on_where_the_last_ones_ended() {
     let mut cuda = Cuda::new();
     let polls = |start_ns, end_ns, count| polls(QUERY, between(start_ns, end_ns), count);
     cuda.batch(&[polls(1_000, 90_000, 40), polls(150_000, 190_000, 20)]);
-    // Much later; then another call.
+    // The records come much later, after another call.
     cuda.batch(&[
         polls(900_000, 910_000, 1),
         call(MALLOC, 9, 920_000, 921_000),
@@ -103,7 +103,7 @@ fn a_wait_for_an_execution_context_is_a_wait_for_a_device_at_once() {
         h.function[0].as_deref(),
         Some("cudaExecutionCtxSynchronize")
     );
-    // What nobody knows is a call all the same.
+    // A call of an unknown function is a call all the same.
     cuda.batch(&[call(999, 2, 20_000, 21_000)]);
     assert_eq!(cuda.tables.host_calls.call[1], HostCallKind::OtherCall);
 }
@@ -131,7 +131,7 @@ fn a_pool_is_device_memory_of_its_size() {
         (PoolEdge::Change, 100, 1),
         (PoolEdge::Change, 300, 2),
         (PoolEdge::Change, 300, 3),
-        // Its time was not delivered; the next event says how large the pool is.
+        // The time was not delivered; the next event has the size of the pool.
         (PoolEdge::Change, 500, 0),
         (PoolEdge::End, 0, 4),
     ] {

@@ -1,4 +1,4 @@
-//! What bounds the times of a device.
+//! Tests the bounds of a device's times.
 
 use super::*;
 
@@ -20,7 +20,8 @@ fn the_bound_of_device_times_comes_from_calls_and_waits() {
 
 #[test]
 fn a_wait_that_began_before_the_launch_had_returned_bounds_nothing() {
-    // Of another thread: the kernel may have been put behind the wait, which returned while it ran.
+    // The wait is of another thread. If it began before the launch had returned, it may have returned while the
+    // kernel ran.
     for (began_ns, expected) in [(1_001_000, None), (1_002_000, Some(8_000 + 200))] {
         let mut cuda = Cuda::new();
         cuda.batch(&[
@@ -64,7 +65,7 @@ fn an_awaited_copy_and_an_awaited_event_bound_device_times_too() {
     assert_eq!(copy(Copy, Device, COPY), None);
     assert_eq!(copy(DeviceToHost, Pageable, COPY_ASYNC), None);
 
-    // The event is put between two kernels, of which only the first has to end.
+    // The event is recorded between two kernels, of which only the first has to end.
     for (occurrence, expected) in [(3, Some(8_000 + 200)), (0, None)] {
         let mut cuda = Cuda::new();
         cuda.batch(&[
@@ -94,7 +95,8 @@ fn an_awaited_copy_and_an_awaited_event_bound_device_times_too() {
 
 #[test]
 fn a_wait_for_a_context_bounds_all_its_streams_and_those_of_no_other() {
-    // Queues 1 and 2 are of one context; that of queue 3, and a context without queues, have nothing to do with them.
+    // Queues 1 and 2 are of one context. Queue 3 is of another, and a context without queues has nothing to do with
+    // them.
     for (queue, expected) in [(1, Some(8_200)), (3, None), (0, None)] {
         let mut cuda = Cuda::new();
         cuda.event(CommonEvent::Queue {
@@ -137,7 +139,7 @@ fn a_record_that_has_come_is_of_work_that_had_ended() {
         end_ns: 1_050_000,
         at_ns: 1_062_000,
     });
-    // Damage says nothing.
+    // A damaged event bounds nothing.
     cuda.event(CudaEvent::Delivered {
         device: hook::Device(1),
         end_ns: i64::MIN,

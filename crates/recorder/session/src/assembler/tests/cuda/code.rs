@@ -1,8 +1,8 @@
-//! Which code a kernel has.
+//! Tests which code a kernel gets.
 
 use super::*;
 
-/// Runs kernel 2, after its process loaded these pieces of code.
+/// Runs kernel 2 after its process loaded these pieces of code.
 fn run(loaded: &[(SourceFormat, &[u8])]) -> (Manifest, Tables, Vec<(&'static str, String)>) {
     let mut cuda = Cuda::new();
     for (format, bytes) in loaded {
@@ -93,14 +93,14 @@ fn the_code_that_ran_is_unknown_among_several_with_one_name() {
         .map(|text| (SourceFormat::Ptx, text.as_slice()));
     let (manifest, tables, _) = run(&loaded);
     assert!(tables.kernels.source.iter().all(Option::is_none));
-    // All of it is of one file.
+    // All of the code is of one file.
     let mut files = tables.kernels.source_file.iter().flatten();
     assert!(files.all(|file| &**file == "/tmp/torchinductor_me/ab/cab.py"));
     assert_ne!(tables.kernels.source_file.iter().flatten().count(), 0);
     let lost: Vec<_> = (manifest.losses.iter())
         .map(|l| (l.kind.as_str(), l.count))
         .collect();
-    // A row for each size.
+    // There is a row for each size.
     assert_eq!(lost, [("sources of kernels", 2)]);
 }
 

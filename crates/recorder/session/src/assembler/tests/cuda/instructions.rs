@@ -1,4 +1,4 @@
-//! Samples of instructions.
+//! Tests samples of instructions.
 
 use super::*;
 use gapscope_trace::ids::KernelId;
@@ -161,7 +161,7 @@ fn any_event() -> impl Strategy<Value = CudaEvent<'static>> {
 }
 
 proptest! {
-    /// Every sample is in a row, or lost by its count.
+    /// Tests that every sample is in a row or counted as lost.
     #[test]
     fn whatever_comes_no_sample_is_lost_in_silence(
         events in proptest::collection::vec(any_event(), 0..12),

@@ -1,4 +1,4 @@
-//! Labels around launches.
+//! Tests labels around launches.
 
 use super::*;
 use gapscope_spool::event::{Layer, Object};
@@ -145,7 +145,7 @@ fn a_value_that_is_given_at_the_end_is_that_of_the_label_which_ends() {
     label(domain, End, 0, 300);
     label(range, End, 0, 350);
     label(LabelScope::Thread, End, 0, 400);
-    // Of nothing that is open.
+    // The end matches no open label.
     label(LabelScope::Thread, End, 0, 500);
     let (_, tables) = cuda.finish();
     let m = &tables.markers;
@@ -157,7 +157,8 @@ fn a_value_that_is_given_at_the_end_is_that_of_the_label_which_ends() {
     );
 }
 
-/// A program's own range, modules and operators on one thread, forward and backward; each launch's label by its path.
+/// Tests the label path of each launch inside the program's own range, modules and operators on one thread, forward
+/// and backward.
 #[test]
 fn modules_are_inside_the_programs_labels_and_operators_inside_both() {
     use LabelEdge::*;
@@ -200,14 +201,14 @@ fn modules_are_inside_the_programs_labels_and_operators_inside_both() {
         (module, Begin, 3, false),
         (operator, Begin, 4, false),
         (operator, Begin, 5, true),
-        // The program's own range inside an operator.
+        // The program's own range is inside an operator.
         (LabelScope::Thread, Begin, 6, true),
         (LabelScope::Thread, End, 0, false),
         (operator, End, 0, true),
         (operator, End, 0, false),
         (module, End, 0, false),
         (module, End, 0, true),
-        // Backward, a module begins when the engine's operator runs already, and is open longer.
+        // In the backward pass, a module begins after the engine's operator, and ends after it, too.
         (operator, Begin, 7, true),
         (module, Begin, 2, true),
         (operator, Begin, 5, true),

@@ -1,4 +1,4 @@
-//! Launches and their work on the device.
+//! Tests launches and their work on the device.
 
 use super::*;
 use gapscope_spool::ids as hook;
@@ -180,15 +180,15 @@ fn a_stream_that_waits_for_an_event_depends_on_the_work_before_it() {
 fn what_has_no_other_half_is_counted() {
     let mut cuda = Cuda::new();
     cuda.batch(&[call(LAUNCH, 1, 1000, 1005), kernel(1, 1, 1010, 1020)]);
-    // Captured into a graph: it launched nothing.
+    // The call was captured into a graph and launched nothing.
     cuda.batch(&[
         call(BEGIN_CAPTURE, 5, 890, 895),
         call(LAUNCH, 2, 900, 905),
         call(END_CAPTURE, 6, 910, 915),
     ]);
-    // Its kernel was still running when the process was killed.
+    // The kernel was still running when the process was killed.
     cuda.batch(&[call(LAUNCH, 3, 1100, 1105)]);
-    // Its call was lost, and so were its times.
+    // The call was lost, and so were the times of its work.
     cuda.batch(&[Recorded::Activity(Activity::Kernel {
         launch: hook::Launch(1),
         span: None,
@@ -227,9 +227,9 @@ fn what_has_no_other_half_is_counted() {
 fn launches_whose_work_never_came_are_counted_when_a_process_is_gone() {
     let mut cuda = Cuda::new();
     cuda.batch(&[
-        // A kernel that still ran on another stream; its record comes when it has ended.
+        // The kernel still runs on another stream; its record comes when it has ended.
         call(LAUNCH, 1, 1000, 1005),
-        // Captured into a graph, by this thread or another: it does not run.
+        // The call is captured into a graph, by this thread or another, and runs nothing.
         call(BEGIN_CAPTURE, 2, 1100, 1105),
         call(LAUNCH, 3, 1110, 1115),
         call(END_CAPTURE, 4, 1120, 1125),
@@ -237,7 +237,7 @@ fn launches_whose_work_never_came_are_counted_when_a_process_is_gone() {
         call(COPY_ASYNC, 5, 1200, 1205),
         call(LAUNCH, 6, 1300, 1305),
         kernel(1, 6, 1310, 1320),
-        // The last ones.
+        // These are the last calls.
         call(LAUNCH, 7, 1400, 1405),
         call(COPY_ASYNC, 8, 1410, 1415),
         call(GRAPH_LAUNCH, 9, 1420, 1425),
@@ -281,7 +281,7 @@ fn work_of_which_nothing_is_recorded_is_counted() {
         call(PREFETCH, 2, 1010, 1015),
         call(DECOMPRESS, 3, 1020, 1025),
         submission(1, 3),
-        // In a capture, or refused.
+        // The calls are captured, or refused.
         call(PREFETCH, 0, 1030, 1035),
     ]);
     cuda.end(2000);
@@ -314,9 +314,9 @@ fn what_a_stream_waits_for_is_a_submission_without_work() {
         submission(2, 1),
         submission(1, 2),
         call(WAIT_VALUE, 2, 1100, 1107),
-        // In a capture, or refused: nothing was put on a stream.
+        // The calls are captured or refused, so that nothing is put on a stream.
         call(LAUNCH_HOST, 0, 1200, 1204),
-        // Its stream is not known, since the process was killed.
+        // The stream is unknown, because the process was killed.
         call(WAIT_VALUE, 3, 1300, 1305),
         Recorded::Activity(Activity::HostFunction {
             queue: hook::Queue(2),

@@ -1,4 +1,4 @@
-//! Launches that were profiled.
+//! Tests launches that were profiled.
 
 use super::*;
 use gapscope_model::kernel_profile::{METRICS, PROFILING_CALL, metric_name};

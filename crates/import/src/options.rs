@@ -1,0 +1,12 @@
+//! The options of an import.
+
+/// The options of an import.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Options {
+    /// The process whose work is imported. By default it is the process that the files name, or the only one.
+    pub pid: Option<u32>,
+    /// The command of the program. By default it is the command that the files name.
+    pub command: Option<Vec<String>>,
+    /// Notes of the caller, which every report shows.
+    pub notes: Vec<String>,
+}
