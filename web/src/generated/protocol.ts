@@ -26,7 +26,7 @@ export interface Bandwidth {
   algorithm_bytes_per_s: number; bus_bytes_per_s: number; bytes: number; kind: string; ranks: number; time: Durations;
 }
 
-/** What says that two works are equal. */
+/** The basis for taking two works as equal. */
 export type Basis = "labels" | "claim" | "no-common-kernel" | "few-common-kernels";
 
 /** A buffer range that is bound. */
@@ -74,7 +74,7 @@ export interface Catalogue {
 /** Why a device ran nothing. Each nanosecond of a gap has exactly one cause. */
 export type Cause = "host-late" | "host-compile" | "host-allocate" | "submit-call" | "host-call" | "host-function" | "after-host-wait" | "other-queue" | "queue-handover" | "host-signal" | "external-wait" | "launch-latency" | "graph-launch" | "within-command-buffer" | "recording" | "unknown";
 
-/** Idle time of one cause on both sides. */
+/** The change of the idle time of one cause. */
 export interface CauseChange {
   after_ns: number | null; before_ns: number | null; cause: Cause;
 }
@@ -89,23 +89,23 @@ export interface CauseFacts {
   advice: string; cause: Cause; colour: string; family: Family; host_was: string | null; letter: string; name: string; sentence: string; side: Side;
 }
 
-/** The code and the advice that a report shows for a cause of idle time. */
+/** The explanation of a cause's idle time. */
 export interface CauseNote {
   advice: string | null; code: string | null;
 }
 
 /** Idle time of one cause, and what to do about it. */
 export interface CauseSummary {
-  advice?: string | null; cause: Cause; count: number; main_count: number; main_ns: number; total_ns: number;
+  advice: string; cause: Cause; count: number; main_count: number; main_ns: number; total_ns: number;
 }
 
-/** What memory throughput is measured against. */
+/** The best memory throughput of a device, to which that of kernels is related. */
 export interface Ceiling {
   copy_bytes_per_s: number | null; device: number; name: string; other_driver: string | null; read_bytes_per_s: number | null; source: CeilingSource;
   write_bytes_per_s: number | null;
 }
 
-/** Where a limit comes from. */
+/** The source of a ceiling. */
 export type CeilingSource = "measured" | "data-sheet" | "unknown";
 
 /** The map from a device's clock to the host's. */
@@ -113,10 +113,10 @@ export interface Clock {
   drift_ppm: number | null; error_ns: number | null; method: ClockMethod; nanoseconds_per_tick: number; samples: number;
 }
 
-/** Where clock samples come from. */
+/** The source of clock samples. */
 export type ClockMethod = "calibrated" | "brackets" | "none";
 
-/** The code of idle time. */
+/** The code behind idle time. */
 export interface Code {
   causes: CauseCode[]; gil: LockHolder[]; longest: CodeTime[][]; samples: number; workers: Workers | null;
 }
@@ -126,12 +126,12 @@ export interface CodeFrame {
   file: string | null; function: string | null; kind: string; library: string | null; line: number | null; source?: string | null;
 }
 
-/** A line by which stacks are told. */
+/** A line of code that represents stacks. */
 export interface CodeLine {
   frame: number; text: string;
 }
 
-/** Time of stacks that are told by the same frame of the same callers, and call the same function from it. */
+/** The time of a group of stacks: they have the same own frame with the same callers, and call the same function from it. */
 export interface CodeTime {
   blocked: number; cause: Cause; frames: CodeFrame[]; is_idle_event_loop: boolean; samples: number; total_ns: number;
 }
@@ -240,7 +240,7 @@ export interface DependencySubmission {
 
 /** A device as one process used it. */
 export interface Device {
-  api: string; clock: Clock; driver: string; heaps: number[]; id: DeviceId; limits: DeviceLimits | null; lost: boolean; name: string; process: ProcessId;
+  api: string; clock: Clock; driver: string; heaps: number[]; id: DeviceId; limits: DeviceProperties | null; lost: boolean; name: string; process: ProcessId;
   uuid: string;
 }
 
@@ -263,14 +263,14 @@ export type DeviceId = number;
 
 /** Idle time of a device. */
 export interface DeviceIdle {
-  causes: GapTotal[]; device: number; pattern: Pattern; total_ns: number; unknown_host_ns: number; verdict: Bound; verdict_evidence: Part[];
+  causes: GapTotal[]; device: number; pattern: Pattern; total_ns: number; unknown_host_ns: number; verdict: Bound; verdict_evidence: VerdictPart[];
   verdict_sentence: string; verdict_window_ns: number | null;
 }
 
-/** What a device can do. What is not known is absent. */
-export interface DeviceLimits {
+/** Properties of a device. A property that is not known is absent. */
+export interface DeviceProperties {
   compute_capability: string | null; core_clock_khz: number | null; groups_per_multiprocessor: number | null; l2_bytes: number | null;
-  measured: MeasuredLimits | null; memory_bytes_per_s: number | null; multiprocessors: number | null; partition: boolean;
+  measured: MeasuredPeaks | null; memory_bytes_per_s: number | null; multiprocessors: number | null; partition: boolean;
   registers_per_multiprocessor: number | null; shared_bytes_per_multiprocessor: number | null; threads_per_multiprocessor: number | null;
 }
 
@@ -294,7 +294,7 @@ export interface Durations {
   total_ns: number | null;
 }
 
-/** Why one command must come after another. */
+/** Why a command must come after another. */
 export type EdgeKind = "RAW" | "WAR" | "WAW";
 
 /** A figure and how far it may be off. */
@@ -338,7 +338,7 @@ export interface Findings {
   operators: OperatorRow[] | null; profiled_kernels?: ProfiledKernel[] | null; ranks?: RankFindings | null; report_version: number;
   sampled_kernels?: SampledKernel[] | null; sampling_mode: SamplingMode; start_ns: number; submission_count: number | null; timed_dispatch_count: number | null;
   trace: string; transfer_bytes: number | null; transfer_count: number | null; transfer_unknown_bytes_count: number | null; transfers: TransferRow[] | null;
-  unmeasured?: Unmeasured[]; unread: UnreadTable[]; verdict: Bound; verdict_evidence: Part[]; verdict_sentence: string; verdict_window_ns: number | null;
+  unmeasured?: Unmeasured[]; unread: UnreadTable[]; verdict: Bound; verdict_evidence: VerdictPart[]; verdict_sentence: string; verdict_window_ns: number | null;
   wall_ns: number | null; wall_unknown_because?: string | null; warm_up: WarmUp; work_window: Interval | null;
 }
 
@@ -347,10 +347,10 @@ export interface FlowNode {
   count: number; first_start_ns: number | null; id: number; kind: FlowNodeKind; label: string | null; name: string; total_ns: number | null;
 }
 
-/** What a node stands for. */
+/** The kind of work that a node stands for. */
 export type FlowNodeKind = "dispatch" | "transfer" | "rest";
 
-/** The GPU work under labels that differ in a model's layer alone. */
+/** The GPU work under labels that differ only in the numbers of a model's modules. */
 export interface FoldedLabel {
   depth: number; exclusive: LabelWork; inclusive: LabelWork; instances: number | null; layer_count: number; layer_max_busy_ns: number | null;
   layer_mean_busy_ns: number | null; layer_min_busy_ns: number | null; path: string; text: string;
@@ -401,7 +401,7 @@ export interface Group {
 /** What a group of tracks belongs to. */
 export type GroupKind = "gpu" | "process" | "host";
 
-/** Why one must run after the other. */
+/** The reason why one item must run after another. */
 export type Hazard = "read-after-write" | "write-after-read" | "write-after-write";
 
 /** How sure it is that nothing orders two nodes. */
@@ -459,7 +459,7 @@ export interface Kernel {
   winnable_ns: number | null;
 }
 
-/** A kernel on both sides. */
+/** The change of a kernel. */
 export interface KernelChange {
   after_count: number | null; after_ns: number | null; before_count: number | null; before_ns: number | null; name: string;
 }
@@ -469,7 +469,7 @@ export interface KernelCounter {
   covered_share: number; error: number; max: number; mean: number; min: number; name: string; sample_count: number; standard_error: number; unit: string;
 }
 
-/** Hardware counters while a kernel ran: of samples in which it ran and nothing else did. */
+/** Hardware counters while a kernel ran, from samples in which it ran and nothing else did. */
 export interface KernelCounters {
   alone_ns: number; covered_ns: number; covered_share: number; dram_read_bytes: Estimate | null; dram_written_bytes: Estimate | null; means: KernelCounter[];
   ran_ns: number; sample_count: number; shares: ShareOfLimit[]; unknown_because: string | null;
@@ -480,10 +480,10 @@ export interface KernelFill {
   count: number; fill: number; groups_p50: number; groups_per_multiprocessor: number | null; limited_by: string | null; name: string; underfilled_ns: number;
 }
 
-/** What limits a kernel. */
+/** The limit of a kernel. */
 export type KernelLimit = "short" | "memory" | "compute" | "too-small" | "tail" | "idle" | "latency";
 
-/** What the limits of kernels rest on. */
+/** The data that the limits of kernels rest on. */
 export interface KernelLimits {
   ceilings: Ceiling[]; covered_ns: number; covered_share: number; ran_ns: number; sample_count: number; sample_ns: number; sentences: string[];
 }
@@ -509,7 +509,7 @@ export interface LabelWork {
   p99_ns: number | null; timed_count: number; total_ns: number | null; transfer_count: number;
 }
 
-/** What a late rank did for longer than the others. */
+/** An activity on which a late rank spent longer than the others. */
 export interface LateCause {
   longer_ns: number; share: number; what: string;
 }
@@ -525,7 +525,7 @@ export interface LeftOut {
   because: Reason; count: number;
 }
 
-/** A unit of a GPU that can be what limits a kernel. */
+/** A unit of a GPU that can limit a kernel. */
 export type LimitingUnit = "dram" | "l2" | "tensor" | "fma" | "alu" | "issue";
 
 /** A row that belongs to another one. */
@@ -538,7 +538,7 @@ export interface Live {
   traces: TraceStatus[];
 }
 
-/** A thread that had the lock of the interpreter. */
+/** A thread that had the interpreter's lock. */
 export interface LockHolder {
   frames: CodeFrame[]; process_id: ProcessId; samples: number; thread: ThreadId; thread_name: string | null;
 }
@@ -548,15 +548,15 @@ export interface Loss {
   count: number; reason: string; what: string;
 }
 
-/** What is known of a recording as a whole. Unknown fields of later minor additions are ignored. */
+/** The facts about a recording as a whole. Fields that this version does not know are ignored. */
 export interface Manifest {
   command: string[]; complete: boolean; devices: Device[]; end_ns: number; exit: Exit | null; format_version: number; gapscope_version: string; host: Host;
   losses: Loss[]; notes: string[]; processes: Process[]; queues: Queue[]; rank: Rank | null; ranks: number[]; sampling_mode: SamplingMode;
   stack_rate_hz: number | null; start_ns: number; start_unix_ns: number | null; threads: Thread[]; unmeasured: Unmeasured[];
 }
 
-/** What a device was measured to do at best. What was not measured is absent. */
-export interface MeasuredLimits {
+/** The measured peaks of a device. A peak that was not measured is absent. */
+export interface MeasuredPeaks {
   copy_bytes_per_s: number | null; driver: string; fma_f32_flops: number | null; launch_interval_ns: number | null; launch_latency_ns: number | null;
   matrix_flops: Record<string, number>; measured_unix_s: number | null; read_bytes_per_s: number | null; write_bytes_per_s: number | null;
 }
@@ -577,7 +577,7 @@ export interface Missing {
   changed?: boolean; missing: string;
 }
 
-/** Whether something needs a barrier. */
+/** The need for a barrier. */
 export type Need = "needed" | "needless" | "outside" | "host" | "unknown";
 
 /** Work on one end of a dependency. */
@@ -591,7 +591,7 @@ export interface Neighbours {
   note: string; predecessors: Neighbour[]; successors: Neighbour[];
 }
 
-/** What a command does. */
+/** The kind of a command. */
 export type NodeKind = "dispatch" | "copy" | "fill" | "update";
 
 /** The row of a trace that a node is. */
@@ -619,7 +619,7 @@ export interface OperatorWork {
   timed_count: number; total_ns: number | null;
 }
 
-/** What orders the ends of an edge. */
+/** The order of the ends of an edge. */
 export type Order = "barrier" | "semaphore" | "nothing" | "unknown";
 
 /** Ranks that are unlike the others in one figure. */
@@ -632,11 +632,6 @@ export interface Outlier {
 export interface Overview {
   bins: number; capture?: CaptureOverview | null; file: FileFacts | null; first?: string | null; gapscope: string; keeps?: boolean | null;
   opened?: string[] | null; page_rows?: number | null; protocol: number; state?: string | null; together: string | null; traces: TraceOverview[];
-}
-
-/** A part of the judged time. */
-export interface Part {
-  sentence: string; share: number; total_ns: number; what: string;
 }
 
 /** The unit of a critical path. */
@@ -653,10 +648,10 @@ export interface Process {
   arguments: string[]; end_ns: number | null; executable: string; hook: string; id: ProcessId; parent_pid: number | null; pid: number; start_ns: number;
 }
 
-/** A process of the recording; not the system's id. */
+/** A process of the recording, as the trace numbers it; not the system's id. */
 export type ProcessId = number;
 
-/** What bounds a kernel. */
+/** The bound of a kernel. */
 export type ProfileBound = "memory" | "compute" | "both" | "latency" | "unknown";
 
 /** A launch of a kernel that was profiled. */
@@ -702,8 +697,8 @@ export interface QueueLatency {
 /** What the analyses say of a range of time. */
 export interface RangeFindings {
   devices: DeviceBusy[]; dispatch_count: number; fill: DeviceFill[]; gaps: GapTotal[]; gpu_busy_ns: number | null; idle_time: IdleTime; kernels: Kernel[];
-  transfer_bytes: string | null; transfers: TransferRow[]; verdict: Bound; verdict_evidence: Part[]; verdict_sentence: string; verdict_window_ns: number | null;
-  window: Interval;
+  transfer_bytes: string | null; transfers: TransferRow[]; verdict: Bound; verdict_evidence: VerdictPart[]; verdict_sentence: string;
+  verdict_window_ns: number | null; window: Interval;
 }
 
 /** A rank of a distributed program. */
@@ -711,11 +706,11 @@ export interface Rank {
   local_rank: number | null; rank: number; world_size: number;
 }
 
-/** All ranks. */
+/** The findings on all ranks. */
 export interface RankFindings {
   bandwidth: Bandwidth[]; clock_error_ns: number | null; collective_calls: CollectiveKind[]; collectives: CollectiveKind[]; communicators: CommunicatorRow[];
   longest: Collective[]; missing_ranks: number[]; not_comparable_because: string | null; not_matched_because: string | null; outliers: Outlier[];
-  ranks: RankRow[]; sentences: string[]; straggler: Straggler | null; verdict: Bound; verdict_evidence: Part[]; verdict_sentence: string;
+  ranks: RankRow[]; sentences: string[]; straggler: Straggler | null; verdict: Bound; verdict_evidence: VerdictPart[]; verdict_sentence: string;
   world_size: number | null;
 }
 
@@ -723,15 +718,15 @@ export interface RankFindings {
 export interface RankRow {
   collective_count: number | null; collective_ns: number | null; devices: string[]; dispatch_count: number | null; gpu_busy_ns: number | null;
   idle: Idle | null; last_count: number | null; last_skew_ns: number | null; local_rank: number | null; machine: string | null; rank: number;
-  unread: UnreadTable[]; verdict: Bound; verdict_evidence: Part[]; verdict_sentence: string; waited_ns: number | null; wall_ns: number | null;
+  unread: UnreadTable[]; verdict: Bound; verdict_evidence: VerdictPart[]; verdict_sentence: string; waited_ns: number | null; wall_ns: number | null;
 }
 
 /** The ranks of the program compared, with the collectives of the greatest skews under `longest`. */
 export interface RanksAnswer {
   bandwidth: Bandwidth[]; clock_error_ns: number | null; collective_calls: CollectiveKind[]; collectives: CollectiveKind[]; communicators: CommunicatorRow[];
   longest: Collective[]; missing_ranks: number[]; not_comparable_because: string | null; not_matched_because: string | null; outliers: Outlier[];
-  ranks: RankRow[]; sentences: string[]; straggler: Straggler | null; traces: number[]; verdict: Bound; verdict_evidence: Part[]; verdict_sentence: string;
-  world_size: number | null;
+  ranks: RankRow[]; sentences: string[]; straggler: Straggler | null; traces: number[]; verdict: Bound; verdict_evidence: VerdictPart[];
+  verdict_sentence: string; world_size: number | null;
 }
 
 /** One figure of two works. */
@@ -785,7 +780,7 @@ export interface SampledKernel {
   stalls: SampledStall[];
 }
 
-/** A line of source; an instruction, where it has no line. */
+/** A line of source, or an instruction that has no line. */
 export interface SampledPlace {
   file: string | null; instructions: number; line: number | null; no_line: string | null; offset_bytes: number; samples: number; share: number;
   stalls: SampledStall[];
@@ -815,12 +810,12 @@ export interface SavedQuery {
   meaning: string; name: string; sql: string;
 }
 
-/** What a kernel has of the limit of a unit. */
+/** A kernel's share of the limit of a unit. */
 export interface ShareOfLimit {
   error: number; share: number; unit: LimitingUnit;
 }
 
-/** Which part of the verdict's time a cause counts for. */
+/** The part of the verdict's time that a cause counts for. */
 export type Side = "host" | "sync" | "launch" | "unknown";
 
 /** Idle time on one side of the verdict, and how much of it is certain. */
@@ -838,7 +833,7 @@ export interface SourceText {
   cut: boolean; file: string; language: string; text: string;
 }
 
-/** One set of samples, in the unit of its quantity. */
+/** The statistics of one set of samples, in the unit of its quantity. */
 export interface Spread {
   count: number; max: number; mean: number; median: number; min: number; p25: number; p75: number;
 }
@@ -944,17 +939,22 @@ export interface TransferRow {
 /** A figure that ranks are compared by. */
 export type Unlike = "computes" | "idles" | "awaited" | "kernel";
 
-/** What could not be measured beside the program. */
+/** A quantity that could not be measured beside the program. */
 export interface Unmeasured {
   reason: string; what: string;
 }
 
-/** A table that a trace should have, and of which rows or a column could not be read. What rests on it is not known. */
+/** A table that a trace should have, and of which rows or a column could not be read. Findings that rest on it are unknown. */
 export interface UnreadTable {
   column: string | null; file: string; reason: string; rows_missing: number | null; rows_read: number; table: string;
 }
 
-/** Submissions that waited for something else than their own queue's work. */
+/** A part of the judged time. */
+export interface VerdictPart {
+  sentence: string; share: number; total_ns: number; what: string;
+}
+
+/** Submissions that waited for something other than their own queue's work. */
 export interface Waited {
   cause: Cause; count: number;
 }
@@ -970,7 +970,7 @@ export interface WorkComparison {
   per_evaluation: boolean; ratios: Ratio[]; sentences: string[];
 }
 
-/** What a part of a trace cost. Counts, bytes and times are of all of its work, warm-up included. */
+/** The cost of a part of a trace. Counts, bytes and times are of all of its work, warm-up included. */
 export interface WorkCost {
   bound_read_bytes: number | null; bound_written_bytes: number | null; command_buffer_count: number | null; counted_evaluations: number;
   dispatch_count: number | null; dispatches_unknown_because?: string | null; evaluations: number | null; gpu_busy_ns: number | null; left_out: LeftOut[];
@@ -988,7 +988,7 @@ export interface WorkerCode {
   frames: CodeFrame[]; samples: number;
 }
 
-/** What worker processes did meanwhile. */
+/** The code of worker processes while a submitting thread waited for them. */
 export interface Workers {
   code: WorkerCode[]; processes: number; samples: number;
 }

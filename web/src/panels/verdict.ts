@@ -3,7 +3,7 @@
 import type { Causes } from "../data/causes.ts";
 import type { Trace } from "../data/trace.ts";
 import { fill, h } from "../dom.ts";
-import type { Findings, Part, RanksAnswer, TraceOverview, WorkCost } from "../generated/protocol.ts";
+import type { Findings, VerdictPart, RanksAnswer, TraceOverview, WorkCost } from "../generated/protocol.ts";
 import { count, duration, known, plural, share } from "../time/format.ts";
 import type { FindingsSoFar } from "./loadable.ts";
 
@@ -161,8 +161,8 @@ function deviceName({ devices }: Findings, device: number): string {
 }
 
 /** Draws the parts of the judged time as a bar, each with its sentence. */
-export function evidence(parts: readonly Part[], causes: Causes): HTMLElement {
-  const colour = (part: Part): string => COLOURS[part.what] ?? causes.colourOfSide(part.what);
+export function evidence(parts: readonly VerdictPart[], causes: Causes): HTMLElement {
+  const colour = (part: VerdictPart): string => COLOURS[part.what] ?? causes.colourOfSide(part.what);
   const shown = parts.filter((part) => part.total_ns > 0);
   if (shown.length === 0) return h("div", { class: "evidence" });
   const bar = h(
