@@ -4,7 +4,8 @@ import { isMissing } from "./data/missing.ts";
 import type { DataSource } from "./data/source.ts";
 import { NO_LABEL, type Trace, type Track } from "./data/trace.ts";
 import { errorMessage } from "./error-message.ts";
-import type { Cause, GapTotal, Findings, Kernel, LabelRow, Missing, RangeFindings } from "./generated/protocol.ts";
+import type { CauseRow } from "./data/cause-row.ts";
+import type { Cause, Findings, Kernel, LabelRow, Missing, RangeFindings } from "./generated/protocol.ts";
 import { LatestRequest } from "./latest-request.ts";
 import type { Range } from "./time/range.ts";
 import type { View } from "./view.ts";
@@ -23,7 +24,7 @@ export class RangeAnalysis {
   findings: RangeFindings | Missing | null = null;
   /** Kernels and idle time: from the server, or in a saved page as far as its rows tell. */
   kernels: Kernel[] | Missing | null = null;
-  gaps: GapTotal[] | Missing | null = null;
+  gaps: CauseRow[] | Missing | null = null;
   labels: LabelRow[] | Missing | null = null;
   private readonly requests = new LatestRequest();
   private timer: ReturnType<typeof setTimeout> | undefined;
@@ -103,7 +104,7 @@ export class RangeAnalysis {
 }
 
 /** Sums idle time by cause over the parts of gaps that lie in a range. */
-function gapsIn(trace: Trace, range: Range): GapTotal[] | Missing {
+function gapsIn(trace: Trace, range: Range): CauseRow[] | Missing {
   const tracks = trace.tracks.filter(({ kind }) => kind === "gaps");
   const absent = tracks.find((track) => track.state !== "ready");
   if (absent) return { missing: typeof absent.state === "object" ? absent.state.missing : "The gaps are not loaded." };

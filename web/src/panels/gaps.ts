@@ -2,7 +2,8 @@
 
 import type { Trace } from "../data/trace.ts";
 import { fill, h, keepFocus } from "../dom.ts";
-import type { Gap, CauseSummary } from "../generated/protocol.ts";
+import type { CauseRow } from "../data/cause-row.ts";
+import type { Gap } from "../generated/protocol.ts";
 import { count, duration, instant, plural, share } from "../time/format.ts";
 import { overlaps, type Range } from "../time/range.ts";
 import { type Loadable, type FindingsSoFar, part } from "./loadable.ts";
@@ -21,7 +22,7 @@ const ADVICE_SHARE = 0.03;
 
 /** The idle time that the panel shows. */
 interface IdleTimeRows {
-  causes: CauseSummary[];
+  causes: CauseRow[];
   longest: Gap[];
   gap_count: number;
   total_ns: number;
@@ -32,14 +33,14 @@ interface IdleTimeRows {
 export interface GapsFilter {
   range: Range | null;
   /** The idle time by cause in the range. */
-  causes: Loadable<CauseSummary[]> | null;
+  causes: Loadable<CauseRow[]> | null;
   /** Tells whether a text matches the search; null without a search. */
   finds: ((text: string) => boolean) | null;
 }
 
 export class GapsPanel {
   readonly element = h("div", { class: "panel gaps-panel" });
-  private readonly causes: Table<CauseSummary>;
+  private readonly causes: Table<CauseRow>;
   private list: Table<Gap>;
   private idle: Loadable<IdleTimeRows> = { state: "loading", message: "" };
   /** If set, only gaps with a part of this cause are listed and jumped to. */
@@ -57,7 +58,7 @@ export class GapsPanel {
     /** Called when another cause was chosen. */
     private readonly chosen: () => void = () => undefined,
   ) {
-    this.causes = new Table<CauseSummary>({
+    this.causes = new Table<CauseRow>({
       name: "Idle time by cause",
       sorted: 2,
       empty: NEVER_IDLE,
@@ -104,7 +105,7 @@ export class GapsPanel {
   }
 
   /** Returns the code of a cause and advice, where the cause takes enough time. */
-  private causeNote(row: CauseSummary): Node | null {
+  private causeNote(row: CauseRow): Node | null {
     const { causes } = this.trace;
     const [code, advice] = [causes.code(row.cause), causes.advice(row.cause)];
     if (row.total_ns < this.total() * ADVICE_SHARE || !(code || advice)) return null;
@@ -130,7 +131,7 @@ export class GapsPanel {
     const { causes } = this.narrowed;
     this.causesOf.hidden = this.narrowed.finds === null;
     if (this.idle.state === "loaded") this.causes.empty = !this.idle.value.timed ? NO_TIMES : causes ? NOT_IDLE_HERE : NEVER_IDLE;
-    const whole: Loadable<CauseSummary[]> = this.idle.state === "loaded" ? { state: "loaded", value: this.idle.value.causes } : this.idle;
+    const whole: Loadable<CauseRow[]> = this.idle.state === "loaded" ? { state: "loaded", value: this.idle.value.causes } : this.idle;
     this.causes.take(causes?.state === "loaded" ? { state: "loaded", value: causes.value.filter((row) => row.total_ns > 0) } : (causes ?? whole));
     this.filter(this.cause);
   }

@@ -1,0 +1,4 @@
+import type { CauseSummary } from "../generated/protocol.ts";
+
+/** The idle time of one cause, of a whole trace or of a range of it. */
+export type CauseRow = Pick<CauseSummary, "cause" | "count" | "main_count" | "main_ns" | "total_ns">;
