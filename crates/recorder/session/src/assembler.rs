@@ -17,6 +17,7 @@ mod default_names;
 mod device;
 mod expand;
 mod finish;
+mod hashes;
 mod host;
 mod indexed;
 mod instance;

@@ -1,6 +1,7 @@
 //! Tracks kernels and chooses their names.
 
 use super::default_names;
+use super::hashes::hex;
 use super::indexed::Indexed;
 use super::loaded_code::LoadedCode;
 use gapscope_model::kernel_names::{self, CppName};
@@ -363,16 +364,4 @@ fn digest(text: &str) -> u32 {
 
 fn filled(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
-}
-
-/// Formats a hash as hexadecimal.
-pub fn hex(bytes: [u8; 16]) -> String {
-    use std::fmt::Write;
-    bytes
-        .iter()
-        .fold(String::with_capacity(32), |mut text, byte| {
-            // Writing to a string does not fail.
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
 }

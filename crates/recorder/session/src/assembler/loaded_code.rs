@@ -1,6 +1,6 @@
 //! Finds the code of kernels whose records have only a name (CUDA) in the code that the process loaded.
 
-use super::{Assembler, Source, kernels};
+use super::{Assembler, Source, hashes};
 use crate::code;
 use gapscope_model::LossKind;
 use gapscope_spool::event::SourceFormat;
@@ -77,7 +77,7 @@ impl Assembler {
             }
             if is_wanted && self.sources.insert(source) {
                 self.new_sources.push(Source {
-                    hash: kernels::hex(source),
+                    hash: hashes::hex(source),
                     extension: piece.extension,
                     bytes: piece.bytes.into_owned(),
                 });
@@ -112,7 +112,7 @@ impl Assembler {
         self.code.files.insert(path, Some(hash));
         if self.sources.insert(hash) {
             self.new_sources.push(Source {
-                hash: kernels::hex(hash),
+                hash: hashes::hex(hash),
                 extension,
                 bytes,
             });

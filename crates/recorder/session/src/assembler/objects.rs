@@ -3,7 +3,7 @@
 use super::device::{Device, Queue};
 use super::process::Allocation;
 use super::thread_labels::label_domain;
-use super::{Assembler, Source, kernels};
+use super::{Assembler, Source, hashes};
 use gapscope_model::LossKind;
 use gapscope_spool::event::{
     Binding, DeviceProperties, Object, PoolEdge, SourceFormat, StreamKind, heap,
@@ -89,7 +89,7 @@ impl Assembler {
     ) {
         match format {
             SourceFormat::SpirV if self.sources.insert(hash) => self.new_sources.push(Source {
-                hash: kernels::hex(hash),
+                hash: hashes::hex(hash),
                 extension: "spv",
                 bytes: bytes.to_owned(),
             }),

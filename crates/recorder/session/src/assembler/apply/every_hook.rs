@@ -2,8 +2,9 @@
 
 use super::super::Assembler;
 use super::super::captures::CaptureRecord;
+use super::super::hashes;
 use super::super::host::LabelRecord;
-use super::super::kernels::{self, Kernel};
+use super::super::kernels::Kernel;
 use super::super::objects::capabilities;
 use super::super::process::Allocation;
 use super::super::stacks::{FrameFacts, SampleFacts};
@@ -61,7 +62,7 @@ impl Assembler {
                 known.facts.api = api;
                 known.facts.name = name.into_owned();
                 known.facts.driver = driver.into_owned();
-                known.facts.uuid = kernels::hex(uuid);
+                known.facts.uuid = hashes::hex(uuid);
                 known.facts.heaps = heaps;
                 known.clock = Some(DeviceClock::new(clock, nanoseconds_per_tick));
             }

@@ -1,7 +1,7 @@
 //! Adds up samples of instructions over a recording, with their source lines.
 
 use super::{Assembler, Cuda};
-use crate::assembler::{Source, kernels};
+use crate::assembler::{Source, hashes};
 use crate::code::Lines;
 use gapscope_model::LossKind;
 use gapscope_model::instructions::{NoLine, stall_reason};
@@ -110,7 +110,7 @@ impl Assembler {
             .insert(crc, Cubin::Kept { source, lines });
         if self.sources.insert(source) {
             self.new_sources.push(Source {
-                hash: kernels::hex(source),
+                hash: hashes::hex(source),
                 extension: "cubin",
                 bytes: bytes.to_owned(),
             });
@@ -166,7 +166,7 @@ impl Assembler {
             let device = self.device(process, key.device);
             let line = instructions.line(key, names[place]);
             let source = match instructions.cubins.get(&key.cubin) {
-                Some(Cubin::Kept { source, .. }) => Some(kernels::hex(*source).into()),
+                Some(Cubin::Kept { source, .. }) => Some(hashes::hex(*source).into()),
                 _ => None,
             };
             tables.pc_samples.push(PcSample {
