@@ -11,6 +11,10 @@ pub struct Bounds {
     pub launched: usize,
     /// Likewise launches of graphs.
     pub graphs: usize,
+    /// Pieces of work of one correlation whose call has not come.
+    pub pieces: usize,
+    /// Waits of streams whose rows may still change.
+    pub open_waits: usize,
     /// Submissions that a queue remembers for events; 0 where no stream waits for any.
     pub submissions: usize,
     /// Occurrences of events.
@@ -27,6 +31,8 @@ impl Bounds {
         waiting: 1 << 18,
         launched: 1 << 12,
         graphs: 1 << 14,
+        pieces: 1 << 16,
+        open_waits: 1 << 14,
         submissions: 1 << 12,
         occurrences: 1 << 16,
         unfollowed_waits: 1 << 10,
@@ -39,6 +45,8 @@ impl Bounds {
         waiting: usize::MAX,
         launched: 1 << 16,
         graphs: usize::MAX,
+        pieces: usize::MAX,
+        open_waits: usize::MAX,
         submissions: usize::MAX,
         occurrences: usize::MAX,
         unfollowed_waits: usize::MAX,

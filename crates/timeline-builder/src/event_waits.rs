@@ -8,12 +8,12 @@ use crate::input::Correlation;
 use crate::rows;
 use gapscope_trace::ids::{QueueId, SubmissionId};
 use gapscope_trace::tables::Tables;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// The longest chain of queues that is followed, each of which waits for the one before.
-const MAX_CHAIN: u32 = 16;
+/// The most waits that are looked at for one wait: what lies behind them is unknown.
+const MAX_STEPS: usize = 1 << 13;
 /// The records of what a wait refers to may come this much later than the wait, by the newest times recorded.
 const SETTLED_NS: i64 = 1_000_000_000;
 
@@ -79,6 +79,11 @@ impl EventWaits {
             ..occurrence
         };
         for occurrence in [occurrence, latest] {
+            let known = self.records.get(&occurrence);
+            let is_newer = known.is_some_and(|known| known.correlation > place.correlation);
+            if occurrence.number == 0 && is_newer {
+                continue;
+            }
             if self.records.insert(occurrence, place).is_none() {
                 self.remembered.push_back(occurrence);
             }
@@ -130,7 +135,8 @@ impl EventWaits {
                 if waits.len() >= bounds.unfollowed_waits {
                     waits.pop_front();
                 }
-                waits.push_back(wait);
+                let at = waits.partition_point(|other| other.correlation <= correlation);
+                waits.insert(at, wait);
             }
         }
     }
@@ -152,10 +158,12 @@ impl EventWaits {
         if known.len() >= bounds.submissions {
             known.pop_front();
         }
-        let mut at = known.len();
-        while at > 0 && correlation < known[at - 1].correlation {
-            at -= 1;
-        }
+        let at = match known.back() {
+            Some(last) if last.correlation > correlation => {
+                known.partition_point(|other| other.correlation <= correlation)
+            }
+            _ => known.len(),
+        };
         let submitted = Submitted {
             correlation,
             submission,
@@ -164,21 +172,18 @@ impl EventWaits {
         let Some(waits) = self.unfollowed.get_mut(&queue) else {
             return;
         };
-        waits.retain(|wait| {
-            let followed = wait.correlation < correlation;
-            if followed {
-                self.open.push_back(OpenWait {
-                    since_ns: now_ns,
-                    submission,
-                    place: StreamPlace {
-                        queue,
-                        correlation: wait.correlation,
-                    },
-                    occurrence: wait.occurrence,
-                });
-            }
-            !followed
-        });
+        let followed = waits.partition_point(|wait| wait.correlation < correlation);
+        for wait in waits.drain(..followed) {
+            self.open.push_back(OpenWait {
+                since_ns: now_ns,
+                submission,
+                place: StreamPlace {
+                    queue,
+                    correlation: wait.correlation,
+                },
+                occurrence: wait.occurrence,
+            });
+        }
         if waits.is_empty() {
             self.unfollowed.remove(&queue);
         }
@@ -188,23 +193,25 @@ impl EventWaits {
     /// of them are for something that is not known.
     pub fn settle(&mut self, now_ns: i64, all: bool, bounds: &Bounds, tables: &mut Tables) -> u64 {
         let mut unknown = 0;
+        let mut written = FxHashSet::default();
         while let Some(open) = self.open.front() {
-            if !all && now_ns.saturating_sub(open.since_ns) < SETTLED_NS {
+            let is_recent = now_ns.saturating_sub(open.since_ns) < SETTLED_NS;
+            if !all && is_recent && self.open.len() <= bounds.open_waits {
                 break;
             }
             let Some(open) = self.open.pop_front() else {
                 break;
             };
             let submission = self.following(&open, bounds);
-            let mut awaited = Vec::new();
             let wait = Wait {
                 correlation: open.place.correlation,
                 occurrence: open.occurrence,
             };
-            self.awaited(open.place.queue, wait, 0, bounds, &mut awaited);
-            for waits_for in awaited {
-                unknown += u64::from(waits_for.is_none());
-                rows::dependency(tables, submission, waits_for, None);
+            for waits_for in self.awaited(open.place.queue, wait, bounds) {
+                if written.insert((submission, waits_for)) {
+                    unknown += u64::from(waits_for.is_none());
+                    rows::dependency(tables, submission, waits_for, None);
+                }
             }
         }
         unknown
@@ -225,62 +232,68 @@ impl EventWaits {
         }
     }
 
-    /// Finds what a wait is for that was put, in the end, before work on the queue `home`: submissions, or `None` for what is not
-    /// known.
-    fn awaited(
-        &self,
-        home: QueueId,
-        wait: Wait,
-        depth: u32,
-        bounds: &Bounds,
-        found: &mut Vec<Option<SubmissionId>>,
-    ) {
+    /// Finds what a wait is for that was put on the queue `home`: submissions, or `None` for what is not known. An event happens after
+    /// the last submission before it, and after the waits of its queue that no work has followed there.
+    fn awaited(&self, home: QueueId, wait: Wait, bounds: &Bounds) -> Vec<Option<SubmissionId>> {
+        let mut found = Vec::new();
         let add = |found: &mut Vec<_>, submission| {
             if !found.contains(&submission) {
                 found.push(submission);
             }
         };
-        let record = match self.records.get(&wait.occurrence) {
-            // Where the number is not known, the event may have been recorded again meanwhile.
-            Some(record)
-                if wait.occurrence.number != 0 || record.correlation < wait.correlation =>
-            {
-                record
+        // Whatever is before a place on a queue is before all later places there.
+        let mut seen: FxHashMap<QueueId, Correlation> = FxHashMap::default();
+        let (mut ahead, mut steps) = (vec![wait], 0);
+        while let Some(wait) = ahead.pop() {
+            steps += 1;
+            if steps > MAX_STEPS {
+                add(&mut found, None);
+                break;
             }
-            _ => return add(found, None),
-        };
-        if record.queue == home {
-            return;
-        }
-        let recorded = record.correlation;
-        let last = self.submissions.get(&record.queue).and_then(|known| {
-            let at = known.partition_point(|other| other.correlation < recorded);
-            match at.checked_sub(1) {
-                Some(last) => Some(Some(known[last])),
-                None if known.len() >= bounds.submissions => Some(None),
-                None => None,
+            let record = match self.records.get(&wait.occurrence) {
+                // Where the number is not known, the event may have been recorded again meanwhile.
+                Some(record)
+                    if wait.occurrence.number != 0 || record.correlation < wait.correlation =>
+                {
+                    *record
+                }
+                _ => {
+                    add(&mut found, None);
+                    continue;
+                }
+            };
+            let recorded = record.correlation;
+            let is_seen = (seen.get(&record.queue)).is_some_and(|until| *until >= recorded);
+            if record.queue == home || is_seen {
+                continue;
             }
-        });
-        match last {
-            Some(Some(last)) => add(found, Some(last.submission)),
-            Some(None) => return add(found, None),
-            None => {}
-        }
-        // The event also happens after the waits of its queue that no work has followed there.
-        let after = last.flatten().map(|last| last.correlation);
-        let Some(placed) = self.placed.get(&record.queue) else {
-            return;
-        };
-        let from = after.map_or(0, |after| {
-            placed.partition_point(|wait| wait.correlation <= after)
-        });
-        let until = placed.partition_point(|wait| wait.correlation < recorded);
-        for behind in placed.range(from.min(until)..until) {
-            match depth < MAX_CHAIN {
-                true => self.awaited(home, *behind, depth + 1, bounds, found),
-                false => add(found, None),
+            seen.insert(record.queue, recorded);
+            let mut after = None;
+            if let Some(known) = self.submissions.get(&record.queue) {
+                let at = known.partition_point(|other| other.correlation < recorded);
+                match at.checked_sub(1) {
+                    Some(last) => {
+                        after = Some(known[last].correlation);
+                        add(&mut found, Some(known[last].submission));
+                    }
+                    None if known.len() >= bounds.submissions => {
+                        add(&mut found, None);
+                        continue;
+                    }
+                    None => {}
+                }
             }
+            let Some(placed) = self.placed.get(&record.queue) else {
+                continue;
+            };
+            let until = placed.partition_point(|wait| wait.correlation < recorded);
+            let from = after.map_or(0, |after| {
+                placed.partition_point(|wait| wait.correlation <= after)
+            });
+            let from = from.max(until.saturating_sub(MAX_STEPS)).min(until);
+            ahead.extend(placed.range(from..until));
         }
+        found
     }
 }
 
@@ -391,6 +404,38 @@ mod tests {
         streams.wait(place(3, 18), event(6, 1));
         streams.submit(3, 19, 300);
         assert_eq!(streams.rows(), [(300, Some(200)), (300, Some(100))]);
+    }
+
+    #[test]
+    fn streams_that_wait_for_each_other_again_and_again_are_followed_once() {
+        let mut streams = Streams::default();
+        streams.submit(1, 1, 100);
+        streams.record(event(1, 1), place(1, 2));
+        streams.wait(place(2, 3), event(1, 1));
+        for turn in 1..500 {
+            let at = 10 * turn;
+            streams.record(event(2, turn), place(2, at));
+            streams.wait(place(3, at + 1), event(2, turn));
+            streams.record(event(3, turn), place(3, at + 2));
+            streams.wait(place(2, at + 3), event(3, turn));
+        }
+        streams.record(event(4, 1), place(2, 9000));
+        streams.wait(place(4, 9001), event(4, 1));
+        streams.wait(place(4, 9002), event(4, 1));
+        streams.submit(4, 9003, 400);
+        assert_eq!(streams.rows(), [(400, Some(100))]);
+    }
+
+    #[test]
+    fn the_latest_occurrence_is_the_one_that_was_recorded_last() {
+        let mut streams = Streams::default();
+        streams.submit(1, 5, 100);
+        streams.submit(1, 15, 101);
+        streams.record(event(5, 2), place(1, 20));
+        streams.record(event(5, 1), place(1, 10));
+        streams.wait(place(2, 25), event(5, 0));
+        streams.submit(2, 26, 200);
+        assert_eq!(streams.rows(), [(200, Some(101))]);
     }
 
     #[test]

@@ -30,7 +30,14 @@ impl CorrelationWidener {
         let latest = self.latest.unwrap_or(1 << 32 | u64::from(narrow));
         let step = narrow.wrapping_sub(latest as u32) as i32;
         let wide = latest.wrapping_add_signed(step.into());
-        self.latest = Some(latest.max(wide));
+        // A damaged correlation far ahead must not shift all that follow.
+        const MAX_STEP: i32 = 1 << 28;
+        let known = if step < MAX_STEP {
+            latest.max(wide)
+        } else {
+            latest
+        };
+        self.latest = Some(known);
         Some(Correlation(wide))
     }
 }

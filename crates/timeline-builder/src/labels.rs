@@ -8,14 +8,16 @@ use gapscope_trace::ids::{LabelId, ProcessId, ThreadId};
 use gapscope_trace::tables::{Marker, MarkerScope, Tables};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// Changes that a thread remembers: a second of operators that take 2 us each.
 const MAX_CHANGES: usize = 1 << 19;
-/// Labels deeper than this have the label at this depth as their parent: a program that never ends its labels must not make every path
-/// endless.
-const MAX_DEPTH: usize = 256;
+/// The longest path of a label. A label that would be deeper stands beside its parent: a program that never ends its labels must not make
+/// every path endless.
+const MAX_DEPTH: u32 = 256;
+/// The most open labels that are looked at for one that others nest in.
+const MAX_LOOKS: usize = 1 << 12;
 
 /// The domain of a label. Labels nest in those of their own domain, and in modules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -47,6 +49,14 @@ pub enum LabelScope {
     Thread(LabelDomain),
     /// This range of the process.
     Process(ProcessRangeId),
+}
+
+/// Which label of a thread ends.
+enum EndedLabel {
+    /// This one, wherever it stands.
+    Key(LabelKey),
+    /// The innermost one of a domain.
+    Innermost(LabelDomain),
 }
 
 /// The start of a label.
@@ -88,7 +98,7 @@ pub struct ThreadLabels {
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct OneThread {
     /// Open labels of all domains, in the order in which they started.
-    open: Vec<OpenLabel>,
+    open: BTreeMap<LabelKey, OpenLabel>,
     /// The innermost label from each moment on.
     past: VecDeque<LabelChange>,
     /// The innermost label before `past` is forgotten.
@@ -115,10 +125,18 @@ struct LabelChange {
     label: Option<LabelId>,
 }
 
+/// A label in which others may nest, and the length of its path.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct Nesting {
+    label: LabelId,
+    depth: u32,
+}
+
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct OpenLabel {
     key: LabelKey,
     label: LabelId,
+    parent: Option<Nesting>,
     text: TextId,
     start_ns: i64,
     thread: Option<ThreadId>,
@@ -175,7 +193,7 @@ impl ThreadLabels {
         let open = self.open_label(start, parent, labels);
         let key = open.key;
         let thread = self.threads.entry(open.thread).or_default();
-        thread.open.push(open);
+        thread.open.insert(key, open);
         thread.last = LastLabel::Open;
         thread.remember(at_ns, labels);
         key
@@ -224,9 +242,8 @@ impl ThreadLabels {
     ) {
         match scope {
             LabelScope::Thread(domain) => {
-                self.end_matching(process, thread, at_ns, labels, tables, |open| {
-                    open.domain == domain
-                });
+                let end = EndedLabel::Innermost(domain);
+                self.end_label(process, thread, end, at_ns, labels, tables);
             }
             LabelScope::Process(range) => {
                 self.thread_to_change(process, thread, tables);
@@ -247,24 +264,28 @@ impl ThreadLabels {
         labels: &mut Labels,
         tables: &mut Tables,
     ) {
-        self.end_matching(process, thread, at_ns, labels, tables, |open| {
-            open.key == key
-        });
+        self.end_label(process, thread, EndedLabel::Key(key), at_ns, labels, tables);
     }
 
-    fn end_matching(
+    fn end_label(
         &mut self,
         process: ProcessId,
         thread: Option<ThreadId>,
+        end: EndedLabel,
         at_ns: i64,
         labels: &mut Labels,
         tables: &mut Tables,
-        matches: impl Fn(&OpenLabel) -> bool,
     ) {
         let of_thread = self.thread_to_change(process, thread, tables);
         of_thread.last = LastLabel::None;
-        if let Some(at) = of_thread.open.iter().rposition(matches) {
-            let ended = of_thread.open.remove(at);
+        let key = match end {
+            EndedLabel::Key(key) => Some(key),
+            EndedLabel::Innermost(domain) => {
+                let mut open = of_thread.open.values().rev();
+                open.find(|open| open.domain == domain).map(|open| open.key)
+            }
+        };
+        if let Some(ended) = key.and_then(|key| of_thread.open.remove(&key)) {
             of_thread.remember(at_ns, labels);
             self.write(process, &ended, MarkerScope::Thread, Some(at_ns), tables);
         }
@@ -295,7 +316,7 @@ impl ThreadLabels {
             Some(LabelScope::Process(range)) => self.ranges.get_mut(&range),
             Some(LabelScope::Thread(domain)) => {
                 let labels = self.threads.get_mut(&thread);
-                labels.and_then(|l| l.open.iter_mut().rfind(|open| open.domain == domain))
+                labels.and_then(|l| l.open.values_mut().rfind(|open| open.domain == domain))
             }
         };
         if let Some(open) = open {
@@ -313,7 +334,7 @@ impl ThreadLabels {
         threads.sort_unstable_by_key(|(thread, _)| *thread);
         for (_, labels) in &threads {
             unended += labels.open.len() as u64;
-            for open in &labels.open {
+            for open in labels.open.values() {
                 self.write(process, open, MarkerScope::Thread, None, tables);
             }
             if let Some(instant) = &labels.instant {
@@ -346,13 +367,14 @@ impl ThreadLabels {
     fn open_label(
         &mut self,
         start: LabelStart,
-        parent: Option<LabelId>,
+        parent: Option<Nesting>,
         labels: &mut Labels,
     ) -> OpenLabel {
         self.next_key += 1;
         OpenLabel {
             key: LabelKey(self.next_key),
-            label: labels.label(parent, start.text),
+            label: labels.label(parent.map(|parent| parent.label), start.text),
+            parent,
             text: start.text,
             start_ns: start.at_ns,
             thread: start.thread,
@@ -368,7 +390,7 @@ impl ThreadLabels {
         let labels = self.threads.get_mut(&thread)?;
         match labels.last {
             LastLabel::None => None,
-            LastLabel::Open => labels.open.last_mut(),
+            LastLabel::Open => labels.open.values_mut().next_back(),
             LastLabel::Range(range) => self.ranges.get_mut(&range),
             LastLabel::Instant => labels.instant.as_mut(),
         }
@@ -406,37 +428,70 @@ impl ThreadLabels {
     }
 }
 
+impl OpenLabel {
+    /// Returns the label in which those nest that start inside this one.
+    fn nesting(&self) -> Option<Nesting> {
+        match self.parent {
+            Some(parent) if parent.depth >= MAX_DEPTH => Some(parent),
+            parent => Some(Nesting {
+                label: self.label,
+                depth: parent.map_or(0, |parent| parent.depth) + 1,
+            }),
+        }
+    }
+}
+
 impl OneThread {
+    /// Returns the open labels from the innermost one on.
+    fn innermost_first(&self) -> impl Iterator<Item = &OpenLabel> {
+        self.open.values().rev().take(MAX_LOOKS)
+    }
+
     /// Returns the open label in which one of a domain starts.
-    fn parent(&self, domain: LabelDomain, labels: &mut Labels) -> Option<LabelId> {
+    fn parent(&self, domain: LabelDomain, labels: &mut Labels) -> Option<Nesting> {
         use LabelDomain::{Module, Operator};
         if domain == Operator {
             return self.innermost(false, labels);
         }
-        let open = &self.open[..self.open.len().min(MAX_DEPTH)];
-        let around = open.iter().rfind(|open| match domain {
+        let mut open = self.innermost_first();
+        let around = open.find(|open| match domain {
             Module => open.domain != Operator,
             _ => open.domain == domain || open.domain == Module,
         });
-        around.map(|open| open.label)
+        around.and_then(OpenLabel::nesting)
     }
 
     /// Returns the innermost label, and inside it all operators that run: a module of a backward pass starts inside one operator of the
     /// engine and ends inside another. With `for_work` only among labels that work has.
-    fn innermost(&self, for_work: bool, labels: &mut Labels) -> Option<LabelId> {
+    fn innermost(&self, for_work: bool, labels: &mut Labels) -> Option<Nesting> {
         let is_operator = |open: &&OpenLabel| open.domain == LabelDomain::Operator;
-        let open = &self.open[..self.open.len().min(MAX_DEPTH)];
         let counts = |open: &&OpenLabel| !is_operator(open) && (open.labels_work || !for_work);
-        let base = open.iter().rfind(counts).map(|open| open.label);
-        let operators = open.iter().filter(is_operator);
-        operators.fold(base, |around, operator| {
-            Some(labels.label(around, operator.text))
-        })
+        let base = self.innermost_first().find(counts).and_then(|open| {
+            let label = open.label;
+            open.nesting().map(|nesting| match for_work {
+                true => Nesting { label, ..nesting },
+                false => nesting,
+            })
+        });
+        let operators = self.innermost_first().filter(is_operator);
+        let operators: Vec<TextId> = operators.map(|open| open.text).collect();
+        operators
+            .iter()
+            .rev()
+            .fold(base, |around, operator| match around {
+                Some(around) if around.depth >= MAX_DEPTH => Some(around),
+                around => Some(Nesting {
+                    label: labels.label(around.map(|around| around.label), *operator),
+                    depth: around.map_or(0, |around| around.depth) + 1,
+                }),
+            })
     }
 
     /// Remembers the innermost label that work has from now on.
     fn remember(&mut self, at_ns: i64, labels: &mut Labels) {
-        let label = self.innermost(true, labels);
+        let label = self
+            .innermost(true, labels)
+            .map(|innermost| innermost.label);
         if self.past.len() == MAX_CHANGES {
             self.past.pop_front();
             self.forgotten = true;

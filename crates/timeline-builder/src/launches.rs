@@ -57,6 +57,16 @@ impl TimelineBuilder {
             {
                 self.call_on_queue(&call, queue, out);
             }
+            // The runtime's call and the driver's inside it: the outer one is the program's.
+            (Some(SlotContent::PendingCall(outer)), _)
+                if self.class(&outer.call).submission_kind().is_some()
+                    && outer.call.thread == call.thread
+                    && outer.call.span.start_ns <= call.span.start_ns
+                    && call.span.end_ns() <= outer.call.span.end_ns() =>
+            {
+                self.restore(correlation, Some(SlotContent::PendingCall(outer)));
+                self.host_call(&call, known_queue, out);
+            }
             (Some(other), _) if !self.takes_place(class, &other) => {
                 self.restore(correlation, Some(other));
                 self.host_call(&call, known_queue, out);
@@ -103,7 +113,15 @@ impl TimelineBuilder {
             Some(SlotContent::Launched(launch)) => {
                 write_work(launch, correlation, work, out);
             }
-            Some(SlotContent::PendingWork(known)) => known.more.push(work),
+            Some(SlotContent::PendingWork(known)) if known.more.len() < self.bounds.pieces => {
+                known.more.push(work);
+            }
+            Some(SlotContent::PendingWork(_)) => {
+                if let Some(full) = self.launches.take(correlation) {
+                    self.give_up(full, out);
+                }
+                (self.launches).put(correlation, SlotContent::PendingWork(alone));
+            }
             Some(SlotContent::PendingCall(call)) => {
                 let call = *call;
                 self.launch(call, correlation, alone, out);
@@ -301,7 +319,13 @@ impl TimelineBuilder {
     /// Writes what a slot holds: the other half does not come.
     fn give_up(&mut self, content: SlotContent, out: &mut Output<'_>) {
         match content {
-            SlotContent::PendingCall(pending) => self.host_call(&pending.call, None, out),
+            SlotContent::PendingCall(pending) => {
+                let queue = match pending.call.queue {
+                    CallQueue::Known(queue) => Some(queue),
+                    CallQueue::ComesLater | CallQueue::Unknown => None,
+                };
+                self.host_call(&pending.call, queue, out);
+            }
             SlotContent::PendingWork(work) => self.without_call(work, out),
             SlotContent::PendingQueue(_) => {}
             SlotContent::Launched(launch) => close_graph(launch, out),

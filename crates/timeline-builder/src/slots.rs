@@ -133,7 +133,16 @@ impl Launches {
     pub(crate) fn trimmed(&mut self, bounds: &Bounds) -> Option<SlotContent> {
         // Keys of slots that got their other half are dropped many at a time.
         const KEYS: usize = 1 << 12;
-        if self.waiting.len() <= bounds.waiting.min(KEYS)
+        let complete = self.launched.len() + self.graphs.len();
+        let waiting = self.slots.len().saturating_sub(complete);
+        if self.waiting.len() > KEYS.max(2 * self.slots.len()) {
+            let slots = &self.slots;
+            (self.waiting).retain(|key| {
+                let slot = slots.get(&key.correlation);
+                slot.is_some_and(|slot| slot.serial == key.serial)
+            });
+        }
+        if waiting <= bounds.waiting
             && self.launched.len() <= bounds.launched
             && self.graphs.len() <= bounds.graphs
         {

@@ -10,7 +10,7 @@ use crate::Unsupported;
 use crate::args::{Args, Mode};
 use crate::instance::{Instance, has};
 use crate::queue::{self, Queue};
-use crate::recording::Recorded;
+use crate::recorded::Recorded;
 use crate::truth::Truth;
 
 pub enum Object {

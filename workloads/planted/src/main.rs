@@ -6,6 +6,7 @@ mod kernel;
 mod layout;
 mod modes;
 mod queue;
+mod recorded;
 mod recorder;
 mod recording;
 mod setup;

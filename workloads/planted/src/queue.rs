@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use ash::vk;
 
 use crate::Unsupported;
-use crate::recording::Recorded;
+use crate::recorded::Recorded;
 use crate::truth::Tally;
 
 pub struct Queue {

@@ -6,14 +6,8 @@ use ash::vk;
 use crate::buffer::Buffer;
 use crate::gpu::Gpu;
 use crate::layout::Layout;
+use crate::recorded::Recorded;
 use crate::truth::Tally;
-
-/// A finished command buffer with the work of one execution.
-#[derive(Clone, Copy)]
-pub struct Recorded {
-    pub buffer: vk::CommandBuffer,
-    pub tally: Tally,
-}
 
 pub struct Recording<'gpu> {
     pub gpu: &'gpu Gpu,

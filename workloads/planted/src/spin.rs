@@ -8,7 +8,8 @@ use crate::buffer::Buffer;
 use crate::gpu::Gpu;
 use crate::kernel::{SPIN_MULTIPLIER, Shader, WORKGROUP_SIZE, compile, spin_wgsl};
 use crate::layout::{Binding, Layout};
-use crate::recording::{Recorded, Recording};
+use crate::recorded::Recorded;
+use crate::recording::Recording;
 
 pub struct Spin {
     pub layout: Layout,

@@ -186,6 +186,7 @@ impl Assembler {
         state.semaphores.finish(tables);
         state.recordings.clear();
         state.timeline.labels.finish(process, tables);
+        state.timeline = Default::default();
         let mut queues: Vec<QueueId> = state.queues.values().copied().collect();
         queues.sort_unstable();
         for queue in queues {

@@ -172,7 +172,9 @@ impl Builders<'_> {
 
     fn process_range(&mut self, range: &HostRange, tables: &mut Tables) {
         let label = self.shared.labels.label(None, range.text);
-        let duration_ns = range.end_ns.map(|end_ns| end_ns - range.start_ns);
+        let duration_ns = range
+            .end_ns
+            .map(|end_ns| end_ns.saturating_sub(range.start_ns));
         let scope = MarkerScope::Process;
         let start_ns = Some(range.start_ns);
         let row = rows::marker_row(range.process, scope, label, start_ns, duration_ns);

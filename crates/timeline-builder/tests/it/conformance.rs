@@ -109,6 +109,16 @@ in_order!(
      host-to-device 70..80 on q7 #0 by cudaMemcpyAsync@50"
 );
 
+in_order!(
+    of_a_call_inside_another_with_its_correlation_the_outer_one_is_the_programs,
+    "call t1 c1 cudaLaunchKernel 10..20
+     call t1 c1 cuLaunchKernel 12..18
+     kernel q7 c1 30..40",
+    "submission cudaLaunchKernel@10 of kernel to q7
+     kernel 30..40 on q7 #0 by cudaLaunchKernel@10
+     launch cuLaunchKernel 12..18"
+);
+
 everywhere!(
     several_pieces_of_work_of_one_call_have_positions,
     "call t1 c1 cudaMemcpyAsync 10..20

@@ -7,7 +7,8 @@ use ash::{ext, vk};
 
 use crate::Unsupported;
 use crate::args::Args;
-use crate::recording::{Recorded, Recording};
+use crate::recorded::Recorded;
+use crate::recording::Recording;
 use crate::setup::Setup;
 use crate::truth::Truth;
 

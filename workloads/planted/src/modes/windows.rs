@@ -5,8 +5,8 @@ use ash::vk::CommandBufferUsageFlags as Usage;
 use serde::Serialize;
 
 use crate::args::Args;
+use crate::recorded::Recorded;
 use crate::recorder::Recorder;
-use crate::recording::Recorded;
 use crate::setup::Setup;
 use crate::truth::Truth;
 
