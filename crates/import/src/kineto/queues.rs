@@ -1,4 +1,5 @@
-//! Assigns devices and queues to processes.
+//! Gives each stream of the file a queue of the process that uses it, and each device of the file a device of the
+//! process.
 
 use super::facts::Stream;
 use gapscope_trace::ids::{DeviceId, ProcessId, QueueId};
@@ -16,7 +17,7 @@ pub(super) struct Queues {
 }
 
 impl Queues {
-    /// Returns the queue of a process for a stream.
+    /// Returns the id of the queue that stands for a stream in a process.
     #[inline]
     pub(super) fn id(&mut self, process: ProcessId, stream: u32, streams: &[Stream]) -> QueueId {
         if let Some(id) = self.by_stream.get(&(process, stream)) {
@@ -38,7 +39,7 @@ impl Queues {
         })
     }
 
-    /// Returns the device of a process with a number.
+    /// Returns the id of the device of a process with a number; `None` if no work used it.
     pub(super) fn device_of(&self, process: ProcessId, number: u32) -> Option<DeviceId> {
         self.by_number.get(&(process, Some(number))).copied()
     }

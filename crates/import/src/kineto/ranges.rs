@@ -1,4 +1,4 @@
-//! Collects ranges of the host as markers of threads.
+//! Writes ranges of the host (operators, annotations, functions of Python) as markers of threads.
 
 use super::collect::{Collector, HOST};
 use super::event::Event;
@@ -25,7 +25,6 @@ impl Collector<'_, '_> {
         label
     }
 
-    /// Adds a marker of a thread.
     pub(super) fn marker(
         &mut self,
         lane: u32,
@@ -69,7 +68,7 @@ impl Collector<'_, '_> {
         self.marker(lane, (name, domain, None), times, payload)
     }
 
-    /// Adds a range of the host that is not of PyTorch.
+    /// Adds a range of the host that another profiler than PyTorch's wrote.
     pub(super) fn other_range(&mut self, event: &Event, times: (i64, i64)) -> Result<(), Error> {
         let Some(lane) = self.lane(event) else {
             return Ok(());
