@@ -199,7 +199,8 @@ impl Assembly {
         }
     }
 
-    /// Adds the calls, and the work of devices. Queues and devices are numbered in the order in which calls first use them.
+    /// Adds the calls, and the work of devices. Queues and devices are numbered in the order in which calls first
+    /// use them.
     fn calls_and_work(
         &mut self,
         calls: &[Call],

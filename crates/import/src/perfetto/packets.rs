@@ -1,4 +1,4 @@
-//! Reads a file as a stream of packets.
+//! Reads a file as a stream of packets, decompressed where needed, and recognises such files.
 
 use crate::Error;
 use crate::protobuf::{Message, varint};
@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 /// The maximum size of a packet. Longer packets are skipped: the tools write none of that size.
 const MAX_PACKET_BYTES: u64 = 256 << 20;
-/// The maximum ratio of decompressed to compressed size. No compressor reaches it with real packets.
+/// The maximum ratio of decompressed to compressed size, which real packets do not reach.
 const MAX_COMPRESSION: u64 = 2048;
 
 // Fields of Trace and TracePacket.
@@ -109,7 +109,7 @@ struct Stream<'a> {
     buffer: Vec<u8>,
     torn: &'a Cell<u64>,
     damage: &'a mut Damage,
-    /// The error of the system.
+    /// The error of the system, if reading failed.
     failure: &'a RefCell<Option<io::Error>>,
 }
 
@@ -155,7 +155,7 @@ impl Stream<'_> {
             }
             let mut buffer = std::mem::take(&mut self.buffer);
             buffer.clear();
-            // The buffer grows with the bytes that exist, not with the length that the packet claims.
+            // The buffer grows with the bytes that exist, because the packet may claim any length.
             let read = from.take(length).read_to_end(&mut buffer);
             let whole = match read {
                 Ok(read) => read as u64 == length,
@@ -273,11 +273,11 @@ pub(super) fn recognises(mut bytes: &[u8]) -> bool {
     known > 0
 }
 
-/// Rates a field of a packet: 1 if the field distinguishes packets from other messages, 0 if a packet may have it,
-/// `None` if a packet may not have it.
+/// Rates a field of a packet: 1 if the field distinguishes packets from other messages, 0 if packets and other
+/// messages may have the field, `None` if no packet has it.
 fn plausibility(number: u32, is_bytes: bool) -> Option<u32> {
     let told = match number {
-        // Numbers: uid, timestamp, sequence, flags, state, clock.
+        // Fields that are numbers: uid, timestamp, sequence, flags, state, clock.
         3 | 8 | 10 | 13 | 41 | 42 | 58 | 79 => !is_bytes,
         6 | 11 | 12 | 50 | 52 | 53 | 59 | 60 | 133 => is_bytes,
         1..=999 => return Some(0),

@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use std::io::BufRead;
 use std::rc::Rc;
 
-/// The maximum depth of elements in a row; deeper elements are damage.
+/// The maximum depth of elements in a row. Deeper elements are damage.
 const DEEPEST: usize = 64;
 
 const WRONG_CELLS: &str = "the row has not one cell for each column";
@@ -30,7 +30,7 @@ enum Cell {
         tag: Rc<str>,
         value: Value,
     },
-    /// A reference to a value that was not read yet.
+    /// A reference to a value that is not read yet.
     Later {
         tag: Rc<str>,
         id: u64,
@@ -66,7 +66,7 @@ pub(crate) fn read<R: BufRead>(
 struct Document<'a> {
     take: &'a mut dyn FnMut(&Schema, Row),
     values: FxHashMap<u64, Value>,
-    /// The tags that were met, and the encodings of their elements.
+    /// The tags that were seen, with the encodings of their elements.
     tags: FxHashMap<Box<str>, (Rc<str>, Kind)>,
     schema: Option<Rc<Schema>>,
     /// The schema that is being read.
@@ -139,7 +139,8 @@ impl Document<'_> {
         }
     }
 
-    /// Reads the rest of a row into `cells`. Returns the damage of the row, or how the document ended inside it.
+    /// Reads the cells of a row into `cells` up to its end. Returns the damage of the row, or how the document
+    /// ended inside the row.
     fn read_row<R: BufRead>(
         &mut self,
         reader: &mut Reader<R>,

@@ -1,4 +1,4 @@
-//! Adds host activity, kernels and memory.
+//! Adds the activity of host threads, compiled kernels and memory of the exports to the trace.
 
 use super::super::facts::{Completion, HostInterval};
 use super::super::labels::without_owner;
@@ -145,7 +145,8 @@ impl Builder {
         }
     }
 
-    /// Adds each thermal state but the usual one as a counter, by which analyses find the times in the state.
+    /// Adds each thermal state other than the usual one as a counter, from which analyses read the times in the
+    /// state.
     pub(super) fn thermal_states(&mut self) {
         let states = self.facts.thermal.iter();
         let unusual = states.filter(|(state, _)| ***state != *"Nominal");
