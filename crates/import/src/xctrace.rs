@@ -8,8 +8,7 @@
 //! |---|---|
 //! | a committed command buffer | a submission at the time of its commit, and a command buffer |
 //! | an interval of the GPU | opaque work (`compute-pass`, `render-pass`), or a transfer if it is a blit; pieces of one encoder that overlap are one |
-//! | labels of command buffers and encoders | labels; the names that Instruments gives unnamed objects are not
-//! labels |
+//! | labels of command buffers and encoders | labels; the names that Instruments gives unnamed objects are not labels |
 //! | debug groups, handlers, encoding, the driver's work, shader compilation | markers of host threads |
 //! | compiled shaders | kernels, without dispatches |
 //! | resource allocations | memory |

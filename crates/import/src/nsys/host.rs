@@ -1,4 +1,4 @@
-//! Reads calls of CUDA and the time that the driver and the profiler took.
+//! Reads calls of CUDA, and the time that the driver and the profiler took from threads.
 
 use super::import::{Import, thread_of};
 use crate::Error;
@@ -83,7 +83,7 @@ impl Import {
         Ok(())
     }
 
-    /// Adds an overhead. Returns 1 if the row has no times, else 0.
+    /// Adds the time of an overhead. Returns 1 if the row has no times, else 0.
     fn overhead(
         &mut self,
         row: &crate::sqlite::Row,

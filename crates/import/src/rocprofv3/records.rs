@@ -1,8 +1,9 @@
-//! The records of the document. Members that a version lacks are absent.
+//! The records of rocprofv3's document as types for deserialization. Members that a version lacks are `None` or
+//! empty.
 
 use serde::{Deserialize, Deserializer};
 
-/// `{"handle": 1}`.
+/// An object `{"handle": 1}`, which names another object.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Handle {
@@ -38,7 +39,7 @@ pub(super) struct Record {
     pub correlation_id: CorrelationIds,
     pub start_timestamp: Option<i64>,
     pub end_timestamp: Option<i64>,
-    /// The time of scratch memory and allocations in some versions.
+    /// The time of scratch memory and allocations, in versions that have no start for them.
     pub timestamp: Option<i64>,
     pub thread_id: Option<u32>,
     pub stream_id: Option<Handle>,
@@ -93,7 +94,7 @@ pub(super) struct Node {
 #[serde(default)]
 pub(super) struct AgentRecord {
     pub id: Handle,
-    /// The type: 1 is a CPU, 2 is a GPU.
+    /// The type of the agent: 1 is a CPU, 2 is a GPU.
     #[serde(rename = "type")]
     pub kind: u32,
     pub name: String,
@@ -135,7 +136,7 @@ pub(super) struct Message {
     pub value: String,
 }
 
-/// Deserializes a number, `{"handle": 1}`, or a text such as `0x7f…`.
+/// Deserializes an address or handle from a number, `{"handle": 1}`, or a text such as `0x7f…`.
 fn address<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
