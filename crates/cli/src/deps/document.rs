@@ -1,4 +1,4 @@
-//! Draws dependencies as a page of text.
+//! Draws dependencies as a document for the terminal.
 
 mod traffic;
 
@@ -8,7 +8,7 @@ use gapscope_report::{Document, fit};
 use gapscope_timeline::quantity as number;
 use std::collections::BTreeMap;
 
-/// Returns the page for so many columns. Each table has at most `top` rows.
+/// Returns the document for a number of columns. Each table has at most `top` rows.
 pub fn document(
     name: &str,
     found: &Dependencies,
@@ -331,7 +331,7 @@ impl Page<'_> {
         blocks
     }
 
-    /// Lists why the bytes of some commands are only bounded.
+    /// Returns the blocks that list why the bytes of some commands are only bounded.
     fn bounds(&self) -> Vec<Block> {
         let mut reasons: BTreeMap<String, (usize, usize)> = BTreeMap::new();
         for (id, node) in self.nodes().iter().enumerate() {
