@@ -1,4 +1,4 @@
-//! When things happened: the bound of device times, and who waited.
+//! Tests the error bound of device times, and the host's waits, on the stub of CUDA.
 
 use super::*;
 
@@ -68,7 +68,8 @@ fn the_bound_of_device_times_holds_wherever_they_are_put() {
     );
 }
 
-/// Records a program that waits so, with device times that are off, and compares them with what the devices did.
+/// Records a program that waits in this way, with device times that are off, and compares the times with the stub's
+/// log.
 fn the_bound_holds(waits: &str, skew: i64, drift: i64) {
     let stub = Stub::new(&[("SKEW", &format!("{skew}:{drift}"))]);
     let steps = format!("{waits} launch:200 {waits} sleep:150 launch:20 {waits}");
@@ -90,7 +91,7 @@ fn the_bound_holds(waits: &str, skew: i64, drift: i64) {
     let worst = off.max().expect("kernels");
     let said = format!("{waits}, {skew} ns, {drift} ppm: off by {worst}, bound {error_ns}");
     assert!(worst <= error_ns, "{said}");
-    // A machine that does other work returns late from waits.
+    // A busy machine returns late from waits.
     assert!(error_ns < worst + 20_000_000, "{said}");
     let early = skew < -4_000;
     let counted = trace
