@@ -140,6 +140,7 @@ fn is_arm() -> bool {
     is
 }
 
+/// The tools with which ARM programs are built and run.
 struct Arm {
     toolchain: Toolchain,
     emulation: Emulation,

@@ -49,6 +49,7 @@ impl WrittenBytes {
     }
 }
 
+/// A writer that adds the bytes that it writes to a count.
 struct CountingWriter<'a, W> {
     out: W,
     bytes: &'a WrittenBytes,

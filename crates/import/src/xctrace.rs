@@ -109,6 +109,7 @@ pub struct Checked {
     pub whole: bool,
 }
 
+/// The content of a file: a table of contents, or the summary of tables whose rows were passed on.
 enum Document {
     Toc,
     Tables(Summary),

@@ -37,6 +37,7 @@ struct Told {
     changes: Vec<Change>,
 }
 
+/// A figure that changed in a comparison, as its JSON has it.
 #[derive(Deserialize)]
 struct Change {
     name: String,

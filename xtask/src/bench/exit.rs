@@ -54,6 +54,7 @@ pub fn measure(repetitions: u32) -> Result<String> {
     Ok(table)
 }
 
+/// The times and greatest memory of one recording and of its report.
 struct Recorded {
     finish_seconds: f64,
     report_seconds: f64,

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+/// A page of the documentation with its text.
 pub struct Page {
     path: PathBuf,
     text: String,

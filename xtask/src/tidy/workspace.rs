@@ -18,6 +18,7 @@ pub struct Package {
     pub roots: Vec<String>,
 }
 
+/// The members of the output of `cargo metadata` that are read.
 #[derive(Deserialize)]
 struct Metadata {
     packages: Vec<CargoPackage>,

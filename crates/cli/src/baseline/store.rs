@@ -36,6 +36,7 @@ impl Baseline {
     }
 }
 
+/// The content of a file: the version of its format, and the baseline.
 #[derive(Serialize)]
 struct BaselineFile<'a> {
     gapscope_baseline: u32,
@@ -43,6 +44,7 @@ struct BaselineFile<'a> {
     baseline: &'a Baseline,
 }
 
+/// The version of a file's format, which is read before the rest of the file.
 #[derive(Deserialize)]
 struct VersionHeader {
     gapscope_baseline: u32,

@@ -40,6 +40,7 @@ pub fn document(
     Document { blocks }
 }
 
+/// The dependencies, and the limits of the document that is drawn of them.
 struct Page<'a> {
     found: &'a Dependencies,
     top: usize,

@@ -64,6 +64,7 @@ pub fn nodes(trace: &Trace) -> (Vec<Node>, bool) {
 const BOUND_ONLY: &str = "a trace has only what is bound";
 const UNKNOWN_RANGE: &str = "a trace does not say where in its buffers a transfer goes";
 
+/// A trace with the indices that finding the memory ranges of its commands needs.
 struct TraceWork<'a> {
     trace: &'a Trace,
     buffers: IdIndex<BufferId>,

@@ -9,6 +9,7 @@ const GROUP: Group = Group::Machine;
 /// The free space below which a check warns: a long recording then fills the disk, and work is lost and counted.
 const LOW_SPACE_BYTES: u64 = 1 << 30;
 
+/// The facts about the machine from which the checks follow.
 #[derive(Debug, Clone)]
 pub struct MachineFacts {
     /// The folder for recordings, and the number of bytes that may be written there, or the reason why none can be.

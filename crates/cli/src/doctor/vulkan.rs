@@ -16,6 +16,7 @@ pub struct VulkanAnswer {
     has_layer: bool,
 }
 
+/// The devices that the Vulkan loader lists, or the error for want of a loader or a driver.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 enum Devices {
     NoLoader(String),

@@ -141,7 +141,7 @@ fn times(parts: &[RankTrace]) -> Result<(i64, i64), Failure> {
     );
     let (mut from_ns, mut to_ns) = (i64::MAX, i64::MIN);
     for part in parts {
-        // What cannot be read is reported when the scene is drawn.
+        // Unreadable parts are reported when the scene is drawn.
         let (trace, _) = read(part.path, &selection)?;
         let tables = &trace.tables;
         let maybe = [

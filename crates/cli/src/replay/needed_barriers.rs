@@ -63,6 +63,7 @@ pub fn run(
     })
 }
 
+/// The dependencies of the capture, the comparison of its two forms, and remarks for the reader.
 struct Answer<'a> {
     found: &'a Dependencies,
     ran: &'a FewerBarriers,

@@ -66,6 +66,7 @@ pub(super) fn read_full(from: &mut dyn Read, to: &mut [u8]) -> io::Result<usize>
     Ok(filled)
 }
 
+/// A file that counts the bytes that were read of it, compressed if the file is.
 struct Counted {
     file: File,
     count: Arc<AtomicU64>,

@@ -90,6 +90,7 @@ pub(super) fn size(path: &Path) -> u64 {
     path.metadata().map_or(0, |metadata| metadata.len())
 }
 
+/// A file that keeps its position, for reports of progress and of cuts.
 struct Counted {
     file: File,
     place: Rc<Cell<u64>>,
@@ -103,8 +104,10 @@ impl Read for Counted {
     }
 }
 
+/// The callback that receives each packet; its error stops the reading.
 type Take<'a> = &'a mut dyn FnMut(Message) -> Result<(), Error>;
 
+/// The state of reading packets from a file, or from a bundle of compressed packets.
 struct Stream<'a> {
     buffer: Vec<u8>,
     torn: &'a Cell<u64>,

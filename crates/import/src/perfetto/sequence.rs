@@ -84,6 +84,7 @@ pub(super) struct Sequence {
     pub interned: Interned,
 }
 
+/// The states of all sequences, by the sequence's number.
 #[derive(Debug, Default)]
 pub(super) struct Sequences {
     sequences: FxHashMap<u32, Sequence>,

@@ -40,6 +40,7 @@ impl<'de> Visitor<'de> for &mut Documents<'_> {
     }
 }
 
+/// The visitor of the document's list of processes.
 struct Processes<'a, 'b>(&'a mut Documents<'b>);
 
 impl<'de> DeserializeSeed<'de> for Processes<'_, '_> {

@@ -10,12 +10,14 @@ pub(super) struct Handle {
     pub handle: u64,
 }
 
+/// The numbers that join a call with its work.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct CorrelationIds {
     pub internal: u64,
 }
 
+/// A size in x, y and z.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Size {
@@ -60,6 +62,7 @@ impl Record {
     }
 }
 
+/// The kernel, place and launch shape of a dispatch.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct DispatchInfo {
@@ -72,6 +75,7 @@ pub(super) struct DispatchInfo {
     pub grid_size: Size,
 }
 
+/// The facts of a process.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Metadata {
@@ -80,6 +84,7 @@ pub(super) struct Metadata {
     pub command: Vec<String>,
 }
 
+/// The machine on which a process ran.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Node {
@@ -90,6 +95,7 @@ pub(super) struct Node {
     pub hardware_name: String,
 }
 
+/// A GPU or CPU with its properties.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct AgentRecord {
@@ -104,6 +110,7 @@ pub(super) struct AgentRecord {
     pub max_engine_clk_fcompute: Option<u32>,
 }
 
+/// A kernel that the process loaded.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct KernelSymbol {
@@ -114,6 +121,7 @@ pub(super) struct KernelSymbol {
     pub arch_vgpr_count: Option<u32>,
 }
 
+/// The texts to which records refer by number.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Strings {
@@ -129,6 +137,7 @@ pub(super) struct Names {
     pub operations: Vec<String>,
 }
 
+/// The text of a range of the program, with its number.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Message {

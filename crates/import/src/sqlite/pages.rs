@@ -26,6 +26,7 @@ pub(super) struct Pages {
     seen: Vec<u64>,
 }
 
+/// A part of the file that is kept in memory: its number, its bytes and the moment of its last use.
 struct Block {
     number: u64,
     bytes: Vec<u8>,

@@ -8,6 +8,7 @@ pub(super) struct Columns {
     columns: Vec<Column>,
 }
 
+/// A column with the place of its values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Column {
     name: String,
@@ -110,11 +111,13 @@ impl Columns {
     }
 }
 
+/// A column, and whether its type is exactly an integer, as the id of a row needs.
 struct TypedColumn {
     column: Column,
     is_integer: bool,
 }
 
+/// An element of the list in `CREATE TABLE`: a column, or a key of the table.
 enum Definition {
     Column(TypedColumn),
     /// A table's only key, with the name of its column.

@@ -114,6 +114,7 @@ impl Instance {
     }
 }
 
+/// The trace that is built from the facts of one process.
 struct Builder {
     pid: u32,
     name: String,

@@ -37,6 +37,7 @@ enum Cell {
     },
 }
 
+/// A row that waits for values that come later in the document.
 struct WaitingRow {
     schema: Rc<Schema>,
     cells: Vec<Cell>,
@@ -63,6 +64,7 @@ pub(crate) fn read<R: BufRead>(
     document.summary
 }
 
+/// The state of reading a document of tables.
 struct Document<'a> {
     take: &'a mut dyn FnMut(&Schema, Row),
     values: FxHashMap<u64, Value>,

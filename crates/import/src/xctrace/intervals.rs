@@ -6,6 +6,7 @@
 use super::facts::records::{Channel, ExecutionPoint, GpuInterval, GpuSubmission};
 use rustc_hash::FxHashMap;
 
+/// An interval of time in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Span {
     pub start_ns: i64,

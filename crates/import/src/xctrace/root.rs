@@ -32,6 +32,7 @@ pub enum DocumentError {
     TornToc,
 }
 
+/// The kind of a document of xctrace: a table of contents, or tables with rows.
 pub(crate) enum Root {
     Toc,
     Tables,
