@@ -38,6 +38,7 @@ struct CaptureRun {
     _exchange: tempfile::TempDir,
 }
 
+/// Runs the command with the capturing layer, and returns how it ended and the request that the layer got.
 fn capture(arguments: &args::Capture) -> Result<CaptureRun, Failure> {
     let output = match &arguments.output {
         Some(output) => output.clone(),

@@ -80,6 +80,7 @@ pub fn options(arguments: &args::Replay) -> Options {
     }
 }
 
+/// Runs a capture up to a dispatch and writes the content of a buffer to a file.
 fn dump(
     arguments: &args::Replay,
     capture: &Capture,
@@ -120,6 +121,7 @@ fn dump(
     Ok(ExitCode::SUCCESS)
 }
 
+/// Runs a capture dispatch by dispatch and reports the first NaN or infinite value.
 fn find_nan(
     arguments: &args::Replay,
     capture: &Capture,

@@ -137,6 +137,7 @@ impl Log {
         }
     }
 
+    /// Reads a line of the log: the beginning or end of a block, an operation inside, or other output.
     fn line(&mut self, line: &str) -> Result<(), Error> {
         if line.as_bytes() == BLOCK {
             self.end_block(None);
@@ -167,6 +168,7 @@ impl Log {
         }
     }
 
+    /// Adds a dispatch of mean duration for each execution of an operation.
     fn operation(&mut self, operation: &Operation) -> Result<(), Error> {
         self.sum_ns = self.sum_ns.saturating_add(operation.total_ns);
         self.counted = self.counted.saturating_add(operation.count);

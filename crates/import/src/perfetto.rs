@@ -214,6 +214,7 @@ struct Events {
 }
 
 impl Events {
+    /// Reads a packet: its state of the sequence, its time and its events.
     fn add(&mut self, packet: Message) {
         let header = self.sequences.advance(packet);
         if header.follows_loss {

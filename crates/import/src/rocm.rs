@@ -152,6 +152,7 @@ impl<'a> Recorded<'a> {
             })
     }
 
+    /// Adds a dispatch, and its kernel if that is new.
     pub fn add_dispatch(&mut self, dispatch: Dispatch) {
         let device = self.device(dispatch.agent);
         let stream = dispatch.stream.map(|stream| self.stream(stream));
@@ -247,6 +248,7 @@ impl<'a> Recorded<'a> {
         self.profile.add_work(self.process, correlation, work);
     }
 
+    /// Adds a call, or a range of the program or of RCCL, by its category.
     pub fn add_region(&mut self, region: Region) {
         let Some(span) = region
             .times

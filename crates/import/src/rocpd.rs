@@ -223,6 +223,7 @@ impl File<'_> {
         })
     }
 
+    /// Adds the GPUs, and returns the facts of their devices.
     fn read_agents(
         &mut self,
         recorded: &mut Recorded,
@@ -260,6 +261,7 @@ impl File<'_> {
         Ok(agents)
     }
 
+    /// Names the streams and threads.
     fn read_names(&mut self, recorded: &mut Recorded) -> Result<(), Error> {
         self.scan("info_stream", &["id", "name"], |row| {
             if let (Some(id), Some(name)) = (row.integer(0), row.string(1)) {
@@ -296,6 +298,7 @@ impl File<'_> {
         })
     }
 
+    /// Returns the events by their ids.
     fn read_events(
         &mut self,
         strings: &FxHashMap<i64, String>,
@@ -325,6 +328,7 @@ impl File<'_> {
         Ok(events)
     }
 
+    /// Reads the calls and ranges of threads.
     fn read_regions(
         &mut self,
         strings: &FxHashMap<i64, String>,

@@ -67,7 +67,7 @@ impl Stub {
         Program::new(words, self)
     }
 
-    /// Returns the lines of the log: the work and calls of devices and host, by kind (`kernel`, `memcpy`, `call`, …).
+    /// Returns the lines of the log: work of devices, and calls of the host, by kind (`kernel`, `memcpy`, …).
     fn did(&self) -> Vec<Did> {
         let log = fs::read_to_string(self.path("truth")).expect("the stub's log");
         let lines = log.lines().map(|line| {

@@ -125,6 +125,7 @@ impl Page<'_> {
         blocks
     }
 
+    /// Returns the blocks about the longest chain of dependent commands.
     fn critical_path(&self) -> Vec<Block> {
         let Some(path) = self.found.graph.critical_path() else {
             return Vec::new();
@@ -157,6 +158,7 @@ impl Page<'_> {
         blocks
     }
 
+    /// Returns the blocks about barriers: how many are needed, and for what.
     fn barriers(&self) -> Vec<Block> {
         let found = self.found;
         let mut blocks = vec![Block::Heading("Barriers".to_owned(), String::new())];
@@ -283,6 +285,7 @@ impl Page<'_> {
         table
     }
 
+    /// Returns the blocks about pairs of dispatches that could be merged.
     fn fusions(&self) -> Vec<Block> {
         let fusions = self.found.graph.fusions();
         if fusions.is_empty() {

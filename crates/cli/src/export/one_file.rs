@@ -49,6 +49,7 @@ pub fn run(output: &Path, format: Format, parts: &[RankTrace]) -> Result<bool, F
     })
 }
 
+/// Writes the traces to `out` in turn. Returns true if all of them could be read.
 fn write_joined(
     out: impl Write + Send,
     format: JoinedFormat,

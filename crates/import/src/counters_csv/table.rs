@@ -78,6 +78,7 @@ pub(super) struct Columns {
 }
 
 impl Columns {
+    /// Finds the columns by the titles in the first record.
     pub fn from_header(header: &[String]) -> Columns {
         let find = |name: &str| header.iter().position(|column| column.trim() == name);
         let mut seen: BTreeMap<&str, u32> = BTreeMap::new();

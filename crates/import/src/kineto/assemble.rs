@@ -234,6 +234,7 @@ impl Assembly {
         self.recorded.work.push((process, correlation, work));
     }
 
+    /// Returns a piece of work in the form that the builder of traces joins with its call.
     fn device_work(
         &mut self,
         work: &DeviceEvent,

@@ -347,6 +347,7 @@ impl<'o, 'p> Collector<'o, 'p> {
 impl Sink for Collector<'_, '_> {
     type Error = Error;
 
+    /// Collects an event by its phase: a range, an instant, metadata, values of counters, or an arrow.
     fn event(&mut self, event: &Event) -> Result<(), Error> {
         match event.phase {
             b'X' => self.complete(event),

@@ -149,6 +149,7 @@ impl Document {
         self.summary.cut = Some(format!("it is not JSON at byte {at} and behind"));
     }
 
+    /// Reads the members of the object around the events.
     fn object<S: Sink>(&mut self, sink: &mut S) -> Result<(), S::Error> {
         loop {
             match self.next_byte() {

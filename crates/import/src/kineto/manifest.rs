@@ -140,6 +140,7 @@ fn losses(found: &mut Collector, summary: &Summary) {
     ledger.add(LossKind::CudaActivities, lost, reason);
 }
 
+/// Returns the notes of the trace about the file and about what limits its numbers.
 fn notes(
     found: &Collector,
     assembly: &Assembly,

@@ -25,6 +25,7 @@ impl Collector<'_, '_> {
         label
     }
 
+    /// Writes a marker of a lane; its times are the start and the duration.
     pub(super) fn marker(
         &mut self,
         lane: u32,
@@ -100,6 +101,7 @@ impl Collector<'_, '_> {
         });
     }
 
+    /// Ends the innermost open range of a lane and writes its marker.
     pub(super) fn end(&mut self, event: &Event) -> Result<(), Error> {
         let Some(end_ns) = self.moment(event) else {
             return Ok(());
@@ -124,6 +126,7 @@ impl Collector<'_, '_> {
         }
     }
 
+    /// Begins or ends a range whose beginning and end have one category, name and id.
     pub(super) fn asynchronous(&mut self, event: &Event, begins: bool) -> Result<(), Error> {
         let Some(at_ns) = self.moment(event) else {
             return Ok(());

@@ -27,6 +27,7 @@ const STREAM_WAITS_FOR_EVENT: i64 = 2;
 const WAIT_FOR_STREAM: i64 = 3;
 
 impl Import {
+    /// Reads kernels, copies, fills and launches of whole graphs.
     pub(super) fn read_device_work(&mut self) -> Result<(), Error> {
         self.read_kernels()?;
         let columns = columns!["graphNodeId", "bytes", "copyKind", "srcKind", "dstKind"];

@@ -168,6 +168,7 @@ impl Import {
         self.describe_queues()
     }
 
+    /// Gives the devices of rows the facts of their GPUs.
     fn describe_devices(&mut self) -> Result<(), Error> {
         // GPUs by process and number, and by the number alone.
         let mut gpus: FxHashMap<(u32, u32), i64> = FxHashMap::default();
@@ -246,6 +247,7 @@ impl Import {
         Ok(())
     }
 
+    /// Gives the queues of rows the kind and priority of their streams.
     fn describe_queues(&mut self) -> Result<(), Error> {
         type Stream = (u32, u32, u32);
         let mut facts: FxHashMap<Stream, Queue> = FxHashMap::default();

@@ -54,6 +54,7 @@ struct Texts {
 }
 
 impl Import {
+    /// Reads the rows of NVTX: ranges, instants, and the names of domains and categories.
     pub(super) fn read_markers(&mut self) -> Result<(), Error> {
         let first = self.profile.ranges_mut().len();
         let mut domains = Names::<Domain>::default();

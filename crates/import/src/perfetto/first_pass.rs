@@ -221,6 +221,7 @@ impl FirstPass {
         self.writers.get(&track).is_some_and(Option::is_none)
     }
 
+    /// Returns the place of a track from its chain of parents, and whether the chain is a cycle.
     fn resolve(&self, id: u64) -> (TrackPlace, bool) {
         let mut place = TrackPlace::default();
         let (mut next, mut pid, mut depth) = (Some(id), None, 0);

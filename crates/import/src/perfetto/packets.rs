@@ -180,6 +180,7 @@ impl Stream<'_> {
         }
     }
 
+    /// Passes a packet, or the packets of a compressed bundle, to `take`.
     fn packet(&mut self, bytes: &[u8], outermost: bool, take: Take) -> Result<(), Error> {
         // The first bytes identify bundles, which have no other field.
         let torn = Cell::new(0);

@@ -155,6 +155,7 @@ impl Sequence {
 }
 
 impl Interned {
+    /// Adds the texts and descriptions that a packet interns.
     fn add(&mut self, data: Message) {
         for (number, value) in data.fields() {
             let Some(entry) = value.message() else {

@@ -59,6 +59,7 @@ impl Slices {
         builder.inventory.lose("slices", open as u64, reason);
     }
 
+    /// Opens, ends or completes a slice, or writes a value of a counter.
     fn apply(&mut self, event: Event, builder: &mut Builder) {
         let reason = "values beside those of the event's own counter are not read";
         let extra = event.extra_values;
@@ -144,6 +145,7 @@ impl Slices {
         }
     }
 
+    /// Writes a complete slice as GPU work, a submission, a host call or a marker.
     fn slice(&mut self, event: Event, label: Option<LabelId>, end_ns: i64, builder: &mut Builder) {
         // Gaps are findings of gapscope and were not measured.
         if &*event.category == "gap" {

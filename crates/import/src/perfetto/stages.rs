@@ -154,6 +154,7 @@ impl Builder {
         );
     }
 
+    /// Writes a render stage as a dispatch, a transfer or opaque work.
     fn push(
         &mut self,
         stage: Stage,
@@ -337,6 +338,7 @@ impl Builder {
         }
     }
 
+    /// Adds the submission of a `vkQueueSubmit`.
     fn queue_submit(&mut self, submit: Message, start_ns: Option<i64>) {
         let (mut duration_ns, mut pid, mut tid, mut number) = (0, 0, None, None);
         let mut command_buffers = 0u32;

@@ -215,6 +215,7 @@ impl<'a> Kinds<'a> {
         }
     }
 
+    /// Adds a record of a kind. Returns false if the record cannot be imported.
     fn add(&mut self, kind: &str, record: &Record) -> bool {
         let names = self.names.buffer_records.get(record.kind);
         let category = names.map_or("", |names| names.kind.as_str());

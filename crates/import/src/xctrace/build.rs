@@ -165,6 +165,7 @@ impl Builder {
         }
     }
 
+    /// Adds the commits of the process as submissions, with their encoding and labels.
     fn command_buffers(&mut self) {
         let mut submissions = std::mem::take(&mut self.facts.submissions);
         submissions.retain(|submission| self.is_target(submission.pid));
@@ -269,6 +270,7 @@ impl Builder {
         indices.iter().rfind(before).or(indices.first()).copied()
     }
 
+    /// Adds the pieces of GPU work, and counts those without a commit or a command buffer as losses.
     fn gpu_work(&mut self) {
         let Pieces { pieces, refused } = pieces(&self.facts.intervals, self.pid);
         let reason = "their times are impossible";

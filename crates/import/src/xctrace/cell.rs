@@ -130,6 +130,7 @@ impl Element {
         }
     }
 
+    /// Returns the value of an element whose tag has an encoding.
     pub fn value(&self, kind: Kind) -> Value {
         let text = self.text.trim();
         match kind {

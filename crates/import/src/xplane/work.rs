@@ -102,6 +102,7 @@ impl Collector {
         Ok((self.inventory, self.trace))
     }
 
+    /// Adds the device of a plane with its facts, and returns the device's id.
     fn device(&mut self, gpu: u32, plane: &Plane) -> DeviceId {
         let fact = |name| own_fact(plane, name);
         let number = |name| fact(name).and_then(|fact| fact.unsigned());
@@ -171,6 +172,7 @@ impl Collector {
         self.inventory.lose(kind, 1, reason);
     }
 
+    /// Adds an event of a host thread as a call or a range.
     fn host_event(&mut self, event: &Event, thread: ThreadId) {
         let span = Span {
             start_ns: event.start_ns,

@@ -20,6 +20,7 @@ struct KernelKey {
 }
 
 impl Builder {
+    /// Adds host intervals as markers, and reads when command buffers finished or failed.
     pub(super) fn host_work(&mut self) {
         let host = std::mem::take(&mut self.facts.host);
         for interval in host
@@ -66,6 +67,7 @@ impl Builder {
         }
     }
 
+    /// Adds compute shaders as kernels.
     pub(super) fn kernels(&mut self) {
         let mut kernels: Interner<KernelKey, KernelId> = Interner::default();
         for shader in std::mem::take(&mut self.facts.shaders) {

@@ -12,6 +12,7 @@ use gapscope_trace::tables::{CommandBuffer, Timing};
 use gapscope_trace::{LossKind, Trace};
 
 impl Builder {
+    /// Completes and returns the trace. `run` has the facts of the table of contents; `None` without a table.
     pub(super) fn finish(mut self, run: Option<Run>, options: &Options) -> Trace {
         let lifetimes = self
             .instances
