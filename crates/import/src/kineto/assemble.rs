@@ -29,7 +29,7 @@ const COLLECTIVES: u32 = 1;
 /// The ids that the manifest needs from the assembly.
 pub(super) struct Assembly {
     pub(super) queues: Queues,
-    /// Kernels by shape and process.
+    /// The ids of kernels, by the index of their shape and by their process.
     pub(super) kernels: FxHashMap<(u32, ProcessId), KernelId>,
     /// The process to which work belongs that no call launched.
     pub(super) main: ProcessId,

@@ -163,8 +163,8 @@ impl Lanes {
     }
 }
 
-/// Returns the number of the device that a process's name stands for, such as `/device:GPU:0`, `GPU1`, `GPU 2
-/// (gfx942)`; `None` for other names.
+/// Returns the number of the device that a process's name stands for; `None` for other names. Such names are
+/// `/device:GPU:0`, `GPU1` and `GPU 2 (gfx942)`.
 fn device_number(name: &str) -> Option<u32> {
     let (before, rest) = name.split_once("GPU")?;
     let is_word = before.chars().last().is_none_or(|c| !c.is_alphanumeric());

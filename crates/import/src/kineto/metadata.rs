@@ -50,8 +50,8 @@ impl Metadata {
         }
     }
 
-    /// Reads the number of events that were left out from a line of the log such as `Record counts: Out-of-range =
-    /// 3829, …`.
+    /// Reads the number of events that were left out from a line of the log such as
+    /// `Record counts: Out-of-range = 3829, …`.
     fn log(&mut self, lines: &[u8]) {
         for line in elements(lines) {
             let line = String::from_utf8_lossy(line);

@@ -13,8 +13,8 @@ pub(super) struct XlaArgs<'a> {
     pub(super) correlation: Correlation,
     /// The operation of the program that the work belongs to, as names joined by `/`.
     pub(super) scope: &'a [u8],
-    /// The details of a kernel, such as `regs:32 static_shared:0 dynamic_shared:0 grid:1,1,1 block:128,1,1
-    /// occ_pct:100`.
+    /// The details of a kernel, such as
+    /// `regs:32 static_shared:0 dynamic_shared:0 grid:1,1,1 block:128,1,1 occ_pct:100`.
     kernel: &'a str,
     /// The details of a copy, such as `kind_src:pinned kind_dst:device size:4 dest:0 async:1`.
     copy: &'a str,

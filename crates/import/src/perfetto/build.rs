@@ -40,8 +40,11 @@ struct CommandBufferFacts {
 
 /// A submission of which the call, the work, or both were read so far.
 enum PendingSubmission {
+    /// The call was read, and no work of it.
     Call(Box<Submission>),
+    /// Work was read, and not the call: the queue and kind of the first work.
     Work(QueueId, SubmissionKind),
+    /// Call and work were read, and the row is written.
     Whole,
 }
 

@@ -44,6 +44,7 @@ struct Track {
     parent: Option<u64>,
     name: Arc<str>,
     pid: Option<u32>,
+    /// The pid and the thread id.
     thread: Option<(u32, u32)>,
     counter: Option<CounterTrack>,
 }
@@ -76,6 +77,7 @@ pub(super) struct FirstPass {
     pub gpus: Vec<Gpu>,
     /// The names and arguments of processes by pid.
     pub processes: FxHashMap<u32, (String, Vec<String>)>,
+    /// The names of threads by pid and thread id.
     pub thread_names: FxHashMap<(u32, u32), String>,
     tracks: FxHashMap<u64, Track>,
     places: FxHashMap<u64, TrackPlace>,

@@ -15,7 +15,9 @@ pub(super) enum Step {
     Complete(i64),
     /// The start of a slice that overlaps others without nesting, with its id.
     BeginAsync(u64),
+    /// The end of such a slice, with its id.
     EndAsync(u64),
+    /// A value of the track's counter.
     Counter(f64),
     /// An event of an unsupported kind.
     Other,

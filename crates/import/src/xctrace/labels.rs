@@ -1,7 +1,7 @@
 //! Tells the labels that the program set from the texts that Instruments makes up or extends.
 
-/// Returns the kind of object in a name that Instruments gives an unnamed object, such as `Blit Command` in `Blit
-/// Command 3`; `None` for other names.
+/// Returns the kind of object in a name that Instruments gives an unnamed object; `None` for other names. The kind in
+/// `Blit Command 3` is `Blit Command`.
 pub(crate) fn default_kind(label: &str) -> Option<&str> {
     let (kind, number) = label.rsplit_once(' ')?;
     let counted = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
