@@ -13,7 +13,7 @@ const SOURCE: &str = "web";
 const BUILT: &str = "web/dist";
 /// The oldest version of Node, as (major, minor), with which Vite works.
 const LEAST_NODE: (u32, u32) = (20, 19);
-/// The tests that Firefox also runs: those of what the page does for a reader, and of answers that come late.
+/// The tests that Firefox also runs: the tests of what a reader can do on the page, and of late answers.
 /// `docs/view.md` names them.
 const IN_FIREFOX: [&str; 12] = [
     "page",

@@ -149,7 +149,7 @@ fn a_recording_has_what_is_kept_for_its_driver_and_no_other() {
 }
 
 /// Returns the greatest number of bytes that `memcpy` reads and writes in a second, between buffers as large as
-/// those of the benchmark on a software GPU.
+/// the buffers of the benchmark on a software GPU.
 fn memcpy_bytes_per_s() -> f64 {
     let from = vec![1_u8; 64 << 20];
     let mut to = vec![0_u8; from.len()];

@@ -102,7 +102,7 @@ impl Check {
         Check::other(group, id, State::Unknown, follows, "")
     }
 
-    /// Sets the text about the thing that was found.
+    /// Sets the text about what was found, such as a file or a version.
     pub fn found(self, found: impl Into<String>) -> Check {
         Check {
             found: Some(found.into()).filter(|found| !found.is_empty()),

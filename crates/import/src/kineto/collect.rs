@@ -47,7 +47,7 @@ type Pending = FxHashMap<(TextId, TextId, TextId), Vec<(u32, i64)>>;
 /// The events that were collected so far.
 pub(super) struct Collector<'o, 'p> {
     pub(super) output: &'o Output<'p>,
-    /// The size of the files that were read before this file, and the size of all files.
+    /// The size in bytes of the files that were read before this file, and of all files.
     pub(super) bytes: (u64, u64),
     /// The offset that is added to all times; `None` before the first event, which decides the offset.
     pub(super) shift_ns: Option<i64>,
@@ -283,7 +283,7 @@ impl<'o, 'p> Collector<'o, 'p> {
         });
     }
 
-    /// Collects work of a device whose name is that of the event's process, as XLA's profiler writes it.
+    /// Collects work of a device in the form of XLA's profiler, in which the event's process has the device's name.
     fn device_work(&mut self, event: &Event, device: u32, start_ns: i64, duration_ns: i64) {
         let args = XlaArgs::parse(event.args);
         let stream = Stream {

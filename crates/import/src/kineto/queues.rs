@@ -8,11 +8,13 @@ use rustc_hash::FxHashMap;
 /// The devices and queues so far.
 #[derive(Debug, Default)]
 pub(super) struct Queues {
+    /// Queues by process and by the number of the file's stream.
     by_stream: FxHashMap<(ProcessId, u32), QueueId>,
     /// The queues in the order of their ids, with the file's streams.
     pub(super) queues: Vec<(DeviceId, Stream)>,
+    /// Devices by process and by the file's number of the device, if it has one.
     by_number: FxHashMap<(ProcessId, Option<u32>), DeviceId>,
-    /// The devices in the order of their ids, with their numbers where these are known.
+    /// The devices in the order of their ids, each as its process and its number; `None` if the number is unknown.
     pub(super) devices: Vec<(ProcessId, Option<u32>)>,
 }
 

@@ -70,7 +70,7 @@ pub(super) struct Builder {
     /// The command buffers in the order of their ids.
     order: Vec<CommandBufferKey>,
     pending: FxHashMap<SubmissionId, PendingSubmission>,
-    /// Submissions by process and by the number that the driver gives.
+    /// Submissions by pid and by the number that the driver gives.
     numbered: FxHashMap<(u32, u32), SubmissionId>,
     /// Names of objects by type and handle.
     pub object_names: FxHashMap<(u64, u64), Arc<str>>,

@@ -392,7 +392,7 @@ impl FirstPass {
     }
 
     fn add_statistics(&mut self, statistics: Message) {
-        // The numbers are cumulative, so that those of the last packet count.
+        // The numbers are cumulative, so that the numbers in the last packet count.
         let (mut chunks, mut packets, mut invalid) = (0u64, 0u64, 0u64);
         for (number, value) in statistics.fields() {
             match (number, value.message()) {

@@ -77,7 +77,7 @@ pub(super) struct Sequence {
     valid: bool,
     default_clock: Option<u64>,
     pub default_track: Option<u64>,
-    /// The process and thread of all events of the sequence, in old traces.
+    /// The pid and thread id of all events of the sequence, in old traces; `None` in newer ones.
     pub thread: Option<(u32, u32)>,
     /// The time from which delta times count in old traces, in microseconds.
     pub reference_us: i64,

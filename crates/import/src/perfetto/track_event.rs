@@ -135,7 +135,7 @@ pub(super) struct Links {
     pub category: Arc<str>,
     pub flows: Vec<u64>,
     pub submitted: Vec<u64>,
-    /// The process and thread that an event of an old trace names.
+    /// The pid and thread id that an event of an old trace names; `None` in newer traces.
     pub thread: Option<(u32, u32)>,
 }
 

@@ -124,7 +124,7 @@ impl<'de> Visitor<'de> for Process<'_, '_> {
 }
 
 impl Process<'_, '_> {
-    /// Adds the facts of the process to those of the recording.
+    /// Adds the facts of the process to the facts of the recording.
     fn describe(&mut self) {
         let node = &self.metadata.node;
         self.documents

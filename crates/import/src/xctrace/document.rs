@@ -43,7 +43,7 @@ struct WaitingRow {
     cells: Vec<Cell>,
 }
 
-/// Reads the rest of a document whose root element has started, and passes each row to `take`.
+/// Reads a document whose root element has been read, passes each row to `take` and returns the summary.
 pub(crate) fn read<R: BufRead>(
     reader: &mut Reader<R>,
     take: &mut dyn FnMut(&Schema, Row),

@@ -39,7 +39,9 @@ pub(crate) struct GpuInterval {
     pub duration_ns: i64,
     pub channel: Channel,
     pub pid: Option<u32>,
+    /// Metal's id of the command buffer; `None` if Instruments does not name it.
     pub command_buffer: Option<u64>,
+    /// Metal's id of the encoder; `None` if Instruments does not name it.
     pub encoder: Option<u64>,
 }
 
