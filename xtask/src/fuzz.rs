@@ -1,8 +1,8 @@
 //! `cargo xtask fuzz`: runs the targets of `fuzz/` under libFuzzer, which makes up inputs and keeps those that
 //! reach new code.
 //!
-//! Each target feeds its input to one reader of gapscope. Any stable compiler measures the code that an input
-//! reaches. The package's tests run the kept inputs without libFuzzer.
+//! Each target feeds its input to one part of gapscope. The compiler in use measures the code that an input reaches;
+//! no nightly compiler is needed. The package's tests run the kept inputs without libFuzzer.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -100,7 +100,7 @@ fn copy_project(to: &Path) -> Result<()> {
         let into = to.join("../../etc");
         command::output(Command::new("cp").arg("-L").arg(file).arg(into))?;
     }
-    // This machine's cargo has its copy of the registry in this folder.
+    // The configuration in this folder says where this machine's cargo finds its registry.
     let home = std::env::var_os("CARGO_HOME").map_or_else(
         || Path::new(&std::env::var_os("HOME").unwrap_or_default()).join(".cargo"),
         Into::into,

@@ -17,7 +17,7 @@ const CALLS: [&str; 6] = [
 ];
 
 impl Import {
-    /// Reads the calls of CUDA's runtime and driver.
+    /// Reads the calls of CUDA's runtime and driver, and then the overheads.
     pub(super) fn read_host(&mut self) -> Result<(), Error> {
         let mut functions: FxHashMap<i64, FunctionId> = FxHashMap::default();
         let mut refused = 0;
