@@ -1,11 +1,13 @@
-//! `cargo xtask arm`: builds for ARM (aarch64 Linux) on a machine that is not one, and runs the tests under user-mode emulation.
+//! `cargo xtask arm`: builds for ARM (aarch64 Linux) on a machine with another processor, and runs the tests under
+//! user-mode emulation.
 //!
-//! Debian's cross compiler links and compiles C; the standard library comes from where [`toolchain`] has it. qemu runs the tests and
+//! Debian's cross compiler links and compiles C; [`toolchain`] finds the standard library. qemu runs the tests and
 //! the programs that they start ([`emulation`]). Vulkan's loader and layers are Debian's for arm64 ([`sysroot`]).
 //!
-//! Emulation shows that code can be generated and linked, and how it meets ARM's calling convention, signedness of `char`, layouts
-//! and, where qemu can say so, pages of 64 KiB. It shows nothing of memory ordering, which is this machine's (x86-64 orders more
-//! than ARM does), of an ARM machine's clocks and of speed, and nothing of NVIDIA's driver.
+//! Emulation shows that code can be generated and linked, and how the code meets ARM's calling convention,
+//! signedness of `char`, layouts and, where qemu can emulate them, pages of 64 KiB. It does not show memory
+//! ordering, which is this machine's (x86-64 orders more than ARM does), nor an ARM machine's clocks, nor speed,
+//! nor NVIDIA's driver.
 
 mod emulation;
 mod sysroot;
@@ -22,7 +24,8 @@ use emulation::Emulation;
 
 const TARGET: &str = "aarch64-unknown-linux-gnu";
 
-/// What runs in recorded programs, and what reads it: their tests are a part of all tests. Those of the second list start programs.
+/// The crates that run in recorded programs; below are the crates that read their output and whose tests start
+/// programs. `cargo xtask test` runs the tests of both lists.
 const HOOKS: &[&str] = &["gapscope-spool", "gapscope-cuda", "gapscope-vulkan"];
 const WITH_PROGRAMS: &[&str] = &[
     "gapscope-recorder",
@@ -30,16 +33,17 @@ const WITH_PROGRAMS: &[&str] = &[
     "fake-cuda",
     "fake-vulkan-driver",
 ];
-/// What `cargo xtask arm` builds besides: the command, what programs use, and the tests of the whole.
+/// The packages that `cargo xtask arm` also builds: the command, the SDK, and the end-to-end tests.
 const PRODUCT: &[&str] = &["gapscope", "gapscope-sdk", "planted", "end-to-end"];
-/// The end-to-end tests that need no program that is not ours; of those on the software GPU, for which emulation is slow, one.
+/// The end-to-end tests that need only gapscope's own programs. One of them uses the software GPU, for which
+/// emulation is slow.
 const END_TO_END: &[&str] = &[
     "fake_driver::",
     "cuda::",
     "counts::the_memory_timeline_has_the_peak_of_the_program",
 ];
 
-/// Tests that emulation makes impossible, each with the reason.
+/// Tests that emulation makes impossible, each with its reason.
 const NOT_EMULATED: &[(&str, &str)] = &[
     (
         "endings::it_survives_an_abort",
@@ -72,10 +76,10 @@ const NOT_EMULATED: &[(&str, &str)] = &[
     ),
 ];
 
-/// The tests of the spool, which maps files.
+/// The tests of the spool (the files through which a hook hands events over), which maps files into memory.
 const SPOOL: &[&str] = &["spool", "interface"];
 
-/// Builds everything, and runs what can run.
+/// Builds everything for ARM, and runs the tests that can run under emulation.
 pub fn run() -> Result<()> {
     if is_arm() {
         return Ok(());
@@ -86,7 +90,7 @@ pub fn run() -> Result<()> {
     command::run(arm.cargo("build", &all).args(["--lib", "--bins"]))?;
     let mut tests = arm.cargo("test", &all);
     tests.args(["--test=end-to-end", "--no-fail-fast", "--"]);
-    // One at a time: they measure shares of time.
+    // The tests run one at a time, because they measure shares of time.
     tests.arg("--test-threads=1").args(END_TO_END);
     leave_out(&mut tests);
     arm.emulate(&tests)?;
@@ -99,7 +103,7 @@ pub fn dist() -> Result<()> {
     python::dist(cross()?)
 }
 
-/// What lets cargo, as maturin calls it too, build for ARM.
+/// Returns a function that prepares cargo, also as maturin calls it, to build for ARM.
 fn cross() -> Result<impl Fn(&mut Command)> {
     if toolchain::find(TARGET)?.builds_std {
         bail!(
@@ -112,7 +116,7 @@ fn cross() -> Result<impl Fn(&mut Command)> {
     })
 }
 
-/// The part of it that is a part of all tests.
+/// Runs the tests for ARM that `cargo xtask test` includes.
 pub fn run_recorder() -> Result<()> {
     if is_arm() {
         return Ok(());
@@ -120,7 +124,7 @@ pub fn run_recorder() -> Result<()> {
     Arm::find(sysroot::LOADER)?.test()
 }
 
-/// Skips what emulation makes impossible, and says so.
+/// Leaves out the tests that emulation makes impossible, and prints their names.
 fn leave_out(tests: &mut Command) {
     for (test, reason) in NOT_EMULATED {
         eprintln!("arm: not run under emulation: {test}: {reason}");
@@ -136,13 +140,14 @@ fn is_arm() -> bool {
     is
 }
 
+/// The tools with which ARM programs are built and run.
 struct Arm {
     toolchain: Toolchain,
     emulation: Emulation,
 }
 
 impl Arm {
-    /// With Debian's packages for arm64 that are named.
+    /// Finds toolchain and emulator, with Debian's packages `libraries` for arm64.
     fn find(libraries: &'static [&'static str]) -> Result<Arm> {
         cannot(install())?;
         let sysroot = cannot(sysroot::ensure(libraries))?;
@@ -166,7 +171,7 @@ impl Arm {
         command::run(&mut self.emulation.command(cargo))
     }
 
-    /// Runs the tests of the recorder, and says what was left out.
+    /// Runs the tests of the recorder, and prints which tests were left out.
     fn test(&self) -> Result<()> {
         let mut packages = HOOKS.to_vec();
         if self.emulation.starts_programs {
@@ -175,24 +180,26 @@ impl Arm {
             let left_out = WITH_PROGRAMS.join(", ");
             eprintln!("arm: not run under emulation: {left_out}: their tests start programs");
         }
-        // The tests load the layer and the drivers as files, which cargo does not build for them.
+        // The tests load the layer and the drivers as files, which cargo does not build for tests.
         command::run(self.cargo("build", &packages).arg("--lib"))?;
         let mut tests = self.cargo("test", &packages);
         tests.args(["--no-fail-fast", "--lib", "--bins", "--tests", "--"]);
-        // One at a time: the child of a process with several threads may wait in qemu for ever, for a lock that one of them had.
+        // The tests run one at a time: under qemu, the child of a process with several threads may wait for ever
+        // for a lock that another thread held.
         tests.arg("--test-threads=1");
         leave_out(&mut tests);
         let tests = self.emulate(&tests);
         tests.and(self.test_pages(&packages))
     }
 
-    /// Grace is also run with kernels whose pages have 64 KiB.
+    /// Runs the tests of packages with emulated pages of 64 KiB, which kernels for NVIDIA's Grace processor may
+    /// use.
     fn test_pages(&self, packages: &[&str]) -> Result<()> {
         if !self.emulation.knows_page_sizes {
             eprintln!("arm: not run with pages of 64 KiB: this qemu knows the machine's own only");
             return Ok(());
         }
-        // The same packages, so that nothing is built again.
+        // The list of packages is the same as before, so that nothing is built again.
         let mut tests = self.cargo("test", packages);
         tests.arg("--no-fail-fast");
         tests.args(SPOOL.iter().map(|test| format!("--test={test}")));
@@ -200,7 +207,7 @@ impl Arm {
     }
 }
 
-/// Lets cargo and the package cc find Debian's cross compiler.
+/// Makes cargo and the crate `cc` use Debian's cross compiler.
 fn cross_compile(cargo: &mut Command) {
     cargo
         .env(
@@ -209,12 +216,12 @@ fn cross_compile(cargo: &mut Command) {
         )
         .env("CC_aarch64_unknown_linux_gnu", "aarch64-linux-gnu-gcc")
         .env("AR_aarch64_unknown_linux_gnu", "aarch64-linux-gnu-ar")
-        // To find lines in a backtrace takes long under emulation.
+        // Finding the lines of a backtrace takes long under emulation.
         .env("CARGO_PROFILE_DEV_DEBUG", "0")
         .env("RUST_BACKTRACE", "0");
 }
 
-/// The cross compiler and the emulator.
+/// Installs the cross compiler and the emulator.
 fn install() -> Result<()> {
     let missing: Vec<&str> = [
         "gcc-aarch64-linux-gnu",

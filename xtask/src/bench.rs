@@ -1,8 +1,8 @@
-//! `cargo xtask bench`: what the recorder costs, measured side by side in one run and written into
+//! `cargo xtask bench`: measures the recorder's cost, with and without it side by side, and writes the tables of
 //! `docs/performance.md`.
 //!
-//! Variants are interleaved, repetition by repetition, so that what else the machine does reaches them all alike. A
-//! figure is the median of the repetitions with their range.
+//! The variants of a program take turns, repetition by repetition, so that other activity of the machine affects
+//! all of them alike. A figure is the median of the repetitions with their range.
 
 mod capture;
 mod diff;
@@ -36,7 +36,8 @@ pub struct Options {
     only: Vec<String>,
 }
 
-/// A part of the page with its heading.
+/// A part of the page: its name, and the function that measures it with a number of repetitions and returns its
+/// text.
 type Part = (&'static str, fn(u32) -> Result<String>);
 
 const PARTS: [Part; 8] = [

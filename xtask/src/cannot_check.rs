@@ -1,4 +1,4 @@
-//! Checks that not every machine can do: for another system, with what it may be impossible to have.
+//! Tells checks that a machine cannot do, because it lacks a tool for another system, from checks that failed.
 
 use std::fmt::Display;
 
@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 
 use crate::clients;
 
-/// What is needed for a check could not be had: the code itself may be right.
+/// The error that a check's tools could not be installed, so that nothing is known about the code.
 #[derive(Debug)]
 struct CannotCheck(String);
 
@@ -18,13 +18,13 @@ impl Display for CannotCheck {
 
 impl std::error::Error for CannotCheck {}
 
-/// Marks an error as one of the machine, not of the code.
+/// Marks an error as the machine's fault and not the code's.
 pub fn cannot<T>(result: Result<T>) -> Result<T> {
     result.map_err(|error| anyhow::Error::new(CannotCheck(format!("{error:#}"))))
 }
 
-/// A check as a part of all tests: where it cannot be done, that is given to be said last and loudly, and is a failure where CI
-/// demands everything.
+/// Returns a sentence if a check could not be done, for the caller to print at the end of all tests. The sentence
+/// is an error where clients are required, as in CI. Other errors stay errors.
 pub fn tolerate(what: &str, result: Result<()>) -> Result<Option<String>> {
     match result {
         Ok(()) => Ok(None),
@@ -39,7 +39,7 @@ pub fn tolerate(what: &str, result: Result<()>) -> Result<Option<String>> {
     }
 }
 
-/// Says what was not checked, so that nobody takes silence for success.
+/// Prints loudly which check was not done.
 pub fn warn(unchecked: &str) {
     let line = "!".repeat(100);
     eprintln!("{line}\nNOT CHECKED: {unchecked}\n{line}");

@@ -1,8 +1,9 @@
-//! Real programs that the tests record, and tools that open our exports, installed under `target/clients`.
+//! Installs *clients* under `target/clients`: real programs that the tests record, and tools that open gapscope's
+//! exports.
 //!
 //! Each client is a folder of `tests/end-to-end/clients` with the versions that it needs: a `requirements.txt` of
-//! Python packages, an `apart.txt` of those that no other client may see, or a `package.json` of Node packages. What could not be had is left as `NAME.missing` with the
-//! reason, which the tests print.
+//! Python packages, an `apart.txt` of packages that no other client may see, or a `package.json` of Node packages.
+//! For a client that cannot be installed, the file `NAME.missing` has the reason, which the tests print.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,23 +14,23 @@ use anyhow::{Context, Result};
 use crate::{command, packages, target};
 
 const SCRIPTS: &str = "tests/end-to-end/clients";
-/// Lists packages that are installed in a folder of their own.
+/// The name of the file that lists packages for a folder of their own.
 const APART: &str = "apart.txt";
-/// The folder of what is installed, in the target folder.
+/// The folder of installed clients in the target folder.
 const INSTALLED: &str = "clients";
 
-/// A client that could not be installed.
+/// A client that could not be installed, with the reason.
 pub struct Missing {
     pub name: String,
     pub reason: String,
 }
 
-/// Whether a client that cannot be had is a failure.
+/// Returns true if a client that cannot be installed is a failure.
 pub fn required() -> bool {
     std::env::var_os("GAPSCOPE_REQUIRE_CLIENTS").is_some_and(|value| value == "1")
 }
 
-/// Installs every client that is not there yet; gives those that could not be had.
+/// Installs every client that is not there yet, and returns the clients that could not be installed.
 pub fn ensure_all() -> Result<Vec<Missing>> {
     let installed = target(INSTALLED);
     fs::create_dir_all(&installed)
@@ -92,7 +93,7 @@ fn install_apart(name: &str, folder: &Path) -> Result<()> {
     command::output(pip.arg(target(INSTALLED).join(name))).map(drop)
 }
 
-/// What installs packages; the file that lists them comes next.
+/// Returns a command of pip that installs packages; the caller appends the file that lists them.
 fn pip(name: &str) -> Result<Command> {
     let python = python_in(&target(INSTALLED).join("python"))?;
     eprintln!("installing the Python packages of {name}");
@@ -109,13 +110,13 @@ fn pip(name: &str) -> Result<Command> {
     Ok(pip)
 }
 
-/// The real libcupti, whose host library plans metrics without a GPU; absent where it could not be had.
+/// Returns the real libcupti, whose host library plans metrics without a GPU; `None` if it could not be installed.
 pub fn cupti() -> Option<PathBuf> {
     let file = target(INSTALLED).join("cupti/nvidia/cu13/lib/libcupti.so.13");
     file.is_file().then(|| file.canonicalize().unwrap_or(file))
 }
 
-/// The Python of a virtual environment, which is made if it is not there.
+/// Returns the Python of a virtual environment, which is made if it is not there.
 pub fn python_in(venv: &Path) -> Result<PathBuf> {
     let python = venv.join("bin/python");
     if !python.exists() {

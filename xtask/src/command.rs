@@ -1,4 +1,4 @@
-//! Commands that a task runs: each is shown before it runs, and must succeed.
+//! Runs the commands of a task. Each command is printed before it runs, and its failure is an error.
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 
-/// Runs a command with the task's own output; an error when it fails.
+/// Runs a command whose output goes to the task's output. A failure is an error.
 pub fn run(command: &mut Command) -> Result<()> {
     let shown = shown(command);
     eprintln!("+ {shown}");
@@ -25,7 +25,7 @@ pub fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Runs a command and gives what it wrote to standard output; an error, with what it complained of, when it fails.
+/// Runs a command and returns its standard output. A failure is an error with the command's standard error.
 pub fn output(command: &mut Command) -> Result<String> {
     let shown = shown(command);
     let output = command
@@ -39,7 +39,7 @@ pub fn output(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Whether a command can be started and succeeds; it prints nothing.
+/// Returns true if a command can be started and succeeds. Nothing is printed.
 pub fn succeeds(program: &str, arguments: &[&str]) -> bool {
     Command::new(program)
         .args(arguments)
@@ -50,14 +50,14 @@ pub fn succeeds(program: &str, arguments: &[&str]) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// The cargo that runs this task.
+/// Returns a command of the cargo that runs this task.
 pub fn cargo<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(arguments);
     command
 }
 
-/// A command as it is shown before it runs.
+/// Returns a command as the text that is printed before it runs.
 pub fn shown(command: &Command) -> String {
     let mut text = command.get_program().to_string_lossy().into_owned();
     if let Some(name) = text

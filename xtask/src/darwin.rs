@@ -1,11 +1,11 @@
-//! `cargo xtask darwin`: type-checks, lints and links for macOS what is only compiled there, on a machine that is not a
-//! Mac. Nothing of it runs.
+//! `cargo xtask darwin`: type-checks, lints and links the code that is compiled on macOS only, on a machine that is
+//! not a Mac. None of the code runs.
 //!
-//! The compiler's own support for macOS needs its standard library for that system. It comes from where [`toolchain`] has it, or else
-//! from Debian's own compiler with its own sources, unpacked in a folder and used through chroot (needs root).
+//! The compiler needs its standard library for macOS, which [`toolchain`] finds. Otherwise Debian's own compiler
+//! with its own sources is unpacked in a folder and used through chroot, which needs root.
 //!
-//! C in dependencies is compiled by zig, from PyPI. Frameworks are linked against stubs that are made of the symbols
-//! that the bindings declare: no file of Apple's is used.
+//! zig, from PyPI, compiles the C code of dependencies. Frameworks are linked against stubs, which are made of the
+//! symbols that the bindings declare: no file of Apple's is used.
 
 mod chroot;
 mod link;
@@ -19,14 +19,14 @@ use crate::cannot_check::cannot;
 use crate::toolchain::{self, Toolchain};
 use crate::{command, target};
 
-/// The crates with code that is compiled on macOS only, or differently there.
+/// The crates with code that is compiled on macOS only or differs there.
 const CRATES: &[&str] = &[SDK, "gapscope-metal", "gapscope", LINKED];
 const SDK: &str = "gapscope-sdk";
 /// A program that uses the Metal code of the SDK without wgpu, for the linker.
 const LINKED: &str = "doubled";
 const TARGET: &str = "aarch64-apple-darwin";
 
-/// Where everything for it is kept.
+/// Returns a path in the folder of everything for macOS.
 fn folder(path: &str) -> Result<PathBuf> {
     let folder = std::path::absolute(target("darwin"))?;
     std::fs::create_dir_all(&folder)
@@ -34,7 +34,7 @@ fn folder(path: &str) -> Result<PathBuf> {
     Ok(folder.join(path))
 }
 
-/// Checks, and fails when it cannot.
+/// Runs the checks. A check that cannot be done is a failure.
 pub fn run() -> Result<()> {
     if cfg!(target_os = "macos") {
         eprintln!("darwin: this is macOS: the ordinary checks cover it");
@@ -65,7 +65,7 @@ fn check(toolchain: &Toolchain) -> Result<()> {
         crates.arg(format!("--package={name}"));
     }
     command::run(crates.args(["--lib", "--bins", "--", "-D", "warnings"]))?;
-    // Its tests and examples too, and wgpu, which nothing of the above uses.
+    // The tests and examples of the SDK are checked, too, and its feature wgpu, which the crates above do not use.
     let mut sdk = clippy();
     sdk.args([
         &format!("--package={SDK}"),

@@ -1,4 +1,4 @@
-//! `cargo xtask demo`: from a bare machine to the report of a recorded program.
+//! `cargo xtask demo`: installs what is missing, builds gapscope, records a program and prints the report.
 
 use std::process::{Command, Stdio};
 
@@ -40,7 +40,8 @@ pub fn run() -> Result<()> {
             .with_context(|| format!("cannot remove {}", trace.display()))?;
     }
 
-    // A driver compiles kernels when it first runs them and keeps them: without this, the recording shows its compiler.
+    // A driver compiles kernels at their first run and caches them. Without this unrecorded run, the recording
+    // would show the compilation.
     let fusion = programs.join("fusion");
     command::run(
         Command::new(&fusion)

@@ -1,4 +1,5 @@
-//! `cargo xtask fleet`: one question about many ranks, asked of `gapscope query` and of Ballista (`tests/fleet`).
+//! `cargo xtask fleet`: asks one query over many ranks of `gapscope query` and of Ballista (`tests/fleet`), and
+//! compares their answers.
 
 use std::path::Path;
 
@@ -6,11 +7,13 @@ use anyhow::{Context, Result};
 
 use crate::{command, target};
 
-/// The package: a workspace of its own, since Ballista takes longer to build than all else.
+/// The manifest of the comparison, which is a workspace of its own because Ballista takes longer to build than
+/// gapscope.
 const MANIFEST: &str = "tests/fleet/Cargo.toml";
-/// Where its question is.
+/// The page that contains the query.
 const PAGE: &str = "docs/fleet.md";
-/// Ranks, so many that one machine of them and one kernel of one rank are slow; and steps of each.
+/// The number of ranks, among which one slow machine and one slow kernel are planted, and below it the steps of
+/// each rank.
 const RANKS: &str = "256";
 const STEPS: &str = "20";
 

@@ -1,7 +1,8 @@
-//! `cargo xtask fuzz`: the targets of `fuzz/` with libFuzzer, which keeps the inputs that reach new code.
+//! `cargo xtask fuzz`: runs the targets of `fuzz/` under libFuzzer, which makes up inputs and keeps those that
+//! reach new code.
 //!
-//! The compiler of the toolchain in use measures what is reached: no nightly one is needed. The tests of the package run
-//! the kept inputs without any of this.
+//! Each target feeds its input to one part of gapscope. The compiler in use measures the code that an input reaches;
+//! no nightly compiler is needed. The package's tests run the kept inputs without libFuzzer.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,12 +13,13 @@ use clap::Args;
 
 use crate::{command, packages, web};
 
-/// What makes the compiler count the edges that an input takes and note what is compared: what `cargo fuzz` passes, too.
+/// Flags with which the compiler counts the edges (jumps in the code) that an input takes and notes compared
+/// values. `cargo fuzz` passes the same flags.
 const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
      -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
      -Cllvm-args=-sanitizer-coverage-trace-compares";
 
-/// The kept inputs, a folder for each target.
+/// The folder of the kept inputs, with a folder for each target.
 const CORPUS: &str = "fuzz/corpus";
 
 #[derive(Args)]
@@ -65,12 +67,12 @@ pub fn run(options: &Options) -> Result<()> {
     }
 }
 
-/// Each target has its folder of kept inputs.
+/// Returns the names of the targets, each of which has a folder of kept inputs.
 fn targets() -> Result<Vec<String>> {
     web::files(Path::new(CORPUS))
 }
 
-/// Builds the targets; the folder of their programs.
+/// Builds the targets and returns the folder of their programs.
 fn build(targets: &[String]) -> Result<PathBuf> {
     if !command::succeeds("c++", &["--version"]) {
         packages::install(&["g++"], false)?;
@@ -78,7 +80,7 @@ fn build(targets: &[String]) -> Result<PathBuf> {
     let facts = command::output(Command::new("rustc").arg("-vV"))?;
     let host = facts.lines().find_map(|line| line.strip_prefix("host: "));
     let host = host.context("`rustc -vV` names no host")?;
-    // With a target named, what runs while building is built without the flags.
+    // If cargo gets a `--target`, it compiles build scripts without the flags.
     let mut cargo = command::cargo(["build", "--package=fuzz", "--profile=fuzz"]);
     cargo
         .args(["--features=libfuzzer", &format!("--target={host}")])
@@ -90,13 +92,13 @@ fn build(targets: &[String]) -> Result<PathBuf> {
     Ok(crate::target(host).join("fuzz"))
 }
 
-/// The program of one target, and its files.
+/// The program and files of one target.
 struct Fuzzer<'a> {
     target: &'a str,
     program: PathBuf,
-    /// In the repository.
+    /// The folder of inputs in the repository.
     kept: PathBuf,
-    /// What was found since, here.
+    /// The folder of inputs that this machine found and that are not in the repository.
     found: PathBuf,
     folder: PathBuf,
 }
@@ -127,7 +129,7 @@ impl Fuzzer<'_> {
         command
             .arg(format!("-seed={}", options.seed))
             .arg(format!("-artifact_prefix={}/", self.folder.display()))
-            // The weights of inputs by rare features take longer to keep than an input to run.
+            // Computing the weights of inputs by rare features takes longer than running an input.
             .args(["-print_final_stats=1", "-entropic=0"])
             .args([&self.found, &self.kept]);
         if options.runs > 0 {
@@ -152,7 +154,7 @@ impl Fuzzer<'_> {
         )
     }
 
-    /// Of what is kept and what was found since, keeps the smallest inputs that reach everything.
+    /// Replaces the kept inputs by the smallest inputs, kept or found, that together reach the same code.
     fn keep(&self) -> Result<()> {
         let smallest = self.folder.join("smallest");
         let _ = fs::remove_dir_all(&smallest);
@@ -169,7 +171,7 @@ impl Fuzzer<'_> {
             fs::copy(entry.path(), self.kept.join(entry.file_name()))?;
             count += 1;
         }
-        // What was a fault once stays, whatever it reaches.
+        // Inputs that once showed a fault stay, whatever they reach.
         for entry in fs::read_dir(&self.kept)? {
             let entry = entry?;
             let name = entry.file_name();
@@ -182,7 +184,8 @@ impl Fuzzer<'_> {
     }
 }
 
-/// What broke, and the file of the input: as the target says, else as libFuzzer does.
+/// Returns the reason of a failure and the file of its input from the log: the target's own message, or else
+/// libFuzzer's.
 fn fault<'a>(target: &str, log: &'a str) -> (&'a str, &'a str) {
     let own = format!("{target}: ");
     let said = |line: &&str| line.starts_with(&own) || line.contains("ERROR: ");
@@ -196,7 +199,7 @@ fn fault<'a>(target: &str, log: &'a str) -> (&'a str, &'a str) {
     )
 }
 
-/// What libFuzzer says at the end: inputs, their rate, edges, memory.
+/// Returns a line with the number of inputs, their rate, the edges and the memory, from libFuzzer's log.
 fn summary(log: &str) -> String {
     let stat = |name: &str| {
         let line = log

@@ -98,14 +98,14 @@ fn run() -> Result<()> {
     }
 }
 
-/// The root of the repository, which holds this crate's folder.
+/// Returns the root of the repository, which contains this crate's folder.
 fn repository() -> Result<PathBuf> {
     let manifest = std::env::var_os("CARGO_MANIFEST_DIR")
         .context("CARGO_MANIFEST_DIR is not set: run the tasks as `cargo xtask TASK`")?;
     Ok(Path::new(&manifest).join(".."))
 }
 
-/// A path in the folder that cargo builds into.
+/// Returns a path in the folder into which cargo builds.
 fn target(path: &str) -> PathBuf {
     let folder =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);

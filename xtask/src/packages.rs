@@ -1,4 +1,4 @@
-//! Packages of the system: installed when they are missing and this user may.
+//! Installs packages of the system that are missing, if this user may install packages.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::command;
 
-/// How this user installs packages.
+/// The way in which this user installs packages.
 enum Installer {
     Root,
     Sudo,
@@ -32,12 +32,12 @@ impl Installer {
     }
 }
 
-/// Whether a Debian package is installed.
+/// Returns true if a Debian package is installed.
 pub fn is_installed(package: &str) -> bool {
     version(package).is_some()
 }
 
-/// The version of an installed Debian package.
+/// Returns the version of an installed Debian package.
 pub fn version(package: &str) -> Option<String> {
     let mut query = Command::new("dpkg-query");
     query.args([
@@ -49,9 +49,9 @@ pub fn version(package: &str) -> Option<String> {
     shown.strip_prefix("installed ").map(str::to_owned)
 }
 
-/// Installs Debian packages, from the release's backports where they have them and `backports` says so.
+/// Installs Debian packages. If `backports` is set, those that the release's backports have come from there.
 ///
-/// Without apt, or without the right to use it, the error is a sentence that says what to install.
+/// Without apt, or without the right to use it, the error is a sentence that tells the user what to install.
 pub fn install(packages: &[&str], backports: bool) -> Result<()> {
     let list = packages.join(" ");
     if !command::succeeds("apt-get", &["--version"]) {
@@ -66,7 +66,7 @@ pub fn install(packages: &[&str], backports: bool) -> Result<()> {
     } else {
         bail!("installing needs root: run `sudo apt-get install {list}` and then the task again");
     };
-    // An old list of packages names files that the archive no longer has.
+    // An old list of packages names files that the archive no longer contains.
     command::run(installer.command("apt-get").args(["--quiet", "update"]))?;
     let suite = if backports {
         backports_suite(&installer)?
@@ -81,7 +81,7 @@ pub fn install(packages: &[&str], backports: bool) -> Result<()> {
     command::run(install.args(packages))
 }
 
-/// The codename of the release, where it is one of Debian's.
+/// Returns the codename of the system's release if it is one of Debian's.
 pub fn release() -> Option<String> {
     let release = std::fs::read_to_string("/etc/os-release").ok()?;
     let is_debian = os_release_field(&release, "ID") == Some("debian");
@@ -89,9 +89,10 @@ pub fn release() -> Option<String> {
     is_debian.then(|| name.to_owned())
 }
 
-/// The release's backports suite, set up where it is not; `None` on systems that have none.
+/// Returns the release's backports suite (newer packages for an older release), which is set up if needed; `None`
+/// on systems without backports.
 fn backports_suite(installer: &Installer) -> Result<Option<String>> {
-    // Newer releases have a Mesa that is new enough of their own.
+    // The Mesa of newer releases is recent enough.
     if release().as_deref() != Some("bookworm") {
         return Ok(None);
     }
@@ -124,7 +125,7 @@ fn backports_suite(installer: &Installer) -> Result<Option<String>> {
     Ok(Some(suite.to_owned()))
 }
 
-/// The package archives that apt uses, as (address, codename of the release).
+/// Returns the package archives that apt uses, as (address, codename of the release).
 fn archives() -> Result<Vec<(String, String)>> {
     let mut query = Command::new("apt-get");
     query.args([
@@ -149,15 +150,15 @@ fn sources_file(uri: &str, suite: &str) -> String {
     text
 }
 
-/// apt with lists, packages and sources of its own, for packages of other suites that are unpacked and not installed:
-/// the machine's apt stays as it is.
+/// An apt with lists, packages and sources of its own, which unpacks packages of other suites without installing
+/// them, so that the machine's apt stays as it is.
 pub struct PrivateApt {
     folder: PathBuf,
 }
 
 impl PrivateApt {
-    /// For the archive that this machine uses, with other suites of it, and of packages those for another architecture if one is
-    /// given.
+    /// Creates an apt that uses this machine's archive with other `suites`, and packages for another architecture
+    /// if `architecture` is given.
     pub fn new(folder: &Path, suites: &[&str], architecture: Option<&str>) -> Result<PrivateApt> {
         let archives = archives().context("this system has no apt")?;
         let (uri, _) = (archives.iter())
@@ -171,7 +172,7 @@ impl PrivateApt {
             .iter()
             .map(|suite| format!("deb [signed-by={keys}] {uri} {suite} main\n"));
         std::fs::write(folder.join("sources.list"), lines.collect::<String>())?;
-        // Nothing counts as installed.
+        // With an empty status, no package counts as installed.
         std::fs::write(folder.join("status"), "")?;
         let at = folder.display();
         let mut settings = format!(
@@ -193,7 +194,7 @@ impl PrivateApt {
         Ok(apt)
     }
 
-    /// A command of apt's.
+    /// Returns a command of a program of apt.
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.env("APT_CONFIG", self.folder.join("settings"));
@@ -201,7 +202,8 @@ impl PrivateApt {
         command
     }
 
-    /// Downloads packages with all that they need, and unpacks them into a folder. None of their scripts runs.
+    /// Downloads packages with the packages that they need, and unpacks them into a folder. Their scripts do not
+    /// run.
     pub fn unpack(&self, packages: &[&str], root: &Path) -> Result<()> {
         let mut install = self.command("apt-get");
         install.args([
@@ -220,7 +222,7 @@ impl PrivateApt {
             {
                 continue;
             }
-            // Not `dpkg -x`: it replaces the links to usr by folders.
+            // `dpkg -x` would replace the links to usr by folders.
             let unpack = format!(
                 "dpkg-deb --fsys-tarfile '{}' | tar -x --keep-directory-symlink -f - -C '{}'",
                 package.display(),

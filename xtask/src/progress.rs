@@ -1,4 +1,4 @@
-//! How far a build is, also where cargo draws no bar because nobody sees it as a terminal.
+//! Prints how far a build is where cargo draws no progress bar because its output is not a terminal.
 
 use std::io::{BufRead, BufReader, IsTerminal, stderr};
 use std::process::{Command, Stdio};
@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::command;
 
-/// Runs a `cargo build`; says ten times how much of it is done.
+/// Runs a `cargo build`, and prints at each tenth how many of its steps are done.
 pub fn build(cargo: &mut Command) -> Result<()> {
     if stderr().is_terminal() {
         return command::run(cargo);
@@ -41,7 +41,7 @@ pub fn build(cargo: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// What was printed, as lines that end where the bar is drawn anew too.
+/// Splits the output into lines, which also end where cargo redraws its bar.
 fn lines(output: impl BufRead) -> impl Iterator<Item = String> {
     let mut bytes = output.bytes();
     std::iter::from_fn(move || {
@@ -58,7 +58,7 @@ fn lines(output: impl BufRead) -> impl Iterator<Item = String> {
     })
 }
 
-/// `Building [==>   ] 12/247: serde, syn` as (12, 247).
+/// Returns the steps done and all steps of a bar: (12, 247) for `Building [==>   ] 12/247: serde, syn`.
 fn units(line: &str) -> Option<(u32, u32)> {
     let after = line.trim_start().strip_prefix("Building [")?;
     let (_, counts) = after.split_once("] ")?;
@@ -66,7 +66,7 @@ fn units(line: &str) -> Option<(u32, u32)> {
     Some((done.trim().parse().ok()?, of.trim().parse().ok()?))
 }
 
-/// What the counts say already: that one crate is compiled or downloaded, or another bar.
+/// Returns true for lines that the counts make needless: a crate that is compiled or downloaded, or another bar.
 fn is_step(line: &str) -> bool {
     let mut words = line.split_whitespace();
     match (words.next(), words.next()) {
@@ -78,7 +78,7 @@ fn is_step(line: &str) -> bool {
     }
 }
 
-/// The tenths of the whole that were said.
+/// The number of tenths of the build that were printed.
 #[derive(Default)]
 struct Tenths(u32);
 

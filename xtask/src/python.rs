@@ -1,5 +1,5 @@
-//! The Python package: its wheel, installed in a fresh environment, records a program; and the tests of the Python
-//! programs in `tests/cuda-programs`.
+//! Builds the wheel of the Python package, installs it in a fresh environment and tests it, and runs the tests of
+//! the Python programs in `tests/cuda-programs`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,24 +9,24 @@ use anyhow::{Context, Result, bail};
 
 use crate::{command, packages, progress, target};
 
-/// What builds the wheel, checks its types, and reads tables; wgpu and numpy are what the recorded program uses.
+/// The packages that build the wheel, check its types and read tables, and wgpu and numpy for the recorded program.
 const TOOLS: &str = "maturin==1.16.0 mypy==2.4.1 pandas==3.1.1 pandas-stubs==3.1.0.261029 polars==2.1.0 \
                      pyarrow==26.0.1 pyarrow-stubs==20.0.0.20260819 numpy==2.4.6 wgpu==0.32.0 uv==0.13.9";
 
-/// Builds the workspace and runs the tests of everything that is Python.
+/// Builds the workspace and runs all tests of Python code.
 pub fn run() -> Result<()> {
     command::run(&mut command::cargo(["build", "--workspace"]))?;
     test()
 }
 
-/// Runs the tests of everything that is Python. The workspace is built.
+/// Runs all tests of Python code. The workspace must have been built.
 pub fn test() -> Result<()> {
     let tools = ensure_tools()?;
     harness(&tools)?;
     let wheel = wheel(&tools)?;
     uvx(&tools, &wheel)?;
     let installed = install(&wheel)?;
-    // First as it comes, then with the packages that it can work with.
+    // The package is tested first alone and then with the packages that it can work with.
     run_tests(&installed, &[])?;
     share(&tools, &installed)?;
     run_tests(&installed, &[("GAPSCOPE_REQUIRE_PACKAGES", "1")])?;
@@ -44,14 +44,14 @@ pub fn test() -> Result<()> {
     )
 }
 
-/// Builds a release wheel for users and says where it is. `cross` gives cargo and maturin what another system needs.
+/// Builds a release wheel for users and prints its path. `cross` prepares cargo and maturin for another system.
 pub fn dist(cross: impl Fn(&mut Command)) -> Result<()> {
     let tools = ensure_tools()?;
     let made = absolute(&target("python/dist"))?;
     build_release(&cross)?;
     let mut pip = pip_wheel(&tools, &made)?;
     cross(&mut pip);
-    // Tagged with the least glibc that it needs.
+    // The tag of the wheel states the oldest glibc with which it works.
     pip.env("MATURIN_PEP517_ARGS", "--compatibility pypi");
     let wheel = build_wheel(&mut pip, &made)?;
     let out = target("wheels");
@@ -62,7 +62,7 @@ pub fn dist(cross: impl Fn(&mut Command)) -> Result<()> {
     Ok(())
 }
 
-/// Builds what the wheel holds, so that cargo says how far it is: pip keeps its output to itself.
+/// Builds the programs and libraries of the wheel, so that cargo shows its progress; pip hides it.
 fn build_release(cross: impl Fn(&mut Command)) -> Result<()> {
     eprintln!(
         "building gapscope in release mode, its SQL engine (DataFusion) included: the first time this takes twenty minutes \
@@ -81,7 +81,7 @@ fn build_release(cross: impl Fn(&mut Command)) -> Result<()> {
     progress::build(&mut cargo)
 }
 
-/// The environment with the tools, which is kept.
+/// Returns the environment with the tools, which is kept between runs.
 fn ensure_tools() -> Result<PathBuf> {
     let folder = absolute(&target("python/tools"))?;
     let installed = folder.join("installed");
@@ -108,7 +108,7 @@ fn ensure_tools() -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// The tests of the harness for machines with an NVIDIA GPU.
+/// Runs the tests of the harness for machines with an NVIDIA GPU.
 fn harness(tools: &Path) -> Result<()> {
     let mut tests = Command::new(tools.join("bin/python"));
     tests.args(["-m", "unittest", "--quiet", "test_harness"]);
@@ -119,7 +119,7 @@ fn harness(tools: &Path) -> Result<()> {
     )
 }
 
-/// A wheel of the dev build for another system: `cross` as in [`dist`].
+/// Builds a wheel of the debug build for another system; `cross` is as in [`dist`].
 pub fn cross_wheel(folder: &Path, cross: impl Fn(&mut Command)) -> Result<PathBuf> {
     let tools = ensure_tools()?;
     let out = absolute(folder)?;
@@ -132,7 +132,7 @@ pub fn cross_wheel(folder: &Path, cross: impl Fn(&mut Command)) -> Result<PathBu
     build_wheel(&mut pip, &out)
 }
 
-/// A wheel of what `cargo build --workspace` has built.
+/// Builds a wheel of the result of `cargo build --workspace`.
 fn wheel(tools: &Path) -> Result<PathBuf> {
     let out = absolute(&target("python/wheels"))?;
     let mut pip = pip_wheel(tools, &out)?;
@@ -141,7 +141,7 @@ fn wheel(tools: &Path) -> Result<PathBuf> {
     build_wheel(&mut pip, &out)
 }
 
-/// Runs pip, which makes one wheel in a folder of its own.
+/// Runs pip, which must make one wheel in a folder of its own, and returns the wheel.
 fn build_wheel(pip: &mut Command, out: &Path) -> Result<PathBuf> {
     let _ = fs::remove_dir_all(out);
     command::run(pip)?;
@@ -174,7 +174,7 @@ fn pip_wheel(tools: &Path, out: &Path) -> Result<Command> {
     Ok(pip)
 }
 
-/// A fresh environment that holds the wheel and nothing else.
+/// Returns a fresh environment in which only the wheel is installed.
 fn install(wheel: &Path) -> Result<PathBuf> {
     let folder = absolute(&target("python/fresh"))?;
     command::run(
@@ -188,7 +188,7 @@ fn install(wheel: &Path) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// `uvx gapscope` runs the command.
+/// Checks that `uvx gapscope` runs the command.
 fn uvx(tools: &Path, wheel: &Path) -> Result<()> {
     let mut uvx = Command::new(tools.join("bin/uvx"));
     uvx.args(["--quiet", "--offline", "--from"]).arg(wheel);
@@ -201,7 +201,7 @@ fn uvx(tools: &Path, wheel: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Lets an environment also use the packages of another.
+/// Lets an environment also import the packages of another environment.
 fn share(from: &Path, to: &Path) -> Result<()> {
     let mut query = Command::new(to.join("bin/python"));
     let purelib = command::output(query.args([
@@ -216,7 +216,8 @@ fn share(from: &Path, to: &Path) -> Result<()> {
 
 fn run_tests(environment: &Path, variables: &[(&str, &str)]) -> Result<()> {
     let mut tests = Command::new(environment.join("bin/python"));
-    // Not from the folder with the sources, which would be imported instead of what is installed.
+    // The tests do not run in the folder of the sources, which Python would import instead of the installed
+    // package.
     tests.args([
         "-m",
         "unittest",

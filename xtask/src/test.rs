@@ -1,4 +1,5 @@
-//! `cargo xtask test`: everything that must hold before a change lands.
+//! `cargo xtask test`: installs what the tests need and runs all checks and tests that must pass before a change
+//! lands.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,7 +8,7 @@ use anyhow::{Result, bail};
 
 use crate::{arm, cannot_check, clients, command, darwin, python, tidy, vulkan, web};
 
-/// Installs drivers, layers and programs; says which programs could not be had.
+/// Installs drivers, layers and programs, and prints which programs could not be installed.
 pub fn set_up() -> Result<()> {
     if !cfg!(target_os = "linux") {
         bail!(
@@ -34,7 +35,7 @@ pub fn set_up() -> Result<()> {
 pub fn run() -> Result<()> {
     tidy::run(Path::new("."))?;
     command::run(&mut command::cargo(["fmt", "--all", "--check"]))?;
-    // Downloads and what one core does take their time beside the compiler.
+    // Downloads and tasks that use one core run beside the compiler.
     std::thread::scope(|scope| {
         let page = scope.spawn(|| set_up().and_then(|()| web::check()));
         command::run(&mut command::cargo([
@@ -50,7 +51,7 @@ pub fn run() -> Result<()> {
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
         )
     })?;
-    // The end-to-end tests start the programs and load the layer and the fake driver as files.
+    // The end-to-end tests start the built programs and load the built layer and fake driver.
     command::run(&mut command::cargo(["build", "--workspace"]))?;
     let others = [
         cannot_check::tolerate("the code for macOS", darwin::run()),
@@ -64,7 +65,7 @@ pub fn run() -> Result<()> {
     tests.and(others.map(drop))
 }
 
-/// Runs both suites, even when the first fails.
+/// Runs the tests of the crates and the end-to-end tests, even if the first of them fail.
 fn run_tests() -> Result<()> {
     if command::succeeds("cargo", &["nextest", "--version"]) {
         let nextest = |filter, jobs: &[&str]| {
@@ -81,10 +82,10 @@ fn run_tests() -> Result<()> {
             )
         };
         let crates = nextest("not package(end-to-end)", &[]);
-        // nextest does not run the examples in the documentation.
+        // nextest does not run examples in documentation.
         let mut documented = command::cargo(["test", "--doc", "--workspace"]);
         let crates = crates.and(tests(&mut documented));
-        // One at a time: they measure shares of time.
+        // The end-to-end tests run one at a time, because they measure shares of time.
         crates.and(nextest("package(end-to-end)", &["--test-threads=1"]))
     } else {
         let crates = tests(&mut command::cargo([

@@ -14,7 +14,7 @@ use anyhow::{Result, bail};
 use crate::command;
 use workspace::Package;
 
-/// Checks the repository at `root`; the error lists what is wrong.
+/// Checks the repository at `root`. The error lists all violations.
 pub fn run(root: &Path) -> Result<()> {
     let packages = workspace::packages(root)?;
     let files = tracked_files(root)?;
@@ -48,7 +48,7 @@ pub fn run(root: &Path) -> Result<()> {
     bail!("the repository is not tidy:\n  {}", problems.join("\n  "));
 }
 
-/// Files that git tracks or would, so that a new file is checked before its commit.
+/// Returns the files that git tracks or would track, so that a new file is checked before its commit.
 fn tracked_files(root: &Path) -> Result<Vec<String>> {
     let mut git = Command::new("git");
     git.args(["ls-files", "--cached", "--others", "--exclude-standard"])
@@ -59,7 +59,7 @@ fn tracked_files(root: &Path) -> Result<Vec<String>> {
         .collect())
 }
 
-/// Crates that call the system, Vulkan or CUPTI themselves; everywhere else `unsafe` is forbidden.
+/// Crates that call the system, Vulkan or CUPTI themselves. `unsafe` is forbidden in all others.
 const UNSAFE_ALLOWED: &[&str] = &[
     "gapscope-spool",
     "gapscope-recorder",
@@ -76,7 +76,7 @@ const UNSAFE_ALLOWED: &[&str] = &[
     "fake-vulkan-driver",
     "fake-cuda",
     "planted",
-    // Its allocator, and the entry points of libFuzzer.
+    // The package has an allocator and the entry points of libFuzzer.
     "fuzz",
 ];
 

@@ -1,6 +1,6 @@
-//! A Rust toolchain with a standard library for another system.
+//! Finds a Rust toolchain that can compile for another system, with the standard library of that system.
 //!
-//! It comes, in this order, from
+//! The sources of a toolchain are, in the order in which they are tried:
 //! 1. the toolchain in use, when it has the target, or rustup can add it;
 //! 2. a nightly toolchain that is installed, and Debian's package of the library's sources of the same version.
 
@@ -16,16 +16,16 @@ use crate::{command, packages};
 #[derive(Debug)]
 pub struct Toolchain {
     target: &'static str,
-    /// Its `bin`.
+    /// The toolchain's folder `bin`.
     bin: PathBuf,
-    /// Its own linker, which knows the formats of all systems.
+    /// The toolchain's own linker, which knows the formats of all systems.
     pub linker: PathBuf,
-    /// The standard library is compiled with the program.
+    /// True if the standard library is compiled together with the program.
     pub builds_std: bool,
 }
 
 impl Toolchain {
-    /// A cargo command for that system.
+    /// Returns a cargo command that compiles for the other system.
     pub fn cargo(&self, task: &str) -> Command {
         let mut cargo = Command::new(self.bin.join("cargo"));
         for variable in [
@@ -52,7 +52,7 @@ impl Toolchain {
     }
 }
 
-/// The first toolchain that can be had for a target.
+/// Returns the first toolchain that can compile for a target; the error tells why none can.
 pub fn find(target: &'static str) -> Result<Toolchain> {
     match installed(target) {
         Ok(toolchain) => Ok(toolchain),
@@ -60,7 +60,7 @@ pub fn find(target: &'static str) -> Result<Toolchain> {
     }
 }
 
-/// Where what is had for it is kept.
+/// Returns the folder in which downloads for other systems are kept.
 fn folder(path: &str) -> Result<PathBuf> {
     let folder = std::path::absolute(crate::target("toolchain"))?;
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
@@ -88,7 +88,7 @@ fn linker_of(sysroot: &Path) -> Result<PathBuf> {
     Ok(linker)
 }
 
-/// The toolchain in use, if it has the target, or rustup can add it.
+/// Returns the toolchain in use if it has the target or rustup can add the target.
 fn installed(target: &'static str) -> Result<Toolchain> {
     let sysroot = sysroot(&[])?;
     let library = sysroot.join("lib/rustlib").join(target).join("lib");
@@ -106,7 +106,7 @@ fn installed(target: &'static str) -> Result<Toolchain> {
     })
 }
 
-/// An installed nightly, with the sources of the library from a package of Debian's.
+/// Returns an installed nightly toolchain that compiles the standard library from the sources in Debian's package.
 fn nightly(target: &'static str) -> Result<Toolchain> {
     let original = sysroot(&["+nightly"]).context("there is no nightly toolchain")?;
     let mut rustc = Command::new("rustc");
@@ -141,7 +141,7 @@ fn nightly(target: &'static str) -> Result<Toolchain> {
     })
 }
 
-/// `1.97` of `rustc 1.97.0-nightly (…)`.
+/// Returns the minor version from `rustc 1.97.0-nightly (…)`, here `1.97`.
 fn minor_version(text: &str) -> Option<String> {
     let mut numbers = text.split_whitespace().nth(1)?.split('.');
     let (major, minor) = (numbers.next()?, numbers.next()?);
@@ -152,7 +152,8 @@ fn minor_version(text: &str) -> Option<String> {
 /// Suites of Debian that may have the sources of a recent version.
 const SUITES: &[&str] = &["forky", "sid", "experimental"];
 
-/// The folder `library` of the compiler's sources, from Debian's package `rust-src` of the same minor version.
+/// Returns the folder `library` of the compiler's sources, from Debian's package `rust-src` of the same minor
+/// version.
 fn library_sources(version: &str) -> Result<PathBuf> {
     let kept = folder(&format!("library-{version}"))?;
     if kept.join("std/Cargo.toml").is_file() {
@@ -198,7 +199,7 @@ fn library_sources(version: &str) -> Result<PathBuf> {
         .map(|entry| entry.path().join("library"))
         .find(|path| path.is_dir())
         .context("the package rust-src has no library")?;
-    // The crates that the library needs come from the registry.
+    // The standard library depends on crates of the registry.
     for part in ["vendor", ".cargo"] {
         let _ = fs::remove_dir_all(sources.join(part));
     }

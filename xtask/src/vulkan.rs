@@ -1,4 +1,4 @@
-//! The Vulkan loader and drivers of the machine.
+//! Installs the Vulkan loader, drivers and layers that a task needs.
 
 use std::path::{Path, PathBuf};
 
@@ -6,12 +6,12 @@ use anyhow::Result;
 
 use crate::packages;
 
-/// The software driver for a machine without a GPU, in Debian's package.
+/// Debian's package of the software driver, for machines without a GPU.
 const SOFTWARE_DRIVER: &str = "mesa-vulkan-drivers";
-/// Mesa before this fails with several real programs (Dawn, slangpy).
+/// The oldest major version of Mesa with which several real programs (Dawn, slangpy) work.
 const LEAST_MESA: u32 = 24;
 
-/// Installs the loader, and the software driver when the machine has no Vulkan driver.
+/// Installs the loader, and the software driver if the machine has no Vulkan driver.
 pub fn ensure_any_driver() -> Result<()> {
     let mut missing = Vec::new();
     if !has_loader() {
@@ -23,7 +23,7 @@ pub fn ensure_any_driver() -> Result<()> {
     install(&missing)
 }
 
-/// Installs the loader, a recent software driver, and the layers that the tests run beside ours.
+/// Installs the loader, a recent software driver, and the layers that the tests run beside gapscope's.
 pub fn ensure_test_drivers() -> Result<()> {
     let mut missing = Vec::new();
     for package in ["libvulkan1", "vulkan-validationlayers", "gfxreconstruct"] {
@@ -56,7 +56,7 @@ fn has_loader() -> bool {
     })
 }
 
-/// The manifests of the drivers that the loader finds.
+/// Returns the manifests of the drivers that the loader finds.
 fn drivers() -> Vec<PathBuf> {
     let mut drivers = Vec::new();
     for variable in ["VK_DRIVER_FILES", "VK_ICD_FILENAMES", "VK_ADD_DRIVER_FILES"] {
@@ -83,7 +83,8 @@ fn is_lavapipe(driver: &Path) -> bool {
         .is_some_and(|name| name.to_string_lossy().starts_with("lvp_icd"))
 }
 
-/// `25` of `25.0.7-2~bpo12+1`; an epoch before it is skipped.
+/// Returns the major version of a Debian version such as `25.0.7-2~bpo12+1`, here `25`. An epoch in front is
+/// skipped.
 fn major(version: &str) -> Option<u32> {
     let upstream = version
         .split_once(':')

@@ -1,4 +1,5 @@
-//! The page of `gapscope view`: built from `web/`, committed as `web/dist`, tested in a real browser.
+//! Builds the page of `gapscope view` from `web/` into `web/dist`, which is committed, and tests it in real
+//! browsers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,9 +11,10 @@ use crate::{command, packages, target};
 
 const SOURCE: &str = "web";
 const BUILT: &str = "web/dist";
-/// Vite wants this Node or a later one.
+/// The oldest version of Node, as (major, minor), with which Vite works.
 const LEAST_NODE: (u32, u32) = (20, 19);
-/// Tests that are run in Firefox too: what the page does for a reader, and with answers that come late. `docs/view.md` names them.
+/// The tests that Firefox also runs: the tests of what a reader can do on the page, and of late answers.
+/// `docs/view.md` names them.
 const IN_FIREFOX: [&str; 12] = [
     "page",
     "races",
@@ -41,7 +43,7 @@ pub fn set_up() -> Result<()> {
     Ok(())
 }
 
-/// The browser that the tests drive: the one that the variable CHROMIUM names, or Debian's.
+/// Returns the browser that the tests drive: the one that the variable CHROMIUM names, or Debian's Chromium.
 pub fn browser() -> Option<PathBuf> {
     let named = std::env::var_os("CHROMIUM").map(PathBuf::from);
     [named, Some("/usr/bin/chromium".into())]
@@ -50,7 +52,7 @@ pub fn browser() -> Option<PathBuf> {
         .find(|path| path.exists())
 }
 
-/// The other browser: the one that the variable FIREFOX names, or Debian's.
+/// Returns the second browser: the one that the variable FIREFOX names, or Debian's Firefox.
 fn firefox() -> Option<PathBuf> {
     let named = std::env::var_os("FIREFOX").map(PathBuf::from);
     [named, Some("/usr/bin/firefox-esr".into())]
@@ -74,7 +76,7 @@ fn ensure_node() -> Result<()> {
     Ok(())
 }
 
-/// `v20.20.2` as (20, 20).
+/// Returns the major and minor version of a text such as `v20.20.2`, here (20, 20).
 fn version(said: &str) -> Option<(u32, u32)> {
     let mut numbers = said.trim().strip_prefix('v')?.split('.');
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
@@ -106,7 +108,8 @@ pub fn build() -> Result<()> {
     command::run(&mut npm(&["run", "--silent", "build"]))
 }
 
-/// Checks types and that `web/dist` is what its source builds to; runs the tests of the pure parts.
+/// Checks types, compares `web/dist` with a fresh build of its source, and runs the tests of functions that need no
+/// browser.
 pub fn check() -> Result<()> {
     command::run(&mut npm(&["run", "--silent", "check"]))?;
     let fresh = target("web-dist");
@@ -135,7 +138,7 @@ fn same(fresh: &Path, committed: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The names of what is in a folder, sorted.
+/// Returns the sorted names of the entries of a folder.
 pub fn files(folder: &Path) -> Result<Vec<String>> {
     let entries =
         fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))?;
@@ -147,9 +150,9 @@ pub fn files(folder: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Runs the behaviours of the page in a browser, on the built product.
+/// Runs the tests of the page in a browser, with the built command.
 pub fn test_in_browser() -> Result<()> {
-    // Of the whole workspace, as everything was built: for one package alone cargo chooses other features of dependencies.
+    // The whole workspace is built, because for one package alone cargo chooses other features of dependencies.
     command::run(&mut command::cargo([
         "build",
         "--workspace",
@@ -171,7 +174,7 @@ pub fn test_in_browser() -> Result<()> {
     command::run(tests.env("CARGO_TARGET_DIR", &folder))
 }
 
-/// A folder's path from the root, for programs that run elsewhere.
+/// Returns the absolute path of a folder, for programs that run in other folders.
 pub fn whole(folder: &Path) -> Result<PathBuf> {
     folder
         .canonicalize()

@@ -1,4 +1,4 @@
-//! The command line as typed.
+//! The arguments of the `gapscope` command. Doc comments here are the texts of `--help`.
 
 mod baseline;
 mod bench;

@@ -1,4 +1,5 @@
-//! `gapscope baseline`.
+//! `gapscope baseline`: keeps the figures of runs under a name, lists and removes them, and compares later runs
+//! with them.
 
 mod fingerprint;
 mod store;
@@ -70,7 +71,7 @@ fn compare(store: &Store, arguments: &Compare) -> Result<ExitCode, Failure> {
     if !unlike.is_empty() && !arguments.allow_unlike {
         diff.do_not_judge(&unlike);
     }
-    // The baseline's own traces are not at hand.
+    // The traces of the baseline are not available.
     diff.next
         .retain(|sentence| !sentence.contains("gapscope view"));
     let other_gpus = baseline

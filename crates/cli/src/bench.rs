@@ -1,4 +1,4 @@
-//! `gapscope bench`.
+//! `gapscope bench`: measures the peak rates of devices and keeps them, or lists the kept measurements.
 
 use crate::args::{Bench, BenchDevice, BenchTask};
 use crate::failure::Failure;
@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::process::ExitCode;
 
-/// Measures devices, or lists what is kept of them.
+/// Measures devices, or lists the kept measurements.
 pub fn run(arguments: &Bench) -> Result<ExitCode, Failure> {
     let BenchTask::Device(arguments) = &arguments.task;
     match arguments.list {
@@ -130,7 +130,7 @@ fn show(
     page::write(&page::stdout_terminal(&arguments.width).draw(&Document { blocks }))
 }
 
-/// Returns a line for each figure.
+/// Returns a line of text for each figure of a device.
 fn lines(device: &MeasuredDevice) -> Vec<String> {
     let limits = &device.limits;
     let rate = |value: u64| format!("{:.1} GB/s", value as f64 / 1e9);

@@ -1,4 +1,5 @@
-//! `gapscope capture`.
+//! `gapscope capture`: runs a command with the capturing layer, which writes a window of the command's GPU work as
+//! a capture that can be run again.
 
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -33,10 +34,11 @@ pub fn run(arguments: &args::Capture) -> Result<ExitCode, Failure> {
 struct CaptureRun {
     exit: gapscope_trace::manifest::Exit,
     request: Request,
-    // The folder holds the notices of the processes, so it must outlive them.
+    // The folder holds the messages of the layer in each process, so that it must outlive the processes.
     _exchange: tempfile::TempDir,
 }
 
+/// Runs the command with the capturing layer, and returns how it ended and the request that the layer got.
 fn capture(arguments: &args::Capture) -> Result<CaptureRun, Failure> {
     let output = match &arguments.output {
         Some(output) => output.clone(),
@@ -100,7 +102,7 @@ fn window(arguments: &args::Capture) -> Window {
     }
 }
 
-/// Checks that the output can be made and does not exist.
+/// Returns an error unless the output can be made and does not exist.
 fn check_output(output: &Path) -> Result<(), Failure> {
     if output.symlink_metadata().is_ok() {
         let text = format!(
@@ -119,7 +121,7 @@ fn check_output(output: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Counts signals in a file that the layer reads.
+/// The number of signals received, in a file that the layer reads.
 struct Signals {
     arrived: Arc<AtomicBool>,
     file: std::fs::File,
@@ -148,10 +150,10 @@ impl Signals {
     }
 }
 
-/// The contents of a capture.
+/// The facts of a capture that are printed.
 struct Summary {
     path: PathBuf,
-    /// The window, as the capture's header has it.
+    /// The window as the capture's header states it.
     window: String,
     submissions: usize,
     dispatches: usize,
@@ -178,7 +180,7 @@ impl Summary {
         })
     }
 
-    /// Returns why the window ended.
+    /// Returns a sentence about the reason for which the window ended.
     fn reason(&self) -> String {
         match &self.end {
             Some(EndReason::Complete) if self.window == Window::All.to_string() => {
@@ -232,7 +234,7 @@ impl Summary {
     }
 }
 
-/// Prints on stderr what was captured.
+/// Prints the capture, or the reason why there is none, on stderr.
 fn print_outcome(arguments: &args::Capture, request: &Request) -> Result<(), Failure> {
     let notices = request.notices();
     let mut captured = false;
@@ -268,7 +270,7 @@ fn print_outcome(arguments: &args::Capture, request: &Request) -> Result<(), Fai
     Err(failure!("nothing was captured: {reason}"))
 }
 
-/// Returns why no window began.
+/// Returns a sentence about the reason why no window began.
 fn why_nothing(notices: &[Notice], window: &Window) -> String {
     if let Some(Notice::NotBegun(reason)) =
         notices.iter().find(|n| matches!(n, Notice::NotBegun(_)))

@@ -1,18 +1,18 @@
-//! Runs the tasks that programs of their own do because they are large or slow to build: `gapscope query` and
-//! `gapscope mcp`.
+//! Runs the tasks of separate programs, `gapscope query` and `gapscope mcp`, which are separate because they are
+//! large or slow to build.
 
 use crate::failure::Failure;
 use gapscope_companion::{companion, without_number};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// Becomes the program of the task, with the arguments that were given, so that its exit status and signals are its
-/// own. Returns only when the program cannot be started.
+/// Replaces this process by the program of a task, with the given arguments, so that exit status and signals are
+/// the program's. Returns only if the program cannot be started.
 pub fn run(task: &str, name: &str) -> Failure {
     let Some(program) = companion::find(name) else {
         return Failure::new(companion::missing(task, name));
     };
-    // The first two are the names of this program and of the task.
+    // The first two arguments are the names of this program and of the task.
     let arguments = std::env::args_os().skip(2);
     let error = Command::new(&program).args(arguments).exec();
     Failure::new(without_number(&format!(

@@ -1,4 +1,4 @@
-//! `gapscope completions`.
+//! `gapscope completions`: prints the script with which a shell completes gapscope's command line.
 
 use crate::args::{Arguments, Completions};
 use crate::failure::Failure;

@@ -1,4 +1,4 @@
-//! `gapscope deps`.
+//! `gapscope deps`: prints which commands of a capture or a trace depend on which, and their bytes and times.
 
 mod document;
 mod measure;

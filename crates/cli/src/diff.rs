@@ -1,4 +1,4 @@
-//! `gapscope diff`.
+//! `gapscope diff`: compares the runs of two sides and prints which figures changed.
 
 pub mod inputs;
 #[cfg(target_os = "linux")]
@@ -52,7 +52,7 @@ fn print(arguments: &Arguments, inputs: &Inputs) -> Result<ExitCode, Failure> {
     Ok(exit_code(&diff, inputs.whole))
 }
 
-/// Compares runs as the options say.
+/// Compares runs with the options of the command line.
 pub fn compare(options: &Comparing, inputs: &Inputs) -> Diff {
     let options = Options {
         level: options.level,

@@ -1,4 +1,4 @@
-//! Runs `gapscope doctor`, which tells what can be recorded on this machine and what is missing for the rest.
+//! `gapscope doctor`: checks what can be recorded on this machine, and prints what is missing and how to get it.
 
 pub mod check;
 #[cfg(target_os = "linux")]
@@ -61,7 +61,7 @@ fn document(examined: &Examined) -> Document {
             continue;
         }
         blocks.push(Block::Heading(title.to_owned(), String::new()));
-        // A check that was skipped because of another one has nothing to say of its own.
+        // A check that was skipped because of another check adds nothing of its own.
         let (unasked, told): (Vec<&Check>, Vec<&Check>) = (of_group.into_iter())
             .partition(|check| check.state == State::Unknown && check.mend.is_none());
         blocks.extend(told.iter().map(|check| Block::Item(item(check))));

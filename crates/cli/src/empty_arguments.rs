@@ -1,4 +1,5 @@
-//! Explains empty arguments, which mostly come from a shell variable that is not set.
+//! Explains errors of the command line that come from empty arguments, mostly from a shell variable that is not
+//! set.
 
 use crate::{exit, page};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -15,7 +16,7 @@ pub fn refuse(error: &clap::Error) -> ExitCode {
     ExitCode::from(exit::USAGE)
 }
 
-/// Returns the name of an argument that is an empty text, which clap takes for a missing one.
+/// Returns the name of an argument that is an empty text, which clap reports as missing; `None` for other errors.
 fn empty_argument(error: &clap::Error) -> Option<&str> {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),

@@ -8,14 +8,14 @@ use std::process::ExitCode;
 /// broken.
 pub const FAILED: u8 = 1;
 
-/// The command line is wrong; clap ends with this status, too.
+/// The command line is wrong. The parser clap uses the same status.
 pub const USAGE: u8 = 2;
 
-/// gapscope itself failed, and the recorded command's own status was 0. `timeout`, `env` and containers use this
-/// status, too.
+/// gapscope itself failed, and the recorded command's own status was 0. `timeout`, `env` and containers use the
+/// same status for their own failures.
 pub const CANNOT_RECORD: u8 = 125;
 
-/// The command to record cannot be run.
+/// The command to record exists and cannot be run.
 pub const NOT_EXECUTABLE: u8 = 126;
 
 /// The command to record is not found.
@@ -28,7 +28,7 @@ pub const SIGNAL: u8 = 128;
 #[cfg(target_os = "linux")]
 pub const INTERRUPTED: u8 = SIGNAL + 2;
 
-/// Returns the status of a command that read a trace.
+/// Returns the status of a command that read a trace: success if the trace was whole, else [`INCOMPLETE`].
 pub fn after_reading(whole: bool) -> ExitCode {
     match whole {
         true => ExitCode::SUCCESS,
@@ -36,7 +36,7 @@ pub fn after_reading(whole: bool) -> ExitCode {
     }
 }
 
-/// Returns the status of a recorded command, as a shell does.
+/// Returns the status of a recorded command in the encoding of shells.
 pub fn status(exit: Exit) -> u8 {
     match exit {
         // The system keeps eight bits of a code.

@@ -1,4 +1,4 @@
-//! `gapscope explain`.
+//! `gapscope explain`: reads a trace and prints a plain-English explanation of it, as text or JSON.
 
 use crate::args::Explain;
 use crate::failure::Failure;
@@ -9,7 +9,7 @@ use gapscope_report::explanation::Explanation;
 use gapscope_trace::rank_folders;
 use std::process::ExitCode;
 
-/// How many gaps are searched for the longest of each cause.
+/// The number of longest gaps that are searched for the longest gap of each cause; shorter gaps are not searched.
 const GAPS_SEARCHED: usize = 1_000;
 
 /// Prints, in plain English, what a trace shows.

@@ -1,4 +1,4 @@
-//! `gapscope export`.
+//! `gapscope export`: writes a trace, or the traces of ranks, in the format of another tool.
 
 mod one_file;
 
@@ -35,23 +35,23 @@ pub fn run(arguments: &Export) -> Result<ExitCode, Failure> {
     Ok(exit::after_reading(whole))
 }
 
-/// A trace of a recording with ranks.
+/// The trace of one rank, or of the processes without a rank.
 struct RankTrace<'a> {
-    /// Absent for the trace of processes without a rank.
+    /// The number of the rank; `None` for the trace of processes without a rank.
     rank: Option<u32>,
     path: &'a Path,
 }
 
 impl RankTrace<'_> {
-    /// Returns the beginning of the names of its groups.
+    /// Returns the text at the beginning of the names of the trace's groups.
     fn name(&self) -> String {
         self.rank
             .map_or("no rank".to_owned(), |rank| format!("rank {rank}"))
     }
 }
 
-/// Writes the traces of ranks, and that of processes without a rank if it used a GPU. Returns whether all of them
-/// could be read.
+/// Writes the traces of ranks, and the trace of processes without a rank if it used a GPU. Returns true if all of
+/// them could be read.
 fn export_ranks(arguments: &Export, ranks: &[(u32, PathBuf)]) -> Result<bool, Failure> {
     let without_rank = uses_gpu(&arguments.trace).then_some(RankTrace {
         rank: None,
@@ -102,12 +102,12 @@ fn export_each(parts: &[RankTrace], output: &Path, format: Format) -> Result<boo
     Ok(all_whole)
 }
 
-/// Returns whether processes without a rank used a GPU.
+/// Returns true if processes without a rank used a GPU.
 fn uses_gpu(recording: &Path) -> bool {
     read_manifest(recording).is_ok_and(|manifest| !manifest.queues.is_empty())
 }
 
-/// Returns `out.rank=3.json` for `out.json`.
+/// Returns the file of a rank: `out.rank=3.json` for `out.json` and rank 3.
 fn rank_file(output: &Path, rank: u32) -> PathBuf {
     let mut name = output.file_stem().unwrap_or_default().to_owned();
     name.push(format!(".rank={rank}"));
@@ -118,7 +118,7 @@ fn rank_file(output: &Path, rank: u32) -> PathBuf {
     output.with_file_name(name)
 }
 
-/// Writes one trace. Returns whether all of it could be read.
+/// Writes one trace. Returns true if all of it could be read.
 fn export_trace(path: &Path, output: &Path, format: Format) -> Result<bool, Failure> {
     let stdout = output.as_os_str() == "-";
     if !stdout && output.symlink_metadata().is_ok() {
@@ -135,8 +135,8 @@ fn export_trace(path: &Path, output: &Path, format: Format) -> Result<bool, Fail
     Ok(whole)
 }
 
-/// Makes the scene of a trace and writes it. Returns what `write` returned, and whether all of the trace could be
-/// read.
+/// Makes the scene (the drawn form) of a trace and passes it to `write`. Returns the result of `write`, and true if
+/// all of the trace could be read.
 fn with_scene(
     path: &Path,
     write: &mut (dyn for<'a> FnMut(&mut Scene<'a>) -> Result<Exported, Failure> + Send),
@@ -156,20 +156,20 @@ fn with_scene(
     })?
 }
 
-/// Makes a folder, which must not exist, and writes into it. A folder that could not be completed is removed.
+/// Makes a folder, which must not exist, and writes into it. If the writing fails, the folder is removed.
 fn in_new_folder<R>(path: &Path, write: impl FnOnce() -> Result<R, Failure>) -> Result<R, Failure> {
     std::fs::create_dir(path).map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => exists(path),
         _ => unwritten(&path.display().to_string(), &error),
     })?;
     write().inspect_err(|_| {
-        // The folder was made above, so it holds nothing of anybody else.
+        // The folder was made above, so that it contains nothing else.
         let _ = std::fs::remove_dir_all(path);
     })
 }
 
-/// Writes the tables of a trace as CSV into an existing folder. Tables that no other refers to are read one after the
-/// other, so that they are never in memory together.
+/// Writes the tables of a trace as CSV into an existing folder. Tables to which no other table refers are read in
+/// turn, so that they are never in memory together.
 fn tables(path: &Path, folder: &Path, of: Option<RankColumn>) -> Result<(Exported, bool), Failure> {
     let failed = |error: csv::Error| Failure::new(without_number(&error.to_string()));
     let mut said = Vec::new();
@@ -215,13 +215,13 @@ fn to_stdout(
     bytes: &progress::WrittenBytes,
 ) -> Result<Exported, Failure> {
     match write(scene, format, bytes.count(io::stdout())) {
-        // A reader that has had enough (`| head`) is not a failure.
+        // A reader that closes the pipe early (`| head`) is not a failure.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Exported::default()),
         result => result.map_err(|error| unwritten("stdout", &error)),
     }
 }
 
-/// Writes a file that must not exist. A file that could not be completed is removed.
+/// Writes a file that must not exist. If the writing fails, the file is removed.
 fn to_file(
     scene: &Scene,
     format: Format,
@@ -258,7 +258,7 @@ fn say_left_out(exported: &Exported) {
     }
 }
 
-/// Returns sentences about the rows that the export lacks.
+/// Returns sentences about the rows that the export leaves out.
 fn sentences(exported: &Exported) -> Vec<String> {
     let missing = exported.rows.iter().filter(|rows| rows.without_times > 0);
     missing

@@ -5,6 +5,7 @@ pub use gapscope_companion::without_number;
 use std::fmt;
 use std::io::ErrorKind;
 
+/// The failure of a command: the sentence that is printed, and the exit status.
 #[derive(Debug)]
 pub struct Failure {
     pub sentence: String,

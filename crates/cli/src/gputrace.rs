@@ -1,4 +1,5 @@
-//! Runs `gapscope record --gputrace` with Apple's gpucapture: on macOS, and wherever `GAPSCOPE_GPUCAPTURE` names one.
+//! Runs `gapscope record --gputrace` with Apple's gpucapture: on macOS, and on other systems if
+//! `GAPSCOPE_GPUCAPTURE` names a program.
 
 use crate::args::{Boundaries, Record};
 use crate::failure::Failure;

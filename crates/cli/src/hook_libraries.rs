@@ -1,5 +1,5 @@
-//! Finds the Vulkan layers and the CUDA library, which are files of their own because the recorded program loads
-//! them.
+//! Finds the files of the hooks, which are loaded into the recorded program: the two Vulkan layers and the CUDA
+//! library.
 
 use anyhow::{Result, bail};
 use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
@@ -18,7 +18,7 @@ pub fn find_capture_layer() -> Result<PathBuf> {
     find_in(&folders()?, "gapscope_vulkan_capture")
 }
 
-/// Returns the path of the library that records CUDA; `None` where there is none, as on systems without CUDA.
+/// Returns the path of the library that records CUDA; `None` if there is none, as on systems without CUDA.
 pub fn find_cuda() -> Result<Option<PathBuf>> {
     let file = format!("{DLL_PREFIX}gapscope_cuda{DLL_SUFFIX}");
     let found = folders()?.into_iter().map(|folder| folder.join(&file));

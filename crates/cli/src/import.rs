@@ -1,4 +1,4 @@
-//! `gapscope import`.
+//! `gapscope import`: makes a trace of another tool's files and prints what was imported.
 
 use crate::args::Import;
 use crate::failure::{Failure, without_number};
@@ -39,7 +39,7 @@ fn text(imported: &Imported) -> String {
     let (command_buffers, work) = (imported.command_buffers, imported.timed_work);
     let found = match (command_buffers, work) {
         (0, 0) => "no GPU work is".to_owned(),
-        // The traces of Instruments have command buffers.
+        // Traces of Instruments have command buffers.
         (1.., _) if work <= command_buffers => {
             number::count_of(command_buffers, "command buffer", "command buffers")
         }

@@ -1,4 +1,4 @@
-//! `gapscope info`.
+//! `gapscope info`: prints the manifest and the tables of a trace.
 
 use crate::args::Info;
 use crate::failure::Failure;

@@ -1,4 +1,4 @@
-//! Reads the file of names for kernels (`--names FILE`).
+//! Reads the file with names for kernels (`--names FILE`), and finds names without a kernel.
 
 use crate::failure::{Failure, without_number};
 use gapscope_timeline::quantity as number;
@@ -7,14 +7,14 @@ use gapscope_trace::tables::Kernels;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Reads the names, if a file is given.
+/// Returns the names in a file; `None` without a file.
 pub fn read(file: Option<&Path>) -> Result<Option<Arc<Names>>, Failure> {
     let names = file.map(Names::read).transpose();
     let names = names.map_err(|error| Failure::new(without_number(&error.to_string())))?;
     Ok(names.map(Arc::new))
 }
 
-/// Returns a remark on the lines of a file of names that name no kernel of a trace, if there are any.
+/// Returns a remark about the lines of a file of names that name no kernel of a trace; `None` if there are none.
 pub fn unused(names: &Names, file: &Path, kernels: &Kernels) -> Option<String> {
     let hashes = kernels.source.iter().zip(&kernels.specialisation);
     let hashes = hashes.filter_map(|(hash, specialisation)| {

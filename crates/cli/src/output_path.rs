@@ -1,4 +1,4 @@
-//! Chooses where a recording is written when the user does not say.
+//! Chooses the path of a recording if the user names none.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ pub fn for_trace(folder: &Path, program: &OsStr) -> PathBuf {
     free_path(folder, program, "gapscope")
 }
 
-/// Returns `NAME.gapcapture` in the same way.
+/// Returns `NAME.gapcapture` in `folder`, or the first free name, as [`for_trace`] does.
 #[cfg(target_os = "linux")]
 pub fn for_capture(folder: &Path, program: &OsStr) -> PathBuf {
     free_path(folder, program, "gapcapture")
@@ -40,7 +40,7 @@ mod tests {
         assert_eq!(next(), folder.path().join("llama-cli.gapscope"));
         std::fs::create_dir(next()).unwrap();
         assert_eq!(next(), folder.path().join("llama-cli-2.gapscope"));
-        // A link that leads nowhere takes its name, too.
+        // A link to a missing file also takes its name.
         std::os::unix::fs::symlink("nowhere", next()).unwrap();
         assert_eq!(next(), folder.path().join("llama-cli-3.gapscope"));
     }

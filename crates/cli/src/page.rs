@@ -1,4 +1,5 @@
-//! Writes documents: to a terminal with its width and colours, to anything else plainly.
+//! Writes documents to stdout and stderr: to a terminal with its width and colours, to files and pipes without
+//! colours.
 
 use crate::args::Width;
 use crate::failure::Failure;
@@ -10,11 +11,11 @@ use std::fmt::Display;
 use std::io::{IsTerminal, stderr, stdout};
 use terminal_size::Height;
 
-/// The limits of `--width`.
+/// The greatest and least number of columns that `--width` accepts.
 const MAX_COLUMNS: u16 = 1000;
 const MIN_COLUMNS: u16 = 60;
 
-/// Returns the terminal of stdout, with as many columns as were asked for.
+/// Returns the terminal of stdout, with the number of columns that the user asked for, if any.
 pub fn stdout_terminal(width: &Width) -> Terminal {
     let terminal = terminal(&stdout(), terminal_size::terminal_size_of(stdout()));
     let columns = width.columns.map_or(terminal.columns, usize::from);
@@ -38,24 +39,24 @@ fn terminal(stream: &impl IsTerminal, size: Option<(terminal_size::Width, Height
     }
 }
 
-/// Returns the columns of a page: the variable's, which somebody has set, or else the terminal's.
+/// Returns the columns of a page: those of the user's variable, or else those of the terminal.
 fn columns(variable: Option<&str>, terminal: Option<u16>) -> usize {
     let set = variable.and_then(|columns| columns.trim().parse().ok());
     let columns = set.filter(|columns| *columns > 0).or(terminal);
     columns.map_or(80, |columns| columns.clamp(MIN_COLUMNS, MAX_COLUMNS).into())
 }
 
-/// Returns whether a terminal gets colours (no-color.org).
+/// Returns true if a terminal gets colours, by the rules of no-color.org.
 fn coloured(no_color: Option<OsString>, term: Option<OsString>) -> bool {
     no_color.is_none_or(|value| value.is_empty()) && term.is_none_or(|term| term != "dumb")
 }
 
-/// Draws a document on stdout.
+/// Writes a document to stdout.
 pub fn print(document: &Document, width: &Width) -> Result<(), Failure> {
     write(&stdout_terminal(width).draw(document))
 }
 
-/// Prints a line of gapscope's own on stderr.
+/// Prints a message of gapscope itself on stderr.
 pub fn note(text: impl Display) {
     say(&format!("gapscope: {text}\n"));
 }

@@ -1,4 +1,4 @@
-//! Shows a line on stderr while a command works, when stderr is a terminal.
+//! Shows the progress of a command as a line on stderr, if stderr is a terminal.
 
 #[cfg(target_os = "linux")]
 use gapscope_recorder::{Progress, Session};
@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 /// The time between two redraws of the line.
 #[cfg(target_os = "linux")]
 const REDRAW_INTERVAL: Duration = Duration::from_millis(250);
-/// How often the end of the work is checked, so that the report does not wait for the line.
+/// The time between two checks for the end of the work, so that the report does not wait for the line.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Shows the progress of a recording until it is finished. Returns at once when stderr is not a terminal.
+/// Shows the progress of a recording until it is finished. Returns at once if stderr is not a terminal.
 #[cfg(target_os = "linux")]
 pub fn show(session: &Session) {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
@@ -35,10 +35,10 @@ pub fn show(session: &Session) {
     bar.finish_and_clear();
 }
 
-/// Work that takes less time shows no line.
+/// The time that work must take before a line is shown.
 const MIN_SHOWN: Duration = Duration::from_secs(1);
 
-/// Counts the bytes that were written.
+/// A count of the bytes that were written so far.
 #[derive(Debug, Default)]
 pub struct WrittenBytes(AtomicU64);
 
@@ -49,6 +49,7 @@ impl WrittenBytes {
     }
 }
 
+/// A writer that adds the bytes that it writes to a count.
 struct CountingWriter<'a, W> {
     out: W,
     bytes: &'a WrittenBytes,
@@ -66,7 +67,7 @@ impl<W: Write> Write for CountingWriter<'_, W> {
     }
 }
 
-/// Runs work that writes, with a line if it takes long.
+/// Runs work that writes, with a line about the bytes written if it takes long.
 pub fn while_working<T: Send>(work: impl FnOnce(&WrittenBytes) -> T + Send) -> T {
     let bytes = WrittenBytes::default();
     let shown = || {
@@ -76,18 +77,18 @@ pub fn while_working<T: Send>(work: impl FnOnce(&WrittenBytes) -> T + Send) -> T
     while_showing(shown, || work(&bytes))
 }
 
-/// Counts what was done.
+/// A count of the items that are done.
 #[derive(Debug, Default)]
 pub struct DoneCount(AtomicU64);
 
 impl DoneCount {
-    /// Sets how much is done.
+    /// Sets the number of items that are done.
     pub fn set(&self, count: usize) {
         self.0.store(count as u64, Ordering::Relaxed);
     }
 }
 
-/// Runs work on `all` items, with a line if it takes long.
+/// Runs work on `all` items, with a line about the items done if it takes long.
 pub fn while_counting<T: Send>(
     what: &str,
     all: usize,
@@ -101,7 +102,7 @@ pub fn while_counting<T: Send>(
     while_showing(shown, || work(&done))
 }
 
-/// Counts the runs and dispatches that were read.
+/// A count of the runs and dispatches that were read.
 #[derive(Debug, Default)]
 pub struct RunsRead {
     runs: AtomicU64,
@@ -128,13 +129,13 @@ impl RunsRead {
     }
 }
 
-/// Runs work that reads `all` runs, with a line if it takes long.
+/// Runs work that reads `all` runs, with a line about the runs read if it takes long.
 pub fn while_reading_runs<T: Send>(all: usize, work: impl FnOnce(&RunsRead) -> T + Send) -> T {
     let read = RunsRead::default();
     while_showing(|| read.shown(all), || work(&read))
 }
 
-/// Runs work that reads files and reports how many bytes of how many are read, with a line if it takes long.
+/// Runs work that reads files and reports the bytes read and all bytes, with a line if it takes long.
 pub fn while_reading<T: Send>(work: impl FnOnce(gapscope_import::Progress) -> T + Send) -> T {
     let (done, all) = (AtomicU64::new(0), AtomicU64::new(0));
     let shown = || {
@@ -149,7 +150,7 @@ pub fn while_reading<T: Send>(work: impl FnOnce(gapscope_import::Progress) -> T 
     })
 }
 
-/// Runs work, with a line that names it if it takes long.
+/// Runs work, with a line that names `what` if it takes long.
 pub fn while_running<T: Send>(what: &str, work: impl FnOnce() -> T + Send) -> T {
     let begin = Instant::now();
     while_showing(|| format!("{what}  {} s", begin.elapsed().as_secs()), work)

@@ -1,4 +1,5 @@
-//! Reports on several ranks, in traces of their own or in one.
+//! Compares the ranks (processes) of a distributed program, from a folder of traces or from one trace, and prints
+//! the report.
 
 use crate::args::{Report, row_limit};
 use crate::failure::Failure;
@@ -15,15 +16,15 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// The number of collectives with the greatest skews that are listed.
+/// The maximum number of collectives (operations of several ranks) that are listed: those with the greatest skews.
 const MAX_COLLECTIVES: usize = 10;
 
-/// A comparison of ranks.
+/// The comparison of ranks, with remarks about their traces.
 struct ComparedRanks {
     manifest: Manifest,
     findings: RankFindings,
     remarks: Vec<String>,
-    /// Whether every table and manifest of every rank could be read as it was written.
+    /// True if every table and manifest of every rank could be read as it was written.
     whole: bool,
 }
 
@@ -59,7 +60,7 @@ fn compare(
     })
 }
 
-/// Returns the remarks, each once with its ranks.
+/// Returns the distinct remarks, each with the ranks that it concerns.
 fn merge_remarks(remarks: Vec<(u32, String)>) -> Vec<String> {
     let mut ranks: HashMap<String, Vec<u32>> = HashMap::new();
     let mut order = Vec::new();
@@ -83,7 +84,7 @@ fn merge_remarks(remarks: Vec<(u32, String)>) -> Vec<String> {
 pub struct RanksInTrace(ComparedRanks);
 
 impl RanksInTrace {
-    /// Reads a trace again, with the columns that only the comparison of ranks needs.
+    /// Reads a trace again, with the columns that only the comparison of ranks needs, and compares its ranks.
     pub fn read(
         path: &Path,
         options: &Options,
@@ -100,7 +101,7 @@ impl RanksInTrace {
         &self.0.findings
     }
 
-    /// Returns the ranks' part of the report.
+    /// Returns the part of the report about ranks.
     pub fn document(&self, top: usize) -> Document {
         let report = RanksReport {
             folder: "",
@@ -146,7 +147,7 @@ pub fn report(
     Ok(exit::after_reading(compared.whole))
 }
 
-/// Returns the report that follows a recording of ranks.
+/// Returns the report that follows a recording of several ranks.
 pub fn after_recording(
     folder: &Path,
     paths: &[(u32, PathBuf)],

@@ -1,4 +1,4 @@
-//! `gapscope record`.
+//! `gapscope record`: runs a command under the recorder, and prints the trace's path and its report.
 
 use crate::args::Record;
 use crate::failure::Failure;
@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// The variable that names the folder with the machine's `proc` and `sys`, for a container that has them elsewhere,
-/// and for tests.
+/// The variable that names the folder with the machine's `proc` and `sys`, for tests and for containers that have
+/// them in other places.
 const SYSTEM_ROOT: &str = "GAPSCOPE_SYSTEM_ROOT";
 
 /// Records a command, prints what the recording shows, and ends with the command's status.
@@ -29,7 +29,7 @@ pub fn run(arguments: &Record) -> Result<ExitCode, Failure> {
     Ok(code)
 }
 
-/// Returns the hardware counters to sample.
+/// Returns the hardware counters to sample; `None` if the user asked for none.
 fn counters(arguments: &Record) -> Result<Option<CounterOptions>, Failure> {
     let set = arguments.counters.as_ref().map(|text| text.parse());
     let set = set
@@ -41,7 +41,7 @@ fn counters(arguments: &Record) -> Result<Option<CounterOptions>, Failure> {
     }))
 }
 
-/// Returns the folder with the machine's `proc` and `sys`.
+/// Returns the folder with the machine's `proc` and `sys`, which is `/` unless the variable names another.
 pub fn system_root() -> PathBuf {
     std::env::var_os(SYSTEM_ROOT).map_or_else(|| "/".into(), Into::into)
 }
@@ -135,13 +135,13 @@ fn print_outcome(arguments: &Record, recorded: &Recorded) -> Result<(), Failure>
 /// Returns the failure of a recording without GPU work.
 fn nothing_recorded(recorded: &Recorded, reason: &str, trace_kept: bool) -> Failure {
     let path = recorded.output.display();
-    // The reason covers a process that could not be recorded at all.
+    // The reason already covers a process that could not be recorded at all.
     let lost = recorded
         .losses
         .iter()
         .filter(|l| l.kind != LossKind::CudaWork);
     Failure::new(match lost.max_by_key(|loss| loss.count) {
-        // The losses may include all of the work, so the sentence must not claim that there was none.
+        // The losses may include all of the work, so that the sentence must not claim that there was none.
         Some(loss) => format!(
             "no GPU work was recorded in {path}, and {} {} were lost: {}",
             number::count(loss.count),

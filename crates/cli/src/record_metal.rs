@@ -1,4 +1,5 @@
-//! Runs `gapscope record` with Apple's Instruments: on macOS, and wherever `GAPSCOPE_XCTRACE` names an xctrace.
+//! Runs `gapscope record` with Apple's Instruments: on macOS, and on other systems if `GAPSCOPE_XCTRACE` names a
+//! program.
 
 use crate::args::Record;
 use crate::failure::Failure;
@@ -10,7 +11,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Returns whether recordings on this system go through Instruments.
+/// Returns true if recordings on this system go through Instruments.
 pub fn applies() -> bool {
     cfg!(target_os = "macos") || Xctrace::is_chosen()
 }
@@ -18,7 +19,8 @@ pub fn applies() -> bool {
 /// Records a command or a process, prints what the recording shows, and ends with the command's status.
 pub fn run(arguments: &Record) -> Result<ExitCode, Failure> {
     let recorded = record(arguments).map_err(Failure::of_recording)?;
-    // Without a status, the command was interrupted or reached its time limit; xctrace does not tell how it ended.
+    // Without a status, the command was interrupted or reached its time limit, because xctrace does not tell how it
+    // ended.
     let status = recorded.exit.map_or(0, exit::status);
     let code = recorded_command::exit_code(status, print_outcome(arguments, &recorded));
     if arguments.view
@@ -70,7 +72,7 @@ fn record(arguments: &Record) -> Result<Recorded, Failure> {
     Ok(recorded?)
 }
 
-/// A line on stderr that shows the stage, when stderr is a terminal.
+/// A line on stderr that shows the current stage, if stderr is a terminal.
 pub struct StatusLine {
     bar: ProgressBar,
 }

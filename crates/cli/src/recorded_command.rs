@@ -1,11 +1,11 @@
-//! Ends commands that record another command.
+//! Chooses the exit status of commands that record another command.
 
 use crate::failure::Failure;
 use crate::{exit, page};
 use std::process::ExitCode;
 
-/// Returns the status of a command that recorded another one: the other's `status` unless that is 0, or else the
-/// outcome's. Prints the outcome's failure.
+/// Returns the recorded command's `status` unless it is 0, and otherwise the status of `outcome`. Prints the
+/// failure of `outcome`.
 pub fn exit_code(status: u8, outcome: Result<(), Failure>) -> ExitCode {
     let own = outcome.map_or_else(
         |failure| {

@@ -1,4 +1,5 @@
-//! `gapscope recover`.
+//! `gapscope recover`: completes the trace of a recording that was cut off, from the events that were already
+//! written.
 
 use crate::args::Recover;
 use crate::failure::Failure;
@@ -7,7 +8,7 @@ use gapscope_recorder::{Recovered, recover};
 use gapscope_timeline::quantity as number;
 use std::process::ExitCode;
 
-/// Completes a trace and prints what was lost.
+/// Completes a trace and prints its losses.
 pub fn run(arguments: &Recover) -> Result<ExitCode, Failure> {
     let path = arguments.trace.display();
     let text = match recover(&arguments.trace, arguments.force)? {

@@ -1,4 +1,5 @@
-//! `gapscope replay`.
+//! `gapscope replay`: runs a capture on a device and compares its outputs with the program's, or runs another form
+//! of it.
 
 mod fusion;
 pub mod json;
@@ -18,7 +19,7 @@ use json::{Answer, CannotRun, DumpedBuffer, FindNan, Ran};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// The most differences and missing features that are listed.
+/// The maximum number of differences, and of missing features, that are listed; the others are counted.
 pub const MAX_LINES: usize = 10;
 
 /// Runs a capture and prints the result.
@@ -79,6 +80,7 @@ pub fn options(arguments: &args::Replay) -> Options {
     }
 }
 
+/// Runs a capture up to a dispatch and writes the content of a buffer to a file.
 fn dump(
     arguments: &args::Replay,
     capture: &Capture,
@@ -119,6 +121,7 @@ fn dump(
     Ok(ExitCode::SUCCESS)
 }
 
+/// Runs a capture dispatch by dispatch and reports the first NaN or infinite value.
 fn find_nan(
     arguments: &args::Replay,
     capture: &Capture,
@@ -181,7 +184,7 @@ fn find_nan(
     Ok(end)
 }
 
-/// Returns the failure of a capture that cannot be run here, which JSON lists in full.
+/// Returns the failure of a capture that cannot be run here. With `--json`, the missing features are printed first.
 pub fn refused(arguments: &args::Replay, error: Error) -> Result<ExitCode, Failure> {
     if let (Error::Unfit(missing), true) = (&error, arguments.json) {
         page::write_json(&Answer::Unfit(CannotRun {
@@ -192,7 +195,7 @@ pub fn refused(arguments: &args::Replay, error: Error) -> Result<ExitCode, Failu
     Err(Failure::new(error.to_string()))
 }
 
-/// Returns sentences about how the capture ended.
+/// Returns sentences about the way in which the capture ended.
 fn remarks(capture: &Capture, problem: Option<&Problem>) -> Vec<String> {
     let mut remarks: Vec<String> = problem
         .map(|problem| format!("{problem}."))
@@ -320,7 +323,7 @@ fn outputs(result: &Replay) -> Text {
     }
 }
 
-/// Describes where a piece of memory differs, and what wrote it.
+/// Returns a sentence about the place at which a piece of memory differs, and the command that wrote it.
 pub fn describe(difference: &Difference) -> String {
     let Difference {
         offset,

@@ -1,4 +1,4 @@
-//! `gapscope report`.
+//! `gapscope report`: prints why the GPU of a trace was idle or slow, as text, Markdown or JSON.
 
 use crate::args::{Report, row_limit};
 use crate::failure::Failure;
@@ -72,7 +72,7 @@ pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
     Ok(exit::after_reading(whole))
 }
 
-/// Returns the text to print.
+/// Returns the text of the report in the format that was asked for.
 fn text(
     arguments: &Report,
     trace: &Trace,
@@ -177,7 +177,7 @@ fn no_work(trace: &Trace, label: &str) -> Failure {
     }
 }
 
-/// Returns the failure of a question that needs tables which cannot be read.
+/// Returns the failure of a question that needs unreadable tables.
 fn unread(trace: &Trace, what: &str) -> Failure {
     let tables: Vec<String> = trace.unread.iter().map(ToString::to_string).collect();
     failure!("{what} is unknown: {}", tables.join(", ")).status(exit::INCOMPLETE)

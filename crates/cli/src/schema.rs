@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 /// The schema of a command's JSON.
 pub struct PublishedSchema {
-    /// The name, which is also that of the file.
+    /// The name of the schema, which is also its file's name.
     pub name: &'static str,
     /// The command that prints the JSON.
     pub command: &'static str,
@@ -23,7 +23,7 @@ impl PublishedSchema {
     /// Returns the schema as text that ends with a line feed.
     pub fn text(&self) -> Result<String, Failure> {
         let mut schema = (self.make)().to_value();
-        // Line breaks inside a paragraph of a doc comment mean nothing.
+        // Line breaks inside a paragraph of a doc comment have no meaning.
         unwrap_lines(&mut schema);
         schema["$id"] = format!("gapscope:{}", self.name).into();
         page::json(&schema)
@@ -146,7 +146,7 @@ pub const ALL: &[PublishedSchema] = &[
     },
 ];
 
-/// Prints a schema, or the names of all.
+/// Prints a schema, or the names of all schemas.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let text = match &arguments.name {
         Some(name) => {
@@ -179,7 +179,7 @@ mod tests {
         fn described(name: &str, schema: &serde_json::Value) {
             if let Some(keys) = schema["properties"].as_object() {
                 for (key, value) in keys {
-                    // These are the words of enums whose variants are objects.
+                    // The values of these keys are the words of enums whose variants are objects.
                     let is_word = matches!(key.as_str(), "kind" | "detail" | "code" | "signal");
                     let text = value["description"].as_str().unwrap_or_default();
                     assert!(is_word || !text.is_empty(), "{name}: {key}");

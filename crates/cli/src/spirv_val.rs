@@ -1,4 +1,4 @@
-//! Checks the shaders of a capture with spirv-val, of Khronos' SPIRV-Tools.
+//! Checks the shaders of a capture with spirv-val, the validator of Khronos' SPIRV-Tools.
 
 use crate::failure::Failure;
 use gapscope_capture::Capture;
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-/// Checks each shader that a pipeline of the capture uses.
+/// Returns an error if spirv-val rejects a shader that a pipeline of the capture uses.
 pub fn check(capture: &Capture) -> Result<(), Failure> {
     let mut kernels = BTreeMap::new();
     for pipeline in capture.pipelines.values() {
@@ -25,7 +25,7 @@ pub fn check(capture: &Capture) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns what spirv-val finds wrong with a module.
+/// Returns the error that spirv-val finds in a module; `None` if there is none.
 fn validate(code: &[u8]) -> Result<Option<String>, Failure> {
     let failed =
         |error: std::io::Error| failure!("spirv-val cannot be run ({error}): install SPIRV-Tools");
@@ -37,7 +37,7 @@ fn validate(code: &[u8]) -> Result<Option<String>, Failure> {
         .spawn()
         .map_err(failed)?;
     if let Some(mut input) = child.stdin.take() {
-        // A program that has seen enough closes its end of the pipe.
+        // The program closes its end of the pipe early if it needs no more input.
         let _ = input.write_all(code);
     }
     let output = child.wait_with_output().map_err(failed)?;

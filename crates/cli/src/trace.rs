@@ -1,4 +1,5 @@
-//! Opens traces for the commands that read them.
+//! Opens traces for the commands that read them, whole or with the dispatches in pieces, and collects remarks about
+//! damage.
 
 use crate::failure::Failure;
 use gapscope_timeline::{LabelFilter, Timeline};
@@ -8,7 +9,7 @@ use gapscope_trace::{
 };
 use std::path::{Path, PathBuf};
 
-/// A trace and sentences about what it lacks.
+/// A trace, and sentences about the parts that it lacks.
 pub struct OpenedTrace {
     pub trace: Trace,
     pub remarks: Vec<String>,
@@ -36,15 +37,16 @@ pub fn open(path: &Path, selection: &Selection) -> Result<OpenedTrace, Failure> 
 pub struct PiecewiseTrace {
     /// The trace, with an empty table of dispatches.
     pub trace: Trace,
-    /// One sentence for each thing that the trace lacks.
+    /// Sentences about the parts that the trace lacks.
     pub remarks: Vec<String>,
-    /// Absent when `trace` has the dispatches: their file is damaged, and what is left of it was read at once.
+    /// The dispatches; `None` if `trace` has them because their file is damaged, and the readable part was read at
+    /// once.
     dispatches: Option<DispatchPieces>,
 }
 
 impl PiecewiseTrace {
-    /// Hands over all dispatches and returns the diagnostics of reading them; `None` when they cannot be read to
-    /// their end.
+    /// Passes all dispatches to `take` piece by piece and returns the diagnostics; `None` if the dispatches cannot
+    /// be read to their end.
     pub fn each(&self, take: &mut (dyn FnMut(&Dispatches) + Send)) -> Option<Vec<Diagnostic>> {
         match &self.dispatches {
             Some(pieces) => pieces.each(&self.trace, take),
@@ -71,7 +73,7 @@ impl PiecewiseTrace {
         self.timeline_counting(filter, |_| ())
     }
 
-    /// Returns the same, and tells `taken` how many dispatches each piece had.
+    /// Returns the same as [`Self::timeline`], and tells `taken` how many dispatches each piece had.
     pub fn timeline_counting<'a>(
         &'a self,
         filter: Option<&'a LabelFilter>,
@@ -90,8 +92,8 @@ impl PiecewiseTrace {
     }
 }
 
-/// Reads a complete trace and shows it. When `show` returns `None`, the dispatches cannot be read to their end; it is
-/// then called again with what is left of them.
+/// Reads a complete trace and passes it to `show`. If `show` returns `None` because the dispatches cannot be read
+/// to their end, it is called again with the readable dispatches.
 pub fn read_in_pieces<R>(
     path: &Path,
     selection: &Selection,
@@ -120,7 +122,7 @@ pub fn read_in_pieces<R>(
         .ok_or_else(|| failure!("{}: its dispatches cannot be read", path.display()))
 }
 
-/// Reads a complete trace and shows it with its timeline and remarks.
+/// Reads a complete trace and passes it to `show` with its timeline and remarks.
 pub fn with_timeline<R>(
     path: &Path,
     selection: &Selection,

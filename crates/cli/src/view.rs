@@ -1,4 +1,5 @@
-//! Runs `gapscope view`, and shows the timeline of a running recording.
+//! `gapscope view`: serves the timeline page of traces, of a comparison or of a running recording, or writes it as
+//! a file.
 
 use crate::args::View;
 use crate::failure::{Failure, without_number};
@@ -101,7 +102,8 @@ fn write_saved(
     Ok(exit::after_reading(whole))
 }
 
-/// Shows a running recording. A failure to show it is printed and ends nothing.
+/// Starts to serve the timeline of a running recording; `None` if that fails, which is printed and does not end the
+/// recording.
 pub fn start_live(output: PathBuf) -> Option<Running> {
     let options = Options {
         live: true,

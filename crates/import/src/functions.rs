@@ -1,4 +1,4 @@
-//! Classifies functions of GPU APIs by their names, for all importers.
+//! Returns the class, call kind and API of a function of a GPU API from its name, for all importers.
 //!
 //! [`gapscope_model::cuda`] has the table of CUDA's functions. HIP names its functions after them. The few functions
 //! of oneAPI, MTIA and Vulkan that matter to a timeline are listed here.
@@ -71,8 +71,8 @@ pub(crate) fn host_call_kind(name: &str) -> Option<HostCallKind> {
     api_of(name).map(|_| HostCallKind::OtherCall)
 }
 
-/// Returns the API of the devices that a function of CUDA or HIP uses. Vulkan does not count, because a process may
-/// call it beside one of them.
+/// Returns the API of the devices that a function of CUDA or HIP uses; `None` for other functions. Vulkan does not
+/// count, because a process may call Vulkan beside CUDA or HIP.
 pub(crate) fn api_of(name: &str) -> Option<Api> {
     let apis = [("cuda", Api::Cuda), ("hip", Api::Hip), ("cu", Api::Cuda)];
     let mut apis = apis.into_iter();
@@ -98,7 +98,8 @@ fn vulkan_call_kind(rest: &str) -> HostCallKind {
     }
 }
 
-/// Returns the rest of a name behind a prefix if the rest starts with a capital letter, as in functions.
+/// Returns the part of a name behind a prefix if that part starts with a capital letter, as in the names of
+/// functions.
 fn after<'a>(function: &'a str, prefix: &str) -> Option<&'a str> {
     let rest = function.strip_prefix(prefix)?;
     let rest = rest.strip_prefix('_').unwrap_or(rest);

@@ -14,7 +14,7 @@
 //!
 //! The log has no start times: dispatches have only a duration, so that there is neither order, nor gaps, nor a
 //! verdict. Each dispatch of a line gets the line's mean. An operation of ggml may be several dispatches of Vulkan;
-//! here it is one.
+//! the trace has one dispatch for each operation.
 
 use crate::inventory::{Inventory, KernelFacts};
 use crate::output::NewTrace;
@@ -35,7 +35,7 @@ pub const IMPORTER: Importer = Importer {
     read,
 };
 
-/// The text that begins a block.
+/// The text at the beginning of a block.
 const BLOCK: &[u8] = b"Vulkan Timings:";
 /// The size of a file's start in which its first block must begin: a model that loads may write a lot before.
 const FIRST_BYTES: u64 = 4 << 20;
@@ -62,7 +62,7 @@ fn recognises(path: &Path) -> bool {
 struct Operation<'a> {
     name: &'a str,
     count: u64,
-    /// The duration of all of them, which the log rounds to six digits.
+    /// The duration of all executions together, which the log rounds to six digits.
     total_ns: u64,
 }
 
@@ -100,17 +100,17 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
     log.complete(path, options, output)
 }
 
-/// The state of reading a log.
+/// The state of reading a log line by line.
 struct Log {
     inventory: Inventory,
     trace: NewTrace,
     process: ProcessId,
     devices: Vec<String>,
     queue: Option<QueueId>,
-    /// The label of the block that is being read.
+    /// The label of the block that is being read; `None` outside blocks.
     block: Option<LabelId>,
     blocks: u64,
-    /// The sum of the block's lines.
+    /// The sum of the durations in the block's lines.
     sum_ns: u64,
     /// The number of operations in the block.
     counted: u64,
@@ -137,6 +137,7 @@ impl Log {
         }
     }
 
+    /// Reads a line of the log: the beginning or end of a block, an operation inside, or other output.
     fn line(&mut self, line: &str) -> Result<(), Error> {
         if line.as_bytes() == BLOCK {
             self.end_block(None);
@@ -167,6 +168,7 @@ impl Log {
         }
     }
 
+    /// Adds a dispatch of mean duration for each execution of an operation.
     fn operation(&mut self, operation: &Operation) -> Result<(), Error> {
         self.sum_ns = self.sum_ns.saturating_add(operation.total_ns);
         self.counted = self.counted.saturating_add(operation.count);
@@ -220,7 +222,8 @@ impl Log {
         queue
     }
 
-    /// Ends a block. `total` is the log's own sum of its lines, if a line has one.
+    /// Ends a block. `total` is the block's own sum: `None` without the line for it, and `Some(None)` if that line
+    /// has no time.
     fn end_block(&mut self, total: Option<Option<u64>>) {
         let sum_ns = std::mem::take(&mut self.sum_ns);
         let counted = std::mem::take(&mut self.counted);
@@ -282,7 +285,8 @@ impl Log {
     }
 }
 
-/// Returns the name of a device from a line such as `ggml_vulkan: 0 = NAME (DRIVER) | uma: 0 | …`.
+/// Returns the name of a device from a line such as `ggml_vulkan: 0 = NAME (DRIVER) | uma: 0 | …`; `None` for other
+/// lines.
 fn device(line: &str) -> Option<String> {
     let rest = line.strip_prefix("ggml_vulkan: ")?;
     let (number, rest) = rest.split_once(" = ")?;

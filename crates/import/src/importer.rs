@@ -1,4 +1,5 @@
-//! The interface of importers.
+//! The type that every importer of this crate is a value of: the tool's name, the files that are recognised, and
+//! the function that reads them.
 
 use crate::output::{Imported, Output, Progress};
 use crate::{Error, Options};

@@ -1,5 +1,5 @@
-//! Collects the processes, threads, devices, queues, kernels, labels and counters that the rows of an imported trace
-//! name, and writes them and the manifest.
+//! Collects the processes, threads, devices, queues, kernels, labels and counters that the rows of an imported
+//! trace refer to by id, and writes them and the manifest at the end.
 
 use crate::output::{NewTrace, Output};
 use crate::{Error, Options, functions};
@@ -12,14 +12,14 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A kernel as the tool describes it. Each distinct description becomes a row of `kernels`.
+/// A kernel as the profiler describes it. Each distinct description becomes a row of the table `kernels`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct KernelFacts {
     pub process: ProcessId,
     pub name: Arc<str>,
     pub full_name: Option<Arc<str>>,
     pub entry_point: Option<Arc<str>>,
-    /// The threads of a workgroup.
+    /// The numbers of threads of a workgroup in x, y and z; `None` where the profiler does not record them.
     pub local: [Option<u32>; 3],
     pub registers: Option<u32>,
     pub local_bytes: Option<u32>,
@@ -27,7 +27,7 @@ pub(crate) struct KernelFacts {
     pub dynamic_shared_bytes: Option<u32>,
 }
 
-/// A counter as the tool describes it.
+/// A counter as the profiler describes it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct CounterFacts {
     name: Arc<str>,
@@ -38,22 +38,22 @@ struct CounterFacts {
 
 /// The named objects of a trace, in the order in which they were met.
 pub(crate) struct Inventory {
-    /// The tool that made the files. It is the hook of the processes and the source of the counters.
+    /// The profiler that made the files. It is the hook of the processes and the source of the counters.
     tool: String,
     processes: Vec<Process>,
     by_pid: FxHashMap<u32, ProcessId>,
     threads: BTreeMap<(ProcessId, ThreadId), String>,
     devices: Vec<Device>,
-    /// Devices by process and by a key of the tool.
+    /// Devices by process and by the number that the importer gives a device.
     by_device: FxHashMap<(ProcessId, u64), DeviceId>,
-    /// The API of a process's calls; `None` if it calls several.
+    /// The GPU API of a process's calls; `None` if the process calls several APIs.
     called: FxHashMap<ProcessId, Option<Api>>,
     queues: Vec<Queue>,
     kernels: Interner<KernelFacts, KernelId>,
     counters: FxHashMap<CounterFacts, CounterId>,
     counter_rows: Vec<CounterFacts>,
     pub labels: Labels,
-    /// Losses so far.
+    /// The losses so far.
     pub losses: Ledger,
     notes: Vec<String>,
     span_ns: Option<(i64, i64)>,
@@ -120,7 +120,7 @@ impl Inventory {
         }
     }
 
-    /// Returns the device with a key in a process; `describe` fills the entry of a new device.
+    /// Returns the id of the device with a key in a process; `describe` fills the entry of a new device.
     pub fn device(
         &mut self,
         process: ProcessId,
@@ -148,7 +148,8 @@ impl Inventory {
         id
     }
 
-    /// Records a call of a process. Devices whose API the tool does not name get the API of their process's calls.
+    /// Notes that a process calls a function. Devices whose API the profiler does not name get the API of their
+    /// process's calls.
     pub fn calls(&mut self, process: ProcessId, function: &str) {
         let Some(api) = functions::api_of(function) else {
             return;
@@ -159,7 +160,7 @@ impl Inventory {
         }
     }
 
-    /// Returns the first device with a key, of any process.
+    /// Returns the id of the first device with a key in any process.
     pub fn any_device(&self, key: u64) -> Option<DeviceId> {
         let known = self
             .by_device
@@ -178,7 +179,7 @@ impl Inventory {
         known.map_or(DeviceId(0), |queue| queue.device)
     }
 
-    /// Adds a queue to a device.
+    /// Adds a queue to a device and returns its id.
     pub fn add_queue(&mut self, device: DeviceId, name: Option<String>) -> QueueId {
         let id = QueueId(self.queues.len() as u32 + 1);
         let index = self.queues.iter().filter(|queue| queue.device == device);
@@ -193,12 +194,12 @@ impl Inventory {
         id
     }
 
-    /// Returns the id of a kernel.
+    /// Returns the id of the kernel with these facts, and adds a new kernel.
     pub fn kernel(&mut self, facts: KernelFacts) -> KernelId {
         KernelId(self.kernels.id(facts).0 + 1)
     }
 
-    /// Returns the id of a counter.
+    /// Returns the id of a counter, and adds a new counter.
     pub fn counter(
         &mut self,
         name: &str,
@@ -220,7 +221,7 @@ impl Inventory {
         id
     }
 
-    /// Adds to a loss.
+    /// Adds `count` to the loss of a kind and reason.
     pub fn lose(&mut self, kind: impl Into<LossKind>, count: u64, reason: &'static str) {
         self.losses.add(kind.into(), count, reason);
     }
@@ -239,7 +240,7 @@ impl Inventory {
         self.span_ns = Some((first.min(start_ns), last.max(end_ns)));
     }
 
-    /// Returns the span from the first to the last event.
+    /// Returns the span from the first to the last event as start and end; `None` if there were no events.
     pub fn span_ns(&self) -> Option<(i64, i64)> {
         self.span_ns
     }
@@ -259,7 +260,7 @@ impl Inventory {
             {
                 device.api = *api;
             }
-            // The tool put the times of devices and hosts on one clock.
+            // The profiler put the times of devices and hosts on one clock.
             if self.span_ns.is_some() {
                 device.clock.method = ClockMethod::Calibrated;
             }

@@ -1,4 +1,8 @@
 //! Imports Chrome's JSON traces, which PyTorch's profiler (Kineto) and other profilers write.
+//!
+//! A document is a list of events: ranges of host threads, calls of CUDA or HIP, work of devices, and values of
+//! counters. A collector sorts the events; the assembly then joins calls with the work that they launched, and
+//! writes the rows of the trace.
 
 mod assemble;
 mod category;

@@ -1,4 +1,5 @@
-//! Writes the trace of an import, and the traces of its ranks.
+//! Writes the trace of an import, and the traces of its ranks (the processes of a distributed program), from the
+//! rows that importers push.
 
 use crate::{Error, Options};
 use gapscope_timeline_builder::RowSink;
@@ -108,20 +109,21 @@ impl<'a> Output<'a> {
 
 /// A trace that a thread of its own writes, so that the import goes on while rows are encoded.
 pub struct NewTrace {
-    /// Rows that were not handed to the writing thread yet.
+    /// Rows that were not yet handed to the writing thread.
     tables: Tables,
     command_buffers: u64,
     timed_work: u64,
     writing: Option<Writing>,
 }
 
-/// The maximum number of batches that wait for the writing thread: each of them takes memory.
+/// The maximum number of batches of rows that wait for the writing thread, because each batch takes memory. When
+/// the limit is reached, the import waits.
 const MAX_WAITING_BATCHES: usize = 4;
 
 /// The thread that writes rows.
 struct Writing {
     batches: SyncSender<Tables>,
-    /// Batches that were written; their memory is used again.
+    /// Batches that were written, whose memory is used again.
     written: Receiver<Tables>,
     /// Returns the writer after the last batch.
     thread: JoinHandle<Result<TraceWriter, gapscope_trace::Error>>,

@@ -1,5 +1,9 @@
 //! Imports Perfetto's protobuf traces, which its tools, Android, rocprofv3 and gapscope itself write.
 //!
+//! A file is a list of packets. A *sequence* is the packets of one writer, such as a thread; a *track* is a line of
+//! a timeline, and its intervals are *slices*; *interned data* are texts that a sequence writes once and then names
+//! by a number.
+//!
 //! A file is read twice, because clocks, tracks, processes and submissions may come after the packets that refer to
 //! them.
 //!
@@ -55,7 +59,7 @@ pub const IMPORTER: Importer = Importer {
     read,
 };
 
-/// The number of first bytes of a file by which it is recognised.
+/// The number of bytes at the start of a file by which the file is recognised.
 const FIRST_BYTES: u64 = 1 << 16;
 
 fn recognises(path: &Path) -> bool {
@@ -70,7 +74,7 @@ pub(crate) fn first_bytes(path: &Path) -> Option<Vec<u8>> {
     let mut file = BufReader::new(std::fs::File::open(path).ok()?);
     let gzip = file.fill_buf().ok()?.starts_with(&[0x1f, 0x8b]);
     let mut bytes = Vec::new();
-    // The readable start of a damaged file may be enough.
+    // The readable start of a damaged file may suffice.
     let _ = match gzip {
         true => flate2::bufread::MultiGzDecoder::new(file)
             .take(FIRST_BYTES)
@@ -167,7 +171,7 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
     inventory.finish(trace, options, output)
 }
 
-/// Returns a callback that calls `say` once per mebibyte.
+/// Returns a callback for numbers of bytes that calls `say` once per mebibyte.
 fn every_mebibyte(mut say: impl FnMut(u64)) -> impl FnMut(u64) {
     let mut next = 0;
     move |at| {
@@ -197,19 +201,20 @@ fn note_damage(damage: &Damage, size: u64, inventory: &mut Inventory) {
     inventory.lose(LossKind::Records, damage.torn, reason);
 }
 
-/// The second pass over the file.
+/// The second pass over the file, which reads the events.
 struct Events {
     builder: Builder,
     sequences: Sequences,
     slices: Slices,
     counters: GpuCounters,
     old: OldSpecifications,
-    /// The number of packets of the kernel's ftrace.
+    /// The number of packets of the kernel's tracer (ftrace), which are not imported.
     ftrace: u64,
     ignored: u64,
 }
 
 impl Events {
+    /// Reads a packet: its state of the sequence, its time and its events.
     fn add(&mut self, packet: Message) {
         let header = self.sequences.advance(packet);
         if header.follows_loss {
@@ -227,7 +232,7 @@ impl Events {
             );
             return;
         }
-        // The time is decoded once, because it may be relative to the packet before.
+        // The time is decoded once, because it may be relative to the preceding packet.
         let mut at_ns = None;
         let mut asked = false;
         for (number, value) in packet.fields() {
@@ -317,8 +322,8 @@ fn absolute(header: Header, time: u64, builder: &mut Builder) -> Option<i64> {
 
 /// Returns true for packets that describe the trace or are read by the first pass.
 fn is_about_the_trace(field: u32) -> bool {
-    // Process tree, interned data, configuration, statistics, markers, descriptors, defaults, service's events,
-    // system.
+    // In this order: process tree, interned data, configuration, statistics, markers, descriptors, defaults, the
+    // service's events, system.
     matches!(
         field,
         2 | 12 | 33 | 35 | 36 | 43 | 45 | 46 | 59 | 60 | 64 | 69 | 88 | 89 | 108 | 109 | 116 | 128

@@ -1,4 +1,4 @@
-//! Collects the rows of CUDA and HIP profilers and writes their trace.
+//! Collects the rows of CUDA and HIP profilers in memory and writes them as one trace.
 //!
 //! Readers of formats add calls of threads, the work that the calls launched, labels and names in any order;
 //! [`Profile::write`] builds the rows with `gapscope_timeline_builder`, which also builds the rows of traces that
@@ -47,14 +47,15 @@ pub(crate) struct Profile {
     texts: Interner<Arc<str>, TextId>,
     kernels: Interner<KernelShape, KernelId>,
     function_ids: FxHashMap<Arc<str>, FunctionId>,
-    /// Calls, work and stream events. Labels are kept apart until all texts are known.
+    /// Calls, work and stream events. Labels are kept elsewhere until all texts are known.
     recorded: Recorded,
     ranges: Vec<Range>,
-    /// The queues that calls waited for.
+    /// The queue that each call waited for, by process and correlation (the number that joins a call with its
+    /// work).
     awaited: FxHashMap<(ProcessId, Correlation), QueueId>,
     memory: Vec<MemoryRow>,
     labels: Labels,
-    /// Losses so far.
+    /// The losses so far.
     pub ledger: Ledger,
 }
 
@@ -88,12 +89,12 @@ impl Profile {
         self.driver = driver;
     }
 
-    /// Returns the process with a pid.
+    /// Returns the id of the process with a pid.
     pub fn process(&mut self, pid: u32) -> ProcessId {
         self.processes.id(Some(pid))
     }
 
-    /// Returns the process of rows that name none: the only process so far, or else an unknown process.
+    /// Returns the id of the process of rows that name none: the only process so far, or else an unknown process.
     pub fn unnamed_process(&mut self) -> ProcessId {
         match self.processes.len() {
             1 => ProcessId::counted(0),
@@ -118,7 +119,8 @@ impl Profile {
             .filter_map(|(id, pid)| Some((id, (*pid)?)))
     }
 
-    /// Returns the device of a process with a number, or the unknown device of the process.
+    /// Returns the id of the device with a number in a process, or of the process's unknown device if there is no
+    /// number.
     pub fn device(&mut self, process: ProcessId, number: Option<u32>) -> DeviceId {
         self.devices.id((process, number))
     }
@@ -135,7 +137,7 @@ impl Profile {
         self.device_facts.insert(device, facts);
     }
 
-    /// Returns the queue of a device with a context and a number, each of which may be unknown.
+    /// Returns the id of the queue of a device with a context and a number, each of which may be unknown.
     #[inline]
     pub fn queue(
         &mut self,
@@ -146,7 +148,7 @@ impl Profile {
         self.queues.id((device, context, number))
     }
 
-    /// Returns the queues that have a context and a number, with the process of their device.
+    /// Returns the queues that have a context and a number, as queue, process of its device, context and number.
     pub fn queues(&self) -> impl Iterator<Item = (QueueId, ProcessId, u32, u32)> {
         self.queues
             .iter()
@@ -156,7 +158,7 @@ impl Profile {
             })
     }
 
-    /// Returns the queue of a process with a context and a number if a row of work has named it.
+    /// Returns the queue of a process with a context and a number; `None` if no row of work has named it.
     pub fn queue_in_context(
         &self,
         process: ProcessId,
@@ -189,7 +191,7 @@ impl Profile {
         self.kernels.id(shape)
     }
 
-    /// Returns the function with a name; suffixes for versions do not count.
+    /// Returns the id of the function with a name, without the suffix of a version.
     pub fn function(&mut self, name: &str) -> FunctionId {
         if let Some(id) = self.function_ids.get(name) {
             return *id;
@@ -230,7 +232,7 @@ impl Profile {
         &mut self.ranges
     }
 
-    /// Takes the labels and losses of a profile that another thread filled.
+    /// Moves the labels and losses of a profile that another thread filled into this profile.
     pub fn take_labels(&mut self, other: Profile) {
         let processes: Vec<_> = (other.processes.iter())
             .map(|(_, pid)| match pid {
@@ -256,7 +258,7 @@ impl Profile {
         self.ledger.merge(&other.ledger);
     }
 
-    /// Adds time of a thread that belongs to no call.
+    /// Adds time that a thread spent outside calls, such as in the profiler.
     pub fn add_overhead(&mut self, process: ProcessId, overhead: Overhead) {
         self.recorded.overheads.push((process, overhead));
     }
@@ -266,7 +268,7 @@ impl Profile {
         self.awaited.insert((process, call), queue);
     }
 
-    /// Adds an event that a call recorded on a stream.
+    /// Adds the recording of an event on a stream by a call.
     pub fn add_event(&mut self, event: StreamEvent) {
         self.recorded.events.push(event);
     }
@@ -290,7 +292,7 @@ impl Profile {
         !self.recorded.calls.is_empty() || !self.ranges.is_empty()
     }
 
-    /// Adds `by_ns` to all times, which puts them on another clock.
+    /// Adds `by_ns` to all times, which converts them to another clock.
     pub fn shift(&mut self, by_ns: i64) {
         let later = |ns: &mut i64| *ns = ns.saturating_add(by_ns);
         let calls = self.recorded.calls.iter_mut();
@@ -347,7 +349,7 @@ impl Profile {
         new.finish(&manifest, output)
     }
 
-    /// Takes the recorded rows together with the labels.
+    /// Takes the recorded rows out of the profile, with the labels added.
     fn with_labels(&mut self) -> Recorded {
         let mut recorded = std::mem::take(&mut self.recorded);
         let texts: Vec<_> = (self.texts.iter())

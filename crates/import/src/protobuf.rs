@@ -1,4 +1,5 @@
-//! Decodes protobuf messages without their schema, from the wire format alone.
+//! Decodes protobuf messages without their schema: the fields of a message as numbers and values of the wire
+//! format.
 //!
 //! Messages are borrowed and read field by field. A malformed field ends its message and is counted. Nested messages
 //! are decoded only on request, so that nesting costs nothing.
@@ -13,7 +14,7 @@ pub(crate) struct Message<'a> {
     torn: &'a Cell<u64>,
 }
 
-/// The value of a field in its wire type.
+/// The value of a field, by its wire type.
 #[derive(Clone, Copy)]
 pub(crate) enum Value<'a> {
     /// An integer, a boolean or an enum.
@@ -45,7 +46,7 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// Returns the first field with a number.
+    /// Returns the value of the first field with a number; `None` if there is no such field.
     pub fn field(self, number: u32) -> Option<Value<'a>> {
         self.fields()
             .find(|(found, _)| *found == number)
@@ -54,7 +55,7 @@ impl<'a> Message<'a> {
 }
 
 impl<'a> Value<'a> {
-    /// Returns an unsigned integer, or 0 for other wire types.
+    /// Returns the value as an unsigned integer, or 0 for other wire types.
     pub fn number(self) -> u64 {
         match self {
             Value::Varint(number) | Value::Fixed64(number) => number,
@@ -63,12 +64,12 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Returns a signed integer in two's complement.
+    /// Returns the value as a signed integer in two's complement.
     pub fn signed(self) -> i64 {
         self.number() as i64
     }
 
-    /// Returns a double.
+    /// Returns the value as a double.
     pub fn double(self) -> f64 {
         match self {
             Value::Fixed64(bits) => f64::from_bits(bits),
@@ -85,7 +86,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Returns a text in which bytes that are not UTF-8 are replaced.
+    /// Returns the value as a text, in which bytes that are not UTF-8 are replaced.
     pub fn text(self) -> Cow<'a, str> {
         match self {
             Value::Bytes(message) => String::from_utf8_lossy(message.bytes),
@@ -184,7 +185,7 @@ fn fixed<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
     Some(*bytes)
 }
 
-/// Reads a varint of at most ten bytes.
+/// Reads a varint (a number in groups of seven bits) of at most ten bytes, and moves `rest` behind it.
 pub(crate) fn varint(rest: &mut &[u8]) -> Option<u64> {
     let mut number = 0u64;
     for (place, byte) in rest.iter().enumerate().take(10) {

@@ -1,5 +1,5 @@
-//! Converts rocprofv3's records of programs on AMD's GPUs, from any of its formats; see the table of
-//! [`crate::rocprofv3`].
+//! Converts rocprofv3's records of programs on AMD's GPUs, which readers of its formats decode, to rows of a
+//! profile; [`crate::rocprofv3`] has the table.
 
 use crate::profile::{
     ApiCall, CallQueue, Correlation, DeviceWork, DeviceWorkKind, KernelShape, Profile, Range, Span,
@@ -12,7 +12,7 @@ use gapscope_trace::manifest::Queue;
 use gapscope_trace::tables::{MemoryEvent, MemoryRow, TransferKind};
 use rustc_hash::FxHashMap;
 
-/// The handle of a GPU or a CPU in rocprofv3.
+/// The handle by which rocprofv3 names a GPU or a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Agent(pub u64);
 
@@ -35,7 +35,7 @@ pub(crate) struct Dispatch {
     pub correlation: Option<Correlation>,
     pub times: Option<(i64, i64)>,
     pub workgroup: [Option<u32>; 3],
-    /// The grid in work-items.
+    /// The numbers of work-items (threads) of the grid in x, y and z.
     pub grid: [Option<u32>; 3],
     pub private_bytes: Option<u32>,
     pub group_bytes: Option<u32>,
@@ -62,9 +62,9 @@ pub(crate) struct Region<'a> {
     pub times: Option<(i64, i64)>,
     /// The category, such as `HIP_RUNTIME_API`.
     pub category: &'a str,
-    /// The function, or the kind of a range.
+    /// The name of the function, or the kind of a range.
     pub operation: &'a str,
-    /// The text of the program's range.
+    /// The text of the program's range; `None` for calls.
     pub message: Option<TextId>,
 }
 
@@ -78,11 +78,11 @@ pub(crate) struct Memory {
     pub bytes: Option<u64>,
 }
 
-/// One process of a profile.
+/// The records of one process and the profile that receives their rows.
 pub(crate) struct Recorded<'a> {
     pub profile: &'a mut Profile,
     pub process: ProcessId,
-    /// The GPUs with their numbers in the trace.
+    /// The GPUs, with their numbers in the trace.
     gpus: FxHashMap<Agent, u32>,
     pub symbols: FxHashMap<u64, Symbol>,
     streams: FxHashMap<u64, u32>,
@@ -116,7 +116,7 @@ impl<'a> Recorded<'a> {
         self.gpus.entry(agent).or_insert(number);
     }
 
-    /// Returns the devices of the GPUs that work has named.
+    /// Returns the devices of the GPUs that work has named, as the GPU's handle and the device's id.
     pub fn devices(&self) -> Vec<(Agent, DeviceId)> {
         let of_process = self
             .profile
@@ -140,7 +140,7 @@ impl<'a> Recorded<'a> {
         self.profile.device(self.process, number)
     }
 
-    /// Returns the number of a stream: its handle if that is small, as in rocpd.
+    /// Returns the number of a stream: its handle if the handle is small, as in rocpd.
     fn stream(&mut self, stream: u64) -> u32 {
         let fresh = self.streams.len() as u32;
         *self
@@ -152,6 +152,7 @@ impl<'a> Recorded<'a> {
             })
     }
 
+    /// Adds a dispatch, and its kernel if that is new.
     pub fn add_dispatch(&mut self, dispatch: Dispatch) {
         let device = self.device(dispatch.agent);
         let stream = dispatch.stream.map(|stream| self.stream(stream));
@@ -247,6 +248,7 @@ impl<'a> Recorded<'a> {
         self.profile.add_work(self.process, correlation, work);
     }
 
+    /// Adds a call, or a range of the program or of RCCL, by its category.
     pub fn add_region(&mut self, region: Region) {
         let Some(span) = region
             .times
@@ -305,7 +307,7 @@ impl<'a> Recorded<'a> {
                 self.push_memory(&memory, allocation, device, bytes);
             }
             _ => {
-                // A free of host memory matches no allocation of a device.
+                // The freeing of host memory matches no allocation of a device.
                 if let Some((allocation, device, bytes)) = self.allocations.remove(&memory.address)
                 {
                     self.push_memory(&memory, allocation, device, bytes);
@@ -332,7 +334,7 @@ impl<'a> Recorded<'a> {
         });
     }
 
-    /// Completes the process.
+    /// Completes the process after its last record.
     pub fn finish(self) {
         let reason = "the file has no times of them, or impossible ones";
         self.profile

@@ -25,7 +25,7 @@ pub const IMPORTER: Importer = Importer {
 /// The start of the names of the tables of dispatches.
 const DISPATCHES: &str = "rocpd_kernel_dispatch";
 
-/// The tables that are read or hold no events.
+/// The names of the tables that are read or that hold no events.
 const USED: [&str; 17] = [
     "metadata",
     "string",
@@ -105,7 +105,7 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
     profile.write(about, options, new, output)
 }
 
-/// Counts the rows that were not imported.
+/// Counts the rows of all other tables as losses.
 fn count_the_rest(database: &Database, profile: &mut Profile) -> Result<(), Error> {
     for table in &database.tables {
         let Some(name) = table.name.strip_prefix("rocpd_") else {
@@ -141,7 +141,7 @@ struct File<'a> {
     damage: Damage,
 }
 
-/// The facts of an event, to which other rows refer.
+/// The facts of an event, to which the rows of calls, dispatches and copies refer.
 #[derive(Debug, Clone, Copy, Default)]
 struct Event {
     category: Option<i64>,
@@ -223,6 +223,7 @@ impl File<'_> {
         })
     }
 
+    /// Adds the GPUs, and returns the facts of their devices.
     fn read_agents(
         &mut self,
         recorded: &mut Recorded,
@@ -260,6 +261,7 @@ impl File<'_> {
         Ok(agents)
     }
 
+    /// Names the streams and threads.
     fn read_names(&mut self, recorded: &mut Recorded) -> Result<(), Error> {
         self.scan("info_stream", &["id", "name"], |row| {
             if let (Some(id), Some(name)) = (row.integer(0), row.string(1)) {
@@ -296,6 +298,7 @@ impl File<'_> {
         })
     }
 
+    /// Returns the events by their ids.
     fn read_events(
         &mut self,
         strings: &FxHashMap<i64, String>,
@@ -325,6 +328,7 @@ impl File<'_> {
         Ok(events)
     }
 
+    /// Reads the calls and ranges of threads.
     fn read_regions(
         &mut self,
         strings: &FxHashMap<i64, String>,
@@ -335,7 +339,7 @@ impl File<'_> {
             let name = id.and_then(|id| strings.get(&id));
             name.map_or("", String::as_str)
         };
-        // A row refers to its thread by the id of a row.
+        // A row refers to its thread by the id of a row in the table of threads.
         let mut threads: FxHashMap<i64, u32> = FxHashMap::default();
         self.scan("info_thread", &["id", "tid"], |row| {
             threads.extend(row.integer(0).zip(row.small::<u32>(1)));
@@ -470,7 +474,7 @@ impl File<'_> {
     }
 }
 
-/// Returns a correlation; 0 is none.
+/// Returns the correlation with an id (the number that joins a call with its work); 0 means none.
 fn correlation(id: Option<i64>) -> Option<Correlation> {
     id.filter(|id| *id != 0).map(|id| Correlation(id as u64))
 }
@@ -481,7 +485,7 @@ fn message(json: &[u8]) -> Option<String> {
     Some(value.get("message")?.as_str()?.to_owned())
 }
 
-/// Returns the peaks of a device from the description of its agent.
+/// Returns the peak rates and sizes of a device from the description of its agent (AMD's word for a GPU or CPU).
 fn limits(json: &str) -> Option<DeviceProperties> {
     let agent: serde_json::Value = serde_json::from_str(json).ok()?;
     let number = |name: &str| {

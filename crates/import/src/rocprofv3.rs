@@ -1,8 +1,8 @@
 //! Imports the JSON that `rocprofv3 --output-format json` writes.
 //!
-//! The document has an entry for each process. Its names (agents, kernels, functions) come before its records, which
-//! are read one after the other, so that memory grows with the trace and not with the text. [`crate::rocpd`] reads
-//! the same records as SQLite. The records become:
+//! The document has an entry for each process. The names of agents (GPUs and CPUs), kernels and functions come
+//! before the records, which are read one after the other, so that memory grows with the trace and not with the
+//! text. [`crate::rocpd`] reads the same records as SQLite. The records become:
 //!
 #![doc = include_str!("rocprofv3/table.md")]
 
@@ -27,7 +27,7 @@ pub const IMPORTER: Importer = Importer {
     read,
 };
 
-/// The only member of the document.
+/// The name of the only member of the document.
 const ROOT: &str = "\"rocprofiler-sdk-tool\"";
 
 fn recognises(path: &Path) -> bool {
@@ -107,7 +107,7 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
     profile.write(about, options, new, output)
 }
 
-/// A file that reports how far it was read.
+/// A file that reports to the importer how far it was read.
 struct Counted<'a> {
     file: File,
     read: u64,

@@ -1,4 +1,4 @@
-//! Reads the tables of SQLite database files.
+//! Reads the tables of SQLite database files: a file goes in, and the rows of its tables come out.
 //!
 //! An import scans each table from its first row to its last and joins the tables itself, so that it needs no query
 //! engine. This module reads the pages of tables by the documented [file format](https://sqlite.org/fileformat2.html)
@@ -35,7 +35,7 @@ pub(crate) struct TableFacts {
     root: u32,
 }
 
-/// A database that can be scanned.
+/// A database that was opened for scanning.
 #[derive(Debug, Clone)]
 pub(crate) struct Database {
     pub path: PathBuf,
@@ -47,7 +47,7 @@ pub(crate) struct Database {
     pub damage: Damage,
 }
 
-/// Returns true if a file begins as a database does.
+/// Returns true if a file begins with the first bytes of a database.
 pub(crate) fn is_database(path: &Path) -> bool {
     let mut start = [0; 16];
     path.is_file()
@@ -65,7 +65,7 @@ impl Database {
         Database::list(path)
     }
 
-    /// Lists the tables of a database and ignores changes beside it.
+    /// Lists the tables of a database, without regard to changes in files beside it.
     ///
     /// # Errors
     /// The file cannot be read, or is no database.
@@ -101,7 +101,7 @@ impl Database {
         })
     }
 
-    /// Returns the table with a name.
+    /// Returns the table with a name; `None` if the database has no such table.
     pub fn table(&self, name: &str) -> Option<&TableFacts> {
         self.tables.iter().find(|table| table.name == name)
     }
@@ -132,7 +132,8 @@ pub(crate) fn scan(
     Ok(btree::scan(&mut pages, table.root, &wanted, &mut take))
 }
 
-/// Refuses a database whose log or journal holds changes, because an import would miss them silently.
+/// Returns an error if the log or journal beside a database holds changes, because an import would miss them
+/// silently.
 fn refuse_changes_beside(path: &Path) -> Result<(), Error> {
     let beside = |suffix: &str| {
         let mut name = path.as_os_str().to_owned();

@@ -1,8 +1,9 @@
-//! Classifies transfers and the memory of their host end by the names that profilers give them.
+//! Returns the kind of a transfer, and the memory of its host end (pinned, pageable, …), from the names that
+//! profilers give transfers.
 
 use gapscope_trace::tables::{MemoryPlace, TransferKind};
 
-/// Returns the kind of GPU work that is known to be a transfer.
+/// Returns the kind of a transfer from its name.
 pub(crate) fn kind(name: &str) -> TransferKind {
     let plain: String = name
         .chars()
@@ -10,7 +11,8 @@ pub(crate) fn kind(name: &str) -> TransferKind {
         .map(|c| c.to_ascii_lowercase())
         .collect();
     let has = |texts: &[&str]| texts.iter().any(|text| plain.contains(text));
-    // Arrays lie in the device's memory. The comparison respects case because other words contain these letters.
+    // An array lies in the device's memory. The comparison respects case because other words contain the same
+    // letters.
     let has_array = |texts: &[&str]| texts.iter().any(|text| name.contains(text));
     if has(&["memset", "fill"]) {
         TransferKind::Fill
@@ -29,7 +31,7 @@ pub(crate) fn kind(name: &str) -> TransferKind {
     }
 }
 
-/// Returns the memory of the host end if a name such as `Memcpy HtoD (Pageable -> Device)` tells it.
+/// Returns the memory of the host end if the transfer's name, such as `Memcpy HtoD (Pageable -> Device)`, tells it.
 pub(crate) fn host_memory(name: &str, kind: TransferKind) -> Option<MemoryPlace> {
     let (_, ends) = name.split_once('(')?;
     let (from, to) = ends.trim_end_matches(')').split_once(" -> ")?;
@@ -40,7 +42,7 @@ pub(crate) fn host_memory(name: &str, kind: TransferKind) -> Option<MemoryPlace>
     }
 }
 
-/// Returns the kind of host memory by CUPTI's word for it, in any case.
+/// Returns the kind of host memory for CUPTI's word in any case; `None` for other words.
 pub(crate) fn place(word: &str) -> Option<MemoryPlace> {
     let places = [
         ("pageable", MemoryPlace::Pageable),
@@ -51,7 +53,7 @@ pub(crate) fn place(word: &str) -> Option<MemoryPlace> {
     places.find_map(|(known, place)| known.eq_ignore_ascii_case(word).then_some(place))
 }
 
-/// Returns true if a name is one that CUPTI or ROCm gives transfers and not a kernel's.
+/// Returns true if CUPTI or ROCm gives this name to transfers and not to kernels.
 pub(crate) fn is_transfer(name: &str) -> bool {
     let starts = [
         "Memcpy ",

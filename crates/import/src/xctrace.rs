@@ -1,4 +1,5 @@
-//! Imports what `xctrace export` writes of a Metal System Trace, a recording of Instruments.
+//! Imports the XML that `xctrace export` writes of a Metal System Trace, which is a recording of Apple's
+//! Instruments.
 //!
 //! An import takes the table of contents and any number of tables, as files of any names and in any order, and makes
 //! one trace of one process:
@@ -7,7 +8,7 @@
 //! |---|---|
 //! | a committed command buffer | a submission at the time of its commit, and a command buffer |
 //! | an interval of the GPU | opaque work (`compute-pass`, `render-pass`), or a transfer if it is a blit; pieces of one encoder that overlap are one |
-//! | labels of command buffers and encoders | labels; the names that Instruments gives to what has none are not labels |
+//! | labels of command buffers and encoders | labels; the names that Instruments gives unnamed objects are not labels |
 //! | debug groups, handlers, encoding, the driver's work, shader compilation | markers of host threads |
 //! | compiled shaders | kernels, without dispatches |
 //! | resource allocations | memory |
@@ -80,7 +81,8 @@ pub fn read(inputs: &[PathBuf], options: &Options) -> Result<Trace, Error> {
     build::build(facts, options)
 }
 
-/// Counts the tables and rows of a file of one table, which the maker of exports uses to check the file.
+/// Counts the tables and rows of a file of exported tables; whoever exports tables uses the counts to check the
+/// file.
 ///
 /// # Errors
 /// The file cannot be read, or is not an export of tables.
@@ -99,14 +101,15 @@ pub fn check(path: &Path) -> Result<Checked, Error> {
 /// The content of a file of exported tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Checked {
-    /// The number of tables; 0 is what xctrace writes if the table does not exist.
+    /// The number of tables; 0 if the table does not exist, because xctrace then writes an empty document.
     pub nodes: u64,
     /// The number of readable rows.
     pub rows: u64,
-    /// The document ends with its closing tag.
+    /// True if the document ends with its closing tag.
     pub whole: bool,
 }
 
+/// The content of a file: a table of contents, or the summary of tables whose rows were passed on.
 enum Document {
     Toc,
     Tables(Summary),

@@ -9,7 +9,7 @@
 //! | `hlo_module`, `name` (the scope of the operation in the program) or `tf_op`, and `hlo_op` of an event | labels in that nesting |
 //! | the plane `/host:CPU`, and those of CUPTI and ROCm | threads |
 //! | functions of CUDA and HIP there, with the `correlation_id` of work | submissions |
-//! | … all others of them | host calls |
+//! | … all other functions there | host calls |
 //! | all other events there | markers |
 //!
 //! Lines that the profiler derives from the streams (`XLA Ops`, `XLA Modules`, `Steps`, `Framework Ops`, …) repeat
@@ -135,7 +135,7 @@ fn bytes_of(path: &Path) -> Result<Vec<u8>, Error> {
     if bytes.starts_with(&[0x1f, 0x8b]) {
         let packed = std::mem::take(&mut bytes);
         let decoder = flate2::bufread::MultiGzDecoder::new(packed.as_slice());
-        // The readable start of a cut file is imported, and its missing rest is counted.
+        // The readable start of a cut file is imported, and the missing end is counted.
         let _ = decoder.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes);
     }
     if bytes.len() as u64 > MAX_FILE_BYTES {

@@ -1,4 +1,4 @@
-//! The workflow that `docs/ci` gives to copy: its steps in a shell, in order.
+//! Runs the steps of the workflow in `docs/ci`, which users copy, in a shell and in their order.
 
 use crate::driver::{Driver, Lavapipe};
 use crate::product;
@@ -12,7 +12,7 @@ struct Step {
     script: String,
 }
 
-/// The steps with `run: |`, each under its name. They are lines of their own, as [`each_script_is_found`] holds.
+/// Returns the steps with `run: |` and their names. They are separate lines, as [`each_script_is_found`] tests.
 fn steps() -> Vec<Step> {
     let path = product::source("../../docs/ci/github-actions.yml");
     let text = fs::read_to_string(path).expect("the workflow is there");
@@ -41,7 +41,7 @@ fn steps() -> Vec<Step> {
     steps
 }
 
-/// Runs a step as the service does: `bash -eo pipefail`.
+/// Runs a step as the CI service does: with `bash -eo pipefail`.
 fn run(step: &Step, folder: &Path, iterations: u32) -> Output {
     let gapscope = product::built("gapscope");
     let builds = gapscope.parent().expect("a folder").display().to_string();
@@ -86,14 +86,14 @@ fn each_script_is_found() {
 fn the_workflow_keeps_a_baseline_and_fails_what_does_more() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
-    // What is installed is the build.
+    // The step that installs gapscope is left out, because the build is used.
     let [_, record, save, compare] = <[Step; 4]>::try_from(steps()).ok().expect("four steps");
     for step in [&record, &save] {
         let output = run(step, folder, 20);
         assert!(output.status.success(), "{}: {}", step.name, said(&output));
     }
     assert!(folder.join(".gapscope/baselines/main.json").exists());
-    // The same runs: nothing differs.
+    // The same runs do not differ.
     let output = run(&compare, folder, 20);
     assert!(output.status.success(), "{}", said(&output));
     let read = |name: &str| fs::read_to_string(folder.join(name)).expect("it was written");
@@ -103,7 +103,7 @@ fn the_workflow_keeps_a_baseline_and_fails_what_does_more() {
         read("summary.md")
     );
     assert!(read("gapscope.xml").contains("tests=\"2\" failures=\"0\" errors=\"0\""));
-    // Twice the work is broken by its count, whatever the times.
+    // Twice the work breaks the gate by its count, whatever the times are.
     fs::remove_dir_all(folder.join("runs")).expect("it can be removed");
     let output = run(&record, folder, 40);
     assert!(output.status.success(), "{}", said(&output));

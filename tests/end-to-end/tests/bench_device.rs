@@ -1,5 +1,5 @@
-//! `gapscope bench device`: figures that are known of the stub of CUDA and bounded on the software GPU, what is kept of them, and
-//! what recordings make of that.
+//! Tests `gapscope bench device`: its figures, which are known on the stub of CUDA and bounded on the software GPU,
+//! the file in which it keeps them, and their use by recordings.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::schema::Answers;
 
 const KERNEL_NS: f64 = 100_000.0;
 
-/// Runs it with a folder for what is kept.
+/// Runs the command with `home` as the folder for kept figures.
 fn bench(home: &Path, drivers: &[&dyn Driver], options: &[&str]) -> Run {
     let mut command = Command::new(product::built("gapscope"));
     command
@@ -30,13 +30,13 @@ fn bench(home: &Path, drivers: &[&dyn Driver], options: &[&str]) -> Run {
     Run::of(&mut command)
 }
 
-/// Its answer in JSON.
+/// Returns the answer of the command in JSON.
 fn measured(home: &Path, drivers: &[&dyn Driver], options: &[&str]) -> Value {
     let run = bench(home, drivers, &[options, &["--json"]].concat()).ok();
     serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}: {}", run.stdout))
 }
 
-/// Of the stub, each kernel takes [`KERNEL_NS`].
+/// Returns a stub of CUDA on which each kernel takes [`KERNEL_NS`].
 fn stub(version: &str) -> Stub {
     Stub::new(&[("KERNEL_NS", "100000"), ("DRIVER_VERSION", version)])
 }
@@ -52,7 +52,7 @@ fn kept_file(home: &Path) -> PathBuf {
     files.next().expect("a file").expect("a file").path()
 }
 
-/// What the trace of a recording has of its first device, and its notes.
+/// Returns the limits of the first device in the trace of a recording, and the trace's notes.
 fn limits(recording: &Recording) -> (Option<Value>, String) {
     let manifest = recording.trace().manifest;
     let limits = manifest.devices[0].limits.as_ref();
@@ -68,11 +68,12 @@ fn figures_of_a_device_of_cuda_are_what_its_events_say() {
     let device = &answer["devices"][0];
     let words = ["name", "api", "driver"].map(|key| device[key].as_str().unwrap_or_default());
     assert_eq!(words, ["Fake GPU", "cuda", "CUDA 13.0"]);
-    // 132 multiprocessors of 8 workgroups of 256; an eighth of 16 GiB that are free, in rounds of four vectors.
+    // There are 132 multiprocessors of 8 workgroups of 256; the buffers take an eighth of the 16 GiB that are free,
+    // in rounds of four vectors.
     let invocations = 132.0 * 8.0 * 256.0;
     let bytes = (2_147_483_648.0 / (invocations * 64.0_f64)).floor() * invocations * 64.0;
     let per_second = 1e9 / KERNEL_NS;
-    // The copy by the driver's function takes the stub twice as long.
+    // The stub takes twice as long for a copy by the driver's function.
     close(&device["copy_bytes_per_s"], 2.0 * bytes * per_second);
     close(&device["read_bytes_per_s"], bytes * per_second);
     close(&device["write_bytes_per_s"], bytes * per_second);
@@ -147,7 +148,8 @@ fn a_recording_has_what_is_kept_for_its_driver_and_no_other() {
     assert_eq!(list.status.code(), Some(1), "{}", list.stderr);
 }
 
-/// Bytes read and written a second by `memcpy` between two buffers as large as those of a software GPU, at best.
+/// Returns the greatest number of bytes that `memcpy` reads and writes in a second, between buffers as large as
+/// the buffers of the benchmark on a software GPU.
 fn memcpy_bytes_per_s() -> f64 {
     let from = vec![1_u8; 64 << 20];
     let mut to = vec![0_u8; from.len()];
@@ -184,7 +186,7 @@ fn a_software_gpu_copies_about_as_fast_as_its_processor_and_recordings_say_so() 
         assert!(device[key].as_f64() > Some(0.0), "{key}: {device}");
         assert!(device["spread"][key].is_number(), "{key}: {device}");
     }
-    // No processor multiplies and adds 10^13 numbers a second: work that the compiler removed would.
+    // No processor multiplies and adds 10^13 numbers a second; only work that the compiler removed would.
     assert!(device["fma_f32_flops"].as_f64() < Some(1e13), "{device}");
     assert!(device["read_bytes_per_s"].as_f64() < Some(1e13), "{device}");
 

@@ -1,4 +1,5 @@
-//! `gapscope capture`: the program does the same, and the capture holds what its window means.
+//! Tests that `gapscope capture` leaves the program's results unchanged, and that the capture contains the window's
+//! work.
 
 use std::path::PathBuf;
 use std::process::Command as Process;
@@ -13,7 +14,7 @@ use crate::product;
 use crate::recording::{Program, Run};
 use crate::validation::messages;
 
-/// A run of `gapscope capture`, and where its output is.
+/// A run of `gapscope capture` with the path of its output.
 struct Captured {
     run: Run,
     path: PathBuf,
@@ -35,7 +36,7 @@ fn planted(arguments: &str) -> Program {
 }
 
 impl Captured {
-    /// The capture, which must be right to its end.
+    /// Returns the capture, which must be readable to its end.
     fn open(&self) -> Capture {
         let (capture, problem) = Capture::open(&self.path)
             .unwrap_or_else(|error| panic!("{error}\n{}", self.run.stderr));
@@ -87,7 +88,7 @@ impl Captured {
         self.open().submissions().count()
     }
 
-    /// Nothing was captured, for a reason that holds this text.
+    /// Checks that nothing was captured, for a reason that contains this text.
     fn assert_nothing(&self, reason: &str) {
         assert_eq!(self.run.status.code(), Some(125), "{}", self.run.stderr);
         assert!(
@@ -100,7 +101,7 @@ impl Captured {
     }
 }
 
-/// Captures all of a program, which gives the same as without.
+/// Captures all work of `planted` and checks that its results are the same as without capturing.
 fn check(arguments: &str) -> Captured {
     let program = planted(arguments);
     let alone = program.run().ok();
@@ -146,7 +147,7 @@ whole_programs! {
     captures_what_is_left_behind: "abandon --n 2", 10;
 }
 
-/// The kernel of `planted`, on the CPU.
+/// Computes on the CPU the results of the kernel of `planted`.
 fn spun(data: &[u32], rounds: u32) -> Vec<u32> {
     let one = |(id, value): (u32, &u32)| {
         let mut value = value.wrapping_add(id).wrapping_add(1);
@@ -244,7 +245,7 @@ fn a_window_of_submissions_is_those() {
 
 #[test]
 fn a_window_of_dispatches_is_cut_out_of_its_submissions() {
-    // Inside of one, across two, and whole ones.
+    // The windows are inside one submission, across two, and of whole submissions.
     for (window, submissions, before) in [("12..15", 1, 12), ("15..25", 2, 15), ("10..30", 2, 10)] {
         let arguments = "steady --n 10 --iterations 4 --groups 2 --spin 7";
         let alone = planted(arguments).run().ok().truth().results();
@@ -380,7 +381,7 @@ fn a_full_disk_ends_the_window_and_not_the_program() {
     assert_eq!(result(&run), result(&alone));
 }
 
-/// Whether a process has a handler for SIGUSR2.
+/// Returns true if a process has a handler for SIGUSR2.
 fn catches_usr2(pid: u32) -> bool {
     const SIGUSR2: u32 = 12;
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
@@ -434,7 +435,7 @@ fn signals_to_the_command_begin_and_end_a_window() {
     assert!((1..200).contains(&submissions), "{submissions}");
 }
 
-/// Runs a program with and without the capture below which the validation layer listens.
+/// Runs a program with and without capturing, above the validation layer, and compares the layer's messages.
 fn check_validation(arguments: &str, options: &[&str]) {
     let program = planted(arguments)
         .variable("VK_INSTANCE_LAYERS", "VK_LAYER_KHRONOS_validation")

@@ -1,4 +1,5 @@
-//! Programs that nobody here wrote, unmodified: captured they do the same, and what was captured runs again bit for bit.
+//! Tests that unmodified programs of others do the same while they are captured, and that their captures replay bit
+//! for bit.
 
 use std::fs;
 
@@ -11,7 +12,8 @@ use crate::product;
 use crate::real_programs::last_line;
 use crate::recording::Program;
 
-/// A capture of a window, whose program did as without it, which ran again bit for bit, and in which nothing is unordered.
+/// Captures a window of a program and checks that the program did the same as without it, that the replay is equal
+/// bit for bit, and that the window has no hazards. Returns the capture and the replay's answer.
 fn check(program: &Program, window: &[&str], told: impl Fn(&str) -> Value) -> (Captured, Value) {
     let alone = program.run().ok();
     let captured = Captured::of(program, window);
@@ -29,7 +31,8 @@ fn check(program: &Program, window: &[&str], told: impl Fn(&str) -> Value) -> (C
     (captured, replayed)
 }
 
-/// All of a client's work, and a window of it.
+/// Checks a capture of all of a client's work and one of a window, and returns the answers of their replays in this
+/// order; `None` if the client is not installed.
 fn check_client(name: &str, window: &[&str]) -> Option<[Value; 2]> {
     let program = client::program(name)?;
     let (whole, all) = check(&program, &[], last_line);
@@ -62,7 +65,7 @@ fn dawn() {
 
 #[test]
 fn taichi() {
-    // How often Taichi submits depends on time: the dispatches are those of its script.
+    // The number of Taichi's submissions depends on time, but its dispatches are those of its script.
     check_client("taichi", &["--dispatches", "3..4"]);
 }
 
@@ -76,7 +79,7 @@ fn llama_cpp() {
     let Some([_, window]) = check_client("llama", &["--dispatches", "300..310"]) else {
         return;
     };
-    // In whole submissions, of a few dispatches each.
+    // A window consists of whole submissions, of a few dispatches each.
     let count = window["dispatch_count"].as_u64();
     assert!((Some(10)..Some(30)).contains(&count), "{window}");
 }
@@ -107,7 +110,7 @@ fn fusion() {
     assert_eq!(some["submission_count"], 2);
 }
 
-/// The comparison finds what is not done.
+/// The comparison of outputs finds that a dispatch is missing.
 #[test]
 fn a_replay_without_one_of_its_dispatches_differs() {
     let Some(program) = client::program("wgpu") else {

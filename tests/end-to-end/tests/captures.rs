@@ -1,4 +1,4 @@
-//! Captures of programs, and what becomes of them.
+//! Runs programs under `gapscope capture` for the other tests, and replays and analyses their captures.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ pub struct Captured {
 }
 
 impl Captured {
-    /// Runs a program under `gapscope capture` with these options.
+    /// Runs a program under `gapscope capture` with the options `window`.
     pub fn of(program: &Program, window: &[&str]) -> Captured {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("t.gapcapture");
@@ -34,7 +34,7 @@ impl Captured {
         self.folder.path().join("t.gapcapture")
     }
 
-    /// The last record but for the check: how the window ended.
+    /// Returns the capture's record of how the window ended, which is the last but one.
     pub fn end(&self) -> Value {
         let records = self.records();
         let end = records.lines().rev().find(|line| line.contains("\"end\""));
@@ -47,7 +47,7 @@ impl Captured {
     }
 }
 
-/// `gapscope replay --json` on the software GPU: its exit status, and what it found.
+/// Runs `gapscope replay --json` on the software GPU, and returns its exit status and answer.
 pub fn replay(capture: &Path) -> (Option<i32>, Value) {
     let run = gapscope(&["replay", "--json"], capture);
     let found = serde_json::from_str(&run.stdout);
@@ -55,7 +55,7 @@ pub fn replay(capture: &Path) -> (Option<i32>, Value) {
     (run.status.code(), found)
 }
 
-/// The outputs of a capture that were compared, all of which must be equal.
+/// Replays a capture, all of whose compared outputs must be equal, and returns the answer.
 pub fn replay_equal(capture: &Path) -> Value {
     let (status, found) = replay(capture);
     assert_eq!(status, Some(0), "{found}");
@@ -64,7 +64,7 @@ pub fn replay_equal(capture: &Path) -> Value {
     found
 }
 
-/// `gapscope deps --json`.
+/// Returns the answer of `gapscope deps --json`.
 pub fn dependencies(capture: &Path) -> Value {
     let run = gapscope(&["deps", "--json"], capture).ok();
     serde_json::from_str(&run.stdout).expect("it is JSON")

@@ -1,11 +1,12 @@
-//! Planted causes: a program keeps the GPU waiting on purpose, and the report names the cause with its share of time.
+//! Tests causes of idle time: a program keeps the GPU waiting on purpose, and the report names the cause with its
+//! share of time.
 
 use serde_json::Value;
 
 use crate::driver::{Fake, Lavapipe};
 use crate::recording::{Program, Recording};
 
-/// Idle time by cause, in nanoseconds.
+/// Returns the idle time of a cause in nanoseconds.
 fn idle(report: &Value, cause: &str) -> i64 {
     let gaps = report["gaps"].as_array().expect("a list");
     let of_cause = gaps.iter().filter(|gap| gap["cause"] == cause);
@@ -21,7 +22,8 @@ fn idle_total(report: &Value) -> i64 {
         .sum()
 }
 
-/// The planted idle time on the host, less the part of an iteration that lies outside of the analysed window.
+/// Returns the idle time that was planted on the host, without the part of an iteration outside the analysed
+/// window.
 fn planted_idle_ns(recording: &Recording) -> i64 {
     recording.truth().sum("host_idle_ns") as i64
 }
@@ -163,7 +165,7 @@ fn steady_work_is_bound_by_the_device() {
     assert_share(&report, "after-host-wait", 0.0);
 }
 
-/// The host sees the whole of a long dispatch; so does the trace.
+/// The duration of a long dispatch in the trace is that which the host measured.
 #[test]
 fn a_long_dispatch_takes_as_long_as_the_host_saw() {
     let recording = Program::planted("spin --spin 3000000 --groups 4", &Lavapipe)

@@ -1,4 +1,4 @@
-//! Real programs: where `cargo xtask test` put them, and what to do without one.
+//! Finds the real programs that `cargo xtask test` installs, and skips tests of programs that are not installed.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use crate::driver::Lavapipe;
 use crate::product;
 use crate::recording::Program;
 
-/// The folder of the clients, or `None` with a line that says why this one is skipped.
+/// Returns the folder of a client, or `None` after printing why its test is skipped.
 ///
 /// With GAPSCOPE_REQUIRE_CLIENTS=1 a client that is missing fails the test.
 fn installed(name: &str) -> Option<PathBuf> {
@@ -24,13 +24,13 @@ fn installed(name: &str) -> Option<PathBuf> {
     Some(clients)
 }
 
-/// The Python and the script of a client that records nothing, or `None` as [`program`].
+/// Returns the Python and the script of a client that is not recorded; `None` as for [`program`].
 pub fn script(name: &str) -> Option<[PathBuf; 2]> {
     let python = installed(name)?.join("python/bin/python");
     Some([python, product::source(&format!("clients/{name}/run.py"))])
 }
 
-/// The program of a client, or `None` where it could not be installed.
+/// Returns the program of a client; `None` if it is not installed.
 pub fn program(name: &str) -> Option<Program> {
     let clients = installed(name)?;
     let node = clients.join(name);

@@ -1,4 +1,4 @@
-//! What goes wrong at the command line is said in one clear sentence.
+//! Tests that errors at the command line are reported in one clear sentence.
 
 use std::fs;
 use std::process::Command;
@@ -12,7 +12,7 @@ fn gapscope(arguments: &[&str]) -> Run {
     Run::of(command.args(arguments).envs(Lavapipe.variables()))
 }
 
-/// One sentence on standard error, and a code that is not 0.
+/// Checks that standard error has one sentence with these words, and that the exit status is not 0.
 fn assert_refused(run: &Run, words: &[&str]) {
     assert!(!run.status.success(), "{}", run.stdout);
     for word in words {
@@ -88,7 +88,7 @@ fn a_newer_trace_is_refused_with_both_versions() {
     );
 }
 
-/// The program's output goes where it goes without the recorder.
+/// The program's standard output is the same as without the recorder.
 #[test]
 fn standard_output_is_the_programs_alone() {
     let recording = Program::new(

@@ -1,5 +1,5 @@
-//! Conditions of machine and GPUs beside a recorded program: NVML is a stub that follows a script, and stalls are planted in a folder
-//! that stands for `/`.
+//! Tests the recording of conditions of machine and GPUs beside a program: NVML is a stub that follows a script,
+//! and stalls are planted in a folder that stands for `/`.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::cuda::Stub;
 
-/// The values of a condition's counter, with when each began, in seconds from the recording's start.
+/// Returns the values of a condition's counter, each with its start in seconds from the recording's start.
 fn values(trace: &Trace, condition: Condition) -> Vec<(f64, f64)> {
     let t = &trace.tables;
     let Some(row) = t
@@ -155,7 +155,7 @@ fn a_capture_has_the_values_that_held_when_it_began() {
     assert_eq!(clocks, [(0.0, 1.98e9)], "from the window's start");
 }
 
-/// A stall file with so much lost.
+/// Writes a stall file that states `some_us` of lost time.
 fn plant(root: &Path, name: &str, some_us: u64) {
     let text = format!(
         "some avg10=0.00 avg60=0.00 avg300=0.00 total={some_us}\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=7\n"
@@ -179,7 +179,7 @@ fn a_machine_that_stalls_on_memory_is_told_with_its_time() {
         .variable("GAPSCOPE_SYSTEM_ROOT", root.path());
     let over = AtomicBool::new(false);
     let recording = std::thread::scope(|scope| {
-        // Half of the time is lost.
+        // The file states that half of the time is lost.
         scope.spawn(|| {
             let mut lost_us = 1000;
             while !over.load(Relaxed) {

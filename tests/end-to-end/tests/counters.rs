@@ -1,5 +1,5 @@
-//! Hardware counters beside a recorded program: the sampler is a process of gapscope's own, and CUPTI is a stub with planted values
-//! and with the faults of the real one.
+//! Tests hardware counters beside a recorded program. The sampler is a process of gapscope's own, and CUPTI is a
+//! stub with planted values and with the faults of the real library.
 
 use std::collections::HashSet;
 use std::fs;
@@ -18,10 +18,10 @@ const MS: i64 = 1_000_000;
 /// The program works for about a second.
 const STEPS: &str = "launch:20 sync sleep:900 launch:20 sync";
 
-/// A sample of a counter: start, duration, value.
+/// A sample of a counter: its start, duration and value.
 type Sample = (i64, i64, f64);
 
-/// The samples of a counter, with its source.
+/// Returns the samples of a counter, and the counter's source.
 fn samples(trace: &Trace, counter: HardwareCounter) -> (Vec<Sample>, String) {
     let t = &trace.tables;
     let name = counter.as_str();
@@ -63,7 +63,7 @@ fn record(steps: &str, wrong: &str, options: &[&str]) -> Recording {
     stub.program(steps).options(options).record().ok()
 }
 
-/// What is there is what was planted, without what the stub's first sample says of a time before.
+/// Checks that samples have the planted values, except for the stub's first sample, which is about an earlier time.
 fn check(found: &[Sample], interval_ns: i64, is_share: bool) {
     for (start_ns, duration_ns, value) in found {
         assert_eq!(*duration_ns, interval_ns, "from {start_ns}");
@@ -75,7 +75,7 @@ fn check(found: &[Sample], interval_ns: i64, is_share: bool) {
     }
 }
 
-/// How many samples are missing between the first and the last.
+/// Returns the number of samples that are missing between the first and the last.
 fn missing(found: &[Sample], interval_ns: i64) -> i64 {
     let (Some(first), Some(last)) = (found.first(), found.last()) else {
         return 0;
@@ -160,7 +160,7 @@ fn links_that_give_no_sample_keep_nothing_from_the_others() {
         reason.contains("accepted them and then delivered no sample"),
         "{reason}"
     );
-    // What was not sampled meanwhile is missing.
+    // The time without samples is counted as missing.
     let lost = lost(&trace);
     assert_eq!(lost.len(), 1, "{lost:?}");
     assert!(
@@ -232,7 +232,7 @@ fn what_a_full_image_loses_is_counted_with_its_time() {
         lost[0].1.contains(" gaps, ") && lost[0].1.contains(" s in all, the longest "),
         "{lost:?}"
     );
-    // The last one may be open at the end.
+    // The last interval may be open at the end.
     let open = lost[0].0 as i64 - missing(&active, MS / 10);
     assert!((0..=201).contains(&open), "{open}");
 }
@@ -241,7 +241,7 @@ fn what_a_full_image_loses_is_counted_with_its_time() {
 fn what_is_lost_of_a_gpu_is_in_the_trace_of_each_rank_that_uses_it() {
     let stub = Stub::new(&[("PM", "full=300"), ("DEVICES", "2")]);
     let program = product::built("fake-cuda-program").display().to_string();
-    // Two use the first GPU, and one the other.
+    // Two processes use the first GPU, and one uses the second.
     let script = "RANK=0 WORLD_SIZE=3 \"$0\" launch:20 sync sleep:900 launch:1 sync & \
                   RANK=1 WORLD_SIZE=3 \"$0\" launch:20 sync sleep:900 launch:1 sync & \
                   RANK=2 WORLD_SIZE=3 \"$0\" device:1 launch:20 sync sleep:900 launch:1 sync & wait";
@@ -311,7 +311,7 @@ fn a_sample_that_is_late_is_not_lost() {
     let trace = record(STEPS, "late", &[]).trace();
     let (active, _) = samples(&trace, HardwareCounter::SmActive);
     check(&active, MS / 10, true);
-    // An image that is half full is given up, complete or not: one sample each time.
+    // A half-full image of samples is given up with one sample each time, whether it is complete or not.
     let missing = missing(&active, MS / 10);
     let counted: u64 = lost(&trace).iter().map(|(count, _)| *count).sum();
     assert_eq!(counted as i64, missing);
@@ -380,7 +380,7 @@ fn a_gap_that_is_open_at_the_end_is_counted() {
         lost[0].1.starts_with("the GPU gave none: 1 gap, "),
         "{lost:?}"
     );
-    // Five decodings are of a quarter of a second, and the program works for 0.9 s.
+    // Each of five decodings covers a quarter of a second, and the program works for 0.9 s.
     assert!((3000..9000).contains(&lost[0].0), "{lost:?}");
 }
 
@@ -433,7 +433,7 @@ fn nvml_stands_in_where_cupti_may_not() {
     );
 }
 
-/// The processes of a command line that has a word, with their parents.
+/// Returns the processes whose command line contains a word, each with its parent.
 fn processes_with(word: &str) -> Vec<(u32, u32)> {
     let entries = fs::read_dir("/proc").expect("processes").flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -522,7 +522,7 @@ fn the_sampler_is_a_process_of_gapscopes_own_and_ends_with_it() {
     assert!(!is_gone(program), "and the program goes on");
     let killed = Command::new("kill").arg(program.to_string()).status();
     assert!(killed.is_ok_and(|status| status.success()));
-    // What was sampled until the last checkpoint is completed with the rest.
+    // Samples up to the last checkpoint are in the recovered trace.
     let recovered = Command::new(product::built("gapscope"))
         .arg("recover")
         .arg(&trace)

@@ -1,5 +1,5 @@
-//! Every way to get work to the GPU: the trace has exactly what the program says it did, and the program's results are
-//! the same bit for bit.
+//! Tests every way to submit work to the GPU: the trace has exactly the counts that the program states, and the
+//! program's results are the same bit for bit as without the recorder.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::losses;
 use crate::recording::Program;
 use crate::truth::Truth;
 
-/// Records `planted` and compares; gives the trace for more.
+/// Records `planted` and compares counts and results. Returns the trace for further checks.
 pub fn check(arguments: &str, driver: &dyn Driver) -> Trace {
     let program = Program::planted(arguments, driver);
     let alone = program.run().ok();
@@ -28,7 +28,7 @@ pub fn check(arguments: &str, driver: &dyn Driver) -> Trace {
     trace
 }
 
-/// Compares counts.
+/// Compares the numbers of rows with the counts that the program states.
 pub fn compare(tables: &Tables, truth: &Truth) {
     assert_eq!(submit_calls(tables), truth.sum("submits"), "submissions");
     assert_eq!(
@@ -60,7 +60,7 @@ pub fn compare(tables: &Tables, truth: &Truth) {
     );
 }
 
-/// The bytes of a copy from or to an image depend on its format, and are not known.
+/// The number of bytes of a copy from or to an image depends on its format, and is unknown.
 fn assert_transfer_bytes(tables: &Tables, truth: &Truth) {
     let rows = &tables.transfers;
     let unknown: Vec<_> = rows
@@ -83,7 +83,7 @@ fn assert_transfer_bytes(tables: &Tables, truth: &Truth) {
     }
 }
 
-/// Calls: the batches of one have the same times.
+/// Returns the number of calls that submitted work; the submissions of one call have the same times.
 fn submit_calls(tables: &Tables) -> u64 {
     let rows = &tables.submissions;
     let calls: BTreeSet<_> = (0..rows.len())
@@ -123,7 +123,7 @@ counts! {
     counts_of_instances_that_come_and_go: "churn";
 }
 
-/// Each instance of a command buffer that is submitted while it may still run has its own times.
+/// Each instance of a command buffer that is submitted again while it may still run has its own times.
 #[test]
 fn simultaneous_instances_are_timed_apart() {
     let trace = check("simultaneous", &Lavapipe);
@@ -149,7 +149,7 @@ fn simultaneous_instances_are_timed_apart() {
     }
 }
 
-/// What is inside such a command buffer is known of the one instance that runs alone, which is the last.
+/// The work inside such a command buffer is known for the instance that runs alone, which is the last.
 #[test]
 fn a_lone_instance_of_a_simultaneous_command_buffer_is_timed_inside() {
     let trace = check("simultaneous --n 20", &Lavapipe);
@@ -241,12 +241,12 @@ fn the_memory_timeline_has_the_peak_of_the_program() {
     let truth = recording.truth();
     let report = recording.report();
     let memory = report["memory"].as_array().expect("a list");
-    // The row without a heap is of the whole device.
+    // The row without a heap is about the whole device.
     let device = memory
         .iter()
         .find(|row| row["heap"].is_null())
         .expect("the device's row");
-    // The recorder's own memory is not the program's.
+    // The recorder's own memory is not counted as the program's.
     assert_eq!(
         device["peak_bytes"],
         truth.sum("memory_peak_bytes"),

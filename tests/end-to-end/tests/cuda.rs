@@ -1,5 +1,5 @@
-//! CUDA programs, on the stub of CUDA: the library is injected with no flag, and trace and report say what the stub's
-//! devices really did. What a real GPU does, `tests/cuda-programs` looks at.
+//! Tests CUDA programs on the stub of CUDA: gapscope's library is injected without a flag, and trace and report
+//! agree with the log of the stub's devices. `tests/cuda-programs` tests real GPUs.
 
 mod instructions;
 mod layers;
@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
-/// The stub under the names of the real libraries, and its log of what it did.
+/// The stub of CUDA under the names of the real libraries, and its log.
 pub struct Stub {
     folder: TempDir,
     settings: Vec<(String, String)>,
@@ -37,7 +37,7 @@ struct Did {
 impl Stub {
     pub fn new(settings: &[(&str, &str)]) -> Stub {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        // A file of this name, so that it is mapped under it.
+        // The file has the name of the real library, so that the process maps it under this name.
         let driver = folder.path().join("libcuda.so.1");
         fs::copy(product::built("libfake_cuda.so"), &driver).expect("a copy");
         std::os::unix::fs::symlink(&driver, folder.path().join("libcupti.so.13")).expect("a link");
@@ -50,7 +50,7 @@ impl Stub {
         }
     }
 
-    /// With the stub of NVML too.
+    /// Adds the stub of NVML.
     pub fn with_nvml(self) -> Stub {
         let nvml = self.path("libnvidia-ml.so.1");
         std::os::unix::fs::symlink(self.path("libcuda.so.1"), nvml).expect("a link");
@@ -67,7 +67,7 @@ impl Stub {
         Program::new(words, self)
     }
 
-    /// What the devices and the host did, by kind: `kernel`, `memcpy`, `call`, ….
+    /// Returns the lines of the log: work of devices, and calls of the host, by kind (`kernel`, `memcpy`, …).
     fn did(&self) -> Vec<Did> {
         let log = fs::read_to_string(self.path("truth")).expect("the stub's log");
         let lines = log.lines().map(|line| {
@@ -148,7 +148,7 @@ fn every_kernel_has_its_times_its_name_and_its_launch() {
             start_ns < d.start_ns.at(row).unwrap_or(0),
             "no kernel before its launch"
         );
-        // Those of the runtime by the driver's call inside.
+        // A call of the runtime is recorded by the driver's call inside.
         assert_eq!(function, "cuLaunchKernel");
     }
     assert_eq!(&*t.kernels.name[0], "add");
@@ -317,7 +317,7 @@ fn a_program_captures_a_window_of_itself() {
 fn a_program_that_made_no_capture_is_told_so_though_it_has_loaded_cupti_itself() {
     let stub = Stub::new(&[]);
     let cupti = stub.path("libcupti.so.13");
-    // The program has it mapped before CUDA begins, as PyTorch does.
+    // The program maps the library before CUDA begins, as PyTorch does.
     fs::remove_file(&cupti).expect("a link");
     fs::copy(product::built("libfake_cuda.so"), &cupti).expect("a copy");
     let run = stub
@@ -369,7 +369,7 @@ fn a_killed_program_keeps_what_was_delivered_and_counts_the_rest() {
     let trace = recording.trace();
     let recorded = trace.tables.dispatches.len();
     assert!((500..=700).contains(&recorded), "{recorded}");
-    // The calls are all there, so it is known how many kernels are not.
+    // All calls were recorded, so that the number of missing kernels is known.
     assert_eq!(trace.tables.submissions.len(), recorded);
     let lost = trace.manifest.losses.iter();
     let lost = lost

@@ -1,4 +1,4 @@
-//! `gapscope deps` of what was recorded.
+//! Tests `gapscope deps` on recordings.
 
 use std::process::Command;
 
@@ -8,7 +8,7 @@ use crate::driver::Lavapipe;
 use crate::product;
 use crate::recording::Program;
 
-/// All dispatches of `steady` work on one buffer: each follows on the one before it.
+/// All dispatches of `steady` use one buffer, so that each depends on the dispatch before it.
 #[test]
 fn a_recording_has_the_chain_of_its_dispatches() {
     let recording = Program::planted("steady --n 6 --iterations 4", &Lavapipe)
@@ -28,7 +28,7 @@ fn a_recording_has_the_chain_of_its_dispatches() {
         .filter(|node| node["kind"] == "dispatch")
         .count();
     assert_eq!(of_kernels, dispatches);
-    // Only what is bound is known, and no barriers.
+    // A recording knows only the bound ranges, and no barriers.
     assert_eq!(found["nodes"][0]["exact"], false);
     assert_eq!(found["unknown"][0]["what"], "hazards");
     let edges = found["edges"].as_array().expect("edges");

@@ -1,4 +1,4 @@
-//! Runs compared: recorded in turns, and their figures against those of the report.
+//! Tests `gapscope diff`, which records two commands in turns: its figures are compared with those of the report.
 
 use crate::driver::Lavapipe;
 use crate::product::built;
@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// `fusion` twice, with `--` between, where the second has this chain.
+/// Returns `fusion` twice with `--` between them, the second time with the operations `chain`.
 fn twice(chain: &str) -> Program {
     let fusion = built("fusion").to_string_lossy().into_owned();
     let side = |chain: &str| {
@@ -36,7 +36,7 @@ fn compared(program: &Program, out: &Path) -> Value {
     let out = out.to_str().expect("UTF-8");
     let run = program.run_by(&["diff", "--json", "--runs", "2", "-o", out]);
     assert!(run.status.success(), "{}", run.stderr);
-    // What the programs print is not among it.
+    // The programs' own output is not on standard output.
     serde_json::from_str(&run.stdout).expect("JSON and nothing else")
 }
 
@@ -133,7 +133,7 @@ fn another_kernel_is_certain_and_the_work_is_not_equal() {
     assert!([Some("log"), Some("tanh")].contains(&kernel), "{shown}");
 }
 
-/// What of an address says what is seen, where `diff` shows the first runs.
+/// Returns the part of an address that selects what is shown, where `diff` shows the first runs.
 fn seen(runs: &Path) -> String {
     let mut viewer = Command::new(built("gapscope"))
         .args(["diff", "--view"])

@@ -1,4 +1,4 @@
-//! `gapscope doctor` says of a machine what a recording on it finds.
+//! Tests that the checks of `gapscope doctor` agree with what recordings on the machine contain.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::product;
 use crate::recording::Run;
 use crate::schema::Answers;
 
-/// What it says, and its exit status. Nothing stays in the folder that it is run in.
+/// Returns the answer of the command and its exit status, and checks that it leaves nothing in its working folder.
 fn examined(drivers: &[&dyn Driver], variables: &[(&str, &Path)]) -> (Value, Option<i32>) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let mut command = Command::new(product::built("gapscope"));
@@ -90,7 +90,7 @@ fn a_libcupti_that_is_too_old_is_named_with_what_to_do() {
 fn a_machine_on_which_nothing_can_be_recorded_says_so_by_its_status() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let stub = Stub::new(&[("DEVICES", "0")]);
-    // No manifest is there: the loader finds no driver.
+    // The manifest does not exist, so that the loader finds no driver.
     let none = folder.path().join("none.json");
     let (answer, status) = examined(&[&stub], &[("VK_DRIVER_FILES", &none)]);
     assert_eq!(

@@ -1,4 +1,4 @@
-//! The Vulkan driver that a program runs on.
+//! Chooses the Vulkan driver on which a program runs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,29 +7,29 @@ use serde_json::{Value, json};
 
 use crate::product;
 
-/// Which driver, as environment variables.
+/// A driver, as the environment variables that select it.
 pub trait Driver {
     fn variables(&self) -> Vec<(String, String)>;
 }
 
-/// Mesa's software GPU, even where there are others.
+/// Mesa's software GPU, also on machines with other GPUs.
 pub struct Lavapipe;
 
 impl Driver for Lavapipe {
     fn variables(&self) -> Vec<(String, String)> {
-        // Not VK_DRIVER_FILES: with it, ncnn goes round the loader.
+        // With VK_DRIVER_FILES, ncnn would bypass the loader.
         vec![("VK_LOADER_DRIVERS_SELECT".into(), "lvp*".into())]
     }
 }
 
-/// The project's fake driver, with a log of what it did and of misuse that it saw.
+/// The project's fake driver, with a log of what it did and of the misuse that it saw.
 pub struct Fake {
     folder: PathBuf,
     settings: Vec<(String, String)>,
 }
 
 impl Fake {
-    /// `settings` are `FAKE_VK_*` variables without the prefix.
+    /// Creates a fake driver whose log is in `folder`. `settings` are `FAKE_VK_*` variables without the prefix.
     pub fn new(folder: &Path, settings: &[(&str, &str)]) -> Fake {
         let manifest = json!({
             "file_format_version": "1.0.0",
@@ -50,7 +50,7 @@ impl Fake {
         self.folder.join(name)
     }
 
-    /// What the driver executed, in the order of its log.
+    /// Returns the entries of the driver's log about executed work, in their order.
     pub fn truth(&self) -> Vec<Value> {
         let text =
             fs::read_to_string(self.file("truth.jsonl")).expect("the driver wrote what it did");
@@ -59,7 +59,7 @@ impl Fake {
             .collect()
     }
 
-    /// Each misuse of Vulkan that the driver saw, of the program or of ours.
+    /// Returns each misuse of Vulkan that the driver saw, whether by the program or by gapscope.
     pub fn misuse(&self) -> String {
         fs::read_to_string(self.file("misuse.log")).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! Programs that end badly, early or in several processes.
+//! Tests programs that fail, end early or consist of several processes.
 
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
@@ -40,7 +40,7 @@ fn a_program_that_destroys_nothing_is_recorded_whole() {
     }
 }
 
-/// As the children of Python's multiprocessing end.
+/// The process ends in the way of the children of Python's multiprocessing.
 #[test]
 fn what_was_waited_for_has_times_when_the_process_ends_without_handlers() {
     let small = "abandon --hard-exit --spin 0 --groups 1 --iterations 30 --n 50";
@@ -50,8 +50,8 @@ fn what_was_waited_for_has_times_when_the_process_ends_without_handlers() {
         let fake = Fake::new(folder.path(), &[("DISPATCH_NS", "100")]);
         let drivers: [&dyn Driver; 2] = [&Lavapipe, &fake];
         for driver in drivers {
-            // What the program's thread may spend on reading times is bounded: where others take the processor from it, or from the
-            // thread that reads them, the last ones may be lost, and are counted.
+            // The program's thread spends a bounded time on reading times. On a busy machine, the last of them may
+            // be lost, and are counted.
             let whole = (0..5).any(|_| {
                 let recording = Program::planted(arguments, driver).record().ok();
                 let trace = recording.trace();
@@ -132,7 +132,8 @@ fn a_program_behind_a_shell_is_recorded() {
 #[test]
 fn a_limit_on_the_size_of_files_costs_times_and_not_the_program() {
     let planted = product::built("planted");
-    // A software GPU's memory is a file without a name: that for the timestamps is past the limit, the program's is not.
+    // The memory of a software GPU is a file without a name. The file for timestamps exceeds the limit, and the
+    // program's does not.
     let script = format!("ulimit -f 192; exec '{}' steady", planted.display());
     let recording = Program::new(["sh", "-c", &script], &Lavapipe).record().ok();
     let trace = recording.trace();

@@ -1,4 +1,5 @@
-//! The same work done in two ways: `fusion` runs a chain of operations eagerly and compiled, each evaluation under a label.
+//! Tests the comparison of the same work done in two ways: `fusion` runs a chain of operations eagerly and
+//! compiled, and gives each evaluation (one run of the chain) a label.
 
 use crate::driver::Lavapipe;
 use crate::product::{built, source};
@@ -27,7 +28,7 @@ fn eager_against_compiled() {
         let work = &comparison[side];
         assert_eq!(work["evaluations"], EVALUATIONS, "{work:#}");
         assert_eq!(work["dispatch_count"], dispatches * EVALUATIONS);
-        // At most the first is warm-up: the program evaluates both before it counts.
+        // At most the first evaluation is warm-up, because the program evaluates both ways before it counts.
         let counted = work["counted_evaluations"].as_u64().unwrap();
         assert!(counted + 1 >= EVALUATIONS, "{work:#}");
         assert_eq!(work["submission_count"], EVALUATIONS);
@@ -37,7 +38,7 @@ fn eager_against_compiled() {
         (&dispatches["before"], &dispatches["after"]),
         (&4.0.into(), &1.0.into())
     );
-    // Four kernels read and write four times what one does.
+    // Four kernels read and write four times the bytes of one kernel.
     assert_eq!(figure(comparison, "bytes bound")["ratio"], 4.0);
     for what in ["GPU busy ns", "wall ns", "start to start ns"] {
         let times = figure(comparison, what);
@@ -51,7 +52,7 @@ fn eager_against_compiled() {
         let count = times["before_spread"]["count"].as_u64().unwrap();
         assert!(count + 2 >= EVALUATIONS, "{times:#}");
     }
-    // On a busy machine the host's part of a software GPU's time may drown the difference.
+    // On a busy machine, the host's part in the time of a software GPU may hide the difference.
     let busy = figure(comparison, "GPU busy ns");
     assert!(busy["low"].as_f64() > Some(1.0), "{busy:#}");
     let sentences = comparison["sentences"].to_string();
@@ -61,7 +62,7 @@ fn eager_against_compiled() {
     );
 }
 
-/// The first commands of the guide's section on comparing equal work.
+/// Returns the first commands of the guide's section on comparing equal work.
 fn commands_of_the_guide() -> String {
     let guide = std::fs::read_to_string(source("../../docs/guide.md")).expect("the guide");
     let (_, section) = guide
@@ -87,13 +88,13 @@ fn the_guides_experiment_answers_its_questions() {
         .variable("PATH", std::env::join_paths(paths).unwrap())
         .run()
         .ok();
-    // Is it bound by the GPU or by the host, and are its gaps regular? Recording prints the report.
+    // The report, which recording prints, says whether the GPU or the host is the limit.
     let has_verdict = ["-BOUND ", "MIXED "].iter().any(|v| run.stderr.contains(v));
     assert!(has_verdict, "{}", run.stderr);
     for said in ["Idle time by cause", "The gaps are ", "Gaps by length: "] {
         assert!(run.stderr.contains(said), "no {said:?} in {}", run.stderr);
     }
-    // Are the kernels fused, does it submit less, and what did it cost?
+    // The comparison shows whether kernels are fused, whether less is submitted, and the cost.
     let cells = |row: &str| -> Vec<&str> {
         let line = run.stdout.lines().find(|line| line.trim().starts_with(row));
         let line = line.unwrap_or_else(|| panic!("no {row} in {}", run.stdout));

@@ -1,4 +1,5 @@
-//! What `gapscope explain` says is in the trace: each figure is found again by its query or in the report, and each row is there.
+//! Tests that each figure of `gapscope explain` is found again by its query or in the report, and that each named
+//! row exists.
 
 use std::collections::HashSet;
 use std::fs;
@@ -22,7 +23,7 @@ fn rows(trace: &Path, sql: &str) -> Value {
     serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{sql}: {error}"))
 }
 
-/// Checks an explanation; gives the words of its marks.
+/// Checks an explanation and returns the words of its marks.
 fn holds(trace: &Path, options: &[&str], answers: &mut Answers) -> HashSet<String> {
     let explanation = answers.of(
         "explain",
@@ -64,7 +65,7 @@ fn holds(trace: &Path, options: &[&str], answers: &mut Answers) -> HashSet<Strin
             };
             assert!(text.contains(&format!("[{one} {id}]")), "{row}: {text}");
             tables.insert(table.to_owned());
-            // And it is what the sentence says.
+            // The answer of the query is the value in the sentence.
             let said = |value: &Value| text.contains(value.as_str().expect("a text"));
             match table {
                 "gaps" => {
@@ -114,7 +115,7 @@ fn every_claim_is_found_again() {
         let recording = Program::planted(program, &Lavapipe).record().ok();
         tables.extend(holds(&recording.path(), &[], &mut answers));
     }
-    // An imported trace, without dispatches and without threads' calls.
+    // An imported trace has neither dispatches nor calls of threads.
     let metal = folder.path().join("metal.gapscope");
     let mut command = Command::new(product::built("gapscope"));
     command
@@ -131,7 +132,7 @@ fn every_claim_is_found_again() {
     }
 }
 
-/// What cannot be read is not told as if it were known.
+/// Facts that cannot be read are not stated as if they were known.
 #[test]
 fn what_is_damaged_is_said_and_not_explained() {
     let folder = tempfile::tempdir().expect("a folder");

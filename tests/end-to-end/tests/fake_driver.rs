@@ -1,5 +1,6 @@
-//! What the software GPU cannot show, on the project's fake driver: several queue families, few and missing timestamp
-//! bits, memory that is not coherent, a lost device, overlap. The driver logs what it really did and each misuse.
+//! Tests recording on the project's fake driver, for cases that the software GPU does not have: several queue
+//! families, few and missing timestamp bits, memory that is not coherent, a lost device, overlap. The driver logs
+//! what it did and each misuse of Vulkan.
 
 use std::collections::BTreeMap;
 
@@ -14,14 +15,14 @@ use crate::driver::Fake;
 use crate::losses;
 use crate::recording::Program;
 
-/// A recording on the fake driver.
+/// A recording on the fake driver, with the driver's log.
 pub struct Case {
     fake: Fake,
     pub trace: Trace,
     _folder: tempfile::TempDir,
 }
 
-/// Records `planted`, compares the counts and looks for misuse.
+/// Records `planted`, compares counts with the driver's log, and fails on misuse.
 pub fn case(arguments: &str, settings: &[(&str, &str)]) -> Case {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let fake = Fake::new(folder.path(), settings);
@@ -45,7 +46,8 @@ impl Case {
             .expect("the bound is known")
     }
 
-    /// Compares start and end of each dispatch with the driver's log, within the bound that the trace states.
+    /// Compares the start and end of each dispatch with the driver's log, within the error bound that the trace
+    /// states.
     fn assert_times_within_bound(&self) {
         let bound = self.clock_error_ns();
         let mut truth: Vec<(i64, i64)> = self.executed("dispatch");
@@ -138,7 +140,7 @@ fn times_are_true_without_calibrated_timestamps() {
     }
 }
 
-/// 20 bits of a microsecond wrap about once a second.
+/// A timestamp of 20 bits of a microsecond wraps about once a second.
 #[test]
 fn times_are_true_when_few_bits_wrap() {
     let settings = [
@@ -217,10 +219,10 @@ fn a_family_that_only_transfers_cannot_be_timed_without_host_query_reset() {
     case("transfers --family 2", &[("HOST_QUERY_RESET", "0")]);
 }
 
-/// Vulkan 1.2 has it, and before that an extension.
+/// Vulkan 1.2 has host query reset; an extension adds it to Vulkan 1.1.
 #[test]
 fn host_query_reset_is_had_by_an_extension_too() {
-    // Vulkan 1.1, with a driver that has the extension: nothing is copied in command buffers, and all queues are timed.
+    // With Vulkan 1.1 and the extension, command buffers copy nothing, and all queues are timed.
     let by_extension = case("transfers --family 2 --api-minor 1", &[]);
     let buffers = &by_extension.trace.tables.command_buffers;
     assert!(

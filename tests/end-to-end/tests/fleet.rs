@@ -1,4 +1,5 @@
-//! Many ranks as one question: what was planted in a made-up fleet is found by the report, by SQL, and by another engine.
+//! Tests that the faults planted in a made-up recording of many ranks are found by the report, by SQL and by
+//! another query engine.
 
 use std::fs;
 use std::process::Command;
@@ -9,7 +10,7 @@ use serde_json::Value;
 use crate::recording::Run;
 use crate::{client, product};
 
-/// The query that `docs/fleet.md` shows for any engine.
+/// Returns the query that `docs/fleet.md` shows for any engine.
 fn portable() -> String {
     let page = fs::read_to_string(product::source("../../docs/fleet.md")).expect("the page");
     let (_, rest) = page.split_once("```sql\n").expect("a query");
@@ -58,7 +59,7 @@ fn what_was_planted_is_found_by_report_and_queries() {
         found("idles", serde_json::json!([5])).is_some(),
         "{outliers:#?}"
     );
-    // Nothing else: what was not planted is not told.
+    // Ranks without a planted fault are not named.
     let planted = [5, 16, 17, 18, 19, 20, 21, 22, 23, 40];
     for rank in outliers
         .iter()
@@ -69,7 +70,7 @@ fn what_was_planted_is_found_by_report_and_queries() {
             "{outliers:#?}"
         );
     }
-    // The page is one page.
+    // The report stays short, whatever the number of ranks.
     let page = gapscope(&["report", "runs"]);
     assert!(page.lines().count() < 70, "{page}");
     assert!(

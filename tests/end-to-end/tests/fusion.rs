@@ -1,4 +1,4 @@
-//! `gapscope replay --fuse` on a program that runs a chain of operations, one kernel each.
+//! Tests `gapscope replay --fuse` on a program that runs a chain of operations with one kernel for each.
 
 use std::path::Path;
 use std::process::Command;
@@ -55,7 +55,7 @@ fn each_evaluation_becomes_one_dispatch_with_the_same_outputs() {
         assert_eq!(chain["not_stored"], Value::Null);
         assert_eq!(chain["not_forwarded"], Value::Null);
     }
-    // The last intermediate of the window is there still, and may be read.
+    // The last intermediate result of the window still exists, and may be read later.
     let not_stored = chains
         .iter()
         .map(|chain| chain["bytes_not_stored"].as_u64());

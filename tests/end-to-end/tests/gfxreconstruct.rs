@@ -1,4 +1,4 @@
-//! GFXReconstruct, a capture layer by LunarG, as an independent witness of what a program submits.
+//! Counts what a program submits with GFXReconstruct, a capture layer by LunarG, as an independent witness.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -8,25 +8,26 @@ use serde_json::Value;
 
 use crate::recording::{Program, Run};
 
-/// What was submitted: a command buffer that is submitted twice counts twice.
+/// The counts of submitted work. A command buffer that is submitted twice counts twice.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Counts {
     pub dispatches: u64,
     pub command_buffers: u64,
 }
 
-/// Makes a program be captured to `file` when it runs.
+/// Returns the program with the variables that make GFXReconstruct capture it to `file`.
 pub fn captured(program: Program, file: &Path) -> Program {
     program
         .variable("VK_INSTANCE_LAYERS", "VK_LAYER_LUNARG_gfxreconstruct")
         .variable("GFXRECON_CAPTURE_FILE", file)
         .variable("GFXRECON_CAPTURE_FILE_TIMESTAMP", "false")
         .variable("GFXRECON_LOG_LEVEL", "error")
-        // Its default catches writes to mapped memory by page faults, and a fault in the recorder's own writes ends badly.
+        // By default, it catches writes to mapped memory by page faults, and a fault in the recorder's own writes
+        // is fatal.
         .variable("GFXRECON_MEMORY_TRACKING_MODE", "unassisted")
 }
 
-/// Counts what a capture holds.
+/// Counts the work in a capture.
 pub fn counts(file: &Path) -> Counts {
     let run = Run::of(
         Command::new("gfxrecon-convert")

@@ -1,4 +1,4 @@
-//! Files of other tools as their users meet them: imported, reported and queried.
+//! Tests files of other tools as users meet them: they are imported, reported and queried.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::product;
 use crate::recording::Run;
 
-/// Imports a file, and asks the trace for the number of kernels, their nanoseconds and the number of transfers.
+/// Imports a file, and returns the number and nanoseconds of its kernels, and the number of its transfers.
 fn counts_of(file: &str) -> (Value, Value) {
     let folder = tempfile::tempdir().expect("a folder");
     let gapscope = |arguments: &[&str]| -> String {
@@ -49,7 +49,7 @@ fn a_file_of_pytorch_is_reported_and_queried() {
 #[test]
 fn an_export_of_nsight_systems_is_reported_and_queried() {
     let (device, counts) = counts_of("fixtures/imports/nsys-2025.5.2.sqlite");
-    // What sqlite3 finds in the file.
+    // These are the numbers that sqlite3 finds in the file.
     assert_eq!(
         counts,
         json!({"kernels": 3, "kernels_ns": 3840, "transfers": 1})

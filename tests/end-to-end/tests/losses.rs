@@ -1,10 +1,10 @@
-//! The loss ledger is exact: what has no times is counted there, and nothing else.
+//! Checks that the loss ledger is exact: it counts all rows without times, and nothing else.
 
 use gapscope_trace::optional::Optional;
 use gapscope_trace::{LossKind, Trace};
 
-/// Checks that the rows without times are as many as the ledger says. In `command-buffer` mode dispatches and transfers
-/// have none by choice, which is not a loss.
+/// Checks that the ledger counts as many rows without times as there are. In the mode `command-buffer`, dispatches
+/// and transfers have no times by choice, which is not a loss.
 pub fn assert_exact(trace: &Trace) {
     let tables = &trace.tables;
     let unknown = |times: &Optional<i64>| times.iter().filter(|time| time.is_none()).count() as u64;
@@ -32,7 +32,7 @@ pub fn assert_exact(trace: &Trace) {
     }
 }
 
-/// The count of losses of some kind.
+/// Returns the count of the losses of a kind.
 pub fn counted(trace: &Trace, kind: &LossKind) -> u64 {
     let losses = trace
         .manifest

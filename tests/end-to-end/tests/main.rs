@@ -1,7 +1,8 @@
-//! The product as its users have it: programs recorded through the real Vulkan loader with the built `gapscope` and its
-//! layer, on the software GPU (lavapipe) and on the fake driver.
+//! Tests the product as users have it: programs run through the real Vulkan loader with the built `gapscope` and
+//! its layer, on the software GPU (lavapipe) and on the fake driver.
 //!
-//! `cargo xtask test` builds and installs what these tests start. They run one at a time, since they measure time.
+//! `cargo xtask test` builds and installs the programs that these tests start. The tests run one at a time, because
+//! they measure time.
 #![forbid(unsafe_code)]
 
 mod baseline;

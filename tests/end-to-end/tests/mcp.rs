@@ -1,4 +1,4 @@
-//! `gapscope mcp`, asked by the protocol's own client.
+//! Tests `gapscope mcp`, which serves traces to agents, with the protocol's own client.
 
 use std::fs;
 use std::io::Write;
@@ -13,7 +13,7 @@ use crate::driver::{Driver, Lavapipe};
 use crate::recording::Program;
 use crate::{client, product};
 
-/// What a server answered.
+/// The answers of a server.
 struct Served {
     tools: Value,
     answers: Vec<Value>,
@@ -24,7 +24,7 @@ impl Served {
         self.answers[call]["text"].as_str().expect("a text")
     }
 
-    /// The text of a call that went well.
+    /// Returns the text of the answer to a call, which must have succeeded.
     fn fine(&self, call: usize) -> &str {
         assert_eq!(
             self.answers[call]["error"],
@@ -35,7 +35,7 @@ impl Served {
         self.text(call)
     }
 
-    /// The sentence of one that did not.
+    /// Returns the sentence of the answer to a call, which must have been refused.
     fn refused(&self, call: usize) -> &str {
         assert_eq!(
             self.answers[call]["error"],
@@ -47,7 +47,7 @@ impl Served {
     }
 }
 
-/// How the client connects.
+/// The way in which the client connects.
 #[derive(Clone, Copy)]
 struct Asked<'a> {
     options: &'a [&'a str],
@@ -61,7 +61,7 @@ const PLAIN: Asked = Asked {
     roots: None,
 };
 
-/// Asks a server in `folder`; none where the client is not installed.
+/// Starts a server in `folder` and makes calls; `None` if the client is not installed.
 fn serve(folder: &Path, asked: Asked, calls: &Value) -> Option<Served> {
     let [python, script] = client::script("mcp")?;
     product::built("gapscope-mcp");
@@ -101,7 +101,7 @@ fn serve(folder: &Path, asked: Asked, calls: &Value) -> Option<Served> {
     })
 }
 
-/// A folder with a recording, `run.gapscope`.
+/// Returns a folder with a recording, `run.gapscope`.
 fn recorded() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let recording = Program::planted("steady --n 6 --iterations 4", &Lavapipe)
@@ -266,7 +266,7 @@ fn roots_and_limits_are_those_that_were_named() {
     let calls =
         json!([["report", {"trace": trace}], ["record", {"command": ["true"], "output": "a"}]]);
     let root = folder.path().to_str().expect("a path of text");
-    // In a folder without traces: by the option …
+    // The folder has no traces. The option names another folder …
     let options = ["--root", root, "--read-only", "--most", "1000"];
     let asked = Asked {
         options: &options,
@@ -285,7 +285,7 @@ fn roots_and_limits_are_those_that_were_named() {
         "{}",
         served.text(1)
     );
-    // … by the client, in a version of the protocol that has roots …
+    // … or the client does, in a version of the protocol that has roots …
     let roots = [format!("file://{root}")];
     let asked = Asked {
         mode: "legacy",
@@ -295,7 +295,7 @@ fn roots_and_limits_are_those_that_were_named() {
     serve(other.path(), asked, &calls)
         .expect("it is installed")
         .fine(0);
-    // … and neither.
+    // … or neither does.
     let served = serve(other.path(), PLAIN, &calls).expect("it is installed");
     assert!(
         served.refused(0).contains("outside of"),
@@ -304,7 +304,7 @@ fn roots_and_limits_are_those_that_were_named() {
     );
 }
 
-/// Without the client's package, so that it runs everywhere.
+/// The test does not use the client's package, so that it runs everywhere.
 #[test]
 fn a_client_that_goes_leaves_nothing_running_and_stdout_has_the_protocol_alone() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -347,7 +347,7 @@ fn a_client_that_goes_leaves_nothing_running_and_stdout_has_the_protocol_alone()
             serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
         assert_eq!(message["jsonrpc"], "2.0", "{line}");
     }
-    // What has been killed takes a moment to end; what has not would sleep for 100 s.
+    // A killed process takes a moment to end. A process that was not killed would sleep for 100 s.
     let left = Instant::now();
     loop {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();

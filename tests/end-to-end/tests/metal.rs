@@ -1,6 +1,6 @@
-//! Recording as on macOS, with a stand-in for Apple's xctrace, which records nothing and exports planted command
-//! buffers: five of 200 us each, a millisecond apart, labelled `step N`; and with one for gpucapture, which writes its
-//! arguments as its capture.
+//! Tests recording as on macOS, with stand-ins for Apple's tools. The stand-in for xctrace records nothing and
+//! exports planted command buffers: five of 200 us each, a millisecond apart, labelled `step N`. The stand-in for
+//! gpucapture writes its arguments as its capture.
 
 use crate::product::built;
 use serde_json::Value;
@@ -54,7 +54,7 @@ fn a_metal_program_is_recorded_reported_and_ends_as_it_did() {
     );
     let report: Value = serde_json::from_slice(&report.stdout).unwrap();
     assert_eq!(report["sampling_mode"], "pass");
-    // 5 x 200 us, and 0 + 1 + 2 + 3 + 4 ns.
+    // The sum of 5 x 200 us and 0 + 1 + 2 + 3 + 4 ns.
     assert_eq!(report["gpu_busy_ns"], 1_000_010, "{report:#}");
     let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
     assert_eq!(left.len(), 1, "{left:?}");
@@ -115,7 +115,7 @@ fn labels_of_the_sdk_are_compared() {
         assert_eq!(work["command_buffer_count"], 10, "{work:#}");
         assert_eq!(work["dispatch_count"], Value::Null);
     }
-    // 200 us each, and what tells them apart is a nanosecond.
+    // Each command buffer takes 200 us and differs from the others by nanoseconds only.
     let page = run(&[&["report", "--all"], &compare[..]].concat());
     assert!(page.contains("GPU busy"), "{page}");
     assert!(page.contains("200 µs"), "{page}");
@@ -160,7 +160,7 @@ fn exports_are_imported() {
         "10ms",
     ];
     assert_eq!(gapscope(folder.path(), "", &record).status.code(), Some(0));
-    // A recording of Instruments' own: here the stand-in's.
+    // A recording by Instruments, which is the stand-in's here.
     let bundle = folder.path().join("run.trace");
     std::fs::create_dir(&bundle).unwrap();
     std::fs::write(bundle.join("facts"), "4711\n0\n").unwrap();
@@ -178,7 +178,7 @@ fn exports_are_imported() {
     );
     assert_eq!(again.status.code(), Some(1));
     assert!(text(&again.stderr).contains("exists already"));
-    // Without an xctrace only exports can be read.
+    // Without an xctrace, only exports can be read.
     let mut elsewhere = Command::new(built("gapscope"));
     elsewhere
         .args(["import", "-o", "c.gapscope", "run.trace"])
@@ -223,7 +223,7 @@ fn a_command_is_captured_where_there_is_a_gpucapture() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let asked = std::fs::read_to_string(&capture).unwrap();
     assert!(asked.starts_with("start --pid 4711 --count 1 "), "{asked}");
-    // Here is none of Apple's.
+    // This system has no gpucapture of Apple's.
     if !Path::new("/usr/bin/gpucapture").exists() {
         let output = gputrace(None, &["--", "true"]);
         assert_eq!(output.status.code(), Some(125));

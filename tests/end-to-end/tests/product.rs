@@ -1,8 +1,8 @@
-//! What was built: programs and libraries in the folder of the build that these tests belong to.
+//! Returns the paths of built programs and libraries, in the folder of the build to which these tests belong.
 
 use std::path::{Path, PathBuf};
 
-/// A file of the build.
+/// Returns the path of a file of the build.
 pub fn built(name: &str) -> PathBuf {
     let file = target().join(profile()).join(name);
     assert!(
@@ -12,7 +12,7 @@ pub fn built(name: &str) -> PathBuf {
     file
 }
 
-/// The target folder.
+/// Returns the target folder of cargo.
 pub fn target() -> PathBuf {
     let profile = profile_folder();
     profile
@@ -30,7 +30,7 @@ fn profile() -> String {
         .into_owned()
 }
 
-/// `target/debug` for the test `target/debug/deps/end_to_end-…`.
+/// Returns the folder of the build's profile: `target/debug` for the test `target/debug/deps/end_to_end-…`.
 fn profile_folder() -> PathBuf {
     let test = std::env::current_exe().expect("this test has a file");
     let deps = test.parent().expect("a file is in a folder");
@@ -39,7 +39,7 @@ fn profile_folder() -> PathBuf {
         .to_owned()
 }
 
-/// A file of this crate.
+/// Returns the path of a file of this crate.
 pub fn source(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }

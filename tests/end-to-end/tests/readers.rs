@@ -1,4 +1,5 @@
-//! Traces are plain Parquet: DuckDB and Polars read them without gapscope, and answer what `gapscope query` answers.
+//! Tests that DuckDB and Polars read traces as plain Parquet files, without gapscope, and give the answers of
+//! `gapscope query`.
 
 use std::process::Command;
 
@@ -71,14 +72,14 @@ fn duckdb_and_polars_answer_what_gapscope_answers() {
     }
 }
 
-/// The values of each row of JSON, in the order of the columns, which parsing into a map would lose.
+/// Returns the values of each row of JSON in the order of the columns, which parsing into a map would lose.
 fn rows(json: &[u8]) -> Vec<Value> {
     let text = std::str::from_utf8(json).unwrap();
     let lines = text.lines().filter(|line| line.starts_with('{'));
     lines
         .map(|line| {
             let line = line.trim_end_matches(',').trim_matches(['{', '}']);
-            // No text in these answers has a comma or a colon.
+            // No text of these answers contains a comma or a colon.
             let values = line.split(',').map(|pair| {
                 let (_, value) = pair.rsplit_once(':').unwrap();
                 serde_json::from_str::<Value>(value).unwrap()

@@ -1,5 +1,5 @@
-//! Programs that nobody here wrote, unmodified: recorded they do the same, and the trace has as many dispatches as an
-//! independent witness counts.
+//! Tests that unmodified programs of others do the same while they are recorded, and that the trace has as many
+//! dispatches as an independent witness counts.
 
 use gapscope_trace::tables::Table;
 use serde_json::Value;
@@ -10,7 +10,7 @@ use crate::losses;
 use crate::recording::Recording;
 
 fn check(name: &str) -> Option<Recording> {
-    // This run also fills the driver's shader cache, so that the recorded ones do not show its compiler.
+    // This run also fills the driver's shader cache, so that recorded runs do not show compilation.
     let alone = client::program(name)?.run().ok();
     let recording = client::program(name)?.record().ok();
     let told = last_line(&recording.run.stdout);
@@ -60,7 +60,7 @@ fn assert_each_dispatch_is_timed(recording: &Recording) {
     );
 }
 
-/// The scripts end with a line of JSON: what they know, and their result. How long they took differs.
+/// Returns the line of JSON with which a client's script ends: its facts and its result, without its duration.
 pub fn last_line(stdout: &str) -> Value {
     let line = stdout
         .lines()
@@ -106,7 +106,7 @@ fn dawn() {
     );
 }
 
-/// Taichi lets each of its command buffers run twice at once, but runs each alone.
+/// Taichi permits each of its command buffers to run twice at the same time, but runs each alone.
 #[test]
 fn taichi() {
     let Some(recording) = check("taichi") else {

@@ -1,4 +1,5 @@
-//! Runs programs, with and without the recorder.
+//! Runs programs for the other tests, with and without the recorder, and gives access to their output, trace and
+//! report.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -12,14 +13,14 @@ use crate::driver::Driver;
 use crate::product;
 use crate::truth::Truth;
 
-/// A program to run.
+/// A program with its arguments, driver and options of gapscope.
 pub struct Program {
     command: Vec<OsString>,
     variables: Vec<(String, String)>,
     options: Vec<String>,
 }
 
-/// A run without the recorder.
+/// The output and exit status of a finished run.
 #[derive(Debug)]
 pub struct Run {
     pub status: ExitStatus,
@@ -27,7 +28,7 @@ pub struct Run {
     pub stderr: String,
 }
 
-/// A recorded run.
+/// A recorded run with its trace.
 pub struct Recording {
     pub run: Run,
     folder: TempDir,
@@ -48,7 +49,7 @@ impl Program {
         }
     }
 
-    /// `planted` with the words of `arguments`.
+    /// Returns the program `planted` with the words of `arguments`.
     pub fn planted(arguments: &str, driver: &dyn Driver) -> Program {
         let program = product::built("planted").into_os_string();
         Program::new(
@@ -67,7 +68,7 @@ impl Program {
         self
     }
 
-    /// Options of `gapscope record`.
+    /// Adds options of `gapscope record`.
     pub fn options(mut self, options: &[&str]) -> Program {
         self.options
             .extend(options.iter().map(|&option| option.to_owned()));
@@ -77,7 +78,7 @@ impl Program {
     fn command(&self, program: &OsStr) -> Command {
         let mut command = Command::new(program);
         command.stdin(Stdio::null());
-        // What a developer's own environment chooses would be tested otherwise.
+        // Variables of the developer's own environment would change the test.
         for variable in [
             "VK_DRIVER_FILES",
             "VK_ICD_FILENAMES",
@@ -95,28 +96,28 @@ impl Program {
         command
     }
 
-    /// Runs it as it is.
+    /// Runs the program without gapscope.
     pub fn run(&self) -> Run {
         Run::of(self.command(&self.command[0]).args(&self.command[1..]))
     }
 
-    /// Runs it by gapscope with these words, such as those of `gapscope capture`.
+    /// Runs the program by gapscope with a command's words, such as those of `gapscope capture`.
     pub fn run_by(&self, words: &[&str]) -> Run {
         let mut command = self.command(product::built("gapscope").as_os_str());
         Run::of(command.args(words).arg("--").args(&self.command))
     }
 
-    /// Runs it with the recorder.
+    /// Records the program into a new temporary folder.
     pub fn record(&self) -> Recording {
         self.record_in(tempfile::tempdir().expect("a temporary folder"))
     }
 
-    /// Runs it with `gapscope capture`, whose output is `capture`.
+    /// Runs the program with `gapscope capture`, whose output is `capture`.
     pub fn capture(&self, capture: &Path) -> Run {
         Run::of(&mut self.capture_command(capture))
     }
 
-    /// The command of [`Program::capture`].
+    /// Returns the command that [`Program::capture`] runs.
     pub fn capture_command(&self, capture: &Path) -> Command {
         let mut command = self.command(product::built("gapscope").as_os_str());
         command.args(["capture", "-o"]).arg(capture);
@@ -124,7 +125,7 @@ impl Program {
         command
     }
 
-    /// The same, in a folder that is there: the trace is its `t.gapscope`.
+    /// Records the program into `folder`, as the trace `t.gapscope`.
     pub fn record_in(&self, folder: TempDir) -> Recording {
         let mut command = self.command(product::built("gapscope").as_os_str());
         command
@@ -148,7 +149,7 @@ impl Run {
         }
     }
 
-    /// The run, which must have ended well.
+    /// Returns the run, which must have succeeded.
     pub fn ok(self) -> Run {
         assert!(
             self.status.success(),
@@ -166,7 +167,7 @@ impl Run {
 }
 
 impl Recording {
-    /// The recording, whose program must have ended well.
+    /// Returns the recording, whose program must have succeeded.
     pub fn ok(self) -> Recording {
         Recording {
             run: self.run.ok(),
@@ -182,8 +183,8 @@ impl Recording {
         self.run.truth()
     }
 
-    /// The trace, which must open without a diagnostic. A stack that changed whenever it was read is counted in its ledger: that
-    /// happens now and then, is no loss of GPU work, and left out here.
+    /// Returns the trace, which must open without a diagnostic. Its ledger may count stacks that changed while they
+    /// were read, which happens now and then and is no loss of GPU work; this count is removed.
     pub fn trace(&self) -> Trace {
         let (mut trace, diagnostics) = gapscope_trace::read(&self.path(), &Selection::all())
             .unwrap_or_else(|error| panic!("{error}\n{}", self.run.stderr));
@@ -194,20 +195,20 @@ impl Recording {
         trace
     }
 
-    /// `gapscope report`, in one line.
+    /// Returns the output of `gapscope report` as one line.
     pub fn text(&self) -> String {
         let mut command = Command::new(product::built("gapscope"));
         let report = Run::of(command.arg("report").arg(self.path())).ok().stdout;
         report.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
-    /// `gapscope report --json`.
+    /// Returns the output of `gapscope report --json`.
     pub fn report(&self) -> Value {
         report(&self.path(), &[])
     }
 }
 
-/// `gapscope report --json` of a trace.
+/// Returns the output of `gapscope report --json` for a trace.
 pub fn report(trace: &Path, options: &[&str]) -> Value {
     let mut command = Command::new(product::built("gapscope"));
     let run = Run::of(command.args(["report", "--json"]).args(options).arg(trace)).ok();

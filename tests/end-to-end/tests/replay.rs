@@ -1,4 +1,4 @@
-//! `gapscope replay` on captures made by hand: what its users see, and that validation layers have nothing to say.
+//! Tests `gapscope replay` on captures made by hand: its output, and that validation layers report nothing.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -19,7 +19,7 @@ var<immediate> parameters: Parameters;
 @compute @workgroup_size(64)
 fn divide(@builtin(global_invocation_id) id: vec3u) { data[id.x] = data[id.x] / parameters.by; }";
 
-/// Divides 64 numbers by 2, has the host write half of them anew, and divides by `last`.
+/// Makes a capture that divides 64 numbers by 2, lets the host write half of them anew, and divides by `last`.
 fn capture(last: f32, planted: bool) -> (tempfile::TempDir, std::path::PathBuf) {
     let mut made = Made::new();
     let divide = made.kernel(KERNELS, "divide", 1, 4);
@@ -107,8 +107,9 @@ const COPY: &str = "
 @compute @workgroup_size(64)
 fn copy(@builtin(global_invocation_id) id: vec3u) { result[id.x] = source[id.x] + 1; }";
 
-/// A chain from one buffer to the next, and if `needless` is, two barriers between two dispatches of which one is enough, and a
-/// dispatch on the side with a barrier after it that nothing needs: of 5 barriers 3 are needed.
+/// Makes a capture of a chain from one buffer to the next. With `needless`, it also has two barriers between two
+/// dispatches, of which one suffices, and an independent dispatch with a barrier after it that nothing needs: of 5
+/// barriers, 3 are needed.
 fn barriers(needless: bool, planted: bool) -> (tempfile::TempDir, std::path::PathBuf) {
     let mut made = Made::new();
     let copy = made.kernel(COPY, "copy", 2, 0);
@@ -155,7 +156,7 @@ fn what_nothing_needs_is_left_out() {
         assert_eq!(found["left_out_count"], left_out, "{answer:#}");
         assert_eq!(found["stay"]["needed"], 3, "{answer:#}");
         for form in ["all", "needed"] {
-            // With the one before them.
+            // The run before the timed runs is compared, too.
             assert_eq!(found[form]["outputs_compared"], 22, "{answer:#}");
             assert_eq!(found[form]["runs_ns"].as_array().unwrap().len(), 10);
             assert!(found[form]["median_ns"].as_u64() > Some(0));
@@ -192,12 +193,12 @@ fn bytes_are_held_against_the_bandwidth_that_is_measured() {
     let answer = json(&output);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let speed = answer["bandwidth"]["bytes_per_s"].as_f64().expect("known");
-    // Between 0.1 GB/s and 1,000 GB/s: a CPU's memory.
+    // The bandwidth of a CPU's memory is between 0.1 GB/s and 1,000 GB/s.
     assert!((1e8..1e12).contains(&speed), "{speed}");
     let nodes = answer["nodes"].as_array().expect("nodes");
     assert_eq!(nodes.len(), 5);
     for node in nodes {
-        // 64 words are read, and 64 written.
+        // The command reads 64 words and writes 64.
         assert_eq!(node["least_bytes"], 512, "{node:#}");
         let least = node["least_time_ns"].as_f64().expect("known");
         assert!((least - 512.0 / speed * 1e9).abs() < 1e-6 * least);
@@ -206,7 +207,7 @@ fn bytes_are_held_against_the_bandwidth_that_is_measured() {
         assert!(took > 0.0 && (share - least / took).abs() < 1e-6 * share);
     }
     assert_eq!(answer["critical_path"]["unit"], "ns");
-    // Nothing is measured unasked.
+    // Nothing is measured unless the user asks for it.
     let answer = json(&deps(&["--json"]));
     assert_eq!(answer["bandwidth"], Value::Null);
     let node = &answer["nodes"][0];
@@ -219,7 +220,7 @@ fn bytes_are_held_against_the_bandwidth_that_is_measured() {
     assert!(text(&deps(&[]).stdout).contains("gapscope deps --measure"));
 }
 
-/// The recorder counts what reaches the driver.
+/// The recorder counts the commands that reach the driver.
 #[test]
 fn what_is_left_out_does_not_reach_the_driver() {
     let (_folder, path) = barriers(true, false);
@@ -290,7 +291,7 @@ fn a_report_is_made_of_a_replay() {
     assert!(report.status.success(), "{answer:#}");
     let kernels = answer["kernels"].as_array().expect("kernels");
     assert_eq!(kernels[0]["name"], "divide", "{answer:#}");
-    // The folder is there now.
+    // The folder exists now.
     let again = replay(&path, &["-o", trace.to_str().unwrap()], &[]);
     assert_eq!(again.status.code(), Some(1));
     assert!(
@@ -329,7 +330,7 @@ fn what_is_no_capture_or_a_damaged_one_is_one_sentence() {
         "{}",
         text(&none.stderr)
     );
-    // The bytes of content are others.
+    // Some bytes of the content are changed.
     let content = path.join(gapscope_capture::CONTENT);
     let bytes = std::fs::read(&content).unwrap();
     std::fs::write(&content, vec![7; bytes.len()]).unwrap();
@@ -341,7 +342,7 @@ fn what_is_no_capture_or_a_damaged_one_is_one_sentence() {
         "{said}"
     );
     assert!(said.contains("damaged"), "{said}");
-    // Cut off before the last outcome: what is there runs, and that is said.
+    // The capture is cut off before its last outcome. The readable part runs, and the output says so.
     std::fs::write(&content, bytes).unwrap();
     let records = path.join(gapscope_capture::RECORDS);
     let lines = std::fs::read_to_string(&records).unwrap();

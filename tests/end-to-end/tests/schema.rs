@@ -1,4 +1,4 @@
-//! What commands print with `--json` is what their published schemas say.
+//! Tests that the JSON of all commands matches their published schemas.
 
 use std::fs;
 use std::io::Write;
@@ -12,7 +12,7 @@ use crate::driver::{Driver, Lavapipe};
 use crate::recording::{Program, Run};
 use crate::{client, product};
 
-/// Answers of commands, each with the name of its schema.
+/// The answers of commands, each with the name of its schema.
 #[derive(Default)]
 pub struct Answers {
     pairs: Vec<Value>,
@@ -20,7 +20,7 @@ pub struct Answers {
 }
 
 impl Answers {
-    /// Runs a command that prints JSON on stdout.
+    /// Runs a command that prints JSON on stdout, keeps the answer and returns it.
     pub fn of(&mut self, schema: &str, arguments: &[&str], path: &Path) -> Value {
         let mut command = Command::new(product::built("gapscope"));
         command.args(arguments).arg(path).envs(Lavapipe.variables());
@@ -44,7 +44,7 @@ impl Answers {
         self.commands.push(command.to_owned());
     }
 
-    /// Fails where an answer is not what its schema says, or has a key that it does not name.
+    /// Fails if an answer does not match its schema, or has a key that the schema does not name.
     pub fn hold(self) {
         let Some([python, script]) = client::script("json-schema") else {
             return;
@@ -69,7 +69,7 @@ impl Answers {
     }
 }
 
-/// A published schema allows keys that a later version adds; here none may be there that it does not name.
+/// Forbids keys that the schema does not name. Published schemas allow them, because later versions may add keys.
 fn close(rules: &mut Value) {
     let shut = |rules: &mut Value| {
         if rules["type"] == "object" && rules.get("additionalProperties").is_none() {
@@ -82,7 +82,7 @@ fn close(rules: &mut Value) {
     }
 }
 
-/// A trace of a text.
+/// Writes the trace that a text describes.
 pub fn write(text: &str, folder: &Path) {
     let trace = Trace::from_text(text).expect("a text trace");
     let mut writer = TraceWriter::create(folder).expect("a new folder");

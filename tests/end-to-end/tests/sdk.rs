@@ -1,4 +1,5 @@
-//! Programs that use the SDK: their captures, and their own times against those of the layer in the same run.
+//! Tests programs that use the SDK: their captures, and the times that they measure against the layer's times of
+//! the same run.
 
 use std::collections::HashMap;
 use std::fs;
@@ -19,7 +20,7 @@ fn example(name: &str, arguments: &[&str]) -> Program {
     Program::new([program].into_iter().chain(arguments), &Lavapipe)
 }
 
-/// A trace, which must open without a diagnostic and be complete.
+/// Opens a trace, which must be complete and have no diagnostic.
 fn open(path: &Path) -> Trace {
     let (trace, diagnostics) = gapscope_trace::read(path, &Selection::all()).expect("a trace");
     assert!(diagnostics.is_empty(), "{diagnostics:?}");
@@ -27,7 +28,7 @@ fn open(path: &Path) -> Trace {
     trace
 }
 
-/// The labels of the command buffers that have one, in order, each once.
+/// Returns the distinct labels of command buffers in their order.
 fn labels(trace: &Trace) -> Vec<String> {
     let labels = &trace.tables.labels;
     let text = |id: LabelId| {
@@ -201,8 +202,8 @@ fn a_trigger_skips_and_takes_units() {
     assert_eq!(trace.tables.dispatches.len(), 6);
 }
 
-/// What the program timed by wgpu, against what the layer timed below it in the same run: two sets of timestamps and
-/// two ways to the host's clock.
+/// Compares the times that the program measured through wgpu with the layer's times of the same run: they come from
+/// two sets of timestamps and two conversions to the host's clock.
 #[test]
 fn the_profile_agrees_with_the_layer() {
     let recording = example("kernel_profile", &["--all", "--json", "--dispatches"])
@@ -225,7 +226,7 @@ fn the_profile_agrees_with_the_layer() {
         .flat_map(|group| group[1].as_array().unwrap())
         .collect();
     let rows = &trace.tables.dispatches;
-    // One layer of warm-up and five times eight layers, of two kernels each.
+    // There is one layer of warm-up and five times eight layers of two kernels each.
     assert_eq!(own.len(), 2 + 5 * 16);
     assert_eq!(rows.len(), own.len());
     let error = |ns: Option<i64>| ns.expect("the error is known");
@@ -263,7 +264,7 @@ fn the_profile_agrees_with_the_layer() {
             "{apart} ns apart; both clocks together allow {error_ns} ns"
         );
     }
-    // wgpu makes several command buffers of one: together they are what the SDK timed as a whole.
+    // wgpu makes several command buffers of one, and the SDK times them as a whole.
     let mut hulls: HashMap<SubmissionId, (i64, i64)> = HashMap::new();
     let buffers = &trace.tables.command_buffers;
     for row in 0..buffers.len() {
@@ -315,7 +316,7 @@ fn passes_that_are_timed_as_a_whole_are_no_dispatches_in_a_report() {
     .run()
     .ok();
     let trace = open(&path);
-    // Five times eight layers, each a pass of two kernels.
+    // There are five times eight layers, each a pass of two kernels.
     assert_eq!(trace.tables.opaque_work.len(), 40);
     assert!(
         trace

@@ -1,4 +1,5 @@
-//! Which code holds the GPU: programs that say by their own clock how long they were in each function.
+//! Tests which code the report names for an idle GPU, on programs that measure with their own clock how long they
+//! were in each function.
 
 use std::collections::HashMap;
 
@@ -11,7 +12,7 @@ use crate::product;
 use crate::real_programs::last_line;
 use crate::recording::{Program, Recording};
 
-/// A Python program of the wgpu client, or `None` where that could not be installed.
+/// Returns a Python program of the wgpu client; `None` if the client is not installed.
 fn program(arguments: &[&str]) -> Option<Program> {
     let [python, _] = client::script("wgpu")?;
     let script = product::source("clients/wgpu/planted.py");
@@ -20,7 +21,7 @@ fn program(arguments: &[&str]) -> Option<Program> {
     Some(Program::new(command, &Lavapipe).variable("PYTHONDONTWRITEBYTECODE", "1"))
 }
 
-/// The share of the late host's time that is under each function, whatever that calls.
+/// Returns the share of the time of a late host under each function, including the functions that it calls.
 fn shares(recording: &Recording) -> HashMap<String, f64> {
     let report = recording.report();
     let code = report["code"].as_array().expect("a list of code");
@@ -45,7 +46,7 @@ fn the_code_behind_idle_time_is_what_the_programs_own_clock_says() {
     let Some(program) = program(&["100"]) else {
         return;
     };
-    // A loaded machine may take time from one function and give it to another: the best of a few runs counts.
+    // A busy machine may move time from one function to another, so that the best of a few runs counts.
     let mut errors = Vec::new();
     for _ in 0..4 {
         let recording = program.record().ok();
@@ -85,7 +86,7 @@ fn a_report_names_lines_and_hooks_take_exact_stacks() {
         exact.count() >= 20,
         "a stack at each submission after 30 ms"
     );
-    // The line that submits is in them, and the whole stack up to the module.
+    // The stacks contain the line that submits and the whole path up to the module.
     let frames = &tables.frames;
     let line = |function: &str, line: u32| {
         (0..frames.len()).any(|row| {

@@ -1,13 +1,13 @@
-//! What `planted` says it did: a line of JSON for each of its processes.
+//! The facts that `planted`, the test program, states about its own work: a line of JSON for each of its processes.
 
 use serde_json::Value;
 
-/// The lines of one run.
+/// The lines that one run printed.
 #[derive(Debug)]
 pub struct Truth(Vec<Value>);
 
 impl Truth {
-    /// Reads a program's standard output; lines that are no JSON are the program's own.
+    /// Reads a program's standard output. Lines that are not JSON are skipped.
     pub fn of(stdout: &str) -> Truth {
         let lines = stdout.lines().filter(|line| line.starts_with('{'));
         Truth(
@@ -17,12 +17,12 @@ impl Truth {
         )
     }
 
-    /// The processes that spoke.
+    /// Returns the number of processes that printed a line.
     pub fn processes(&self) -> usize {
         self.0.len()
     }
 
-    /// A count, over all processes.
+    /// Returns the sum of a count over all processes.
     pub fn sum(&self, name: &str) -> u64 {
         let value = |line: &Value| {
             line[name]
@@ -32,13 +32,13 @@ impl Truth {
         self.0.iter().map(value).sum()
     }
 
-    /// A value of the only process.
+    /// Returns a value of the only process.
     pub fn get(&self, name: &str) -> &Value {
         assert_eq!(self.0.len(), 1, "one process: {:?}", self.0);
         &self.0[0][name]
     }
 
-    /// Hashes of the results, one a process; processes end in any order.
+    /// Returns the hashes of the results of all processes, sorted because processes end in any order.
     pub fn results(&self) -> Vec<String> {
         let mut hashes: Vec<_> = self
             .0

@@ -1,11 +1,12 @@
-//! Khronos' validation layer, below ours in the chain, sees what ours does to the driver: it has nothing new to say.
+//! Tests that Khronos' validation layer, placed below gapscope's layer, reports nothing that it does not report
+//! without it.
 
 use std::collections::BTreeSet;
 
 use crate::driver::Lavapipe;
 use crate::recording::{Program, Run};
 
-/// The kinds of messages of the validation layer: their ids, without handles and times.
+/// Returns the ids of the validation layer's messages, without handles and times.
 pub fn messages(run: &Run) -> BTreeSet<String> {
     let text = format!("{}\n{}", run.stdout, run.stderr);
     let ids = text
@@ -31,7 +32,7 @@ fn check(arguments: &str) {
     }
 }
 
-/// A message that is known to come, so that silence above means something.
+/// A program with a known error gets its message, so that silence in other tests has a meaning.
 #[test]
 fn the_validation_layer_speaks() {
     let program = Program::planted("steady", &Lavapipe)

@@ -1,4 +1,4 @@
-//! The timeline of a program that runs.
+//! Tests `gapscope view` on traces and on a program that is still running.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -13,7 +13,7 @@ use crate::driver::{Driver, Lavapipe};
 use crate::product;
 use crate::truth::Truth;
 
-/// Asks a server that listens.
+/// Returns the answer of a running server to a request.
 fn get(url: &str, key: &str) -> Vec<u8> {
     let rest = url.strip_prefix("http://").expect("an address");
     let (host, root) = rest.split_once('/').expect("a path");
@@ -27,14 +27,14 @@ fn get(url: &str, key: &str) -> Vec<u8> {
     answer.split_off(head.expect("a head") + 4)
 }
 
-/// Rows on the tracks of work.
+/// Returns the number of rows on the tracks of work.
 fn work_rows(overview: &Value) -> u64 {
     let tracks = overview["traces"][0]["tracks"].as_array().expect("tracks");
     let work = tracks.iter().filter(|track| track["kind"] == "work");
     work.filter_map(|track| track["rows"].as_u64()).sum()
 }
 
-/// Rows of work that `gapscope view` serves of a trace.
+/// Returns the number of rows of work that `gapscope view` serves for a trace.
 pub fn rows_of_work(trace: &Path) -> u64 {
     let mut command = Command::new(product::built("gapscope"));
     let mut viewer = command
@@ -66,7 +66,7 @@ fn a_recording_is_seen_while_the_program_runs_and_after_it() {
         .arg(product::built("planted"))
         .args(["host-sleep", "--iterations", "50", "--sleep-us", "200000"])
         .envs(Lavapipe.variables())
-        // No browser.
+        // Without these variables, no browser is opened.
         .env_remove("DISPLAY")
         .env_remove("WAYLAND_DISPLAY")
         .stdin(Stdio::null())
@@ -84,7 +84,7 @@ fn a_recording_is_seen_while_the_program_runs_and_after_it() {
         .unwrap_or_else(|| panic!("no address in {line}"))
         .to_owned();
 
-    // Ten seconds of sleeping lie before the program, and a checkpoint comes every four.
+    // The program sleeps ten seconds, and a checkpoint comes every four.
     let begin = Instant::now();
     let mut generation = 1;
     let mut first_seen = 0;
@@ -106,7 +106,7 @@ fn a_recording_is_seen_while_the_program_runs_and_after_it() {
     };
     let mut stdout = String::new();
     let mut out = recorder.stdout.take().expect("stdout");
-    // The program has ended, so nobody else writes here.
+    // The program has ended, so that nothing else writes here.
     let mut rest = String::new();
     said.read_line(&mut rest).expect("a line");
     said.read_line(&mut rest).expect("a line");
@@ -114,7 +114,7 @@ fn a_recording_is_seen_while_the_program_runs_and_after_it() {
     let pid = recorder.id().to_string();
     let killed = Command::new("kill").args(["-INT", &pid]).status();
     assert!(killed.expect("kill runs").success());
-    // As any program that Ctrl-C ends.
+    // The command ends as any program ends that receives Ctrl-C.
     assert_eq!(recorder.wait().expect("it ends").signal(), Some(2));
     out.read_to_string(&mut stdout).expect("text");
 

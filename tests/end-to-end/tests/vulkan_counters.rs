@@ -21,7 +21,8 @@ fn record(arguments: &str, counters: &str, options: &[&str]) -> (Recording, Trac
     (recording, trace)
 }
 
-/// The values of a counter by the start of the command buffer that they are of, and its unit.
+/// Returns the unit of a counter, and its values by the start of the command buffer to which they belong; `None` if
+/// the trace lacks the counter.
 fn values(trace: &Trace, name: &str) -> Option<(CounterUnit, BTreeMap<i64, f64>)> {
     let counters = &trace.tables.counters;
     let row = (0..counters.len()).find(|row| &*counters.name[*row] == name)?;
@@ -63,7 +64,7 @@ fn each_command_buffer_has_what_was_counted_while_it_ran() {
         seen += 1;
         let count = counted[&start_ns] * ns as f64 / 1e9;
         assert!((count - dispatches.len() as f64).abs() < 1e-6, "{count}");
-        // Each takes 10 us on the fake driver.
+        // Each dispatch takes 10 us on the fake driver.
         let busy_ns = busy[&start_ns] * ns as f64 / 100.0;
         assert!(
             (busy_ns - 10_000.0 * dispatches.len() as f64).abs() < 1.0,
@@ -72,7 +73,7 @@ fn each_command_buffer_has_what_was_counted_while_it_ran() {
         assert_eq!(occupancy[&start_ns], 37.5);
     }
     assert!(seen >= 4, "{seen} command buffers with dispatches");
-    // Neither what must be the whole of a command buffer nor what would take a second pass.
+    // Counters that must cover a whole command buffer, or need a second pass, are left out.
     assert!(values(&trace, "whole buffer").is_none() && values(&trace, "alone").is_none());
     assert_eq!(lost(&trace), 0);
 }
@@ -115,7 +116,7 @@ fn times_do_not_wait_for_results_that_never_come() {
     assert!(lost(&trace) > 0);
 }
 
-/// Renderings that are suspended in one command buffer and resumed in another, between which no query may end.
+/// A rendering that is suspended in one command buffer and resumed in another, between which no query may end.
 #[test]
 fn suspended_renderings_are_left_alone() {
     let (_, trace) = record("suspended --n 3 --iterations 3", "1", &["--counters"]);

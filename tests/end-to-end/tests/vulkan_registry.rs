@@ -1,5 +1,5 @@
-//! The list of Vulkan's commands is that of the registry which the set-up installs. A test of the layer compares its hooks
-//! with the list.
+//! Tests that gapscope's list of Vulkan's commands is that of the installed registry. A test of the layer compares
+//! the layer's hooks with the list.
 
 use std::fs;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! Vulkan work that is neither a dispatch nor a copy, and kernels that are no pipelines.
+//! Tests the recording of Vulkan work that is neither a dispatch nor a copy, and of kernels that are not pipelines.
 
 use gapscope_trace::tables::{OpaqueWorkKind, Table, Timing};
 use gapscope_trace::{Loss, LossKind, Trace};
@@ -40,7 +40,7 @@ fn a_command_buffer_with_nothing_but_resolves_is_busy() {
     assert!(busy * 10 >= measured * 5, "{busy} of {measured}: {device}");
 }
 
-/// Neither is on the software GPU: memory is decompressed, and a rendering is ended by the newer function.
+/// The software GPU has neither extension: memory is decompressed, and a rendering is ended by the newer function.
 #[test]
 fn work_of_extensions_is_recorded_and_ends_what_it_ends() {
     let trace = on_fake("extensions --n 3 --iterations 4", &[]);
@@ -117,8 +117,8 @@ fn a_dispatch_of_a_shader_object_is_its_own() {
     }
 }
 
-/// A rendering in two parts of one command buffer is one row. Of one that goes on in another command buffer neither has
-/// times, unless both are secondary ones of a primary one, which is timed.
+/// Two parts of a rendering in one command buffer are one row. Parts in two command buffers have no times, unless
+/// both are secondary command buffers of one primary command buffer, which is timed.
 #[test]
 fn nothing_is_added_between_a_suspended_rendering_and_the_one_that_resumes_it() {
     for trace in [
@@ -170,7 +170,7 @@ fn sparse_binding_waits_for_work_and_work_for_it() {
     assert_eq!(waits, in_turn);
 }
 
-/// Dynamic offsets are given for all dynamic descriptors of a set's layout, written or not.
+/// Dynamic offsets are given for all dynamic descriptors of a set's layout, whether they were written or not.
 #[test]
 fn the_offset_of_a_descriptor_is_its_own_when_the_one_before_was_never_written() {
     let recording = Program::planted("partly-written --n 4 --iterations 1", &Lavapipe)

@@ -1,5 +1,5 @@
-//! Windows that a program captures through the C interface: what is recorded on one side of a window's edge and
-//! submitted on the other is counted exactly, and what is not known of it is named.
+//! Tests windows that a program records through the C interface: work that was recorded on one side of a window's
+//! edge and submitted on the other is counted exactly, and unknown parts of it are named.
 
 use std::path::Path;
 
@@ -21,14 +21,15 @@ fn open(path: &Path) -> Trace {
     trace
 }
 
-/// The windows as the program says them.
+/// Returns the windows that the program states.
 fn windows(recording: &Recording) -> Vec<Value> {
     let truth = recording.truth();
     assert_eq!(truth.get("captured"), true, "it found the interface");
     truth.get("windows").as_array().expect("a list").clone()
 }
 
-/// A window against what the program did in it. `recorded`: recording was on outside of the windows as well.
+/// Compares the trace of a window with the program's statement. `recorded` is true if recording was also on outside
+/// the windows.
 fn check(trace: &Trace, window: &Value, recorded: bool) {
     let count = |name: &str| window[name].as_u64().expect("a count");
     let (unknown, dispatches) = match recorded {
@@ -94,7 +95,7 @@ fn in_a_recording_that_is_on_throughout_nothing_is_unknown() {
     losses::assert_exact(&trace);
 }
 
-/// The driver's own log says what ran in each window.
+/// The driver's own log is compared with the windows.
 #[test]
 fn the_fake_driver_ran_in_each_window_what_the_capture_says() {
     let folder = tempfile::tempdir().expect("a temporary folder");

@@ -1,4 +1,4 @@
-//! Programs for ARM run by qemu, with the programs that they start.
+//! Runs programs for ARM under qemu, together with the programs that they start.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -10,8 +10,8 @@ use anyhow::Result;
 use super::sysroot;
 use crate::command;
 
-/// Registers qemu for programs for ARM and becomes a command. The registration belongs to the namespace of the task's user,
-/// so that the machine keeps its own.
+/// A script that registers qemu for programs for ARM and then becomes the command that it is given. The
+/// registration belongs to the user namespace of the task, so that the machine's own registration stays.
 const REGISTER: &str = r#"#!/bin/sh
 set -e
 mount -t binfmt_misc none /proc/sys/fs/binfmt_misc
@@ -21,20 +21,21 @@ printf '%s' ":arm:M::$header:$mask:$(command -v qemu-aarch64):P" > /proc/sys/fs/
 exec "$@"
 "#;
 
-/// How programs for ARM run here.
+/// The way in which programs for ARM run on this machine.
 #[derive(Debug)]
 pub struct Emulation {
-    /// What registers qemu.
+    /// The script that registers qemu.
     register: PathBuf,
     sysroot: PathBuf,
-    /// A program for ARM can start another, by itself: Linux 6.7 or later lets a user register qemu in a namespace.
+    /// True if a program for ARM can start another program: Linux 6.7 or later lets a user register qemu in a
+    /// namespace.
     pub starts_programs: bool,
-    /// qemu can pretend that the machine has larger pages.
+    /// True if qemu can emulate larger pages.
     pub knows_page_sizes: bool,
 }
 
 impl Emulation {
-    /// Looks what qemu and this system can do.
+    /// Finds out what qemu and this system can do.
     pub fn find(sysroot: &Path) -> Result<Emulation> {
         let help = command::output(Command::new("qemu-aarch64").arg("-h"))?;
         let mut emulation = Emulation {
@@ -53,7 +54,7 @@ impl Emulation {
         Ok(emulation)
     }
 
-    /// The same command where programs for ARM can be started.
+    /// Returns a command that runs `of` where programs for ARM can be started.
     pub fn command(&self, of: &Command) -> Command {
         let program = of.get_program();
         let mut command = if self.starts_programs {
@@ -74,13 +75,13 @@ impl Emulation {
             };
         }
         command.env("QEMU_LD_PREFIX", &self.sysroot);
-        // The loader asks whether manifests exist, which qemu answers for the machine's own folders.
+        // The loader looks for manifests in folders for which qemu would answer with the machine's own.
         command.env("XDG_DATA_DIRS", self.sysroot.join("usr/share"));
-        // Of 256: what chance finds, the tests on this machine find many times as fast.
+        // The usual number is 256. Tests on this machine find the same faults many times as fast.
         command.env("PROPTEST_CASES", "32");
         command
     }
 }
 
-/// By which cargo starts a test for ARM.
+/// The variable that names the program by which cargo starts a test for ARM.
 const RUNNER: &str = "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER";

@@ -1,4 +1,4 @@
-//! Libraries for ARM that programs load: Debian's packages, unpacked.
+//! Unpacks Debian's packages of the libraries for ARM that programs load.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ pub const LOADER: &[&str] = &[
     "libvulkan1",
     "vulkan-validationlayers",
 ];
-/// The same with a software GPU.
+/// The packages of [`LOADER`] and a software GPU.
 pub const WITH_GPU: &[&str] = &[
     "libc6",
     "libgcc-s1",
@@ -23,14 +23,14 @@ pub const WITH_GPU: &[&str] = &[
     "mesa-vulkan-drivers",
 ];
 
-/// Where everything for ARM is kept.
+/// Returns a path in the folder of everything for ARM.
 pub fn folder(path: &str) -> Result<PathBuf> {
     let folder = std::path::absolute(target("arm"))?;
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     Ok(folder.join(path))
 }
 
-/// A folder with these packages and what they need; more may be there from before.
+/// Returns a folder with these packages and the packages that they need. The folder may contain more packages.
 pub fn ensure(wanted: &[&str]) -> Result<PathBuf> {
     let root = folder("sysroot")?;
     let installed = folder("installed")?;
@@ -51,7 +51,8 @@ pub fn ensure(wanted: &[&str]) -> Result<PathBuf> {
     Ok(root)
 }
 
-/// qemu looks outside where a folder is not inside: this machine's drivers and layers are for another processor.
+/// Hides this machine's drivers and layers, which are for another processor: qemu looks outside for a folder that
+/// does not exist inside.
 fn hide_the_machines_own(root: &Path) -> Result<()> {
     for base in ["etc", "usr/share", "usr/local/share"] {
         for folder in ["icd.d", "explicit_layer.d", "implicit_layer.d"] {

@@ -1,4 +1,4 @@
-//! What a wheel for ARM must be.
+//! Checks that a wheel is for ARM.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 
 use crate::command;
 
-/// Prints each file of the format ELF with the number of its processor.
+/// A Python program that prints each ELF file of a wheel with the number of its processor.
 const PROCESSORS: &str = "\
 import sys, zipfile
 with zipfile.ZipFile(sys.argv[1]) as wheel:
@@ -16,7 +16,7 @@ with zipfile.ZipFile(sys.argv[1]) as wheel:
         if start[:4] == b'\\x7fELF':
             print(int.from_bytes(start[18:20], 'little'), name.rsplit('/', 1)[-1])
 ";
-/// EM_AARCH64
+/// The number of ARM's 64-bit processors in ELF files (`EM_AARCH64`).
 const AARCH64: &str = "183";
 const PROGRAMS: [&str; 6] = [
     "gapscope",
@@ -27,7 +27,7 @@ const PROGRAMS: [&str; 6] = [
     "libgapscope_vulkan_capture.so",
 ];
 
-/// Its tag and the programs in it are for ARM.
+/// Returns an error unless the wheel's tag and the programs in it are for ARM.
 pub fn check(wheel: &Path) -> Result<()> {
     let name = wheel.file_name().unwrap_or_default().to_string_lossy();
     if !name.contains("-manylinux_2_") || !name.ends_with("_aarch64.whl") {

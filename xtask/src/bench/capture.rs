@@ -1,4 +1,4 @@
-//! What a capture of a window costs, beside GFXReconstruct on the same programs.
+//! Measures the cost of capturing a window of a program, beside GFXReconstruct on the same programs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,22 +14,22 @@ use super::slow_down::{Work, works};
 use crate::command::output;
 use crate::packages;
 
-/// The window: ten dispatches. All programs run more.
+/// The captured window of ten dispatches. All programs run more dispatches.
 const WINDOW: &str = "200..210";
-/// No program has so many.
+/// A window that no program reaches.
 const NEVER: &str = "4000000000..4000000001";
 
-/// How a program is run.
+/// The way in which a program is run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Variant {
     Alone,
-    /// By gapscope; the window never comes.
+    /// Under gapscope, with a window that never comes.
     Outside,
-    /// By gapscope, with the window.
+    /// Under gapscope, with the window.
     Window,
-    /// By GFXReconstruct, which finds writes of the host by page faults: its default.
+    /// Under GFXReconstruct with its default, which finds writes of the host by page faults.
     PageGuard,
-    /// By GFXReconstruct, which writes all mapped memory at each submission.
+    /// Under GFXReconstruct, which writes all mapped memory at each submission.
     Unassisted,
 }
 
@@ -83,7 +83,7 @@ impl Variant {
         Ok(command)
     }
 
-    /// The command that runs again what was captured.
+    /// Returns the command that replays a capture; `None` for variants without a capture.
     fn replay(self, file: &Path) -> Result<Option<Command>> {
         let mut command = match self {
             Variant::Alone | Variant::Outside => return Ok(None),
@@ -100,15 +100,15 @@ impl Variant {
     }
 }
 
-/// What was measured of one variant of one program.
+/// The measurements of one variant of one program.
 #[derive(Default)]
 struct Measured {
     inside: Samples,
     megabytes: Samples,
     replay: Samples,
-    /// How long the window took with its capture, for each second that the device worked on it.
+    /// The time of the window with its capture, for each second of the device's work in the window.
     times: Samples,
-    /// Why there is nothing.
+    /// The reason why there is no measurement.
     failed: Option<String>,
 }
 
@@ -126,7 +126,7 @@ pub fn measure(repetitions: u32) -> Result<String> {
 }
 
 fn rows(work: &Work, repetitions: u32) -> Result<String> {
-    // Once unmeasured, so that the driver has compiled the kernels.
+    // A first run is not measured, so that the driver has compiled the kernels.
     let file = file()?;
     output(&mut Variant::Alone.command(&work.command, &file)?)?;
     let mut all = VARIANTS.map(|_| Measured::default());
@@ -144,7 +144,7 @@ fn rows(work: &Work, repetitions: u32) -> Result<String> {
     for (variant, measured) in VARIANTS.into_iter().zip(&all) {
         let (program, name) = (work.name, variant.name());
         if let Some(reason) = &measured.failed {
-            // Without the command line, which holds paths of this machine.
+            // The command line is left out, because it contains paths of this machine.
             let reason = reason.rsplit("` failed: ").next().unwrap_or_default();
             let reason = reason.lines().next().unwrap_or_default().replace('|', " ");
             rows += &format!("| {program} | {name} | failed: {reason} | — | — | — | — |\n");
@@ -193,20 +193,20 @@ fn run(variant: Variant, work: &Work, measured: &mut Measured) -> Result<()> {
     Ok(())
 }
 
-/// What a program printed, which ended well.
+/// Runs a command and returns its output. A failure of the program is an error.
 fn ran(variant: Variant, command: &mut Command) -> Result<String> {
     if variant != Variant::Outside {
         return output(command);
     }
     let ended = command.stdin(Stdio::null()).output()?;
-    // Nothing was captured, as was asked for.
+    // The exit status 125 means here that nothing was captured, as intended.
     if ended.status.code() != Some(125) {
         bail!("it ended with {}", ended.status);
     }
     Ok(String::from_utf8_lossy(&ended.stdout).into_owned())
 }
 
-/// Where the next capture goes, free to be written.
+/// Returns the path of the next capture, at which nothing exists.
 fn file() -> Result<PathBuf> {
     let file = scratch()?.join("t.gapcapture");
     if file.is_dir() {
@@ -229,7 +229,7 @@ fn bytes(path: &Path) -> Result<u64> {
     Ok(sum)
 }
 
-/// The length of the window with its capture, over the time that the device worked on its submissions.
+/// Returns the time of the window with its capture, divided by the time that the device worked on its submissions.
 fn times(capture: &Path) -> Result<f64> {
     let records = fs::read_to_string(capture.join("capture.jsonl"))?;
     let (mut worked_ns, mut after_ns) = (0.0, None);

@@ -1,4 +1,4 @@
-//! How often `gapscope diff` is right: in a simulation, and on the software GPU; and how long it takes.
+//! Measures how often `gapscope diff` is right, in a simulation and on the software GPU, and how long it takes.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -12,13 +12,13 @@ use serde::Deserialize;
 use super::samples::Samples;
 use crate::{command, target};
 
-/// Simulated comparisons of each kind.
+/// The number of simulated comparisons of each kind.
 const TRIALS: &str = "1000";
-/// Comparisons on the software GPU for each repetition that was asked for.
+/// The number of comparisons on the software GPU for each repetition that was asked for.
 const REAL_TRIALS: u32 = 2;
 const DISPATCHES: &str = "1e7";
 
-/// What the simulation says of a setting.
+/// The simulation's figures for one setting.
 #[derive(Deserialize)]
 struct Setting {
     setting: String,
@@ -31,12 +31,13 @@ struct Setting {
     tested: u64,
 }
 
-/// What is read of a comparison.
+/// The members that are read of a comparison's JSON.
 #[derive(Deserialize)]
 struct Told {
     changes: Vec<Change>,
 }
 
+/// A figure that changed in a comparison, as its JSON has it.
 #[derive(Deserialize)]
 struct Change {
     name: String,
@@ -101,7 +102,7 @@ fn simulated() -> Result<String> {
     Ok(table)
 }
 
-/// `fusion` against itself, and against itself with a fifth more values, five runs a side in turns.
+/// Compares `fusion` with itself, and with a run of a fifth more values, five runs for each side in turns.
 fn real(repetitions: u32) -> Result<String> {
     let folder = target("bench-diff");
     clear(&folder)?;

@@ -1,4 +1,4 @@
-//! Bytes of a trace for each dispatch.
+//! Measures the size of a trace in bytes for each dispatch.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::runs::{Driver, Variant, built, client, command, number, planted, scratch};
 use crate::command::output;
 
-/// Real times do not compress as well as the null driver's, so this is measured on lavapipe.
+/// Measures on lavapipe, because real times do not compress as well as the null driver's.
 pub fn measure(_repetitions: u32) -> Result<String> {
     let mut table = String::from(
         "| work | dispatches | `dispatches`, B each | `bindings`, B each | whole trace, B each |\n|---|---|---|---|---|\n",
@@ -47,7 +47,7 @@ pub fn measure(_repetitions: u32) -> Result<String> {
         let line = planted(Variant::Recorded("dispatch"), Driver::Lavapipe, arguments)?;
         row(name, number(&line, "dispatches")?)?;
     }
-    // A real program: many kernels, other buffers for each dispatch, four dispatches in a command buffer.
+    // The real program has many kernels, other buffers for each dispatch, and four dispatches in a command buffer.
     if let Some(program) = client("llama", "256")? {
         let recorded = Variant::Recorded("dispatch");
         output(&mut command(recorded, Driver::Lavapipe, &program)?)?;
@@ -63,7 +63,7 @@ pub fn measure(_repetitions: u32) -> Result<String> {
     Ok(table)
 }
 
-/// Bytes of the files of a table: `NAME.parquet`, or parts of it; of everything for the empty name.
+/// Returns the size of the files of a table, `NAME.parquet` or its parts; of the whole trace if the name is empty.
 fn table_bytes(trace: &Path, table: &str) -> Result<u64> {
     let mut bytes = 0;
     for entry in trace

@@ -1,4 +1,4 @@
-//! The cost of a dispatch on the CPU and, on lavapipe, while it runs.
+//! Measures the cost of a dispatch on the CPU and, on lavapipe, during the run of the dispatch.
 
 use anyhow::Result;
 

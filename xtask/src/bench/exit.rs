@@ -1,4 +1,4 @@
-//! From the end of the program to the finished report, and the memory that it takes.
+//! Measures the time from the end of a program to its finished report, and the memory that the recorder takes.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -10,7 +10,7 @@ use super::peak::Peak;
 use super::runs::{Driver, Variant, built, command, scratch, trace};
 use super::samples::Samples;
 
-/// Dispatches in a command buffer.
+/// The number of dispatches in a command buffer.
 const DISPATCHES: u64 = 1000;
 
 pub fn measure(repetitions: u32) -> Result<String> {
@@ -54,6 +54,7 @@ pub fn measure(repetitions: u32) -> Result<String> {
     Ok(table)
 }
 
+/// The times and greatest memory of one recording and of its report.
 struct Recorded {
     finish_seconds: f64,
     report_seconds: f64,
@@ -86,7 +87,7 @@ fn recorded(dispatches: u64) -> Result<Recorded> {
         .context("gapscope does not start")?;
     let session_peak = Peak::watch(session.id());
     let program_peak = Peak::watch_child(session.id());
-    // The program prints its line as its last act.
+    // The program prints its last line just before it ends.
     let stdout = session.stdout.take().context("no standard output")?;
     let mut line = String::new();
     BufReader::new(stdout).read_line(&mut line)?;
@@ -130,7 +131,7 @@ fn alone_mib(dispatches: u64) -> Result<f64> {
     Ok(mib)
 }
 
-/// How a process ended, and the most memory that it had.
+/// Returns how a process ended, and its greatest memory in MiB.
 fn peak_of(mut process: Child) -> Result<(ExitStatus, f64)> {
     let peak = Peak::watch(process.id());
     let status = process.wait()?;

@@ -1,11 +1,11 @@
-//! The machine and the conditions of a measurement.
+//! Describes the machine and the conditions of a measurement.
 
 use std::fs;
 use std::process::Command;
 
 use crate::{command, packages};
 
-/// A paragraph that every table carries.
+/// Returns the paragraph that every table has.
 pub fn conditions(repetitions: u32) -> String {
     let processor = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let processor = processor

@@ -1,10 +1,11 @@
-//! The page that holds the tables, each between two markers.
+//! Replaces the tables of a page of the documentation, each of which is between two markers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+/// A page of the documentation with its text.
 pub struct Page {
     path: PathBuf,
     text: String,
@@ -20,7 +21,7 @@ impl Page {
         })
     }
 
-    /// Replaces what is between the markers of `part`.
+    /// Replaces the text between the markers of `part`.
     pub fn replace(&mut self, part: &str, content: &str) -> Result<()> {
         self.text = replaced(&self.text, part, content).with_context(|| {
             format!(

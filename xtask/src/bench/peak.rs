@@ -1,4 +1,4 @@
-//! The greatest resident memory of a process, as the kernel counts it while the process lives.
+//! Measures the greatest resident memory of a process by asking the kernel while the process lives.
 
 use std::fs;
 use std::thread::{self, JoinHandle};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 
-/// A thread that watches a process until it ends.
+/// The thread that watches a process until it ends.
 pub struct Peak(JoinHandle<Option<u64>>);
 
 impl Peak {
@@ -33,7 +33,7 @@ impl Peak {
         }))
     }
 
-    /// The peak in MiB, once the process has ended.
+    /// Returns the peak in MiB after the process has ended.
     pub fn mib(self) -> Result<f64> {
         match self.0.join() {
             Ok(Some(kib)) => Ok(kib as f64 / 1024.0),
@@ -44,7 +44,7 @@ impl Peak {
 
 const INTERVAL: Duration = Duration::from_millis(2);
 
-/// The last peak that could be read, in KiB: it only grows, and a zombie has none.
+/// Returns the last peak in KiB that could be read. It only grows, and an ended process has none.
 fn watch(process: u32) -> Option<u64> {
     let mut peak = None;
     while let Some(now) = peak_kib(process) {

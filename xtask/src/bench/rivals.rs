@@ -1,4 +1,4 @@
-//! How long the questions that other tools answer about traces of other profilers take them, and us.
+//! Measures how long gapscope and other tools take to answer the same questions about traces of other profilers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,14 +14,16 @@ use super::samples::Samples;
 use crate::{clients, command, target};
 
 const SCRIPTS: &str = "tests/rivals";
-/// The folder with real traces that nobody here made: `kineto/*.json.gz` and `nsys/*.sqlite`. They are too large for the repository.
+/// The variable that names a folder with real traces of strangers: `kineto/*.json.gz` and `nsys/*.sqlite`. They are
+/// too large for the repository.
 const TRACES: &str = "GAPSCOPE_TRACES";
-/// How many times over the trace of PyTorch is written, and whether the other tool can have it: of a hundred it would take some 26 GB.
+/// How often PyTorch's trace is repeated, and whether the other tool reads the result: a hundred repetitions would
+/// take it some 26 GB.
 const SIZES: [(u32, bool); 3] = [(1, true), (10, true), (100, false)];
-/// So often written over, the export of Nsight Systems has 2.5 million rows.
+/// The number of repetitions with which the export of Nsight Systems has 2.5 million rows.
 const NSYS_TIMES: u32 = 90;
 
-/// One command, or several one after the other: how long, and the greatest memory of one.
+/// The duration of one command or of several in turn, and the greatest memory of one of them.
 #[derive(Default)]
 struct Cost {
     seconds: Samples,
@@ -78,7 +80,7 @@ pub fn measure(repetitions: u32) -> Result<String> {
     Ok(table)
 }
 
-/// Ours and another tool's on one input, in turn.
+/// Returns rows of the table: gapscope and another tool take turns on one input.
 fn rows(
     name: &str,
     input: &Path,
@@ -120,7 +122,7 @@ fn rows(
     Ok(text)
 }
 
-/// Two traces compared.
+/// Returns the rows of the comparison of two traces.
 fn comparison(python: &Path, pair: &[PathBuf; 2], repetitions: u32) -> Result<String> {
     let [mut ours, mut theirs] = [(); 2].map(|()| Cost::default());
     for _ in 0..repetitions {
@@ -154,7 +156,7 @@ fn gapscope() -> Result<Command> {
     Ok(Command::new(built("gapscope")?))
 }
 
-/// Runs a command: how long it took, and its greatest memory in MiB.
+/// Runs a command and returns its duration in seconds and its greatest memory in MiB.
 fn run(command: &mut Command) -> Result<(f64, f64)> {
     let start = Instant::now();
     let mut child = command
@@ -171,13 +173,13 @@ fn run(command: &mut Command) -> Result<(f64, f64)> {
     Ok((seconds, peak.mib().unwrap_or(f64::NAN)))
 }
 
-/// Asks another tool, through a script that tells what it took.
+/// Asks another tool through a script, and returns the duration and memory that the script tells.
 fn asked(python: &Path, script: &[&str], inputs: &[&Path]) -> Result<(f64, f64)> {
     let mut asking = Command::new(python);
     asking.arg(Path::new(SCRIPTS).join(script[0]));
     asking.args(&script[1..]);
     for input in inputs {
-        // HTA looks for others in a folder of its own.
+        // HTA resolves relative paths against a folder of its own.
         asking.arg(std::path::absolute(input)?);
     }
     let stdout = command::output(&mut asking)?;
@@ -187,7 +189,7 @@ fn asked(python: &Path, script: &[&str], inputs: &[&Path]) -> Result<(f64, f64)>
     Ok((number("seconds")?, number("peak_mb")?))
 }
 
-/// A Python with the other tools.
+/// Returns a Python in which the other tools are installed.
 fn python() -> Result<PathBuf> {
     let python = clients::python_in(&target("rivals"))?;
     eprintln!("installing the other tools");
@@ -204,7 +206,7 @@ fn python() -> Result<PathBuf> {
     Ok(python)
 }
 
-/// A trace so many times over, made once.
+/// Returns a trace that is repeated `times` times; the file is made once and kept.
 fn replicated(python: &Path, times: u32, source: &Path, extension: &str) -> Result<PathBuf> {
     let out = target("rivals").join(format!("{times}.{extension}"));
     if !out.exists() {

@@ -1,4 +1,4 @@
-//! Runs a program without the recorder and with it.
+//! Builds and runs the commands of the measured variants: a program without the recorder, and with it in its modes.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{command, target};
 
-/// How a program is run.
+/// The way in which a program is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Variant {
     Alone,
@@ -31,12 +31,12 @@ impl Variant {
     }
 }
 
-/// Where the driver comes from.
+/// The Vulkan driver of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Driver {
     /// Mesa's software GPU.
     Lavapipe,
-    /// The fake driver, which does nothing at once: what remains is the cost above the driver.
+    /// The fake driver in the mode in which it does nothing, so that only the cost above the driver remains.
     Null,
 }
 
@@ -56,7 +56,7 @@ impl Driver {
     }
 }
 
-/// A file of the release build.
+/// Returns the path of a file of the release build.
 pub fn built(name: &str) -> Result<PathBuf> {
     target("release")
         .join(name)
@@ -75,14 +75,14 @@ fn null_driver() -> Result<PathBuf> {
     Ok(manifest)
 }
 
-/// The folder for traces; they do not outlive the measurement.
+/// Returns the folder for traces, which are removed after the measurement.
 pub fn scratch() -> Result<PathBuf> {
     let folder = target("bench");
     std::fs::create_dir_all(&folder).context("cannot make the folder for traces")?;
     Ok(folder.canonicalize()?)
 }
 
-/// The folder of the trace that is recorded next, free to be written.
+/// Returns the path of the next trace, at which nothing exists.
 pub fn trace() -> Result<PathBuf> {
     let trace = scratch()?.join("t.gapscope");
     if trace.exists() {
@@ -91,7 +91,7 @@ pub fn trace() -> Result<PathBuf> {
     Ok(trace)
 }
 
-/// The command that runs `program` in some way; a recording goes to [`trace`].
+/// Returns the command that runs `program` as a variant. A recording is written to [`trace`].
 pub fn command(variant: Variant, driver: Driver, program: &[String]) -> Result<Command> {
     let mut command = match variant {
         Variant::Alone => Command::new(&program[0]),
@@ -110,14 +110,14 @@ pub fn command(variant: Variant, driver: Driver, program: &[String]) -> Result<C
     Ok(command)
 }
 
-/// Runs `planted` and reads its line.
+/// Runs `planted`, the workload whose parts are known, and returns the line of JSON that it prints.
 pub fn planted(variant: Variant, driver: Driver, arguments: &str) -> Result<Value> {
     let mut program = vec![built("planted")?.to_string_lossy().into_owned()];
     program.extend(arguments.split(' ').map(str::to_owned));
     last_line(&command::output(&mut command(variant, driver, &program)?)?)
 }
 
-/// The command line of a real program; `None` where it is not installed.
+/// Returns the command line of a real program; `None` if it is not installed.
 pub fn client(name: &str, amount: &str) -> Result<Option<Vec<String>>> {
     if !target("clients").join(format!("{name}.installed")).exists() {
         eprintln!("{name} is not installed: its rows are missing");
@@ -139,7 +139,7 @@ pub fn client(name: &str, amount: &str) -> Result<Option<Vec<String>>> {
     ]))
 }
 
-/// The line of JSON with which programs end.
+/// Returns the line of JSON with which a program's output ends.
 pub fn last_line(stdout: &str) -> Result<Value> {
     let Some(line) = stdout.lines().rev().find(|line| line.starts_with('{')) else {
         bail!("the program printed no line of JSON: {stdout}");
@@ -147,7 +147,7 @@ pub fn last_line(stdout: &str) -> Result<Value> {
     serde_json::from_str(line).with_context(|| format!("cannot read {line}"))
 }
 
-/// A number of a line.
+/// Returns a number of the line by its name.
 pub fn number(line: &Value, name: &str) -> Result<f64> {
     line[name]
         .as_f64()

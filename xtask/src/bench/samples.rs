@@ -1,6 +1,6 @@
-//! Repetitions of one measurement.
+//! Computes medians, ranges and differences of the repetitions of one measurement.
 
-/// Values of one variant.
+/// The measured values of one variant, in the order of the repetitions.
 #[derive(Debug, Default, Clone)]
 pub struct Samples(Vec<f64>);
 
@@ -20,7 +20,7 @@ impl Samples {
         }
     }
 
-    /// The median with the range: `54.1 (52.9–60.3)`.
+    /// Returns the median with the range, such as `54.1 (52.9–60.3)`.
     pub fn shown(&self, digits: usize) -> String {
         let least = self.0.iter().copied().fold(f64::INFINITY, f64::min);
         let greatest = self.0.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -30,7 +30,7 @@ impl Samples {
         )
     }
 
-    /// Each value less that of another variant in the same repetition, in percent of it.
+    /// Returns by how many percent each value exceeds the value of the variant `base` in the same repetition.
     pub fn percent_over(&self, base: &Samples) -> Samples {
         let pairs = self.0.iter().zip(&base.0);
         Samples(

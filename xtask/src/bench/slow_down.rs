@@ -1,4 +1,4 @@
-//! How much longer whole programs take.
+//! Measures how much longer whole programs take when they are recorded.
 
 use std::time::Instant;
 
@@ -8,7 +8,7 @@ use super::runs::{self, Driver, VARIANTS, Variant, built, command, last_line, nu
 use super::samples::Samples;
 use crate::command::output;
 
-/// A program, and how to read from its output how long its work took, in seconds.
+/// A program, and the function that reads from its output how many seconds its work took.
 pub struct Work {
     pub name: &'static str,
     pub command: Vec<String>,
@@ -26,7 +26,7 @@ pub fn measure(repetitions: u32) -> Result<String> {
 }
 
 fn rows(work: &Work, repetitions: u32) -> Result<String> {
-    // Once unmeasured, so that the driver has compiled the kernels.
+    // A first run is not measured, so that the driver has compiled the kernels.
     output(&mut command(
         Variant::Alone,
         Driver::Lavapipe,
@@ -80,7 +80,7 @@ pub fn works() -> Result<Vec<Work>> {
     Ok(works)
 }
 
-/// `Eager Time: 1.2345s` and `Compiled Time: …`, together.
+/// Returns the sum of `Eager Time: 1.2345s` and `Compiled Time: …` in the output.
 fn fusion_seconds(stdout: &str) -> Result<f64> {
     let times = stdout.lines().filter_map(|line| line.split_once(" Time: "));
     let mut total = 0.0;

@@ -1,5 +1,5 @@
-//! How soon `gapscope view` draws a trace, how quickly it draws again and what its page holds, beside Perfetto's page
-//! and speedscope on exports of the same trace.
+//! Measures how soon `gapscope view` draws a trace, how quickly it draws again and how much memory its page takes,
+//! beside Perfetto's page and speedscope on exports of the same trace.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::samples::Samples;
 use crate::{clients, command, target, web};
 
-/// What one opening of a page measured; what could not be measured is absent.
+/// The figures of one opening of a page; `None` for figures that could not be measured.
 #[derive(Deserialize)]
 struct Figures {
     tool: String,
@@ -26,9 +26,9 @@ struct Figures {
     failed: Option<String>,
 }
 
-/// The page opens quickly, and the other tools are opened once each.
+/// The maximum number of repetitions, because the page opens quickly. The other tools are opened once each.
 const MOST_REPETITIONS: u32 = 5;
-/// How long another tool may take to open a trace.
+/// The number of seconds after which another tool's opening of a trace is given up.
 const LIMIT_S: u32 = 120;
 
 pub fn measure(repetitions: u32) -> Result<String> {
@@ -72,7 +72,7 @@ pub fn measure(repetitions: u32) -> Result<String> {
     ))
 }
 
-/// The load average of the machine over one minute.
+/// Returns the load average of the machine over one minute.
 fn load() -> String {
     let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     load.split(' ').next().unwrap_or("unknown").to_owned()
@@ -118,7 +118,7 @@ fn table(figures: &[Figures]) -> String {
     text
 }
 
-/// The median, with the range where there is one.
+/// Returns the median of a figure, with the range if there are several values.
 fn cell(
     figures: &[&Figures],
     value: fn(&Figures) -> Option<f64>,

@@ -1,5 +1,6 @@
-//! The last resort: Debian's own compiler with its own sources of the standard library, unpacked in a folder and used
-//! through chroot. It checks the Metal code of the SDK, without the trace writer and its C code, and links nothing.
+//! Checks the Metal code of the SDK for macOS with Debian's own compiler and its sources of the standard library,
+//! which are unpacked in a folder and used through chroot. This is the last resort: the trace writer and its C code
+//! are left out, and nothing is linked.
 
 use std::fs;
 use std::path::Path;
@@ -91,7 +92,7 @@ fn ensure(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Copies what git tracks or would: the project without what is built.
+/// Copies the files that git tracks or would track: the project without build results.
 fn copy_project(to: &Path) -> Result<()> {
     let _ = fs::remove_dir_all(to);
     fs::create_dir_all(to)?;
@@ -99,7 +100,7 @@ fn copy_project(to: &Path) -> Result<()> {
         let into = to.join("../../etc");
         command::output(Command::new("cp").arg("-L").arg(file).arg(into))?;
     }
-    // Where this machine's cargo finds its registry.
+    // The configuration in this folder says where this machine's cargo finds its registry.
     let home = std::env::var_os("CARGO_HOME").map_or_else(
         || Path::new(&std::env::var_os("HOME").unwrap_or_default()).join(".cargo"),
         Into::into,
@@ -116,7 +117,7 @@ fn copy_project(to: &Path) -> Result<()> {
     command::output(Command::new("sh").args(["-c", &copy])).map(drop)
 }
 
-/// A /proc of its own, which clippy needs; it goes when this does.
+/// A mount of /proc in the folder, which clippy needs; it is unmounted when this value is dropped.
 struct Proc(std::path::PathBuf);
 
 impl Proc {

@@ -1,5 +1,5 @@
-//! Links programs for macOS against stubs: this shows that code can be generated, and that no symbol is missing from
-//! what the bindings declare. That a class or selector exists in a macOS it does not show.
+//! Links programs for macOS against stubs of its libraries. Success shows that code can be generated and that the
+//! bindings declare all symbols. It does not show that a class or selector exists in any macOS.
 
 use std::process::Command;
 
@@ -37,7 +37,7 @@ pub fn link(toolchain: &Toolchain, zig: &Zig) -> Result<()> {
                 "CARGO_TARGET_AARCH64_APPLE_DARWIN_RUSTFLAGS",
                 "-Clinker-flavor=ld64.lld",
             )
-            // Other flags make other artefacts: those of the check stay.
+            // Other flags would replace the artefacts of the type check, so that linking has a folder of its own.
             .env("CARGO_TARGET_DIR", crate::target("darwin/link"));
         command::run(build.args(package))?;
     }

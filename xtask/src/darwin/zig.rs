@@ -1,4 +1,5 @@
-//! zig as the C compiler for macOS, from PyPI. It brings the system's C headers, and the list of what libSystem has.
+//! Installs zig from PyPI as the C compiler for macOS. The package has the system's C headers and the list of
+//! libSystem's symbols.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -22,12 +23,12 @@ pub struct Zig {
 }
 
 impl Zig {
-    /// Makes it the C compiler for macOS.
+    /// Makes zig the C compiler of a cargo command for macOS.
     pub fn set(&self, command: &mut Command) {
         command
             .env("CC_aarch64_apple_darwin", &self.cc)
             .env("AR_aarch64_apple_darwin", &self.ar)
-            // The package cc asks xcrun for the SDK unless this names one.
+            // Without this variable, the crate `cc` asks xcrun for the SDK.
             .env("SDKROOT", self.package.join("lib"))
             .env(
                 "ZIG_GLOBAL_CACHE_DIR",
@@ -36,7 +37,7 @@ impl Zig {
     }
 }
 
-/// Installs zig unless it is there.
+/// Returns zig, which is installed unless it is there already.
 pub fn ensure() -> Result<Zig> {
     let venv = folder("zig")?;
     if !venv.join("installed").is_file() {
@@ -65,7 +66,7 @@ pub fn ensure() -> Result<Zig> {
         .map(|entry| entry.path().join("site-packages/ziglang"))
         .find(|path| path.is_dir())
         .context("the package ziglang is not where it should be")?;
-    // zig does not take some flags in the form in which the package cc writes them for Apple's clang.
+    // zig rejects some flags in the form in which the crate `cc` writes them for Apple's clang.
     let cc = script(&venv.join("zig-cc"), &package, CC)?;
     let ar = script(&venv.join("zig-ar"), &package, "exec \"$zig\" ar \"$@\"\n")?;
     Ok(Zig { package, cc, ar })

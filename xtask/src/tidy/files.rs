@@ -1,11 +1,12 @@
-//! Rules for single files.
+//! Checks the rules for single files: their length and name, leftovers of debugging, and paths of this machine. The
+//! path and text of a file go in, and sentences about violations come out.
 
-/// A Rust file with more lines than this wants splitting.
+/// The number of lines beyond which a Rust file gets a note that it should be split.
 const SOFT_LINES: usize = 500;
-/// A Rust file with more lines than this is refused.
+/// The number of lines beyond which a Rust file is a violation.
 const HARD_LINES: usize = 800;
 
-/// What is wrong with a file.
+/// Returns a sentence for each violation in a file.
 pub fn problems(path: &str, text: &str) -> Vec<String> {
     let mut problems = Vec::new();
     if path.ends_with(".rs") {
@@ -38,14 +39,14 @@ pub fn problems(path: &str, text: &str) -> Vec<String> {
     problems
 }
 
-/// A sentence about a file that is long but not refused.
+/// Returns a note if a Rust file is long but not a violation.
 pub fn size_note(path: &str, text: &str) -> Option<String> {
     let lines = text.lines().count();
     (path.ends_with(".rs") && (SOFT_LINES + 1..=HARD_LINES).contains(&lines))
         .then(|| format!("{path} has {lines} lines, more than {SOFT_LINES}: it wants splitting"))
 }
 
-// Built from parts, so that this file does not break its own rules.
+// The words are joined from parts, so that this file does not break its own rules.
 fn leftovers() -> [String; 3] {
     ["todo", "dbg", "unimplemented"].map(|name| format!("{name}!("))
 }
@@ -54,7 +55,8 @@ fn machine_folders() -> [String; 2] {
     ["work", "root"].map(|name| format!("/{name}"))
 }
 
-/// Whether `line` has `folder` as an absolute path: not as the end of a longer path, nor the start of a longer name.
+/// Returns true if `line` contains `folder` as an absolute path, and not as the end of a longer path or the start
+/// of a longer name.
 fn names_folder(line: &str, folder: &str) -> bool {
     let in_name = |c: char| c.is_alphanumeric() || "_-.".contains(c);
     line.match_indices(folder).any(|(at, _)| {

@@ -1,8 +1,9 @@
-//! Who may depend on whom: data flows one way, and hooks meet the analyses only through the trace.
+//! Checks which crate depends on which: data flows in one direction, and hooks share only the trace with the
+//! analyses.
 
 use super::workspace::Package;
 
-/// Each crate with the crates of ours that it may use outside its tests.
+/// Each crate of the workspace, with the crates of the workspace that it may use outside its tests.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("gapscope-model", &[]),
     ("gapscope-trace", &["gapscope-model"]),
@@ -155,10 +156,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "gapscope-recorder",
         ],
     ),
-    // Programs to record know nothing of the recorder.
+    // Programs that are recorded know nothing of the recorder.
     ("fusion", &[]),
     ("planted", &[]),
-    // It shows how the SDK is used.
+    // The program shows how the SDK is used.
     ("doubled", &["gapscope-sdk"]),
     ("fake-vulkan-driver", &[]),
     ("fake-cuda", &[]),
@@ -167,7 +168,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "end-to-end",
         &["gapscope-trace", "gapscope-capture", "gapscope-report"],
     ),
-    // What it reads, and what a user sees of that.
+    // These are the formats that it reads, and the reports that a user sees of them.
     (
         "fuzz",
         &[
@@ -231,7 +232,7 @@ mod tests {
         assert!(problems(&package("gapscope-utils", &[]))[0].contains("gapscope-utils: add it"));
     }
 
-    /// Its SQL engine would be most of the command.
+    /// The SQL engine of the query program would be most of the command.
     #[test]
     fn a_command_that_holds_the_query_program_is_named() {
         let found = problems(&package("gapscope", &["gapscope-query"]));

@@ -1,6 +1,6 @@
-//! In one crate, modules use each other in one direction: state below, what composes it above. Modules that use each
-//! other in a circle can only be read and changed together; only a module and its parents may do so. The same holds for
-//! its folders.
+//! Checks that the modules of a crate use each other in one direction: state is below, and the modules that compose
+//! it are above. Modules that use each other in a circle can only be read and changed together, so that only a
+//! module and its parents may do so. The rule also holds for the crate's folders.
 
 mod paths;
 
@@ -16,7 +16,7 @@ const CIRCLES_LEFT: [&str; 1] = ["gapscope-sdk"];
 /// The segments of a module's path; empty for the root of the crate.
 type Module = Vec<String>;
 
-/// What is wrong with the modules of a crate whose `files` are given from the root of the repository.
+/// Returns a sentence for each circle in a crate, whose `files` are paths from the root of the repository.
 pub fn problems(package: &Package, root: &Path, files: &[String]) -> Vec<String> {
     let folder = ["lib.rs", "main.rs"].into_iter().find_map(|root| {
         let mut roots = package.roots.iter();
@@ -51,7 +51,8 @@ pub fn problems(package: &Package, root: &Path, files: &[String]) -> Vec<String>
     problem.into_iter().collect()
 }
 
-/// The module that a file holds, by its name from the folder of the crate's root.
+/// Returns the module that a file contains, from its path in the folder of the crate's root; `None` for other
+/// files.
 fn module_of(file: &str) -> Option<Module> {
     let name = file.strip_suffix(".rs")?;
     let name = name.strip_suffix("/mod").unwrap_or(name);
@@ -61,8 +62,7 @@ fn module_of(file: &str) -> Option<Module> {
     })
 }
 
-/// For each module the other modules that it uses. That a module declares its submodules or exports what is theirs is
-/// not a use.
+/// Returns the other modules that each module uses. Declaring a submodule, or exporting its items, is not a use.
 fn uses(sources: &BTreeMap<Module, String>) -> BTreeMap<Module, BTreeSet<Module>> {
     let paths: BTreeMap<&Module, Vec<UsedPath>> = sources
         .iter()
@@ -125,7 +125,7 @@ fn uses(sources: &BTreeMap<Module, String>) -> BTreeMap<Module, BTreeSet<Module>
     uses
 }
 
-/// What the folders of a crate use of each other; a file beside them is a folder of its own.
+/// Returns the folders of a crate that each folder uses. A file that is in no folder counts as a folder.
 fn folders(uses: &BTreeMap<Module, BTreeSet<Module>>) -> BTreeMap<Module, BTreeSet<Module>> {
     let folder = |module: &Module| module.iter().take(1).cloned().collect::<Module>();
     let mut folders: BTreeMap<Module, BTreeSet<Module>> = BTreeMap::new();
@@ -137,7 +137,7 @@ fn folders(uses: &BTreeMap<Module, BTreeSet<Module>>) -> BTreeMap<Module, BTreeS
     folders
 }
 
-/// Modules each of which uses the next, and the last one the first.
+/// Returns modules each of which uses the next, and the last of which uses the first; `None` if there is no circle.
 fn circle(uses: &BTreeMap<Module, BTreeSet<Module>>) -> Option<Vec<String>> {
     fn search<'a>(
         module: &'a Module,

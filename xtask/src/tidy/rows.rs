@@ -1,7 +1,8 @@
-//! Rows of work, calls and labels are appended in one place: `crates/timeline-builder/src/rows.rs`. Takes the text of a file and gives the
-//! lines that append such rows elsewhere.
+//! Checks that rows of work, calls and labels are appended in one place only:
+//! `crates/timeline-builder/src/rows.rs`. The text of a file goes in, and the lines that append such rows elsewhere
+//! come out.
 
-/// The tables whose rows only the builder of traces appends.
+/// The tables whose rows only the builder of traces may append.
 const TABLES: [&str; 8] = [
     "dispatches",
     "transfers",
@@ -13,7 +14,7 @@ const TABLES: [&str; 8] = [
     "markers",
 ];
 
-/// Returns what is wrong with a file.
+/// Returns a sentence for each violation in a file.
 pub fn problems(path: &str, text: &str) -> Vec<String> {
     let is_product = path.starts_with("crates/") && path.ends_with(".rs");
     // The made-up traces of tests and benchmarks are written by the crate of the format itself.
@@ -23,7 +24,7 @@ pub fn problems(path: &str, text: &str) -> Vec<String> {
     if !is_product || is_excepted {
         return Vec::new();
     }
-    // Modules of tests stand at the end of a file.
+    // Modules of tests are at the end of a file.
     let lines = text.lines().take_while(|line| line.trim() != "mod tests {");
     let appends = |line: &str| {
         (TABLES.iter()).any(|table| line.contains(&format!("tables.{table}.push(")))

@@ -1,4 +1,4 @@
-//! The crates of the workspace, as cargo sees them.
+//! Reads the crates of the workspace and their dependencies from `cargo metadata`.
 
 use std::path::Path;
 
@@ -7,17 +7,18 @@ use serde::Deserialize;
 
 use crate::command;
 
-/// A crate of ours.
+/// A crate of the workspace.
 #[derive(Debug)]
 pub struct Package {
     pub name: String,
     pub description: Option<String>,
-    /// Crates of ours that it depends on, tests aside.
+    /// The crates of the workspace on which it depends, except for tests.
     pub uses: Vec<String>,
-    /// The root files of its libraries and binaries, from the root of the workspace.
+    /// The root files of its libraries and binaries, as paths from the root of the workspace.
     pub roots: Vec<String>,
 }
 
+/// The members of the output of `cargo metadata` that are read.
 #[derive(Deserialize)]
 struct Metadata {
     packages: Vec<CargoPackage>,
@@ -45,7 +46,7 @@ struct CargoTarget {
     src_path: String,
 }
 
-/// The crates of the workspace at `root`.
+/// Returns the crates of the workspace at `root`.
 pub fn packages(root: &Path) -> Result<Vec<Package>> {
     let mut metadata = command::cargo(["metadata", "--no-deps", "--offline", "--format-version=1"]);
     let text = command::output(metadata.current_dir(root))?;

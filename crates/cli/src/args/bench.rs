@@ -1,4 +1,4 @@
-//! `gapscope bench`.
+//! The arguments of `gapscope bench`.
 
 use super::Width;
 use clap::{Args, Subcommand};

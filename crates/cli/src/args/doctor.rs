@@ -1,4 +1,4 @@
-//! `gapscope doctor`.
+//! The arguments of `gapscope doctor`.
 
 use super::Width;
 use clap::{Args, ValueEnum};

@@ -1,4 +1,4 @@
-//! What is for agents and scripts.
+//! The arguments of commands for agents and scripts: `gapscope explain` and `gapscope schema`.
 
 use super::Width;
 use clap::{Args, ValueHint};

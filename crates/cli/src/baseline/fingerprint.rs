@@ -1,4 +1,4 @@
-//! Describes what runs were recorded on, for people who find a baseline later.
+//! Describes the machines, GPUs and commands of recorded runs, for people who find a baseline later.
 
 use crate::failure::Failure;
 use gapscope_trace::manifest::Manifest;
@@ -49,7 +49,7 @@ pub struct Gpu {
 }
 
 impl Fingerprint {
-    /// Reads the fingerprint of traces.
+    /// Returns the fingerprint of traces.
     pub fn read(traces: &[PathBuf]) -> Result<Fingerprint, Failure> {
         let mut all = Fingerprint::default();
         for trace in traces {
@@ -82,7 +82,7 @@ impl Fingerprint {
         self.recorded_by.insert(manifest.gapscope_version.clone());
     }
 
-    /// Returns a sentence when the GPUs are others of the same model.
+    /// Returns a sentence if the GPUs of `after` are other devices of the same model.
     pub fn other_gpus(&self, after: &Fingerprint) -> Option<String> {
         let uuids = |of: &Fingerprint| -> BTreeSet<String> {
             let known = of.gpus.iter().map(|gpu| gpu.uuid.clone());

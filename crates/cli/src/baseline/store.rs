@@ -1,4 +1,5 @@
-//! Keeps baselines as files in a folder.
+//! Keeps baselines (the figures of earlier runs) as files in a folder: saves, reads, lists and removes them by
+//! name.
 
 use super::fingerprint::Fingerprint;
 use crate::exit;
@@ -8,18 +9,18 @@ use serde::{Deserialize, Serialize};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// The version of the files.
+/// The version of the files' format.
 const VERSION: u32 = 1;
 
-/// Larger files are not read; a baseline of a thousand runs is far smaller.
+/// The maximum size of a file. A larger file is refused; a baseline of a thousand runs is far smaller.
 const MAX_FILE_BYTES: u64 = 256 << 20;
 
 const MAX_NAME_LETTERS: usize = 100;
 
-/// The figures of runs, and what they were recorded on.
+/// The figures of runs, and the machines on which they were recorded.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Baseline {
-    /// When the baseline was saved, in seconds since 1970.
+    /// The time of saving in seconds since 1970; `None` if unknown.
     pub saved_unix_s: Option<i64>,
     /// The version of gapscope that saved it.
     pub gapscope: String,
@@ -35,6 +36,7 @@ impl Baseline {
     }
 }
 
+/// The content of a file: the version of its format, and the baseline.
 #[derive(Serialize)]
 struct BaselineFile<'a> {
     gapscope_baseline: u32,
@@ -42,6 +44,7 @@ struct BaselineFile<'a> {
     baseline: &'a Baseline,
 }
 
+/// The version of a file's format, which is read before the rest of the file.
 #[derive(Deserialize)]
 struct VersionHeader {
     gapscope_baseline: u32,
@@ -53,7 +56,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Returns the file of a name.
+    /// Returns the file of the baseline with a name.
     fn path(&self, name: &str) -> Result<PathBuf, Failure> {
         let fits = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         if name.is_empty()
@@ -69,7 +72,7 @@ impl Store {
         Ok(self.folder.join(format!("{name}.json")))
     }
 
-    /// Returns the file of a name that is free or may be replaced.
+    /// Returns the file for a new baseline. An existing baseline with the name is an error unless `replace` is set.
     pub fn free(&self, name: &str, replace: bool) -> Result<PathBuf, Failure> {
         let path = self.path(name)?;
         match path.exists() && !replace {
@@ -141,7 +144,7 @@ impl Store {
         }
     }
 
-    /// Returns all names, sorted. There are none when there is no folder.
+    /// Returns the sorted names of all baselines; none if the folder does not exist.
     pub fn names(&self) -> Result<Vec<String>, Failure> {
         let cannot =
             |error: std::io::Error| failure!("{} cannot be read: {error}", self.folder.display());

@@ -1,4 +1,4 @@
-//! Draws dependencies as a page of text.
+//! Draws dependencies as a document for the terminal.
 
 mod traffic;
 
@@ -8,7 +8,7 @@ use gapscope_report::{Document, fit};
 use gapscope_timeline::quantity as number;
 use std::collections::BTreeMap;
 
-/// Returns the page for so many columns. Each table has at most `top` rows.
+/// Returns the document for a number of columns. Each table has at most `top` rows.
 pub fn document(
     name: &str,
     found: &Dependencies,
@@ -40,6 +40,7 @@ pub fn document(
     Document { blocks }
 }
 
+/// The dependencies, and the limits of the document that is drawn of them.
 struct Page<'a> {
     found: &'a Dependencies,
     top: usize,
@@ -124,6 +125,7 @@ impl Page<'_> {
         blocks
     }
 
+    /// Returns the blocks about the longest chain of dependent commands.
     fn critical_path(&self) -> Vec<Block> {
         let Some(path) = self.found.graph.critical_path() else {
             return Vec::new();
@@ -156,6 +158,7 @@ impl Page<'_> {
         blocks
     }
 
+    /// Returns the blocks about barriers: how many are needed, and for what.
     fn barriers(&self) -> Vec<Block> {
         let found = self.found;
         let mut blocks = vec![Block::Heading("Barriers".to_owned(), String::new())];
@@ -282,6 +285,7 @@ impl Page<'_> {
         table
     }
 
+    /// Returns the blocks about pairs of dispatches that could be merged.
     fn fusions(&self) -> Vec<Block> {
         let fusions = self.found.graph.fusions();
         if fusions.is_empty() {
@@ -331,7 +335,7 @@ impl Page<'_> {
         blocks
     }
 
-    /// Lists why the bytes of some commands are only bounded.
+    /// Returns the blocks that list why the bytes of some commands are only bounded.
     fn bounds(&self) -> Vec<Block> {
         let mut reasons: BTreeMap<String, (usize, usize)> = BTreeMap::new();
         for (id, node) in self.nodes().iter().enumerate() {

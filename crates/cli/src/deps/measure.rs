@@ -1,4 +1,4 @@
-//! Measures times of commands and the bandwidth of their device.
+//! Measures the times of a capture's commands by running them, and the bandwidth of their device.
 
 use crate::args::Deps;
 use crate::failure::Failure;
@@ -10,7 +10,7 @@ use gapscope_device_peaks::{Copier, copy_bandwidth};
 use gapscope_replay::{DeviceChoice, Options};
 use gapscope_timeline::quantity;
 
-/// The number of timed runs when none is given.
+/// The number of timed runs unless the user gives one.
 const DEFAULT_RUNS: u32 = 5;
 
 /// Runs the window and sets the times of its commands. If the bandwidth cannot be measured, the reason takes its

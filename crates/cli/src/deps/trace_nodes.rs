@@ -1,4 +1,5 @@
-//! Returns the dispatches and transfers of a trace as nodes, with the ranges that are bound to them.
+//! Returns the dispatches and transfers of a trace as nodes of the dependency graph, with the memory ranges bound
+//! to them.
 
 use gapscope_dependencies::{Access, ByteSet, Node, NodeKind, Scope};
 use gapscope_trace::ids::{BindingSetId, BufferId, CommandBufferId, Id, KernelId, LabelId};
@@ -12,7 +13,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Returns the tables to read.
+/// Returns the tables of a trace that must be read.
 pub fn selection() -> Selection {
     Selection::manifest()
         .with::<Dispatches>()
@@ -24,14 +25,15 @@ pub fn selection() -> Selection {
         .with::<Labels>()
 }
 
-/// Set in the memory of buffers whose allocation is unknown, each of which has one of its own.
+/// A bit of the id of memory that stands for a buffer whose allocation is unknown. Each such buffer has its own
+/// memory.
 const OWN_MEMORY_BIT: u64 = 1 << 32;
 
-/// The most commands that are read.
+/// The maximum number of commands that are read; later commands are left out.
 pub const MAX_COMMANDS: usize = 100_000;
 
-/// Returns dispatches and transfers in the order in which they, or their command buffers, began, and then by
-/// position. Returns at most [`MAX_COMMANDS`], and whether these are all.
+/// Returns the dispatches and transfers in the order in which they, or their command buffers, began, and then by
+/// position. Returns at most [`MAX_COMMANDS`], and true if these are all.
 pub fn nodes(trace: &Trace) -> (Vec<Node>, bool) {
     let tables = &trace.tables;
     let work = TraceWork::new(trace);
@@ -62,17 +64,19 @@ pub fn nodes(trace: &Trace) -> (Vec<Node>, bool) {
 const BOUND_ONLY: &str = "a trace has only what is bound";
 const UNKNOWN_RANGE: &str = "a trace does not say where in its buffers a transfer goes";
 
+/// A trace with the indices that finding the memory ranges of its commands needs.
 struct TraceWork<'a> {
     trace: &'a Trace,
     buffers: IdIndex<BufferId>,
     kernels: IdIndex<KernelId>,
     command_buffers: IdIndex<CommandBufferId>,
     sets: HashMap<BindingSetId, Range<usize>>,
-    /// Rows of bindings, ordered by set.
+    /// The rows of the table of bindings, ordered by set.
     bindings: Vec<usize>,
 }
 
-/// The order of commands: the start of the command or of its command buffer, the row of that, and the position in it.
+/// The order of commands: the start of the command or of its command buffer, the command buffer's row, and the
+/// position in the command buffer.
 type OrderKey = (i64, Option<usize>, u32);
 
 impl<'a> TraceWork<'a> {

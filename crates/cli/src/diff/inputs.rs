@@ -1,4 +1,4 @@
-//! Reads the traces that are compared.
+//! Finds and reads the traces of the two sides of a comparison, and returns their figures run by run.
 
 use crate::args::Diff as Arguments;
 use crate::failure::Failure;
@@ -9,13 +9,13 @@ use gapscope_trace::{rank_folders, read_manifest};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The runs of both sides.
+/// The runs of both sides, before and after.
 pub struct Inputs {
     pub before: Vec<RunDigest>,
     pub after: Vec<RunDigest>,
-    /// The traces of both sides.
+    /// The paths of the traces of both sides, before and after.
     paths: [Vec<PathBuf>; 2],
-    /// Whether everything of every trace could be read as it was written.
+    /// True if every trace could be read as it was written.
     pub whole: bool,
 }
 
@@ -35,7 +35,7 @@ impl Inputs {
         [median(&self.before, 0), median(&self.after, 1)]
     }
 
-    /// Reads these traces, one for each run, two at a time, with a line if that takes long.
+    /// Reads the traces of both sides, one for each run, two at a time, with a progress line if that takes long.
     pub fn read(before: &[PathBuf], after: &[PathBuf]) -> Result<Inputs, Failure> {
         progress::while_reading_runs(before.len() + after.len(), |progress| {
             Inputs::read_showing(before, after, progress)
@@ -83,13 +83,13 @@ impl Inputs {
     }
 }
 
-/// Returns the traces that paths name.
+/// Returns the paths of the traces that `paths` name.
 pub fn all_runs(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let runs: Result<Vec<_>, _> = paths.iter().map(|path| runs_in(path)).collect();
     Ok(runs?.concat())
 }
 
-/// Returns the traces that a path names: itself, or those in a folder that is not a trace.
+/// Returns the traces that a path names: the path itself, or the traces in a folder that is not a trace.
 fn runs_in(path: &Path) -> Result<Vec<PathBuf>, Failure> {
     if !rank_folders(path).is_empty() {
         return Ok(vec![path.to_owned()]);
@@ -113,7 +113,8 @@ fn runs_in(path: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(runs)
 }
 
-/// Reads a run, which is a trace or those of its ranks.
+/// Reads a run, which is one trace or the traces of its ranks. Returns its figures, and true if everything could be
+/// read.
 fn digest(path: &Path, progress: &RunsRead) -> Result<(RunDigest, bool), Failure> {
     let name = path.display().to_string();
     let ranks = rank_folders(path);

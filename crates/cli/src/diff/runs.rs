@@ -1,4 +1,4 @@
-//! Records runs of two commands in turns.
+//! Records runs of two commands in turns, as the traces of the two sides of a comparison.
 
 use super::inputs::Inputs;
 use crate::args::Diff as Arguments;
@@ -14,11 +14,11 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Recorded runs. Runs that are not kept are removed with this value.
+/// The recorded runs of both sides. If they are not kept, they are removed when this value is dropped.
 pub struct RecordedRuns {
     folder: PathBuf,
     traces: [Vec<PathBuf>; 2],
-    /// Absent when the runs are kept.
+    /// The folder of the runs; `None` if the runs are kept in a folder of the user's.
     temporary: Option<tempfile::TempDir>,
 }
 
@@ -48,7 +48,7 @@ pub fn record(arguments: &Arguments, count: u32) -> Result<RecordedRuns, Failure
             let path = runs.folder.join(format!("{}-{run}.gapscope", SIDES[side]));
             let recorded = record_one(arguments, command, &path);
             if interrupted.load(Ordering::Relaxed) {
-                // An interrupted program's trace has another length.
+                // The trace of an interrupted program covers less work than the others.
                 let _ = std::fs::remove_dir_all(&path);
                 break 'runs;
             }
@@ -67,7 +67,7 @@ pub fn record(arguments: &Arguments, count: u32) -> Result<RecordedRuns, Failure
 }
 
 impl RecordedRuns {
-    /// Reads the runs.
+    /// Reads the figures of the runs.
     pub fn inputs(&self) -> Result<Inputs, Failure> {
         let inputs = Inputs::read(&self.traces[0], &self.traces[1])?;
         if self.temporary.is_none() {
@@ -144,7 +144,7 @@ fn folder(arguments: &Arguments) -> Result<(PathBuf, Option<tempfile::TempDir>),
     }
 }
 
-/// Runs a command without recording it, so that its caches are warm for both sides.
+/// Runs a command without recording it, so that caches are warm for both sides.
 fn warm_up(command: &[OsString], interrupted: &AtomicBool) -> Result<(), Failure> {
     let name = command[0].to_string_lossy();
     let status = Command::new(&command[0])
@@ -187,7 +187,7 @@ fn record_one(arguments: &Arguments, command: &[OsString], path: &Path) -> Resul
         instructions: None,
         stdout_to_stderr: true,
         spool_limit_bytes: None,
-        // Runs are compared by their times, so nothing that costs time is recorded.
+        // Runs are compared by their times, so that recordings which cost time are off.
         stack_rate_hz: None,
         counters: None,
         system_root: system_root(),

@@ -1,4 +1,4 @@
-//! The checks of the machine and their results.
+//! The checks of `gapscope doctor` and their results, in the form of its JSON.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -77,7 +77,7 @@ impl Check {
         }
     }
 
-    /// Creates a check that did not pass, with what follows and what to do.
+    /// Creates a check that did not pass, with its consequence and a remedy.
     pub fn other(
         group: Group,
         id: &'static str,
@@ -95,14 +95,14 @@ impl Check {
         }
     }
 
-    /// Creates a check that was skipped because of another one.
+    /// Creates a check that was skipped because the check `without` did not pass.
     #[cfg(target_os = "linux")]
     pub fn unasked(group: Group, id: &'static str, without: &str) -> Check {
         let follows = format!("Not asked without {without}");
         Check::other(group, id, State::Unknown, follows, "")
     }
 
-    /// Adds what was found.
+    /// Sets the text about what was found, such as a file or a version.
     pub fn found(self, found: impl Into<String>) -> Check {
         Check {
             found: Some(found.into()).filter(|found| !found.is_empty()),
@@ -110,18 +110,18 @@ impl Check {
         }
     }
 
-    /// Returns true when a recording can rely on it.
+    /// Returns true if a recording can rely on the checked thing.
     pub fn serves(&self) -> bool {
         matches!(self.state, State::Ok | State::Limited)
     }
 }
 
-/// Returns the text with a capital and a full stop.
+/// Returns the text with a capital letter and a full stop.
 fn sentence(text: &str) -> String {
     let text = text.trim().trim_end_matches('.');
     let mut characters = text.chars();
     match characters.next() {
-        // The name of a library keeps its first letter.
+        // The name of a library keeps its lower-case first letter.
         Some(first) if text.starts_with("lib") => format!("{first}{}.", characters.as_str()),
         Some(first) => format!("{}{}.", first.to_uppercase(), characters.as_str()),
         None => String::new(),
@@ -141,7 +141,7 @@ impl State {
 }
 
 impl Examined {
-    /// Draws the conclusion from the checks.
+    /// Concludes from the checks whether this machine can record.
     pub fn of(checks: Vec<Check>) -> Examined {
         let can_record = [Group::Vulkan, Group::Cuda, Group::Metal]
             .into_iter()
@@ -149,7 +149,7 @@ impl Examined {
         Examined { can_record, checks }
     }
 
-    /// Returns true when programs of this kind can be recorded.
+    /// Returns true if programs of an API can be recorded.
     pub fn records(&self, api: Group) -> bool {
         records(&self.checks, api)
     }
@@ -161,7 +161,7 @@ fn records(checks: &[Check], api: Group) -> bool {
     place.is_none_or(|place| place.state != State::Missing) && needed(api).iter().all(serves)
 }
 
-/// Returns the checks that recording programs of a kind needs.
+/// Returns the ids of the checks that must pass to record programs of an API.
 fn needed(api: Group) -> &'static [&'static str] {
     match api {
         Group::Vulkan => &["vulkan-devices", "vulkan-layer"],

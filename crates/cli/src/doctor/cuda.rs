@@ -1,4 +1,4 @@
-//! Checks what recording CUDA programs needs.
+//! Checks the parts that recording CUDA programs needs: the driver, gapscope's library, CUPTI and its counters.
 
 use super::check::{Check, Group, State};
 use super::trial::{Reason, Trial};
@@ -7,30 +7,31 @@ use std::path::PathBuf;
 
 const GROUP: Group = Group::Cuda;
 const NO_DEVICE: i32 = 100;
-/// The driver's library and its kernel module are of different versions.
+/// CUDA's error code if the driver's library and its kernel module are of different versions.
 const DRIVER_MISMATCH: i32 = 803;
-/// The library is a stub, as in images for building.
+/// CUDA's error code if the library is a stub, as in container images for building.
 const STUB_LIBRARY: i32 = 34;
 
-/// The answer of the probe: the driver, or why there is none.
+/// The answer of the probe: the driver, or the reason why there is none.
 pub type CudaAnswer = Result<Cuda, Reason>;
 
 /// The facts that are known without the trial.
 #[derive(Debug, Clone)]
 pub struct CudaFacts {
-    /// The library that records CUDA.
+    /// The library that records CUDA; `None` if it was not found.
     pub library: Option<PathBuf>,
-    /// NVML's facts, or why there are none.
+    /// The facts of NVML (NVIDIA's library for managing GPUs), or the reason why there are none.
     pub nvml: Result<Nvml, Reason>,
-    /// Whether the driver keeps hardware counters for administrators, if that is known.
+    /// True if the driver keeps hardware counters for administrators, false if not; `None` if unknown.
     pub counters_for_administrators: Option<bool>,
-    /// Whether this user is root.
+    /// True if this user is root.
     pub is_administrator: bool,
-    /// The counters that CUPTI plans to sample, or why it cannot.
+    /// The counters that CUPTI plans to sample, or the reason why it cannot.
     pub counters: Result<String, Reason>,
 }
 
-/// Returns all checks. There is no trial when the Vulkan layer is not found, without which nothing is recorded.
+/// Returns all checks of CUDA. `trial` is `None` if the Vulkan layer was not found, without which nothing is
+/// recorded.
 pub fn checks(known: &CudaFacts, trial: Option<&Trial<CudaAnswer>>) -> Vec<Check> {
     let ids = [
         "cuda-devices",

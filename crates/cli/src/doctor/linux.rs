@@ -1,4 +1,5 @@
-//! Examines Linux, the drivers and the hooks.
+//! Finds the facts about Linux, the drivers and the hooks (the libraries that record inside a program), and returns
+//! the checks of these facts.
 
 use super::check::Check;
 use super::trial::{Hooks, Reason, Trial, write_answer};
@@ -20,7 +21,7 @@ pub fn checks() -> Vec<Check> {
         Ok(folder) => (folder.clone(), writable(folder)),
         Err(error) => (PathBuf::from("."), Err(Reason::new(error))),
     };
-    // The hooks are tried even where no trace can be written.
+    // The hooks are tried even if no trace can be written.
     let trials = match free.is_ok() {
         true => place.clone(),
         false => std::env::temp_dir(),
@@ -74,7 +75,8 @@ pub fn checks() -> Vec<Check> {
     checks
 }
 
-/// Returns how many bytes may be written to a folder, after making a folder in it.
+/// Makes a folder in `folder` and returns how many bytes may be written there; an error if the folder cannot be
+/// made.
 fn writable(folder: &Path) -> Result<u64, Reason> {
     tempfile::Builder::new()
         .prefix(".gapscope-doctor-")
@@ -112,7 +114,8 @@ fn stacks() -> Result<machine::StacksAllowed, Reason> {
     }
 }
 
-/// Starts a program that asks for hardware counters, with the libcupti that the trial found.
+/// Starts a program that asks for hardware counters, with the libcupti that the trial found, and returns its
+/// answer.
 fn counters_of(trial: Option<&Trial<cuda::CudaAnswer>>) -> Result<String, Reason> {
     let program = std::env::current_exe().map_err(Reason::new)?;
     let mut command = Command::new(program);
@@ -132,7 +135,8 @@ fn counters_of(trial: Option<&Trial<cuda::CudaAnswer>>) -> Result<String, Reason
         .unwrap_or_else(|_| Err("the program that asked for them did not end well".into()))
 }
 
-/// Runs the part of a probe, a program that is started to open a driver.
+/// Runs a probe: gapscope itself as a recorded program, which opens a driver and writes the driver's answer to a
+/// file.
 pub fn probe(probe: Probe, answer: &Path) -> Result<ExitCode, Failure> {
     match probe {
         Probe::Vulkan => write_answer(&vulkan::probe(), answer)?,
@@ -144,7 +148,7 @@ pub fn probe(probe: Probe, answer: &Path) -> Result<ExitCode, Failure> {
         }
         Probe::Wait => {
             gapscope_companion::write("\n")?;
-            // The program waits for the end of its stdin, however that comes.
+            // The program waits for the end of its stdin, whatever ends it.
             let _ = std::io::stdin().read_to_end(&mut Vec::new());
         }
     }

@@ -1,4 +1,4 @@
-//! Checks what recording needs of the machine.
+//! Checks the properties of the machine that recordings need, from facts that [`super::linux`] finds.
 
 use super::check::{Check, Group, State};
 use super::trial::Reason;
@@ -6,18 +6,19 @@ use gapscope_recorder::machine::StacksAllowed;
 use gapscope_timeline::quantity;
 
 const GROUP: Group = Group::Machine;
-/// With less space, a long recording fills the disk, and work is lost and counted.
+/// The free space below which a check warns: a long recording then fills the disk, and work is lost and counted.
 const LOW_SPACE_BYTES: u64 = 1 << 30;
 
+/// The facts about the machine from which the checks follow.
 #[derive(Debug, Clone)]
 pub struct MachineFacts {
-    /// The folder for recordings, and how many bytes may be written there, or why none can be.
+    /// The folder for recordings, and the number of bytes that may be written there, or the reason why none can be.
     pub place: (String, Result<u64, Reason>),
-    /// What may be read of a program's threads, or why that could not be tried.
+    /// The facts about a program's threads that may be read, or the reason why reading could not be tried.
     pub stacks: Result<StacksAllowed, Reason>,
-    /// The kind of container that this process is in.
+    /// The kind of container in which this process runs; `None` outside containers.
     pub container: Option<String>,
-    /// Whether system calls are filtered, if that is known.
+    /// True if system calls are filtered, false if not; `None` if unknown.
     pub filters: Option<bool>,
 }
 

@@ -5,7 +5,7 @@ use gapscope_metal::{Error, GpuCapture, Xctrace};
 
 const GROUP: Group = Group::Metal;
 
-/// Returns all checks; none on a system that does not record Metal.
+/// Returns all checks of Metal; empty on a system that does not record Metal.
 pub fn checks() -> Vec<Check> {
     match crate::record_metal::applies() {
         true => vec![

@@ -1,4 +1,4 @@
-//! Checks the programs and packages that accompany gapscope.
+//! Checks the programs and packages that accompany gapscope, such as the query program and the Python package.
 
 use super::check::{Check, Group, State};
 use gapscope_companion::companion;
@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 const GROUP: Group = Group::Programs;
-/// A Python that has not started in this time hangs.
+/// The time after which a Python that has not answered counts as hanging and is killed.
 const PYTHON_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub fn checks() -> Vec<Check> {
@@ -71,7 +71,7 @@ fn version(python: &str) -> Option<String> {
     let began = Instant::now();
     while child.try_wait().ok()?.is_none() {
         if began.elapsed() > PYTHON_TIMEOUT {
-            // The child's state does not matter any more.
+            // The child's state no longer matters.
             let _ = child.kill();
             break;
         }

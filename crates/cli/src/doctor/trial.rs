@@ -13,7 +13,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A driver that has not answered in this time hangs. Machines with many GPUs take seconds.
+/// The time after which a driver that has not answered counts as hanging. Machines with many GPUs take seconds.
 const DRIVER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A sentence that says why something is not known or does not work.
@@ -39,16 +39,16 @@ impl fmt::Display for Reason {
     }
 }
 
-/// The result of recording a probe.
+/// The result of recording a probe that opens one driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trial<A> {
-    /// The probe's answer, or how it ended.
+    /// The probe's answer, or a sentence about its end without an answer.
     pub answer: Result<A, Reason>,
-    /// Whether the hook was loaded and could write, or why not.
+    /// An empty value if the hook was loaded and could write, or the reason why not.
     pub hook: Result<(), Reason>,
 }
 
-/// The hooks to try.
+/// The libraries of the hooks that are tried.
 #[derive(Debug, Clone)]
 pub struct Hooks {
     pub layer: PathBuf,
@@ -56,7 +56,7 @@ pub struct Hooks {
 }
 
 impl Hooks {
-    /// Records a probe into a temporary folder in `place`.
+    /// Records a probe into a temporary folder in `place`, and returns its answer and the state of the hook.
     pub fn attempt<A: DeserializeOwned>(&self, place: &Path, probe: Probe) -> Trial<A> {
         match self.recorded(place, probe) {
             Ok((recorded, answer)) => Trial {
@@ -99,7 +99,7 @@ impl Hooks {
             labels: LabelInjection::default(),
             profile: Vec::new(),
             instructions: None,
-            // The output of drivers is not part of the answer.
+            // The output of drivers is no part of the answer.
             stdout_to_stderr: true,
             spool_limit_bytes: None,
             stack_rate_hz: None,
@@ -136,7 +136,7 @@ fn hooked(recorded: &Recorded) -> Result<(), Reason> {
             trace_kept: true,
         } => match recorded.losses.iter().any(|l| l.kind == LossKind::CudaWork) {
             true => Err(Reason::new(reason)),
-            // The probe did nothing, as it should.
+            // The probe did no GPU work, as intended.
             false => Ok(()),
         },
         Outcome::NothingRecorded { reason, .. } => Err(Reason::new(reason)),

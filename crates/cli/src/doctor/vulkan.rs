@@ -1,4 +1,4 @@
-//! Checks what recording Vulkan programs needs.
+//! Checks the parts that recording Vulkan programs needs: the layer, the loader, drivers and devices.
 
 use super::check::{Check, Group, State};
 use super::trial::{Reason, Trial};
@@ -8,14 +8,15 @@ use std::path::{Path, PathBuf};
 
 const GROUP: Group = Group::Vulkan;
 
-/// The answer of the probe.
+/// The answer of the probe, which asks the loader for devices while it is recorded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VulkanAnswer {
     devices: Devices,
-    /// Whether the layer was loaded into the process.
+    /// True if the layer was loaded into the process.
     has_layer: bool,
 }
 
+/// The devices that the Vulkan loader lists, or the error for want of a loader or a driver.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 enum Devices {
     NoLoader(String),
@@ -23,14 +24,14 @@ enum Devices {
     Found(Vec<Device>),
 }
 
-/// Asks for the devices, in the probe's process.
+/// Returns the devices and whether the layer is loaded; runs in the probe's process.
 pub fn probe() -> VulkanAnswer {
     let devices = match gapscope_replay::devices() {
         Ok(devices) => Devices::Found(devices),
         Err(Error::NoLoader(error)) => Devices::NoLoader(error),
         Err(error) => Devices::NoDriver(error.to_string()),
     };
-    // The instance lives as long as this thread, and the layer with it.
+    // The instance, and with it the layer, lives as long as this thread.
     let maps = std::fs::read("/proc/self/maps").unwrap_or_default();
     let has_layer = String::from_utf8_lossy(&maps).contains("/libgapscope_vulkan.so");
     VulkanAnswer { devices, has_layer }
@@ -39,13 +40,13 @@ pub fn probe() -> VulkanAnswer {
 /// The facts that are known without the trial.
 #[derive(Debug, Clone)]
 pub struct VulkanFacts {
-    /// The layer's library, or why there is none.
+    /// The layer's library, or the reason why there is none.
     pub layer: Result<PathBuf, Reason>,
     /// The manifests of installed drivers.
     pub manifests: Vec<PathBuf>,
 }
 
-/// Returns all checks. There is no trial when the layer is not found.
+/// Returns all checks of Vulkan. `trial` is `None` if the layer was not found.
 pub fn checks(known: &VulkanFacts, trial: Option<&Trial<VulkanAnswer>>) -> Vec<Check> {
     let mut checks = vec![loader(trial), drivers(&known.manifests)];
     let found = match trial.map(|trial| &trial.answer) {
@@ -215,7 +216,7 @@ fn timestamps(found: Option<&[Device]>) -> Check {
     }
 }
 
-/// Checks hardware counters, which no timeline needs.
+/// Checks hardware counters, which a timeline does not need.
 fn counters(found: Option<&[Device]>) -> Check {
     let id = "vulkan-counters";
     let Some(devices) = found else {

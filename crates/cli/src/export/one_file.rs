@@ -12,7 +12,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::Path;
 
-/// Returns whether the ranks' times are of one clock, which they are when they start together.
+/// Returns true if the ranks' times are of one clock.
 pub fn have_one_clock(parts: &[RankTrace]) -> Result<bool, Failure> {
     let mut starts = Vec::new();
     for part in parts.iter().filter(|part| part.rank.is_some()) {
@@ -21,7 +21,7 @@ pub fn have_one_clock(parts: &[RankTrace]) -> Result<bool, Failure> {
     Ok(starts.windows(2).all(|two| two[0] == two[1]))
 }
 
-/// Writes the traces to a file, to stdout or, as CSV, to a folder. Returns whether all of them could be read.
+/// Writes the traces to a file, to stdout or, as CSV, to a folder. Returns true if all of them could be read.
 pub fn run(output: &Path, format: Format, parts: &[RankTrace]) -> Result<bool, Failure> {
     let format = match format {
         Format::Perfetto => JoinedFormat::Perfetto,
@@ -49,6 +49,7 @@ pub fn run(output: &Path, format: Format, parts: &[RankTrace]) -> Result<bool, F
     })
 }
 
+/// Writes the traces to `out` in turn. Returns true if all of them could be read.
 fn write_joined(
     out: impl Write + Send,
     format: JoinedFormat,
@@ -83,9 +84,9 @@ fn write_joined(
     })
 }
 
-/// Why a file was not completed.
+/// The reason why a file was not completed.
 enum JoinError {
-    /// The file of this name cannot be written.
+    /// The file with the given name cannot be written.
     Write(io::Error, String),
     Failed(Failure),
 }
@@ -105,7 +106,7 @@ impl From<JoinError> for Failure {
     }
 }
 
-/// Adds up rows by table.
+/// Adds the numbers of rows in `more` to those in `all`, by table.
 fn add(all: &mut Exported, more: Exported) {
     for rows in more.rows {
         match all.rows.iter_mut().find(|known| known.table == rows.table) {
@@ -118,8 +119,8 @@ fn add(all: &mut Exported, more: Exported) {
     }
 }
 
-/// Returns the first and the last time that is recorded. Formats that count from the first time need it before they
-/// begin.
+/// Returns the first and the last recorded time of all traces. Formats that count from the first time need it
+/// before the first row is written.
 fn times(parts: &[RankTrace]) -> Result<(i64, i64), Failure> {
     let mut selection = Selection::manifest().unchecked();
     macro_rules! select {
@@ -141,7 +142,7 @@ fn times(parts: &[RankTrace]) -> Result<(i64, i64), Failure> {
     );
     let (mut from_ns, mut to_ns) = (i64::MAX, i64::MIN);
     for part in parts {
-        // What cannot be read is reported when the scene is drawn.
+        // Unreadable parts are reported when the scene is drawn.
         let (trace, _) = read(part.path, &selection)?;
         let tables = &trace.tables;
         let maybe = [
@@ -167,7 +168,7 @@ fn times(parts: &[RankTrace]) -> Result<(i64, i64), Failure> {
     Ok((from_ns, to_ns))
 }
 
-/// Writes a folder with a file for each table, in which a column holds the rank.
+/// Writes a folder of a file for each table, in which a column has the rank.
 fn to_folder(output: &Path, parts: &[RankTrace]) -> Result<bool, Failure> {
     let write = || {
         let mut all_whole = true;

@@ -1,4 +1,5 @@
-//! `gapscope replay --fuse`.
+//! `gapscope replay --fuse`: merges chains of dispatches of a capture into single kernels, runs both forms and
+//! prints their times.
 
 use super::json::Fused;
 use crate::args;
@@ -15,7 +16,7 @@ use gapscope_timeline::quantity;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::process::ExitCode;
 
-/// The most chains and refusals that are listed.
+/// The maximum number of chains, and of refusals, that are listed; the others are counted.
 const MAX_LINES: usize = 10;
 
 /// Merges chains of a capture and times them.

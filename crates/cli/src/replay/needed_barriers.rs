@@ -1,4 +1,5 @@
-//! `gapscope replay --needed-barriers`.
+//! `gapscope replay --needed-barriers`: runs a capture with all its barriers and with only those that its
+//! dependencies need, and compares outputs and times.
 
 use super::{MAX_LINES, describe, options, refused};
 use crate::failure::Failure;
@@ -24,7 +25,7 @@ const NEEDS_THAT_STAY: [(Need, &str); 4] = [
     (Need::Unknown, "not known"),
 ];
 
-/// Runs a capture with all its barriers and with the needed ones, and compares the runs.
+/// Runs a capture in both forms, and prints the comparison of the runs.
 pub fn run(
     arguments: &args::Replay,
     capture: &Capture,
@@ -62,6 +63,7 @@ pub fn run(
     })
 }
 
+/// The dependencies of the capture, the comparison of its two forms, and remarks for the reader.
 struct Answer<'a> {
     found: &'a Dependencies,
     ran: &'a FewerBarriers,
@@ -74,7 +76,7 @@ impl Answer<'_> {
         of.count() as u64
     }
 
-    /// Returns why it is not known of some barriers whether they are needed, with their number.
+    /// Returns the reasons why it is unknown of some barriers whether they are needed, with the number of barriers.
     fn reasons(&self) -> BTreeMap<&str, u64> {
         let mut reasons = BTreeMap::new();
         for reason in self
@@ -88,7 +90,7 @@ impl Answer<'_> {
         reasons
     }
 
-    /// Returns how much the median is shorter with fewer barriers; negative when it is longer.
+    /// Returns by how many nanoseconds the median is shorter with fewer barriers; negative if it is longer.
     fn saved_ns(&self) -> Option<i64> {
         let (all, fewer) = (self.ran.all.median_ns?, self.ran.fewer.median_ns?);
         i64::try_from(all)
@@ -131,8 +133,8 @@ impl Answer<'_> {
         })
     }
 
-    /// Returns whether all runs of one form took less than all of the other; `None` when there are too few or their
-    /// times are not known.
+    /// Returns true if all runs of one form took less time than all runs of the other; `None` if there are too few
+    /// runs or their times are unknown.
     fn is_told_apart(&self) -> Option<bool> {
         let (all, fewer) = (&self.ran.all, &self.ran.fewer);
         if all.runs_ns.len() < 2 {

@@ -1,10 +1,10 @@
-//! Reads comma-separated records and maps the columns of Xcode's table.
+//! Reads comma-separated records, and finds the columns of Xcode's table by their titles.
 
 use gapscope_trace::tables::OpaqueWorkKind;
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read};
 
-/// The maximum size of a record.
+/// The maximum size of a record. A longer record is cut there.
 const MAX_RECORD_BYTES: u64 = 1 << 20;
 
 /// The records of a file.
@@ -68,7 +68,7 @@ fn cells(record: &str) -> Vec<String> {
     cells
 }
 
-/// The meanings of the table's columns.
+/// The columns of the table by meaning.
 pub(super) struct Columns {
     command_buffer: Option<usize>,
     /// The columns of labels, outermost first.
@@ -78,6 +78,7 @@ pub(super) struct Columns {
 }
 
 impl Columns {
+    /// Finds the columns by the titles in the first record.
     pub fn from_header(header: &[String]) -> Columns {
         let find = |name: &str| header.iter().position(|column| column.trim() == name);
         let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
@@ -128,7 +129,8 @@ impl Columns {
             .filter(|cell| !cell.is_empty())
     }
 
-    /// Returns the kind of an encoder by the invocations that it counted.
+    /// Returns the kind of an encoder (a series of commands in a command buffer) from the invocations that it
+    /// counted.
     pub fn kind(&self, record: &[String]) -> OpaqueWorkKind {
         let above_zero = |names: &[&str]| {
             let mut counters = self.counters.iter();
@@ -148,7 +150,7 @@ impl Columns {
         }
     }
 
-    /// Returns all values of a row: `ALU Utilization=1.59, Kernel Invocations=4096`.
+    /// Returns all values of a row, such as `ALU Utilization=1.59, Kernel Invocations=4096`.
     pub fn values(&self, record: &[String]) -> Option<String> {
         let values = self.counters.iter().filter_map(|(column, name)| {
             let value = record.get(*column)?.trim();

@@ -1,4 +1,4 @@
-//! Assembles the events of a collector into calls, work and labels, and writes their rows with
+//! Joins the collected calls, work and labels of a document, and writes their rows with
 //! `gapscope_timeline_builder`.
 
 use super::collect::Collector;
@@ -22,15 +22,16 @@ use std::sync::Arc;
 
 /// The start of the name of a step of the profiler's schedule, such as `ProfilerStep#12`. All steps share one label.
 const STEP: &str = "ProfilerStep#";
-/// The number of the domain of collectives. Labels of the profiler have no domain, which is 0.
+/// The number of the domain (the library or layer that set a label) of collectives. Labels of the profiler have no
+/// domain, which is 0.
 const COLLECTIVES: u32 = 1;
 
-/// The result of the assembly that the manifest needs.
+/// The ids that the manifest needs from the assembly.
 pub(super) struct Assembly {
     pub(super) queues: Queues,
-    /// Kernels by shape and process.
+    /// The ids of kernels, by the index of their shape and by their process.
     pub(super) kernels: FxHashMap<(u32, ProcessId), KernelId>,
-    /// The process of work that no call launched.
+    /// The process to which work belongs that no call launched.
     pub(super) main: ProcessId,
     functions: FxHashMap<TextId, FunctionId>,
     recorded: Recorded,
@@ -82,8 +83,8 @@ impl Assembly {
         Ok(assembly)
     }
 
-    /// Returns the call that launched the work of each correlation. If several calls have one correlation, a call
-    /// that launches is preferred.
+    /// Returns the index of the call that launched the work of each correlation. If several calls have one
+    /// correlation, a call of a function that launches work is preferred.
     fn launches(&mut self, calls: &[Call], found: &Collector) -> FxHashMap<Correlation, u32> {
         let mut launches: FxHashMap<Correlation, u32> = FxHashMap::default();
         for (index, call) in (0..).zip(calls) {
@@ -160,7 +161,8 @@ impl Assembly {
         }
     }
 
-    /// Adds ranges around the calls that launched collectives, as NCCL's own ranges would be.
+    /// Adds a range around each call that launched a collective (an operation of several ranks, such as an
+    /// all-reduce), with the names that NCCL's own ranges have.
     fn collectives(
         &mut self,
         calls: &[Call],
@@ -197,7 +199,8 @@ impl Assembly {
         }
     }
 
-    /// Adds the calls, and the work of devices. Queues and devices are numbered in the order in which calls first use them.
+    /// Adds the calls, and the work of devices. Queues and devices are numbered in the order in which calls first
+    /// use them.
     fn calls_and_work(
         &mut self,
         calls: &[Call],
@@ -213,7 +216,8 @@ impl Assembly {
             .collect();
         let mut works = works.iter().peekable();
         for (index, call) in (0u32..).zip(calls) {
-            // A device's events do not name the host's process: it is that of the call that launched them.
+            // A device's event does not name its process of the host, which is the process of the call that
+            // launched the work.
             let process = found.lanes.all[call.lane as usize].process;
             while let Some(work) = works.next_if(|work| launch(work) == index) {
                 self.work(work, process, found);
@@ -230,6 +234,7 @@ impl Assembly {
         self.recorded.work.push((process, correlation, work));
     }
 
+    /// Returns a piece of work in the form that the builder of traces joins with its call.
     fn device_work(
         &mut self,
         work: &DeviceEvent,
@@ -269,7 +274,7 @@ impl Assembly {
         self.queues.id(process, stream, found.streams.all())
     }
 
-    /// Adds a call, which waited for the queue of `stream`, if the file says so.
+    /// Adds a call. If `stream` is known, the call waited for that stream's queue.
     fn call(&mut self, call: &Call, stream: Option<u32>, found: &Collector) {
         let lane = &found.lanes.all[call.lane as usize];
         let (process, thread) = (lane.process, Some(lane.thread));
@@ -292,7 +297,7 @@ impl Assembly {
         self.recorded.calls.push((process, call));
     }
 
-    /// Adds the time that the driver or the profiler took.
+    /// Adds the time that the driver or the profiler took from the program's threads.
     fn overheads(&mut self, found: &mut Collector) {
         for overhead in std::mem::take(&mut found.overheads) {
             let name = found.texts.get(overhead.function);
@@ -351,7 +356,8 @@ fn wide(correlation: Correlation) -> Option<builder::Correlation> {
     (correlation != Correlation::NONE).then_some(builder::Correlation(correlation.0))
 }
 
-/// Returns the text of an annotation's label and the text that distinguishes its instances.
+/// Returns the label of an annotation, and the part of its text that distinguishes its instances, such as a step's
+/// number.
 fn label_of(name: &str) -> (&str, Option<&str>) {
     match name.strip_prefix(STEP) {
         Some(number) => (&STEP[..STEP.len() - 1], Some(number)),
@@ -359,7 +365,7 @@ fn label_of(name: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Returns the process that made most calls, or the only process.
+/// Returns the id of the process that made most calls, or of the only process.
 fn main_process(found: &mut Collector) -> ProcessId {
     let mut calls: FxHashMap<ProcessId, u64> = FxHashMap::default();
     for lane in &found.lanes.all {

@@ -1,4 +1,4 @@
-//! Classifies events by their category.
+//! The kinds of events that an import tells apart, and their parsing from the `cat` member of an event.
 
 /// The kind of an event of PyTorch's profiler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub(super) enum Category {
     LaunchFlow,
     /// Work of the device with this number, from another profiler.
     Device(u32),
-    /// Anything else.
+    /// An event of any other category.
     Other,
 }
 

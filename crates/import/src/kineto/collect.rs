@@ -1,5 +1,5 @@
-//! Collects the events of a document. Markers and counters are written at once; GPU work and calls are kept until all
-//! events were read.
+//! Collects the events of a document. Markers and counters are written to the trace at once; GPU work and calls are
+//! kept until all events were read.
 
 use super::category::Category;
 use super::counters::Counters;
@@ -28,12 +28,12 @@ const PYTHON: &[u8] = b"python";
 /// The domain of other ranges of the host.
 pub(super) const HOST: &[u8] = b"host";
 
-/// The start of 1995. Later times count from 1970, and earlier ones from a machine's start.
+/// The start of 1995. A later time counts from 1970, and an earlier time counts from the start of the machine.
 const SINCE_1970_NS: i64 = 25 * 365 * DAY_NS;
 const DAY_NS: i64 = 24 * 3600 * 1_000_000_000;
 
-/// Returns the offset that is added to times. Times since 1970 are made to count from the beginning of their day,
-/// because the clock of a trace counts from a machine's start.
+/// Returns the offset that is added to times, from the first time of the document. A time since 1970 is made to
+/// count from the beginning of its day, because the clock of a trace counts from the start of the machine.
 pub(super) fn shift_of(first_ns: i64) -> i64 {
     match first_ns {
         SINCE_1970_NS.. => first_ns % DAY_NS - first_ns,
@@ -41,15 +41,15 @@ pub(super) fn shift_of(first_ns: i64) -> i64 {
     }
 }
 
-/// Asynchronous ranges that have begun, by category, name and id.
+/// Asynchronous ranges that have begun, by category, name and id: the index of the thread's lane, and the start.
 type Pending = FxHashMap<(TextId, TextId, TextId), Vec<(u32, i64)>>;
 
 /// The events that were collected so far.
 pub(super) struct Collector<'o, 'p> {
     pub(super) output: &'o Output<'p>,
-    /// The size of the files before this one, and of all files.
+    /// The size in bytes of the files that were read before this file, and of all files.
     pub(super) bytes: (u64, u64),
-    /// The offset that is added to all times. The first event decides it.
+    /// The offset that is added to all times; `None` before the first event, which decides the offset.
     pub(super) shift_ns: Option<i64>,
     pub(super) new: NewTrace,
     pub(super) texts: Texts,
@@ -63,18 +63,18 @@ pub(super) struct Collector<'o, 'p> {
     pub(super) calls: Vec<Call>,
     pub(super) synchronisations: Vec<Synchronisation>,
     pub(super) overheads: Vec<Call>,
-    /// The collectives: indices of `works`, with PyTorch's description.
+    /// The collectives: for each one the index in `works`, and PyTorch's description.
     pub(super) collectives: Vec<(usize, String)>,
     operands: Operands,
     pub(super) counters: Counters,
     pub(super) metadata: Metadata,
     pub(super) ledger: Ledger,
     pub(super) pending: Pending,
-    /// The first start and the last end of all events.
+    /// The first start and the last end of all events; `None` before the first event.
     pub(super) extent: Option<(i64, i64)>,
     /// The number of markers of Python functions. Their recording slows the host's code down.
     pub(super) python_functions: u64,
-    /// The calls are HIP's.
+    /// True if the calls are HIP's.
     pub(super) uses_hip: bool,
     pub(super) markers: u64,
 }
@@ -114,7 +114,7 @@ impl<'o, 'p> Collector<'o, 'p> {
         }
     }
 
-    /// Returns the times of an event. Impossible times are counted and give `None`.
+    /// Returns the start and end of an event. Impossible times are counted and give `None`.
     fn times(&mut self, event: &Event) -> Option<(i64, i64)> {
         let times = (event.end_ns())
             .zip(event.start_ns)
@@ -127,7 +127,8 @@ impl<'o, 'p> Collector<'o, 'p> {
         Some((start_ns, end_ns - start_ns))
     }
 
-    /// Moves an interval to the trace's clock and extends the trace to cover it.
+    /// Converts an interval to the trace's clock and extends the trace's span to cover it; `None` if the result
+    /// overflows.
     fn placed(&mut self, start_ns: i64, end_ns: i64) -> Option<(i64, i64)> {
         let shift_ns = *self.shift_ns.get_or_insert_with(|| shift_of(start_ns));
         let start_ns = start_ns.checked_add(shift_ns)?;
@@ -164,7 +165,7 @@ impl<'o, 'p> Collector<'o, 'p> {
             false => Category::parse(event.category),
         };
         if category == Category::DeviceAnnotation {
-            // The labels of the work have the same information.
+            // The labels of the work carry the same information.
             return Ok(());
         }
         let Some((start_ns, duration_ns)) = self.times(event) else {
@@ -219,7 +220,8 @@ impl<'o, 'p> Collector<'o, 'p> {
         Ok(())
     }
 
-    /// Returns the lane of an event. An event of too many threads is counted and gives `None`.
+    /// Returns the index of the event's lane (its thread). If there are too many threads, the event is counted and
+    /// the result is `None`.
     pub(super) fn lane(&mut self, event: &Event) -> Option<u32> {
         let lane = self.lanes.index(event.pid, event.tid);
         if lane.is_none() {
@@ -281,7 +283,7 @@ impl<'o, 'p> Collector<'o, 'p> {
         });
     }
 
-    /// Collects work of a device whose name is that of the event's process, as XLA's profiler writes it.
+    /// Collects work of a device in the form of XLA's profiler, in which the event's process has the device's name.
     fn device_work(&mut self, event: &Event, device: u32, start_ns: i64, duration_ns: i64) {
         let args = XlaArgs::parse(event.args);
         let stream = Stream {
@@ -345,6 +347,7 @@ impl<'o, 'p> Collector<'o, 'p> {
 impl Sink for Collector<'_, '_> {
     type Error = Error;
 
+    /// Collects an event by its phase: a range, an instant, metadata, values of counters, or an arrow.
     fn event(&mut self, event: &Event) -> Result<(), Error> {
         match event.phase {
             b'X' => self.complete(event),

@@ -1,4 +1,5 @@
-//! Converts PyTorch's descriptions of collectives to the payloads of NCCL's own ranges.
+//! Converts PyTorch's descriptions of collectives (operations of several ranks, such as an all-reduce) to the
+//! payloads that NCCL's own ranges have, which analyses read.
 
 use super::json::{self, bare, members};
 use super::number::whole;
@@ -54,7 +55,7 @@ pub(super) fn payload(args: &[u8]) -> String {
             hasher.finish().max(1)
         ));
     }
-    // NCCL's message size is the part of one rank.
+    // NCCL counts the message size of one rank.
     let elements = match function(name) {
         Some("ncclReduceScatter") => received,
         Some("ncclAllToAll") => sent
@@ -91,7 +92,7 @@ pub(super) fn function(name: &str) -> Option<&'static str> {
     })
 }
 
-/// Returns the function that a payload names.
+/// Returns the name of the NCCL function in a payload; `None` if there is none.
 pub(super) fn function_of_payload(payload: &str) -> Option<&'static str> {
     let (_, rest) = payload.split_once("Collective name=")?;
     function(rest.split(", ").next()?)

@@ -1,4 +1,4 @@
-//! Collects counters: PyTorch's memory, and the counters of other programs.
+//! Collects the values of counters: of PyTorch's memory, and of counters that other programs write.
 
 use super::event::Event;
 use super::json::{self, members};
@@ -8,19 +8,20 @@ use gapscope_trace::ids::{CounterId, DeviceId};
 use gapscope_trace::tables::{Counter, CounterUnit, CounterValue, Table};
 use rustc_hash::FxHashMap;
 
-/// The maximum number of counters. Names may hold anything, so that values of further counters are only counted.
+/// The maximum number of counters, because a file may name any number of them. Values of further counters are only
+/// counted.
 const MAX_COUNTERS: usize = 1 << 14;
 
 /// The identity of a counter.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum CounterKey {
-    /// PyTorch's memory: the argument, and the number of the device or `None` for the host.
+    /// A counter of PyTorch's memory: the event's argument, and the number of the device or `None` for the host.
     Memory(&'static str, Option<u32>),
-    /// The process, name and series as the file writes them.
+    /// A counter of another program: its process, name and series as the file writes them.
     Own(Box<[u8]>),
 }
 
-/// The counters so far.
+/// The counters that were seen so far.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     ids: FxHashMap<CounterKey, CounterId>,
@@ -103,7 +104,7 @@ impl Counters {
         }
     }
 
-    /// Appends a row for each counter.
+    /// Appends a row to the table of counters for each counter.
     pub(super) fn push_into(&self, device: impl Fn(u32) -> Option<DeviceId>, to: &mut Tables) {
         for (index, (key, name)) in self.all.iter().enumerate() {
             let (unit, device) = match key {

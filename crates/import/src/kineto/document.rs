@@ -1,10 +1,12 @@
-//! Reads the events of a file whose document is `{"traceEvents": [EVENT, …], …}` or the array alone.
+//! Reads the events of a file whose document is `{"traceEvents": [EVENT, …], …}` or the array alone, and passes
+//! them to a [`Sink`].
 
 use super::event::Event;
 use super::json::{Stop, byte, skip_space, skip_string, skip_value};
 use super::source::{Ending, Source};
 
-/// The maximum size of an event, or of a value of the object around the events.
+/// The maximum size of an event, or of a value of the object around the events. A longer value is skipped and
+/// counted.
 const MAX_VALUE_BYTES: usize = 64 << 20;
 
 /// A receiver of the parts of a document.
@@ -22,29 +24,28 @@ pub(super) trait Sink {
 /// The result of reading a document.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Summary {
-    /// The number of events.
     pub(super) events: u64,
-    /// The number of values among the events that are no events.
+    /// The number of values of the array that are not events.
     pub(super) odd: u64,
     /// The number of events and other values that are longer than the maximum.
     pub(super) too_long: u64,
-    /// The reason why the rest of the document was not read.
+    /// The reason why the end of the document was not read; `None` if all of it was read.
     pub(super) cut: Option<String>,
-    /// The start of the content if it is no JSON of this kind.
+    /// The start of the content if the file is not JSON of this kind.
     pub(super) foreign: Option<String>,
 }
 
-/// A document that is being read.
+/// A document that is read through a buffer.
 pub(super) struct Document {
     source: Source,
     buffer: Vec<u8>,
     at: usize,
-    /// The number of bytes of the document before the buffer.
+    /// The number of bytes of the document that precede the buffer.
     before: u64,
     summary: Summary,
 }
 
-/// The end of the file was reached.
+/// The error that the end of the file was reached.
 struct Ended;
 
 impl Document {
@@ -68,7 +69,7 @@ impl Document {
             Some(b'[') => {
                 self.at += 1;
                 let closed = self.events(sink)?;
-                // A writer that is killed leaves the bracket out.
+                // A writer that is killed leaves the closing bracket out.
                 if !closed && self.summary.cut.is_none() {
                     self.summary.cut = self.broken();
                 }
@@ -106,7 +107,7 @@ impl Document {
         self.buffer.truncate(rest);
         self.before += self.at as u64;
         self.at = 0;
-        // A long value is scanned from its start each time, so that the buffer doubles each time.
+        // The buffer doubles each time, because a long value is scanned again from its start.
         let enough = rest.saturating_mul(2);
         loop {
             if !self.source.next(&mut self.buffer) {
@@ -130,7 +131,7 @@ impl Document {
         }
     }
 
-    /// Returns why reading stopped before the end of the file, if it did.
+    /// Returns the reason why reading stopped before the end of the file, if it did.
     fn broken(&self) -> Option<String> {
         match self.source.ending() {
             Some(Ending::Broken(why)) => Some(format!("the file cannot be read further: {why}")),
@@ -148,6 +149,7 @@ impl Document {
         self.summary.cut = Some(format!("it is not JSON at byte {at} and behind"));
     }
 
+    /// Reads the members of the object around the events.
     fn object<S: Sink>(&mut self, sink: &mut S) -> Result<(), S::Error> {
         loop {
             match self.next_byte() {
@@ -180,7 +182,7 @@ impl Document {
         }
     }
 
-    /// Reads the key at the position and moves behind its colon. Returns `None` if there is no more key.
+    /// Reads the key at the position and moves behind its colon. Returns `None` if the object has no further key.
     fn key(&mut self) -> Option<Vec<u8>> {
         let end = self.whole(skip_string)?;
         let key = self.buffer[self.at + 1..end - 1].to_vec();

@@ -1,4 +1,4 @@
-//! Parses one event.
+//! Parses one event of the document into the members that an import uses.
 
 use super::json::{Stop, bare, member};
 use super::number::nanoseconds;

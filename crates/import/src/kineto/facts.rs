@@ -1,4 +1,4 @@
-//! Facts of events about device work and the calls that launched it, which are kept until all events were read.
+//! The calls, device work and waits that the collector keeps until all events were read.
 
 use super::texts::TextId;
 use gapscope_trace::ids::{LabelId, ProcessId, ThreadId};
@@ -12,7 +12,7 @@ pub(super) struct Lane {
     pub(super) name: Option<Box<str>>,
     /// The ranges that label work.
     pub(super) annotations: Vec<Annotation>,
-    /// The ranges that have begun and not ended.
+    /// The ranges that have begun and not ended, outermost first.
     pub(super) open: Vec<OpenRange>,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct OpenRange {
     pub(super) start_ns: i64,
 }
 
-/// A number that joins a call with its work; 0 is none.
+/// The number that joins a call with the work that it launched; 0 means none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Correlation(pub(super) u64);
 
@@ -44,7 +44,7 @@ impl Correlation {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Call {
     pub(super) function: TextId,
-    /// The index of the call's lane.
+    /// The index of the call's lane, which is the thread that made the call.
     pub(super) lane: u32,
     pub(super) start_ns: i64,
     pub(super) duration_ns: i64,
@@ -55,7 +55,7 @@ pub(super) struct Call {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Stream {
     pub(super) device: Option<u32>,
-    /// The context; 0 where there are no contexts.
+    /// The number of the context; 0 where the API has no contexts.
     pub(super) context: u32,
     pub(super) stream: Option<u32>,
 }
@@ -68,15 +68,15 @@ pub(super) struct KernelShape {
     pub(super) registers: Option<u32>,
     pub(super) static_shared_bytes: Option<u32>,
     pub(super) dynamic_shared_bytes: Option<u32>,
-    /// The sum of static and dynamic memory where the file does not separate them.
+    /// The shared memory of a workgroup, static and dynamic together where the file does not separate them.
     pub(super) shared_bytes: Option<u32>,
 }
 
-/// The kind of a device's work.
+/// The kind of a piece of device work, with the facts of that kind.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum WorkKind {
     Kernel {
-        /// The index of the kernel's shape.
+        /// The index of the kernel's shape in the collector.
         shape: u32,
         groups: [u32; 3],
     },
@@ -95,10 +95,10 @@ pub(super) struct DeviceEvent {
     pub(super) duration_ns: i64,
     /// The index of the stream.
     pub(super) stream: u32,
-    /// The work is a node of a graph.
+    /// True if the work is a node of a graph that was launched as a whole.
     pub(super) of_graph: bool,
     pub(super) kind: WorkKind,
-    /// The label that the file itself gives the work.
+    /// The label that the file itself gives the work; `None` in files of PyTorch.
     pub(super) label: Option<LabelId>,
 }
 

@@ -11,7 +11,8 @@ use crate::{Error, Options, Output};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The size of a document's start in which the events must begin for the file to be recognised.
+/// The number of bytes at the start of a document in which the events must begin; otherwise the file is not
+/// recognised.
 const LOOKED_AT: usize = 4 << 20;
 
 /// Returns true if a file is Chrome's JSON, or if a folder holds such a file.
@@ -43,7 +44,7 @@ fn is_document(path: &Path) -> bool {
         return false;
     };
     let mut bytes = vec![0; 1 << 12];
-    // The bytes before a read error may be enough.
+    // The bytes before a read error may suffice.
     let mut filled = fill(&mut *file, &mut bytes, 0);
     let from = match bytes[..filled].starts_with(b"\xef\xbb\xbf") {
         true => 3,
@@ -81,7 +82,7 @@ fn fill(file: &mut dyn std::io::Read, bytes: &mut [u8], mut filled: usize) -> us
     filled
 }
 
-/// Lists the files of the inputs. A folder stands for all its files.
+/// Returns the files of the inputs. A folder stands for all its files.
 pub(super) fn list(inputs: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
     let mut files = Vec::new();
     for input in inputs {

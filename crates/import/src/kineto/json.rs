@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-/// The reason why a value could not be scanned.
+/// The reason why the end of a value was not found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stop {
     /// The bytes end inside the value.
@@ -136,7 +136,7 @@ pub(super) fn member(bytes: &[u8], at: usize) -> Result<(Option<(&[u8], &[u8])>,
     Ok((Some((key, &bytes[start..end])), end))
 }
 
-/// Returns the members of a complete object; none for any other value.
+/// Returns the members of a complete object as keys and values, and nothing for any other value.
 pub(super) fn members(object: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     let mut at = match object.first() {
         Some(b'{') => 1,
@@ -149,7 +149,7 @@ pub(super) fn members(object: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     })
 }
 
-/// Returns the elements of a complete array; none for any other value.
+/// Returns the elements of a complete array, and nothing for any other value.
 pub(super) fn elements(array: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut at = match array.first() {
         Some(b'[') => 1,
@@ -199,7 +199,7 @@ pub(super) fn text(inside: &[u8]) -> Cow<'_, str> {
             b'u' => {
                 let mut code = hexadecimal(inside, at);
                 at += 4;
-                // Two surrogates are one character.
+                // Two surrogates together encode one character.
                 if (0xd800..0xdc00).contains(&code) && inside.get(at..at + 2) == Some(b"\\u") {
                     let low = hexadecimal(inside, at + 2);
                     if (0xdc00..0xe000).contains(&low) {

@@ -1,4 +1,4 @@
-//! Collects the processes and threads of the host.
+//! Collects the processes and threads of the host that events name, and numbers the threads as lanes.
 
 use super::category::Category;
 use super::event::Event;
@@ -9,10 +9,11 @@ use crate::functions::class_of;
 use gapscope_trace::ids::{ProcessId, ThreadId};
 use rustc_hash::FxHashMap;
 
-/// The first id for threads whose name in the file is no thread id of a system.
+/// The first thread id for threads whose name in the file is not a thread id of a system.
 const MADE_UP: u32 = 0xf000_0000;
 
-/// The maximum number of threads: a file that names more is no trace of a program.
+/// The maximum number of threads. Events of further threads are counted and dropped, because no program has so
+/// many.
 const MAX_THREADS: usize = 1 << 16;
 
 /// A process of the host.
@@ -26,13 +27,13 @@ pub(super) struct HostProcess {
 #[derive(Debug, Default)]
 pub(super) struct Lanes {
     pub(super) all: Vec<Lane>,
-    /// Threads by pid and tid as the file writes them.
+    /// The index of each thread, by its pid and tid as the file writes them.
     by_text: FxHashMap<Box<[u8]>, u32>,
     key: Vec<u8>,
     last: Option<(Vec<u8>, u32)>,
     pub(super) processes: Vec<HostProcess>,
     by_pid: FxHashMap<Box<[u8]>, ProcessId>,
-    /// Names from metadata events, by pid, and by pid and tid.
+    /// Names of processes from metadata events, by pid; `thread_names` has the names of threads, by pid and tid.
     process_names: FxHashMap<Box<[u8]>, String>,
     thread_names: FxHashMap<Box<[u8]>, String>,
     made_up: u32,
@@ -84,7 +85,7 @@ impl Lanes {
         lane
     }
 
-    /// Returns the process with a pid, which may be any text.
+    /// Returns the id of the process with a pid, which may be any text.
     pub(super) fn process(&mut self, pid: &[u8]) -> ProcessId {
         if let Some(id) = self.by_pid.get(pid) {
             return *id;
@@ -125,8 +126,8 @@ impl Lanes {
         }
     }
 
-    /// Returns the category of a complete event that has none: work if the name of its process is that of a device.
-    /// Metadata events come before the events of the processes that they name.
+    /// Returns the category of a complete event that names none: device work if the name of its process is that of
+    /// a device. Metadata events come before the events of the processes that they name.
     pub(super) fn category_of(&mut self, event: &Event) -> Category {
         let process = self.process_names.get(event.pid);
         let Some(device) = process.and_then(|name| device_number(name)) else {
@@ -141,7 +142,7 @@ impl Lanes {
         self.key(event.pid, event.tid);
         let name = self.thread_names.get(self.key.as_slice());
         match name.map(String::as_str) {
-            // XLA and TensorFlow add lines with the same work by module, operation and step.
+            // XLA and TensorFlow repeat the same work in further lines by module, operation and step.
             Some(name) if is_derived(name) => Category::DeviceAnnotation,
             _ => Category::Device(device),
         }
@@ -162,7 +163,8 @@ impl Lanes {
     }
 }
 
-/// Returns the number of the device that a process name stands for: `/device:GPU:0`, `GPU1`, `GPU 2 (gfx942)`.
+/// Returns the number of the device that a process's name stands for; `None` for other names. Such names are
+/// `/device:GPU:0`, `GPU1` and `GPU 2 (gfx942)`.
 fn device_number(name: &str) -> Option<u32> {
     let (before, rest) = name.split_once("GPU")?;
     let is_word = before.chars().last().is_none_or(|c| !c.is_alphanumeric());
@@ -173,7 +175,8 @@ fn device_number(name: &str) -> Option<u32> {
     rest[..digits].parse().ok().filter(|_| is_word)
 }
 
-/// Returns true for a line that XLA and TensorFlow derive from the streams of a device.
+/// Returns true if the name of a thread is one of the lines that XLA and TensorFlow derive from the streams of a
+/// device.
 fn is_derived(thread: &str) -> bool {
     [
         "XLA ",

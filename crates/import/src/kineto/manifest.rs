@@ -1,4 +1,5 @@
-//! Builds the manifest of an imported trace and writes the tables of kernels, counters and labels.
+//! Writes the tables of kernels, counters and labels of an imported trace, and builds its manifest from the
+//! collector.
 
 use super::assemble::Assembly;
 use super::collect::{Collector, shift_of};
@@ -139,6 +140,7 @@ fn losses(found: &mut Collector, summary: &Summary) {
     ledger.add(LossKind::CudaActivities, lost, reason);
 }
 
+/// Returns the notes of the trace about the file and about what limits its numbers.
 fn notes(
     found: &Collector,
     assembly: &Assembly,
@@ -191,7 +193,7 @@ fn devices(found: &Collector, assembly: &Assembly) -> Vec<Device> {
                 heaps: Vec::from_iter(own.and_then(|device| device.memory_bytes)),
                 limits: own.map(|device| device.limits.clone()),
                 lost: false,
-                // The profiler has put the device's times on the host's clock, and does not say how well.
+                // The profiler converted the device's times to the host's clock and states no error bound.
                 clock: Clock {
                     method: ClockMethod::Calibrated,
                     error_ns: None,
@@ -204,7 +206,7 @@ fn devices(found: &Collector, assembly: &Assembly) -> Vec<Device> {
         .collect()
 }
 
-/// Returns the API of the devices, by the names of functions and devices.
+/// Returns the API of the devices from the names of functions and devices.
 fn api(found: &Collector) -> Api {
     let is_amd = |name: &str| name.contains("AMD") || name.contains("Instinct");
     let hip = found.uses_hip || found.metadata.devices.iter().any(|d| is_amd(&d.name));

@@ -1,4 +1,5 @@
-//! Reads the members beside the events: the devices of the machine, the rank, and the epoch of the times.
+//! Reads the members of the document beside its events: the devices of the machine, the rank, and the moment from
+//! which times count.
 
 use super::json::{self, bare, elements, members};
 use super::number::whole;
@@ -10,21 +11,21 @@ pub(super) struct ProfiledDevice {
     pub(super) id: Option<u32>,
     pub(super) name: String,
     pub(super) memory_bytes: Option<u64>,
-    /// The peaks of the device.
+    /// The peak rates and sizes of the device.
     pub(super) limits: DeviceProperties,
 }
 
-/// The members that an import uses.
+/// The facts of those members.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Metadata {
-    /// The file is of PyTorch's profiler.
+    /// True if PyTorch's profiler wrote the file.
     pub(super) is_kineto: bool,
     pub(super) devices: Vec<ProfiledDevice>,
     pub(super) rank: Option<Rank>,
-    /// The epoch of the times, in nanoseconds since 1970.
+    /// The moment from which times count, in nanoseconds since 1970; `None` if the file does not say.
     pub(super) base_ns: Option<i64>,
     pub(super) host_name: Option<String>,
-    /// The driver's version of CUDA: `CUDA 12.9`.
+    /// The version of CUDA's driver, such as `CUDA 12.9`.
     pub(super) driver: Option<String>,
     /// The number of events that the profiler's log reports as left out.
     pub(super) out_of_range: Option<u64>,
@@ -49,7 +50,8 @@ impl Metadata {
         }
     }
 
-    /// Reads `Record counts: Out-of-range = 3829, …` from the log.
+    /// Reads the number of events that were left out from a line of the log such as
+    /// `Record counts: Out-of-range = 3829, …`.
     fn log(&mut self, lines: &[u8]) {
         for line in elements(lines) {
             let line = String::from_utf8_lossy(line);
@@ -65,7 +67,7 @@ fn text(value: &[u8]) -> String {
     json::text(bare(value)).into_owned()
 }
 
-/// Formats a version in CUDA's encoding: 12040 is 12.4.
+/// Formats a version in CUDA's encoding, in which 12040 is 12.4.
 fn version(of: &str, number: i64) -> Option<String> {
     (number > 0).then(|| format!("{of} {}.{}", number / 1000, number % 1000 / 10))
 }

@@ -1,6 +1,6 @@
-//! Parses numbers; times are never rounded through floating point.
+//! Parses the numbers of events. Times are never rounded through floating point.
 
-/// The maximum of a time in nanoseconds, about 146 years.
+/// The maximum of a time in nanoseconds, about 146 years. Greater times are impossible.
 const MAX_NS: i128 = 1 << 62;
 
 /// Parses microseconds and returns them in nanoseconds, rounded to the nearest. Returns `None` for other texts and
@@ -47,7 +47,7 @@ pub(super) fn nanoseconds(microseconds: &[u8]) -> Option<i64> {
     Some(if negative { -value } else { value })
 }
 
-/// Parses microseconds with an exponent or many digits.
+/// Parses microseconds that are written with an exponent or many digits; the result is in nanoseconds.
 fn scaled(digits: &[u8], negative: bool) -> Option<i64> {
     let text = std::str::from_utf8(digits).ok()?;
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {

@@ -1,10 +1,10 @@
-//! Numbers objects in the order in which they are first seen.
+//! Gives objects consecutive numbers in the order in which they are first seen.
 
 use super::facts::Stream;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::hash::Hash;
 
-/// The maximum numbers of devices and streams: a file that names more is no trace of a program.
+/// The maximum numbers of devices and of streams. A file that names more is not a trace of a program.
 const MAX_DEVICES: usize = 1 << 10;
 const MAX_STREAMS: usize = 1 << 13;
 
@@ -33,7 +33,7 @@ impl<T: Copy + Eq + Hash> Numbered<T> {
     }
 }
 
-/// The streams with their numbers, of which there is a maximum.
+/// The streams with their numbers, up to a maximum.
 #[derive(Debug, Default)]
 pub(super) struct Streams {
     numbered: Numbered<Stream>,

@@ -1,4 +1,5 @@
-//! Formats the operands of operators, which a file has if the profiler was asked for shapes.
+//! Formats the shapes and types of an operator's operands, which a file has if the user asked the profiler for
+//! shapes.
 
 use super::json::members;
 use rustc_hash::FxHashMap;
@@ -7,7 +8,7 @@ use std::sync::Arc;
 /// The arguments that are kept, in this order.
 const KEPT: [&[u8]; 2] = [b"Input Dims", b"Input type"];
 
-/// The texts of operands, each of which is kept once.
+/// The formatted operands. Equal texts are kept once.
 #[derive(Debug, Default)]
 pub(super) struct Operands {
     known: FxHashMap<Box<[u8]>, Option<Arc<str>>>,

@@ -1,4 +1,4 @@
-//! Collects ranges of the host as markers of threads.
+//! Writes ranges of the host (operators, annotations, functions of Python) as markers of threads.
 
 use super::collect::{Collector, HOST};
 use super::event::Event;
@@ -25,7 +25,7 @@ impl Collector<'_, '_> {
         label
     }
 
-    /// Adds a marker of a thread.
+    /// Writes a marker of a lane; its times are the start and the duration.
     pub(super) fn marker(
         &mut self,
         lane: u32,
@@ -69,7 +69,7 @@ impl Collector<'_, '_> {
         self.marker(lane, (name, domain, None), times, payload)
     }
 
-    /// Adds a range of the host that is not of PyTorch.
+    /// Adds a range of the host that another profiler than PyTorch's wrote.
     pub(super) fn other_range(&mut self, event: &Event, times: (i64, i64)) -> Result<(), Error> {
         let Some(lane) = self.lane(event) else {
             return Ok(());
@@ -101,6 +101,7 @@ impl Collector<'_, '_> {
         });
     }
 
+    /// Ends the innermost open range of a lane and writes its marker.
     pub(super) fn end(&mut self, event: &Event) -> Result<(), Error> {
         let Some(end_ns) = self.moment(event) else {
             return Ok(());
@@ -125,6 +126,7 @@ impl Collector<'_, '_> {
         }
     }
 
+    /// Begins or ends a range whose beginning and end have one category, name and id.
     pub(super) fn asynchronous(&mut self, event: &Event, begins: bool) -> Result<(), Error> {
         let Some(at_ns) = self.moment(event) else {
             return Ok(());

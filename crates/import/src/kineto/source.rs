@@ -1,4 +1,4 @@
-//! Reads a file in blocks, decompressed if it is compressed.
+//! Reads a file in blocks on a thread of its own, and decompresses it if needed.
 
 use crate::{Error, Output};
 use flate2::bufread::MultiGzDecoder;
@@ -12,17 +12,17 @@ use std::thread::JoinHandle;
 
 /// The size of a block, which stays in a core's cache on its way from one thread to the other.
 const BLOCK_BYTES: usize = 1 << 18;
-/// The number of blocks that wait for the reader.
+/// The number of blocks that may wait for the reader; the reading thread pauses beyond it.
 const BLOCKS: usize = 8;
 /// The first bytes of a file that gzip made.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// How reading a file ended.
+/// The way in which reading a file ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Ending {
     /// The file was read to its end.
     Complete,
-    /// The file cannot be read further, for this reason.
+    /// The file cannot be read further, for the reason given.
     Broken(String),
 }
 
@@ -52,7 +52,7 @@ fn open_counted(path: &Path, count: Arc<AtomicU64>) -> io::Result<(Box<dyn Read 
     })
 }
 
-/// Fills a buffer as far as there are bytes, and returns their number.
+/// Fills a buffer as far as there are bytes, and returns the number of bytes.
 pub(super) fn read_full(from: &mut dyn Read, to: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < to.len() {
@@ -66,6 +66,7 @@ pub(super) fn read_full(from: &mut dyn Read, to: &mut [u8]) -> io::Result<usize>
     Ok(filled)
 }
 
+/// A file that counts the bytes that were read of it, compressed if the file is.
 struct Counted {
     file: File,
     count: Arc<AtomicU64>,
@@ -86,7 +87,7 @@ pub(super) struct Source {
     thread: Option<JoinHandle<()>>,
     count: Arc<AtomicU64>,
     file_bytes: u64,
-    /// How the file ended, once it has.
+    /// The way in which the file ended; `None` while it is being read.
     ending: Option<Ending>,
 }
 
@@ -141,7 +142,7 @@ impl Source {
         }
     }
 
-    /// Returns how the file ended, once it has.
+    /// Returns the way in which the file ended; `None` while it is being read.
     pub(super) fn ending(&self) -> Option<&Ending> {
         self.ending.as_ref()
     }

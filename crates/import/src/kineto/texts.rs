@@ -1,4 +1,4 @@
-//! Interns texts by their bytes in the file.
+//! Stores each distinct text of the file once and gives it an id, by its bytes between quotes.
 
 use super::json;
 use rustc_hash::FxHashMap;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct TextId(pub(super) u32);
 
-/// The interned texts.
+/// The texts in the order of their ids.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
     ids: FxHashMap<Box<[u8]>, TextId>,

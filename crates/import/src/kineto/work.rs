@@ -1,4 +1,4 @@
-//! Parses the arguments of a device's events.
+//! Parses the arguments of a device's events in PyTorch's files.
 
 use super::facts::{Correlation, KernelShape, Stream, WorkKind};
 use super::json::{bare, elements, members};
@@ -7,7 +7,7 @@ use super::texts::TextId;
 use crate::transfers;
 use gapscope_trace::tables::TransferKind;
 
-/// The arguments of a piece of work; absent ones are `None` or 0.
+/// The arguments of a piece of work. Absent arguments are `None` or 0.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct WorkArgs<'a> {
     pub(super) correlation: Correlation,
@@ -20,7 +20,7 @@ pub(super) struct WorkArgs<'a> {
     shared_bytes: Option<u32>,
     bytes: Option<u64>,
     pub(super) of_graph: bool,
-    /// PyTorch's description of the collective that the kernel runs.
+    /// PyTorch's description of the collective that the kernel runs; `None` for other kernels.
     pub(super) collective: Option<&'a [u8]>,
 }
 
@@ -47,8 +47,8 @@ impl<'a> WorkArgs<'a> {
         found
     }
 
-    /// Returns the stream of the work. If the arguments do not have it, the event's process is the device and its
-    /// thread the stream.
+    /// Returns the stream of the work. Without a stream in the arguments, the event's pid is the device and its tid
+    /// is the stream.
     pub(super) fn stream(&self, pid: &[u8], tid: &[u8]) -> Stream {
         let small = |value| whole(value).and_then(|n| u32::try_from(n).ok());
         Stream {
@@ -58,7 +58,7 @@ impl<'a> WorkArgs<'a> {
         }
     }
 
-    /// Returns another stream of the same device and context.
+    /// Returns another stream of the same device and context, from its number as the file writes it.
     pub(super) fn other_stream(&self, stream: &[u8]) -> Option<Stream> {
         let stream = whole(stream).and_then(|n| u32::try_from(n).ok())?;
         Some(Stream {
@@ -106,7 +106,7 @@ pub(super) fn correlation(value: &[u8]) -> Correlation {
     Correlation(whole(value).map_or(0, |n| n as u64))
 }
 
-/// Parses three numbers: `[1, 2, 3]`.
+/// Parses an array of three numbers, such as `[1, 2, 3]`.
 fn triple(value: &[u8]) -> [u32; 3] {
     let mut found = [0; 3];
     for (to, value) in found.iter_mut().zip(elements(value)) {

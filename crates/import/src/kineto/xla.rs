@@ -11,13 +11,14 @@ use gapscope_trace::tables::TransferKind;
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct XlaArgs<'a> {
     pub(super) correlation: Correlation,
-    /// The operation of the program that the work belongs to: names joined by `/`.
+    /// The operation of the program that the work belongs to, as names joined by `/`.
     pub(super) scope: &'a [u8],
+    /// The details of a kernel, such as
     /// `regs:32 static_shared:0 dynamic_shared:0 grid:1,1,1 block:128,1,1 occ_pct:100`.
     kernel: &'a str,
-    /// `kind_src:pinned kind_dst:device size:4 dest:0 async:1`.
+    /// The details of a copy, such as `kind_src:pinned kind_dst:device size:4 dest:0 async:1`.
     copy: &'a str,
-    /// `kind:device num_bytes:4 async:1`.
+    /// The details of a fill, such as `kind:device num_bytes:4 async:1`.
     fill: &'a str,
 }
 
@@ -43,7 +44,7 @@ impl<'a> XlaArgs<'a> {
         found
     }
 
-    /// Returns the transfer that the work is, or `None` for a kernel.
+    /// Returns the transfer that the work is; `None` for a kernel.
     pub(super) fn transfer(&self, name: &str) -> Option<WorkKind> {
         let fill =
             !self.fill.is_empty() || name.starts_with("Memset") || name.starts_with("memset");
@@ -94,7 +95,7 @@ impl<'a> XlaArgs<'a> {
     }
 }
 
-/// Returns the value of a field of `name:value name:value`.
+/// Returns the value of a field in details of the form `name:value name:value`.
 fn field<'a>(details: &'a str, name: &str) -> Option<&'a str> {
     let mut fields = details.split_whitespace().filter_map(|f| f.split_once(':'));
     fields.find(|(key, _)| *key == name).map(|(_, value)| value)

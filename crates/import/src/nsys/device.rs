@@ -1,4 +1,5 @@
-//! Reads the work of devices and the waits that order it.
+//! Reads the work of devices (kernels, copies, graphs) and the waits that order it from the tables of CUPTI's
+//! activity.
 
 use super::import::Import;
 use crate::Error;
@@ -10,7 +11,7 @@ use gapscope_trace::ids::{ProcessId, QueueId};
 use gapscope_trace::tables::{MemoryPlace, TransferKind};
 use rustc_hash::FxHashMap;
 
-/// The first columns of all tables of work.
+/// The columns with which all tables of work begin.
 macro_rules! columns {
     ($($more:literal),* $(,)?) => {
         ["start", "end", "globalPid", "deviceId", "contextId", "streamId", "correlationId", $($more),*]
@@ -21,11 +22,12 @@ const OWN: usize = 7;
 /// CUPTI's value for the absence of a stream.
 const NO_STREAM: i64 = u32::MAX as i64;
 
-/// Kinds of `CUPTI_ACTIVITY_KIND_SYNCHRONIZATION`.
+/// The numbers that `CUPTI_ACTIVITY_KIND_SYNCHRONIZATION` gives kinds of waits.
 const STREAM_WAITS_FOR_EVENT: i64 = 2;
 const WAIT_FOR_STREAM: i64 = 3;
 
 impl Import {
+    /// Reads kernels, copies, fills and launches of whole graphs.
     pub(super) fn read_device_work(&mut self) -> Result<(), Error> {
         self.read_kernels()?;
         let columns = columns!["graphNodeId", "bytes", "copyKind", "srcKind", "dstKind"];
@@ -129,7 +131,7 @@ impl Import {
         self.profile.add_work(process, correlation(row), work);
     }
 
-    /// Returns the process and the queue of a row; `None` if the process is not wanted.
+    /// Returns the process and the queue of a row of work; `None` if the process is not wanted.
     fn place(&mut self, row: &Row) -> Option<(ProcessId, QueueId)> {
         let process = self.process(row.integer(2))?;
         let device = self.profile.device(process, row.small(3));
@@ -197,7 +199,7 @@ impl Import {
     }
 }
 
-/// Returns the correlation of a row; 0 is none.
+/// Returns the correlation of a row (the number that joins a call with its work); 0 means none.
 fn correlation(row: &Row) -> Option<Correlation> {
     row.small(6)
         .filter(|correlation| *correlation != 0)

@@ -1,5 +1,5 @@
-//! Reads what an export says of the recording, of the machine, and of the processes, threads, devices and queues of
-//! its rows.
+//! Reads the facts that an export states about the recording, the machine, and the processes, threads, devices and
+//! queues of its rows.
 
 use super::import::{Import, pid_of, thread_of};
 use crate::Error;
@@ -9,11 +9,11 @@ use gapscope_trace::tables::StreamKind;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// The severity from which on diagnostics become notes.
+/// The severity at and above which diagnostics become notes.
 const WARNING: i64 = 2;
 /// The maximum number of diagnostics that become notes; the others are counted.
 const MAX_NOTES: usize = 6;
-/// Words of diagnostics about lost events.
+/// The words by which diagnostics about lost events are recognised.
 const LOST: [&str; 5] = ["dropped", "lost", "not all", "discarded", "missing"];
 
 impl Import {
@@ -100,7 +100,7 @@ impl Import {
         })
     }
 
-    /// Reads the faults that nsys reported.
+    /// Reads the faults that nsys reported, as notes and losses.
     fn read_diagnostics(&mut self) -> Result<(), Error> {
         let mut seen: BTreeMap<String, u64> = BTreeMap::new();
         let columns = ["severity", "text"];
@@ -168,6 +168,7 @@ impl Import {
         self.describe_queues()
     }
 
+    /// Gives the devices of rows the facts of their GPUs.
     fn describe_devices(&mut self) -> Result<(), Error> {
         // GPUs by process and number, and by the number alone.
         let mut gpus: FxHashMap<(u32, u32), i64> = FxHashMap::default();
@@ -246,6 +247,7 @@ impl Import {
         Ok(())
     }
 
+    /// Gives the queues of rows the kind and priority of their streams.
     fn describe_queues(&mut self) -> Result<(), Error> {
         type Stream = (u32, u32, u32);
         let mut facts: FxHashMap<Stream, Queue> = FxHashMap::default();

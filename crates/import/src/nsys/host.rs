@@ -1,4 +1,4 @@
-//! Reads calls of CUDA and the time that the driver and the profiler took.
+//! Reads calls of CUDA, and the time that the driver and the profiler took from threads.
 
 use super::import::{Import, thread_of};
 use crate::Error;
@@ -17,6 +17,7 @@ const CALLS: [&str; 6] = [
 ];
 
 impl Import {
+    /// Reads the calls of CUDA's runtime and driver, and then the overheads.
     pub(super) fn read_host(&mut self) -> Result<(), Error> {
         let mut functions: FxHashMap<i64, FunctionId> = FxHashMap::default();
         let mut refused = 0;
@@ -83,7 +84,7 @@ impl Import {
         Ok(())
     }
 
-    /// Adds an overhead. Returns 1 if the row has no times, else 0.
+    /// Adds the time of an overhead. Returns 1 if the row has no times, else 0.
     fn overhead(
         &mut self,
         row: &crate::sqlite::Row,

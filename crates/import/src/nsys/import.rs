@@ -1,4 +1,4 @@
-//! Imports one export into a trace.
+//! Imports one export into a trace: opens the database, reads its tables, and writes the rows.
 
 use super::strings::Strings;
 use crate::output::Output;
@@ -10,7 +10,7 @@ use gapscope_trace::manifest::{Api, Rank};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// Starts and ends of the names of tables whose rows are no events, or only details of events.
+/// The beginnings of the names of tables whose rows are not events, or only details of events.
 const STARTS: [&str; 9] = [
     "ENUM_",
     "META_DATA_",
@@ -24,26 +24,27 @@ const STARTS: [&str; 9] = [
 ];
 const ENDS: [&str; 3] = ["_CALLCHAINS", "_DESCRIPTORS", "_CALLCHAIN"];
 
-/// Returns true if the rows of a table are no events.
+/// Returns true if the rows of a table are not events.
 fn says_nothing_of_events(table: &str) -> bool {
     STARTS.iter().any(|start| table.starts_with(start))
         || ENDS.iter().any(|end| table.ends_with(end))
 }
 
-/// The state of an import.
+/// The state of an import of one export.
 pub(super) struct Import {
     pub(super) database: Database,
     pub(super) profile: Profile,
     pub(super) strings: Arc<Strings>,
     /// The only process that is imported, if the options name one.
     pub(super) pid: Option<u32>,
-    /// The queues by process, context and number, once all work was read.
+    /// The queues that were looked up after all work was read, by process, context and number; `None` where no work
+    /// named the queue.
     pub(super) queues: FxHashMap<(ProcessId, u32, u32), Option<QueueId>>,
     pub(super) damage: Damage,
     pub(super) notes: Vec<String>,
     /// The offset that puts the times on the clock of the first rank.
     pub(super) shift_ns: i64,
-    /// The tables that were read or hold no events.
+    /// The names of the tables that were read or hold no events.
     pub(super) used: Vec<&'static str>,
 }
 
@@ -63,8 +64,8 @@ impl Import {
         }
     }
 
-    /// Imports the file into the trace, or into that of a rank. `bytes` are the size of the files before and of all
-    /// files.
+    /// Imports the export into the trace, or into the trace of a rank. `bytes` are the size of the files before it
+    /// and the size of all files.
     pub(super) fn run(
         mut self,
         options: &Options,
@@ -169,7 +170,8 @@ impl Import {
         Ok(true)
     }
 
-    /// Returns the process of a global id of a process or thread; `None` if its work is not wanted.
+    /// Returns the process of a global id (nsys' number for a process and thread); `None` if its work is not
+    /// wanted.
     pub(super) fn process(&mut self, global: Option<i64>) -> Option<ProcessId> {
         match global {
             Some(global) => {
@@ -179,7 +181,7 @@ impl Import {
                 }
                 Some(self.profile.process(pid))
             }
-            // Exports from before 2021 have no such id, nor have those of some converters.
+            // Exports from before 2021 have no global ids, nor have those of some converters.
             None => Some(match self.pid {
                 Some(pid) => self.profile.process(pid),
                 None => self.profile.unnamed_process(),

@@ -1,4 +1,4 @@
-//! Reads NVTX ranges, and calls of libraries, which become markers.
+//! Reads NVTX ranges (intervals that the program marked) and calls of libraries, which become markers and labels.
 
 use super::import::{Import, thread_of};
 use crate::Error;
@@ -9,20 +9,20 @@ use gapscope_trace::build::Interner;
 use rustc_hash::FxHashMap;
 use std::hash::Hash;
 
-/// The kinds of rows of `NVTX_EVENTS`.
+/// The numbers that `NVTX_EVENTS` gives kinds of rows.
 mod kind {
     pub const CATEGORY: i64 = 33;
     pub const MARK: i64 = 34;
     pub const PUSH_POP: i64 = 59;
     pub const START_END: i64 = 60;
-    /// The kinds of a file that was imported from text.
+    /// The kinds of rows in exports of text that was imported into nsys.
     pub const TEXT_MARK: i64 = 65;
     pub const TEXT_PUSH_POP: i64 = 70;
     pub const TEXT_START_END: i64 = 71;
     pub const DOMAIN: i64 = 75;
 }
 
-/// The starts of PyTorch's details, which make each text of an operator unique.
+/// The texts that begin the details that PyTorch adds, which make each text of an operator unique.
 const DETAILS_OF_PYTORCH: [&str; 4] = [", seq = ", ", op_id = ", ", sizes = ", ", input_op_ids = "];
 
 /// Domains and categories. Rows before or behind their first use name them, so that a range has the index of its name
@@ -40,12 +40,12 @@ impl<K: Copy + Eq + Hash> Names<K> {
     }
 }
 
-/// A domain: its process and its number there.
+/// The identity of a domain: its process, and its number in the process.
 type Domain = (Option<u32>, Option<i64>);
-/// A category: its domain and its number there.
+/// The identity of a category: its domain, and its number in the domain.
 type Category = (Domain, i64);
 
-/// The texts of ranges, each split into the label and its details.
+/// The texts of ranges, each split into the label and the details.
 #[derive(Default)]
 struct Texts {
     by_id: FxHashMap<i64, (TextId, Option<TextId>)>,
@@ -54,6 +54,7 @@ struct Texts {
 }
 
 impl Import {
+    /// Reads the rows of NVTX: ranges, instants, and the names of domains and categories.
     pub(super) fn read_markers(&mut self) -> Result<(), Error> {
         let first = self.profile.ranges_mut().len();
         let mut domains = Names::<Domain>::default();
@@ -138,7 +139,7 @@ impl Import {
         self.read_calls_of_libraries()
     }
 
-    /// Returns the name that a row gives a domain or a category.
+    /// Returns the name that a row gives a domain or a category; `None` for rows without a name.
     fn name(&mut self, row: &Row) -> Option<TextId> {
         let name = match (row.string(4), row.integer(6)) {
             (Some(text), _) => text,
@@ -185,7 +186,7 @@ impl Import {
         }
     }
 
-    /// Returns the value that the program gave a range.
+    /// Returns the value that the program gave a range; `None` if there is none.
     fn payload(&mut self, row: &Row) -> Option<TextId> {
         let json = match (row.text(15), row.integer(14)) {
             (Some(text), _) => Some(String::from_utf8_lossy(text).into_owned()),
@@ -254,7 +255,7 @@ impl Import {
     }
 }
 
-/// Formats `{"a": 1, "b": "x"}` as `a=1, b=x`. Other texts stay as they are.
+/// Formats a JSON object such as `{"a": 1, "b": "x"}` as `a=1, b=x`. Other texts stay as they are.
 fn fields(json: &str) -> String {
     let Ok(serde_json::Value::Object(fields)) = serde_json::from_str(json) else {
         return json.to_owned();

@@ -1,4 +1,4 @@
-//! Reads the metrics that nsys sampled on GPUs.
+//! Reads the metrics that nsys sampled on GPUs, which become counters.
 
 use super::import::Import;
 use crate::Error;

@@ -1,12 +1,12 @@
-//! Keeps the texts of an export.
+//! Keeps the texts of an export, to which its rows refer by id.
 
 use rustc_hash::FxHashMap;
 
-/// The texts by their ids.
+/// The texts of an export.
 #[derive(Debug, Default)]
 pub(super) struct Strings {
     bytes: Vec<u8>,
-    /// The start and end of each text.
+    /// The start and end of each text, by its id.
     places: FxHashMap<i64, (usize, usize)>,
 }
 

@@ -1,4 +1,5 @@
-//! Builds the trace while packets are read: assigns work to processes, submissions and command buffers.
+//! Builds the trace while packets are read: gives work its process, submission and command buffer, and writes the
+//! rows.
 
 use super::first_pass::FirstPass;
 use crate::inventory::Inventory;
@@ -12,8 +13,8 @@ use gapscope_trace::tables::{CommandBuffer, Submission, SubmissionKind, Timing};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// A command buffer, by the process, the submission and the handle of the file. In gapscope's own exports, handles
-/// are unique among all processes and the process is 0.
+/// The identity of a command buffer: its process, its submission and the handle in the file. In gapscope's own
+/// exports, handles are unique among all processes and the process is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct CommandBufferKey {
     pub pid: u32,
@@ -21,14 +22,14 @@ pub(super) struct CommandBufferKey {
     pub handle: u64,
 }
 
-/// The facts of a command buffer that are known so far.
+/// The facts of a command buffer that were read so far.
 #[derive(Debug)]
 struct CommandBufferFacts {
     id: CommandBufferId,
     queue: QueueId,
     submission: Option<SubmissionId>,
     span_ns: Option<(i64, i64)>,
-    /// The times are those of the command buffer itself, not of the work inside.
+    /// True if the times are those of the command buffer itself; otherwise they are those of the work inside.
     exact: bool,
     commands: u32,
     dispatches: u32,
@@ -37,10 +38,13 @@ struct CommandBufferFacts {
     label: Option<LabelId>,
 }
 
-/// A submission of which the call, the work, or both were read.
+/// A submission of which the call, the work, or both were read so far.
 enum PendingSubmission {
+    /// The call was read, and no work of it.
     Call(Box<Submission>),
+    /// Work was read, and not the call: the queue and kind of the first work.
     Work(QueueId, SubmissionKind),
+    /// Call and work were read, and the row is written.
     Whole,
 }
 
@@ -57,7 +61,7 @@ pub(super) struct Builder {
     pub first_pass: FirstPass,
     pub inventory: Inventory,
     pub trace: NewTrace,
-    /// The only process whose work is wanted, if the options name one.
+    /// The only process whose work is wanted; `None` if the options name none.
     pid: Option<u32>,
     /// The number of pieces of work of other processes.
     unwanted: u64,
@@ -66,7 +70,7 @@ pub(super) struct Builder {
     /// The command buffers in the order of their ids.
     order: Vec<CommandBufferKey>,
     pending: FxHashMap<SubmissionId, PendingSubmission>,
-    /// Submissions by process and by the number that the driver gives.
+    /// Submissions by pid and by the number that the driver gives.
     numbered: FxHashMap<(u32, u32), SubmissionId>,
     /// Names of objects by type and handle.
     pub object_names: FxHashMap<(u64, u64), Arc<str>>,
@@ -94,7 +98,7 @@ impl Builder {
         }
     }
 
-    /// Returns the process with a pid if its work is wanted.
+    /// Returns the id of the process with a pid; `None` if its work is not wanted.
     pub fn process(&mut self, pid: u32) -> Option<ProcessId> {
         let pid = match pid {
             0 => self.first_pass.unnamed_pid(),
@@ -111,7 +115,7 @@ impl Builder {
         Some(process)
     }
 
-    /// Returns a thread of a process.
+    /// Returns the id of a thread of a process.
     pub fn thread(&mut self, process: ProcessId, pid: u32, tid: u32) -> ThreadId {
         let thread = ThreadId(tid);
         let name = self.first_pass.thread_names.get(&(pid, tid));
@@ -120,7 +124,8 @@ impl Builder {
         thread
     }
 
-    /// Returns the GPU of a slice, which may not name it: the only GPU, or else an unknown one.
+    /// Returns the id of the GPU of a slice: the GPU with the number `gpu`, or without a number the only GPU or
+    /// else an unknown GPU.
     pub fn numbered_device(&mut self, process: ProcessId, gpu: Option<u32>) -> DeviceId {
         match gpu.or((self.first_pass.gpus.len() == 1).then_some(0)) {
             Some(gpu) => self.device(process, gpu, Api::Unknown),
@@ -128,7 +133,7 @@ impl Builder {
         }
     }
 
-    /// Returns the GPU with a number.
+    /// Returns the id of the GPU of a process with a number.
     pub fn device(&mut self, process: ProcessId, gpu: u32, api: Api) -> DeviceId {
         let described = self.first_pass.gpus.get(gpu as usize);
         self.inventory.device(process, gpu.into(), |device| {
@@ -143,7 +148,7 @@ impl Builder {
         })
     }
 
-    /// Returns the queue with a key and a name.
+    /// Returns the id of the queue with a key and a name.
     pub fn queue(&mut self, device: DeviceId, key: u64, name: &Arc<str>) -> QueueId {
         if let Some(queue) = self.queues.get(&(device, key, name.clone())) {
             return *queue;
@@ -154,14 +159,14 @@ impl Builder {
         queue
     }
 
-    /// Returns the submission with a driver's number.
+    /// Returns the id of the submission with a driver's number.
     pub fn numbered(&mut self, pid: u32, number: u32) -> SubmissionId {
         let first_pass = &mut self.first_pass;
         let entry = self.numbered.entry((pid, number));
         *entry.or_insert_with(|| first_pass.new_submission())
     }
 
-    /// Adds the call of a submission. The queue is that of the submitted work.
+    /// Adds the call of a submission. Its queue becomes the queue of the submitted work.
     pub fn submitted_by_call(&mut self, mut call: Submission) {
         match self.pending.remove(&call.id) {
             None => {
@@ -186,7 +191,7 @@ impl Builder {
         }
     }
 
-    /// Records that a submission has work.
+    /// Notes that a submission has work on a queue.
     pub fn submitted_work(&mut self, id: SubmissionId, queue: QueueId, kind: SubmissionKind) {
         match self.pending.get(&id) {
             None => {

@@ -1,11 +1,12 @@
-//! Converts times of all clocks of a file to the clock of the trace.
+//! Converts times of all clocks of a file to the clock of the trace, by way of snapshots (readings of several
+//! clocks at one moment).
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// A clock of the system, or of one sequence of packets.
+/// The identity of a clock: of the whole system, or of one sequence of packets (the packets of one writer).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct ClockId {
-    /// The sequence; 0 for clocks of all sequences.
+    /// The number of the sequence; 0 for clocks of all sequences.
     sequence: u32,
     id: u32,
 }
@@ -19,7 +20,7 @@ impl ClockId {
         ClockId { sequence: 0, id }
     }
 
-    /// Returns the clock that a packet of a sequence means by an id. The ids 64 to 127 belong to the sequence.
+    /// Returns the clock that a packet of a sequence means by an id. The ids 64 to 127 are clocks of the sequence.
     pub fn new(id: u64, sequence: u32) -> ClockId {
         let id = u32::try_from(id).unwrap_or(u32::MAX);
         ClockId {
@@ -42,31 +43,32 @@ impl ClockId {
     }
 }
 
-/// The value of one clock in a snapshot.
+/// The time that one clock showed in a snapshot.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reading {
     pub clock: ClockId,
     /// The time in the clock's own unit.
     pub time: u64,
     pub incremental: bool,
-    /// The nanoseconds of a unit.
+    /// The number of nanoseconds in a unit.
     pub unit_ns: u64,
 }
 
 /// The clocks of a file and the snapshots that relate them.
 #[derive(Debug, Default)]
 pub(super) struct Clocks {
-    /// For two clocks, the times that both showed at once, in the order of the first.
+    /// For two clocks, the times that they showed at the same moment, in the order of the first clock's times.
     pairs: FxHashMap<(ClockId, ClockId), Vec<(i64, i64)>>,
     neighbours: FxHashMap<ClockId, Vec<ClockId>>,
     trace: Option<ClockId>,
     units_ns: FxHashMap<ClockId, u64>,
-    /// The last times of incremental clocks.
+    /// The last times of incremental clocks. The time of a packet on such a clock counts from the packet before it.
     incremental: FxHashMap<ClockId, i64>,
     routes: FxHashMap<ClockId, Option<Vec<ClockId>>>,
 }
 
-/// The maximum number of clocks of a snapshot that are used. Snapshots hold a handful of clocks.
+/// The maximum number of clocks of a snapshot that are used; further clocks are ignored. Real snapshots hold a
+/// handful.
 const MAX_CLOCKS: usize = 16;
 
 impl Clocks {
@@ -106,7 +108,7 @@ impl Clocks {
         self.trace.unwrap_or(BOOTTIME)
     }
 
-    /// Sets the times from which incremental clocks continue.
+    /// Sets the times of a snapshot from which incremental clocks continue.
     pub fn restart(&mut self, readings: &[Reading]) {
         for reading in readings.iter().filter(|reading| reading.incremental) {
             let at_ns = nanoseconds(reading).unwrap_or_default();
@@ -150,7 +152,8 @@ impl Clocks {
         Some(at_ns)
     }
 
-    /// Returns the first time of `clock` that the snapshots relate to the clock of the trace, and the latter's time.
+    /// Returns the first time of `clock` that the snapshots relate to the trace's clock, and then the same moment
+    /// on the trace's clock; `None` without such a snapshot.
     pub fn both(&self, clock: ClockId) -> Option<(i64, i64)> {
         self.pairs
             .get(&(self.trace_clock(), clock))?
@@ -158,7 +161,8 @@ impl Clocks {
             .copied()
     }
 
-    /// Returns the clocks on the shortest path to the clock of the trace.
+    /// Returns the clocks on the shortest path from a clock to the trace's clock; `None` if no snapshots connect
+    /// them.
     fn route(&self, from: ClockId) -> Option<Vec<ClockId>> {
         let goal = self.trace_clock();
         let mut before: FxHashMap<ClockId, ClockId> = FxHashMap::default();
@@ -215,7 +219,7 @@ mod tests {
         assert_eq!(clocks.at(Some(MONOTONIC), 90), Some(990));
         assert_eq!(clocks.at(Some(MONOTONIC), 499), Some(1399));
         assert_eq!(clocks.at(Some(MONOTONIC), 500), Some(3000));
-        // 5 is MONOTONIC's 200, which is BOOTTIME's 1100.
+        // The time 5 of the own clock is 200 of MONOTONIC, which is 1100 of BOOTTIME.
         assert_eq!(clocks.at(Some(own), 6), Some(1101));
         assert_eq!(clocks.at(Some(ClockId::new(64, 8)), 6), None);
         assert_eq!(clocks.at(None, 6), Some(6));

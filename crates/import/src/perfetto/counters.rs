@@ -1,4 +1,5 @@
-//! Reads counters and the memory of GPUs.
+//! Reads the counters, memory totals, clock frequencies and allocations of GPUs from packets, and writes their
+//! rows.
 
 use super::build::Builder;
 use super::sequence::Sequence;
@@ -11,28 +12,28 @@ use gapscope_trace::tables::{CounterUnit, MemoryEvent, MemoryRow, Table};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// A counter from a descriptor.
+/// A counter with the description that a packet gives.
 #[derive(Debug, Clone)]
 struct Described {
     name: Arc<str>,
     unit: CounterUnit,
     /// The factor and the offset that convert values to the unit.
     scale: (f64, f64),
-    /// A value holds from its time on, and not up to its time.
+    /// True if a value holds from its time on; false if it holds up to its time.
     forwards: bool,
     gpu: u32,
-    /// The values and their times as they are read; those of several sequences are unordered.
+    /// The times and values in the order of the file, in which the values of several sequences are unordered.
     samples: Vec<(i64, f64)>,
 }
 
-/// The counters and allocations that are known so far.
+/// The counters and allocations that were read so far.
 #[derive(Default)]
 pub(super) struct GpuCounters {
-    /// The counters that events describe, which hold for the whole file.
+    /// The counters that events describe, by number; they are valid in the whole file.
     global: FxHashMap<u64, Described>,
     /// Counters by sequence, descriptor and counter id.
     interned: FxHashMap<(u32, u64, u64), Described>,
-    /// Allocations with their sizes, by process and device memory.
+    /// Allocations with their sizes, by process and handle of the device memory.
     allocations: FxHashMap<(u32, u64), (AllocationId, u64)>,
     next_allocation: u32,
 }
@@ -58,7 +59,7 @@ impl GpuCounters {
         }
         if let Some(descriptor) = descriptor {
             for (counter, described) in descriptions(descriptor, gpu) {
-                // The first description of a number counts.
+                // The first description of a counter's number counts.
                 self.global.entry(counter).or_insert(described);
             }
         }
@@ -135,7 +136,7 @@ impl GpuCounters {
         self.interned.get_mut(&key)
     }
 
-    /// Reads the memory of a GPU that is in use by all processes or by one.
+    /// Reads the amount of GPU memory that is in use by all processes or by one process.
     pub fn memory_total(&mut self, event: Message, at_ns: Option<i64>, builder: &mut Builder) {
         let field = |number| event.field(number).map_or(0, Value::number);
         let (gpu, pid, bytes) = (field(1) as u32, field(2) as u32, field(3));
@@ -245,7 +246,7 @@ impl GpuCounters {
 }
 
 impl Builder {
-    /// Returns the GPU with a number, of the process that uses one if there is only one such process.
+    /// Returns the id of the first device with a number in any process, or else of a new device.
     fn gpu(&mut self, gpu: u32) -> DeviceId {
         if let Some(device) = self.inventory.any_device(gpu.into()) {
             return device;
@@ -320,8 +321,8 @@ fn descriptions(descriptor: Message, gpu: u32) -> Vec<(u64, Described)> {
         .collect()
 }
 
-/// Converts Perfetto's units in the numerator and denominator. Returns the unit, the factor and offset for the
-/// values, and the text of a unit that traces do not have.
+/// Converts Perfetto's units in the numerator and denominator of a counter. Returns the unit of traces, the factor
+/// and offset that convert values to it, and the text of a unit that traces do not have.
 fn unit(above: &[u64], below: &[u64]) -> (CounterUnit, (f64, f64), Option<String>) {
     let above: Vec<u64> = above.iter().copied().filter(|unit| *unit != 0).collect();
     let below: Vec<u64> = below.iter().copied().filter(|unit| *unit != 0).collect();

@@ -1,7 +1,8 @@
-//! Collects clocks, tracks, processes, GPUs, and the calls that submitted work, before the events are read.
+//! Collects clocks, tracks, processes, GPUs, and the calls that submitted work, from all packets before the events
+//! are read.
 //!
-//! The packets of several sequences are not in a common order in a file, so that a first pass collects everything
-//! that other packets refer to.
+//! The packets of several sequences (writers) are not in a common order in a file, so that this first pass over the
+//! file collects everything that other packets refer to.
 
 use super::clocks::{ClockId, Clocks, Reading};
 use super::sequence::{CLOCK_SNAPSHOT, Header, Sequences};
@@ -24,10 +25,10 @@ const TRACK: u32 = 60;
 const VULKAN: u32 = 65;
 const GPU_INFO: u32 = 128;
 
-/// The maximum length of a chain of parent tracks; a longer chain is taken for a cycle.
+/// The maximum length of a chain of parent tracks. A longer chain is taken for a cycle.
 const MAX_PARENTS: usize = 64;
 
-/// A track with a counter.
+/// The counter whose values a track has.
 #[derive(Debug, Clone, Default)]
 pub(super) struct CounterTrack {
     pub unit_name: Option<Arc<str>>,
@@ -37,12 +38,13 @@ pub(super) struct CounterTrack {
     pub incremental: bool,
 }
 
-/// A track from its descriptors.
+/// A track with the facts of its descriptors.
 #[derive(Debug, Clone, Default)]
 struct Track {
     parent: Option<u64>,
     name: Arc<str>,
     pid: Option<u32>,
+    /// The pid and the thread id.
     thread: Option<(u32, u32)>,
     counter: Option<CounterTrack>,
 }
@@ -50,13 +52,13 @@ struct Track {
 /// The process, thread and names that the events of a track belong to.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TrackPlace {
-    /// The process; 0 if none is named.
+    /// The pid of the process; 0 if none is named.
     pub pid: u32,
     pub tid: Option<u32>,
     pub name: Arc<str>,
     /// The name of the parent track.
     pub around: Arc<str>,
-    /// The name of the track says that its slices are GPU work.
+    /// True if the name of the track says that its slices are GPU work.
     pub is_gpu: bool,
     pub counter: Option<CounterTrack>,
 }
@@ -75,21 +77,22 @@ pub(super) struct FirstPass {
     pub gpus: Vec<Gpu>,
     /// The names and arguments of processes by pid.
     pub processes: FxHashMap<u32, (String, Vec<String>)>,
+    /// The names of threads by pid and thread id.
     pub thread_names: FxHashMap<(u32, u32), String>,
     tracks: FxHashMap<u64, Track>,
     places: FxHashMap<u64, TrackPlace>,
-    /// The only sequence that writes a track; `None` if several do.
+    /// The number of the only sequence that writes a track; `None` if several sequences do.
     writers: FxHashMap<u64, Option<u32>>,
-    /// The calls that submitted render stages, by the stage's id.
+    /// The submissions of calls that launched render stages, by the stage's id.
     pub launched: FxHashMap<u64, SubmissionId>,
-    /// The submissions of flows from calls to GPU work.
+    /// The submissions of calls from which a flow (an arrow between slices) leads to GPU work, by the flow's id.
     pub flows: FxHashMap<u64, SubmissionId>,
     /// The submissions whose calls are in the file, by process and by the driver's number.
     pub submits: FxHashSet<(u32, u32)>,
     ends_of_flows: Vec<FlowEnd>,
     next_submission: u64,
     sequences: Sequences,
-    /// The processes of all tracks and GPU work.
+    /// The pids of all tracks and of all GPU work.
     pids: FxHashSet<u32>,
     lost_chunks: u64,
     lost_packets: u64,
@@ -104,7 +107,7 @@ struct FlowEnd {
 }
 
 impl FirstPass {
-    /// Reads a packet.
+    /// Collects the facts of a packet.
     pub fn add(&mut self, packet: Message) {
         let header = self.sequences.advance(packet);
         for (number, value) in packet.fields() {
@@ -142,7 +145,7 @@ impl FirstPass {
         }
     }
 
-    /// Ends the pass after the last packet.
+    /// Completes the facts after the last packet.
     pub fn complete(&mut self, inventory: &mut Inventory) {
         self.clocks.complete();
         let mut circles = 0;
@@ -195,7 +198,7 @@ impl FirstPass {
         );
     }
 
-    /// Returns the next number of a submission.
+    /// Returns a new submission id.
     pub fn new_submission(&mut self) -> SubmissionId {
         self.next_submission += 1;
         SubmissionId(self.next_submission)
@@ -206,7 +209,7 @@ impl FirstPass {
         self.places.get(&track).cloned().unwrap_or_default()
     }
 
-    /// Returns the process of events that name none: the only process, or else 0.
+    /// Returns the pid of events that name none: the pid of the only process, or else 0.
     pub fn unnamed_pid(&self) -> u32 {
         let mut pids = self.pids.iter();
         match (pids.next(), pids.next()) {
@@ -215,11 +218,12 @@ impl FirstPass {
         }
     }
 
-    /// Returns true if several sequences write a track, whose events are therefore unordered in the file.
+    /// Returns true if several sequences write a track, so that its events are unordered in the file.
     pub fn has_many_writers(&self, track: u64) -> bool {
         self.writers.get(&track).is_some_and(Option::is_none)
     }
 
+    /// Returns the place of a track from its chain of parents, and whether the chain is a cycle.
     fn resolve(&self, id: u64) -> (TrackPlace, bool) {
         let mut place = TrackPlace::default();
         let (mut next, mut pid, mut depth) = (Some(id), None, 0);
@@ -388,7 +392,7 @@ impl FirstPass {
     }
 
     fn add_statistics(&mut self, statistics: Message) {
-        // The numbers are cumulative, so that the last packet counts.
+        // The numbers are cumulative, so that the numbers in the last packet count.
         let (mut chunks, mut packets, mut invalid) = (0u64, 0u64, 0u64);
         for (number, value) in statistics.fields() {
             match (number, value.message()) {
@@ -412,7 +416,7 @@ impl FirstPass {
     }
 }
 
-/// Returns true for the names that profilers give tracks with GPU work.
+/// Returns true if profilers give this name to tracks with GPU work.
 fn is_gpu_name(name: &str) -> bool {
     name.starts_with("/device:GPU:") || name.ends_with("(GPU)") || name.starts_with("GPU stream")
 }

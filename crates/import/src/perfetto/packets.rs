@@ -1,4 +1,4 @@
-//! Reads a file as a stream of packets.
+//! Reads a file as a stream of packets, decompressed where needed, and recognises such files.
 
 use crate::Error;
 use crate::protobuf::{Message, varint};
@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 /// The maximum size of a packet. Longer packets are skipped: the tools write none of that size.
 const MAX_PACKET_BYTES: u64 = 256 << 20;
-/// The maximum ratio of decompressed to compressed size. No compressor reaches it with real packets.
+/// The maximum ratio of decompressed to compressed size, which real packets do not reach.
 const MAX_COMPRESSION: u64 = 2048;
 
 // Fields of Trace and TracePacket.
@@ -90,6 +90,7 @@ pub(super) fn size(path: &Path) -> u64 {
     path.metadata().map_or(0, |metadata| metadata.len())
 }
 
+/// A file that keeps its position, for reports of progress and of cuts.
 struct Counted {
     file: File,
     place: Rc<Cell<u64>>,
@@ -103,13 +104,15 @@ impl Read for Counted {
     }
 }
 
+/// The callback that receives each packet; its error stops the reading.
 type Take<'a> = &'a mut dyn FnMut(Message) -> Result<(), Error>;
 
+/// The state of reading packets from a file, or from a bundle of compressed packets.
 struct Stream<'a> {
     buffer: Vec<u8>,
     torn: &'a Cell<u64>,
     damage: &'a mut Damage,
-    /// The error of the system.
+    /// The error of the system, if reading failed.
     failure: &'a RefCell<Option<io::Error>>,
 }
 
@@ -155,7 +158,7 @@ impl Stream<'_> {
             }
             let mut buffer = std::mem::take(&mut self.buffer);
             buffer.clear();
-            // The buffer grows with the bytes that exist, not with the length that the packet claims.
+            // The buffer grows with the bytes that exist, because the packet may claim any length.
             let read = from.take(length).read_to_end(&mut buffer);
             let whole = match read {
                 Ok(read) => read as u64 == length,
@@ -177,6 +180,7 @@ impl Stream<'_> {
         }
     }
 
+    /// Passes a packet, or the packets of a compressed bundle, to `take`.
     fn packet(&mut self, bytes: &[u8], outermost: bool, take: Take) -> Result<(), Error> {
         // The first bytes identify bundles, which have no other field.
         let torn = Cell::new(0);
@@ -273,11 +277,11 @@ pub(super) fn recognises(mut bytes: &[u8]) -> bool {
     known > 0
 }
 
-/// Rates a field of a packet: 1 if the field distinguishes packets from other messages, 0 if a packet may have it,
-/// `None` if a packet may not have it.
+/// Rates a field of a packet: 1 if the field distinguishes packets from other messages, 0 if packets and other
+/// messages may have the field, `None` if no packet has it.
 fn plausibility(number: u32, is_bytes: bool) -> Option<u32> {
     let told = match number {
-        // Numbers: uid, timestamp, sequence, flags, state, clock.
+        // Fields that are numbers: uid, timestamp, sequence, flags, state, clock.
         3 | 8 | 10 | 13 | 41 | 42 | 58 | 79 => !is_bytes,
         6 | 11 | 12 | 50 | 52 | 53 | 59 | 60 | 133 => is_bytes,
         1..=999 => return Some(0),

@@ -1,4 +1,5 @@
-//! Keeps the state of sequences of packets, which a packet sets for those that follow.
+//! Keeps the state of each sequence (the packets of one writer): the clock, texts and defaults that a packet sets
+//! for the packets after it.
 
 use crate::protobuf::{Message, Value};
 use rustc_hash::FxHashMap;
@@ -22,15 +23,15 @@ const FLAG_NEEDS_STATE: u64 = 2;
 pub(super) struct Header {
     pub sequence: u32,
     pub timestamp: Option<u64>,
-    /// The clock of `timestamp`, or else the sequence's default clock.
+    /// The clock of `timestamp`; if the packet names none, the sequence's default clock.
     pub clock: Option<u64>,
-    /// The packet needs interned data that were lost.
+    /// True if the packet needs interned data that were lost.
     pub undecodable: bool,
-    /// Packets of the sequence were lost before this one.
+    /// True if packets of the sequence were lost before this packet.
     pub follows_loss: bool,
 }
 
-/// The specification of a stage or a queue.
+/// The name and description of a stage or a queue.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Specification {
     pub name: Arc<str>,
@@ -53,7 +54,7 @@ pub(super) struct ComputeKernel {
     pub arguments: Vec<(Arc<str>, u64)>,
 }
 
-/// The interned data of a sequence.
+/// The interned data of a sequence: the texts and descriptions that its packets name by a number.
 #[derive(Debug, Default)]
 pub(super) struct Interned {
     pub categories: FxHashMap<u64, Arc<str>>,
@@ -72,29 +73,30 @@ pub(super) struct Interned {
 #[derive(Debug, Default)]
 pub(super) struct Sequence {
     seen: bool,
-    /// All interned data since the last reset were read.
+    /// True if all interned data since the last reset were read.
     valid: bool,
     default_clock: Option<u64>,
     pub default_track: Option<u64>,
-    /// The process and thread of all events, in old traces.
+    /// The pid and thread id of all events of the sequence, in old traces; `None` in newer ones.
     pub thread: Option<(u32, u32)>,
-    /// The base of delta times in old traces, in microseconds.
+    /// The time from which delta times count in old traces, in microseconds.
     pub reference_us: i64,
     pub interned: Interned,
 }
 
+/// The states of all sequences, by the sequence's number.
 #[derive(Debug, Default)]
 pub(super) struct Sequences {
     sequences: FxHashMap<u32, Sequence>,
 }
 
 impl Sequences {
-    /// Returns the state of a sequence.
+    /// Returns the state of a sequence, which is new if the sequence was not seen before.
     pub fn entry(&mut self, sequence: u32) -> &mut Sequence {
         self.sequences.entry(sequence).or_default()
     }
 
-    /// Applies a packet to the state of its sequence.
+    /// Applies a packet to the state of its sequence and returns the packet's header.
     pub fn advance(&mut self, packet: Message) -> Header {
         let mut header = Header::default();
         let (mut flags, mut dropped) = (0, false);
@@ -153,6 +155,7 @@ impl Sequence {
 }
 
 impl Interned {
+    /// Adds the texts and descriptions that a packet interns.
     fn add(&mut self, data: Message) {
         for (number, value) in data.fields() {
             let Some(entry) = value.message() else {

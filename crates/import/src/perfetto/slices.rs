@@ -1,4 +1,5 @@
-//! Reads track events: slices of host threads and of GPUs, and counters.
+//! Converts track events to rows: slices of host threads to calls and markers, slices of GPUs to work, and values
+//! to counters.
 
 use super::build::{Builder, CommandBufferKey};
 use super::first_pass::TrackPlace;
@@ -16,20 +17,20 @@ use std::sync::Arc;
 /// A slice that has begun and not ended.
 struct OpenSlice {
     event: Event,
-    /// The label of the slice, inside those of the slices around it.
+    /// The label of the slice, nested in the labels of the slices around it; `None` if the slice is no marker.
     label: Option<LabelId>,
 }
 
-/// The open slices and sums of all tracks.
+/// The state of all tracks: the slices that are open, and the sums of counters.
 #[derive(Default)]
 pub(super) struct Slices {
     open: FxHashMap<u64, Vec<OpenSlice>>,
     /// Slices that overlap others without nesting, by category and id.
     overlapping: FxHashMap<(Arc<str>, u64), Vec<OpenSlice>>,
-    /// Events of tracks that several sequences write, which are sorted before they are read.
+    /// The events of tracks that several sequences write, which are sorted at the end of the file.
     waiting: Vec<Event>,
     places: FxHashMap<u64, TrackPlace>,
-    /// Submissions of flows whose call was read.
+    /// The submissions of flows whose call was already read.
     taken: FxHashSet<SubmissionId>,
     /// The sums of counters that are written as differences.
     sums: FxHashMap<u64, f64>,
@@ -45,7 +46,7 @@ impl Slices {
         }
     }
 
-    /// Ends the slices after the last event.
+    /// Reads the events that were kept back, and counts the slices that never ended as a loss.
     pub fn complete(&mut self, builder: &mut Builder) {
         let mut waiting = std::mem::take(&mut self.waiting);
         waiting.sort_by_key(|event| event.at_ns);
@@ -58,6 +59,7 @@ impl Slices {
         builder.inventory.lose("slices", open as u64, reason);
     }
 
+    /// Opens, ends or completes a slice, or writes a value of a counter.
     fn apply(&mut self, event: Event, builder: &mut Builder) {
         let reason = "values beside those of the event's own counter are not read";
         let extra = event.extra_values;
@@ -98,7 +100,7 @@ impl Slices {
         place.or_insert_with(|| builder.first_pass.place(track))
     }
 
-    /// Returns the label of a slice that becomes a marker.
+    /// Returns the label of a slice that becomes a marker; `None` for other slices.
     fn label(&mut self, event: &Event, builder: &mut Builder) -> Option<LabelId> {
         let open = self.open.get(&event.track);
         let around = open.and_then(|open| open.iter().rev().find_map(|open| open.label));
@@ -112,7 +114,7 @@ impl Slices {
         if is_call {
             return None;
         }
-        // gapscope's own exports have the whole path.
+        // gapscope's own exports contain the whole path of a label.
         match event.text("label").filter(|_| &*event.category == "label") {
             Some(path) => Some(builder.label_of_path(&path.clone())),
             None => Some(builder.inventory.labels.named(around, &event.name)),
@@ -143,6 +145,7 @@ impl Slices {
         }
     }
 
+    /// Writes a complete slice as GPU work, a submission, a host call or a marker.
     fn slice(&mut self, event: Event, label: Option<LabelId>, end_ns: i64, builder: &mut Builder) {
         // Gaps are findings of gapscope and were not measured.
         if &*event.category == "gap" {
@@ -265,7 +268,7 @@ impl Slices {
 }
 
 impl Builder {
-    /// Writes a value of a counter that holds from `start_ns` on, or the mean over a duration.
+    /// Writes a value of a counter that holds from `start_ns` on, or the mean over a duration that starts there.
     pub(super) fn counter_value(
         &mut self,
         name: &str,

@@ -1,4 +1,5 @@
-//! Reads render stages, which are the work of GPUs, and Vulkan events of submissions and object names.
+//! Converts render stages (intervals of GPU work) to rows of work, and reads Vulkan's submissions and names of
+//! objects.
 
 use super::build::{Builder, CommandBufferKey, WorkKind};
 use super::sequence::{Sequence, Specification};
@@ -63,7 +64,7 @@ impl Builder {
         let stage = Stage::parse(event, sequence);
         if let Some(specifications) = stage.specifications {
             old.add(specifications);
-            // A packet with only these fields is no event.
+            // A packet with specifications alone describes no work.
             if stage.duration_ns == 0 && stage.stage_iid.is_none() && stage.old_stage.is_none() {
                 return;
             }
@@ -153,6 +154,7 @@ impl Builder {
         );
     }
 
+    /// Writes a render stage as a dispatch, a transfer or opaque work.
     fn push(
         &mut self,
         stage: Stage,
@@ -167,7 +169,7 @@ impl Builder {
             kernel.demangled_name.clone().or(Some(kernel.name.clone()))
         });
         let name = name.unwrap_or_else(|| specification.name.clone());
-        // gapscope's own exports have the kind of a stage in its description.
+        // gapscope's own exports write the kind of a stage into its description.
         let own = specification.description.split(';').next();
         let work = match own {
             Some("dispatch") => WorkKind::Dispatch,
@@ -259,7 +261,7 @@ impl Builder {
         }
     }
 
-    /// Returns the label of a path from gapscope's own exports.
+    /// Returns the id of the label with a path, as gapscope's own exports write it.
     pub(super) fn label_of_path(&mut self, path: &str) -> LabelId {
         let labels = &mut self.inventory.labels;
         let mut parent = None;
@@ -336,6 +338,7 @@ impl Builder {
         }
     }
 
+    /// Adds the submission of a `vkQueueSubmit`.
     fn queue_submit(&mut self, submit: Message, start_ns: Option<i64>) {
         let (mut duration_ns, mut pid, mut tid, mut number) = (0, 0, None, None);
         let mut command_buffers = 0u32;

@@ -1,4 +1,4 @@
-//! Decodes track events.
+//! Decodes track events: the slices, instants and counter values of a track, with their names, arguments and links.
 
 use super::sequence::Sequence;
 use crate::protobuf::{Message, Packed, Value};
@@ -15,7 +15,9 @@ pub(super) enum Step {
     Complete(i64),
     /// The start of a slice that overlaps others without nesting, with its id.
     BeginAsync(u64),
+    /// The end of such a slice, with its id.
     EndAsync(u64),
+    /// A value of the track's counter.
     Counter(f64),
     /// An event of an unsupported kind.
     Other,
@@ -37,7 +39,7 @@ impl Detail {
         match self {
             Detail::Integer(number) => u64::try_from(*number).ok(),
             Detail::Unsigned(number) => Some(*number),
-            // Some writers have no integers.
+            // Some writers write all numbers as floating point.
             Detail::Real(number) if number.fract() == 0.0 && (0.0..9e15).contains(number) => {
                 Some(*number as u64)
             }
@@ -58,9 +60,9 @@ pub(super) struct Event {
     pub category: Arc<str>,
     pub details: Vec<(Arc<str>, Detail)>,
     pub flows: Vec<u64>,
-    /// The render stages that the event submitted.
+    /// The ids of the render stages that the event submitted.
     pub submitted: Vec<u64>,
-    /// The number of values of other counters in the event, which are not read.
+    /// The number of values of further counters in the event, which are not read.
     pub extra_values: u64,
 }
 
@@ -104,14 +106,14 @@ impl Event {
     }
 }
 
-/// The kind of GPU work that a category of events stands for.
+/// The kind of GPU work that profilers mean by a category of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum GpuCategory {
     Kernel,
     Transfer,
 }
 
-/// Returns the kind of GPU work for a category of Kineto or rocprofv3.
+/// Returns the kind of GPU work for a category of Kineto or rocprofv3; `None` for other categories.
 pub(super) fn gpu_category(category: &str) -> Option<GpuCategory> {
     match category {
         "kernel" | "kernel_dispatch" | "concurrent_kernel" => Some(GpuCategory::Kernel),
@@ -120,7 +122,7 @@ pub(super) fn gpu_category(category: &str) -> Option<GpuCategory> {
     }
 }
 
-/// Returns the track of a thread without a track descriptor, as in old traces.
+/// Returns an id of a track for a thread without a track descriptor, as in old traces.
 pub(super) fn thread_track(pid: u32, tid: u32) -> u64 {
     // The ids of other tracks are random numbers or pointers, so that collisions are unlikely.
     (0x7468_7264 << 32) ^ (u64::from(pid) << 24) ^ u64::from(tid)
@@ -133,7 +135,7 @@ pub(super) struct Links {
     pub category: Arc<str>,
     pub flows: Vec<u64>,
     pub submitted: Vec<u64>,
-    /// The process and thread that an event of an old trace names.
+    /// The pid and thread id that an event of an old trace names; `None` in newer traces.
     pub thread: Option<(u32, u32)>,
 }
 
@@ -174,8 +176,7 @@ fn named_thread(legacy: Message, sequence: &Sequence) -> Option<(u32, u32)> {
     (pid.is_some() || tid.is_some()).then(|| (pid.unwrap_or(known.0), tid.unwrap_or(known.1)))
 }
 
-/// Returns the track of events that name none. It is 0, which has no descriptor, if the sequence has no default
-/// either.
+/// Returns the track of events that name none: the sequence's default track, or else 0, which has no descriptor.
 fn default_track(sequence: &Sequence) -> u64 {
     let thread = sequence.thread.map(|(pid, tid)| thread_track(pid, tid));
     sequence.default_track.or(thread).unwrap_or(0)

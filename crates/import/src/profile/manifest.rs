@@ -1,4 +1,5 @@
-//! Builds the manifest of an imported profile.
+//! Builds the manifest of an imported CUDA or HIP profile from the profile's processes, devices and queues and from
+//! the facts of its file.
 
 use super::{DeviceFacts, Profile, Span};
 use crate::Options;
@@ -21,11 +22,11 @@ pub(crate) struct About {
     pub command: Vec<String>,
     /// The wall-clock time of the clock's zero, in nanoseconds since 1970.
     pub zero_unix_ns: Option<i64>,
-    /// The machine.
+    /// The machine that the program ran on.
     pub host: Host,
     /// Notes that every report shows.
     pub notes: Vec<String>,
-    /// The rank within a distributed program.
+    /// The rank within a distributed program; `None` if the file names no rank.
     pub rank: Option<Rank>,
 }
 

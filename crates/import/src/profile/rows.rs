@@ -1,4 +1,4 @@
-//! The rows that readers of formats add to a profile.
+//! The ranges, kernels and devices that readers of formats add to a profile.
 
 use gapscope_trace::build::CountedId;
 use gapscope_trace::ids::*;
@@ -18,12 +18,12 @@ impl CountedId for TextId {
     }
 }
 
-/// A label that was set on a thread or a process.
+/// A range of time that the program labelled on a thread or a process.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Range {
     pub process: ProcessId,
     pub thread: Option<ThreadId>,
-    /// The label may end on another thread.
+    /// True if the label may end on another thread.
     pub of_process: bool,
     pub text: TextId,
     pub domain: Option<TextId>,
@@ -32,7 +32,7 @@ pub(crate) struct Range {
     pub start_ns: i64,
     /// The end; `None` if the label was open at the end of the file.
     pub end_ns: Option<i64>,
-    /// The label applies to work that its thread launches inside it.
+    /// True if the label applies to the work that its thread launches inside the range.
     pub labels_work: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Deserializes the document record by record.
+//! Reads rocprofv3's document and passes each record to [`crate::rocm`] as soon as it is decoded.
 
 use super::records::{AgentRecord, KernelSymbol, Metadata, Record, Strings};
 use crate::profile::{About, Correlation, DeviceFacts, Profile, TextId};
@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 
-/// The whole document.
+/// The list of the document's processes.
 pub(super) struct Documents<'a> {
     pub profile: &'a mut Profile,
     pub about: &'a mut About,
@@ -40,6 +40,7 @@ impl<'de> Visitor<'de> for &mut Documents<'_> {
     }
 }
 
+/// The visitor of the document's list of processes.
 struct Processes<'a, 'b>(&'a mut Documents<'b>);
 
 impl<'de> DeserializeSeed<'de> for Processes<'_, '_> {
@@ -60,7 +61,7 @@ impl<'de> Visitor<'de> for Processes<'_, '_> {
     }
 }
 
-/// One process.
+/// One process of the document.
 struct Process<'a, 'b> {
     documents: &'a mut Documents<'b>,
     metadata: Metadata,
@@ -123,7 +124,7 @@ impl<'de> Visitor<'de> for Process<'_, '_> {
 }
 
 impl Process<'_, '_> {
-    /// Adds the facts of the process to those of the recording.
+    /// Adds the facts of the process to the facts of the recording.
     fn describe(&mut self) {
         let node = &self.metadata.node;
         self.documents
@@ -143,13 +144,13 @@ impl Process<'_, '_> {
     }
 }
 
-/// The state of reading the records of a process.
+/// The records of a process, by kind, while they are read.
 struct Kinds<'a> {
     recorded: Recorded<'a>,
     names: &'a Strings,
     messages: FxHashMap<u64, TextId>,
     devices: FxHashMap<Agent, DeviceFacts>,
-    /// The numbers of records of kinds that are not imported.
+    /// The kinds of records that are not imported, with their numbers of records.
     others: Vec<(String, u64)>,
 }
 
@@ -214,6 +215,7 @@ impl<'a> Kinds<'a> {
         }
     }
 
+    /// Adds a record of a kind. Returns false if the record cannot be imported.
     fn add(&mut self, kind: &str, record: &Record) -> bool {
         let names = self.names.buffer_records.get(record.kind);
         let category = names.map_or("", |names| names.kind.as_str());
@@ -292,7 +294,7 @@ impl<'a> Kinds<'a> {
 }
 
 impl<'de> DeserializeSeed<'de> for Kinds<'_> {
-    /// The number of records of each kind that is not imported.
+    /// The kinds of records that are not imported, with their numbers of records.
     type Value = Vec<(String, u64)>;
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
         from.deserialize_map(self)
@@ -323,7 +325,7 @@ impl<'de> Visitor<'de> for Kinds<'_> {
                 break;
             }
         }
-        // The records before a fault are imported.
+        // The records before a fault are imported, too.
         for (agent, device) in self.recorded.devices() {
             if let Some(facts) = self.devices.get(&agent) {
                 self.recorded.profile.describe_device(device, facts.clone());

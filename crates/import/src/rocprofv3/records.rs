@@ -1,20 +1,23 @@
-//! The records of the document. Members that a version lacks are absent.
+//! The records of rocprofv3's document as types for deserialization. Members that a version lacks are `None` or
+//! empty.
 
 use serde::{Deserialize, Deserializer};
 
-/// `{"handle": 1}`.
+/// An object `{"handle": 1}`, which names another object.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Handle {
     pub handle: u64,
 }
 
+/// The numbers that join a call with its work.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct CorrelationIds {
     pub internal: u64,
 }
 
+/// A size in x, y and z.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Size {
@@ -38,7 +41,7 @@ pub(super) struct Record {
     pub correlation_id: CorrelationIds,
     pub start_timestamp: Option<i64>,
     pub end_timestamp: Option<i64>,
-    /// The time of scratch memory and allocations in some versions.
+    /// The time of scratch memory and allocations, in versions that have no start for them.
     pub timestamp: Option<i64>,
     pub thread_id: Option<u32>,
     pub stream_id: Option<Handle>,
@@ -59,6 +62,7 @@ impl Record {
     }
 }
 
+/// The kernel, place and launch shape of a dispatch.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct DispatchInfo {
@@ -71,6 +75,7 @@ pub(super) struct DispatchInfo {
     pub grid_size: Size,
 }
 
+/// The facts of a process.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Metadata {
@@ -79,6 +84,7 @@ pub(super) struct Metadata {
     pub command: Vec<String>,
 }
 
+/// The machine on which a process ran.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Node {
@@ -89,11 +95,12 @@ pub(super) struct Node {
     pub hardware_name: String,
 }
 
+/// A GPU or CPU with its properties.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct AgentRecord {
     pub id: Handle,
-    /// The type: 1 is a CPU, 2 is a GPU.
+    /// The type of the agent: 1 is a CPU, 2 is a GPU.
     #[serde(rename = "type")]
     pub kind: u32,
     pub name: String,
@@ -103,6 +110,7 @@ pub(super) struct AgentRecord {
     pub max_engine_clk_fcompute: Option<u32>,
 }
 
+/// A kernel that the process loaded.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct KernelSymbol {
@@ -113,6 +121,7 @@ pub(super) struct KernelSymbol {
     pub arch_vgpr_count: Option<u32>,
 }
 
+/// The texts to which records refer by number.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Strings {
@@ -128,6 +137,7 @@ pub(super) struct Names {
     pub operations: Vec<String>,
 }
 
+/// The text of a range of the program, with its number.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Message {
@@ -135,7 +145,7 @@ pub(super) struct Message {
     pub value: String,
 }
 
-/// Deserializes a number, `{"handle": 1}`, or a text such as `0x7f…`.
+/// Deserializes an address or handle from a number, `{"handle": 1}`, or a text such as `0x7f…`.
 fn address<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]

@@ -1,16 +1,16 @@
-//! Walks the B-tree of a table.
+//! Walks the B-tree of a table (the tree of pages in which SQLite keeps rows) and passes on or counts its rows.
 
 use super::damage::Damage;
 use super::pages::Pages;
 use super::record::{Row, Wanted, varint};
 
-/// The kinds of pages.
+/// The bytes that mark the kind of a page: an interior page has children, and a leaf has rows.
 const INTERIOR: u8 = 0x05;
 const LEAF: u8 = 0x0d;
-/// The size of the database header, which stands in front of the first page's own header.
+/// The size of the database header, which precedes the first page's own header.
 const FIRST_PAGE_SKIPS: usize = 100;
 
-/// Passes each row to `take`.
+/// Passes each row of the table at page `root` to `take`.
 pub(super) fn scan(
     pages: &mut Pages,
     root: u32,
@@ -25,14 +25,14 @@ pub(super) fn scan(
     })
 }
 
-/// Counts the rows.
+/// Returns the number of rows of the table at page `root`.
 pub(super) fn count(pages: &mut Pages, root: u32) -> u64 {
     let mut rows = 0;
     walk(pages, root, |_, _, _, _| rows += 1);
     rows
 }
 
-/// Passes each cell of the leaves to `take`, with its page.
+/// Passes each cell (a stored row) of the leaves to `take`, with the cell's page.
 fn walk(
     pages: &mut Pages,
     root: u32,

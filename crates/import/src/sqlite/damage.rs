@@ -1,13 +1,13 @@
-//! Counts the parts of a database that could not be read.
+//! Counts the pages and rows of a database that could not be read.
 
 use gapscope_trace::Ledger;
 
 /// The numbers of pages and rows that could not be read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Damage {
-    /// Pages that are missing, or that contradict the pages above them.
+    /// The number of pages that are missing, or that contradict the pages above them.
     pub pages: u64,
-    /// Rows that cannot be decoded.
+    /// The number of rows that cannot be decoded.
     pub rows: u64,
 }
 

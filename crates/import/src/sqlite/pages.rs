@@ -1,4 +1,4 @@
-//! Reads and caches the pages of a database file.
+//! Reads the pages of a database file by their numbers, and keeps the last blocks of the file in memory.
 
 use crate::Error;
 use std::fs::File;
@@ -7,9 +7,9 @@ use std::path::Path;
 
 /// The first bytes of a database.
 pub(super) const MAGIC: &[u8; 16] = b"SQLite format 3\0";
-/// The number of bytes that are read at once: tables that were written one after the other lie together.
+/// The number of bytes that are read at once, because tables that were written one after the other lie together.
 const BLOCK_BYTES: usize = 1 << 18;
-/// The number of cached blocks: tables that were written together lie in each other's gaps.
+/// The number of blocks that are kept, because the pages of tables that were written at the same time alternate.
 const BLOCKS: usize = 8;
 
 /// The pages of a database, which are read on demand.
@@ -17,7 +17,7 @@ pub(super) struct Pages {
     file: File,
     file_bytes: u64,
     page_bytes: usize,
-    /// The usable bytes of a page.
+    /// The usable bytes of a page, which are the same for all pages.
     usable: usize,
     count: u32,
     missing: u64,
@@ -26,6 +26,7 @@ pub(super) struct Pages {
     seen: Vec<u64>,
 }
 
+/// A part of the file that is kept in memory: its number, its bytes and the moment of its last use.
 struct Block {
     number: u64,
     bytes: Vec<u8>,
@@ -74,7 +75,7 @@ impl Pages {
             ));
         }
         let whole = u32::try_from(file_bytes / page_bytes as u64).unwrap_or(u32::MAX);
-        // Versions of SQLite before 3.7.0 do not keep the count.
+        // Versions of SQLite before 3.7.0 do not keep the number of pages up to date.
         let told = Some(number(28)).filter(|count| *count > 0 && number(24) == number(92));
         Ok(Pages {
             file,
@@ -99,13 +100,13 @@ impl Pages {
         self.missing
     }
 
-    /// Returns the usable bytes of a page.
+    /// Returns the number of usable bytes of a page.
     pub fn usable(&self) -> usize {
         self.usable
     }
 
     /// Reads a page, counted from 1, into `page`. Returns false if the page does not exist or was read before,
-    /// because each page belongs to one place.
+    /// because each page belongs to one table only.
     pub fn read(&mut self, number: u32, page: &mut Vec<u8>) -> bool {
         page.clear();
         if number == 0 || number > self.count {

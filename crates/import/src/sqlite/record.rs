@@ -1,4 +1,4 @@
-//! Decodes the values of a row.
+//! Decodes the values of a row from its record, which is the form in which SQLite stores a row.
 
 /// The maximum number of values that a scan can ask for.
 pub(crate) const MAX_VALUES: usize = 24;
@@ -6,12 +6,12 @@ pub(crate) const MAX_VALUES: usize = 24;
 /// The kind of a value that stands for the id of the row. No stored value has this kind.
 const ROW_ID: u32 = 10;
 
-/// The place of a value that is not decoded yet.
+/// The place of a value that was not decoded yet.
 #[derive(Debug, Clone, Copy)]
 struct Cell {
-    /// The serial type, which gives the type and the length.
+    /// SQLite's serial type, which gives the type and the length of the value.
     kind: u32,
-    /// The offset of the value.
+    /// The offset of the value in the record.
     at: u32,
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// Returns the bytes and the kind of a value.
+    /// Returns the bytes and the kind of the value at an index of the row.
     #[inline]
     fn bytes(&self, at: usize) -> (u32, &'a [u8]) {
         let Cell { kind, at } = self.cells[at];
@@ -37,7 +37,7 @@ impl<'a> Row<'a> {
         )
     }
 
-    /// Returns a value that is a whole number.
+    /// Returns the value at an index if it is a whole number, and `None` otherwise.
     #[inline]
     pub fn integer(&self, at: usize) -> Option<i64> {
         let (kind, bytes) = self.bytes(at);
@@ -55,13 +55,13 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Returns a value that is a whole number of a smaller type.
+    /// Returns the value at an index if it is a whole number that fits into `T`.
     #[inline]
     pub fn small<T: TryFrom<i64>>(&self, at: usize) -> Option<T> {
         T::try_from(self.integer(at)?).ok()
     }
 
-    /// Returns a value that is a number.
+    /// Returns the value at an index if it is a number.
     pub fn real(&self, at: usize) -> Option<f64> {
         match self.bytes(at) {
             (7, bytes) => Some(f64::from_be_bytes(*bytes.first_chunk()?)),
@@ -69,14 +69,14 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Returns the bytes of a text, which may not be UTF-8.
+    /// Returns the bytes of the value at an index if it is a text, which may not be UTF-8.
     #[inline]
     pub fn text(&self, at: usize) -> Option<&'a [u8]> {
         let (kind, bytes) = self.bytes(at);
         (kind >= 13 && kind % 2 == 1).then_some(bytes)
     }
 
-    /// Returns a text in which bytes that are not UTF-8 are replaced.
+    /// Returns the value at an index if it is a text. Bytes that are not UTF-8 are replaced.
     pub fn string(&self, at: usize) -> Option<String> {
         self.text(at)
             .map(|text| String::from_utf8_lossy(text).into_owned())
@@ -86,7 +86,7 @@ impl<'a> Row<'a> {
 /// The mapping from the values of a record to the values that a scan asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Wanted {
-    /// For each value of a record, its index in the row.
+    /// For each value of a record, its index in the row; `None` for unwanted values.
     slots: Vec<Option<u8>>,
     /// The indices in the row that hold the id of the row.
     row_ids: Vec<u8>,
@@ -121,7 +121,7 @@ impl Wanted {
         };
         let mut at = 0usize;
         for slot in &self.slots {
-            // Rows that are older than a column do not have it.
+            // Rows that were written before a column was added do not have its value.
             if types.is_empty() {
                 break;
             }
@@ -146,7 +146,7 @@ impl Wanted {
     }
 }
 
-/// Returns the size of a value of a kind.
+/// Returns the number of bytes of a value of a kind; `None` for kinds that do not exist.
 #[inline]
 fn length(kind: u64) -> Option<usize> {
     const SHORT: [u8; 10] = [0, 1, 2, 3, 4, 6, 8, 8, 0, 0];
@@ -172,7 +172,7 @@ fn big_endian(bytes: &[u8]) -> i64 {
     }
 }
 
-/// Reads a number of one to nine bytes and returns it with the bytes behind it.
+/// Reads a varint (a number of one to nine bytes) and returns it with the bytes behind it.
 #[inline]
 pub(super) fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
     if let [byte @ 0..0x80, rest @ ..] = bytes {

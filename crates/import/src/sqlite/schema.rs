@@ -1,4 +1,4 @@
-//! Parses the columns of a table from the SQL that created it.
+//! Parses the columns of a table from the SQL text that created the table.
 
 use super::record::{MAX_VALUES, Wanted};
 
@@ -8,13 +8,14 @@ pub(super) struct Columns {
     columns: Vec<Column>,
 }
 
+/// A column with the place of its values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Column {
     name: String,
     storage: Storage,
 }
 
-/// The place of a column's values.
+/// The place where the values of a column are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Storage {
     InRecord,
@@ -61,7 +62,7 @@ impl Columns {
                 start = at + 1;
             }
             if ends {
-                // SQLite stores such a table as an index.
+                // SQLite stores a table without row ids as an index.
                 let rest = &tokens[at + 1..];
                 if rest.iter().any(|token| token.is("without")) {
                     return None;
@@ -79,7 +80,7 @@ impl Columns {
         })
     }
 
-    /// Returns the index of a column.
+    /// Returns the index of the column with a name.
     pub fn place(&self, name: &str) -> Option<usize> {
         let same = |column: &Column| column.name.eq_ignore_ascii_case(name);
         self.columns.iter().position(same)
@@ -110,14 +111,16 @@ impl Columns {
     }
 }
 
+/// A column, and whether its type is exactly an integer, as the id of a row needs.
 struct TypedColumn {
     column: Column,
     is_integer: bool,
 }
 
+/// An element of the list in `CREATE TABLE`: a column, or a key of the table.
 enum Definition {
     Column(TypedColumn),
-    /// The name of the column that is the table's only key.
+    /// A table's only key, with the name of its column.
     Key(String),
 }
 
@@ -160,7 +163,7 @@ struct Token {
 }
 
 impl Token {
-    /// Returns true if the token is this keyword or sign.
+    /// Returns true if the token is the given keyword or sign.
     fn is(&self, word: &str) -> bool {
         !self.quoted && self.text.eq_ignore_ascii_case(word)
     }
@@ -202,7 +205,7 @@ fn tokens(sql: &str) -> Vec<Token> {
     tokens
 }
 
-/// Returns the text before the closing quote and the rest behind it. A doubled quote stands for itself.
+/// Returns the text before the closing quote and the text behind it. A doubled quote stands for one quote.
 fn quoted(text: &str, close: char) -> (String, &str) {
     let mut out = String::new();
     let mut chars = text.char_indices().peekable();

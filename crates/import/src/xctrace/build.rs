@@ -1,4 +1,4 @@
-//! Builds a trace from the facts of the exports.
+//! Builds the trace of one process from the facts of all exports: command buffers, GPU work, labels, host activity.
 
 mod audit;
 mod host;
@@ -60,7 +60,7 @@ pub(super) fn build(mut facts: Facts, options: &Options) -> Result<Trace, Error>
     Ok(builder.finish(run, options))
 }
 
-/// Returns the process whose work is wanted.
+/// Returns the pid of the process whose work is wanted.
 fn target(facts: &Facts, options: &Options) -> Result<u32, Error> {
     let named = facts.toc.as_ref().and_then(|toc| toc.metal_run()?.pid);
     if let Some(pid) = options.pid.or(named) {
@@ -94,7 +94,7 @@ fn target(facts: &Facts, options: &Options) -> Result<u32, Error> {
     }
 }
 
-/// A command buffer that was committed. Metal 4 can commit one several times.
+/// A commit of a command buffer. In Metal 4, one command buffer can be committed several times.
 struct Instance {
     id: CommandBufferId,
     committed_ns: Option<i64>,
@@ -108,12 +108,13 @@ struct Instance {
 }
 
 impl Instance {
-    /// Returns the submission; each commit is one.
+    /// Returns the id of the submission, of which there is one for each commit.
     fn submission(&self) -> SubmissionId {
         SubmissionId(self.id.0)
     }
 }
 
+/// The trace that is built from the facts of one process.
 struct Builder {
     pid: u32,
     name: String,
@@ -148,7 +149,7 @@ impl Builder {
         self.facts.rows.get(table).copied().unwrap_or(0)
     }
 
-    /// Makes intervals from starts and ends of GPU work if the process has no intervals.
+    /// Makes intervals from the starts and ends of GPU work if the exports have no intervals of the process.
     fn replace_missing_intervals(&mut self) {
         if self.own_intervals() > 0 || self.facts.points.is_empty() {
             return;
@@ -164,6 +165,7 @@ impl Builder {
         }
     }
 
+    /// Adds the commits of the process as submissions, with their encoding and labels.
     fn command_buffers(&mut self) {
         let mut submissions = std::mem::take(&mut self.facts.submissions);
         submissions.retain(|submission| self.is_target(submission.pid));
@@ -211,7 +213,7 @@ impl Builder {
             };
             rows::marker(&mut self.trace.tables, row);
             self.name_instance(index, label);
-            // A label of its own takes precedence, as in a hook.
+            // The command buffer's own label takes precedence, as in recordings.
             let instance = &mut self.instances[index];
             instance.label =
                 (instance.label).or_else(|| thread_labels.at(thread, at).ok().flatten());
@@ -260,14 +262,15 @@ impl Builder {
         index
     }
 
-    /// Returns the last instance of a command buffer that was committed at or before `ns`, or else the first
-    /// instance.
+    /// Returns the index of the last instance of a command buffer that was committed at or before `ns`, or else of
+    /// its first instance; `None` if the command buffer was never committed.
     fn instance_at(&self, metal_id: u64, ns: i64) -> Option<usize> {
         let indices = self.by_id.get(&metal_id)?;
         let before = |index: &&usize| self.instances[**index].committed_ns.is_none_or(|c| c <= ns);
         indices.iter().rfind(before).or(indices.first()).copied()
     }
 
+    /// Adds the pieces of GPU work, and counts those without a commit or a command buffer as losses.
     fn gpu_work(&mut self) {
         let Pieces { pieces, refused } = pieces(&self.facts.intervals, self.pid);
         let reason = "their times are impossible";
@@ -314,7 +317,7 @@ impl Builder {
         }
     }
 
-    /// Adds the row of a piece. Returns false if the piece has no label.
+    /// Adds the row of a piece of GPU work. Returns false if the piece has no label.
     fn push_piece(
         &mut self,
         piece: &Piece,

@@ -1,12 +1,12 @@
-//! Decodes the values of cells. xctrace writes a value once, with an id, and refers to it afterwards; a value may
-//! contain other values.
+//! Decodes the XML elements of cells into values. xctrace writes a value once, with an id, and then refers to it by
+//! the id; a value may contain other values.
 
 use std::rc::Rc;
 
 /// A value of a cell, as far as an import uses it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Value {
-    /// No value (`<sentinel/>`), or one that cannot be read.
+    /// The absence of a value (`<sentinel/>`), or a value that cannot be read.
     Nothing,
     /// A whole number: a time in nanoseconds, an id, or a size.
     Number(u64),
@@ -32,17 +32,17 @@ pub(crate) struct Thread {
 /// The encoding of the elements with one tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// The text is a whole number; `fmt` is rounded for people and never used.
+    /// A whole number in the text; `fmt`, the form for people, is rounded and never used.
     Number,
-    /// The text, or else the first text inside, or else `fmt`.
+    /// A text: the text of the element, or else the first text inside, or else `fmt`.
     Text,
-    /// `fmt`, which has more information than the text, or else the text.
+    /// A text whose `fmt` has more information than the text of the element, which counts only without `fmt`.
     Shown,
     Process,
     Thread,
-    /// `<sentinel/>`: no value.
+    /// The element `<sentinel/>`, which stands for a missing value.
     Sentinel,
-    /// An element that no import uses and that is not kept.
+    /// An element that no import uses, and whose value is not kept.
     Unused,
 }
 
@@ -118,7 +118,7 @@ impl Element {
         self.text.push_str(text);
     }
 
-    /// Adds an element inside this one.
+    /// Adds the value of an element inside this element.
     pub fn add_inner(&mut self, tag: &str, value: &Value) {
         match (tag, value) {
             ("pid", Value::Number(pid)) => self.pid = u32::try_from(*pid).ok(),
@@ -130,6 +130,7 @@ impl Element {
         }
     }
 
+    /// Returns the value of an element whose tag has an encoding.
     pub fn value(&self, kind: Kind) -> Value {
         let text = self.text.trim();
         match kind {
@@ -158,7 +159,7 @@ impl Element {
         }
     }
 
-    /// Returns a process from the pid inside, or else from a `fmt` of the form `NAME (PID)`.
+    /// Returns the process, by the pid inside the element or else by a `fmt` of the form `NAME (PID)`.
     fn process(&self) -> Option<Process> {
         let shown = self.fmt.trim_end();
         let in_fmt = shown
@@ -182,7 +183,7 @@ fn number(text: &str) -> Option<u64> {
     }
 }
 
-/// Returns the text before the last `mark`, or all of it.
+/// Returns the text before the last `mark`, or the whole text if it has no `mark`.
 fn before<'a>(text: &'a str, mark: &str) -> &'a str {
     match text.find(mark) {
         Some(at) => &text[..at],

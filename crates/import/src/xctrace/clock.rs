@@ -1,14 +1,14 @@
-//! Bounds the error of the GPU's times relative to the host's.
+//! Bounds the error of the GPU's times relative to the host's clock, from the times of command buffers.
 //!
-//! Instruments maps the GPU's clock itself and states no error. But a command buffer runs after its commit and before
-//! it is seen finished: a GPU time that is late by more than the shortest wait between an end and its notice, or
-//! early by more than the shortest between a commit and its start, would contradict this for some command buffer.
-//! These two waits bound the error. As the error may change over a recording, each second is bounded by its own
-//! command buffers, and the greatest bound counts.
+//! Instruments maps the GPU's clock itself and states no error. But a command buffer runs after its commit and
+//! before it is seen finished. A GPU time that is late by more than the shortest wait between an end and its
+//! notice, or early by more than the shortest wait between a commit and its start, would contradict this order for
+//! some command buffer, so that these two waits bound the error. As the error may change over a recording, each
+//! second is bounded by its own command buffers, and the greatest bound counts.
 
 use std::collections::BTreeMap;
 
-/// The length of a stretch of the recording that is bounded on its own.
+/// The length of a part of the recording whose error is bounded by its own command buffers.
 const STRETCH_NS: i64 = 1_000_000_000;
 
 /// The times at which a command buffer was committed, ran, and was seen finished, on Instruments' clock.
@@ -20,10 +20,10 @@ pub(crate) struct Lifetime {
     pub seen_ns: Option<i64>,
 }
 
-/// The bounds of the error.
+/// The bound of the error, and the number of command buffers behind it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Bound {
-    /// The greatest error; `None` if no stretch is bounded on both sides.
+    /// The greatest possible error; `None` if no second is bounded on both sides.
     pub error_ns: Option<i64>,
     /// The number of command buffers that bound the error.
     pub samples: u32,

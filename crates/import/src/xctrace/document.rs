@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use std::io::BufRead;
 use std::rc::Rc;
 
-/// The maximum depth of elements in a row; deeper elements are damage.
+/// The maximum depth of elements in a row. Deeper elements are damage.
 const DEEPEST: usize = 64;
 
 const WRONG_CELLS: &str = "the row has not one cell for each column";
@@ -30,19 +30,20 @@ enum Cell {
         tag: Rc<str>,
         value: Value,
     },
-    /// A reference to a value that was not read yet.
+    /// A reference to a value that is not read yet.
     Later {
         tag: Rc<str>,
         id: u64,
     },
 }
 
+/// A row that waits for values that come later in the document.
 struct WaitingRow {
     schema: Rc<Schema>,
     cells: Vec<Cell>,
 }
 
-/// Reads the rest of a document whose root element has started, and passes each row to `take`.
+/// Reads a document whose root element has been read, passes each row to `take` and returns the summary.
 pub(crate) fn read<R: BufRead>(
     reader: &mut Reader<R>,
     take: &mut dyn FnMut(&Schema, Row),
@@ -63,10 +64,11 @@ pub(crate) fn read<R: BufRead>(
     document.summary
 }
 
+/// The state of reading a document of tables.
 struct Document<'a> {
     take: &'a mut dyn FnMut(&Schema, Row),
     values: FxHashMap<u64, Value>,
-    /// The tags that were met, and the encodings of their elements.
+    /// The tags that were seen, with the encodings of their elements.
     tags: FxHashMap<Box<str>, (Rc<str>, Kind)>,
     schema: Option<Rc<Schema>>,
     /// The schema that is being read.
@@ -139,7 +141,8 @@ impl Document<'_> {
         }
     }
 
-    /// Reads the rest of a row into `cells`. Returns the damage of the row, or how the document ended inside it.
+    /// Reads the cells of a row into `cells` up to its end. Returns the damage of the row, or how the document
+    /// ended inside the row.
     fn read_row<R: BufRead>(
         &mut self,
         reader: &mut Reader<R>,

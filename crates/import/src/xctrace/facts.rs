@@ -1,4 +1,4 @@
-//! Collects the facts of the exports' rows.
+//! Collects the facts of the rows of all exports, by table, for the builder of the trace.
 
 pub(super) mod records;
 mod tables;
@@ -17,7 +17,7 @@ use tables::columns;
 pub(crate) use records::*;
 pub(crate) use tables::TABLES;
 
-/// The facts of all files.
+/// The facts of the rows of all files.
 #[derive(Debug, Default)]
 pub(crate) struct Facts {
     pub toc: Option<Toc>,
@@ -273,7 +273,7 @@ impl Facts {
         Some(process.pid)
     }
 
-    /// Adds the losses and notes of a file of tables.
+    /// Adds the losses and notes of one file, from the summary of its reading.
     pub fn add_summary(&mut self, file: &str, summary: &Summary) {
         if summary.nodes == 0 {
             self.notes.push(format!(
@@ -301,7 +301,7 @@ impl Facts {
         }
     }
 
-    /// Adds the losses of all rows after the last one.
+    /// Adds the losses of all tables after the last row.
     pub fn finish(&mut self) {
         for (table, UnfitTable { missing, rows }) in std::mem::take(&mut self.unfit) {
             let reason = format!("the table has no column {missing}");

@@ -1,4 +1,4 @@
-//! Finds the files of an export.
+//! Finds the files of an export, and recognises recordings and exports by name and content.
 
 use crate::Error;
 use std::fs::File;
@@ -31,7 +31,7 @@ fn starts_as_xml(path: &Path) -> bool {
     read.is_ok() && text.trim_ascii_start().starts_with(b"<")
 }
 
-/// Lists the files that are given, and the `.xml` files of the folders that are given.
+/// Returns the files that are given, and the `.xml` files of the folders that are given.
 pub(super) fn list(inputs: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
     let mut files = Vec::new();
     for input in inputs {

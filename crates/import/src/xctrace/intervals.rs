@@ -1,4 +1,4 @@
-//! Computes unions of intervals, and joins GPU intervals into pieces of encoders.
+//! Joins GPU intervals into pieces of work, and computes the length of unions of intervals.
 //!
 //! Instruments' intervals nest and overlap: an encoder may have several rows, for the whole and for parts.
 //! Overlapping intervals of one encoder and channel are one piece of work; sums of rows would count it twice.
@@ -6,7 +6,7 @@
 use super::facts::records::{Channel, ExecutionPoint, GpuInterval, GpuSubmission};
 use rustc_hash::FxHashMap;
 
-/// An interval of time.
+/// An interval of time in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Span {
     pub start_ns: i64,

@@ -1,6 +1,7 @@
-//! Recognises labels among Instruments' texts.
+//! Tells the labels that the program set from the texts that Instruments makes up or extends.
 
-/// Returns the kind in a name that Instruments gives an unnamed object, such as `Blit Command 3`.
+/// Returns the kind of object in a name that Instruments gives an unnamed object; `None` for other names. The kind in
+/// `Blit Command 3` is `Blit Command`.
 pub(crate) fn default_kind(label: &str) -> Option<&str> {
     let (kind, number) = label.rsplit_once(' ')?;
     let counted = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
@@ -11,7 +12,7 @@ pub(crate) fn default_kind(label: &str) -> Option<&str> {
     (counted && known).then_some(kind)
 }
 
-/// Returns the label if the program set it.
+/// Returns the label if the program set it, and `None` if Instruments made it up.
 pub(crate) fn given(label: Option<&str>) -> Option<&str> {
     label.filter(|label| !label.is_empty() && default_kind(label).is_none())
 }

@@ -1,4 +1,4 @@
-//! Recognises the documents of xctrace.
+//! Recognises documents of xctrace by their root element, and has the errors of other documents.
 
 use super::document::name;
 use quick_xml::Reader;
@@ -9,19 +9,19 @@ use std::io::BufRead;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DocumentError {
-    /// The file has no element.
+    /// The file has no XML element.
     #[error("it has no XML element")]
     NoElement,
-    /// The file is a text.
+    /// The file begins with text and not with an element.
     #[error("it starts with text, not with XML")]
     Text,
-    /// The file is XML of another kind.
+    /// The file is XML with another root element.
     #[error("its root element is <{0}>")]
     RootElement(String),
     /// The file is not XML.
     #[error("it is not XML ({0})")]
     NotXml(quick_xml::Error),
-    /// The file is not the wanted table of contents.
+    /// The file is an export of tables where a table of contents is wanted.
     #[error("it holds tables, not a table of contents")]
     Tables,
     /// The table of contents is damaged.
@@ -32,6 +32,7 @@ pub enum DocumentError {
     TornToc,
 }
 
+/// The kind of a document of xctrace: a table of contents, or tables with rows.
 pub(crate) enum Root {
     Toc,
     Tables,

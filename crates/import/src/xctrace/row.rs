@@ -1,4 +1,4 @@
-//! Gives access to the cells of rows by the names of their columns.
+//! Gives access to the cells of a table's rows by the names of their columns.
 
 use super::cell::{Process, Thread, Value};
 use std::rc::Rc;
@@ -18,7 +18,7 @@ pub(crate) struct Column {
 }
 
 impl Schema {
-    /// Returns the first of `mnemonics` that the table has no column for.
+    /// Returns the first of `mnemonics` (names of columns) for which the table has no column.
     pub fn lacks<'a>(&self, mnemonics: &[&'a str]) -> Option<&'a str> {
         let has = |mnemonic: &str| self.columns.iter().any(|c| c.mnemonic == mnemonic);
         mnemonics.iter().copied().find(|mnemonic| !has(mnemonic))
@@ -41,7 +41,7 @@ impl Row<'_> {
         self.cells.get(self.schema.index_of(mnemonic)?)
     }
 
-    /// Returns a whole number.
+    /// Returns the whole number in a column; `None` if the cell is missing or another value.
     pub fn number(&self, mnemonic: &str) -> Option<u64> {
         match self.value(mnemonic)? {
             Value::Number(number) => Some(*number),
@@ -54,13 +54,13 @@ impl Row<'_> {
         i64::try_from(self.number(mnemonic)?).ok()
     }
 
-    /// Returns an id; 0 and all bits set mean none.
+    /// Returns the id in a column; 0 and all bits set mean that there is none.
     pub fn id(&self, mnemonic: &str) -> Option<u64> {
         self.number(mnemonic)
             .filter(|id| *id != u64::MAX && *id != 0)
     }
 
-    /// Returns a text that is not empty.
+    /// Returns the text in a column if it is not empty.
     pub fn text(&self, mnemonic: &str) -> Option<&Rc<str>> {
         match self.value(mnemonic)? {
             Value::Text(text) if !text.is_empty() => Some(text),

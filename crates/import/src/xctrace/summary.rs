@@ -1,8 +1,8 @@
-//! Summarises how a document was read.
+//! The summary that the reader of a document returns: rows, damage, and how the document ended.
 
 use std::collections::BTreeMap;
 
-/// How a document ended.
+/// The way in which a document ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum Ending {
     /// The document ended with the closing tag of its root.
@@ -12,14 +12,15 @@ pub(crate) enum Ending {
     AfterRow,
     /// The document ended inside a row, which is lost.
     InRow,
-    /// The document is not XML from some point on.
+    /// The rest of the document is not XML, for the reason given.
     Malformed(String),
 }
 
 /// The summary of a document.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Summary {
-    /// The number of nodes; none is what xctrace writes if the table or the run does not exist.
+    /// The number of nodes; 0 if the table or the run does not exist, because xctrace then writes an empty
+    /// document.
     pub nodes: u64,
     /// The number of rows of each table that were read.
     pub rows: BTreeMap<String, u64>,

@@ -1,4 +1,4 @@
-//! The tables of an export.
+//! The description of a table of xctrace that an import reads.
 
 /// A table that an import uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -7,6 +7,6 @@ pub struct Table {
     pub schema: &'static str,
     /// The part of a trace that is missing without the table.
     pub gives: &'static str,
-    /// The table is required for a trace.
+    /// True if no trace can be made without the table.
     pub needed: bool,
 }

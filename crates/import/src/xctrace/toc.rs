@@ -60,7 +60,7 @@ impl Toc {
         }
     }
 
-    /// Returns the run with Metal's tables, or else the last run.
+    /// Returns the run that has Metal's tables, or else the last run.
     pub fn metal_run(&self) -> Option<&Run> {
         let metal = |run: &&Run| run.tables.iter().any(|table| table.starts_with("metal-"));
         self.runs.iter().rfind(metal).or(self.runs.last())
@@ -68,7 +68,7 @@ impl Toc {
 }
 
 impl Run {
-    /// Returns how the process ended, if it ended within the recording.
+    /// Returns the exit of the process, if the process ended within the recording.
     pub fn exit(&self) -> Option<Exit> {
         let orderly = self.termination_reason.as_deref();
         let exited = self.end_reason.as_deref();
@@ -78,7 +78,7 @@ impl Run {
     }
 }
 
-/// Reads the rest of a document whose root element has started.
+/// Reads a table of contents whose root element has been read.
 pub(super) fn read<R: BufRead>(reader: &mut Reader<R>) -> Result<Toc, DocumentError> {
     reader.config_mut().expand_empty_elements = true;
     let mut toc = Toc::default();

@@ -1,10 +1,10 @@
-//! Decodes lines and their events with times.
+//! Decodes the lines of a plane (streams and threads) and the events of a line.
 
 use super::plane::{Fact, Plane};
 use crate::protobuf::Message;
 use std::borrow::Cow;
 
-/// A line: a stream or a thread.
+/// A line of a plane: the events of a stream or of a thread.
 pub(super) struct Line<'a> {
     pub id: i64,
     pub name: Cow<'a, str>,
@@ -12,7 +12,7 @@ pub(super) struct Line<'a> {
     message: Message<'a>,
 }
 
-/// An event.
+/// A decoded event with its times and facts.
 pub(super) struct Event<'a> {
     pub name: &'a str,
     pub start_ns: i64,
@@ -79,7 +79,7 @@ impl<'a> Line<'a> {
         let metadata = plane.event(id);
         let shared = metadata.into_iter().flat_map(|metadata| &metadata.stats);
         facts.extend(shared.filter_map(|stat| plane.stat(*stat)));
-        // Starts and ends are rounded alike, so that adjacent events stay adjacent.
+        // Starts and ends are rounded down alike, so that adjacent events stay adjacent.
         let end_ps = offset_ps.checked_add(duration_ps).ok_or(Odd::Impossible)?;
         let at = |ps: i64| self.start_ns.checked_add(ps.div_euclid(1000));
         let (start_ns, end_ns) = (at(offset_ps), at(end_ps));
@@ -97,18 +97,18 @@ impl<'a> Line<'a> {
 }
 
 impl Event<'_> {
-    /// Returns a fact by its name.
+    /// Returns the fact with a name; `None` if the event lacks it.
     pub fn fact(&self, name: &str) -> Option<&Fact<'_>> {
         let found = self.facts.iter().find(|(key, _)| *key == name)?;
         Some(&found.1)
     }
 
-    /// Returns a fact that is a text.
+    /// Returns the text of the fact with a name, if the fact is a text.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.fact(name)?.text()
     }
 
-    /// Returns a fact that is an integer and not negative.
+    /// Returns the number of the fact with a name, if the fact is an integer that is not negative.
     pub fn unsigned(&self, name: &str) -> Option<u64> {
         self.fact(name)?.unsigned()
     }
@@ -123,7 +123,7 @@ pub(super) fn detail<'t>(details: &'t str, key: &str) -> Option<&'t str> {
         .map(|(_, value)| value)
 }
 
-/// Parses sizes in x, y and z.
+/// Returns the sizes in x, y and z from a text such as `16,1,1`; `None` where the text lacks them.
 pub(super) fn sizes(text: Option<&str>) -> [Option<u32>; 3] {
     let mut sizes = text
         .unwrap_or_default()
@@ -132,7 +132,7 @@ pub(super) fn sizes(text: Option<&str>) -> [Option<u32>; 3] {
     [(); 3].map(|()| sizes.next().flatten())
 }
 
-/// Returns the value of a fact of the plane itself.
+/// Returns the value of a fact that the plane itself has, by its name.
 pub(super) fn own_fact<'a>(plane: &Plane<'a>, name: &str) -> Option<Fact<'a>> {
     let mut facts = plane.own_stats.iter().filter_map(|stat| plane.stat(*stat));
     facts.find(|(key, _)| *key == name).map(|(_, fact)| fact)

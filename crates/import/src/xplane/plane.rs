@@ -1,21 +1,21 @@
-//! Decodes planes and the names that their ids stand for.
+//! Decodes planes (the events of one GPU or of the host) and the names to which their events refer by id.
 
 use crate::protobuf::{Message, Value};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
-/// The facts that events of one kind share.
+/// The name and facts that events of one kind share.
 pub(super) struct EventMetadata<'a> {
     pub name: Cow<'a, str>,
-    /// The facts of the kind.
+    /// The undecoded facts of the kind.
     pub stats: Vec<Message<'a>>,
 }
 
-/// A plane.
+/// A decoded plane of the file.
 pub(super) struct Plane<'a> {
-    /// The number of the GPU if the plane is one of a GPU.
+    /// The number of the GPU; `None` for planes of the host.
     pub gpu: Option<u32>,
-    /// The plane's lines are threads of the host.
+    /// True if the plane's lines are threads of the host.
     pub is_host: bool,
     pub name: Cow<'a, str>,
     pub lines: Vec<Message<'a>>,
@@ -60,7 +60,7 @@ impl<'a> Plane<'a> {
         plane
     }
 
-    /// Returns the facts that events of a kind share.
+    /// Returns the facts that events of a kind share, by the kind's id.
     pub fn event(&self, id: i64) -> Option<&EventMetadata<'a>> {
         self.events.get(&id)
     }
@@ -120,7 +120,7 @@ pub(super) enum Fact<'a> {
 }
 
 impl Fact<'_> {
-    /// Returns an integer that is not negative.
+    /// Returns the value if it is an integer that is not negative.
     pub fn unsigned(&self) -> Option<u64> {
         match self {
             Fact::Unsigned(number) => Some(*number),
@@ -130,7 +130,7 @@ impl Fact<'_> {
         }
     }
 
-    /// Returns a text.
+    /// Returns the value if it is a text.
     pub fn text(&self) -> Option<&str> {
         match self {
             Fact::Text(text) => Some(text),

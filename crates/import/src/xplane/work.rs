@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// The maximum number of registers of a thread on any GPU. The profiler is known to write greater numbers.
 const MAX_REGISTERS_PER_THREAD: u32 = 1024;
 
-/// The calls, ranges and device work of the planes so far.
+/// The calls, ranges and device work that were collected so far.
 pub(super) struct Collector {
     inventory: Inventory,
     trace: NewTrace,
@@ -102,6 +102,7 @@ impl Collector {
         Ok((self.inventory, self.trace))
     }
 
+    /// Adds the device of a plane with its facts, and returns the device's id.
     fn device(&mut self, gpu: u32, plane: &Plane) -> DeviceId {
         let fact = |name| own_fact(plane, name);
         let number = |name| fact(name).and_then(|fact| fact.unsigned());
@@ -152,7 +153,7 @@ impl Collector {
     }
 
     fn thread(&mut self, line: &Line, plane: &Plane) {
-        // The low halves of 64-bit thread ids are unique in practice.
+        // The lower halves of 64-bit thread ids are unique in practice.
         let thread = ThreadId(line.id as u32);
         self.inventory.thread(self.process, thread, &line.name);
         for message in line.events() {
@@ -171,6 +172,7 @@ impl Collector {
         self.inventory.lose(kind, 1, reason);
     }
 
+    /// Adds an event of a host thread as a call or a range.
     fn host_event(&mut self, event: &Event, thread: ThreadId) {
         let span = Span {
             start_ns: event.start_ns,
@@ -318,18 +320,18 @@ impl Collector {
     }
 }
 
-/// Returns the number that links a call with its work.
+/// Returns the number that joins a call with its work; `None` if the event has none.
 fn correlation(event: &Event) -> Option<Correlation> {
     let id = event.unsigned("correlation_id").filter(|id| *id != 0);
     id.map(Correlation)
 }
 
-/// Returns true for a stream. Other lines are derived from streams.
+/// Returns true if a line is a stream of a device. Other lines are derived from streams.
 fn is_stream(line: &Line) -> bool {
     line.name.starts_with("Stream #") || line.name.starts_with("stream ")
 }
 
-/// Returns true if times count from the start of the profile, as in newer files, and not from 1970.
+/// Returns true if times count from the start of the profile, as in newer files, and false if they count from 1970.
 fn is_relative(planes: &[Plane]) -> bool {
     let lines = planes.iter().flat_map(|plane| &plane.lines);
     let mut starts = lines.map(|line| Line::parse(*line).start_ns);

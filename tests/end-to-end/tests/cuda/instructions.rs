@@ -1,5 +1,5 @@
-//! Hot instructions: samples of what kernels run, from the stub's PC sampling to the report. What a real GPU says, the part
-//! `pc-sampling` of `tests/cuda-programs` looks at.
+//! Tests hot instructions: samples of a kernel's running instructions, from the stub's PC sampling to the report.
+//! The part `pc-sampling` of `tests/cuda-programs` tests real GPUs.
 
 use super::Stub;
 use crate::product;
@@ -7,7 +7,7 @@ use gapscope_trace::tables::{NoLine, Table};
 use std::path::Path;
 use std::process::Command;
 
-/// Its kernel `add` was compiled with lines.
+/// Returns a program for the stub whose kernel `add` was compiled with source lines.
 fn cubin() -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let path = folder.join("crates/recorder/session/src/code/testdata/add.cubin");
@@ -101,7 +101,7 @@ fn a_gpu_that_does_not_say_its_size_is_sampled_as_a_large_one() {
     let trace = program.options(&["--instructions"]).record().ok().trace();
     let t = &trace.tables.pc_samples;
     assert!(!t.is_empty());
-    // 160 multiprocessors at 2 GHz, and a million samples a second at most.
+    // The device has 160 multiprocessors at 2 GHz, and at most a million samples a second are taken.
     assert!(t.period_cycles.iter().all(|cycles| cycles == Some(1 << 19)));
 }
 

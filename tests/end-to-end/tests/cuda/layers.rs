@@ -1,5 +1,5 @@
-//! Labels of modules and operators, of a Python program with a fake of PyTorch on the stub of CUDA. What the real one does,
-//! the part `labels` of `tests/cuda-programs` looks at.
+//! Tests labels of modules and operators on a Python program with a fake of PyTorch and the stub of CUDA. The part
+//! `labels` of `tests/cuda-programs` tests the real PyTorch.
 
 use super::Stub;
 use crate::product;
@@ -17,7 +17,7 @@ fn program(stub: &Stub, python: &[&str]) -> Program {
     Program::new(words.chain([script.as_str()]), stub).variable("PYTHONPATH", site)
 }
 
-/// Dispatches by the path of their label.
+/// Returns the number of dispatches by the path of their label.
 fn work(recording: &Recording) -> BTreeMap<String, usize> {
     let trace = recording.trace();
     let tables = &trace.tables;
@@ -63,7 +63,7 @@ fn modules_label_work_forward_and_backward_and_layers_fold() {
             expected.insert(format!("backward / {around}{label}"), 3 * 2 * nodes);
         }
     }
-    // The node that made what the model takes is in no module.
+    // The node that made the model's input is in no module.
     expected.insert("backward".to_owned(), 3 * 2);
     assert_eq!(work(&recording), expected);
 
@@ -121,7 +121,8 @@ fn operators_are_counted_with_their_work_and_change_no_label() {
             row["inclusive"]["timed_count"].clone(),
         )
     };
-    // Of each of three steps: one call before the model, four in each block; one after all. Backward one less in number.
+    // Each of three steps has one call before the model, four in each block, and one at the end. The backward pass
+    // has one call less.
     let (forward, nodes) = (3 * 9 + 1, 3 * 9);
     let forward_work = 3 * (1 + 2 * 6) + 1;
     assert_eq!(

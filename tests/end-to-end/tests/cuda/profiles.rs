@@ -1,5 +1,5 @@
-//! Kernels in depth: chosen launches are profiled, and nothing else is. What a real GPU measures, the part `profile-kernel` of
-//! `tests/cuda-programs` looks at.
+//! Tests profiles of single kernels: chosen launches are profiled, and nothing else is. The part `profile-kernel`
+//! of `tests/cuda-programs` tests real GPUs.
 
 use super::Stub;
 use crate::product;
@@ -70,7 +70,7 @@ fn chosen_launches_are_measured_and_the_others_run_once() {
     let add = t.kernels.name.iter().position(|name| &**name == "add");
     assert_eq!(m.kernel[read], t.kernels.id[add.expect("the kernel")]);
 
-    // The time that it takes has a name, and is no part of the verdict.
+    // The time of profiling is a host call with a name, and no part of the verdict.
     let calls =
         (0..t.host_calls.len()).filter(|row| t.host_calls.call[*row] == HostCallKind::Recording);
     let held_ns: Vec<i64> = calls.map(|row| t.host_calls.duration_ns[row]).collect();

@@ -1,8 +1,9 @@
-//! Programs of several ranks.
+//! Tests recordings of programs of several ranks (processes of a distributed program).
 
 use super::*;
 
-/// Two ranks as a launcher starts them: the second one launches later, and both a third time.
+/// Records two ranks as a launcher starts them. The second rank starts to launch 50 ms later, and launches fewer
+/// kernels.
 fn two_ranks(stub: &Stub) -> Recording {
     let program = product::built("fake-cuda-program").display().to_string();
     let script = "RANK=0 LOCAL_RANK=0 WORLD_SIZE=2 \"$0\" launch:100 sync labels:3 sync & \

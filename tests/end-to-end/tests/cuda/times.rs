@@ -1,4 +1,4 @@
-//! When things happened: the bound of device times, and who waited.
+//! Tests the error bound of device times, and the host's waits, on the stub of CUDA.
 
 use super::*;
 
@@ -18,14 +18,15 @@ fn a_host_that_asks_again_and_again_waits_and_is_not_late() {
         .filter_map(|word| word.parse::<u64>().ok())
         .sum();
     assert_eq!(polls, asked, "{}", recording.run.stdout);
-    // One for each kernel, the call that puts the event, and what the machine's other work cuts apart.
+    // There is one call for each kernel, the call that records the event, and the polls that other work of the
+    // machine separates.
     assert!(
         h.len() as u64 > 400 && (h.len() as u64) < 400 + asked / 4,
         "{} rows of {asked} polls",
         h.len()
     );
     let report = recording.report();
-    // By number: while the machine does other work, a host that spins is late too, and for long.
+    // Gaps are compared by number, because on a busy machine a spinning host is late, too, and for long.
     let gaps_with = |cause: &str| {
         let gaps = report["gaps"].as_array().expect("gaps");
         let of = gaps.iter().find(|gap| gap["cause"] == cause);
@@ -46,7 +47,7 @@ fn a_host_that_asks_again_and_again_waits_and_is_not_late() {
 
 #[test]
 fn the_bound_of_device_times_holds_wherever_they_are_put() {
-    // Whatever the program waits with: a stream, an event, a copy, or by asking.
+    // The program waits with a stream, an event or a copy, or by asking.
     for waits in ["sync", "waits", "read", "polls:3"] {
         for (skew, drift) in [
             (0, 0),
@@ -68,7 +69,8 @@ fn the_bound_of_device_times_holds_wherever_they_are_put() {
     );
 }
 
-/// Records a program that waits so, with device times that are off, and compares them with what the devices did.
+/// Records a program that waits in this way, with device times that are off, and compares the times with the stub's
+/// log.
 fn the_bound_holds(waits: &str, skew: i64, drift: i64) {
     let stub = Stub::new(&[("SKEW", &format!("{skew}:{drift}"))]);
     let steps = format!("{waits} launch:200 {waits} sleep:150 launch:20 {waits}");
@@ -90,7 +92,7 @@ fn the_bound_holds(waits: &str, skew: i64, drift: i64) {
     let worst = off.max().expect("kernels");
     let said = format!("{waits}, {skew} ns, {drift} ppm: off by {worst}, bound {error_ns}");
     assert!(worst <= error_ns, "{said}");
-    // A machine that does other work returns late from waits.
+    // A busy machine returns late from waits.
     assert!(error_ns < worst + 20_000_000, "{said}");
     let early = skew < -4_000;
     let counted = trace

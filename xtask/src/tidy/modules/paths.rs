@@ -1,15 +1,15 @@
-//! The paths to modules that a source text names, found without a parser of Rust: by its words.
+//! Finds the paths to modules that a source text names. The text is split into words and is not parsed as Rust.
 
 /// A path that starts at `crate`, `super`, `self` or a name.
 #[derive(Debug, PartialEq)]
 pub struct UsedPath {
     pub segments: Vec<String>,
-    /// It stands in a `pub use`.
+    /// True if the path is part of a `pub use`.
     pub is_exported: bool,
 }
 
-/// The paths of a source text, its unit tests aside. A path that starts with any other name may be a path to a
-/// submodule.
+/// Returns the paths of a source text without its unit tests. A path that starts with a name other than `crate`,
+/// `super` and `self` may be a path to a submodule.
 pub fn of(text: &str) -> Vec<UsedPath> {
     let words = words(text);
     let mut paths = Vec::new();
@@ -44,7 +44,7 @@ pub fn of(text: &str) -> Vec<UsedPath> {
     paths
 }
 
-/// Where the block that opens next ends; the end of the text if it is not closed.
+/// Returns the index of the word that ends the next block; the number of words if the block is not closed.
 fn end_of_block(words: &[&str], start: usize) -> usize {
     let mut depth = 0;
     for (at, word) in words.iter().enumerate().skip(start) {
@@ -59,7 +59,7 @@ fn end_of_block(words: &[&str], start: usize) -> usize {
     words.len()
 }
 
-/// The paths of a tree such as `a::{b, c::D}`, and where it ends.
+/// Returns the paths of a tree such as `a::{b, c::D}`, and the index of the word behind it.
 fn tree<'a>(words: &[&'a str], mut at: usize) -> (Vec<Vec<&'a str>>, usize) {
     let mut path = Vec::new();
     loop {
@@ -98,7 +98,7 @@ fn is_name(word: &str) -> bool {
     word.starts_with(|c: char| c.is_alphabetic() || c == '_')
 }
 
-/// Names, `::` and other signs of a source text, without comments and literals.
+/// Returns the names, `::` and other signs of a source text, without comments and literals.
 fn words(text: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let mut rest = text;
@@ -142,7 +142,7 @@ fn string_length(text: &str) -> usize {
     end.map_or(text.len(), |(at, _)| at + 1)
 }
 
-/// Of `r"…"` with any number of `#`.
+/// Returns the length of a raw string `r"…"` with any number of `#`; `None` for other texts.
 fn raw_string_length(text: &str) -> Option<usize> {
     let marks = text.strip_prefix('r')?;
     let count = marks.bytes().take_while(|byte| *byte == b'#').count();
@@ -151,7 +151,7 @@ fn raw_string_length(text: &str) -> Option<usize> {
     Some(1 + count + 1 + end + 1 + count)
 }
 
-/// Of a character; of the mark alone when it starts a lifetime.
+/// Returns the length of a character literal, or of the quote alone if it starts a lifetime.
 fn character_length(text: &str) -> usize {
     let mut characters = text.char_indices().skip(1);
     match characters.next() {

@@ -1,4 +1,4 @@
-//! Draws the bytes that commands must move, and how near they come to the device's bandwidth.
+//! Draws the bytes that commands must move at least, and the share of the device's bandwidth that they reach.
 
 use super::Page;
 use gapscope_dependencies::{Bandwidth, Node};
@@ -56,7 +56,7 @@ impl Page<'_> {
         ]
     }
 
-    /// Lists commands by their times, the longest first.
+    /// Returns the blocks that list commands by their times, the longest first.
     fn bandwidth_shares(&self, bandwidth: &Bandwidth) -> Vec<Block> {
         let mut order: Vec<usize> = (0..self.nodes().len()).collect();
         order.sort_by_key(|id| (std::cmp::Reverse(self.nodes()[*id].duration_ns), *id));

@@ -1,4 +1,4 @@
-//! Reports what the exports lack, and what else may have affected the numbers.
+//! Adds notes and losses to the trace about tables that the exports lack, and about influences on the numbers.
 
 use super::super::TABLES;
 use super::super::facts::GpuInterval;

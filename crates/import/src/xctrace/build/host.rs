@@ -1,4 +1,4 @@
-//! Adds host activity, kernels and memory.
+//! Adds the activity of host threads, compiled kernels and memory of the exports to the trace.
 
 use super::super::facts::{Completion, HostInterval};
 use super::super::labels::without_owner;
@@ -20,6 +20,7 @@ struct KernelKey {
 }
 
 impl Builder {
+    /// Adds host intervals as markers, and reads when command buffers finished or failed.
     pub(super) fn host_work(&mut self) {
         let host = std::mem::take(&mut self.facts.host);
         for interval in host
@@ -66,6 +67,7 @@ impl Builder {
         }
     }
 
+    /// Adds compute shaders as kernels.
     pub(super) fn kernels(&mut self) {
         let mut kernels: Interner<KernelKey, KernelId> = Interner::default();
         for shader in std::mem::take(&mut self.facts.shaders) {
@@ -145,7 +147,8 @@ impl Builder {
         }
     }
 
-    /// Adds each thermal state but the usual one as a counter, by which analyses find the times in the state.
+    /// Adds each thermal state other than the usual one as a counter, from which analyses read the times in the
+    /// state.
     pub(super) fn thermal_states(&mut self) {
         let states = self.facts.thermal.iter();
         let unusual = states.filter(|(state, _)| ***state != *"Nominal");

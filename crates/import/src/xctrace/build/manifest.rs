@@ -12,6 +12,7 @@ use gapscope_trace::tables::{CommandBuffer, Timing};
 use gapscope_trace::{LossKind, Trace};
 
 impl Builder {
+    /// Completes and returns the trace. `run` has the facts of the table of contents; `None` without a table.
     pub(super) fn finish(mut self, run: Option<Run>, options: &Options) -> Trace {
         let lifetimes = self
             .instances
@@ -180,7 +181,8 @@ impl Builder {
         self.trace
     }
 
-    /// Returns the end of the recording: the end in the table of contents, but not before the last work.
+    /// Returns the end of the recording: the end in the table of contents, or the end of the last work if that is
+    /// later.
     fn end_ns(&self, run: &Run) -> i64 {
         let tables = &self.trace.tables;
         let ends = |starts: &Optional<i64>, durations: &Optional<i64>| {

@@ -1,9 +1,9 @@
-//! The types of the rows of exports.
+//! The rows of exports as types: GPU intervals, commits, encoders, host intervals, shaders and others.
 
 use crate::xctrace::cell::Thread;
 use std::rc::Rc;
 
-/// The channel that a GPU interval ran on.
+/// The kind of the GPU channel that an interval ran on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Channel {
     Compute,
@@ -13,7 +13,7 @@ pub(crate) enum Channel {
 }
 
 impl Channel {
-    /// Returns the channel with Instruments' name.
+    /// Returns the channel that Instruments calls `name`.
     pub fn named(name: Option<&str>) -> Channel {
         let Some(name) = name else {
             return Channel::Other;
@@ -39,7 +39,9 @@ pub(crate) struct GpuInterval {
     pub duration_ns: i64,
     pub channel: Channel,
     pub pid: Option<u32>,
+    /// Metal's id of the command buffer; `None` if Instruments does not name it.
     pub command_buffer: Option<u64>,
+    /// Metal's id of the encoder; `None` if Instruments does not name it.
     pub encoder: Option<u64>,
 }
 
@@ -120,7 +122,7 @@ pub(crate) struct Completion {
     pub command_buffer: u64,
 }
 
-/// The error of a command buffer.
+/// The failure of a command buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub command_buffer: u64,
@@ -135,7 +137,7 @@ pub(crate) struct Spill {
     pub pid: Option<u32>,
 }
 
-/// The kind of mark that a signpost sets.
+/// The kind of mark that a signpost (a message of a program to Instruments) sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Mark {
     Begin,
@@ -163,7 +165,7 @@ pub(crate) struct Signpost {
     pub tid: Option<u64>,
     /// The id that distinguishes labels of a process that are open at the same time.
     pub id: u64,
-    /// The text; absent at ends.
+    /// The text of the label; `None` at ends.
     pub text: Option<Rc<str>>,
 }
 

@@ -1,4 +1,4 @@
-//! Lists the tables of an export that an import reads.
+//! Lists the tables of an export that an import reads, with the columns that they must have.
 
 use crate::xctrace::table::Table;
 
