@@ -1,4 +1,4 @@
-//! The comparison of two works.
+//! The types of a comparison of two works, and the constructor that compares their costs.
 
 use super::figure::Figure;
 use super::work_cost::WorkCost;

@@ -1,4 +1,4 @@
-//! Withdraws findings that rest on tables which could not be read: they are unknown, however much of the tables there is.
+//! Marks findings as unknown where tables that they are made from could not be read whole.
 
 use super::Findings;
 use crate::drift::Drift;
@@ -87,7 +87,7 @@ impl Findings {
         self.with_reasons()
     }
 
-    /// Adds why the most important figures are not known.
+    /// Adds to the findings why the most important figures are not known.
     fn with_reasons(mut self) -> Findings {
         const NOT_TIMED: &str = "no work has known times; losses say why";
         let because = |known: bool, why: &'static str| (!known).then_some(why);
@@ -118,7 +118,7 @@ impl Findings {
     }
 }
 
-/// Returns what is known of a device without its work.
+/// Returns a device's findings without the figures that its work would give.
 fn without_busy(device: DeviceBusy) -> DeviceBusy {
     let without = |queue: QueueBusy| QueueBusy {
         queue_id: queue.queue_id,
