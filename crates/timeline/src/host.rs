@@ -1,4 +1,5 @@
-//! Lays out the calls of each host thread so that the thread is in one call or in none at each moment.
+//! Turns the recorded calls of each host thread into segments that do not overlap, so that the thread is in one call
+//! or in none at each moment.
 
 mod flatten;
 mod functions;
@@ -20,12 +21,12 @@ use segment::ThreadSegments;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// The calls of all host threads of a trace.
+/// The segments of all host threads of a trace.
 #[derive(Debug, Default)]
 pub struct HostThreads {
     function_names: Vec<Arc<str>>,
     threads: FxHashMap<HostThread, ThreadSegments>,
-    /// Processes with host calls in the trace.
+    /// The ids of processes with host calls in the trace.
     processes: HashSet<ProcessId>,
     returns: Returns,
 }
@@ -101,7 +102,7 @@ impl HostThreads {
         }
     }
 
-    /// Returns the name of the function of a segment, where the trace has it.
+    /// Returns the name of the function with an index of a segment, or `None` where the trace lacks it.
     pub fn function_name(&self, segment_function: u32) -> Option<&str> {
         let name = self.function_names.get(segment_function as usize);
         name.map(|name| &**name)
@@ -148,7 +149,7 @@ impl HostThreads {
         threads.flat_map(|(_, calls)| &calls.segments)
     }
 
-    /// Returns the other threads of the process of `thread`.
+    /// Returns the other threads of the process that `thread` belongs to.
     pub fn other_threads(&self, thread: HostThread) -> impl Iterator<Item = HostThread> {
         let all = self.threads.keys().copied();
         all.filter(move |other| other.process == thread.process && *other != thread)

@@ -1,4 +1,4 @@
-//! Decides which labels of a trace a name means that a user gives, as with `report --label` and `--compare-labels`.
+//! Finds the labels of a trace that a name given by a user means, as with `report --label` and `--compare-labels`.
 
 use gapscope_trace::Trace;
 
@@ -27,7 +27,8 @@ impl<'a> LabelName<'a> {
         }
     }
 
-    /// Returns which of several names means a label with this text. A name that is the whole text goes first.
+    /// Returns the index of the first of several names that means a label with this text. A name that is the whole
+    /// text goes first.
     pub fn first_of(names: &[LabelName], text: &str) -> Option<usize> {
         let exact = names
             .iter()

@@ -1,4 +1,5 @@
-//! Puts work in order while it is read, packs it and adds it up.
+//! Takes the work of a trace in the order in which it is read, and returns it in order of time, packed, with its
+//! sums.
 
 use super::gpu::WorkExtent;
 use super::nearly_sorted;
@@ -12,24 +13,25 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{Scope, ScopedJoinHandle};
 use std::vec::IntoIter;
 
-/// How many pieces of work are sorted at once.
+/// The number of pieces of work that are sorted at once.
 const SORTED_AT_ONCE: usize = 1 << 14;
 
-/// How many pieces wait for work that belongs before them and comes later: rows are in the order of submissions, of a few
-/// queues at a time.
+/// The number of pieces that wait for work that belongs before them and is read later: rows are in the order of
+/// submissions, of a few queues at a time.
 const KEPT_WAITING: usize = 64 * BLOCK;
 
-/// How many pieces wait before some are packed. It is more than are kept waiting, because these are moved then.
+/// The number of waiting pieces beyond which some are packed. It is above [`KEPT_WAITING`], because the kept pieces
+/// are moved then.
 const MAX_WAITING: usize = 4 * KEPT_WAITING;
 
-/// How many sorted batches may wait for the packing thread.
+/// The number of sorted batches that may wait for the packing thread. The reader waits while there are as many.
 const MAX_QUEUED_BATCHES: usize = 8;
 
 /// The work of all GPUs while it is read. Sorted batches are packed and added up on a thread of its own.
 pub(super) struct Packing<'scope, 'a> {
     /// The ids of all command buffers.
     ids: &'a [CommandBufferId],
-    /// By GPU.
+    /// The work of each GPU that was not sent yet.
     incoming: Vec<Incoming>,
     sorted: SyncSender<(usize, Vec<Work>)>,
     packed: ScopedJoinHandle<'scope, Packed>,
@@ -38,7 +40,7 @@ pub(super) struct Packing<'scope, 'a> {
 /// All work, packed in order.
 #[derive(Default)]
 pub(super) struct Packed {
-    /// By GPU. GPUs at the end that ran nothing are missing.
+    /// The work and its sums by GPU. GPUs at the end that ran nothing are missing.
     pub gpus: Vec<(Works, WorkExtent)>,
     /// The times of each command buffer's work, by row.
     pub command_buffers: Vec<Ran>,
@@ -49,7 +51,7 @@ pub(super) struct Packed {
 struct Incoming {
     /// Work in the order in which it was read.
     unsorted: Vec<Work>,
-    /// Work that was known beforehand, in order.
+    /// The work that was known before the rest, in order; `None` where there was none.
     known: Option<Peekable<IntoIter<Work>>>,
 }
 
@@ -136,16 +138,16 @@ struct Packer<'a> {
     command_buffers: Vec<Ran>,
 }
 
-/// The work of a GPU. Only the latest is not packed yet.
+/// The work of a GPU, of which only the latest pieces are not packed yet.
 #[derive(Default)]
 struct GpuPacker {
     packed: Works,
     extent: WorkExtent,
-    /// The last piece that was packed.
+    /// The piece that was packed last.
     passed: Option<Work>,
-    /// Work that is not packed yet, in order.
+    /// The pieces that are not packed yet, in order.
     waiting: Vec<Work>,
-    /// Work that came when its place had been passed.
+    /// The pieces that came after their place had been passed.
     late: Vec<Work>,
 }
 

@@ -1,4 +1,4 @@
-//! A piece of work and the row that it stands for.
+//! The type of a piece of work: an interval in which a GPU ran something, and the table row that it stands for.
 
 use crate::intervals::Interval;
 
@@ -7,7 +7,7 @@ use crate::intervals::Interval;
 pub struct Work {
     /// The time in which it ran.
     pub interval: Interval,
-    /// Row of its command buffer, or [`NONE`](gapscope_trace::lookup::NONE).
+    /// The row of the work's command buffer, or [`NONE`](gapscope_trace::lookup::NONE).
     pub command_buffer: u32,
     source: u32,
 }
@@ -15,18 +15,18 @@ pub struct Work {
 /// The table that a piece of work is a row of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WorkKind {
-    /// `dispatches`.
+    /// The work is a row of the table `dispatches`.
     Dispatch,
-    /// `transfers`.
+    /// The work is a row of the table `transfers`.
     Transfer,
-    /// `opaque_work`.
+    /// The work is a row of the table `opaque_work`: it is timed as a whole, such as a render pass.
     Opaque,
-    /// `command_buffers`.
+    /// The work is a row of the table `command_buffers`.
     CommandBuffer,
 }
 
 impl WorkKind {
-    /// How many kinds there are.
+    /// The number of kinds.
     pub(super) const COUNT: usize = 4;
 }
 
@@ -54,7 +54,7 @@ impl Work {
         kind << ROW_BITS | (row & ((1 << ROW_BITS) - 1))
     }
 
-    /// Returns the kind of the table that it is a row of.
+    /// Returns the kind of table that the work is a row of.
     #[inline]
     pub fn kind(&self) -> WorkKind {
         match self.source >> ROW_BITS {
@@ -65,7 +65,7 @@ impl Work {
         }
     }
 
-    /// Returns the row.
+    /// Returns the work's row in that table.
     #[inline]
     pub fn row(&self) -> usize {
         (self.source & ((1 << ROW_BITS) - 1)) as usize

@@ -1,4 +1,4 @@
-//! Finds the devices of a trace that are one physical GPU.
+//! Groups the devices of a trace's manifest by the physical GPU that they are.
 use gapscope_trace::Manifest;
 use gapscope_trace::ids::{DeviceId, QueueId};
 use std::collections::HashMap;

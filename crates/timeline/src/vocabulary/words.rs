@@ -1,4 +1,4 @@
-//! The nouns of each API.
+//! The nouns that reports use for the things of each API, such as a CUDA stream for a queue.
 
 use crate::quantity;
 use gapscope_trace::Manifest;

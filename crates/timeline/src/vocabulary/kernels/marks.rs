@@ -1,4 +1,4 @@
-//! Finds marks that tell kernels with the same name apart.
+//! Finds, for kernels of different code that have one name, the short marks behind the name that tell them apart.
 
 use gapscope_trace::kernel_names::without_parameters;
 use std::collections::HashSet;
