@@ -39,7 +39,7 @@ pub struct WarmUp {
     pub command_buffer_count: u64,
 }
 
-/// A sign that code was first used.
+/// A sign that code was first used: a call that compiles or loads it, or a slow first dispatch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Sign {
     interval: Interval,

@@ -1,4 +1,4 @@
-//! Puts the verdict and its evidence into words.
+//! Turns the times of devices into the verdict and the sentences of its evidence.
 
 use super::times::Times;
 use crate::bound::{Bound, Evidence, VerdictPart};
@@ -216,7 +216,7 @@ impl Times<'_> {
         text
     }
 
-    /// Says how much of the devices the kernels filled, as the end of a sentence, where that is little or unknown.
+    /// Returns how much of the devices the kernels filled, as the end of a sentence, or `None` unless that is little or unknown.
     fn filled(&self) -> Option<String> {
         let sum = |of: fn(&DeviceFill) -> i64| {
             (self.fill.iter()).fold(0i64, |sum, fill| sum.saturating_add(of(fill)))
@@ -283,7 +283,7 @@ impl Times<'_> {
         )
     }
 
-    /// Lists the causes of a side with their times, in the words of the API.
+    /// Returns a list of the causes of a side with their times, in the words of the API.
     fn causes_of(&self, side: Side) -> String {
         let causes: Vec<&GapTotal> = (self.causes.iter())
             .filter(|total| total.cause.side() == side && total.total_ns > 0)
@@ -314,7 +314,7 @@ impl Times<'_> {
         }
     }
 
-    /// Says what the host mostly did while it was waited for, as the end of a sentence.
+    /// Returns what the host mostly did while it was waited for, as the end of a sentence.
     fn most(&self) -> String {
         let counts = |total: &&GapTotal| total.cause != Cause::Recording;
         let known = (self.causes.iter()).filter(counts).filter_map(|total| {

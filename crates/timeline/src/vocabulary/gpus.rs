@@ -20,7 +20,7 @@ pub struct Gpus {
 
 #[derive(Debug, Clone)]
 struct PhysicalGpu {
-    /// Rows of its devices in the manifest.
+    /// The rows of the GPU's devices in the manifest.
     rows: Vec<usize>,
     ids: Vec<DeviceId>,
     name: String,
@@ -56,17 +56,17 @@ impl Gpus {
         result
     }
 
-    /// Returns how many GPUs there are.
+    /// Returns the number of GPUs.
     pub fn count(&self) -> usize {
         self.gpus.len()
     }
 
-    /// Returns the GPU of a device, or `None` for a device that the manifest does not list.
+    /// Returns the index of the GPU of a device, or `None` for a device that the manifest does not list.
     pub fn of_device(&self, id: DeviceId) -> Option<usize> {
         self.by_device.get(&id).copied()
     }
 
-    /// Returns the GPU of a queue, or `None` where the manifest lists neither the queue nor its device.
+    /// Returns the index of the GPU of a queue, or `None` where the manifest lists neither the queue nor its device.
     pub fn of_queue(&self, id: QueueId) -> Option<usize> {
         self.by_queue.get(&id).copied()
     }

@@ -12,7 +12,7 @@ use gapscope_trace::ids::DeviceId;
 use gapscope_trace::tables::StreamKind;
 use std::collections::BTreeMap;
 
-/// Rows of two submissions, of which one waits for the other.
+/// The rows of two submissions, of which one waits for the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct StreamWait {
     pub(super) submission: u32,
@@ -30,7 +30,7 @@ struct Streams {
 #[derive(Clone, Copy)]
 struct Last {
     row: u32,
-    /// Its place in the order of all calls.
+    /// The submission's position in the order of all calls.
     place: usize,
 }
 
