@@ -190,7 +190,7 @@ impl<'a> CodeSamples<'a> {
         }
     }
 
-    /// True where a thread waited for others when a worker was sampled.
+    /// Returns true where a thread waited for others when a worker was sampled.
     fn waits_at(&self, thread: HostThread, worker: u32) -> bool {
         let table = self.threads.table;
         let at_ns = table.time_ns[worker as usize];

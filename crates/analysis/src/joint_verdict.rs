@@ -45,7 +45,7 @@ impl DeviceTimes {
         times
     }
 
-    /// True where nothing was timed.
+    /// Returns true where nothing was timed.
     pub fn is_empty(&self) -> bool {
         self.window_ns == 0
     }

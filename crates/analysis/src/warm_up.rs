@@ -180,13 +180,13 @@ impl FirstUses {
         }
     }
 
-    /// True where warm-up was not over at a time.
+    /// Returns true where warm-up was not over at a time.
     pub(crate) fn is_warm_up(&self, start_ns: i64) -> bool {
         self.warm_up
             .is_some_and(|warm_up| start_ns < warm_up.end_ns)
     }
 
-    /// True where code was compiled, loaded or first run in an interval.
+    /// Returns true where code was compiled, loaded or first run in an interval.
     pub(crate) fn any_in(&self, interval: Interval) -> bool {
         let inside = |sign: &Interval| !sign.intersection(interval).is_empty();
         self.signs.iter().any(inside)

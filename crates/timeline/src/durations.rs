@@ -245,7 +245,7 @@ impl GroupedDurations {
         }
     }
 
-    /// True where durations have to be handed over for a second time.
+    /// Returns true where durations have to be handed over for a second time.
     pub fn needs_again(&self) -> bool {
         self.groups.iter().any(DurationGroup::is_many)
     }

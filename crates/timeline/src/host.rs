@@ -108,7 +108,7 @@ impl HostThreads {
         name.map(|name| &**name)
     }
 
-    /// True where the trace has host calls of a process, so that a thread of it that is in no call is known to be in none.
+    /// Returns true where the trace has host calls of a process, so that a thread of it that is in no call is known to be in none.
     /// Imported traces, and those of programs that measure themselves, may have none.
     pub fn knows(&self, process: ProcessId) -> bool {
         self.processes.contains(&process)
@@ -120,7 +120,7 @@ impl HostThreads {
         (self.threads.get(&thread)).map_or(&[], |calls| calls.within(window))
     }
 
-    /// True where a thread that is outside of calls just before `at_ns` is between two polls of one wait.
+    /// Returns true where a thread that is outside of calls just before `at_ns` is between two polls of one wait.
     pub fn is_between_polls(&self, thread: HostThread, at_ns: i64) -> bool {
         let calls = self.threads.get(&thread);
         (calls.and_then(|calls| calls.starting_from(at_ns)))
@@ -137,7 +137,7 @@ impl HostThreads {
         self.returns.on_others(thread, window)
     }
 
-    /// True where several threads of a process make calls.
+    /// Returns true where several threads of a process make calls.
     pub fn has_several_threads(&self, process: ProcessId) -> bool {
         self.returns.has_several_threads(process)
     }

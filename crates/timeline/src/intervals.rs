@@ -35,13 +35,13 @@ impl Interval {
         possible.then(|| Interval::new(start_ns, start_ns + duration_ns))
     }
 
-    /// True for times from its start to before its end.
+    /// Returns true for times from its start to before its end.
     #[inline]
     pub const fn contains(self, at_ns: i64) -> bool {
         self.start_ns <= at_ns && at_ns < self.end_ns
     }
 
-    /// True where work that starts at `start_ns` counts in `window`: without a window all work does, and in a window no work
+    /// Returns true where work that starts at `start_ns` counts in `window`: without a window all work does, and in a window no work
     /// whose start is unknown.
     #[inline]
     pub fn counts(window: Option<Interval>, start_ns: Option<i64>) -> bool {

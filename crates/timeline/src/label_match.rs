@@ -19,7 +19,7 @@ impl<'a> LabelName<'a> {
         }
     }
 
-    /// True where the name means a label with this text.
+    /// Returns true where the name means a label with this text.
     pub fn means(&self, text: &str) -> bool {
         match self.is_exact {
             true => text == self.name,

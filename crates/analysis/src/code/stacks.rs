@@ -46,7 +46,7 @@ const HOOK_PREFIX: &str = "libgapscope_";
 const LIBC: &str = "libc.so";
 
 impl CodeFrame {
-    /// True for the program's own code, as far as the path tells.
+    /// Returns true for the program's own code, as far as the path tells.
     pub fn is_own(&self) -> bool {
         let is_own = |path: &str| {
             !FOREIGN_PREFIXES
@@ -64,13 +64,13 @@ impl CodeFrame {
         }
     }
 
-    /// True for the recording's own code.
+    /// Returns true for the recording's own code.
     fn is_in_hook(&self) -> bool {
         let name = self.library.as_deref().map(file_name);
         self.kind == FrameKind::Native && name.is_some_and(|name| name.starts_with(HOOK_PREFIX))
     }
 
-    /// True for native code of the interpreter that makes Python's calls.
+    /// Returns true for native code of the interpreter that makes Python's calls.
     fn is_in_interpreter(&self) -> bool {
         let begins = |function: &str| function.starts_with("Py") || function.starts_with("_Py");
         self.kind == FrameKind::Native && self.function.as_deref().is_some_and(begins)
@@ -265,7 +265,7 @@ pub fn text_with_caller(frames: &[CodeFrame]) -> String {
     }
 }
 
-/// True where an event loop waits for work.
+/// Returns true where an event loop waits for work.
 pub fn is_idle_event_loop(frames: &[CodeFrame]) -> bool {
     let in_file = |frame: &CodeFrame, end: &str| {
         frame.kind == FrameKind::Python && frame.file.as_deref().is_some_and(|f| f.ends_with(end))
@@ -277,7 +277,7 @@ pub fn is_idle_event_loop(frames: &[CodeFrame]) -> bool {
             .any(|frame| in_file(frame, "/asyncio/base_events.py"))
 }
 
-/// True where Python waits for another thread or process to hand it something.
+/// Returns true where Python waits for another thread or process to hand it something.
 pub fn waits_for_others(frames: &[CodeFrame]) -> bool {
     const PLACES: [&str; 6] = [
         "/multiprocessing/",

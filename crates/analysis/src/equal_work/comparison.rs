@@ -78,7 +78,7 @@ pub enum Basis {
 }
 
 impl Basis {
-    /// True where the sides did different work, as far as their kernels tell, so that no figure of one tells anything of the
+    /// Returns true where the sides did different work, as far as their kernels tell, so that no figure of one tells anything of the
     /// other.
     pub const fn is_unlike(self) -> bool {
         matches!(self, Basis::NoCommonKernel | Basis::FewCommonKernels)

@@ -47,7 +47,7 @@ impl Figure {
         Figure::Pace,
     ];
 
-    /// True for times; the others are counts and bytes.
+    /// Returns true for times; the others are counts and bytes.
     pub const fn is_time(self) -> bool {
         matches!(self, Figure::GpuBusy | Figure::Wall | Figure::Pace)
     }

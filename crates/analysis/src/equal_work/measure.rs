@@ -244,7 +244,7 @@ impl Meter<'_> {
         }
     }
 
-    /// True where a command buffer of a side counts as busy from start to end, whatever is in it.
+    /// Returns true where a command buffer of a side counts as busy from start to end, whatever is in it.
     fn is_timed_as_whole(&self, command_buffer: u32, side: usize) -> bool {
         let timeline = self.timeline;
         let Some(times) = timeline.command_buffers.get(command_buffer as usize) else {

@@ -106,7 +106,7 @@ impl<'a> SentenceWriter<'a> {
         }
     }
 
-    /// True where only the labels say that the work is equal, and the kernels do not.
+    /// Returns true where only the labels say that the work is equal, and the kernels do not.
     fn rests_on_labels(&self) -> bool {
         self.comparison.basis == Basis::Labels && self.comparison.few_common_kernels
     }

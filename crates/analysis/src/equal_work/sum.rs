@@ -66,7 +66,7 @@ pub(super) struct Evaluation {
 }
 
 impl Evaluation {
-    /// True where nothing was launched in it.
+    /// Returns true where nothing was launched in it.
     pub(super) fn is_empty(&self) -> bool {
         let nothing = self.sum.dispatches + self.sum.transfers == 0 && self.sum.hull.is_none();
         nothing && self.command_buffers + self.submissions == 0.0

@@ -124,12 +124,12 @@ impl WorkCost {
         Some((common, all))
     }
 
-    /// True where it launched no kernel and everything in it is known.
+    /// Returns true where it launched no kernel and everything in it is known.
     pub(super) fn launched_none(&self) -> bool {
         self.dispatch_count == Some(0) && self.whole_count == 0
     }
 
-    /// True where one of the sides launched kernels and the other launched none.
+    /// Returns true where one of the sides launched kernels and the other launched none.
     pub(super) fn only_one_dispatches(&self, other: &WorkCost) -> bool {
         let some = |work: &WorkCost| work.dispatch_count.is_some_and(|count| count > 0);
         (some(self) && other.launched_none()) || (some(other) && self.launched_none())

@@ -15,18 +15,18 @@ use gapscope_trace::manifest::SamplingMode;
 use gapscope_trace::tables::{CommandBuffers, Dispatches, Submissions, Table, Transfers};
 
 impl Findings {
-    /// True where findings that rest on these tables are known, because all of the tables could be read.
+    /// Returns true where findings that rest on these tables are known, because all of the tables could be read.
     pub fn knows(&self, tables: &[&str]) -> bool {
         !self.unread.iter().any(|u| tables.contains(&u.table))
     }
 
-    /// True where all rows of a table could be read, so that their number is known.
+    /// Returns true where all rows of a table could be read, so that their number is known.
     pub fn knows_rows(&self, table: &str) -> bool {
         let mut unread = self.unread.iter().filter(|u| u.table == table);
         !unread.any(UnreadTable::lacks_rows)
     }
 
-    /// True where at least parts of these tables could be read, so that counts of their rows are lower bounds.
+    /// Returns true where at least parts of these tables could be read, so that counts of their rows are lower bounds.
     pub fn knows_some(&self, tables: &[&str]) -> bool {
         let mut unread = self.unread.iter().filter(|u| tables.contains(&u.table));
         unread.all(|u| u.rows_read > 0)

@@ -197,7 +197,7 @@ fn mean_command_buffers(timeline: &Timeline) -> f64 {
     command_buffers as f64 / submissions.max(1) as f64
 }
 
-/// True where a process that uses a GPU runs Python.
+/// Returns true where a process that uses a GPU runs Python.
 fn is_python(manifest: &Manifest) -> bool {
     let uses_gpu = |id| manifest.devices.iter().any(|device| device.process == id);
     let mut processes = manifest.processes.iter();

@@ -214,12 +214,12 @@ impl<'a> WaitOrder<'a> {
         self.functions.during(queue, window)
     }
 
-    /// True where the host ran no functions for queues.
+    /// Returns true where the host ran no functions for queues.
     pub(crate) fn has_no_functions(&self) -> bool {
         self.functions.is_empty()
     }
 
-    /// True where a submission is a graph with host nodes of unknown times.
+    /// Returns true where a submission is a graph with host nodes of unknown times.
     pub(crate) fn has_untimed_nodes(&self, row: u32) -> bool {
         self.functions.has_untimed_nodes(row)
     }

@@ -54,17 +54,17 @@ impl LabelOrigins {
         LabelOrigins { rows }
     }
 
-    /// True where gapscope has set no label.
+    /// Returns true where gapscope has set no label.
     pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// True for a label that is the path of a module.
+    /// Returns true for a label that is the path of a module.
     pub(crate) fn is_module(&self, row: usize) -> bool {
         self.rows.get(row) == Some(&Some(FrameworkLabel::Module))
     }
 
-    /// True for a label that is the name of an operator.
+    /// Returns true for a label that is the name of an operator.
     pub(crate) fn is_operator(&self, row: usize) -> bool {
         self.rows.get(row) == Some(&Some(FrameworkLabel::Operator))
     }

@@ -112,7 +112,7 @@ impl<'a> Times<'a> {
         known.fold(0, i64::saturating_add)
     }
 
-    /// True where there are several devices.
+    /// Returns true where there are several devices.
     pub(crate) fn several(&self) -> bool {
         !self.busy_of.is_empty()
     }

@@ -298,7 +298,7 @@ impl Times<'_> {
         }
     }
 
-    /// True where some of the host's part is not late submission.
+    /// Returns true where some of the host's part is not late submission.
     fn waited_for_functions(&self) -> bool {
         (self.causes.iter()).any(|total| total.cause == Cause::HostFunction && total.total_ns > 0)
     }

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, HashMap};
 pub(super) struct SideKernel<'a> {
     pub name: &'a str,
     pub path: &'a str,
-    /// By run.
+    /// The digest of the kernel in each run; `None` for runs without it.
     pub runs: Vec<Option<&'a KernelDigest>>,
 }
 
@@ -112,7 +112,7 @@ pub(super) fn pairs<'a>(before: Vec<SideKernel<'a>>, after: Vec<SideKernel<'a>>)
     pairs
 }
 
-/// Kernels that are not matched yet, and the pairs so far.
+/// The kernels of both sides that are not matched yet, and the pairs so far.
 struct Unmatched<'a> {
     before: Vec<SideKernel<'a>>,
     after: Vec<SideKernel<'a>>,
@@ -142,7 +142,8 @@ impl<'a> Unmatched<'a> {
     }
 }
 
-/// Removes from `ones` each kernel that took the place of several of `others`, and returns it with those.
+/// Removes from `ones` each kernel that took the place of several of `others`, and returns it with the kernels it
+/// replaced.
 fn chains<'a>(
     ones: &mut Vec<SideKernel<'a>>,
     others: &mut Vec<SideKernel<'a>>,

@@ -6,41 +6,42 @@ use super::part::{CollectivePart, Communicator};
 use gapscope_timeline::collectives::SEND_RECV;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A collective with its parts.
+/// A collective, with the parts of its ranks.
 pub(super) struct Matched<'a> {
     pub(super) kind: &'static str,
     pub(super) communicator: Communicator,
-    /// The number among the collectives of the kind and the communicator, or among the messages of the two ranks, from 0.
+    /// The collective's number, from 0, among those of its kind and communicator, or among the messages from one rank
+    /// to another.
     pub(super) number: u64,
     /// The number of ranks of the communicator, or 2 for a message.
     pub(super) size: u32,
-    /// The parts, each with the index of its rank.
+    /// The index of each rank that takes part, with its part.
     pub(super) parts: Vec<(usize, &'a CollectivePart)>,
 }
 
 /// Counts of the collectives of a kind.
 #[derive(Debug, Clone, Default)]
 pub(super) struct KindCounts {
-    /// The number of parts of each rank, by its index.
+    /// The number of parts of each rank, by the rank's index.
     pub(super) counts: Vec<u64>,
-    /// Parts whose communicator, or whose messages, are not known.
+    /// The number of parts whose communicator, or whose messages, are not known.
     pub(super) unassigned: u64,
-    /// Parts in collectives that a rank without a trace takes part in.
+    /// The number of parts in collectives that a rank without a trace takes part in.
     pub(super) incomplete: u64,
-    /// True if ranks of a communicator differ in how many they have.
+    /// True if ranks of a communicator differ in their numbers of collectives.
     pub(super) unequal: bool,
 }
 
 /// The ranks of a communicator.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ranks {
-    /// The number of ranks. Absent when it is not known.
+    /// The number of ranks; `None` when it is not known.
     pub(super) size: Option<u32>,
-    /// Indices of the ranks with a trace.
+    /// The indices of the ranks that have a trace.
     pub(super) known: BTreeSet<usize>,
     /// True if all ranks have a trace.
     pub(super) complete: bool,
-    /// Indices of ranks by their numbers in the communicator, as far as these are known.
+    /// The index of each rank by its number in the communicator, as far as these numbers are known.
     numbers: BTreeMap<u32, usize>,
 }
 

@@ -1,4 +1,4 @@
-//! The section on accuracy: sampling, clocks, drift, losses.
+//! Makes the section on the accuracy of a trace: sampling, clocks, drift, losses.
 
 use crate::document::{Block, Text, Tone};
 use crate::number;

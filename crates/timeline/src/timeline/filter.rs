@@ -59,7 +59,7 @@ impl LabelFilter {
         })
     }
 
-    /// True where no work is selected.
+    /// Returns true where no work is selected.
     pub fn is_empty(&self) -> bool {
         self.is_empty
     }

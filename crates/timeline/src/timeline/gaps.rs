@@ -62,7 +62,7 @@ impl Cursor {
         }
     }
 
-    /// True once the cursor has passed work.
+    /// Returns true once the cursor has passed work.
     #[inline]
     pub fn has_passed_work(&self) -> bool {
         self.before != NONE

@@ -65,7 +65,7 @@ impl<'a> Timeline<'a> {
         self.selected.as_deref().unwrap_or(self)
     }
 
-    /// True where a [`LabelFilter`](super::LabelFilter) selects work.
+    /// Returns true where a [`LabelFilter`](super::LabelFilter) selects work.
     pub fn is_filtered(&self) -> bool {
         self.selected.is_some()
     }

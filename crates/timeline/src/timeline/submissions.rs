@@ -16,7 +16,7 @@ pub enum Standing {
     NoWork(SubmissionKind),
 }
 
-/// True for submissions that hand work to a queue, and do not only hold the queue up.
+/// Returns true for submissions that hand work to a queue, and do not only hold the queue up.
 pub fn is_work(kind: SubmissionKind) -> bool {
     use SubmissionKind::*;
     !matches!(

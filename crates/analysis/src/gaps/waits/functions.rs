@@ -117,12 +117,12 @@ impl HostFunctions {
         self.times.get(&row).copied()
     }
 
-    /// True where the host ran no functions at all.
+    /// Returns true where the host ran no functions at all.
     pub fn is_empty(&self) -> bool {
         self.during.iter().all(Vec::is_empty) && self.untimed_nodes.is_empty()
     }
 
-    /// True where a submission's graph has host nodes of unknown times.
+    /// Returns true where a submission's graph has host nodes of unknown times.
     pub fn has_untimed_nodes(&self, row: u32) -> bool {
         !self.untimed_nodes.is_empty() && self.untimed_nodes.contains(&row)
     }
