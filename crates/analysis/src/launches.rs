@@ -70,8 +70,8 @@ impl Launches {
     }
 }
 
-/// Returns the shapes of the launches that start in `window` by group, absent where no size is known. `group` returns the group
-/// of a row of the table of kernels, one of `count`.
+/// Returns for each of `count` groups the shapes of the launches that start in `window`, or `None` where no size is
+/// known. `group` returns the group of a row of the table of kernels.
 pub(crate) fn shapes(
     timeline: &Timeline,
     window: Option<Interval>,

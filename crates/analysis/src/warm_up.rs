@@ -133,7 +133,8 @@ pub fn warm_up(timeline: &Timeline, kernels: &[Kernel]) -> WarmUp {
     }
 }
 
-/// Says that the first of `signs` signs comes too late, or that there are no signs and why there may be none.
+/// Returns a sentence that the first of `signs` signs comes too late, or that there are no signs and why there may be
+/// none.
 fn none_found(timeline: &Timeline, kernels: &[Kernel], signs: usize) -> String {
     let calls = !timeline.trace.tables.host_calls.call.is_empty();
     let enough = |kernel: &Kernel| kernel.durations.timed_count >= LEAST_DISPATCHES;

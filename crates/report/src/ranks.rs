@@ -66,7 +66,7 @@ impl RanksReport<'_> {
         Document { blocks }
     }
 
-    /// Says what bounds all ranks together.
+    /// Returns a sentence on what bounds the speed of all ranks together.
     fn verdict(&self) -> Option<Block> {
         let findings = self.findings;
         let tone = match findings.verdict {

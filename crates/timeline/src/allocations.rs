@@ -9,7 +9,7 @@ use std::collections::HashMap;
 /// An allocation or a free of memory on a GPU.
 #[derive(Debug, Clone, Copy)]
 pub struct MemoryStep {
-    /// Index of [`Timeline::gpus`].
+    /// The index of the GPU in [`Timeline::gpus`].
     pub gpu: usize,
     /// The time of the change.
     pub at_ns: i64,

@@ -111,15 +111,16 @@ pub struct BusyShare {
 /// Busy time split by the kind of work that ran. `compute_ns`, `communication_ns` and `transfer_ns` sum to all of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct BusyParts {
-    /// Time in which something computed.
+    /// The time in which something computed.
     pub compute_ns: i64,
-    /// Time in which kernels communicated and nothing computed.
+    /// The time in which kernels communicated and nothing computed.
     pub communication_ns: i64,
-    /// Time in which only transfers ran.
+    /// The time in which only transfers ran.
     pub transfer_ns: i64,
     /// The part of `compute_ns` in which kernels communicated as well.
     pub overlapped_ns: i64,
-    /// Part of `compute_ns` in which it is not certain that anything computed: all work that ran is timed as a whole.
+    /// The part of `compute_ns` in which it is not certain that anything computed: all work that ran is timed as a
+    /// whole.
     pub unsure_ns: i64,
     /// True where work that is timed as a whole may communicate and do nothing else.
     pub unsure_communication: bool,

@@ -344,7 +344,8 @@ impl GroupedDurations {
     }
 }
 
-/// From this many durations on they are counted: counts of all magnitudes take half of the memory of so many durations.
+/// The number of durations of a group from which on they are counted, not kept: counts of all magnitudes take half of
+/// the memory of so many durations.
 const MIN_COUNTED: usize = 1 << 13;
 
 /// Returns the index of the nearest-rank percentile among `count` (at least 1) sorted values.

@@ -108,8 +108,8 @@ impl HostThreads {
         name.map(|name| &**name)
     }
 
-    /// Returns true where the trace has host calls of a process, so that a thread of it that is in no call is known to be in none.
-    /// Imported traces, and those of programs that measure themselves, may have none.
+    /// Returns true where the trace has host calls of a process, so that a thread of the process that is in no call
+    /// is known to be in none. Imported traces, and those of programs that measure themselves, may have none.
     pub fn knows(&self, process: ProcessId) -> bool {
         self.processes.contains(&process)
     }

@@ -41,8 +41,8 @@ impl Interval {
         self.start_ns <= at_ns && at_ns < self.end_ns
     }
 
-    /// Returns true where work that starts at `start_ns` counts in `window`: without a window all work does, and in a window no work
-    /// whose start is unknown.
+    /// Returns true where work that starts at `start_ns` counts in `window`. Without a window all work counts, and in
+    /// a window no work whose start is unknown.
     #[inline]
     pub fn counts(window: Option<Interval>, start_ns: Option<i64>) -> bool {
         match (window, start_ns) {

@@ -204,7 +204,7 @@ fn samples(figure: Figure, side: &Side, no_dispatches: bool, counted: &[&Evaluat
 struct Judged {
     verdict: Bound,
     sentence: String,
-    /// By cause; absent where it is not known.
+    /// The idle time by cause; `None` where it is not known.
     idle: Option<Vec<GapTotal>>,
 }
 

@@ -58,8 +58,8 @@ pub(super) struct Evaluation {
     pub sum: Sum,
     pub command_buffers: f64,
     pub submissions: f64,
-    /// Time until the next evaluation of its side starts; absent where other work begins in between, or the next one begins
-    /// before the end of this one.
+    /// The time until the next evaluation of its side starts; `None` where other work begins in between, or the next
+    /// evaluation begins before the end of this one.
     pub pace_ns: Option<i64>,
     /// True where some of the work may belong to another evaluation.
     pub unclear: bool,
@@ -93,7 +93,7 @@ impl Evaluation {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Side {
     pub sum: Sum,
-    /// Sum of the lengths of the stretches without work of the other side in between.
+    /// The sum of the lengths of those stretches of this side's work that no work of the other side interrupts.
     pub wall_ns: i64,
     /// The index of the evaluation that started last; `None` once other work has begun since.
     pub last: Option<u32>,

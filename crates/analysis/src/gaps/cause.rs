@@ -25,7 +25,7 @@ pub enum Side {
 }
 
 impl Side {
-    /// All sides.
+    /// All sides, in the order in which they are declared.
     pub const ALL: [Side; 4] = [Side::Host, Side::Sync, Side::Launch, Side::Unknown];
 
     /// Returns its stable name, as in the JSON.
@@ -117,7 +117,7 @@ macro_rules! causes {
         }
 
         impl Cause {
-            /// All causes.
+            /// All causes, in the order in which they are declared.
             pub const ALL: [Cause; [$(Cause::$cause),+].len()] = [$(Cause::$cause),+];
 
             /// Returns its stable name, as in the JSON.
@@ -363,7 +363,8 @@ impl Cause {
     }
 }
 
-/// Why a device idles whose next work has not been submitted while the submitting thread is in such a call.
+/// Maps the class of the submitting thread's call to the cause for which a device idles whose next work has not been
+/// submitted.
 impl From<CallClass> for Cause {
     fn from(class: CallClass) -> Cause {
         match class {

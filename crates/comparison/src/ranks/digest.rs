@@ -18,7 +18,7 @@ use gapscope_trace::manifest::Host;
 use gapscope_trace::tables::{Dispatches, Table as _};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// All that a comparison needs of one rank, so that not all traces have to be in memory at once.
+/// The data that a comparison needs of one rank, so that not all traces have to be in memory at once.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RankDigest {
     pub(super) row: RankRow,

@@ -210,7 +210,7 @@ impl Teller<'_> {
         }
     }
 
-    /// Says where the gap with most of a cause's time is.
+    /// Returns a text that says where the gap with most of a cause's time is.
     fn place(&self, gap: &Gap, part_ns: i64, row: Row, rows: &mut Vec<Row>) -> String {
         let length = match gap.duration_ns - part_ns {
             0 => number::duration(part_ns),
@@ -399,7 +399,7 @@ impl Teller<'_> {
         }
     }
 
-    /// Says what is not known, and how far the figures can be trusted.
+    /// Returns claims on what is not known, and on how far the figures can be trusted.
     fn unknown(&self, remarks: &[String]) -> Vec<Claim> {
         let findings = self.findings;
         let plain = |text: String| Claim {

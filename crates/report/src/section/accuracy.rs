@@ -84,7 +84,7 @@ fn sampling(mode: SamplingMode) -> &'static str {
     }
 }
 
-/// Says which tool read both clocks at once.
+/// Returns a text that names the tool that read both clocks at once.
 pub(crate) fn calibrated_by(tool: Option<&str>) -> String {
     match tool {
         Some(tool) => format!("mapped by the tool that wrote the file ({tool})"),

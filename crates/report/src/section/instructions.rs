@@ -147,7 +147,7 @@ fn reasons(stalls: &[SampledStall]) -> String {
     told.collect::<Vec<_>>().join(", ")
 }
 
-/// Says what warps of the kernel waited for, and what to do about it.
+/// Returns a text on what warps of the kernel waited for, and on what to do about it.
 fn says(stall: &SampledStall) -> Text {
     let share = number::share(stall.share);
     let text = Text::new().strong(format!("{} {share}", in_words(stall)));

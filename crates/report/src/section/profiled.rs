@@ -61,7 +61,7 @@ fn of_kernel(profiled: &ProfiledKernel, launches: u64) -> Vec<Block> {
     blocks
 }
 
-/// Says what warps waited for, and what to do about it.
+/// Returns a text on what warps waited for, and on what to do about it.
 fn says(stall: &StallShare) -> Text {
     let reason = stall.reason.replace('_', " ");
     let share = number::share(stall.share);

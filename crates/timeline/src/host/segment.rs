@@ -67,7 +67,7 @@ impl WaitOutcome {
     }
 }
 
-/// What a host call does, as far as idle time depends on it.
+/// The class of a host call, as far as idle time depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallClass {
     /// The call creates pipelines or shader modules, loads code or builds graphs.

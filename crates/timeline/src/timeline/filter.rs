@@ -71,7 +71,7 @@ impl LabelFilter {
     }
 }
 
-/// Rows of a table that are marked, by their ids.
+/// A set of rows of a table, found by their ids.
 #[derive(Debug, Clone)]
 struct Marked<I> {
     ids: IdIndex<I>,

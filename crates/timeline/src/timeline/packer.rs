@@ -37,7 +37,7 @@ pub(super) struct Packing<'scope, 'a> {
     packed: ScopedJoinHandle<'scope, Packed>,
 }
 
-/// All work, packed in order.
+/// The work of all GPUs, packed in order, with its sums.
 #[derive(Default)]
 pub(super) struct Packed {
     /// The work and its sums by GPU. GPUs at the end that ran nothing are missing.

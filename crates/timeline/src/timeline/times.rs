@@ -51,9 +51,9 @@ pub struct Ran {
     pub first_start_ns: i64,
     /// The last end of its work.
     pub last_end_ns: i64,
-    /// Sum of the lengths of the pieces inside.
+    /// The sum of the lengths of the pieces inside.
     pub sum_ns: i64,
-    /// Length of the union of the pieces inside.
+    /// The length of the union of the pieces inside.
     pub union_ns: i64,
 }
 

@@ -17,7 +17,7 @@ pub(super) struct HostFunctions {
     during: Vec<Vec<Interval>>,
     /// The time at which the function of a submission ran, by the submission's row, where that time is known.
     times: HashMap<u32, Interval>,
-    /// Rows of submissions whose graphs have more host nodes than functions are known to have run.
+    /// The rows of submissions whose graphs have more host nodes than functions are known to have run.
     untimed_nodes: HashSet<u32>,
 }
 
