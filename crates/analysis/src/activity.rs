@@ -127,7 +127,7 @@ fn queue_slices(
 
 const CAUSES: usize = Cause::ALL.len();
 
-/// Busy time in slices, to which work is added in order of start.
+/// The busy time of a device or queue in slices, to which work is added in order of start.
 struct BusyRow {
     slices: Vec<Slice>,
     /// The index of the slice in which the last piece of work began.
@@ -160,7 +160,7 @@ impl BusyRow {
     }
 }
 
-/// Equal slices of a window.
+/// A window that is cut into equal slices.
 struct SliceGrid {
     window: Interval,
     /// The start of each slice, and the end of the last.

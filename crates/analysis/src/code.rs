@@ -232,7 +232,7 @@ struct GroupKey {
 struct CodeGroup {
     samples: u64,
     blocked: u64,
-    /// The time that these samples stand for.
+    /// The time that the samples stand for.
     represented_ns: i64,
     stacks: HashMap<Option<StackId>, u64>,
 }
@@ -245,14 +245,14 @@ struct CauseSum {
     represented_ns: i64,
 }
 
-/// Samples in which a thread held the interpreter's lock while a submitting thread waited for it.
+/// The samples in which a thread held the interpreter's lock while a submitting thread waited for the lock.
 #[derive(Debug, Default)]
 struct LockSamples {
     samples: u64,
     stacks: HashMap<StackId, u64>,
 }
 
-/// Samples of workers for which a submitting thread waited.
+/// The samples of workers for which a submitting thread waited.
 #[derive(Debug, Default)]
 struct WorkerSums {
     rows: HashSet<u32>,

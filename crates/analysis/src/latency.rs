@@ -120,8 +120,8 @@ fn queue_states(timeline: &Timeline, order: &WaitOrder, rows: &[u32]) -> Vec<Que
     rows.collect()
 }
 
-/// Measures a queue. `rows` are its submissions in the order of their calls, at least one, and `found` is the state of the queue
-/// at each.
+/// Measures a queue. `rows` are the queue's submissions in the order of their calls, at least one, and `found` is the
+/// state of the queue at each of them.
 fn queue_latency(
     timeline: &Timeline,
     queue: usize,

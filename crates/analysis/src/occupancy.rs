@@ -123,7 +123,7 @@ mod tests {
     use super::*;
     use gapscope_trace::tables::{Kernel, Table as _};
 
-    /// Threads, registers, shared memory, and occupancy in per cent.
+    /// A launch: threads, registers, shared memory, and occupancy in per cent.
     type Launched = (u32, u32, u32, u32);
     /// Launches on a V100, an A100 and an H100.
     const REAL: [(&str, u64, &[Launched]); 3] = [

@@ -129,14 +129,14 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// Rows from top to bottom.
     pub rows: Vec<Row>,
-    /// Title of the column of notes, where a renderer draws notes as a column.
+    /// The title of the column of notes, where a renderer draws notes as a column.
     pub note_title: String,
 }
 
 /// A column of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
-    /// Title of the column.
+    /// The title of the column.
     pub title: String,
     /// True where cells are aligned to the right, as numbers are.
     pub right: bool,
@@ -196,7 +196,7 @@ impl Column {
         }
     }
 
-    /// Lets the column be left out; a greater `spare` goes first.
+    /// Sets the order in which the column is left out where room is short; the greatest `spare` goes first.
     pub fn spare(self, spare: u8) -> Column {
         Column { spare, ..self }
     }

@@ -16,17 +16,17 @@ use gapscope_trace::manifest::Exit;
 /// The input of a report on one trace.
 #[derive(Debug, Clone, Copy)]
 pub struct Report<'a> {
-    /// Name of the trace.
+    /// The name of the trace.
     pub trace: &'a str,
-    /// Manifest of the trace.
+    /// The manifest of the trace.
     pub manifest: &'a Manifest,
-    /// Findings about the trace.
+    /// The findings on the trace.
     pub findings: &'a Findings,
     /// The timeline in slices.
     pub activity: &'a Activity,
     /// The text of the labels that the findings are limited to; `None` where they are of all work.
     pub label: Option<&'a str>,
-    /// Sentences about reading the trace.
+    /// The remarks of the trace's reader, in sentences.
     pub remarks: &'a [String],
     /// The number of rows that each table shows.
     pub top: usize,

@@ -18,9 +18,9 @@ pub struct RanksReport<'a> {
     pub folder: &'a str,
     /// The manifest of one of the ranks.
     pub manifest: &'a Manifest,
-    /// Findings of the comparison.
+    /// The findings of the comparison.
     pub findings: &'a RankFindings,
-    /// Sentences about reading the traces.
+    /// The remarks of the traces' reader, in sentences.
     pub remarks: &'a [String],
     /// The number of rows that each table shows.
     pub top: usize,

@@ -8,7 +8,7 @@ use gapscope_analysis::gaps::Family;
 /// A terminal, a file or a pipe that a document is drawn for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Terminal {
-    /// Columns of a line.
+    /// The number of columns of a line.
     pub columns: usize,
     /// True where escape sequences for colours may be used.
     pub colour: bool,

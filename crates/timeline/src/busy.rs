@@ -216,7 +216,7 @@ struct Totals {
     queues: Vec<QueueTotals>,
 }
 
-/// Busy time of one queue.
+/// The busy time of one queue.
 #[derive(Debug, Clone, Default)]
 struct QueueTotals {
     work_window: Option<Interval>,

@@ -25,9 +25,9 @@ pub struct Counter {
     pub owner: CounterOwner,
     /// The name for people, such as `device memory allocated`.
     pub name: String,
-    /// The unit of its values.
+    /// The unit of the values.
     pub unit: CounterUnit,
-    /// The source of its values: `allocations`, `submissions`, or the source that the trace names.
+    /// The source of the values: `allocations`, `submissions`, or the source that the trace names.
     pub source: String,
     /// The values in order of start.
     pub samples: Vec<Sample>,

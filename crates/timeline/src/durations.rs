@@ -69,7 +69,7 @@ fn magnitude(duration: u32) -> usize {
 }
 
 const MAGNITUDES: usize = 32 * 128 + 2;
-/// Bits of a float that are left out.
+/// The number of bits of a float that are left out.
 const OMITTED_BITS: u32 = f32::MANTISSA_DIGITS - 1 - 7;
 /// The bits of the float 1 without the [`OMITTED_BITS`].
 const UNIT: u32 = 1.0f32.to_bits() >> OMITTED_BITS;
@@ -133,7 +133,7 @@ impl DurationCounts {
 /// million at a second, though that many durations of a second take more than two hours.
 struct ValueCounts {
     magnitude: usize,
-    /// At most the least value of the magnitude.
+    /// The value of the first count, which is at most the least value of the magnitude.
     from: u32,
     counts: Vec<u32>,
 }
@@ -190,7 +190,7 @@ fn place(counts: impl Iterator<Item = usize>, mut rank: usize) -> (usize, usize)
     (0, 0)
 }
 
-/// The magnitudes that percentiles lie in, and their ranks within the magnitude.
+/// The magnitude that each of the two percentiles lies in, with the percentile's rank within the magnitude.
 type Places = [(usize, usize); 2];
 
 impl GroupedDurations {
@@ -286,8 +286,8 @@ impl GroupedDurations {
         }
     }
 
-    /// Returns where the percentiles of these groups lie, or `None` where their durations are to be sorted: they are few, or too
-    /// long.
+    /// Returns the magnitudes and ranks of the percentiles of these groups, or `None` where the durations are to be
+    /// sorted, because they are few or too long.
     fn places(&self, groups: Range<usize>) -> Option<Places> {
         let groups = &self.groups[groups];
         let counted = groups.iter().map(|group| match group {

@@ -35,7 +35,7 @@ impl Interval {
         possible.then(|| Interval::new(start_ns, start_ns + duration_ns))
     }
 
-    /// Returns true for times from its start to before its end.
+    /// Returns true for times from the interval's start to before its end.
     #[inline]
     pub const fn contains(self, at_ns: i64) -> bool {
         self.start_ns <= at_ns && at_ns < self.end_ns

@@ -123,7 +123,7 @@ pub type StackGroup = Option<u32>;
 const MAX_FRAMES: usize = 1024;
 
 impl<'a> Stacks<'a> {
-    /// Indexes the stacks of these tables.
+    /// Indexes the stacks and frames in the tables of a trace.
     pub fn new(tables: &'a Tables) -> Stacks<'a> {
         let frames = tables.frames.id.iter().enumerate();
         let stacks = tables.stacks.id.iter().enumerate();

@@ -250,7 +250,7 @@ impl Dataflow<'_> {
     }
 }
 
-/// The disjoint segments of a memory, by their start.
+/// The disjoint segments of a memory, by the segment's start.
 type Segments = BTreeMap<u64, WrittenSegment>;
 
 /// A segment of memory, and the index of the item that wrote it last.
@@ -317,9 +317,10 @@ struct Folder<'a> {
     flow: &'a Dataflow<'a>,
     level: Level,
     nodes: Vec<FlowNode>,
-    /// Nodes by kernel or kind, and by label.
+    /// The node of each kernel or kind under each label's text; `None` for work without a label.
     by_name: HashMap<(NodeKind, String, Option<String>), u32>,
-    /// Nodes that were found before. This is faster than a look-up by texts, and there are many items.
+    /// The node of each operation and label id that was found before. This is faster than a look-up by texts, and
+    /// there are many items.
     by_ids: HashMap<(Operation, Option<LabelId>), u32>,
 }
 

@@ -166,11 +166,11 @@ impl Dataflow<'_> {
     }
 }
 
-/// Bytes for which no other item has been found yet.
+/// The ranges of bytes for which no other item has been found yet.
 #[derive(Debug, Default)]
 struct RemainingBytes(Vec<MemoryRange>);
 
-/// Bytes of a memory.
+/// A range of the bytes of a memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct MemoryRange {
     memory: u64,

@@ -45,7 +45,7 @@ pub enum UnknownDataflow {
 #[derive(Debug)]
 pub struct Dataflow<'a> {
     pub(super) timeline: &'a Timeline<'a>,
-    /// Dispatches and transfers in the order in which they ran.
+    /// The dispatches and transfers in the order in which they ran.
     pub(super) items: Vec<Item>,
     sets: HashMap<BindingSetId, Range<u32>>,
     /// The byte ranges of all sets of bindings. Those of one set are consecutive.
@@ -83,7 +83,7 @@ impl Item {
     }
 }
 
-/// Bytes that may be read or written.
+/// A range of bytes that an item may read or write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ByteRange {
     /// The number of the allocation or of the buffer.

@@ -66,7 +66,7 @@ pub(super) struct Evaluation {
 }
 
 impl Evaluation {
-    /// Returns true where nothing was launched in it.
+    /// Returns true where nothing was launched in the evaluation.
     pub(super) fn is_empty(&self) -> bool {
         let nothing = self.sum.dispatches + self.sum.transfers == 0 && self.sum.hull.is_none();
         nothing && self.command_buffers + self.submissions == 0.0
@@ -152,7 +152,8 @@ impl SharedHolders {
         (!self.unknown).then_some(self.count)
     }
 
-    /// Counts them, once all have been added. `share` receives the part of each that belongs to an evaluation.
+    /// Counts the distinct rows, once all have been added. `share` receives, for each evaluation, the part of a row
+    /// that belongs to the evaluation.
     pub(super) fn count(&mut self, mut share: impl FnMut(u32, f64)) {
         self.pairs.sort_unstable();
         self.pairs.dedup();

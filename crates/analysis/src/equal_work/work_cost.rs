@@ -124,7 +124,7 @@ impl WorkCost {
         Some((common, all))
     }
 
-    /// Returns true where it launched no kernel and everything in it is known.
+    /// Returns true where the side launched no kernel and everything in it is known.
     pub(super) fn launched_none(&self) -> bool {
         self.dispatch_count == Some(0) && self.whole_count == 0
     }

@@ -28,7 +28,7 @@ impl Side {
     /// All sides, in the order in which they are declared.
     pub const ALL: [Side; 4] = [Side::Host, Side::Sync, Side::Launch, Side::Unknown];
 
-    /// Returns its stable name, as in the JSON.
+    /// Returns the side's stable name in JSON.
     pub const fn as_str(self) -> &'static str {
         match self {
             Side::Host => "host",
@@ -58,7 +58,7 @@ pub enum Family {
 }
 
 impl Family {
-    /// Returns the part of the verdict's time that its causes count for.
+    /// Returns the part of the verdict's time that causes of the family count for.
     pub const fn side(self) -> Side {
         match self {
             Family::Host => Side::Host,
@@ -120,14 +120,15 @@ macro_rules! causes {
             /// All causes, in the order in which they are declared.
             pub const ALL: [Cause; [$(Cause::$cause),+].len()] = [$(Cause::$cause),+];
 
-            /// Returns its stable name, as in the JSON.
+            /// Returns the cause's stable name in JSON.
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $(Cause::$cause => $key,)+
                 }
             }
 
-            /// Returns what is known of it, in the words of an API, or for `Unknown` in words that suit several.
+            /// Returns the facts about the cause, in the words of an API, or for `Unknown` in words that suit several
+            /// APIs.
             pub fn facts(self, api: Api) -> CauseFacts {
                 match self {
                     $(Cause::$cause => {
@@ -352,12 +353,12 @@ causes! {
 }
 
 impl Cause {
-    /// Returns what it means, in one sentence.
+    /// Returns the meaning of the cause in one sentence.
     pub fn explanation(self) -> &'static str {
         self.facts(Api::Unknown).sentence
     }
 
-    /// Returns the part of the verdict's time that it counts for.
+    /// Returns the part of the verdict's time that the cause counts for.
     pub fn side(self) -> Side {
         self.facts(Api::Unknown).side
     }

@@ -17,7 +17,7 @@ struct CallTotal {
     total_ns: i64,
 }
 
-/// Host time by call.
+/// Sums of host time by call, and outside of calls.
 #[derive(Debug, Clone, Default)]
 pub(super) struct HostTotals {
     /// A sum for each pair of call and function that occurs.

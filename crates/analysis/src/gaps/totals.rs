@@ -4,7 +4,7 @@ use super::certainty::Shift;
 use super::{Cause, GapBin, GapPart, GapTotal, Side, SideRange};
 use gapscope_timeline::intervals::Interval;
 
-/// Idle time by cause.
+/// Sums of idle time by cause.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Totals {
     causes: [Total; Cause::ALL.len()],

@@ -31,8 +31,8 @@ pub(crate) struct WaitOrder<'a> {
     dependencies: Vec<DependencyRow>,
     /// The waits that follow from the order of the default stream, sorted.
     stream_waits: Vec<StreamWait>,
-    /// The row of the submission before each on its queue, by row, or [`NONE`]. Empty where each submission is timed
-    /// work.
+    /// For each row, the row of the submission before it on its queue, or [`NONE`]. Empty where each submission is
+    /// timed work.
     previous: Vec<u32>,
     /// For each row, true where the submission may wait for something. Empty where no submission may.
     may_wait: Vec<bool>,
@@ -183,8 +183,8 @@ impl<'a> WaitOrder<'a> {
         waits
     }
 
-    /// Returns until when something besides the work of its own queue held up a submission with timed work, and what held it
-    /// up last.
+    /// Returns the time until which something besides the work of its own queue held up a submission with timed work,
+    /// then the cause of the last such delay. Returns `None` where nothing did.
     pub(crate) fn held_until(&self, row: u32) -> Option<(i64, Cause)> {
         let times = &self.timeline.submissions[row as usize];
         let call_ns = self.timeline.trace.tables.submissions.start_ns[row as usize];
@@ -231,7 +231,8 @@ struct WaitSearch<'s, 'a> {
     /// The index of the submission's queue.
     queue: u32,
     start_ns: i64,
-    /// The submission and those without work that it waits for. It also waits for what these wait for.
+    /// The rows of the submission and of those without work that it waits for. The submission also waits for what
+    /// they wait for.
     followed: Vec<u32>,
     waits: &'s mut Waits,
 }

@@ -132,7 +132,7 @@ impl<'a> LabelTree<'a> {
         (self.nodes[node].parent != NONE).then_some(self.nodes[node].parent as usize)
     }
 
-    /// Returns the texts from the outermost label to this one, joined by ` / `.
+    /// Returns the texts from the outermost label to the given label, joined by ` / `.
     pub fn path(&self, node: usize) -> String {
         let outwards = std::iter::successors(Some(node), |node| self.parent(*node));
         label_path(outwards.map(|node| self.text(node)))

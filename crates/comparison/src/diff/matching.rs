@@ -18,7 +18,7 @@ pub(super) struct SideKernel<'a> {
     pub runs: Vec<Option<&'a KernelDigest>>,
 }
 
-/// Kernels of both sides that are the same work.
+/// Kernels of both sides that did the same work, and the rule by which they were matched.
 #[derive(Debug, Clone)]
 pub(super) struct Pair<'a> {
     pub before: Vec<SideKernel<'a>>,

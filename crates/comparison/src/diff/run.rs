@@ -19,7 +19,7 @@ pub struct RunDigest {
     pub machine: Machine,
     /// Sentences that say why figures are not of the whole run, or not of it alone.
     pub flaws: Vec<String>,
-    /// Circumstances that are reported only where they differ from the other side.
+    /// The circumstances of the run that are reported only where they differ from the other side's.
     #[serde(default)]
     pub(super) surroundings: Surroundings,
     pub(super) figures: BTreeMap<Metric, Reading>,
@@ -49,7 +49,7 @@ pub struct Machine {
     pub ranks: usize,
 }
 
-/// Circumstances of a run that are normal, and reported only where they differ from the other side.
+/// The normal circumstances of a run, which are reported only where they differ from the other side's.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Surroundings {
     /// The share of the recording in which a GPU was at its power limit, for the GPU with the greatest share; `None`

@@ -87,7 +87,7 @@ fn unmeasured(part: f64, [side, other]: [&str; 2]) -> String {
     )
 }
 
-/// Limits of a GPU's clock that reports do not mention, since they may be intended.
+/// The limits of a GPU's clock that reports do not mention, since they may be intended, each with its text.
 const LIMITS: [(Condition, &str); 4] = [
     (
         Condition::ClockSetting,

@@ -115,7 +115,8 @@ struct KernelIndex {
     slots: KernelSlots,
 }
 
-/// Kernels of the digest by path and kernel; the last kernel is for dispatches of unknown kernels.
+/// The index of the digest's kernel for each pair of path and kernel. The last kernel of a path stands for unknown
+/// kernels.
 enum KernelSlots {
     /// A slot for each pair of path and kernel, which may be [`NONE`].
     Dense(Vec<u32>),

@@ -8,9 +8,9 @@ use gapscope_trace::UnreadTable;
 
 /// A section of a report, and the tables that it rests on.
 pub(crate) struct Section {
-    /// Name of the section in a sentence.
+    /// The name of the section in a sentence.
     pub title: &'static str,
-    /// The tables that it rests on.
+    /// The names of the tables that the section rests on.
     pub rests_on: &'static [&'static str],
     /// True where the section counts rows and their times, which are lower bounds where rows are missing.
     pub counts: bool,

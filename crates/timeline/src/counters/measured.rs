@@ -105,8 +105,8 @@ impl Counter {
         }
     }
 
-    /// Returns the mean over the time that its values hold, the last one until `end_ns`. Where they hold for no time, all count
-    /// the same.
+    /// Returns the mean over the time for which the counter's values hold, the last value until `end_ns`. Where they
+    /// hold for no time, each value has the same weight.
     fn mean(&self, end_ns: i64) -> Option<f64> {
         let nexts = self.samples.iter().skip(1).map(|next| next.start_ns);
         let (mut area, mut held_ns, mut sum) = (0.0, 0.0, 0.0);

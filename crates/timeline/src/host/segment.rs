@@ -33,7 +33,7 @@ pub struct Segment {
     pub function: u32,
     /// The number of calls that are folded into the segment.
     pub count: u32,
-    /// Start of the whole call, or of the first of the polls that form one wait with it.
+    /// The start of the whole call, or of the first of the polls that form one wait with the call.
     pub since_ns: i64,
     /// The outcome of a wait or a poll. It means nothing for other calls.
     pub outcome: WaitOutcome,

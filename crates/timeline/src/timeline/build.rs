@@ -91,7 +91,7 @@ struct Builder<'scope, 'a> {
     manifest_gpus: Gpus,
     /// The index of the GPU that stands for queues that the manifest does not list; `None` until such a queue occurs.
     unlisted_gpu: Option<u32>,
-    /// Queues that were found since [`Timeline::queue_ids`] was made.
+    /// The indices of queues that were found since [`Timeline::queue_ids`] was made.
     new_queues: HashMap<QueueId, u32>,
     /// True where work in command buffers has times of its own.
     times_inside: bool,

@@ -101,7 +101,7 @@ impl<I: Id> Marked<I> {
     }
 }
 
-/// Returns which rows are under the labels, by their own label or else by their command buffer's.
+/// Returns for each row whether it is under the labels, by its own label or else by its command buffer's.
 fn selected(
     labels: &Marked<LabelId>,
     labelled_command_buffers: &Marked<CommandBufferId>,

@@ -49,7 +49,7 @@ pub(super) struct Packed {
 /// The work of a GPU that has not been sent to the packing thread.
 #[derive(Default)]
 struct Incoming {
-    /// Work in the order in which it was read.
+    /// The work in the order in which it was read.
     unsorted: Vec<Work>,
     /// The work that was known before the rest, in order; `None` where there was none.
     known: Option<Peekable<IntoIter<Work>>>,
@@ -131,7 +131,7 @@ impl<'scope, 'a: 'scope> Packing<'scope, 'a> {
     }
 }
 
-/// Merges sorted batches, packs and adds them up.
+/// The packing thread's state: it merges sorted batches, packs them and adds them up.
 struct Packer<'a> {
     ids: &'a [CommandBufferId],
     gpus: Vec<GpuPacker>,

@@ -47,9 +47,9 @@ impl CommandBufferTimes {
 /// The times of a command buffer's work. Without timed work, `first_start_ns` is above `last_end_ns`.
 #[derive(Debug, Clone, Copy)]
 pub struct Ran {
-    /// The first start of its work. The command buffer itself may be work.
+    /// The first start of the work inside. The command buffer itself may be work.
     pub first_start_ns: i64,
-    /// The last end of its work.
+    /// The last end of the work inside.
     pub last_end_ns: i64,
     /// The sum of the lengths of the pieces inside.
     pub sum_ns: i64,

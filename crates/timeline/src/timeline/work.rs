@@ -5,7 +5,7 @@ use crate::intervals::Interval;
 /// A piece of work with known times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Work {
-    /// The time in which it ran.
+    /// The time in which the work ran.
     pub interval: Interval,
     /// The row of the work's command buffer, or [`NONE`](gapscope_trace::lookup::NONE).
     pub command_buffer: u32,
@@ -30,7 +30,8 @@ impl WorkKind {
     pub(super) const COUNT: usize = 4;
 }
 
-/// Bits of `Work::source` that hold the row. The other two hold the kind. No table has 2^30 rows in memory.
+/// The number of bits of `Work::source` that hold the row. The other two bits hold the kind. No table has 2^30 rows
+/// in memory.
 const ROW_BITS: u32 = 30;
 
 impl Work {

@@ -71,17 +71,17 @@ impl Gpus {
         self.by_queue.get(&id).copied()
     }
 
-    /// Returns the ids of the devices that are this GPU.
+    /// Returns the ids of the devices that are the GPU with an index.
     pub fn devices(&self, gpu: usize) -> &[DeviceId] {
         self.gpus.get(gpu).map_or(&[], |gpu| &gpu.ids)
     }
 
-    /// Returns the rows of the manifest that are this GPU.
+    /// Returns the rows in the manifest of the devices that are the GPU.
     pub fn rows(&self, gpu: usize) -> &[usize] {
         self.gpus.get(gpu).map_or(&[], |gpu| &gpu.rows)
     }
 
-    /// Returns the driver's name of this GPU.
+    /// Returns the driver's name of the GPU.
     pub fn name(&self, gpu: usize) -> &str {
         match self.gpus.get(gpu) {
             Some(gpu) if !gpu.name.is_empty() => &gpu.name,

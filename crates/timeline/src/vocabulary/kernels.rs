@@ -15,7 +15,7 @@ use marks::{KernelGroup, marks};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// The kernels of a trace by their names.
+/// The kernels of a trace, grouped by the names that people read.
 #[derive(Debug, Clone, Default)]
 pub struct KernelNames {
     kernels: Vec<NamedKernel>,

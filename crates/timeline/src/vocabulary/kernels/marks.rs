@@ -15,7 +15,7 @@ pub(super) struct KernelGroup<'a> {
     /// The hash of the code; `None` where the trace has none.
     pub(super) hash: Option<&'a str>,
     pub(super) entry_point: &'a str,
-    /// The first row of these kernels.
+    /// The row of the first of the kernels.
     pub(super) row: usize,
 }
 
