@@ -4,8 +4,8 @@
 //! While the next work of an idle device had not been submitted, or was being submitted, the samples of the
 //! submitting thread tell what that thread did. A sample stands for the time between samples at the rate of that moment
 //! (`period_ns`). Where samples cover a cause as well as chance allows, its time is split among stacks by them.
-//! Time that they do not cover, because none were taken or stacks could not be read, stays without code and is not spread
-//! over others.
+//! Time that they do not cover, because none were taken or stacks could not be read, stays without code and is not
+//! spread over others.
 //!
 //! What this cannot know: code that runs for less than the time between samples, other than as a share; with `n` samples a share
 //! is within about 1/√n. Hooks take exact stacks at the end of long waits and at submissions, which have no share of time.

@@ -200,7 +200,7 @@ pub fn kernels(
     for untimed in untimed().filter(|untimed| untimed.duration_ns.is_none()) {
         kernels[group(untimed.row as usize)].untimed_count += 1;
     }
-    // Their durations are known, although their times are not.
+    // The durations of these dispatches are known, although their times are not.
     let lasted = || {
         untimed().filter_map(|untimed| Some((group(untimed.row as usize), untimed.duration_ns?)))
     };

@@ -24,7 +24,7 @@ impl Lanes {
     /// Returns the lane of the next interval. Intervals in order of start take the fewest lanes. An interval that is
     /// added late begins after all others in its lane.
     pub fn place(&mut self, interval: Interval) -> u32 {
-        // Mostly nothing overlaps.
+        // In most traces nothing overlaps.
         if let [end_ns] = self.ends.as_mut_slice()
             && *end_ns <= interval.start_ns
         {

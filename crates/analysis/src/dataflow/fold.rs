@@ -183,7 +183,7 @@ impl Dataflow<'_> {
     }
 
     fn edges(&self, items: &[Item], node_of_item: &[u32]) -> (Vec<FlowEdge>, u64) {
-        // By memory: the last writers of its bytes.
+        // The segments of each memory, with the last writers of their bytes.
         let mut written: HashMap<u64, Segments> = HashMap::new();
         let mut edges: HashMap<(u32, u32), EdgeSums> = HashMap::new();
         let mut ranges = Vec::new();

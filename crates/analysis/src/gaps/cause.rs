@@ -373,7 +373,7 @@ impl From<CallClass> for Cause {
             CallClass::Allocate => Cause::HostAllocate,
             CallClass::Submit => Cause::SubmitCall,
             CallClass::Recording => Cause::Recording,
-            // It is a function of the program, although a queue runs it.
+            // A host function is code of the program, although a queue runs it.
             CallClass::HostFunction => Cause::HostLate,
             CallClass::Wait => Cause::AfterHostWait,
             CallClass::Other => Cause::HostCall,

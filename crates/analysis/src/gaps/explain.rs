@@ -116,7 +116,7 @@ impl<'a> Explainer<'a> {
     fn explain_inside(&self, after: &Work, gap: Interval, row: u32, explanation: &mut Explanation) {
         let untimed_nodes = self.order.has_untimed_nodes(row);
         let functions = self.order.functions(self.timeline.queue_of(after), gap);
-        // This is the usual case.
+        // Most gaps need none of the work below.
         if functions.is_empty() && !untimed_nodes {
             push(&mut explanation.parts, gap, Cause::WithinCommandBuffer);
             return;
@@ -164,7 +164,7 @@ impl<'a> Explainer<'a> {
                 Some(thread) => {
                     self.explain_host(late, thread, error_ns, explanation, &mut parts);
                 }
-                // It is known that the host was late, and not what it did.
+                // The host was late, and the trace does not say what it did.
                 None => push(&mut parts, late, Cause::HostLate),
             }
         }
@@ -207,7 +207,7 @@ impl<'a> Explainer<'a> {
         } = waits;
         functions.extend_from_slice(self.order.functions(queue, gap));
         explanation.submission = Some(row);
-        // This is the usual case.
+        // Most gaps need none of the work below.
         if others.is_empty() && functions.is_empty() && cause != Cause::HostFunction {
             explanation.parts = parts;
             return;

@@ -104,7 +104,7 @@ impl<'a> QueueWalk<'a> {
             if ns < self.threshold_ns.max(1) {
                 continue;
             }
-            // This is the shortcut for most gaps, of which there may be ten million.
+            // Most gaps, of which there may be ten million, take this shortcut.
             if explainer.has_one_cause_inside
                 && command_buffer == work.command_buffer
                 && command_buffer != NONE

@@ -90,7 +90,7 @@ impl Attribution {
             .flat_map(|longest| &longest.samples)
             .filter_map(|sample| sample.duration_ns)
             .collect();
-        // This returns before the walk over all work.
+        // Without samples, `?` returns before the walk over all work.
         let middle = lengths.len().checked_sub(1)? / 2;
         let sample_ns = *lengths.select_nth_unstable(middle).1;
         let count = timeline.kernel_names.all().len();

@@ -44,7 +44,7 @@ impl<'a> Times<'a> {
                 let device = &devices[idle.device as usize];
                 let share = device.analysed.unwrap_or_default();
                 let of = |side| of_side(&idle.causes, side);
-                // This time would not exist without the recording.
+                // Time with this cause would not exist without the recording.
                 let recording_ns = of_cause(&idle.causes, Cause::Recording);
                 // Gaps below the threshold of the options have no cause.
                 let unexplained_ns = share.idle_ns.saturating_sub(idle.total_ns);

@@ -216,7 +216,7 @@ impl Times<'_> {
         text
     }
 
-    /// Returns how much of the devices the kernels filled, as the end of a sentence, or `None` unless that is little or unknown.
+    /// Returns how much of the devices the kernels filled, as the end of a sentence, where that is little or unknown.
     fn filled(&self) -> Option<String> {
         let sum = |of: fn(&DeviceFill) -> i64| {
             (self.fill.iter()).fold(0i64, |sum, fill| sum.saturating_add(of(fill)))
@@ -272,7 +272,7 @@ impl Times<'_> {
             all if all.len() <= 4 => (all.iter().enumerate())
                 .map(|(at, device)| was(device, at == 0))
                 .collect(),
-            // Only the extremes are named.
+            // Of more than four devices only the first and the last are named.
             all => (all.first().into_iter().chain(all.last()).enumerate())
                 .map(|(at, device)| was(device, at == 0))
                 .collect(),
@@ -332,7 +332,7 @@ impl Times<'_> {
         // The first of equal times is taken.
         match known.rev().max_by_key(|(ns, _)| *ns) {
             None => String::new(),
-            // This is so in traces of programs that measured themselves.
+            // The unknown part is the greatest in traces of programs that measured themselves.
             Some((ns, _)) if ns < self.unknown_host_ns => format!(
                 "; what it did for {} of that is not in the trace",
                 of_host(self.unknown_host_ns)

@@ -128,7 +128,7 @@ impl<'a> Comparison<'a> {
     fn pair_change(&self, pair: &Pair) -> Change {
         let mut estimate = self.estimate_of(std::slice::from_ref(&pair));
         if self.is_on_one_side(pair) {
-            // It is not noise that a kernel is in all runs of one side and in none of the other.
+            // A kernel that is in all runs of one side and in none of the other is no noise.
             estimate.exact = true;
             (estimate.low, estimate.high) = (estimate.ratio, estimate.ratio);
             estimate.p = (self.samples().iter().all(|runs| *runs > 1)).then_some(0.0);

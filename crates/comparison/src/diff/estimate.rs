@@ -145,7 +145,8 @@ impl Estimate {
                 Some(Difference {
                     by: (a / b).ln(),
                     error: variance.sqrt(),
-                    // By Welch and Satterthwaite, with the assumed variance taken as known.
+                    // The degrees of freedom are those of Welch and Satterthwaite, with the assumed variance taken as
+                    // known.
                     freedom: freedom * (variance / (error * error)).powi(2),
                 })
             }

@@ -73,7 +73,7 @@ impl WorkTotals {
         let all: u64 = self.dispatches_by_node.iter().sum();
         let set = tree.instances(timeline.trace);
         let mut inclusive = self.dispatches_by_node.clone();
-        // Labels inside a label come after it.
+        // Nodes of labels inside a label come after the label's node.
         for node in (0..tree.count()).rev() {
             if let Some(parent) = tree.parent(node) {
                 inclusive[parent] += inclusive[node];

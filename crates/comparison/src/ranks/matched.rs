@@ -150,7 +150,7 @@ fn exchanged<'a>(
     counts: &mut KindCounts,
     visit: &mut impl FnMut(Matched<'a>),
 ) {
-    // Parts by sender and receiver.
+    // The parts with a message, by the indices of its sender and receiver.
     let mut sent: BTreeMap<(usize, usize), Vec<&'a CollectivePart>> = BTreeMap::new();
     let mut received: BTreeMap<(usize, usize), Vec<&'a CollectivePart>> = BTreeMap::new();
     for (at, own) in by_rank {

@@ -184,7 +184,7 @@ impl Teller<'_> {
             let mine = gap.parts.iter().filter(|part| part.cause == total.cause);
             mine.map(|part| part.duration_ns).sum::<i64>()
         };
-        // Of several with the same part the first is taken, which is the longest.
+        // Of several gaps with the same part the first is taken, which is the longest.
         let longest = longest
             .iter()
             .rev()

@@ -29,7 +29,7 @@ pub(super) fn sort<T: Copy + Send>(
 ) {
     let order = |a: &T, b: &T| match key(a) == key(b) {
         true => cold(|| ties(a, b)),
-        // It compiles to no branch, which a processor would mispredict.
+        // The comparison compiles to no branch, which a processor would mispredict.
         false => key(a).cmp(&key(b)),
     };
     if rows.is_sorted_by(|a, b| order(a, b).is_le()) {

@@ -112,7 +112,8 @@ impl<'scope, 'a: 'scope> Packing<'scope, 'a> {
             batch.extend(std::iter::from_fn(|| known.next_if(until)));
         }
         sort(self.ids, &mut batch);
-        // It fails only where the packing thread has panicked, and the panic is resumed when the thread is joined.
+        // Sending fails only where the packing thread has panicked, and the panic is resumed when the thread is
+        // joined.
         let _ = self.sorted.send((gpu, batch));
     }
 

@@ -102,7 +102,7 @@ fn text(column: &TextColumn<Option<Arc<str>>>, row: usize) -> Option<&str> {
 fn base(name: &str, full: Option<&str>, source: NameSource) -> String {
     let known = match source {
         _ if name.trim().is_empty() => Some(UNKNOWN.to_owned()),
-        // People chose it for reading.
+        // People chose such a name for reading.
         NameSource::NamesFile | NameSource::Label => None,
         // A library's name may be in it, but brackets need not be those of C++.
         NameSource::ObjectName | NameSource::SourceName => library_kernel_name(name),

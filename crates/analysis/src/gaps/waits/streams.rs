@@ -109,7 +109,7 @@ fn add_device(timeline: &Timeline, streams: &Streams, all: &mut Vec<StreamWait>)
             let defaults = defaults.filter_map(|default| lasts[*default as usize]);
             defaults.filter(newer).for_each(&mut hold);
             for (default, fresh) in streams.default.iter().zip(&mut fresh) {
-                // It is among them where its last came after the default stream's.
+                // The queue is in `fresh` already where its last submission came after the default stream's.
                 let known = match (lasts[queue], lasts[*default as usize]) {
                     (Some(mine), Some(default)) => mine.place > default.place,
                     (Some(_), None) => true,
