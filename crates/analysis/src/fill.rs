@@ -1,4 +1,4 @@
-//! Measures the fill of a GPU: how much of it its kernels could use at once.
+//! Measures the fill of a GPU: the share of its multiprocessors that the running kernels could use at once.
 //!
 //! The *fill* of a moment is the share of the multiprocessors that have at least one workgroup: at most the workgroups of
 //! all kernels that run then, over the multiprocessors. Below

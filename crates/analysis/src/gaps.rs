@@ -1,4 +1,4 @@
-//! Finds idle time and explains its causes.
+//! Finds the idle time of the devices and queues of a timeline, and splits it by cause.
 //!
 //! A *gap* of a device is time between two pieces of its work in which it runs nothing; in a gap of a queue another queue may
 //! be running. A gap is explained by the work that ends it: when the host started to submit that work and when the call

@@ -1,4 +1,4 @@
-//! Judges several traces, or devices of traces, together, such as the ranks of a program.
+//! Makes one verdict on several traces, or on several devices of traces, such as the ranks of a program.
 
 use crate::bound::{Bound, Evidence, VerdictPart};
 use crate::fill::DeviceFill;

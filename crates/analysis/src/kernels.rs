@@ -1,4 +1,4 @@
-//! Breaks device time down by kernel.
+//! Breaks device time down by kernel: counts, durations and busy time of the dispatches of each kernel.
 //!
 //! A row is for one name and one code ([`KernelNames`](gapscope_timeline::vocabulary::KernelNames)). Durations are of single
 //! dispatches, from the device's timestamp before a dispatch to the one after it: where dispatches overlap, a duration includes time shared with others, so `total_ns` may exceed

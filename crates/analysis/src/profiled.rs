@@ -1,4 +1,4 @@
-//! Describes launches of kernels that were profiled one by one, by hardware counters.
+//! Describes the launches of kernels that the recorder profiled one by one, from the hardware counters read for each.
 //!
 //! The bound of a kernel follows from the shares of the greatest throughput that its units and memory reached, by the same
 //! thresholds as in Nsight Compute ([`PROFILE_LOW`], [`PROFILE_CLOSE`]). Achieved occupancy is measured, the theoretical one computed from the launch

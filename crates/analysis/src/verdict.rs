@@ -1,4 +1,4 @@
-//! The verdict: what bounds the program's speed on the GPU.
+//! Judges from busy and idle time what bounds the program's speed on the GPU: the verdict, with its evidence.
 //!
 //! All devices with timed work are judged over one window, from the first work of any in the analysed window to the last.
 //! Of the time of each, what passes while the recording itself holds the submitting thread up ([`Cause::Recording`](crate::gaps::Cause::Recording), as while it

@@ -1,4 +1,4 @@
-//! The causes of idle time, with one entry for all that is known of each.
+//! The causes of idle time. One entry for each cause holds its name, text, advice and side of the verdict.
 //!
 //! To add a cause, add its entry here and the place that finds it (`explain.rs`, or [`CallClass`] for what a host thread does).
 //! Report, page and exports read the entry; `UPDATE=1 cargo test -p gapscope-analysis causes` writes the tables in

@@ -1,4 +1,4 @@
-//! Attributes samples of hardware counters to kernels.
+//! Attributes samples of a GPU's hardware counters to the kernels that ran in them.
 //!
 //! A sample belongs to a kernel when it lies wholly inside a stretch of the kernel, and its dispatches ran for
 //! [`SAMPLE_RAN_SHARE`] of the sample or more. All other samples belong to no kernel. This takes one pass over the work and one

@@ -1,4 +1,4 @@
-//! Reduces names to the part that stays the same between builds and runs.
+//! Reduces names of kernels and labels to the part that stays the same between builds and runs.
 //!
 //! Compilers number and hash their output: `triton_poi_fused_add_0` becomes `triton_poi_fused_add_1` after an edit elsewhere, and
 //! `gemm_sm80` becomes `gemm_sm90` on another machine. Labels count: `step 3`. Names that differ in nothing else are the same.

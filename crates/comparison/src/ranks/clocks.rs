@@ -1,4 +1,4 @@
-//! Tells which ranks' times can be compared, and within which error.
+//! Decides which ranks have clocks whose times can be compared, and within which error.
 //!
 //! Ranks have one clock where their traces name the same boot of a machine and the same time namespace. Some traces name no boot: imported
 //! ones, and old ones. They count as traces of one machine where they describe it alike and their wall clocks agree within

@@ -1,4 +1,4 @@
-//! Compares arrivals at collectives: skews, waits, and the rank that was last.
+//! Compares the arrivals of ranks at matched collectives: skews, waits, and the rank that was last.
 
 use super::digest::RankDigest;
 use super::findings::{Arrival, Collective, CollectiveKind, Straggler};

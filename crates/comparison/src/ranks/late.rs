@@ -1,4 +1,5 @@
-//! Finds why a rank is late: what its device did before its arrivals for longer than the others' did.
+//! Finds why a rank is late: the activities on which its device spent longer before its arrivals than the others'
+//! devices.
 
 use super::matched::Matched;
 use super::part::CollectivePart;

@@ -1,5 +1,6 @@
-//! Finds the parts of one collective on the ranks of its communicator. The n-th collective of a kind on one rank is the n-th of that kind on
-//! the others. The n-th message that one rank sends to another is the n-th that the other receives from it.
+//! Matches the parts of ranks that belong to one collective. The n-th collective of a kind on one rank of a
+//! communicator is the n-th of that kind on the others. The n-th message that one rank sends to another is the n-th
+//! that the other receives from it.
 
 use super::digest::RankDigest;
 use super::part::{CollectivePart, Communicator};

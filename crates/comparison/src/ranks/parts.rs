@@ -1,4 +1,4 @@
-//! Finds a device's parts in collectives: kernels of NCCL, each with the calls that launched it.
+//! Finds the parts of each device in collectives: the kernels of NCCL, each with the calls that launched it.
 //!
 //! A kernel belongs to the range of NCCL in which its launching call lies. In a group (`ncclGroupStart` to `ncclGroupEnd`) with several
 //! communicators, a kernel has the one that all calls of its kind name. Where they name several, its communicator is not known. Kernels

@@ -1,4 +1,4 @@
-//! Finds the waits that follow from the order of CUDA's default stream.
+//! Finds, from the order of submissions, which submissions wait for others because of CUDA's default stream.
 //!
 //! A submission to the default stream waits for all earlier submissions to blocking streams of its device, and a submission to
 //! a blocking stream waits for all earlier ones to the default stream. Non-blocking streams are independent.
