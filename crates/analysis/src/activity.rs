@@ -1,4 +1,5 @@
-//! Cuts the busy and idle time of devices and queues into equal slices of time, for drawing.
+//! Splits the busy and idle time of a trace's devices and queues over equal slices of the recording, from which
+//! reports and the page draw a timeline.
 
 use crate::gaps::Cause;
 use crate::gaps::explain::{Explainer, Explanation};
@@ -39,7 +40,8 @@ pub struct Slice {
     pub idle_cause: Option<Cause>,
 }
 
-/// Cuts the work of a trace into `slices` slices of time.
+/// Returns busy time and idle time by cause of each device, and busy time of its queues, in `slices` equal slices of
+/// time.
 pub fn activity(timeline: &Timeline, slices: usize) -> Activity {
     let Some(window) = timeline.work_window().filter(|w| !w.is_empty()) else {
         return Activity::default();
@@ -99,8 +101,8 @@ fn device_slices(grid: &SliceGrid, explainer: &Explainer, gpu: &Gpu) -> Vec<Slic
     row.slices
 }
 
-/// Returns the slices of the queues of a device that have work, with their indices; nothing where the device has only one
-/// queue.
+/// Returns the busy slices of those queues of a device that have work, with the queues' indices. The list is empty
+/// where the device has only one queue.
 fn queue_slices(
     grid: &SliceGrid,
     timeline: &Timeline,
@@ -125,12 +127,12 @@ fn queue_slices(
 
 const CAUSES: usize = Cause::ALL.len();
 
-/// Busy time in slices, to which work is added in order of start.
+/// The busy time of a device or queue in slices, to which work is added in order of start.
 struct BusyRow {
     slices: Vec<Slice>,
-    /// The slice in which the last piece began.
+    /// The index of the slice in which the last piece of work began.
     place: usize,
-    /// The end of the work so far.
+    /// The latest end of the work that was added so far.
     until_ns: i64,
 }
 
@@ -143,7 +145,8 @@ impl BusyRow {
         }
     }
 
-    /// Adds the part of a piece of work after the end of the work so far.
+    /// Adds the part of a piece of work that lies after the end of all earlier pieces, so that overlapping work
+    /// counts once.
     #[inline]
     fn add(&mut self, grid: &SliceGrid, work: Interval) {
         if work.end_ns > self.until_ns {
@@ -157,7 +160,7 @@ impl BusyRow {
     }
 }
 
-/// Equal slices of a window.
+/// A window that is cut into equal slices.
 struct SliceGrid {
     window: Interval,
     /// The start of each slice, and the end of the last.
@@ -184,8 +187,9 @@ impl SliceGrid {
         slices.collect()
     }
 
-    /// Calls `add` with each slice that `interval` overlaps and the nanoseconds in it. Intervals come in order of start: `place`
-    /// is the slice in which the last one began, and 0 before.
+    /// Calls `add` with the index of each slice that `interval` overlaps, and the nanoseconds of the overlap.
+    /// Intervals must come in order of start. `place` holds the slice in which the last interval began, and starts as
+    /// 0.
     #[inline]
     fn add(&self, place: &mut usize, interval: Interval, mut add: impl FnMut(usize, i64)) {
         let inside = interval.intersection(self.window);

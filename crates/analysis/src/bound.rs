@@ -1,4 +1,5 @@
-//! The verdict's types: what bounds the speed, and the evidence for it.
+//! The verdict's types: the resource or wait that bounds a program's speed on the GPU, and the figures that support
+//! this. `verdict.rs` makes them.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -27,7 +28,7 @@ pub enum Bound {
 }
 
 impl Bound {
-    /// Its stable name, as in the JSON.
+    /// Returns the stable name that JSON has.
     pub const fn as_str(self) -> &'static str {
         match self {
             Bound::HostBound => "host-bound",

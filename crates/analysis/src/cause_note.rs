@@ -1,4 +1,5 @@
-//! Explains a cause of idle time by what was recorded: the code that ran, and advice. Report and page show these words.
+//! Turns the findings on one cause of idle time into text: the code that ran, and advice. Report and page show this
+//! text.
 
 use crate::findings::Findings;
 use crate::gaps::GapTotal;
@@ -17,7 +18,7 @@ pub struct CauseNote {
 }
 
 impl CauseNote {
-    /// Explains one of the causes in `findings`.
+    /// Returns the note on a cause, whose idle time is `total`.
     pub fn new(findings: &Findings, total: &GapTotal) -> CauseNote {
         let advice = findings.advice(total.cause);
         let causes = findings.code.iter().flat_map(|code| &code.causes);
@@ -29,7 +30,8 @@ impl CauseNote {
     }
 }
 
-/// Returns advice on a cause, with the part of the time that other threads explain and the part that is uncertain.
+/// Returns `advice`, followed by the part of the cause's time that other threads explain and the part that is
+/// uncertain.
 fn note(total: &GapTotal, advice: &str) -> String {
     let mut note = advice.to_owned();
     if total.by_other_threads_ns > 0 {
@@ -44,7 +46,7 @@ fn note(total: &GapTotal, advice: &str) -> String {
     note
 }
 
-/// Returns true if the uncertain part of a time is large enough to be mentioned.
+/// Returns true if the uncertain part of a time is large enough for a report to mention.
 pub fn is_worth_a_note(uncertain_ns: i64, whole_ns: i64) -> bool {
     uncertain_ns as f64 >= UNCERTAIN_SHARE * whole_ns as f64
 }

@@ -1,9 +1,11 @@
-//! Finds the code that ran while devices were idle, from samples of the submitting threads in the gaps and by cause.
+//! Finds the code that the host ran while devices were idle, from samples of the stacks of the threads that submit
+//! work.
 //!
-//! In the time of a gap in which its work had not been submitted, or was being submitted, the samples of the submitting thread
-//! tell what it did. A sample stands for the time between samples at the rate of that moment (`period_ns`). Where samples cover
-//! a cause as well as chance allows, its time is split among stacks by them. Time that they do not cover, because none were
-//! taken or stacks could not be read, stays without code and is not spread over others.
+//! While the next work of an idle device had not been submitted, or was being submitted, the samples of the
+//! submitting thread tell what that thread did. A sample stands for the time between samples at the rate of that moment
+//! (`period_ns`). Where samples cover a cause as well as chance allows, its time is split among stacks by them.
+//! Time that they do not cover, because none were taken or stacks could not be read, stays without code and is not
+//! spread over others.
 //!
 //! What this cannot know: code that runs for less than the time between samples, other than as a share; with `n` samples a share
 //! is within about 1/√n. Hooks take exact stacks at the end of long waits and at submissions, which have no share of time.
@@ -29,12 +31,12 @@ use stacks::{StackGroup, is_idle_event_loop, waits_for_others};
 use std::collections::{HashMap, HashSet};
 use thread_samples::ThreadSamples;
 
-/// With fewer samples, lines have no shares.
+/// A cause with fewer samples than this gets no shares for its lines of code.
 pub const MIN_SAMPLES_FOR_SHARES: u64 = 10;
 /// The greatest distance of a thread's own sample from a worker's sample for which the thread counts as waiting at that time.
 const MAX_DISTANCE_NS: i64 = 20_000_000;
 
-/// The stack samples of one timeline.
+/// The stack samples of one timeline, with the indices that assign samples to idle time.
 pub struct CodeSamples<'a> {
     timeline: &'a Timeline<'a>,
     stacks: Stacks<'a>,
@@ -188,7 +190,7 @@ impl<'a> CodeSamples<'a> {
         }
     }
 
-    /// True where a thread waited for others when a worker was sampled.
+    /// Returns true where a thread waited for others when a worker was sampled.
     fn waits_at(&self, thread: HostThread, worker: u32) -> bool {
         let table = self.threads.table;
         let at_ns = table.time_ns[worker as usize];
@@ -225,17 +227,17 @@ struct GroupKey {
     stack_group: StackGroup,
 }
 
-/// Samples of one cause and one group of stacks.
+/// The samples of one cause whose stacks belong to one group.
 #[derive(Debug, Default)]
 struct CodeGroup {
     samples: u64,
     blocked: u64,
-    /// The time that these samples stand for.
+    /// The time that the samples stand for.
     represented_ns: i64,
     stacks: HashMap<Option<StackId>, u64>,
 }
 
-/// Sums over the samples of one cause.
+/// The sums over all samples of one cause.
 #[derive(Debug, Default, Clone, Copy)]
 struct CauseSum {
     total_ns: i64,
@@ -243,14 +245,14 @@ struct CauseSum {
     represented_ns: i64,
 }
 
-/// Samples in which a thread held the interpreter's lock while a submitting thread waited for it.
+/// The samples in which a thread held the interpreter's lock while a submitting thread waited for the lock.
 #[derive(Debug, Default)]
 struct LockSamples {
     samples: u64,
     stacks: HashMap<StackId, u64>,
 }
 
-/// Samples of workers for which a submitting thread waited.
+/// The samples of workers for which a submitting thread waited.
 #[derive(Debug, Default)]
 struct WorkerSums {
     rows: HashSet<u32>,
@@ -393,7 +395,7 @@ fn holders(locks: HashMap<HostThread, LockSamples>, samples: &CodeSamples) -> Ve
     holders
 }
 
-/// Returns the key with the greatest count, and the least of several.
+/// Returns the key with the greatest count. Of several such keys the result is the least.
 fn most<T: Copy + Ord>(counts: &HashMap<T, u64>) -> Option<T> {
     let most = counts
         .iter()

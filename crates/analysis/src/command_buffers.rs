@@ -1,4 +1,5 @@
-//! Sums up command buffers.
+//! Sums up the command buffers of a trace: counts, durations and dispatches. A command buffer is one submitted
+//! instance of recorded GPU commands.
 //!
 //! Each submitted instance counts: a command buffer that is submitted ten times counts ten times. Its duration is from its start
 //! to its end on the device, including waits at barriers inside it. Its dispatches are those recorded in it, whether timed or not.
@@ -66,7 +67,7 @@ pub struct CommandBufferRow {
     pub transfer_count: u32,
 }
 
-/// The start of a command buffer on its queue.
+/// The start of a command buffer and the queue that ran it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Start {
     queue: u32,

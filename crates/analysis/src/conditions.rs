@@ -1,4 +1,5 @@
-//! Notes conditions of the machine that may have changed the numbers: heat, power supply, lack of memory.
+//! Notes conditions of the machine that may have changed the speed of the program: heat, power supply, lack of
+//! memory.
 //!
 //! The conditions come from the counters that a recording measures beside the program
 //! ([`Condition`](gapscope_trace::tables::Condition)). The manifest's `unmeasured` has the reasons why a counter is missing.
@@ -13,7 +14,8 @@ use gapscope_timeline::Timeline;
 use gapscope_timeline::counters::Counter;
 use gapscope_timeline::vocabulary::Gpus;
 
-/// Returns all notes on a trace with these recorded counters: by GPU, then of the machine.
+/// Returns the notes on all conditions that `counters`, the recorded ones of the trace, show. Notes on GPUs come
+/// first, then notes on the machine.
 pub fn conditions(timeline: &Timeline, counters: &[Counter]) -> Vec<ConditionNote> {
     if counters.is_empty() {
         return Vec::new();

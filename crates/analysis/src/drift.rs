@@ -1,4 +1,5 @@
-//! Checks the times of the work in a command buffer against the command buffer's own time.
+//! Checks the times of the work inside each command buffer against the command buffer's own time, which reveals wrong
+//! clocks.
 //!
 //! Command buffers are compared whose own times are known and in which every piece of work has times. These bounds must hold:
 //!
@@ -62,13 +63,13 @@ pub struct DriftRow {
     pub outside_ns: i64,
 }
 
-/// A command buffer, and by how much it breaks the bound of the mode.
+/// A command buffer, and the time by which it breaks the bound of the sampling mode.
 struct Compared {
     over_ns: i64,
     row: DriftRow,
 }
 
-/// Checks the whole recording, and lists the `longest` worst command buffers.
+/// Checks all command buffers of the recording, and lists the `longest` ones that break their bounds most.
 pub fn drift(timeline: &Timeline, longest: usize) -> Drift {
     let manifest = &timeline.trace.manifest;
     let mode = manifest.sampling_mode;

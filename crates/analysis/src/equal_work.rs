@@ -112,7 +112,7 @@ fn costs(
         .collect()
 }
 
-/// Compares the work under two labels of one trace. Returns `None` when one of them has no work.
+/// Compares the work under two labels of one trace. Returns `None` when one of the labels has no work.
 pub fn equal_work(
     timeline: &Timeline,
     bindings: &BindingSets,

@@ -1,4 +1,4 @@
-//! Measures the fill of a GPU: how much of it its kernels could use at once.
+//! Measures the fill of a GPU: the share of its multiprocessors that the running kernels could use at once.
 //!
 //! The *fill* of a moment is the share of the multiprocessors that have at least one workgroup: at most the workgroups of
 //! all kernels that run then, over the multiprocessors. Below
@@ -69,8 +69,8 @@ pub struct KernelFill {
     pub limited_by: Option<&'static str>,
 }
 
-/// Measures the fill of every GPU with timed work in `window`, whose busy times are `devices`. For each the `max` kernels are
-/// listed that ran longest while it was underfilled.
+/// Returns the fill of every GPU with timed work in `window`; `devices` are their busy times. For each GPU it lists
+/// the `max` kernels that ran longest while the GPU was underfilled.
 pub fn fill(
     timeline: &Timeline,
     window: Interval,
@@ -116,19 +116,20 @@ impl DeviceFill {
     }
 }
 
-/// The effect of a piece of work on fill.
+/// The effect of a piece of work on the fill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum FillPiece {
-    /// It computes, with this many workgroups or [`NONE`]. `name` is an index in [`FillNames`], or [`NONE`].
+    /// The work computes, with so many workgroups or [`NONE`]. `name` is the index of its kernel in [`FillNames`], or
+    /// [`NONE`].
     Compute { groups: u32, name: u32 },
-    /// It communicates or moves data.
+    /// The work communicates or moves data.
     Other,
 }
 
 /// A sweep over the starts and ends of work, with the work that runs in between.
 #[derive(Debug, Default)]
 struct FillSweep {
-    /// How many multiprocessors there are.
+    /// The number of multiprocessors of the GPU.
     size: u64,
     now_ns: i64,
     /// The running work by end, with the device's underfilled time at its start.
@@ -139,22 +140,22 @@ struct FillSweep {
     others: u32,
     known_ns: i64,
     underfilled_ns: i64,
-    /// Multiprocessors with a workgroup, times nanoseconds.
+    /// The sum over time of multiprocessors with a workgroup, in multiprocessors times nanoseconds.
     filled: i128,
     underfilled: i128,
-    /// By index in [`FillNames`].
+    /// The underfilled time of each kernel, by its index in [`FillNames`].
     kernels: Vec<UnderfilledKernel>,
 }
 
-/// The kernels of a name while the device was underfilled.
+/// The underfilled time of the kernels of one name.
 #[derive(Debug, Clone, Default)]
 struct UnderfilledKernel {
     count: u32,
-    /// The device's underfilled time at the start of the first that runs now.
+    /// The device's underfilled time when the first of the running dispatches started.
     since_ns: i64,
     underfilled_ns: i64,
-    /// Counts of dispatches that ran while the device was underfilled, by their workgroups: fewer than the device has
-    /// multiprocessors.
+    /// The number of dispatches that ran while the device was underfilled, by their number of workgroups, which is
+    /// below the device's number of multiprocessors.
     groups: BTreeMap<u32, u64>,
 }
 
@@ -205,7 +206,7 @@ impl FillSweep {
             .push(Reverse((interval.end_ns, piece, since_ns)));
     }
 
-    /// Ends the work that ends by a time.
+    /// Ends the work that ends at `until_ns` or before.
     #[inline]
     fn until(&mut self, until_ns: i64) {
         while let Some(Reverse((end_ns, piece, since_ns))) = self.running.peek().copied() {
@@ -234,7 +235,7 @@ impl FillSweep {
         }
     }
 
-    /// Adds the time up to a moment.
+    /// Counts the time up to a moment as filled or underfilled.
     #[inline]
     fn pass(&mut self, to_ns: i64) {
         let ns = to_ns - self.now_ns;
@@ -260,7 +261,7 @@ fn known(groups: u32) -> u64 {
     }
 }
 
-/// The kernels of a trace by their names.
+/// The names of the kernels of a trace, numbered.
 struct FillNames<'a>(&'a KernelNames);
 
 impl FillNames<'_> {
@@ -315,7 +316,7 @@ impl FillNames<'_> {
     }
 }
 
-/// Returns the median of counted values by nearest rank, or 0 without any.
+/// Returns the median of values with their counts, by nearest rank, or 0 without values.
 fn median(counted: &BTreeMap<u32, u64>) -> u32 {
     let middle = counted.values().sum::<u64>().div_ceil(2);
     let mut passed = 0;

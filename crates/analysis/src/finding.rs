@@ -1,4 +1,4 @@
-//! A single finding, and whether the tables that it rests on could be read.
+//! A finding that may be unknown because tables that it is made from could not be read.
 
 use schemars::generate::SchemaGenerator;
 use schemars::{JsonSchema, Schema};

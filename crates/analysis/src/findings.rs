@@ -1,4 +1,5 @@
-//! Runs all analyses of one trace.
+//! Runs all analyses on the timeline of one trace and returns their results as [`Findings`], from which reports are
+//! made.
 
 mod withdraw;
 
@@ -43,15 +44,18 @@ use std::panic::resume_unwind;
 /// The options of all analyses.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// Leave warm-up out of gaps and verdict. Default: true.
+    /// True to leave the warm-up (see [`crate::warm_up`]) out of gaps and verdict. Default: true.
     pub exclude_warm_up: bool,
-    /// Judge gaps and verdict in this part of the recording only, without looking for warm-up. A label filter replaces it.
+    /// The part of the recording that gaps and verdict are limited to, without a search for warm-up. A label filter
+    /// replaces it.
     pub window: Option<Interval>,
-    /// Gaps shorter than this are counted apart and not explained. Default: 0, which explains all.
+    /// Gaps shorter than this many nanoseconds are counted apart and not explained. Default: 0, which explains all
+    /// gaps.
     pub gap_threshold_ns: i64,
-    /// How many of the longest gaps, command buffers and the like to list. Default: 10.
+    /// The number of the longest gaps, command buffers and so on that are listed. Default: 10.
     pub longest: usize,
-    /// Names of labels of two parts that do equal work, before and after: `("eager", "compiled")`.
+    /// The names of the labels of two parts that do equal work, the part before the change first: `("eager",
+    /// "compiled")`.
     pub equal_work: Option<(String, String)>,
 }
 
@@ -201,14 +205,14 @@ fn code_keys<S: Serializer>(code: &Option<Code>, serializer: S) -> Result<S::Ok,
 }
 
 impl Findings {
-    /// Returns what to do about a cause of idle time; `None` where the devices never idled for it.
+    /// Returns the advice on a cause of idle time, or `None` where no device idled for that cause.
     pub fn advice(&self, cause: Cause) -> Option<&str> {
         let gap = self.gaps.iter().find(|gap| gap.cause == cause)?;
         Some(&gap.advice)
     }
 
-    /// Returns the part of a trace that [`Findings::new`] and [`crate::activity()`] read. [`crate::dataflow`] needs all of it.
-    /// The rest fills a gigabyte for ten million dispatches and their labels.
+    /// Returns the part of a trace that [`Findings::new`] and [`crate::activity()`] read. The other columns fill a
+    /// gigabyte for ten million dispatches and their labels; [`crate::dataflow`] needs them too.
     pub fn selection() -> Selection {
         Findings::selection_with(&[])
     }
@@ -221,7 +225,7 @@ impl Findings {
         }
     }
 
-    /// Returns the same part with additional columns of markers.
+    /// Returns the part of a trace that [`Findings::selection`] has, with additional columns of markers.
     pub fn selection_with(markers: &[&'static str]) -> Selection {
         Findings::selection_of_times()
             .columns::<Dispatches>(&["groups_x", "groups_y", "groups_z"])
@@ -317,7 +321,7 @@ impl Findings {
         })
     }
 
-    /// Finds everything but labels. `others` returns the findings that another thread makes meanwhile.
+    /// Computes all findings but those on labels. `others` returns the findings that another thread makes meanwhile.
     fn without_labels(
         timeline: &Timeline,
         bindings: &BindingSets,
@@ -445,7 +449,7 @@ struct IndependentFindings {
     transfers: Vec<TransferRow>,
     command_buffers: CommandBuffers,
     memory: Vec<MemoryRow>,
-    /// The measured counters of the selected work's trace.
+    /// The measured counters of the trace that the selected work belongs to.
     recorded: Vec<Counter>,
     counters: Vec<CounterRow>,
     conditions: Vec<ConditionNote>,

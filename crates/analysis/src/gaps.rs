@@ -1,4 +1,4 @@
-//! Finds idle time and explains its causes.
+//! Finds the idle time of the devices and queues of a timeline, and splits it by cause.
 //!
 //! A *gap* of a device is time between two pieces of its work in which it runs nothing; in a gap of a queue another queue may
 //! be running. A gap is explained by the work that ends it: when the host started to submit that work and when the call
@@ -54,7 +54,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 impl GapPart {
-    /// Returns the time of the part.
+    /// Returns the interval of the part.
     pub fn interval(&self) -> Interval {
         Interval::new(self.start_ns, self.start_ns + self.duration_ns)
     }
@@ -173,8 +173,8 @@ pub struct IdleTime {
 }
 
 impl IdleTime {
-    /// What the host was doing in the time of a cause on its side, as the end of a sentence; of other calls of the API the
-    /// one that took most is named.
+    /// Returns what the host was doing in the time of a cause on its side, as the end of a sentence. Of other calls
+    /// of the API it names the function that took the most time.
     pub fn host_was(&self, cause: Cause) -> Option<String> {
         let doing = cause.facts(Api::Unknown).host_was?;
         let of_cause = |time: &&HostTime| {

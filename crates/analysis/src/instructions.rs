@@ -16,7 +16,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// How many places are listed for a kernel at most.
+/// The maximum number of places that are listed for a kernel.
 const MAX_PLACES: usize = 50;
 
 /// A kernel whose instructions were sampled.

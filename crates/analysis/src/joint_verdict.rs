@@ -1,4 +1,4 @@
-//! Judges several traces, or devices of traces, together, such as the ranks of a program.
+//! Makes one verdict on several traces, or on several devices of traces, such as the ranks of a program.
 
 use crate::bound::{Bound, Evidence, VerdictPart};
 use crate::fill::DeviceFill;
@@ -10,12 +10,12 @@ use gapscope_timeline::quantity::ratio;
 use gapscope_trace::manifest::Api;
 use std::collections::BTreeMap;
 
-/// Where the time of some devices went.
+/// Sums of the times of some devices, by the parts of the verdict.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DeviceTimes {
     window_ns: i64,
     busy: BusyParts,
-    /// The verdict's parts. Those of busy time are in `busy` too.
+    /// The verdict's parts. The parts of busy time are in `busy` too.
     parts: Vec<VerdictPart>,
     causes: Vec<GapTotal>,
     unknown_host_ns: i64,
@@ -24,7 +24,7 @@ pub struct DeviceTimes {
 }
 
 impl DeviceTimes {
-    /// Takes the times of the devices of findings for whose index `of` is true.
+    /// Returns the times of those devices in the findings for whose index `of` is true.
     pub fn new(findings: &Findings, of: impl Fn(u32) -> bool) -> DeviceTimes {
         let mut times = DeviceTimes::default();
         for device in findings.devices.iter().filter(|device| of(device.index)) {
@@ -45,12 +45,12 @@ impl DeviceTimes {
         times
     }
 
-    /// True where nothing was timed.
+    /// Returns true where nothing was timed.
     pub fn is_empty(&self) -> bool {
         self.window_ns == 0
     }
 
-    /// Returns the parts of the time, the largest first, as shares of it.
+    /// Returns the parts of the time as shares of all of it, the largest first.
     pub fn parts(&self) -> Vec<VerdictPart> {
         let mut sums: Vec<VerdictPart> = Vec::new();
         for part in &self.parts {
@@ -79,7 +79,7 @@ impl DeviceTimes {
     }
 }
 
-/// Judges all of these together, by the sums of their times. Each has a name.
+/// Returns the joint verdict on several groups of devices, by the sums of their times. Each group comes with a name.
 pub fn joint_verdict(shares: &[(String, &DeviceTimes)]) -> (Bound, Evidence) {
     let sum = |what: &str| {
         let parts = shares.iter().flat_map(|(_, share)| &share.parts);
@@ -112,7 +112,7 @@ pub fn joint_verdict(shares: &[(String, &DeviceTimes)]) -> (Bound, Evidence) {
     times.verdict()
 }
 
-/// Returns the idle time of all together by cause, the greatest first.
+/// Returns the idle time of all groups together by cause, the greatest first.
 fn causes(shares: &[(String, &DeviceTimes)]) -> Vec<GapTotal> {
     let mut sums: BTreeMap<&'static str, GapTotal> = BTreeMap::new();
     for total in shares.iter().flat_map(|(_, share)| &share.causes) {

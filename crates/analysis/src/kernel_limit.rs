@@ -1,4 +1,4 @@
-//! The limit of a kernel, and the hardware counters that tell it.
+//! The types of a kernel's limit, which tells what holds the kernel back, and of the hardware counters that show it.
 
 use gapscope_trace::tables::{CounterUnit, HardwareCounter};
 use schemars::JsonSchema;
@@ -25,7 +25,7 @@ pub enum KernelLimit {
 }
 
 impl KernelLimit {
-    /// Returns its text in JSON and SQL.
+    /// Returns the limit's name in JSON and SQL.
     pub const fn as_str(self) -> &'static str {
         match self {
             KernelLimit::TooSmall => "too-small",
@@ -33,7 +33,7 @@ impl KernelLimit {
         }
     }
 
-    /// Returns its name for people.
+    /// Returns the limit's name for people.
     pub const fn name(self) -> &'static str {
         match self {
             KernelLimit::Short => "short",
@@ -73,7 +73,7 @@ pub struct KernelCounters {
 }
 
 impl KernelCounters {
-    /// Returns a counter, where it is known.
+    /// Returns the mean of a counter, or `None` where it is not known.
     pub fn mean_of(&self, counter: HardwareCounter) -> Option<&KernelCounter> {
         let mut means = self.means.iter();
         means.find(|mean| mean.name == counter.as_str())
@@ -144,7 +144,7 @@ pub enum LimitingUnit {
 }
 
 impl LimitingUnit {
-    /// Returns its text in JSON and SQL.
+    /// Returns the unit's name in JSON and SQL.
     pub const fn as_str(self) -> &'static str {
         match self {
             LimitingUnit::Dram => "dram",
@@ -156,7 +156,7 @@ impl LimitingUnit {
         }
     }
 
-    /// Returns its name for people.
+    /// Returns the unit's name for people.
     pub const fn name(self) -> &'static str {
         match self {
             LimitingUnit::Dram => "DRAM",
@@ -168,7 +168,7 @@ impl LimitingUnit {
         }
     }
 
-    /// True for memory, false for arithmetic.
+    /// Returns true for units that move data, and false for units of arithmetic.
     pub const fn is_memory(self) -> bool {
         matches!(self, LimitingUnit::Dram | LimitingUnit::L2)
     }

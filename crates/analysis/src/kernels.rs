@@ -1,4 +1,4 @@
-//! Breaks device time down by kernel.
+//! Breaks device time down by kernel: counts, durations and busy time of the dispatches of each kernel.
 //!
 //! A row is for one name and one code ([`KernelNames`](gapscope_timeline::vocabulary::KernelNames)). Durations are of single
 //! dispatches, from the device's timestamp before a dispatch to the one after it: where dispatches overlap, a duration includes time shared with others, so `total_ns` may exceed
@@ -200,7 +200,7 @@ pub fn kernels(
     for untimed in untimed().filter(|untimed| untimed.duration_ns.is_none()) {
         kernels[group(untimed.row as usize)].untimed_count += 1;
     }
-    // Their durations are known, although their times are not.
+    // The durations of these dispatches are known, although their times are not.
     let lasted = || {
         untimed().filter_map(|untimed| Some((group(untimed.row as usize), untimed.duration_ns?)))
     };

@@ -18,16 +18,16 @@ pub use tree::LabelTree;
 use gapscope_timeline::Timeline;
 use rows::{rows, sorted};
 
-/// All labels with work, or that were set, over the whole recording.
+/// The labels of the whole recording that have work or were set.
 #[derive(Debug, Default)]
 pub struct Labels {
-    /// Each label by itself, parents before their children, siblings by busy time.
+    /// A row for each label. Parents come before their children, and siblings are sorted by busy time.
     pub rows: Vec<LabelRow>,
-    /// Labels with repeated modules folded into one row; empty where there are none.
+    /// The rows with repeated modules folded into one; empty where no modules repeat.
     pub folded: Vec<FoldedLabel>,
 }
 
-/// Breaks the work of a trace down by label.
+/// Returns the work of a trace by label.
 pub fn labels(timeline: &Timeline) -> Labels {
     let tree = LabelTree::new(timeline.trace);
     if tree.count() == 0 {

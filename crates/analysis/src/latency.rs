@@ -1,4 +1,5 @@
-//! Measures launch latency and queue depth.
+//! Measures the launch latency (the time from a submission call to the start of its work) and the depth of each
+//! queue.
 //!
 //! Latency is from the start of the host's submission call to the start of the submission's first work on the device, for
 //! work that waited for nothing but its own queue. Work that another queue, the host or the order of the default stream held up
@@ -82,12 +83,12 @@ pub fn latency(timeline: &Timeline) -> Vec<QueueLatency> {
     latency
 }
 
-/// The state in which a submission found its queue.
+/// The state of a queue when a submission is made.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum QueueState {
-    /// No unfinished work.
+    /// The queue has no unfinished work.
     Idle,
-    /// Only work.
+    /// The queue has unfinished work, and nothing else holds the submission up.
     Work,
     /// Something held up the submission, or an earlier one, after its call.
     Held(Cause),
@@ -119,8 +120,8 @@ fn queue_states(timeline: &Timeline, order: &WaitOrder, rows: &[u32]) -> Vec<Que
     rows.collect()
 }
 
-/// Measures a queue. `rows` are its submissions in the order of their calls, at least one, and `found` is the state of the queue
-/// at each.
+/// Measures a queue. `rows` are the queue's submissions in the order of their calls, at least one, and `found` is the
+/// state of the queue at each of them.
 fn queue_latency(
     timeline: &Timeline,
     queue: usize,

@@ -1,4 +1,5 @@
-//! Finds what limits a kernel as far as the shape of its launches tells, without counters.
+//! Finds what limits a kernel as far as the shape of its launches (numbers and sizes of workgroups) tells, without
+//! counters.
 //!
 //! Three shapes cost time, whatever the kernel computes:
 //! - *too small*: fewer workgroups than the GPU has multiprocessors. Multiprocessors without a workgroup idle: at most
@@ -69,8 +70,8 @@ impl Launches {
     }
 }
 
-/// Returns the shapes of the launches that start in `window` by group, absent where no size is known. `group` returns the group
-/// of a row of the table of kernels, one of `count`.
+/// Returns for each of `count` groups the shapes of the launches that start in `window`, or `None` where no size is
+/// known. `group` returns the group of a row of the table of kernels.
 pub(crate) fn shapes(
     timeline: &Timeline,
     window: Option<Interval>,
@@ -100,10 +101,10 @@ pub(crate) fn shapes(
     sums.into_iter().map(LaunchSums::launches).collect()
 }
 
-/// The size of a GPU, and how much of a kernel fits on it.
+/// The size of a GPU, and how many workgroups of each kernel fit on one multiprocessor.
 struct GpuSize {
     multiprocessors: u32,
-    /// By row of the table of kernels.
+    /// The occupancy of each kernel, by its row in the table.
     occupancies: Vec<Option<Occupancy>>,
 }
 
@@ -111,7 +112,7 @@ struct GpuSize {
 struct Dispatch {
     interval: Interval,
     groups: u32,
-    /// Row in the table of kernels.
+    /// The kernel's row in the table of kernels.
     kernel: usize,
 }
 
@@ -146,18 +147,18 @@ impl GpuSize {
     }
 }
 
-/// Sums over the launches of a group.
+/// Sums over the launches of a group of kernels.
 #[derive(Debug, Clone, Copy, Default)]
 struct LaunchSums {
     known_ns: i64,
     multiprocessors: u32,
-    /// Multiprocessors with a workgroup, times nanoseconds.
+    /// The sum of multiprocessors with a workgroup, times nanoseconds.
     filled: f64,
-    /// Time of the launches whose occupancy is known.
+    /// The time of the launches whose occupancy is known.
     held_ns: i64,
-    /// Their occupancy, times nanoseconds.
+    /// The sum of the occupancy of these launches, times nanoseconds.
     held: f64,
-    /// Their waves, times nanoseconds.
+    /// The sum of the waves of these launches, times nanoseconds.
     waves: f64,
     limited_by: Option<&'static str>,
     unlike: bool,

@@ -1,4 +1,4 @@
-//! Sums up the device memory over the recording.
+//! Sums up the allocations of device memory over the recording, by device and heap: peak, total and remaining bytes.
 //!
 //! Figures are of device memory that the recorded programs asked the API for, without memory that the driver takes for itself
 //! or that other programs hold. The API does not tell how much of an allocation is in use.

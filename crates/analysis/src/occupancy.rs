@@ -6,17 +6,17 @@
 use gapscope_trace::manifest::DeviceProperties;
 use gapscope_trace::tables::Kernels;
 
-/// Threads run, and registers are allocated, in warps of this many threads.
+/// The number of threads in a warp, in whose units threads run and registers are allocated.
 const THREADS_PER_WARP: u64 = 32;
-/// Registers are allocated to a warp in units of this many.
+/// The number of registers in a unit of allocation to a warp.
 const REGISTER_GRANULE: u64 = 256;
 
-/// The most workgroups that a multiprocessor can hold, and the resource that allows no more.
+/// The maximum number of workgroups that a multiprocessor can hold, and the resource that allows no more.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Occupancy {
     pub(crate) groups: u32,
     pub(crate) limited_by: &'static str,
-    /// Warps of these workgroups, over those that a multiprocessor can hold.
+    /// The warps of these workgroups, as a share of the warps that a multiprocessor can hold.
     pub(crate) share: f64,
 }
 
@@ -88,13 +88,13 @@ impl Occupancy {
 
 /// The properties in which generations of multiprocessors differ.
 struct Generation {
-    /// Workgroups that a multiprocessor can hold.
+    /// The number of workgroups that a multiprocessor can hold.
     groups: u64,
-    /// Parts with registers of their own.
+    /// The number of parts with registers of their own.
     parts: u64,
-    /// Shared memory is allocated in units of this many bytes.
+    /// The number of bytes in a unit of allocation of shared memory.
     shared_granule: u64,
-    /// Bytes of each workgroup's shared memory that the system uses.
+    /// The number of bytes of each workgroup's shared memory that the system uses.
     reserved_bytes: u64,
 }
 
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
     use gapscope_trace::tables::{Kernel, Table as _};
 
-    /// Threads, registers, shared memory, and occupancy in per cent.
+    /// A launch: threads, registers, shared memory, and occupancy in per cent.
     type Launched = (u32, u32, u32, u32);
     /// Launches on a V100, an A100 and an H100.
     const REAL: [(&str, u64, &[Launched]); 3] = [

@@ -70,7 +70,7 @@ pub fn operators(timeline: &Timeline) -> Vec<OperatorRow> {
     }
     let mut found: HashMap<&str, usize> = HashMap::new();
     let mut operators: Vec<OperatorRow> = Vec::new();
-    // By label: the operators in its path, its own first.
+    // For each label, the operators in its path, its own operator first.
     let paths: Vec<Vec<usize>> = (0..labels.len())
         .map(|row| {
             let mut path = Vec::new();

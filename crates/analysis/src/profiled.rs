@@ -1,4 +1,4 @@
-//! Describes launches of kernels that were profiled one by one, by hardware counters.
+//! Describes the launches of kernels that the recorder profiled one by one, from the hardware counters read for each.
 //!
 //! The bound of a kernel follows from the shares of the greatest throughput that its units and memory reached, by the same
 //! thresholds as in Nsight Compute ([`PROFILE_LOW`], [`PROFILE_CLOSE`]). Achieved occupancy is measured, the theoretical one computed from the launch
@@ -187,7 +187,8 @@ pub fn profiled_kernels(timeline: &Timeline) -> Vec<ProfiledKernel> {
         .collect()
 }
 
-/// Says in a sentence for every report how long the profiled launches held the program up.
+/// Returns a sentence for every report on how long the profiled launches held the program up, or `None` where they
+/// did not.
 pub(crate) fn note(timeline: &Timeline) -> Option<String> {
     let (all_ns, longest_ns) = held_up_ns(timeline)?;
     Some(format!(
@@ -325,7 +326,7 @@ impl ProfiledKernel {
         }
     }
 
-    /// Says why its launch leaves most of the GPU idle, where it does.
+    /// Returns a sentence on why the launch leaves most of the GPU idle, or `None` where it does not.
     fn too_small(&self) -> Option<String> {
         let (groups, multiprocessors) = self.groups.zip(self.multiprocessors)?;
         if groups < u64::from(multiprocessors) {

@@ -42,9 +42,9 @@ pub struct Spread {
 /// The ratio of the medians of two sets of samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MedianRatio {
-    /// The median before over that after.
+    /// The median before the change over the median after it.
     pub ratio: f64,
-    /// The interval of the true ratio, where there are enough samples.
+    /// The bounds, from low to high, of the true ratio; `None` where there are too few samples.
     pub interval: Option<[f64; 2]>,
 }
 
@@ -88,7 +88,7 @@ impl MedianRatio {
     }
 }
 
-/// A median above 0, and the interval of the true one.
+/// A median above 0, and the interval that holds the true median.
 struct Median {
     value: f64,
     interval: Option<[f64; 2]>,

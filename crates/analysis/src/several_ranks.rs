@@ -1,4 +1,4 @@
-//! Notes that a trace holds several ranks of a distributed program.
+//! Makes a note where a trace holds several ranks (processes or devices) of a distributed program.
 
 use gapscope_timeline::Timeline;
 use gapscope_timeline::collectives::devices_with_collectives;

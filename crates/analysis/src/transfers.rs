@@ -1,4 +1,4 @@
-//! Sums up transfers: the bytes moved, and how fast.
+//! Sums up the transfers (copies, fills and updates) of a trace by kind: the bytes moved, and how fast.
 //!
 //! Bytes are those that a transfer writes; a copy also reads as many. The rate is of commands on the device. It does not include
 //! memory that the host writes through a mapping, because no profiler of API calls can see that.

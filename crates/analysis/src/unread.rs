@@ -1,4 +1,5 @@
-//! Lists the tables that findings rest on, and says why findings are unknown whose tables could not be read.
+//! Lists the tables that each finding is made from, and makes the reason why a finding is unknown whose tables could
+//! not be read.
 
 use gapscope_trace::Trace;
 use gapscope_trace::tables::{

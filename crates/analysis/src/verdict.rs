@@ -1,4 +1,4 @@
-//! The verdict: what bounds the program's speed on the GPU.
+//! Judges from busy and idle time what bounds the program's speed on the GPU: the verdict, with its evidence.
 //!
 //! All devices with timed work are judged over one window, from the first work of any in the analysed window to the last.
 //! Of the time of each, what passes while the recording itself holds the submitting thread up ([`Cause::Recording`](crate::gaps::Cause::Recording), as while it
@@ -48,14 +48,14 @@ pub(crate) use times::Times;
 
 pub use crate::bound::{Bound, Evidence, VerdictPart};
 
-/// The verdict on a window, with everything that it rests on.
+/// The verdict on a window, with the figures that it is made from.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Judgement {
-    /// Busy time of the devices.
+    /// The busy time of the devices.
     pub devices: Vec<DeviceBusy>,
-    /// Their idle time, with a verdict on each.
+    /// The idle time of the devices, with a verdict on each device.
     pub idle_time: IdleTime,
-    /// How much of them their kernels could use.
+    /// The share of each device that its kernels could use at once.
     pub fill: Vec<DeviceFill>,
     /// The verdict: what bounds the speed.
     pub bound: Bound,
@@ -64,8 +64,8 @@ pub struct Judgement {
 }
 
 impl Judgement {
-    /// Judges `window`, or says that nothing was timed without one. Gaps shorter than `gap_threshold_ns` are not explained;
-    /// `longest` of the longest gaps and the like are listed.
+    /// Judges `window`. Without a window, the verdict says that nothing was timed. Gaps shorter than
+    /// `gap_threshold_ns` are not explained; up to `longest` of the longest gaps and so on are listed.
     pub fn new(
         timeline: &Timeline,
         window: Option<Interval>,

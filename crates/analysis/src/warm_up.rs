@@ -39,7 +39,7 @@ pub struct WarmUp {
     pub command_buffer_count: u64,
 }
 
-/// A sign that code was first used.
+/// A sign that code was first used: a call that compiles or loads it, or a slow first dispatch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Sign {
     interval: Interval,
@@ -133,7 +133,8 @@ pub fn warm_up(timeline: &Timeline, kernels: &[Kernel]) -> WarmUp {
     }
 }
 
-/// Says that the first of `signs` signs comes too late, or that there are no signs and why there may be none.
+/// Returns a sentence that the first of `signs` signs comes too late, or that there are no signs and why there may be
+/// none.
 fn none_found(timeline: &Timeline, kernels: &[Kernel], signs: usize) -> String {
     let calls = !timeline.trace.tables.host_calls.call.is_empty();
     let enough = |kernel: &Kernel| kernel.durations.timed_count >= LEAST_DISPATCHES;
@@ -180,13 +181,13 @@ impl FirstUses {
         }
     }
 
-    /// True where warm-up was not over at a time.
+    /// Returns true where warm-up was not over at a time.
     pub(crate) fn is_warm_up(&self, start_ns: i64) -> bool {
         self.warm_up
             .is_some_and(|warm_up| start_ns < warm_up.end_ns)
     }
 
-    /// True where code was compiled, loaded or first run in an interval.
+    /// Returns true where code was compiled, loaded or first run in an interval.
     pub(crate) fn any_in(&self, interval: Interval) -> bool {
         let inside = |sign: &Interval| !sign.intersection(interval).is_empty();
         self.signs.iter().any(inside)

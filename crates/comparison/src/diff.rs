@@ -76,7 +76,7 @@ impl Diff {
         diff
     }
 
-    /// True where a gate is broken, was not judged, or is unknown and that was not allowed.
+    /// Returns true where a gate is broken, was not judged, or is unknown and that was not allowed.
     pub fn fails(&self) -> bool {
         let failed = |gate: &GateResult| {
             matches!(
@@ -109,7 +109,7 @@ fn side(runs: &[RunDigest], evaluations: Option<f64>) -> Side {
     }
 }
 
-/// How many runs on each side are needed to tell a trend from the difference.
+/// The number of runs on each side that is needed to tell a trend from the difference.
 const MIN_TURNS: usize = 4;
 
 fn design(before: &[RunDigest], after: &[RunDigest], options: &Options) -> Design {
@@ -127,7 +127,8 @@ fn design(before: &[RunDigest], after: &[RunDigest], options: &Options) -> Desig
     }
 }
 
-/// Returns the places of runs in order of time, where each pair of neighbours is of both sides.
+/// Returns the positions of the runs before, then of those after, in the order of time of all runs. Returns `None`
+/// unless each two neighbours are a run of each side.
 fn turns(before: &[RunDigest], after: &[RunDigest]) -> Option<[Vec<f64>; 2]> {
     if before.len() != after.len() || before.len() < MIN_TURNS {
         return None;

@@ -47,10 +47,11 @@ pub use rank_row::{Idle, RankRow};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The most ranks that a program is believed to have. Of one that says that it has more, the number is not known.
+/// The maximum number of ranks that a program is believed to have. Where a program claims more, the number counts as
+/// unknown.
 const MAX_RANKS: u32 = 1 << 20;
 
-/// Compares ranks, and lists the `longest` collectives with the greatest skews.
+/// Returns the findings on ranks, which list the `longest` collectives with the greatest skews.
 pub fn ranks(digests: &[RankDigest], longest: usize) -> RankFindings {
     let mut digests = digests.to_vec();
     let numbered = number(&mut digests);
@@ -139,8 +140,8 @@ pub fn ranks(digests: &[RankDigest], longest: usize) -> RankFindings {
     findings
 }
 
-/// Puts ranks in the order of their numbers. Where a number is not known, or two have the same, this numbers them in their order and
-/// returns false.
+/// Sorts ranks by their numbers, and returns true. Where a number is not known, or two ranks have the same, it
+/// numbers the ranks in their given order and returns false.
 fn number(digests: &mut [RankDigest]) -> bool {
     let numbers: BTreeSet<u32> = digests.iter().map(|d| d.row.rank).collect();
     let numbered = digests.iter().all(|d| d.numbered) && numbers.len() == digests.len();

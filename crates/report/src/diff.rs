@@ -1,4 +1,4 @@
-//! Shows a comparison of two sets of runs as terminal text, Markdown, JSON and JUnit.
+//! Turns a comparison of two sets of runs into terminal text, Markdown, JSON and JUnit.
 
 mod junit;
 mod tables;
@@ -11,11 +11,11 @@ use gapscope_comparison::diff::{Diff, GateStatus, SamplesOf, Verdict, WorkFigure
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Columns that the name of each side may take in the title.
+/// The maximum number of columns for the name of each side in the title.
 const NAME_COLUMNS: usize = 24;
-/// Columns that the device's name may take.
+/// The maximum number of columns for the device's name.
 const DEVICE_COLUMNS: usize = 32;
-/// Markdown folds tables with more rows.
+/// The number of rows above which Markdown folds a table.
 const LONG_ROWS: usize = 12;
 
 /// A comparison and how much of it is shown.
@@ -23,7 +23,7 @@ const LONG_ROWS: usize = 12;
 pub struct DiffReport<'a> {
     /// The comparison.
     pub diff: &'a Diff,
-    /// Rows in each table.
+    /// The number of rows in each table.
     pub top: usize,
 }
 
@@ -79,10 +79,11 @@ impl DiffReport<'_> {
         format!("{text}\n{tail}")
     }
 
-    /// Returns the comparison as JSON; its keys are stable.
+    /// Returns the comparison as JSON, whose keys are stable.
     ///
     /// # Errors
-    /// JSON cannot be written.
+    ///
+    /// Fails where JSON cannot be written.
     pub fn json(&self) -> serde_json::Result<String> {
         let mut text = serde_json::to_string_pretty(&Json {
             gapscope: env!("CARGO_PKG_VERSION"),

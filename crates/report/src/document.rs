@@ -14,9 +14,9 @@ pub struct Document {
 /// A part of a report.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Block {
-    /// The report's first line, with an aside at its right end.
+    /// The first line of the report, then an aside at its right end.
     Title(String, String),
-    /// Begins a section; the aside says what its numbers cover.
+    /// The heading of a section, then an aside that says what its numbers cover.
     Heading(String, String),
     /// A sentence, which is wrapped as needed.
     Sentence(Text),
@@ -28,7 +28,7 @@ pub enum Block {
     Picture(Vec<Text>),
 }
 
-/// The meaning of a piece of text; a renderer chooses how that looks.
+/// The meaning of a piece of text, by which a renderer chooses its look.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Tone {
     /// Plain text.
@@ -36,13 +36,13 @@ pub enum Tone {
     Plain,
     /// Important text.
     Strong,
-    /// An explanation that may be skipped.
+    /// Text that explains and may be skipped.
     Faint,
-    /// The GPU works; all is well.
+    /// Text about a GPU that works, or that all is well.
     Good,
-    /// Something that deserves attention.
+    /// Text about something that deserves attention.
     Warning,
-    /// The cause of a gap: causes of one family look alike.
+    /// Text about a cause of gaps, by the cause's family. Causes of one family look alike.
     Cause(Family),
 }
 
@@ -80,7 +80,8 @@ impl Text {
         self.with(Tone::Faint, text)
     }
 
-    /// Appends a piece; one of the same tone as the last joins it. Nothing in it steers a terminal ([`fit::clean`]).
+    /// Appends a piece, joined with the last piece where both have one tone. Characters that could steer a terminal
+    /// are replaced ([`fit::clean`]).
     pub fn push(&mut self, tone: Tone, text: impl Into<String>) {
         let text = text.into();
         let text = match fit::clean(&text) {
@@ -128,24 +129,24 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// Rows from top to bottom.
     pub rows: Vec<Row>,
-    /// Title of the column of notes, where a renderer draws notes as a column.
+    /// The title of the column of notes, where a renderer draws notes as a column.
     pub note_title: String,
 }
 
 /// A column of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
-    /// Title of the column.
+    /// The title of the column.
     pub title: String,
-    /// Cells are aligned to the right, as numbers are.
+    /// True where cells are aligned to the right, as numbers are.
     pub right: bool,
-    /// Cells may be clipped.
+    /// True where cells may be clipped.
     pub clipped: bool,
-    /// Cells are names from the program's code.
+    /// True where cells are names from the program's code.
     pub code: bool,
-    /// Rank among the columns that may be left out for want of room: the greatest goes first, and 0 never goes.
+    /// The order in which columns are left out where room is short: the greatest number goes first, and 0 never goes.
     pub spare: u8,
-    /// The column is drawn in terminals only.
+    /// True where the column is drawn in terminals only.
     pub picture: bool,
 }
 
@@ -195,7 +196,7 @@ impl Column {
         }
     }
 
-    /// Lets the column be left out; a greater `spare` goes first.
+    /// Sets the order in which the column is left out where room is short; the greatest `spare` goes first.
     pub fn spare(self, spare: u8) -> Column {
         Column { spare, ..self }
     }

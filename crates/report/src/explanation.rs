@@ -1,4 +1,4 @@
-//! Explains a trace in plain English: findings become claims with the rows that each of them rests on.
+//! Turns the findings on a trace into claims in plain English, each with the rows of the trace that it rests on.
 //!
 //! The claims are the report's own findings and sentences, the largest first. An explanation adds where to look: ids of rows, and a query
 //! that finds the figures again.
@@ -11,7 +11,7 @@ use gapscope_timeline::Timeline;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// The most costly causes, kernels and transfers that are explained.
+/// The maximum number of the most costly causes, kernels and transfers that are explained.
 const MAX_COSTS: usize = 3;
 
 /// What `gapscope explain --json` prints.
@@ -82,7 +82,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// Returns the mark by which texts name the row.
+    /// Returns the mark by which texts refer to the row.
     fn mark(&self) -> String {
         let one = match self.table.as_str() {
             "command_buffers" => "command buffer",
@@ -91,7 +91,7 @@ impl Row {
         format!("[{one} {}]", self.id)
     }
 
-    /// Returns the column that identifies rows of a table.
+    /// Returns the name of the column that identifies rows of a table.
     fn column(table: &str) -> &'static str {
         match table {
             "gaps" => "gap",
@@ -101,7 +101,7 @@ impl Row {
 }
 
 impl Explanation {
-    /// Explains a trace whose findings are `findings`.
+    /// Returns the explanation of a trace with these findings.
     pub fn new(
         trace: &str,
         timeline: &Timeline,
@@ -116,10 +116,11 @@ impl Explanation {
         }
     }
 
-    /// Returns the explanation as JSON; the text ends with a line feed.
+    /// Returns the explanation as JSON text, which ends with a line feed.
     ///
     /// # Errors
-    /// JSON cannot be written.
+    ///
+    /// Fails where JSON cannot be written.
     pub fn json(&self) -> Result<String, serde_json::Error> {
         let mut text = serde_json::to_string_pretty(self)?;
         text.push('\n');

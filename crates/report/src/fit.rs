@@ -1,4 +1,5 @@
-//! Fits text into columns: measures widths, clips in the middle, and removes what could steer a terminal.
+//! Fits text into columns of a terminal or table: measures widths, clips in the middle, and removes characters that
+//! could steer a terminal.
 
 use gapscope_companion::steers;
 use std::borrow::Cow;
@@ -10,10 +11,12 @@ pub fn width(text: &str) -> usize {
     text.width()
 }
 
-/// Longer texts lose their middle: nobody reads such a name, and a trace may have thousands of them.
+/// The maximum number of characters of a text. Longer texts lose their middle: nobody reads such a name, and a trace
+/// may have thousands of them.
 const MAX_CHARACTERS: usize = 8192;
 
-/// Characters without a width that may follow one with a width: more than any script needs.
+/// The maximum number of characters without a width that may follow a character with a width: more than any script
+/// needs.
 const MAX_MARKS: usize = 8;
 
 /// Makes a text of the recorded program (kernel, label, path) safe to print: characters that could move the cursor, break a table or
@@ -150,7 +153,7 @@ fn halves_look_alike(clips: &HashMap<&str, String>) -> bool {
     pairs.any(|(name, shown)| *names.entry(shown).or_insert(name) != name)
 }
 
-/// Clips the names before and behind arrows, each to half of the columns.
+/// Returns clips of texts whose names before and behind an arrow each get half of the columns.
 fn halves_apart<T: AsRef<str>>(texts: &[T], columns: usize) -> HashMap<&str, String> {
     let pairs = texts
         .iter()
@@ -160,7 +163,7 @@ fn halves_apart<T: AsRef<str>>(texts: &[T], columns: usize) -> HashMap<&str, Str
     halves.into_iter().zip(clips).collect()
 }
 
-/// Finds different clips for texts that would be clipped alike.
+/// Returns different clips for texts that would be clipped alike.
 fn told_apart(group: &[&str], columns: usize, taken: &HashSet<String>) -> Vec<String> {
     let same = group[1..]
         .iter()

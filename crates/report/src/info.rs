@@ -11,15 +11,15 @@ use gapscope_trace::manifest::{Clock, ClockMethod, Device, Exit, Process};
 /// The size of a table of a trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableSize {
-    /// Its name.
+    /// The name of the table.
     pub name: String,
-    /// Its rows; absent when its file cannot be read.
+    /// The number of rows; `None` when the table's file cannot be read.
     pub rows: Option<u64>,
-    /// Bytes of its file.
+    /// The size of the file in bytes.
     pub bytes: u64,
 }
 
-/// Describes a trace.
+/// Returns a document that describes a trace, for `gapscope info`.
 pub fn document(
     trace: &str,
     manifest: &Manifest,

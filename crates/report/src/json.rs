@@ -1,5 +1,5 @@
-//! Writes findings as JSON: those of [`Findings`], under the same keys, with what the manifest says of the recording. Keys are stable: keys
-//! may be added, and none is renamed or taken away.
+//! Writes the findings of a report as JSON, under the same keys as in [`Findings`], with what the manifest says of
+//! the recording. Keys are stable: keys may be added, and none is renamed or removed.
 
 use crate::page::Report;
 use gapscope_analysis::Findings;
@@ -10,7 +10,7 @@ use gapscope_trace::manifest::Exit;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Version of the keys' meaning.
+/// The version of the meaning of the keys.
 pub(crate) const VERSION: u32 = 1;
 
 /// What `gapscope report --json` prints of a trace.
@@ -47,7 +47,7 @@ pub struct Json<'a> {
 }
 
 impl<'a> Json<'a> {
-    /// Returns the findings of a report.
+    /// Makes the JSON form of a report's findings.
     pub fn new(report: &Report<'a>) -> Json<'a> {
         let (findings, manifest) = (report.findings, report.manifest);
         let notes = findings.notes.iter().chain(report.remarks);
@@ -66,7 +66,7 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// Returns the findings of a report with the timeline's slices as `activity`.
+    /// Makes the JSON form of a report's findings, with the timeline's slices as `activity`.
     pub fn with_activity(report: &Report<'a>) -> Json<'a> {
         Json {
             activity: report.findings.knows(CAUSES).then_some(report.activity),
@@ -75,17 +75,17 @@ impl<'a> Json<'a> {
     }
 }
 
-/// Writes the findings of a report; the text ends with a line feed.
+/// Returns the findings of a report as JSON text, which ends with a line feed.
 pub fn text(report: &Report) -> Result<String, serde_json::Error> {
     Ok(serde_json::to_string_pretty(&Json::new(report))? + "\n")
 }
 
-/// Writes the findings in one line, with the timeline's slices as `activity`.
+/// Returns the findings as one line of JSON, with the timeline's slices as `activity`.
 pub fn text_with_activity(report: &Report) -> Result<String, serde_json::Error> {
     Ok(serde_json::to_string(&Json::with_activity(report))? + "\n")
 }
 
-/// Writes the findings with the ranks that are in the trace as `ranks`.
+/// Returns the findings as JSON text, with the ranks that are in the trace as `ranks`.
 pub fn text_with_ranks(report: &Report, ranks: &RankFindings) -> Result<String, serde_json::Error> {
     let json = Json {
         ranks: Some(ranks),

@@ -3,7 +3,7 @@
 use crate::document::{Block, Document, Row, Table, Text, Tone};
 use crate::fit;
 
-/// Draws a document; the text ends with a line feed.
+/// Returns a document as Markdown text, which ends with a line feed.
 pub fn draw(document: &Document) -> String {
     let mut page = String::new();
     let mut before: Option<&Block> = None;

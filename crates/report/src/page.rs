@@ -1,4 +1,4 @@
-//! Puts the sections of a report together, in their order.
+//! Puts the sections of a report on one trace together, in their order.
 
 use crate::document::{Block, Document, Text, Tone};
 use crate::section::unread::{self, Section};
@@ -13,24 +13,24 @@ use gapscope_timeline::vocabulary::file_name;
 use gapscope_trace::Manifest;
 use gapscope_trace::manifest::Exit;
 
-/// The input of a report.
+/// The input of a report on one trace.
 #[derive(Debug, Clone, Copy)]
 pub struct Report<'a> {
-    /// Name of the trace.
+    /// The name of the trace.
     pub trace: &'a str,
-    /// Manifest of the trace.
+    /// The manifest of the trace.
     pub manifest: &'a Manifest,
-    /// Findings about the trace.
+    /// The findings on the trace.
     pub findings: &'a Findings,
     /// The timeline in slices.
     pub activity: &'a Activity,
-    /// The text of the labels to which the findings are limited.
+    /// The text of the labels that the findings are limited to; `None` where they are of all work.
     pub label: Option<&'a str>,
-    /// Sentences about reading the trace.
+    /// The remarks of the trace's reader, in sentences.
     pub remarks: &'a [String],
-    /// Rows that each table shows.
+    /// The number of rows that each table shows.
     pub top: usize,
-    /// Shows each module of a model in a row of its own instead of folding equal modules into one.
+    /// True to show each module of a model in a row of its own instead of folding equal modules into one.
     pub each_layer: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Reports a comparison of the ranks of a distributed program.
+//! Turns a comparison of the ranks of a distributed program into a document and into JSON.
 
 use crate::document::{Block, Column, Document, Table, Text, Tone};
 use crate::number;
@@ -14,15 +14,15 @@ use std::cmp::Reverse;
 /// The input of a report on ranks.
 #[derive(Debug, Clone, Copy)]
 pub struct RanksReport<'a> {
-    /// Name of the folder.
+    /// The name of the folder with the traces.
     pub folder: &'a str,
-    /// Manifest of any of the ranks.
+    /// The manifest of one of the ranks.
     pub manifest: &'a Manifest,
-    /// Findings of the comparison.
+    /// The findings of the comparison.
     pub findings: &'a RankFindings,
-    /// Sentences about reading the traces.
+    /// The remarks of the traces' reader, in sentences.
     pub remarks: &'a [String],
-    /// Rows that each table shows.
+    /// The number of rows that each table shows.
     pub top: usize,
 }
 
@@ -54,7 +54,7 @@ impl RanksReport<'_> {
         Document { blocks }
     }
 
-    /// Returns the part that a report on one trace has about the ranks in it.
+    /// Returns the section of a report on one trace that describes the ranks in it.
     pub fn within(&self) -> Document {
         let findings = self.findings;
         let count = number::count_of(findings.ranks.len() as u64, "rank", "ranks");
@@ -66,7 +66,7 @@ impl RanksReport<'_> {
         Document { blocks }
     }
 
-    /// Says what bounds all ranks together.
+    /// Returns a sentence on what bounds the speed of all ranks together.
     fn verdict(&self) -> Option<Block> {
         let findings = self.findings;
         let tone = match findings.verdict {
@@ -153,7 +153,8 @@ impl RanksReport<'_> {
         blocks
     }
 
-    /// Returns the ranks with a row in the table, and those without: of many ranks, unlike ones and those that others waited for come first.
+    /// Returns the ranks with a row in the table, then those without. Of many ranks, unlike ones and those that
+    /// others waited for come first.
     fn shown(&self) -> (Vec<&RankRow>, Vec<&RankRow>) {
         let ranks = &self.findings.ranks;
         let mut rows: Vec<&RankRow> = ranks.iter().collect();
@@ -340,10 +341,11 @@ impl RanksReport<'_> {
         blocks
     }
 
-    /// Returns the findings as JSON; the text ends with a line feed.
+    /// Returns the findings as JSON text, which ends with a line feed.
     ///
     /// # Errors
-    /// JSON cannot be written.
+    ///
+    /// Fails where JSON cannot be written.
     pub fn json(&self) -> Result<String, serde_json::Error> {
         let mut text = serde_json::to_string_pretty(&Json {
             report_version: crate::json::VERSION,
@@ -378,7 +380,7 @@ pub struct Json<'a> {
     notes: &'a [String],
 }
 
-/// Up to so many ranks, each has a row.
+/// The number of ranks up to which each rank has a row.
 const MAX_RANK_ROWS: usize = 16;
 
 /// Describes the ranks without a row.

@@ -24,7 +24,7 @@ use crate::number;
 use gapscope_analysis::Findings;
 use gapscope_trace::manifest::SamplingMode;
 
-/// Marks a number of a table's rows as a lower bound where rows could not be read.
+/// Returns the text of a number of a table's rows, marked as a lower bound where rows could not be read.
 pub(crate) fn rows(findings: &Findings, table: &str, text: String) -> String {
     match findings.knows_rows(table) {
         true => text,
@@ -36,7 +36,7 @@ pub(crate) fn rows(findings: &Findings, table: &str, text: String) -> String {
     }
 }
 
-/// Returns a number of dispatches where it is known: passes do not say which dispatches are in them.
+/// Returns a number of dispatches, or `None` where it is not known: passes do not say which dispatches are in them.
 pub(crate) fn dispatches(findings: &Findings, count: u64) -> Option<u64> {
     (findings.sampling_mode != SamplingMode::Pass || count > 0).then_some(count)
 }
@@ -90,7 +90,7 @@ pub(crate) fn bar(share: f64, columns: usize) -> String {
     format!("{}{}", "█".repeat(eighths / 8), PARTS[eighths % 8])
 }
 
-/// Adds a note under a table of which rows were left out.
+/// Appends a note on how many rows of a table were left out, if any were.
 pub(crate) fn rest(blocks: &mut Vec<Block>, all: usize, shown: usize, what: &str) {
     if all > shown {
         let text = format!(

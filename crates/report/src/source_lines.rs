@@ -1,4 +1,5 @@
-//! Reads the texts of lines of code that a report names, from files that have not changed since the trace was recorded.
+//! Adds to findings the source text of lines of code that a report names, from files that have not changed since the
+//! trace was recorded.
 
 use gapscope_analysis::Findings;
 use gapscope_analysis::code::CodeFrame;
@@ -7,9 +8,9 @@ use std::collections::HashMap;
 use std::fs;
 use std::time::{Duration, SystemTime};
 
-/// Longer files are not read: nobody writes them by hand.
+/// The maximum size of a file that is read. Nobody writes longer source files by hand.
 const MAX_FILE_BYTES: u64 = 4 << 20;
-/// Longer lines are cut.
+/// The maximum number of characters of a line. Longer lines are cut.
 const MAX_LINE_CHARACTERS: usize = 160;
 
 /// Adds the text of each line by which a stack of the findings is shown.
@@ -23,8 +24,8 @@ pub fn add(findings: &mut Findings, manifest: &Manifest) {
     }
 }
 
-/// The files that were read. A trace may come from another machine: only Python files are read, and only where they have not changed since it
-/// was recorded.
+/// A cache of files that were read. A trace may come from another machine: only Python files are read, and only where
+/// they have not changed since it was recorded.
 #[derive(Debug)]
 pub struct SourceLines {
     recorded: Option<SystemTime>,

@@ -1,4 +1,5 @@
-//! Draws a document for a terminal: wraps sentences, fits tables into the columns, and colours tones.
+//! Turns a document into lines of text for a terminal: wraps sentences, fits tables into the columns, and colours
+//! tones.
 
 use crate::document::{Block, Document, Row, Table, Text, Tone};
 use crate::fit;
@@ -7,14 +8,14 @@ use gapscope_analysis::gaps::Family;
 /// A terminal, a file or a pipe that a document is drawn for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Terminal {
-    /// Columns of a line.
+    /// The number of columns of a line.
     pub columns: usize,
-    /// Escape sequences for colours may be used.
+    /// True where escape sequences for colours may be used.
     pub colour: bool,
 }
 
 impl Default for Terminal {
-    /// Returns 80 columns without colour, as for a file or a pipe.
+    /// Returns a terminal of 80 columns without colour, as for a file or a pipe.
     fn default() -> Terminal {
         Terminal {
             columns: 80,
@@ -23,17 +24,17 @@ impl Default for Terminal {
     }
 }
 
-/// Left margin of everything but headings.
+/// The width of the left margin of everything but headings.
 const MARGIN: usize = 2;
-/// Blanks between columns of a table.
+/// The number of blanks between columns of a table.
 const GUTTER: usize = 2;
-/// Clipped columns are not made narrower than this.
+/// The minimum width to which columns are clipped.
 const MIN_CLIPPED_COLUMNS: usize = 20;
-/// Longer lines of sentences are hard to read; tables and pictures take all columns.
+/// The maximum width of lines of sentences, since longer ones are hard to read. Tables and pictures take all columns.
 const MAX_SENTENCE_COLUMNS: usize = 120;
 
 impl Terminal {
-    /// Draws a document; the text ends with a line feed.
+    /// Returns the text of a document, which ends with a line feed.
     pub fn draw(&self, document: &Document) -> String {
         let mut page = String::new();
         let mut before: Option<&Block> = None;
@@ -224,13 +225,13 @@ fn escape(tone: Tone) -> Option<&'static str> {
     }
 }
 
-/// Widths of a table's columns; `None` for one that is not drawn.
+/// The widths of a table's columns; `None` for a column that is not drawn.
 struct TableLayout {
     widths: Vec<Option<usize>>,
     left_out: Vec<String>,
-    /// With so many columns, no column has to be left out.
+    /// The number of terminal columns from which on no column has to be left out.
     width_of_columns: usize,
-    /// With so many columns, no name has to be clipped either.
+    /// The number of terminal columns from which on no name has to be clipped either.
     width_of_all: usize,
     note_indent: usize,
 }

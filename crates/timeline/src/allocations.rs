@@ -6,37 +6,38 @@ use gapscope_trace::ids::{AllocationId, DeviceId, ProcessId};
 use gapscope_trace::tables::{MemoryEvent, Table};
 use std::collections::HashMap;
 
-/// A change of the memory of a GPU.
+/// An allocation or a free of memory on a GPU.
 #[derive(Debug, Clone, Copy)]
 pub struct MemoryStep {
-    /// Index of [`Timeline::gpus`].
+    /// The index of the GPU in [`Timeline::gpus`].
     pub gpu: usize,
-    /// When it happened.
+    /// The time of the change.
     pub at_ns: i64,
-    /// The heap.
+    /// The index of the heap that holds the memory.
     pub heap: u32,
-    /// What happened.
+    /// The kind of the change.
     pub change: MemoryChange,
 }
 
-/// An allocation or a free.
+/// The kind of a change of memory, with its size where that is known.
 #[derive(Debug, Clone, Copy)]
 pub enum MemoryChange {
     /// Memory was allocated.
     Allocated {
-        /// Its size.
+        /// The size of the allocation.
         bytes: u64,
     },
     /// Memory was freed.
     Freed {
-        /// Its size.
+        /// The size of the freed allocation.
         bytes: u64,
     },
     /// Memory was freed whose allocation is not in the trace.
     FreedUnknown,
 }
 
-/// Visits the steps of all GPUs, except those of devices that the manifest does not list.
+/// Calls `visit` with each change of all GPUs in order of time. Changes on devices that the manifest does not list
+/// are left out.
 pub fn each_step(timeline: &Timeline, mut visit: impl FnMut(MemoryStep)) {
     struct Live {
         bytes: u64,

@@ -16,13 +16,13 @@ use gapscope_trace::tables::{Access, Table};
 /// The bytes that one dispatch may reach.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct BoundBytes {
-    /// Bytes for reading.
+    /// The bytes that the dispatch may read.
     pub read_bytes: u64,
-    /// Bytes for writing.
+    /// The bytes that the dispatch may write.
     pub written_bytes: u64,
 }
 
-/// The bytes of every set of bindings.
+/// The bytes that dispatches may reach, for every set of bindings of a trace.
 #[derive(Debug, Default)]
 pub struct BindingSets {
     ids: IdIndex<BindingSetId>,
@@ -83,7 +83,7 @@ fn clamp(bytes: u64) -> i64 {
     i64::try_from(bytes).unwrap_or(i64::MAX)
 }
 
-/// Counts the bytes in ranges of buffers, each byte once.
+/// Returns the number of bytes in ranges of buffers, each byte counted once.
 fn distinct(ranges: &mut [(BufferId, Interval)]) -> u64 {
     ranges.sort();
     ranges

@@ -108,27 +108,28 @@ pub struct BusyShare {
     pub parts: BusyParts,
 }
 
-/// Busy time by the kind of work that ran. `compute_ns`, `communication_ns` and `transfer_ns` sum to it.
+/// Busy time split by the kind of work that ran. `compute_ns`, `communication_ns` and `transfer_ns` sum to all of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct BusyParts {
-    /// Time in which something computed.
+    /// The time in which something computed.
     pub compute_ns: i64,
-    /// Time in which kernels communicated and nothing computed.
+    /// The time in which kernels communicated and nothing computed.
     pub communication_ns: i64,
-    /// Time in which only transfers ran.
+    /// The time in which only transfers ran.
     pub transfer_ns: i64,
-    /// Communication in `compute_ns`.
+    /// The part of `compute_ns` in which kernels communicated as well.
     pub overlapped_ns: i64,
-    /// Part of `compute_ns` in which it is not certain that anything computed: all work that ran is timed as a whole.
+    /// The part of `compute_ns` in which it is not certain that anything computed: all work that ran is timed as a
+    /// whole.
     pub unsure_ns: i64,
-    /// Work that is timed as a whole may communicate and do nothing else.
+    /// True where work that is timed as a whole may communicate and do nothing else.
     pub unsure_communication: bool,
-    /// Work that is timed as a whole may move data and do nothing else.
+    /// True where work that is timed as a whole may move data and do nothing else.
     pub unsure_transfer: bool,
 }
 
 impl BusyParts {
-    /// Returns the sums with those of another device.
+    /// Returns the sums of this device's parts and those of another device.
     pub fn plus(self, other: BusyParts) -> BusyParts {
         BusyParts {
             compute_ns: self.compute_ns.saturating_add(other.compute_ns),
@@ -168,14 +169,14 @@ impl BusyShare {
     }
 }
 
-/// Measures the busy time of every GPU and of its queues, over the recording and in `analysed`.
+/// Returns the busy time of every GPU and of its queues, over the recording and in the window `analysed`.
 pub fn busy(timeline: &Timeline, analysed: Option<Interval>) -> Vec<DeviceBusy> {
     (0..timeline.gpus.len())
         .map(|index| device_busy(timeline, index, analysed))
         .collect()
 }
 
-/// Returns names that tell GPUs apart: their own where these differ, else `GPU 0` and so on by index.
+/// Returns names that tell GPUs apart: their own names where these differ, else `GPU 0` and so on by index.
 pub fn names(devices: &[DeviceBusy]) -> Vec<String> {
     let mut own: Vec<&str> = devices.iter().map(|device| device.name.as_str()).collect();
     own.sort_unstable();
@@ -207,22 +208,22 @@ pub fn any_busy_ns(timeline: &Timeline) -> Option<i64> {
     }
 }
 
-/// Busy time of one GPU and its queues, added up in one walk over its work.
+/// The busy time of one GPU and its queues, added up in one walk over the GPU's work.
 #[derive(Debug, Default)]
 struct Totals {
     all: Parted<Contents>,
-    /// By index of the queue.
+    /// The busy time of each queue, by its index.
     queues: Vec<QueueTotals>,
 }
 
-/// Busy time of one queue.
+/// The busy time of one queue.
 #[derive(Debug, Clone, Default)]
 struct QueueTotals {
     work_window: Option<Interval>,
     all: Parted<Busy>,
 }
 
-/// Sums over the time before the analysed window, in it and after it.
+/// A sum for the time before the analysed window, one for the window and one for the time after it.
 #[derive(Debug, Clone, Default)]
 struct Parted<T> {
     before: T,
@@ -284,15 +285,16 @@ impl Totals {
     }
 }
 
-/// Unions of work by content. Each but the last includes the one before it, in the order in which a moment is counted.
+/// Unions of work by content. Each union but the last includes the one declared before it, in the order in which a
+/// moment of busy time is counted.
 #[derive(Debug, Clone, Default)]
 struct Contents {
     compute: Busy,
-    /// Also work that is timed as a whole.
+    /// The union that includes work that is timed as a whole.
     whole: Busy,
-    /// Also work that communicates.
+    /// The union that also includes work that communicates.
     communication: Busy,
-    /// Also transfers.
+    /// The union that also includes transfers.
     all: Busy,
     communication_alone: Busy,
     unsure_communication: bool,
@@ -300,7 +302,7 @@ struct Contents {
 }
 
 impl Contents {
-    /// Adds work, in order of start.
+    /// Adds a piece of work. Pieces must come in order of start.
     #[inline]
     fn add(&mut self, interval: Interval, content: Content) {
         self.all.add(interval);

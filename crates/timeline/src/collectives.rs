@@ -1,17 +1,18 @@
-//! Recognises kinds of collectives by the names of kernels and labels, and finds the devices whose kernels take part in them.
+//! Recognises collectives (operations of several ranks, such as an all-reduce) by the names of kernels and labels,
+//! and finds the devices whose kernels take part in them.
 
 use crate::timeline::{Timeline, WorkKind};
 use gapscope_trace::ids::{DeviceId, ProcessId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is known of a kind of collectives.
+/// The properties of one kind of collectives.
 #[derive(Debug, Clone, Copy)]
 pub struct KindFacts {
-    /// Its name.
+    /// The name of the kind, such as `AllReduce`.
     pub kind: &'static str,
-    /// Its kernels can end before all ranks have arrived.
+    /// True where a kernel of the kind can end before all ranks have arrived.
     pub may_end_early: bool,
-    /// How much of the data has to leave a rank, or `None` for kinds without a bandwidth.
+    /// The rule for how much of the data has to leave a rank; `None` for kinds without a bandwidth.
     pub traffic: Option<Traffic>,
 }
 
@@ -28,7 +29,8 @@ pub enum Traffic {
 }
 
 impl Traffic {
-    /// Returns the bytes for the algorithm bandwidth.
+    /// Returns the bytes of a collective from which its algorithm bandwidth is computed, from the size of its message
+    /// and the number of its ranks.
     pub fn bytes(self, message: u64, ranks: u32) -> u64 {
         match self {
             Traffic::OfEach => message.saturating_mul(ranks.into()),
@@ -74,13 +76,13 @@ const fn kind(kind: &'static str, may_end_early: bool, traffic: Option<Traffic>)
     }
 }
 
-/// Returns what is known of a kind.
+/// Returns the properties of the kind with a name, or `None` for an unknown name.
 pub fn facts(kind: &str) -> Option<&'static KindFacts> {
     KINDS.iter().find(|facts| facts.kind == kind)
 }
 
-/// Returns the kind in the name of a kernel or of a label, such as `ncclDevKernel_AllReduce_Sum_f32_RING_LL`, `ncclAllReduce`,
-/// `nccl:all_reduce`, `ncclSend`.
+/// Returns the kind that the name of a kernel or label contains, such as `ncclDevKernel_AllReduce_Sum_f32_RING_LL`,
+/// `ncclAllReduce`, `nccl:all_reduce` or `ncclSend`. Returns `None` for names of other things.
 pub fn kind_of(name: &str) -> Option<&'static str> {
     let rest = name.strip_prefix("nccl")?;
     let word: String = match rest.split_once("Kernel_") {
@@ -95,10 +97,10 @@ pub fn kind_of(name: &str) -> Option<&'static str> {
     KINDS.iter().map(|facts| facts.kind).find(|kind| same(kind))
 }
 
-/// A device as one process used it.
+/// The ids of a process and of a device that it used.
 pub type ProcessDevice = (ProcessId, DeviceId);
 
-/// Returns the process and the device of each of the timeline's queues.
+/// Returns the ids of the process and the device of each of the timeline's queues.
 pub fn devices_of_queues(timeline: &Timeline) -> Vec<ProcessDevice> {
     let manifest = &timeline.trace.manifest;
     let processes: BTreeMap<DeviceId, ProcessId> = (manifest.devices.iter())

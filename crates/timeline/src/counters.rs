@@ -1,4 +1,4 @@
-//! Gives a trace's counters: quantities over time.
+//! Collects the counters of a trace: quantities over time, such as the memory that is allocated on a GPU.
 //!
 //! Counters have three origins: device memory is added up from allocations, the depth of a queue from submissions, and all
 //! others are in the trace as they were measured. Code that draws or writes counters takes all of them from [`counters`].
@@ -19,48 +19,48 @@ use std::collections::BTreeSet;
 /// A quantity over time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Counter {
-    /// Its identity.
+    /// The identity of the counter.
     pub key: CounterKey,
-    /// The thing that it belongs to.
+    /// The thing that the counter describes.
     pub owner: CounterOwner,
-    /// Its name: `device memory allocated`.
+    /// The name for people, such as `device memory allocated`.
     pub name: String,
-    /// The unit of its values.
+    /// The unit of the values.
     pub unit: CounterUnit,
-    /// The source of its values: `allocations`, `submissions`, or the source that the trace names.
+    /// The source of the values: `allocations`, `submissions`, or the source that the trace names.
     pub source: String,
-    /// Its values by start.
+    /// The values in order of start.
     pub samples: Vec<Sample>,
 }
 
 /// The identity of a counter in a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum CounterKey {
-    /// Memory that the programs had allocated on a GPU, an index of [`Timeline::gpus`].
+    /// The memory that the programs had allocated on a GPU, by its index in [`Timeline::gpus`].
     DeviceMemory(usize),
-    /// Submissions of a queue that are not finished.
+    /// The number of unfinished submissions of a queue.
     QueueDepth(QueueId),
     /// A counter of the trace's table.
     Recorded(CounterId),
 }
 
-/// The thing that a counter belongs to.
+/// The thing that a counter describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum CounterOwner {
-    /// A GPU, an index of [`Timeline::gpus`].
+    /// A GPU, by its index in [`Timeline::gpus`].
     Gpu(usize),
-    /// A queue.
+    /// A queue, by its id.
     Queue(QueueId),
     /// The machine, or a device that the manifest does not list.
     Host,
 }
 
-/// A value of a counter.
+/// A value of a counter, which holds for a known time or until the next sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
-    /// The time from which it holds.
+    /// The time from which the value holds.
     pub start_ns: i64,
-    /// The time of which it is the mean; absent for a value that holds until the next sample.
+    /// The time over which the value is a mean; `None` for a value that holds until the next sample.
     pub duration_ns: Option<i64>,
     /// The value.
     pub value: f64,
@@ -69,9 +69,9 @@ pub struct Sample {
 /// A value of a counter from some time on.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CounterStep {
-    /// The time from which it holds.
+    /// The time from which the value holds.
     pub at_ns: i64,
-    /// The value; absent where it is not known.
+    /// The value; `None` where it is not known.
     pub value: Option<f64>,
 }
 
@@ -99,8 +99,8 @@ pub fn listed(trace: &Trace, gpus: &Gpus) -> Vec<Counter> {
 }
 
 impl Counter {
-    /// Returns its values as steps, each of which holds until the next. The value is not known where the time of a mean is over
-    /// and the next has not begun.
+    /// Returns the counter's values as steps, each of which holds until the next. The value is not known where the
+    /// time of a mean is over and the next mean has not begun.
     pub fn steps(&self) -> Vec<CounterStep> {
         let nexts = self.samples.iter().skip(1).map(|next| Some(next.start_ns));
         let mut steps = Vec::with_capacity(self.samples.len());

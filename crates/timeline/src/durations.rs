@@ -1,4 +1,4 @@
-//! Computes statistics of durations.
+//! Computes statistics of durations, such as their median, of lists and of large groups that are not kept in memory.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -60,8 +60,8 @@ impl Durations {
     }
 }
 
-/// Returns the exponent of a duration and seven bits more, as a float has them. It grows with the duration and is less than
-/// [`MAGNITUDES`].
+/// Returns the exponent of a duration and its seven bits after the first, as the bits of a float have them. The
+/// result grows with the duration and is less than [`MAGNITUDES`].
 #[inline]
 fn magnitude(duration: u32) -> usize {
     let bits = (duration as f32).to_bits() >> OMITTED_BITS;
@@ -69,9 +69,9 @@ fn magnitude(duration: u32) -> usize {
 }
 
 const MAGNITUDES: usize = 32 * 128 + 2;
-/// Bits of a float that are left out.
+/// The number of bits of a float that are left out.
 const OMITTED_BITS: u32 = f32::MANTISSA_DIGITS - 1 - 7;
-/// The other bits of the float 1.
+/// The bits of the float 1 without the [`OMITTED_BITS`].
 const UNIT: u32 = 1.0f32.to_bits() >> OMITTED_BITS;
 
 /// The durations of many groups, for statistics of each group and of neighbouring groups together.
@@ -95,14 +95,14 @@ impl DurationGroup {
     }
 }
 
-/// Counts of many durations.
+/// Counts of a group's durations by magnitude, and by value where that is needed.
 struct DurationCounts {
     count: usize,
     total: u64,
     min: u32,
     max: u32,
     by_magnitude: Vec<u32>,
-    /// By value, for the magnitudes that percentiles lie in.
+    /// Counts by value, for the magnitudes that percentiles lie in.
     by_value: Vec<ValueCounts>,
 }
 
@@ -133,7 +133,7 @@ impl DurationCounts {
 /// million at a second, though that many durations of a second take more than two hours.
 struct ValueCounts {
     magnitude: usize,
-    /// At most the least value of the magnitude.
+    /// The value of the first count, which is at most the least value of the magnitude.
     from: u32,
     counts: Vec<u32>,
 }
@@ -162,7 +162,7 @@ impl ValueCounts {
         self.counts[at] += 1;
     }
 
-    /// Adds the counts of another group of the same magnitude.
+    /// Adds the counts of another group that has the same magnitude.
     fn add(&mut self, other: &ValueCounts) {
         let counts = self.counts.len().max(other.counts.len());
         self.counts.resize(counts, 0);
@@ -170,7 +170,7 @@ impl ValueCounts {
         both.for_each(|(count, more)| *count += more);
     }
 
-    /// Returns the value of a rank.
+    /// Returns the value with a rank among the counted durations.
     fn at(&self, rank: usize) -> i64 {
         let counts = self.counts.iter().map(|count| *count as usize);
         let (at, _) = place(counts, rank);
@@ -178,7 +178,8 @@ impl ValueCounts {
     }
 }
 
-/// Returns the index of the count that a rank lies in, and the rank within it. The counts are of values in order.
+/// Returns the index of the count that a rank lies in, and the rank within that count. The counts are of values in
+/// order.
 fn place(counts: impl Iterator<Item = usize>, mut rank: usize) -> (usize, usize) {
     for (at, count) in counts.enumerate() {
         if rank < count {
@@ -189,7 +190,7 @@ fn place(counts: impl Iterator<Item = usize>, mut rank: usize) -> (usize, usize)
     (0, 0)
 }
 
-/// The magnitudes that percentiles lie in, and their ranks within the magnitude.
+/// The magnitude that each of the two percentiles lies in, with the percentile's rank within the magnitude.
 type Places = [(usize, usize); 2];
 
 impl GroupedDurations {
@@ -209,7 +210,7 @@ impl GroupedDurations {
         }
     }
 
-    /// Hands over a duration for the first time.
+    /// Takes a duration of a group for the first time.
     #[inline]
     pub fn push(&mut self, group: usize, duration_ns: i64) {
         match &mut self.groups[group] {
@@ -244,12 +245,12 @@ impl GroupedDurations {
         }
     }
 
-    /// True where durations have to be handed over for a second time.
+    /// Returns true where durations have to be handed over for a second time.
     pub fn needs_again(&self) -> bool {
         self.groups.iter().any(DurationGroup::is_many)
     }
 
-    /// Hands over a duration for the second time.
+    /// Takes a duration of a group for the second time.
     #[inline]
     pub fn push_again(&mut self, group: usize, duration_ns: i64) {
         if let DurationGroup::Many(many) = &mut self.groups[group] {
@@ -263,7 +264,7 @@ impl GroupedDurations {
         }
     }
 
-    /// Returns the statistics of neighbouring groups that were announced.
+    /// Returns the statistics of neighbouring groups together, which [`GroupedDurations::announce`] was called for.
     pub fn statistics(&mut self, groups: Range<usize>) -> Durations {
         if let Some(places) = self.places(groups.clone()) {
             return self.statistics_from_counts(groups, places);
@@ -285,8 +286,8 @@ impl GroupedDurations {
         }
     }
 
-    /// Returns where the percentiles of these groups lie, or `None` where their durations are to be sorted: they are few, or too
-    /// long.
+    /// Returns the magnitudes and ranks of the percentiles of these groups, or `None` where the durations are to be
+    /// sorted, because they are few or too long.
     fn places(&self, groups: Range<usize>) -> Option<Places> {
         let groups = &self.groups[groups];
         let counted = groups.iter().map(|group| match group {
@@ -343,7 +344,8 @@ impl GroupedDurations {
     }
 }
 
-/// From this many durations on they are counted: counts of all magnitudes take half of the memory of so many durations.
+/// The number of durations of a group from which on they are counted, not kept: counts of all magnitudes take half of
+/// the memory of so many durations.
 const MIN_COUNTED: usize = 1 << 13;
 
 /// Returns the index of the nearest-rank percentile among `count` (at least 1) sorted values.

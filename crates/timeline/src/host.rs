@@ -1,4 +1,5 @@
-//! Lays out the calls of each host thread so that the thread is in one call or in none at each moment.
+//! Turns the recorded calls of each host thread into segments that do not overlap, so that the thread is in one call
+//! or in none at each moment.
 
 mod flatten;
 mod functions;
@@ -20,12 +21,12 @@ use segment::ThreadSegments;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// The calls of all host threads of a trace.
+/// The segments of all host threads of a trace.
 #[derive(Debug, Default)]
 pub struct HostThreads {
     function_names: Vec<Arc<str>>,
     threads: FxHashMap<HostThread, ThreadSegments>,
-    /// Processes with host calls in the trace.
+    /// The ids of processes with host calls in the trace.
     processes: HashSet<ProcessId>,
     returns: Returns,
 }
@@ -101,14 +102,14 @@ impl HostThreads {
         }
     }
 
-    /// Returns the name of the function of a segment, where the trace has it.
+    /// Returns the name of the function with an index of a segment, or `None` where the trace lacks it.
     pub fn function_name(&self, segment_function: u32) -> Option<&str> {
         let name = self.function_names.get(segment_function as usize);
         name.map(|name| &**name)
     }
 
-    /// True where the trace has host calls of a process, so that a thread of it that is in no call is known to be in none.
-    /// Imported traces, and those of programs that measure themselves, may have none.
+    /// Returns true where the trace has host calls of a process, so that a thread of the process that is in no call
+    /// is known to be in none. Imported traces, and those of programs that measure themselves, may have none.
     pub fn knows(&self, process: ProcessId) -> bool {
         self.processes.contains(&process)
     }
@@ -119,7 +120,7 @@ impl HostThreads {
         (self.threads.get(&thread)).map_or(&[], |calls| calls.within(window))
     }
 
-    /// True where a thread that is outside of calls just before `at_ns` is between two polls of one wait.
+    /// Returns true where a thread that is outside of calls just before `at_ns` is between two polls of one wait.
     pub fn is_between_polls(&self, thread: HostThread, at_ns: i64) -> bool {
         let calls = self.threads.get(&thread);
         (calls.and_then(|calls| calls.starting_from(at_ns)))
@@ -136,7 +137,7 @@ impl HostThreads {
         self.returns.on_others(thread, window)
     }
 
-    /// True where several threads of a process make calls.
+    /// Returns true where several threads of a process make calls.
     pub fn has_several_threads(&self, process: ProcessId) -> bool {
         self.returns.has_several_threads(process)
     }
@@ -148,7 +149,7 @@ impl HostThreads {
         threads.flat_map(|(_, calls)| &calls.segments)
     }
 
-    /// Returns the other threads of the process of `thread`.
+    /// Returns the other threads of the process that `thread` belongs to.
     pub fn other_threads(&self, thread: HostThread) -> impl Iterator<Item = HostThread> {
         let all = self.threads.keys().copied();
         all.filter(move |other| other.process == thread.process && *other != thread)

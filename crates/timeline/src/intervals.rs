@@ -18,13 +18,14 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Returns `start_ns..end_ns`.
+    /// Returns the interval from `start_ns` up to, but without, `end_ns`.
     pub const fn new(start_ns: i64, end_ns: i64) -> Interval {
         Interval { start_ns, end_ns }
     }
 
-    /// Returns the interval of a start and a duration as a trace has them, or `None` when one is unknown, when the duration is
-    /// negative, or when the time is impossible: more than 2^60 ns (36 years) from the clock's zero.
+    /// Returns the interval of a start and a duration as a trace has them, or `None` when one of them is unknown,
+    /// when the duration is negative, or when a time is impossible: more than 2^60 ns (36 years) from the clock's
+    /// zero.
     #[inline]
     pub fn from_row(start_ns: Option<i64>, duration_ns: Option<i64>) -> Option<Interval> {
         const MAX_NS: i64 = 1 << 60;
@@ -34,14 +35,14 @@ impl Interval {
         possible.then(|| Interval::new(start_ns, start_ns + duration_ns))
     }
 
-    /// True for times from its start to before its end.
+    /// Returns true for times from the interval's start to before its end.
     #[inline]
     pub const fn contains(self, at_ns: i64) -> bool {
         self.start_ns <= at_ns && at_ns < self.end_ns
     }
 
-    /// True where work that starts at `start_ns` counts in `window`: without a window all work does, and in a window no work
-    /// whose start is unknown.
+    /// Returns true where work that starts at `start_ns` counts in `window`. Without a window all work counts, and in
+    /// a window no work whose start is unknown.
     #[inline]
     pub fn counts(window: Option<Interval>, start_ns: Option<i64>) -> bool {
         match (window, start_ns) {
@@ -51,7 +52,7 @@ impl Interval {
         }
     }
 
-    /// Returns its length, 0 when it is empty.
+    /// Returns the interval's length, which is 0 when it is empty.
     #[inline]
     pub const fn length_ns(self) -> i64 {
         if self.is_empty() {
@@ -61,20 +62,20 @@ impl Interval {
         }
     }
 
-    /// True when no nanosecond is in it.
+    /// Returns true when the interval contains no nanosecond.
     #[inline]
     pub const fn is_empty(self) -> bool {
         self.end_ns <= self.start_ns
     }
 
-    /// Returns the part that is in both, empty when there is none.
+    /// Returns the part that both intervals have in common, which is empty when there is none.
     #[inline]
     pub fn intersection(self, other: Interval) -> Interval {
         let start_ns = self.start_ns.max(other.start_ns);
         Interval::new(start_ns, self.end_ns.min(other.end_ns).max(start_ns))
     }
 
-    /// Returns the smallest interval that holds both.
+    /// Returns the smallest interval that contains both intervals.
     #[inline]
     pub fn hull(self, other: Interval) -> Interval {
         Interval::new(
@@ -106,10 +107,10 @@ pub fn union(intervals: &mut Vec<Interval>) {
     intervals.truncate(kept);
 }
 
-/// The length of a union, to which intervals are added in order of start.
+/// The length of a union of intervals, which are added in order of start.
 #[derive(Debug, Clone, Copy)]
 pub struct Busy {
-    /// The length so far.
+    /// The length of the union of the intervals that were added so far.
     pub length_ns: i64,
     end_ns: i64,
 }
@@ -124,7 +125,7 @@ impl Default for Busy {
 }
 
 impl Busy {
-    /// Adds an interval that starts no earlier than those before.
+    /// Adds an interval, which must start no earlier than those before it.
     #[inline]
     pub fn add(&mut self, interval: Interval) {
         let fresh = Interval::new(interval.start_ns.max(self.end_ns), interval.end_ns);
@@ -140,13 +141,13 @@ pub fn union_length_ns(sorted: impl IntoIterator<Item = Interval>) -> i64 {
     busy.length_ns
 }
 
-/// Returns the length of a set.
+/// Returns the sum of the lengths of a set's intervals.
 pub fn length_ns(set: &[Interval]) -> i64 {
     set.iter()
         .fold(0i64, |sum, i| sum.saturating_add(i.length_ns()))
 }
 
-/// Returns the set of the time that is in both sets.
+/// Returns the set of the times that are in both sets.
 pub fn intersection(a: &[Interval], b: &[Interval]) -> Vec<Interval> {
     let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
     let mut both = Vec::new();
@@ -164,7 +165,7 @@ pub fn intersection(a: &[Interval], b: &[Interval]) -> Vec<Interval> {
     both
 }
 
-/// Returns the part of `window` that is not in the set: its gaps.
+/// Returns the set of the times in `window` that are not in `set`: its gaps.
 pub fn complement(set: &[Interval], window: Interval) -> Vec<Interval> {
     let mut gaps = Vec::new();
     let mut from_ns = window.start_ns;

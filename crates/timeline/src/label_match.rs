@@ -1,4 +1,4 @@
-//! Decides which labels of a trace a name means that a user gives, as with `report --label` and `--compare-labels`.
+//! Finds the labels of a trace that a name given by a user means, as with `report --label` and `--compare-labels`.
 
 use gapscope_trace::Trace;
 
@@ -19,7 +19,7 @@ impl<'a> LabelName<'a> {
         }
     }
 
-    /// True where the name means a label with this text.
+    /// Returns true where the name means a label with this text.
     pub fn means(&self, text: &str) -> bool {
         match self.is_exact {
             true => text == self.name,
@@ -27,7 +27,8 @@ impl<'a> LabelName<'a> {
         }
     }
 
-    /// Returns which of several names means a label with this text. A name that is the whole text goes first.
+    /// Returns the index of the first of several names that means a label with this text. A name that is the whole
+    /// text goes first.
     pub fn first_of(names: &[LabelName], text: &str) -> Option<usize> {
         let exact = names
             .iter()

@@ -13,17 +13,18 @@ use std::collections::BinaryHeap;
 pub struct Lanes {
     /// The end of each lane.
     ends: Vec<i64>,
-    /// Taken lanes by their end. Both heaps hold from `now_ns` on, and are made anew for an interval that starts earlier.
+    /// The lanes that are taken, by their ends. Both heaps hold lanes for times from `now_ns` on, and are made anew
+    /// for an interval that starts earlier.
     taken: BinaryHeap<Reverse<(i64, u32)>>,
     free: BinaryHeap<Reverse<u32>>,
     now_ns: i64,
 }
 
 impl Lanes {
-    /// Returns the lane of the next interval. Intervals in order of start take few lanes; an interval that comes late begins
-    /// after all others in its lane.
+    /// Returns the lane of the next interval. Intervals in order of start take the fewest lanes. An interval that is
+    /// added late begins after all others in its lane.
     pub fn place(&mut self, interval: Interval) -> u32 {
-        // Mostly nothing overlaps.
+        // In most traces nothing overlaps.
         if let [end_ns] = self.ends.as_mut_slice()
             && *end_ns <= interval.start_ns
         {
@@ -57,7 +58,7 @@ impl Lanes {
         lane
     }
 
-    /// Returns how many lanes there are.
+    /// Returns the number of lanes that were used.
     pub fn count(&self) -> usize {
         self.ends.len()
     }

@@ -21,8 +21,8 @@ pub fn duration_f64(ns: f64) -> String {
     scaled(ns, 1000.0, &["ns", "µs", "ms", "s"])
 }
 
-/// Formats a time that is a position in a window of `span_ns`: with three digits of the window's length, so that positions in
-/// it differ.
+/// Formats a time that is a position in a window of `span_ns`, with as many digits as distinguish thousandths of the
+/// window's length, so that positions in the window differ.
 ///
 /// ```
 /// use gapscope_timeline::quantity::place;
@@ -140,9 +140,9 @@ pub fn loss(loss: &Loss) -> String {
     format!("{} {}", count(loss.count), loss.kind.for_count(loss.count))
 }
 
-/// A duration in nanoseconds, for format strings.
+/// A duration in nanoseconds that displays with a unit, for use in format strings.
 pub struct Nanoseconds(
-    /// The duration.
+    /// The duration in nanoseconds.
     pub i64,
 );
 
@@ -152,9 +152,9 @@ impl fmt::Display for Nanoseconds {
     }
 }
 
-/// A share of 1 as a percentage, for format strings.
+/// A share of 1 that displays as a percentage, for use in format strings.
 pub struct Percent(
-    /// The share.
+    /// The share, from 0 to 1.
     pub f64,
 );
 
@@ -164,9 +164,9 @@ impl fmt::Display for Percent {
     }
 }
 
-/// A number of bytes, for format strings.
+/// A number of bytes that displays with a unit, for use in format strings.
 pub struct Bytes(
-    /// The number.
+    /// The number of bytes.
     pub f64,
 );
 
@@ -176,7 +176,7 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// Returns `part / whole`, 0 where the whole is 0.
+/// Returns `part_ns / whole_ns`, or 0 where the whole is 0.
 pub fn ratio(part_ns: i64, whole_ns: i64) -> f64 {
     if whole_ns == 0 {
         0.0
@@ -198,7 +198,7 @@ fn scaled(value: f64, step: f64, units: &[&str]) -> String {
     format!("{sign}{size:.*} {}", decimals(size), units[unit])
 }
 
-/// Returns the decimals for three significant digits.
+/// Returns the number of decimals that give `size` three significant digits.
 fn decimals(size: f64) -> usize {
     if size < 9.995 {
         2

@@ -3,7 +3,7 @@
 
 use crate::quantity::{Bytes, Nanoseconds, Percent};
 
-/// What a threshold is a number of.
+/// The unit in which a threshold is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// A share of a whole: 0 to 1.
@@ -18,23 +18,23 @@ pub enum Unit {
     Bytes,
 }
 
-/// A threshold.
+/// A number at which the result of an analysis changes, with its meaning and reason.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Threshold {
-    /// Its constant.
+    /// The name of the constant.
     pub name: &'static str,
-    /// Its value, in its unit.
+    /// The value, in `unit`.
     pub value: f64,
-    /// Its unit.
+    /// The unit of the value.
     pub unit: Unit,
-    /// What it decides, and on which side of it.
+    /// The decision that depends on the threshold, and on which side of it.
     pub decides: &'static str,
-    /// Why it has this value.
+    /// The reason for the value.
     pub reason: &'static str,
 }
 
 impl Threshold {
-    /// Its value with its unit.
+    /// Returns the value with its unit.
     pub fn text(&self) -> String {
         match self.unit {
             Unit::Share => Percent(self.value).to_string(),
@@ -53,7 +53,7 @@ macro_rules! thresholds {
             pub const $name: $type = $value;
         )+
 
-        /// All of them.
+        /// All thresholds, in the order of the documentation.
         pub const ALL: &[Threshold] = &[$(Threshold {
             name: stringify!($name),
             value: $value as f64,

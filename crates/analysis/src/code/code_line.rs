@@ -1,4 +1,4 @@
-//! Puts stacks that read the same into one line.
+//! Merges stacks that have the same text into one line, for lists of the code behind idle time.
 
 use super::MIN_SAMPLES_FOR_SHARES;
 use super::idle_code::{CauseCode, CodeTime};
@@ -7,21 +7,22 @@ use gapscope_timeline::quantity::share_of;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-/// Stacks that read the same.
+/// Stacks that have the same text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CodeLine<'a> {
-    /// The words for the stacks.
+    /// The text of the stacks.
     pub text: String,
-    /// The stack with the most time.
+    /// The stack with the most time. The others differ from it in parts that the text omits.
     pub first: &'a CodeTime,
-    /// The time of all stacks.
+    /// The sum of the times of all stacks.
     pub total_ns: i64,
-    /// The samples of all stacks.
+    /// The number of samples of all stacks.
     pub samples: u64,
 }
 
 impl<'a> CodeLine<'a> {
-    /// Merges stacks, the greatest first, whose `text` is the same. The greatest line comes first.
+    /// Merges those stacks in a list, sorted by time in descending order, for which `text` returns the same. The line
+    /// with the most time comes first.
     pub fn from_times(
         times: &'a [CodeTime],
         text: impl Fn(&CodeTime) -> String,
@@ -50,7 +51,7 @@ impl<'a> CodeLine<'a> {
 }
 
 impl CodeTime {
-    /// Returns the words for the stack.
+    /// Returns the text of the stack.
     pub fn name(&self) -> String {
         match self.frames.is_empty() {
             true => "a stack that could not be read".to_owned(),
@@ -60,7 +61,8 @@ impl CodeTime {
 }
 
 impl CauseCode {
-    /// Returns the code of a cause in a few words, such as `train.py:41 load_batch > resize 71 %`. Few samples have no shares.
+    /// Returns the code of a cause in a few words, such as `train.py:41 load_batch > resize 71 %`. The share is left
+    /// out where there are few samples.
     pub fn in_short(&self) -> Option<String> {
         let lines = CodeLine::from_times(&self.code, CodeTime::name).into_iter();
         let lines: Vec<String> = lines

@@ -1,4 +1,4 @@
-//! The findings on the code behind idle time.
+//! The types of the findings on the code behind idle time. `code.rs` makes them; report and page show them.
 
 use super::stacks::{CodeFrame, own};
 use crate::gaps::Cause;
@@ -41,7 +41,7 @@ pub struct CauseCode {
 }
 
 impl Code {
-    /// Returns the frames that represent stacks, so that the texts of their lines can be set.
+    /// Returns the frame that represents each stack, so that the caller can set the text of its source line.
     pub fn own_frames(&mut self) -> impl Iterator<Item = &mut CodeFrame> {
         let times = self.causes.iter_mut().flat_map(|cause| &mut cause.code);
         times.filter_map(|time| {

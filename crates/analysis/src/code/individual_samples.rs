@@ -1,4 +1,5 @@
-//! Returns samples one by one for drawing: which stand for idle time, and the line that represents each stack.
+//! Lists the samples that belong to idle time one by one, for drawing on a timeline, and the line of code that
+//! represents each stack.
 
 use super::stacks::is_idle_event_loop;
 use super::{CodeSamples, CodeSums, own, until};
@@ -13,28 +14,29 @@ use std::collections::HashMap;
 /// The reason why a sample belongs to idle time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SampleRole {
-    /// It is a sample of the submitting thread, and stands for a part of the time.
+    /// The sample is of the submitting thread, and stands for a part of the idle time.
     Sampled,
-    /// A hook took it from the submitting thread; it has no share of time.
+    /// A hook took the sample from the submitting thread at a call; no share of time is derived from it.
     Exact,
-    /// It is a sample of a worker for which the submitting thread waited; it has no share of time.
+    /// The sample is of a worker for which the submitting thread waited; no share of time is derived from it.
     Worker,
 }
 
 /// A sample in a gap. A sample in the gaps of several devices appears several times.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct IdleSample {
-    /// Row of the table `samples`.
+    /// The sample's row in the table `samples`.
     pub row: u32,
-    /// The device, as an index of [`crate::Timeline::gpus`].
+    /// The device's index in [`crate::Timeline::gpus`].
     pub device: u32,
-    /// Why the device was idle then.
+    /// The cause for which the device was idle at the time of the sample.
     pub cause: Cause,
-    /// The reason why it belongs to this gap.
+    /// The reason why the sample belongs to this gap.
     pub role: SampleRole,
-    /// The idle time that it stands for, 0 without a share of time. The weights of a cause sum to its time with samples.
+    /// The idle time that the sample stands for, 0 where no share of time is derived from it. The weights of a cause
+    /// sum to the part of its time that samples cover.
     pub weight_ns: f64,
-    /// The label of the work that ended the gap.
+    /// The id of the label of the work that ended the gap; `None` for work without a label.
     pub label: Option<LabelId>,
 }
 
@@ -135,7 +137,8 @@ impl CodeSamples<'_> {
         Some((thread, table.end_ns(row)))
     }
 
-    /// Returns the lines that represent the stacks of samples, and for each row of the table `stacks` its line, if any.
+    /// Returns the lines that represent the stacks of samples, then for each row of the table `stacks` the index of
+    /// its line, or `None` for a stack without samples.
     pub fn lines(&self) -> (Vec<StackLine>, Vec<Option<u32>>) {
         let tables = &self.timeline.trace.tables;
         let mut of_stack = vec![None; tables.stacks.id.len()];

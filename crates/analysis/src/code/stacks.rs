@@ -1,4 +1,5 @@
-//! The stacks of a trace: their frames, the frames of the program's own code, and groups of stacks that count together.
+//! Reads the stacks of a trace from its tables: a stack's frames, the frame in the program's own code that represents
+//! a stack, and groups of stacks that count together.
 
 use gapscope_trace::ids::{FrameId, StackId};
 use gapscope_trace::tables::{FrameKind, Table, Tables};
@@ -33,18 +34,19 @@ fn as_text<S: serde::Serializer>(kind: &FrameKind, to: S) -> Result<S::Ok, S::Er
 
 /// Parts of the paths of code that is not the program's own: installed packages, and Python's own modules.
 const FOREIGN_FOLDERS: [&str; 3] = ["/site-packages/", "/dist-packages/", "/lib/python3"];
-/// Beginnings of such paths: code without a file, such as Python's own modules or generated code, and the system's libraries.
+/// Beginnings of the paths of code that is not the program's own: code without a file (`<`), such as Python's own or
+/// generated modules, and the system's libraries.
 const FOREIGN_PREFIXES: [&str; 4] = ["<", "/usr/lib", "/lib/", "/lib64/"];
 
-/// Names of programs and libraries that run the program, wherever they lie, and are not its own code.
+/// Beginnings of the names of interpreters, which run the program and are never its own code, wherever they lie.
 const INTERPRETERS: [&str; 2] = ["python", "libpython"];
 /// The beginning of the names of the recording's hooks, which lie between the program and the functions that it calls.
 const HOOK_PREFIX: &str = "libgapscope_";
-/// The library that threads are in when they wait. Its frames say little about the reason.
+/// The name of the C library, in which threads wait. Its frames say little about the reason of a wait.
 const LIBC: &str = "libc.so";
 
 impl CodeFrame {
-    /// True for the program's own code, as far as the path tells.
+    /// Returns true for the program's own code, as far as the path tells.
     pub fn is_own(&self) -> bool {
         let is_own = |path: &str| {
             !FOREIGN_PREFIXES
@@ -62,13 +64,13 @@ impl CodeFrame {
         }
     }
 
-    /// True for the recording's own code.
+    /// Returns true for the recording's own code.
     fn is_in_hook(&self) -> bool {
         let name = self.library.as_deref().map(file_name);
         self.kind == FrameKind::Native && name.is_some_and(|name| name.starts_with(HOOK_PREFIX))
     }
 
-    /// True for native code of the interpreter that makes Python's calls.
+    /// Returns true for native code of the interpreter that makes Python's calls.
     fn is_in_interpreter(&self) -> bool {
         let begins = |function: &str| function.starts_with("Py") || function.starts_with("_Py");
         self.kind == FrameKind::Native && self.function.as_deref().is_some_and(begins)
@@ -86,7 +88,7 @@ impl CodeFrame {
         }
     }
 
-    /// Returns the frame as text, such as `train.py:41 load_batch` or `libz.so.1 inflate`.
+    /// Returns the frame's text, such as `train.py:41 load_batch` or `libz.so.1 inflate`.
     pub fn text(&self) -> String {
         let name = self.short_name();
         match (&self.file, self.line, &self.library) {
@@ -104,7 +106,7 @@ fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// The frames of stacks, by the ids of the trace.
+/// The frames of a trace's stacks, found by the ids of the stacks.
 #[derive(Debug)]
 pub struct Stacks<'a> {
     tables: &'a Tables,
@@ -113,15 +115,15 @@ pub struct Stacks<'a> {
     groups: HashMap<StackId, StackGroup>,
 }
 
-/// The number of a group of stacks: they have the same own frame with the same callers, and call the same function from it.
-/// `None` for an unknown stack.
+/// The number of a group of stacks that have the same own frame with the same callers, and call the same function
+/// from it. `None` stands for an unknown stack.
 pub type StackGroup = Option<u32>;
 
-/// The outermost frames of deeper stacks are left out.
+/// The maximum number of frames that are read of a stack. Further callers are left out.
 const MAX_FRAMES: usize = 1024;
 
 impl<'a> Stacks<'a> {
-    /// Indexes the stacks of these tables.
+    /// Indexes the stacks and frames in the tables of a trace.
     pub fn new(tables: &'a Tables) -> Stacks<'a> {
         let frames = tables.frames.id.iter().enumerate();
         let stacks = tables.stacks.id.iter().enumerate();
@@ -155,12 +157,12 @@ impl<'a> Stacks<'a> {
         stacks
     }
 
-    /// Returns the group of a stack of the samples.
+    /// Returns the group of a sample's stack.
     pub fn group(&self, stack: Option<StackId>) -> StackGroup {
         *self.groups.get(&stack?)?
     }
 
-    /// Returns the stack without this many of its innermost frames.
+    /// Returns the id of the stack that remains without the `frames` innermost frames.
     fn above(&self, stack: StackId, frames: usize) -> Option<StackId> {
         (0..frames).try_fold(stack, |stack, _| {
             self.tables.stacks.parent.at(*self.stacks.get(&stack)?)
@@ -263,7 +265,7 @@ pub fn text_with_caller(frames: &[CodeFrame]) -> String {
     }
 }
 
-/// True where an event loop waits for work.
+/// Returns true where an event loop waits for work.
 pub fn is_idle_event_loop(frames: &[CodeFrame]) -> bool {
     let in_file = |frame: &CodeFrame, end: &str| {
         frame.kind == FrameKind::Python && frame.file.as_deref().is_some_and(|f| f.ends_with(end))
@@ -275,7 +277,7 @@ pub fn is_idle_event_loop(frames: &[CodeFrame]) -> bool {
             .any(|frame| in_file(frame, "/asyncio/base_events.py"))
 }
 
-/// True where Python waits for another thread or process to hand it something.
+/// Returns true where Python waits for another thread or process to hand it something.
 pub fn waits_for_others(frames: &[CodeFrame]) -> bool {
     const PLACES: [&str; 6] = [
         "/multiprocessing/",

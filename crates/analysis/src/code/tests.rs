@@ -98,7 +98,7 @@ fn what_samples_do_not_cover_is_not_spread_over_others() {
     let late = &code.causes[0];
     assert_eq!((late.samples, late.code[0].total_ns), (5, 10_000_000));
     assert_eq!(late.without_samples_ns, 19_000_000);
-    // One whose stack could not be read is told as such.
+    // Samples whose stack could not be read have a row without frames.
     let unread = late_with_unread();
     let late = &code_of(&trace(&unread)).causes[0];
     assert_eq!(
@@ -166,7 +166,7 @@ fn workers_count_while_the_thread_waits_for_them() {
         (found.code[0].samples, text(&found.code[0].frames).as_str()),
         (2, "train.py:41 load_batch > resize > ImagingResample")
     );
-    // Not while the thread computes.
+    // A thread that computes waits for no worker.
     let computing = late(|at| sample(at, "stack=4", ""));
     assert_eq!(code_of(&trace(&(computing + &workers))).workers, None);
 }

@@ -1,4 +1,4 @@
-//! Indexes samples by thread, in order of time.
+//! Indexes the stack samples of a trace by host thread, in order of time.
 
 use gapscope_timeline::host::HostThread;
 use gapscope_timeline::intervals::Interval;
@@ -7,14 +7,14 @@ use gapscope_trace::manifest::Manifest;
 use gapscope_trace::tables::{SampleSource, Samples};
 use std::collections::{HashMap, HashSet};
 
-/// Rows of the table `samples` by thread.
+/// The rows of the table `samples` by thread, each list in order of time.
 #[derive(Debug)]
 pub struct ThreadSamples<'a> {
     pub table: &'a Samples,
     sampled: HashMap<HostThread, Vec<u32>>,
-    /// Samples that hooks took.
+    /// The rows of samples that hooks took at calls of a thread.
     exact: HashMap<HostThread, Vec<u32>>,
-    /// Samples of all threads of processes that only have samples.
+    /// The rows of samples of worker processes, of which the trace has only samples, for all of their threads together.
     workers: Vec<u32>,
 }
 
@@ -59,25 +59,27 @@ impl<'a> ThreadSamples<'a> {
         &rows[from..to.max(from)]
     }
 
-    /// Returns the samples of a thread in an interval.
+    /// Returns the rows of a thread's samples in an interval.
     pub fn sampled(&self, thread: HostThread, interval: Interval) -> &[u32] {
         let rows = self.sampled.get(&thread);
         rows.map_or(&[], |rows| self.inside(rows, interval))
     }
 
-    /// Returns the samples that the hook took of a thread in an interval. The end is included, because a wait ends with one.
+    /// Returns the rows of samples that a hook took of a thread in an interval. The end is included, because a wait
+    /// ends with such a sample.
     pub fn exact(&self, thread: HostThread, interval: Interval) -> &[u32] {
         let closed = Interval::new(interval.start_ns, interval.end_ns.saturating_add(1));
         let rows = self.exact.get(&thread);
         rows.map_or(&[], |rows| self.inside(rows, closed))
     }
 
-    /// Returns the samples of workers in an interval.
+    /// Returns the rows of workers' samples in an interval.
     pub fn workers(&self, interval: Interval) -> &[u32] {
         self.inside(&self.workers, interval)
     }
 
-    /// Returns the sample of a thread that is nearest to a time, at most `within_ns` from it.
+    /// Returns the row of the thread's sample that is nearest to a time, or `None` where there is none within
+    /// `within_ns`.
     pub fn nearest(&self, thread: HostThread, at_ns: i64, within_ns: i64) -> Option<u32> {
         let reach = Interval::new(
             at_ns.saturating_sub(within_ns),

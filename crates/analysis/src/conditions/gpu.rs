@@ -1,4 +1,4 @@
-//! Notes the conditions that held the clocks of a GPU down while it worked.
+//! Notes, from counters of a GPU, the conditions that held its clocks down while it worked.
 
 use super::note::{
     ConditionKind, ConditionNote, describe_times, find, held, recording, times_above,
@@ -10,7 +10,8 @@ use gapscope_timeline::quantity::duration;
 use gapscope_timeline::thresholds::SLOWED_NS;
 use gapscope_trace::tables::Condition;
 
-/// NVML's reasons for lower clocks, in the words of its documentation.
+/// The conditions that slow a GPU down, with the kind of the note and the reason in the words of NVML's
+/// documentation.
 const SLOWDOWNS: [(Condition, ConditionKind, &str); 3] = [
     (
         Condition::ClockHeatHardware,
@@ -114,7 +115,7 @@ pub fn notes(
     notes
 }
 
-/// Returns the greatest temperature, such as `, at up to 87 °C`.
+/// Returns the text of the greatest temperature, such as `, at up to 87 °C`.
 fn hottest(temperature: Option<&Counter>, set: &[Interval]) -> String {
     match range(temperature, set) {
         Some((_, celsius)) => format!(", at up to {celsius:.0} °C"),
@@ -122,7 +123,7 @@ fn hottest(temperature: Option<&Counter>, set: &[Interval]) -> String {
     }
 }
 
-/// Returns the range of clocks, such as `, with SM clocks from 1208 to 1980 MHz`.
+/// Returns the text of the range of clocks, such as `, with SM clocks from 1208 to 1980 MHz`.
 fn clocks(clock: Option<&Counter>, set: &[Interval]) -> String {
     match range(clock, set) {
         Some((least, most)) => {
@@ -133,7 +134,7 @@ fn clocks(clock: Option<&Counter>, set: &[Interval]) -> String {
     }
 }
 
-/// Returns the least and the greatest value of a counter in a set.
+/// Returns the least and the greatest value that a counter has in a set of intervals.
 fn range(counter: Option<&Counter>, set: &[Interval]) -> Option<(f64, f64)> {
     let counter = counter?;
     let values = set.iter().flat_map(|part| held(counter, *part));

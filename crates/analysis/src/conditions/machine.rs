@@ -1,4 +1,4 @@
-//! Notes the conditions of the machine: lack of memory, and the thermal state that macOS reports.
+//! Notes, from counters of the machine, that memory was short, and the thermal state that macOS reports.
 
 use super::note::{
     ConditionKind, ConditionNote, describe_times, find, held, recording, times_above,
@@ -55,8 +55,8 @@ pub fn notes(timeline: &Timeline, counters: &[Counter]) -> Vec<ConditionNote> {
     notes
 }
 
-/// Returns the times in which a relevant share of time was lost to stalls, and how much was lost. Returns `None` where it was
-/// little.
+/// Returns the times in which stalls cost a relevant share, and how many nanoseconds were lost. Returns `None` where
+/// little was lost.
 fn stalled(counter: &Counter, window: Interval) -> Option<(Vec<Interval>, i64)> {
     let least = STALL_SHARE * 100.0;
     let parts: Vec<(Interval, f64)> = held(counter, window)
@@ -88,7 +88,7 @@ fn memory_stall(set: &[Interval], lost_ns: i64, window: Interval, who: &str) -> 
     }
 }
 
-/// Returns a note on a counter that counts up from 0, where it counted.
+/// Returns a note on a counter that counts up from 0, or `None` where it never rose.
 fn counted(
     counter: &Counter,
     window: Interval,

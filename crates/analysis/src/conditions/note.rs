@@ -1,4 +1,4 @@
-//! A note on a condition, and the counters that conditions are read from.
+//! The type of a note on a condition of the machine, and helpers that read conditions from counters.
 
 use gapscope_timeline::Timeline;
 use gapscope_timeline::counters::{Counter, CounterOwner};
@@ -51,7 +51,7 @@ pub enum ConditionKind {
     ThermalState,
 }
 
-/// Returns the counter of a condition.
+/// Returns the counter that measures a condition.
 pub(super) fn find(
     counters: &[Counter],
     owner: CounterOwner,
@@ -61,7 +61,7 @@ pub(super) fn find(
     counters.find(|c| c.owner == owner && c.name == condition.as_str())
 }
 
-/// Returns the interval of the recording. Counters may reach out of it.
+/// Returns the interval of the recording. Samples of counters may lie outside of it.
 pub(super) fn recording(timeline: &Timeline) -> Interval {
     let manifest = &timeline.trace.manifest;
     Interval::new(manifest.start_ns, manifest.end_ns)

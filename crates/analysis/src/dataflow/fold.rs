@@ -1,4 +1,4 @@
-//! Builds the graph of dependencies, with repeated work folded into one node.
+//! Builds the graph of dependencies between dispatches and transfers, and folds repeated work into one node.
 
 use super::reads_and_writes::{ByteRange, Dataflow, Item, UnknownDataflow};
 use gapscope_timeline::WorkKind;
@@ -74,10 +74,10 @@ pub struct FlowEdge {
     pub bytes: u64,
 }
 
-/// How many buffers an edge names at most.
+/// The maximum number of buffers that an edge names. Further ones are left out.
 pub const MAX_BUFFERS: usize = 8;
 
-/// The way in which nodes are distinguished, from the finest on.
+/// The properties by which nodes are distinguished, from the finest level to the coarsest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Level {
     Label,
@@ -86,7 +86,7 @@ enum Level {
     Name,
 }
 
-/// Sums over the reads of one edge.
+/// The sums over the reads that one edge stands for.
 #[derive(Debug, Default)]
 struct EdgeSums {
     count: u64,
@@ -95,8 +95,8 @@ struct EdgeSums {
 }
 
 impl Dataflow<'_> {
-    /// Returns the dispatches and transfers that start in `window`, or all of them, with their rows and in the order in which
-    /// they ran.
+    /// Returns the kind and row of each dispatch and transfer that starts in `window`, or of all without a window, in
+    /// the order in which they ran.
     pub fn work(&self, window: Option<Interval>) -> impl Iterator<Item = (WorkKind, usize)> + '_ {
         let inside = move |item: &&Item| Interval::counts(window, self.start_ns(**item));
         (self.items.iter().filter(inside)).map(|item| (item.kind(), item.row()))
@@ -106,7 +106,8 @@ impl Dataflow<'_> {
     /// items.
     ///
     /// # Errors
-    /// Where the trace lacks what the graph is made of.
+    ///
+    /// Fails where the trace lacks the data that the graph is made of.
     pub fn graph(
         &self,
         window: Option<Interval>,
@@ -155,7 +156,7 @@ impl Dataflow<'_> {
         })
     }
 
-    /// Returns the nodes, the node of each item, and a sentence that says what was folded.
+    /// Returns the nodes, the node index of each item, and a sentence that says which nodes were folded.
     fn nodes(&self, items: &[Item], max: usize) -> (Vec<FlowNode>, Vec<u32>, String) {
         let levels = [
             (
@@ -182,7 +183,7 @@ impl Dataflow<'_> {
     }
 
     fn edges(&self, items: &[Item], node_of_item: &[u32]) -> (Vec<FlowEdge>, u64) {
-        // By memory: the last writers of its bytes.
+        // The segments of each memory, with the last writers of their bytes.
         let mut written: HashMap<u64, Segments> = HashMap::new();
         let mut edges: HashMap<(u32, u32), EdgeSums> = HashMap::new();
         let mut ranges = Vec::new();
@@ -249,10 +250,10 @@ impl Dataflow<'_> {
     }
 }
 
-/// The disjoint segments of a memory, by their start.
+/// The disjoint segments of a memory, by the segment's start.
 type Segments = BTreeMap<u64, WrittenSegment>;
 
-/// A segment, and the item that wrote it last.
+/// A segment of memory, and the index of the item that wrote it last.
 #[derive(Debug, Clone, Copy)]
 struct WrittenSegment {
     end: u64,
@@ -316,9 +317,10 @@ struct Folder<'a> {
     flow: &'a Dataflow<'a>,
     level: Level,
     nodes: Vec<FlowNode>,
-    /// Nodes by kernel or kind, and by label.
+    /// The node of each kernel or kind under each label's text; `None` for work without a label.
     by_name: HashMap<(NodeKind, String, Option<String>), u32>,
-    /// Nodes that were found before. This is faster than a look-up by texts, and there are many items.
+    /// The node of each operation and label id that was found before. This is faster than a look-up by texts, and
+    /// there are many items.
     by_ids: HashMap<(Operation, Option<LabelId>), u32>,
 }
 

@@ -1,4 +1,5 @@
-//! Finds the work that a dispatch or transfer depends on, and the work that depends on it.
+//! Finds the work that a dispatch or transfer depends on, and the work that depends on it, by the bytes that both may
+//! touch.
 
 use super::reads_and_writes::{ByteRange, Dataflow, Item, UnknownDataflow};
 use gapscope_timeline::WorkKind;
@@ -19,40 +20,42 @@ pub enum Hazard {
     WriteAfterWrite,
 }
 
-/// An item that another depends on, or that depends on it.
+/// A dispatch or transfer that another one depends on, or that depends on the other one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dependency {
-    /// Whether it is a dispatch or a transfer.
+    /// Tells a dispatch from a transfer.
     pub kind: WorkKind,
-    /// Its row.
+    /// The row in the table of that kind.
     pub row: usize,
-    /// The reason.
+    /// The way in which the two conflict.
     pub hazard: Hazard,
-    /// Ids of the buffers.
+    /// The ids of the buffers that both may touch.
     pub buffers: Vec<BufferId>,
-    /// Bytes that both may touch.
+    /// The number of bytes that both may touch.
     pub bytes: u64,
 }
 
 /// The neighbours of an item in the graph of dependencies.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Neighbours {
-    /// The items that it depends on, the latest first.
+    /// The items that the searched item depends on, the latest first.
     pub predecessors: Vec<Dependency>,
-    /// The items that depend on it, the earliest first.
+    /// The items that depend on the searched item, the earliest first.
     pub successors: Vec<Dependency>,
-    /// Says in a sentence what was searched, where that is not everything.
+    /// A sentence on the part that was searched; `None` where everything was searched.
     pub note: Option<String>,
 }
 
-/// How many items are examined on each side, which takes some milliseconds.
+/// The maximum number of items that are examined on each side, which takes some milliseconds. The search ends there,
+/// and `Neighbours::note` says so.
 const MAX_EXAMINED: usize = 200_000;
 
 impl Dataflow<'_> {
     /// Finds the neighbours of a dispatch or transfer, at most `max` on each side.
     ///
     /// # Errors
-    /// Where it is not known what the item reads and writes, or when it ran.
+    ///
+    /// Fails where the reads and writes of the item, or the time at which it ran, are not known.
     pub fn neighbours(
         &self,
         kind: WorkKind,
@@ -99,7 +102,7 @@ impl Dataflow<'_> {
         Some(from + self.items[from..].iter().position(|other| *other == item)?)
     }
 
-    /// Walks away from an item. Returns true where the walk ended before everything was found.
+    /// Walks away from an item in one direction. Returns true where the walk ended before everything was found.
     fn search<'i>(
         &self,
         others: impl Iterator<Item = &'i Item>,
@@ -163,11 +166,11 @@ impl Dataflow<'_> {
     }
 }
 
-/// Bytes for which no other item has been found yet.
+/// The ranges of bytes for which no other item has been found yet.
 #[derive(Debug, Default)]
 struct RemainingBytes(Vec<MemoryRange>);
 
-/// Bytes of a memory.
+/// A range of the bytes of a memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct MemoryRange {
     memory: u64,

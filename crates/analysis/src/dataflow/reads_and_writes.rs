@@ -1,4 +1,4 @@
-//! The reads and writes of all dispatches and transfers of a trace.
+//! Collects from the tables of a trace the byte ranges that each dispatch and transfer may read and write.
 
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::{Timeline, WorkKind};
@@ -9,7 +9,7 @@ use gapscope_trace::tables::{Access, Table};
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Why the data flow of some work is unknown.
+/// The reason why the data flow of some work is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum UnknownDataflow {
     /// No dispatch or transfer starts in the window.
@@ -24,7 +24,7 @@ pub enum UnknownDataflow {
     /// No dispatch in the window has bindings.
     #[error("None of the dispatches here has known buffer bindings.")]
     NoBindingsHere,
-    /// It is neither a dispatch nor a transfer.
+    /// The work is neither a dispatch nor a transfer.
     #[error("Only dispatches and transfers have known buffers.")]
     OtherWork,
     /// The times of the dispatch or transfer are unknown.
@@ -41,21 +41,21 @@ pub enum UnknownDataflow {
     DispatchBindings,
 }
 
-/// The reads and writes of a trace.
+/// The byte ranges that the dispatches and transfers of a trace may read and write.
 #[derive(Debug)]
 pub struct Dataflow<'a> {
     pub(super) timeline: &'a Timeline<'a>,
-    /// Dispatches and transfers in the order in which they ran.
+    /// The dispatches and transfers in the order in which they ran.
     pub(super) items: Vec<Item>,
     sets: HashMap<BindingSetId, Range<u32>>,
-    /// The byte ranges of all sets of bindings, those of one set together.
+    /// The byte ranges of all sets of bindings. Those of one set are consecutive.
     ranges: Vec<ByteRange>,
     buffer_ids: IdIndex<BufferId>,
-    /// Dispatches have times of their own.
+    /// True where dispatches have times of their own.
     pub(super) timed: bool,
 }
 
-/// A dispatch or a transfer.
+/// The number of a dispatch or a transfer: its row, and the bit [`TRANSFER`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Item(u32);
 
@@ -83,7 +83,7 @@ impl Item {
     }
 }
 
-/// Bytes that may be read or written.
+/// A range of bytes that an item may read or write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ByteRange {
     /// The number of the allocation or of the buffer.
@@ -215,7 +215,7 @@ impl<'a> Dataflow<'a> {
         }
     }
 
-    /// Puts the bytes that an item may read and write into `ranges`. Returns false where they are not known.
+    /// Appends the bytes that an item may read and write to `ranges`. Returns false where they are not known.
     pub(super) fn ranges_of(&self, item: Item, ranges: &mut Vec<ByteRange>) -> bool {
         ranges.clear();
         let tables = &self.timeline.trace.tables;
@@ -279,7 +279,7 @@ impl<'a> Dataflow<'a> {
         Interval::from_row(start_ns, duration_ns).map(Interval::length_ns)
     }
 
-    /// Returns the name that the program gave a buffer, or one with its id.
+    /// Returns the name that the program gave a buffer, or else a name made of its id.
     pub fn buffer_name(&self, id: BufferId) -> String {
         let row = self.buffer_ids.get(id);
         let name = row.and_then(|row| self.timeline.trace.tables.buffers.name[row].clone());

@@ -1,4 +1,5 @@
-//! Computes the changes by kernel and by cause of idle time: means of all evaluations, or totals.
+//! Computes the changes of two compared works by kernel and by cause of idle time: means of all evaluations, or
+//! totals.
 use super::comparison::{CauseChange, KernelChange, WorkComparison};
 use super::work_cost::WorkCost;
 use crate::gaps::Cause;
@@ -67,7 +68,7 @@ pub(super) fn causes(comparison: &WorkComparison) -> Vec<CauseChange> {
     rows
 }
 
-/// Returns the difference of two figures in thousandths, 0 where one is not known.
+/// Returns the distance between two figures in thousandths, or 0 where a figure is not known.
 fn apart(before: Option<f64>, after: Option<f64>) -> i64 {
     let apart = before.zip(after).map(|(a, b)| (a - b).abs() * 1e3);
     apart.unwrap_or(0.0) as i64

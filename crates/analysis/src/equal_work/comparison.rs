@@ -1,4 +1,4 @@
-//! The comparison of two works.
+//! The types of a comparison of two works, and the constructor that compares their costs.
 
 use super::figure::Figure;
 use super::work_cost::WorkCost;
@@ -78,8 +78,8 @@ pub enum Basis {
 }
 
 impl Basis {
-    /// True where the sides did different work, as far as their kernels tell, so that no figure of one tells anything of the
-    /// other.
+    /// Returns true where the sides did different work, as far as their kernels tell, so that no figure of one side
+    /// tells anything of the other.
     pub const fn is_unlike(self) -> bool {
         matches!(self, Basis::NoCommonKernel | Basis::FewCommonKernels)
     }

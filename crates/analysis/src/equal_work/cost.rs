@@ -1,4 +1,5 @@
-//! Turns the sums over a side's work into its cost.
+//! Turns the sums over the work of one side of a comparison into the side's cost, and chooses the evaluations
+//! (instances of its label) that count.
 
 use super::extent::{Extent, Instance};
 use super::figure::Figure;
@@ -17,7 +18,7 @@ use gapscope_trace::LossKind;
 use gapscope_trace::manifest::SamplingMode;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Returns the cost of a side.
+/// Returns the cost of a side from its sums.
 pub(super) fn cost(
     timeline: &Timeline,
     extent: &Extent,
@@ -100,7 +101,7 @@ fn dispatches_missing(timeline: &Timeline) -> Option<String> {
     passes.then(|| "passes say nothing of the dispatches in them".to_owned())
 }
 
-/// Instances of a side's labels with their evaluations.
+/// Pairs of an instance of a side's label and the sums over the work in it.
 type Evaluations<'a> = Vec<(&'a Instance, &'a Evaluation)>;
 
 /// Returns the evaluations of a side. Where work ran under some of its labels, the instances of its other labels are left out,
@@ -203,7 +204,7 @@ fn samples(figure: Figure, side: &Side, no_dispatches: bool, counted: &[&Evaluat
 struct Judged {
     verdict: Bound,
     sentence: String,
-    /// By cause; absent where it is not known.
+    /// The idle time by cause; `None` where it is not known.
     idle: Option<Vec<GapTotal>>,
 }
 

@@ -51,13 +51,13 @@ impl Extent<'_> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Instance {
     pub side: usize,
-    /// Its label.
+    /// The index of the instance's label in the tree of labels.
     pub node: u32,
-    /// It is a command buffer with that label: passes have no other instances.
+    /// True where the instance is a command buffer with that label: passes have no other instances.
     pub is_command_buffer: bool,
     /// The time at which the host set the label, where it did.
     pub host_start_ns: Option<i64>,
-    /// Its end was not recorded.
+    /// True where the end of the instance was not recorded.
     pub unfinished: bool,
 }
 
@@ -65,9 +65,9 @@ pub(super) struct Instance {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum InstanceKey {
     CommandBuffer(u32),
-    /// By times of the device.
+    /// The queue that ran the work, for instances whose times are of the device.
     Queue(QueueId),
-    /// By times of the host.
+    /// The queue that work was submitted to, for instances whose times are of the host.
     HostQueue(QueueId),
     Thread(ProcessId, Option<ThreadId>),
     Process(ProcessId),
@@ -78,7 +78,8 @@ enum InstanceKey {
 pub(super) struct Instances<'t> {
     timeline: &'t Timeline<'t>,
     tree: &'t LabelTree<'t>,
-    /// By label: the side that it belongs to, and the outermost label around it that also belongs to it.
+    /// For each label, the side that it belongs to, and the outermost label around it that belongs to the same side;
+    /// `None` for labels of no side.
     roots: Vec<Option<(usize, u32)>>,
     pub all: Vec<Instance>,
     spans: HashMap<(u32, InstanceKey), Spans>,
@@ -292,7 +293,7 @@ struct Span {
 #[derive(Debug, Default)]
 struct Spans {
     spans: Vec<Span>,
-    /// By span: the latest end so far.
+    /// For each span, the latest end of it and all spans before it.
     latest: Vec<i64>,
 }
 

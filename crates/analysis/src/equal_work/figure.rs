@@ -1,4 +1,4 @@
-//! The figures by which two works are compared.
+//! The figures by which two works are compared, such as busy time or the number of dispatches.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -35,7 +35,7 @@ pub enum Figure {
 }
 
 impl Figure {
-    /// All of them.
+    /// All figures, in the order in which reports list them.
     pub const ALL: [Figure; 8] = [
         Figure::Dispatches,
         Figure::CommandBuffers,
@@ -47,7 +47,7 @@ impl Figure {
         Figure::Pace,
     ];
 
-    /// True for times; the others are counts and bytes.
+    /// Returns true for times; the others are counts and bytes.
     pub const fn is_time(self) -> bool {
         matches!(self, Figure::GpuBusy | Figure::Wall | Figure::Pace)
     }

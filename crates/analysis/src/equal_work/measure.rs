@@ -1,4 +1,4 @@
-//! Sums up the work of each side of a comparison, in total and by evaluation.
+//! Sums up the work of each side of a comparison, in total and by evaluation (one instance of the side's label).
 
 use super::extent::Extent;
 use super::place::{WorkPlace, WorkRow};
@@ -13,11 +13,11 @@ use gapscope_trace::tables::Table;
 /// The sums over the measured work.
 pub(super) struct Measured {
     pub sides: Vec<Side>,
-    /// By instance of the extent.
+    /// The sums of each evaluation, by the index of its instance in the extent.
     pub evaluations: Vec<Evaluation>,
 }
 
-/// Sums up the work of `sides` sides.
+/// Sums up the work in the extent for each of `sides` sides.
 pub(super) fn measure(
     timeline: &Timeline,
     bindings: &BindingSets,
@@ -56,7 +56,7 @@ pub(super) fn measure(
     Measured { sides, evaluations }
 }
 
-/// A side, and an evaluation or [`NONE`].
+/// The index of a side, and the index of an evaluation or [`NONE`].
 type Owner = (usize, u32);
 
 struct Meter<'a> {
@@ -215,7 +215,8 @@ impl Meter<'_> {
         }
     }
 
-    /// Adds opaque work without times. The rest is timed work.
+    /// Adds opaque work, which is timed as a whole, where its times are unknown. All other opaque work was added as
+    /// timed work.
     fn opaque_work(&mut self) {
         let rows = &self.timeline.trace.tables.opaque_work;
         for row in 0..rows.len() {
@@ -243,7 +244,7 @@ impl Meter<'_> {
         }
     }
 
-    /// True where a command buffer of a side counts as busy from start to end, whatever is in it.
+    /// Returns true where a command buffer of a side counts as busy from start to end, whatever is in it.
     fn is_timed_as_whole(&self, command_buffer: u32, side: usize) -> bool {
         let timeline = self.timeline;
         let Some(times) = timeline.command_buffers.get(command_buffer as usize) else {

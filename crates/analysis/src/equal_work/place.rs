@@ -1,21 +1,21 @@
-//! Finds where pieces of work belong: their label, command buffer, submission and queue.
+//! Finds the label, command buffer, submission and queue that a piece of work belongs to.
 
 use gapscope_timeline::{Timeline, Untimed, Work};
 use gapscope_trace::ids::{CommandBufferId, LabelId, QueueId, SubmissionId};
 use gapscope_trace::lookup::NONE;
 
-/// The place of a piece of work. Rows are [`NONE`] where there is none.
+/// The rows of the things that a piece of work belongs to; [`NONE`] stands for no such thing.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WorkPlace {
-    /// Row of its innermost label.
+    /// The row of the innermost label around the work.
     pub label: u32,
-    /// The start of the work, or else of its command buffer.
+    /// The start of the work, or of its command buffer where the work has no times.
     pub start_ns: Option<i64>,
-    /// Row of its command buffer.
+    /// The row of the command buffer that holds the work.
     pub command_buffer: u32,
-    /// Row of its submission.
+    /// The row of the submission that holds the work.
     pub submission: u32,
-    /// Index of its queue.
+    /// The index of the queue that ran the work.
     pub queue: u32,
 }
 
@@ -84,7 +84,7 @@ impl WorkPlace {
         .inside(timeline)
     }
 
-    /// Fills in what the command buffer knows about the work.
+    /// Fills in the label, submission and queue that only the command buffer tells.
     fn inside(self, timeline: &Timeline) -> WorkPlace {
         let row = self.command_buffer as usize;
         let Some(times) = timeline.command_buffers.get(row) else {

@@ -1,4 +1,4 @@
-//! Puts the meaning of a comparison into sentences.
+//! Writes the sentences of a report that say what a comparison of equal work means.
 
 use super::comparison::{Basis, Ratio, WorkComparison};
 use super::figure::Figure;
@@ -60,7 +60,7 @@ impl<'a> SentenceWriter<'a> {
         ratios.iter().find(|ratio| ratio.figure == figure)
     }
 
-    /// Says on what basis the work is taken as equal, where that is not the labels.
+    /// Returns a sentence on the basis for which the work is taken as equal; `None` where the labels are that basis.
     fn basis(&self) -> Option<String> {
         let SentenceWriter { before, after, .. } = self;
         let WorkComparison {
@@ -106,12 +106,12 @@ impl<'a> SentenceWriter<'a> {
         }
     }
 
-    /// True where only the labels say that the work is equal, and the kernels do not.
+    /// Returns true where only the labels say that the work is equal, and the kernels do not.
     fn rests_on_labels(&self) -> bool {
         self.comparison.basis == Basis::Labels && self.comparison.few_common_kernels
     }
 
-    /// Says how few kernels are in both.
+    /// Returns a sentence on how few kernels both sides have in common.
     fn few_kernels(&self) -> Option<String> {
         let (common, all) = (
             self.comparison.common_kernels?,
@@ -128,7 +128,7 @@ impl<'a> SentenceWriter<'a> {
         })
     }
 
-    /// Returns `if both did equal work, ` where that is not known.
+    /// Returns `if both did equal work, ` where it is not known that they did, else an empty text.
     fn condition(&self) -> &'static str {
         match self.comparison.basis {
             Basis::Labels => "",
@@ -169,7 +169,7 @@ impl<'a> SentenceWriter<'a> {
         }
     }
 
-    /// Returns the interval and the number of evaluations, in brackets.
+    /// Returns, in brackets, the interval and the number of evaluations, or an empty text without an interval.
     fn in_brackets(&self, interval: Option<String>) -> String {
         match interval {
             Some(interval) => format!(" ({interval}; {})", self.counted()),
@@ -191,7 +191,7 @@ impl<'a> SentenceWriter<'a> {
         }
     }
 
-    /// Says that a side changed while it ran.
+    /// Returns a sentence that a side changed while it ran, where it did.
     fn unsteady(&self, work: &WorkCost) -> Option<String> {
         let ratio = self.ratio(Figure::GpuBusy)?;
         let difference = ratio
@@ -215,7 +215,7 @@ impl<'a> SentenceWriter<'a> {
         })
     }
 
-    /// Returns ` an evaluation` where figures are of one.
+    /// Returns ` an evaluation` where figures are of one evaluation, else an empty text.
     fn each(&self) -> &'static str {
         match self.comparison.per_evaluation {
             true => " an evaluation",
@@ -242,7 +242,7 @@ impl<'a> SentenceWriter<'a> {
         })
     }
 
-    /// Compares dispatches, command buffers and submissions.
+    /// Returns a sentence on the changes of dispatches, command buffers and submissions.
     fn counts(&self) -> Option<String> {
         let nouns = [
             (Figure::Dispatches, self.words.dispatch),
@@ -308,7 +308,7 @@ impl<'a> SentenceWriter<'a> {
         })
     }
 
-    /// Says that a GPU is less busy because it is done sooner.
+    /// Returns a sentence that a GPU is less busy because it is done sooner, where that is so.
     fn empty_space(&self) -> Option<String> {
         let busy = self.ratio(Figure::GpuBusy)?;
         let all = self.ratio(Figure::Pace)?;
@@ -335,7 +335,7 @@ impl<'a> SentenceWriter<'a> {
         })
     }
 
-    /// Says why nothing is said of chance.
+    /// Returns a sentence that says why a difference is not judged against chance, where it is not.
     fn chance(&self) -> Option<String> {
         let ratio = self.ratio(Figure::GpuBusy)?;
         if ratio.ratio.is_none() || ratio.within_noise.is_some() {
@@ -357,10 +357,10 @@ impl<'a> SentenceWriter<'a> {
     }
 }
 
-/// How two figures differ.
+/// The difference of two figures, which may be chance or not.
 enum Difference {
     None,
-    /// The difference may be chance; the interval.
+    /// The difference may be chance. The text is the interval of the ratio.
     Noise(String),
     /// The difference as text, such as `1.52 times less`, with the interval where there is one.
     Clear {
@@ -369,7 +369,7 @@ enum Difference {
     },
 }
 
-/// Returns how two figures differ. `shown` formats the figures.
+/// Returns the difference of two figures. `shown` formats the figures.
 fn difference(ratio: &Ratio, shown: fn(f64) -> String) -> Option<Difference> {
     let factor = ratio.ratio?;
     let ends = ratio.low.zip(ratio.high);
@@ -410,7 +410,7 @@ fn difference(ratio: &Ratio, shown: fn(f64) -> String) -> Option<Difference> {
     })
 }
 
-/// Formats a share of the figure before as a change: `2.1 % less`, `0.4 % more`.
+/// Formats `after / before` as a change: `2.1 % less`, `0.4 % more`.
 fn times(after_of_before: f64) -> String {
     match after_of_before <= 1.0 {
         true => format!("{} less", share(1.0 - after_of_before)),
@@ -418,7 +418,7 @@ fn times(after_of_before: f64) -> String {
     }
 }
 
-/// Says which evaluations of a side are left out.
+/// Returns a sentence on the evaluations of a side that are left out.
 fn left_out(work: &WorkCost) -> Option<String> {
     let evaluations = work.evaluations?;
     let reasons: Vec<String> = (work.left_out.iter())
@@ -459,7 +459,7 @@ fn untimed(work: &WorkCost) -> Option<String> {
     })
 }
 
-/// Joins items as `a, b and c`.
+/// Joins texts as `a, b and c`.
 fn list(items: &[String]) -> String {
     match items {
         [] => String::new(),

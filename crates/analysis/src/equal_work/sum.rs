@@ -1,24 +1,25 @@
-//! The sums that are built while the work of a trace is measured.
+//! The sums over the work of one side and of one evaluation, to which `measure.rs` adds the work of a trace piece by
+//! piece.
 
 use super::figure::Figure;
 use gapscope_timeline::intervals::{Busy, Interval};
 use gapscope_trace::lookup::NONE;
 use std::collections::HashMap;
 
-/// Sums over pieces of work.
+/// The sums over some pieces of work.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sum {
     pub dispatches: u64,
     pub transfers: u64,
-    /// Pieces that are timed as a whole, including whatever is in them.
+    /// The number of pieces that are timed as a whole, whatever runs inside them.
     pub wholes: u64,
     pub read_bytes: Option<u64>,
     pub written_bytes: Option<u64>,
     pub transfer_bytes: Option<u64>,
     pub busy: Busy,
-    /// From the first start to the last end.
+    /// The interval from the first start to the last end.
     pub hull: Option<Interval>,
-    /// Pieces whose times are not known.
+    /// The number of pieces whose times are not known.
     pub untimed: u64,
 }
 
@@ -38,7 +39,7 @@ impl Default for Sum {
     }
 }
 
-/// Adds bytes to a sum. Both may be unknown.
+/// Adds bytes to a sum. A sum with unknown bytes in it is unknown.
 pub(super) fn add(sum: &mut Option<u64>, bytes: Option<u64>) {
     *sum = sum.zip(bytes).map(|(sum, bytes)| sum.saturating_add(bytes));
 }
@@ -51,21 +52,21 @@ impl Sum {
     }
 }
 
-/// One evaluation.
+/// The sums over one evaluation: the work in one instance of a side's label.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Evaluation {
     pub sum: Sum,
     pub command_buffers: f64,
     pub submissions: f64,
-    /// Time until the next evaluation of its side starts; absent where other work begins in between, or the next one begins
-    /// before the end of this one.
+    /// The time until the next evaluation of its side starts; `None` where other work begins in between, or the next
+    /// evaluation begins before the end of this one.
     pub pace_ns: Option<i64>,
-    /// Some of its work may belong to another evaluation.
+    /// True where some of the work may belong to another evaluation.
     pub unclear: bool,
 }
 
 impl Evaluation {
-    /// True where nothing was launched in it.
+    /// Returns true where nothing was launched in the evaluation.
     pub(super) fn is_empty(&self) -> bool {
         let nothing = self.sum.dispatches + self.sum.transfers == 0 && self.sum.hull.is_none();
         nothing && self.command_buffers + self.submissions == 0.0
@@ -92,13 +93,13 @@ impl Evaluation {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Side {
     pub sum: Sum,
-    /// Sum of the lengths of the stretches without work of the other side in between.
+    /// The sum of the lengths of those stretches of this side's work that no work of the other side interrupts.
     pub wall_ns: i64,
-    /// The evaluation that started last, where no other work began since.
+    /// The index of the evaluation that started last; `None` once other work has begun since.
     pub last: Option<u32>,
     pub command_buffers: SharedHolders,
     pub submissions: SharedHolders,
-    /// By row of the kernels that it ran.
+    /// The runs of each kernel, by the kernel's row.
     pub kernels: HashMap<u32, Runs>,
 }
 
@@ -106,12 +107,12 @@ pub(super) struct Side {
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Runs {
     pub count: u64,
-    /// Absent where times of some are not known.
+    /// The sum of the durations; `None` where one of them is not known.
     pub total_ns: Option<i64>,
 }
 
 impl Runs {
-    /// Adds a run, with its time where that is known.
+    /// Adds a run, whose time is `None` where it is not known.
     pub(super) fn add(&mut self, ns: Option<i64>) {
         let before_ns = match self.count {
             0 => Some(0),
@@ -129,12 +130,12 @@ impl Runs {
     }
 }
 
-/// Command buffers or submissions that hold work of a side.
+/// The command buffers or submissions that hold work of a side.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SharedHolders {
-    /// A row, and an evaluation whose work it holds or [`NONE`].
+    /// The row of a command buffer or submission, and the index of an evaluation whose work it holds or [`NONE`].
     pub pairs: Vec<(u32, u32)>,
-    /// Some work is in a command buffer or submission that the trace does not have.
+    /// True where some work is in a command buffer or submission that the trace does not have.
     pub unknown: bool,
     count: u64,
 }
@@ -146,12 +147,13 @@ impl SharedHolders {
         }
     }
 
-    /// Returns how many there are, where that is known.
+    /// Returns the number of distinct rows, or `None` where it is unknown.
     pub(super) fn known(&self) -> Option<u64> {
         (!self.unknown).then_some(self.count)
     }
 
-    /// Counts them, once all have been added. `share` receives the part of each that belongs to an evaluation.
+    /// Counts the distinct rows, once all have been added. `share` receives, for each evaluation, the part of a row
+    /// that belongs to the evaluation.
     pub(super) fn count(&mut self, mut share: impl FnMut(u32, f64)) {
         self.pairs.sort_unstable();
         self.pairs.dedup();

@@ -1,4 +1,4 @@
-//! The cost of one side of a comparison.
+//! The cost of one side of a comparison of equal work: its counts, times and evaluations.
 
 use super::figure::Figure;
 use super::sum::Runs;
@@ -100,13 +100,13 @@ pub enum Reason {
 /// The cost of a side's runs of a kernel.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct KernelCost {
-    /// The kernel's name in the trace's tables.
+    /// The name that the kernel has in the trace's tables.
     pub(super) name: String,
     pub(super) runs: Runs,
 }
 
 impl WorkCost {
-    /// True when there is no work in it.
+    /// Returns true where the side has no work.
     pub fn is_empty(&self) -> bool {
         self.dispatch_count.unwrap_or(0) + self.transfer_count == 0 && self.gpu_busy_ns.is_none()
     }
@@ -124,12 +124,12 @@ impl WorkCost {
         Some((common, all))
     }
 
-    /// True where it launched no kernel and everything in it is known.
+    /// Returns true where the side launched no kernel and everything in it is known.
     pub(super) fn launched_none(&self) -> bool {
         self.dispatch_count == Some(0) && self.whole_count == 0
     }
 
-    /// True where one of the sides launched kernels and the other launched none.
+    /// Returns true where one of the sides launched kernels and the other launched none.
     pub(super) fn only_one_dispatches(&self, other: &WorkCost) -> bool {
         let some = |work: &WorkCost| work.dispatch_count.is_some_and(|count| count > 0);
         (some(self) && other.launched_none()) || (some(other) && self.launched_none())
@@ -147,7 +147,7 @@ impl WorkCost {
         &self.samples[figure as usize]
     }
 
-    /// Returns a figure of one evaluation.
+    /// Returns a figure for one evaluation.
     pub(super) fn each(&self, figure: Figure) -> Option<f64> {
         if let Some(spread) = Spread::from_samples(self.samples(figure)) {
             return Some(spread.median);
@@ -162,7 +162,7 @@ impl WorkCost {
         Some(total / evaluations as f64)
     }
 
-    /// Returns a figure of all of the self.
+    /// Returns a figure summed over all of the side's work.
     pub(super) fn total(&self, figure: Figure) -> Option<f64> {
         let count = |count: Option<u64>| count.map(|count| count as f64);
         match figure {

@@ -1,4 +1,4 @@
-//! Withdraws findings that rest on tables which could not be read: they are unknown, however much of the tables there is.
+//! Marks findings as unknown where tables that they are made from could not be read whole.
 
 use super::Findings;
 use crate::drift::Drift;
@@ -15,18 +15,18 @@ use gapscope_trace::manifest::SamplingMode;
 use gapscope_trace::tables::{CommandBuffers, Dispatches, Submissions, Table, Transfers};
 
 impl Findings {
-    /// True where findings that rest on these tables are known, because all of the tables could be read.
+    /// Returns true where findings that rest on these tables are known, because all of the tables could be read.
     pub fn knows(&self, tables: &[&str]) -> bool {
         !self.unread.iter().any(|u| tables.contains(&u.table))
     }
 
-    /// True where all rows of a table could be read, so that their number is known.
+    /// Returns true where all rows of a table could be read, so that their number is known.
     pub fn knows_rows(&self, table: &str) -> bool {
         let mut unread = self.unread.iter().filter(|u| u.table == table);
         !unread.any(UnreadTable::lacks_rows)
     }
 
-    /// True where at least parts of these tables could be read, so that counts of their rows are lower bounds.
+    /// Returns true where at least parts of these tables could be read, so that counts of their rows are lower bounds.
     pub fn knows_some(&self, tables: &[&str]) -> bool {
         let mut unread = self.unread.iter().filter(|u| tables.contains(&u.table));
         unread.all(|u| u.rows_read > 0)
@@ -87,7 +87,7 @@ impl Findings {
         self.with_reasons()
     }
 
-    /// Adds why the most important figures are not known.
+    /// Adds to the findings why the most important figures are not known.
     fn with_reasons(mut self) -> Findings {
         const NOT_TIMED: &str = "no work has known times; losses say why";
         let because = |known: bool, why: &'static str| (!known).then_some(why);
@@ -118,7 +118,7 @@ impl Findings {
     }
 }
 
-/// Returns what is known of a device without its work.
+/// Returns a device's findings without the figures that its work would give.
 fn without_busy(device: DeviceBusy) -> DeviceBusy {
     let without = |queue: QueueBusy| QueueBusy {
         queue_id: queue.queue_id,

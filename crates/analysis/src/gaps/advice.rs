@@ -1,6 +1,6 @@
-//! Chooses the advice on idle time that fits what was recorded. All advice is chosen here.
+//! Chooses the advice on each cause of idle time that fits what was recorded. All advice is chosen here.
 //!
-//! [`CauseFacts::advice`](super::CauseFacts::advice) suits most programs.
+//! The usual advice, which suits most programs, is [`CauseFacts::advice`](super::CauseFacts::advice).
 
 use super::{Cause, IdleTime};
 use crate::command_buffers::mean_dispatches;
@@ -11,7 +11,7 @@ use gapscope_timeline::{Timeline, is_work};
 use gapscope_trace::manifest::{Api, Manifest};
 use gapscope_trace::tables::SubmissionKind;
 
-/// Returns the advice on each cause of `idle_time`.
+/// Returns the advice on each cause in `idle_time.causes`, in their order.
 pub(crate) fn advice(timeline: &Timeline, idle_time: &IdleTime) -> Vec<String> {
     let manifest = &timeline.trace.manifest;
     let vocabulary = Vocabulary::new(manifest);
@@ -31,21 +31,21 @@ pub(crate) fn advice(timeline: &Timeline, idle_time: &IdleTime) -> Vec<String> {
         .collect()
 }
 
-/// The facts that advice must fit.
+/// The facts about a recording that its advice must fit.
 struct Adviser<'a> {
     words: Words,
     idle_time: &'a IdleTime,
-    /// Something was not recorded.
+    /// True where something was not recorded.
     has_losses: bool,
-    /// Dispatches in a command buffer, on average.
+    /// The mean number of dispatches in a command buffer; `None` without command buffers.
     mean_dispatches: Option<f64>,
-    /// Command buffers in a submission that has some, on average.
+    /// The mean number of command buffers in a submission that has some.
     mean_command_buffers: f64,
-    /// At least half of the launches are of graphs (CUDA).
+    /// True where at least half of the launches are of graphs (CUDA).
     most_are_graphs: bool,
-    /// At least half of the time of launch calls is spent on graphs.
+    /// True where at least half of the time of launch calls is spent on graphs.
     most_calls_are_of_graphs: bool,
-    /// Python uses a GPU.
+    /// True where a process that uses a GPU runs Python.
     is_python: bool,
 }
 
@@ -163,10 +163,10 @@ impl Adviser<'_> {
     }
 }
 
-/// Sums over the launches of graphs, or over other launches.
+/// Sums over the launches of graphs, or over all other launches.
 struct LaunchTotals {
     count: u64,
-    /// Time in their calls.
+    /// The time that the host spent in the launch calls.
     calls_ns: i64,
 }
 
@@ -197,7 +197,7 @@ fn mean_command_buffers(timeline: &Timeline) -> f64 {
     command_buffers as f64 / submissions.max(1) as f64
 }
 
-/// True where a process that uses a GPU runs Python.
+/// Returns true where a process that uses a GPU runs Python.
 fn is_python(manifest: &Manifest) -> bool {
     let uses_gpu = |id| manifest.devices.iter().any(|device| device.process == id);
     let mut processes = manifest.processes.iter();

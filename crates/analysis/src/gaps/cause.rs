@@ -1,4 +1,4 @@
-//! The causes of idle time, with one entry for all that is known of each.
+//! The causes of idle time. One entry for each cause holds its name, text, advice and side of the verdict.
 //!
 //! To add a cause, add its entry here and the place that finds it (`explain.rs`, or [`CallClass`] for what a host thread does).
 //! Report, page and exports read the entry; `UPDATE=1 cargo test -p gapscope-analysis causes` writes the tables in
@@ -25,10 +25,10 @@ pub enum Side {
 }
 
 impl Side {
-    /// All sides.
+    /// All sides, in the order in which they are declared.
     pub const ALL: [Side; 4] = [Side::Host, Side::Sync, Side::Launch, Side::Unknown];
 
-    /// Returns its stable name, as in the JSON.
+    /// Returns the side's stable name in JSON.
     pub const fn as_str(self) -> &'static str {
         match self {
             Side::Host => "host",
@@ -58,7 +58,7 @@ pub enum Family {
 }
 
 impl Family {
-    /// Returns the part of the verdict's time that its causes count for.
+    /// Returns the part of the verdict's time that causes of the family count for.
     pub const fn side(self) -> Side {
         match self {
             Family::Host => Side::Host,
@@ -117,17 +117,18 @@ macro_rules! causes {
         }
 
         impl Cause {
-            /// All causes.
+            /// All causes, in the order in which they are declared.
             pub const ALL: [Cause; [$(Cause::$cause),+].len()] = [$(Cause::$cause),+];
 
-            /// Returns its stable name, as in the JSON.
+            /// Returns the cause's stable name in JSON.
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $(Cause::$cause => $key,)+
                 }
             }
 
-            /// Returns what is known of it, in the words of an API, or for `Unknown` in words that suit several.
+            /// Returns the facts about the cause, in the words of an API, or for `Unknown` in words that suit several
+            /// APIs.
             pub fn facts(self, api: Api) -> CauseFacts {
                 match self {
                     $(Cause::$cause => {
@@ -352,18 +353,19 @@ causes! {
 }
 
 impl Cause {
-    /// Returns what it means, in one sentence.
+    /// Returns the meaning of the cause in one sentence.
     pub fn explanation(self) -> &'static str {
         self.facts(Api::Unknown).sentence
     }
 
-    /// Returns the part of the verdict's time that it counts for.
+    /// Returns the part of the verdict's time that the cause counts for.
     pub fn side(self) -> Side {
         self.facts(Api::Unknown).side
     }
 }
 
-/// Why a device idles whose next work has not been submitted while the submitting thread is in such a call.
+/// Maps the class of the submitting thread's call to the cause for which a device idles whose next work has not been
+/// submitted.
 impl From<CallClass> for Cause {
     fn from(class: CallClass) -> Cause {
         match class {
@@ -371,7 +373,7 @@ impl From<CallClass> for Cause {
             CallClass::Allocate => Cause::HostAllocate,
             CallClass::Submit => Cause::SubmitCall,
             CallClass::Recording => Cause::Recording,
-            // It is a function of the program, although a queue runs it.
+            // A host function is code of the program, although a queue runs it.
             CallClass::HostFunction => Cause::HostLate,
             CallClass::Wait => Cause::AfterHostWait,
             CallClass::Other => Cause::HostCall,

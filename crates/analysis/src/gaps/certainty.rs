@@ -1,10 +1,11 @@
 //! Computes how much of a gap's causes is certain, although device and host times agree only within the clock's error.
 //!
-//! A gap is known by device times and mostly explained by host times. Its true place on the host's clock may be earlier or
-//! later by the error, for the whole gap alike: times so near to each other share their error. A gap that is moved loses time
-//! of the causes at one edge and wins time at the other; the device's causes, which begin after the host's last time, win or
-//! lose what the host's causes do. Only time within the error of these three edges can change. For each cause the most counts
-//! that it loses at any move, and for each side of the verdict the least and the most that it has.
+//! The start and end of a gap are known by device times, and its causes mostly by host times. The gap's true place on
+//! the host's clock may be earlier or later by the error, for the whole gap alike: times so near to each other share
+//! their error. A gap that is moved loses time of the causes at one edge and wins time at the other; the device's
+//! causes, which begin after the host's last time, win or lose what the host's causes do. Only time within the error of
+//! these three edges can change. The result is, for each cause, the most time that it loses at any move, and for each
+//! side of the verdict the least and the most time that it has.
 //!
 //! Work does not start before its submission call does, so a gap is not moved farther than that into the past.
 
@@ -16,24 +17,25 @@ use gapscope_timeline::intervals::Interval;
 const CAUSES: usize = Cause::ALL.len();
 const SIDES: usize = Side::ALL.len();
 
-/// How much of one gap could have other causes.
+/// The amounts by which the causes of one gap could be different.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Shift {
-    /// The most that each cause loses.
+    /// The most time that each cause could lose.
     pub(super) lost_ns: [i64; CAUSES],
-    /// The most that each side loses.
+    /// The most time that each side could lose.
     pub(super) side_lost_ns: [i64; SIDES],
-    /// The most that each side wins.
+    /// The most time that each side could win.
     pub(super) side_won_ns: [i64; SIDES],
-    /// The most time that has another cause.
+    /// The most time that could have another cause.
     pub(super) moved_ns: i64,
 }
 
-/// A stretch of time with one cause.
+/// A cause and the length in nanoseconds of a stretch of time that has it.
 type Stretch = (Cause, i64);
 
 impl Explainer<'_> {
-    /// Returns how much could be otherwise about a gap that ends with the submission of `row` and has these parts.
+    /// Returns the amounts by which the causes could be different in a gap that ends with the submission of `row` and
+    /// has these parts.
     pub(super) fn shift(&self, row: u32, gap: Interval, parts: &[GapPart], error_ns: i64) -> Shift {
         let mut shift = Shift::default();
         let table = &self.timeline.trace.tables.submissions;
@@ -176,7 +178,7 @@ fn stretch(part: &GapPart) -> Stretch {
     (part.cause, part.duration_ns)
 }
 
-/// Returns the parts, cut to `window`.
+/// Returns the parts that lie in `window`, each cut to it.
 fn clipped(parts: &[GapPart], window: Interval) -> impl Iterator<Item = GapPart> {
     parts.iter().filter_map(move |part| {
         let inside = part.interval().intersection(window);

@@ -1,4 +1,4 @@
-//! Explains one gap: splits it into parts that have one cause each.
+//! Splits the time of one gap into parts, each with its one cause of idle time.
 //!
 //! | time in the gap | cause |
 //! |---|---|
@@ -31,33 +31,36 @@ use gapscope_timeline::thresholds::NODE_ORDER_NS;
 use gapscope_timeline::{Timeline, Work};
 use gapscope_trace::tables::SubmissionKind;
 
-/// Explains gaps of one timeline.
+/// Explains the gaps of one timeline.
 pub(crate) struct Explainer<'a> {
     pub(crate) timeline: &'a Timeline<'a>,
     pub(crate) host_threads: &'a HostThreads,
     order: WaitOrder<'a>,
-    /// A gap between two pieces of work of one command buffer has no other cause than that.
+    /// True where a gap between two pieces of work of one command buffer can have no cause but
+    /// `within-command-buffer`.
     pub(crate) has_one_cause_inside: bool,
-    /// The clock's error by GPU; absent where it is not known.
+    /// The clock's error of each GPU, by its index; `None` where it is not known.
     pub(crate) error_ns: Vec<Option<i64>>,
 }
 
-/// The explanation of one gap.
+/// The explanation of one gap, in parts.
 #[derive(Debug, Default)]
 pub(crate) struct Explanation {
-    /// The parts, in order of time, which cover the gap.
+    /// The parts in order of time, which together cover the gap.
     pub(crate) parts: Vec<GapPart>,
-    /// The part before the submission call, and the process and thread that made the call, where they are known.
+    /// The part before the submission call, and the id of the process and thread that made the call, where they are
+    /// known.
     pub(crate) host: Option<(Interval, Option<HostThread>)>,
-    /// A waiting call was in progress when the gap began, on that thread or on one that held it up.
+    /// True where a waiting call was in progress when the gap began, on the submitting thread or on one that held it
+    /// up.
     pub(crate) waited: bool,
-    /// The parts that calls of other threads of the process explain.
+    /// The parts whose cause is a call of another thread of the process.
     pub(crate) by_other_threads: Vec<GapPart>,
-    /// Index of the queue that the next work depended on.
+    /// The index of the queue that the next work depended on.
     pub(crate) waited_for: Option<u32>,
-    /// Row of the submission that ended the gap, where that explains it.
+    /// The row of the submission that ended the gap, where the submission explains the gap.
     pub(crate) submission: Option<u32>,
-    /// The time that host functions of unknown times may have taken.
+    /// The times that host functions of unknown times may have taken.
     pub(crate) untimed_functions: Vec<Interval>,
 }
 
@@ -113,7 +116,7 @@ impl<'a> Explainer<'a> {
     fn explain_inside(&self, after: &Work, gap: Interval, row: u32, explanation: &mut Explanation) {
         let untimed_nodes = self.order.has_untimed_nodes(row);
         let functions = self.order.functions(self.timeline.queue_of(after), gap);
-        // This is the usual case.
+        // Most gaps need none of the work below.
         if functions.is_empty() && !untimed_nodes {
             push(&mut explanation.parts, gap, Cause::WithinCommandBuffer);
             return;
@@ -161,7 +164,7 @@ impl<'a> Explainer<'a> {
                 Some(thread) => {
                     self.explain_host(late, thread, error_ns, explanation, &mut parts);
                 }
-                // It is known that the host was late, and not what it did.
+                // The host was late, and the trace does not say what it did.
                 None => push(&mut parts, late, Cause::HostLate),
             }
         }
@@ -204,7 +207,7 @@ impl<'a> Explainer<'a> {
         } = waits;
         functions.extend_from_slice(self.order.functions(queue, gap));
         explanation.submission = Some(row);
-        // This is the usual case.
+        // Most gaps need none of the work below.
         if others.is_empty() && functions.is_empty() && cause != Cause::HostFunction {
             explanation.parts = parts;
             return;
@@ -225,7 +228,8 @@ impl<'a> Explainer<'a> {
     }
 }
 
-/// Returns why a device idles while a submission of a kind is in progress, and from there until it starts the work.
+/// Returns the causes for which a device idles while a submission of a kind is in progress, and from then until the
+/// device starts the work.
 pub(super) fn call_and_start(kind: SubmissionKind) -> (Cause, Cause) {
     match kind {
         SubmissionKind::Graph => (Cause::SubmitCall, Cause::GraphLaunch),

@@ -1,4 +1,5 @@
-//! Explains why the next work had not been submitted, by what the submitting thread did before and inside the submission call.
+//! Assigns causes to the idle time before and inside the call that submits the next work, from the calls of the
+//! submitting thread and of other threads of its process.
 //!
 //! Where that thread is outside of calls, another thread of its process may have held it up. This is assumed if a call of the
 //! other thread returned in that time: a call that compiles, loads or allocates, or a wait for the GPU that was in
@@ -16,7 +17,8 @@ use gapscope_timeline::thresholds::ROUND_TRIP_NS;
 use std::iter::Peekable;
 
 impl Explainer<'_> {
-    /// Explains the time before a submission call.
+    /// Splits `late`, the time before a submission call, into parts by what `thread` did, and appends them to
+    /// `parts`.
     pub(super) fn explain_host(
         &self,
         late: Interval,
@@ -70,7 +72,8 @@ impl Explainer<'_> {
         }
     }
 
-    /// Explains the time inside a submission call, in which the same thread may be in another call.
+    /// Splits `inside`, the time inside a submission call, into parts, which are appended to `parts`. The cause is
+    /// `call`, except where the same thread compiled code, or was held up by the recording, inside the call.
     pub(super) fn explain_call(
         &self,
         inside: Interval,
@@ -93,24 +96,24 @@ impl Explainer<'_> {
     }
 }
 
-/// Explains the time that a thread spends outside of calls, stretch by stretch in order of time.
+/// The explanation of the time that a thread spends outside of calls, made stretch by stretch in order of time.
 struct Outside<'a, I: Iterator<Item = &'a Returned>> {
-    /// Calls of other threads, in the order of their returns.
+    /// The calls of other threads that are not considered yet, in the order of their returns.
     returned: Peekable<I>,
-    /// A call that started by this time was in progress as the gap began.
+    /// The latest start of calls that count as in progress when the gap began.
     near_ns: i64,
-    /// The rest of the time outside of calls.
+    /// The time outside of calls that is not explained yet.
     left_ns: i64,
-    /// All of the time is the round trip of a wait of the thread itself.
+    /// True where all of the time is the round trip of a wait of the thread itself.
     round_trip: bool,
-    /// The rest of the time is the round trip of another thread's wait.
+    /// True where the remaining time is the round trip of another thread's wait.
     others_round_trip: bool,
     parts: &'a mut Vec<GapPart>,
     explanation: &'a mut Explanation,
 }
 
 impl<'a, I: Iterator<Item = &'a Returned>> Outside<'a, I> {
-    /// Explains a stretch; `polled` where it is between two polls of one wait.
+    /// Appends the parts of a stretch. `polled` is true where the stretch lies between two polls of one wait.
     fn explain(&mut self, stretch: Interval, polled: bool) {
         if stretch.is_empty() {
             return;
@@ -166,8 +169,8 @@ impl<'a, I: Iterator<Item = &'a Returned>> Outside<'a, I> {
     }
 }
 
-/// Visits `interval` piece by piece, each with the cause of the first of the `layers` that covers it. A layer is a set of
-/// intervals.
+/// Calls a function with `interval` piece by piece, each with the cause of the first of the `layers` that covers the
+/// piece, or `None`. A layer is a cause with a set of intervals.
 fn paint(
     interval: Interval,
     layers: &[(Cause, &[Interval])],

@@ -1,4 +1,4 @@
-//! Adds up host time by call.
+//! Adds up the time that host threads spent in each kind of call while devices were idle.
 
 use super::HostTime;
 use gapscope_timeline::host::{HostThreads, Segment};
@@ -7,20 +7,20 @@ use gapscope_trace::tables::HostCallKind;
 /// The name of the time that a thread spends outside of the calls that the trace knows.
 const OUTSIDE: &str = "outside of GPU calls";
 
-/// Time in the calls of one kind and function.
+/// The sum of the time in calls of one kind and function.
 #[derive(Debug, Clone, Copy)]
 struct CallTotal {
     call: HostCallKind,
-    /// Index of the function's name, or [`NONE`](gapscope_trace::lookup::NONE).
+    /// The index of the function's name, or [`NONE`](gapscope_trace::lookup::NONE).
     function: u32,
     count: u64,
     total_ns: i64,
 }
 
-/// Host time by call.
+/// Sums of host time by call, and outside of calls.
 #[derive(Debug, Clone, Default)]
 pub(super) struct HostTotals {
-    /// For each call and function that occurs.
+    /// A sum for each pair of call and function that occurs.
     calls: Vec<CallTotal>,
     outside_ns: i64,
 }

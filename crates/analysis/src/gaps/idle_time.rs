@@ -1,4 +1,4 @@
-//! Adds up the idle time of devices and queues, and describes single gaps.
+//! Adds up the idle time of devices and queues by cause, lists the longest gaps, and describes single gaps.
 
 use super::explain::{Explainer, Explanation};
 use super::host_totals::HostTotals;
@@ -13,7 +13,8 @@ use gapscope_trace::parallel;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// How many gaps of a device are kept until their pattern is known. The pattern of more gaps takes walks of its own.
+/// The maximum number of gaps of a device that are kept until their pattern is known. The pattern of more gaps takes
+/// walks of its own.
 const MAX_KEPT_GAPS: usize = 1 << 20;
 
 /// Adds up the idle time of all devices and queues in `window`. Gaps shorter than `threshold_ns` are counted apart; the
@@ -109,24 +110,24 @@ struct Walk<'a> {
     sums: Sums,
 }
 
-/// Idle time of a GPU.
+/// The idle time of a GPU and of its queues.
 struct GpuTotals {
     device: Totals,
-    /// Its queues, by index.
+    /// The index and the idle time of each queue.
     queues: Vec<(usize, Totals)>,
     pattern: Pattern,
 }
 
-/// Sums beside the totals by cause.
+/// The sums of a walk over all devices, beside the totals by cause.
 #[derive(Default)]
 struct Sums {
     below_count: u64,
     below_ns: i64,
     histogram: Histogram,
     host: HostTotals,
-    /// Of the device that the walk is at.
+    /// The time outside of calls, of the device that the walk is at.
     outside: OutsideTime,
-    /// Of the same device.
+    /// The time of a late host, of the device that the walk is at.
     late: LateTime,
     late_while_compiling_ns: i64,
     other_threads: HostTotals,
@@ -137,13 +138,13 @@ struct Sums {
     longest_gaps: BinaryHeap<Reverse<LongGap>>,
 }
 
-/// The place of one of the longest gaps.
+/// The place of a long gap among the work of its GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct LongGap {
     duration_ns: i64,
     start_ns: i64,
     gpu: u32,
-    /// Indices among the GPU's work.
+    /// The indices of the work before and after the gap among the GPU's work.
     before: u32,
     after: u32,
 }
@@ -280,21 +281,22 @@ impl Totals {
     }
 }
 
-/// Describes single gaps; made once for many of them.
+/// A finder of single gaps, which is made once and describes many of them.
 pub struct GapFinder<'a> {
     explainer: Explainer<'a>,
 }
 
 impl<'a> GapFinder<'a> {
-    /// Prepares to describe the gaps of a timeline.
+    /// Prepares the descriptions of gaps of a timeline.
     pub fn new(timeline: &'a Timeline<'a>) -> GapFinder<'a> {
         GapFinder {
             explainer: Explainer::new(timeline),
         }
     }
 
-    /// Describes the gap of a device (an index of [`Timeline::gpus`]) that begins at `start_ns`, as those in
-    /// [`IdleTime::longest`]. Returns `None` when no work of the device ends then, or none begins later.
+    /// Describes the gap of a device (an index of [`Timeline::gpus`]) that begins at `start_ns`, as
+    /// [`IdleTime::longest`] describes gaps. Returns `None` when no work of the device ends at that time, or none
+    /// begins later.
     pub fn at(&self, device: usize, start_ns: i64) -> Option<Gap> {
         let works = &self.explainer.timeline.gpus.get(device)?.works;
         let after = works.partition_point(|work| work.interval.start_ns <= start_ns);

@@ -1,4 +1,4 @@
-//! Adds up what other threads of a process did while the submitting thread was outside of calls.
+//! Adds up the calls in which other threads of a process were while the submitting thread was outside of calls.
 
 use super::host_totals::HostTotals;
 use super::{Cause, GapPart};
@@ -7,16 +7,16 @@ use gapscope_timeline::intervals::{Interval, union};
 use gapscope_trace::ids::ProcessId;
 use std::collections::HashMap;
 
-/// Time that submitting threads of one device spent outside of calls, by process, in order of time.
+/// The time that submitting threads of one device spent outside of calls, by process, in order of time.
 #[derive(Debug, Default)]
 pub(super) struct OutsideTime(HashMap<ProcessId, Vec<Stretch>>);
 
-/// Time of one device whose cause is a late host, by process, in order of time.
+/// The time of one device whose cause is a late host, by process, in order of time.
 #[derive(Debug, Default)]
 pub(super) struct LateTime(HashMap<ProcessId, Vec<Stretch>>);
 
 impl LateTime {
-    /// Adds the parts of a gap with that cause, as far as they are `inside`.
+    /// Adds the parts of a gap whose cause is a late host, as far as they are `inside`.
     pub(super) fn add(
         &mut self,
         host: &HostThreads,
@@ -33,8 +33,8 @@ impl LateTime {
         }
     }
 
-    /// Returns how much of this time at least one thread compiled or loaded code, or built graphs. It was not the submitting
-    /// thread, which was outside of calls.
+    /// Returns how much of this time at least one other thread compiled or loaded code, or built graphs. The
+    /// submitting thread was outside of calls in all of it.
     pub(super) fn while_compiling_ns(&self, host: &HostThreads) -> i64 {
         let of_processes = self.0.iter().map(|(process, stretches)| {
             let segments = host.segments_of_process(*process);
@@ -53,7 +53,7 @@ impl LateTime {
 #[derive(Debug, Clone, Copy)]
 struct Stretch {
     interval: Interval,
-    /// Length of the stretches before it.
+    /// The sum of the lengths of the stretches before this one.
     before_ns: i64,
 }
 
@@ -72,8 +72,8 @@ impl OutsideTime {
         push(stretches, Interval::new(from_ns, late.end_ns));
     }
 
-    /// Adds the calls that compile, allocate or wait in which other threads were meanwhile. The submitting thread was outside
-    /// of calls.
+    /// Adds the calls of other threads that compile, allocate or wait while the submitting thread was outside of
+    /// calls.
     pub(super) fn add_calls(&self, host: &HostThreads, totals: &mut HostTotals) {
         for (process, stretches) in &self.0 {
             for segment in host.segments_of_process(*process) {

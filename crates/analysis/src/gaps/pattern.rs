@@ -1,4 +1,4 @@
-//! Finds out whether gaps come regularly.
+//! Finds out from the gaps of a device whether they come regularly, and with which period.
 //!
 //! Only the gaps that carry the idle time count: half of the idle time is in gaps of some length or longer, and gaps of at
 //! least half that length are taken. So small gaps between large ones do not count, and gaps of varying length do. The gaps
@@ -16,7 +16,8 @@ use gapscope_timeline::thresholds::{REGULAR_LEAST_GAPS, REGULAR_MOST_IN_PERIOD, 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// How many gaps, from the first on, are examined, so that memory is bounded.
+/// The maximum number of gaps that are examined, from the first on, so that memory is bounded. Later gaps are
+/// ignored.
 const MAX_GAPS: usize = 1 << 20;
 
 /// Whether gaps come regularly.
@@ -101,13 +102,13 @@ impl Pattern {
     }
 }
 
-/// A period with its number of gaps.
+/// A period, and the number of gaps in it.
 struct Period {
     gaps: usize,
     quartiles: Quartiles,
 }
 
-/// Returns the period of gaps of which each resembles the one `count` before it, if there is one.
+/// Returns the period of gaps of which each resembles the gap `count` places before, or `None` where they do not.
 fn period(gaps: &[Interval], count: usize) -> Option<Period> {
     let edges: [fn(&Interval) -> i64; 2] = [|gap| gap.start_ns, |gap| gap.end_ns];
     let best = edges
@@ -151,7 +152,7 @@ impl Quartiles {
     }
 }
 
-/// Returns the length from which on gaps carry the idle time, and the idle time.
+/// Returns the length from which on gaps carry the idle time, then the sum of the idle time.
 fn least_length(gaps: impl Iterator<Item = Interval>) -> (i64, i64) {
     // Sixteen bins for each doubling.
     const BIN_BITS: u32 = 4;

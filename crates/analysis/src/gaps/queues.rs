@@ -9,15 +9,15 @@ use gapscope_trace::lookup::NONE;
 use gapscope_trace::parallel::each;
 use std::ops::Range;
 
-/// How many pieces of work one job walks over. What is kept for each stretch takes little memory beside them.
+/// The number of pieces of work that one job walks over. The results of a stretch take little memory beside them.
 const STRETCH_WORKS: usize = 1 << 19;
 
-/// A walk over the work of queues.
+/// A walk over the work of the queues of GPUs.
 pub(super) struct QueueWalk<'a> {
     explainer: &'a Explainer<'a>,
     threshold_ns: i64,
     window: Interval,
-    /// See [`STRETCH_WORKS`].
+    /// The length of a stretch in pieces of work, as [`STRETCH_WORKS`].
     stretch_works: usize,
 }
 
@@ -32,7 +32,7 @@ impl<'a> QueueWalk<'a> {
         }
     }
 
-    /// Returns the idle time of the queues of a GPU that have work, with their indices.
+    /// Returns the index and the idle time of each queue of a GPU that has work.
     pub fn totals(&self, gpu: u32) -> Vec<(usize, Totals)> {
         let works = self.explainer.timeline.gpus[gpu as usize].works.len();
         let begins = (0..works).step_by(self.stretch_works);
@@ -104,7 +104,7 @@ impl<'a> QueueWalk<'a> {
             if ns < self.threshold_ns.max(1) {
                 continue;
             }
-            // This is the shortcut for most gaps, of which there may be ten million.
+            // Most gaps, of which there may be ten million, take this shortcut.
             if explainer.has_one_cause_inside
                 && command_buffer == work.command_buffer
                 && command_buffer != NONE

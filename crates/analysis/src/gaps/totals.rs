@@ -1,19 +1,19 @@
-//! Adds up idle time by cause and by length.
+//! Sums of idle time by cause and by length of the gap, and how much of them is certain.
 
 use super::certainty::Shift;
 use super::{Cause, GapBin, GapPart, GapTotal, Side, SideRange};
 use gapscope_timeline::intervals::Interval;
 
-/// Idle time by cause.
+/// Sums of idle time by cause.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Totals {
     causes: [Total; Cause::ALL.len()],
     sides: [SideTotal; Side::ALL.len()],
     pub(crate) gap_count: u64,
     pub(crate) total_ns: i64,
-    /// Time that could have another cause.
+    /// The time that could have another cause.
     moved_ns: i64,
-    /// Some of the time belongs to a device whose clock error is not known.
+    /// True where some of the time belongs to a device whose clock error is not known.
     error_unknown: bool,
 }
 
@@ -24,7 +24,7 @@ struct Total {
     main_count: u64,
     main_ns: i64,
     by_other_threads_ns: i64,
-    /// The part that could have another cause.
+    /// The part of a cause's time that could have another cause.
     lost_ns: i64,
     error_unknown: bool,
 }
@@ -36,14 +36,14 @@ struct SideTotal {
     won_ns: i64,
 }
 
-/// How certain the explanation of a gap is.
+/// The certainty of the explanation of a gap.
 #[derive(Debug)]
 pub(super) enum Certainty {
     /// The explanation rests on times of one clock.
     Whole,
     /// The gap could lie elsewhere on the host's clock.
     Within(Shift),
-    /// It is not known how far elsewhere the gap could lie.
+    /// The distance by which the gap could lie elsewhere is not known.
     Unknown,
 }
 
@@ -213,7 +213,7 @@ fn add(sum: &mut i64, ns: i64) {
     *sum = sum.saturating_add(ns);
 }
 
-/// Gaps by length, with a bin for each power of ten from a microsecond to a second.
+/// The numbers of gaps by length, with a bin for each power of ten from a microsecond to a second.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Histogram([Bin; 8]);
 

@@ -1,4 +1,4 @@
-//! Visits the gaps of devices one after the other, and numbers them.
+//! Calls a function with each gap of a device, in order of time, and numbers the gaps of a trace.
 
 use super::explain::{Explainer, Explanation};
 use super::{Cause, GapPart};
@@ -11,7 +11,7 @@ pub fn each_gap(timeline: &Timeline, device: usize, mut visit: impl FnMut(Interv
     each_gap_between(timeline, device, |gap, _, parts| visit(gap, parts));
 }
 
-/// Visits gaps as [`each_gap`] does, each also with the work before it and the work that ends it.
+/// Visits gaps as [`each_gap`] does, and hands over the work before each gap and the work that ends it.
 pub fn each_gap_between(
     timeline: &Timeline,
     device: usize,
@@ -51,9 +51,9 @@ fn visit_gaps(
     }
 }
 
-/// Returns the number of the gap that each of the `moments` lies in: a moment is a device (an index of [`Timeline::gpus`]) and a
-/// time. Gaps are counted from 0 in the order of [`each_gap`], device after device. Absent where the device ran something
-/// then.
+/// Returns the number of the gap that each of the `moments` lies in, or `None` where the device ran something then. A
+/// moment is a pair of a device (an index of [`Timeline::gpus`]) and a time. Gaps are counted from 0 in the order of
+/// [`each_gap`], device after device.
 pub fn gap_numbers(timeline: &Timeline, moments: &[(usize, i64)]) -> Vec<Option<u64>> {
     let mut numbers = vec![None; moments.len()];
     let mut count = 0;

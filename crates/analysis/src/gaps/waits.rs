@@ -1,4 +1,5 @@
-//! Finds what a submission waits for on the device.
+//! Finds, from the tables of submissions and dependencies, the work, signals and host functions that a submission
+//! waits for on the device.
 //!
 //! | it waits for | where from |
 //! |---|---|
@@ -23,16 +24,17 @@ use gapscope_trace::lookup::NONE;
 use gapscope_trace::tables::{SubmissionKind, Table};
 use streams::StreamWait;
 
-/// Submissions in the order in which devices run them, and what they wait for.
+/// The submissions in the order in which devices run them, and what each waits for.
 pub(crate) struct WaitOrder<'a> {
     timeline: &'a Timeline<'a>,
-    /// Sorted.
+    /// The rows of the table of dependencies, sorted.
     dependencies: Vec<DependencyRow>,
-    /// Waits by the order of the default stream. Sorted.
+    /// The waits that follow from the order of the default stream, sorted.
     stream_waits: Vec<StreamWait>,
-    /// By row: the submission before it on its queue, or [`NONE`]. Empty where each is timed work.
+    /// For each row, the row of the submission before it on its queue, or [`NONE`]. Empty where each submission is
+    /// timed work.
     previous: Vec<u32>,
-    /// By row: whether it may wait for something. Empty where none does.
+    /// For each row, true where the submission may wait for something. Empty where no submission may.
     may_wait: Vec<bool>,
     functions: HostFunctions,
 }
@@ -44,38 +46,38 @@ struct DependencyRow {
     row: u32,
 }
 
-/// When work on a queue finished.
+/// The time at which work on a queue finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Finished {
     pub(crate) end_ns: i64,
-    /// Index of the queue.
+    /// The index of the queue.
     pub(crate) queue: u32,
 }
 
-/// What a submission waits for.
+/// The things that a submission waits for.
 #[derive(Debug, Default)]
 pub(crate) struct Waits {
-    /// Work on other queues, from its submission to its end. The intervals do not overlap.
+    /// The times of work on other queues, from its submission to its end. The intervals do not overlap.
     pub(crate) others: Vec<Interval>,
-    /// The last of them to finish.
+    /// The end of the work among `others` that finished last.
     pub(crate) last: Option<Finished>,
-    /// The times at which the host ran functions that it waits for. They do not overlap.
+    /// The times at which the host ran functions that the submission waits for. They do not overlap.
     pub(crate) functions: Vec<Interval>,
-    /// The time of the last signal from the host that it waits for.
+    /// The time of the last signal from the host that the submission waits for.
     pub(crate) host_signal_ns: Option<i64>,
-    /// It waits for host functions of unknown times.
+    /// True where the submission waits for host functions of unknown times.
     function: bool,
-    /// It waits for values in memory, or external semaphores.
+    /// True where the submission waits for values in memory, or external semaphores.
     external: bool,
-    /// It waits for something that the trace does not say.
+    /// True where the submission waits for something that the trace does not say.
     unknown: bool,
-    /// It waits for the host nodes of a graph, of unknown times.
+    /// True where the submission waits for the host nodes of a graph, of unknown times.
     node: bool,
 }
 
 impl Waits {
-    /// Returns why it had not started, by what it waits for without known times; `rest_ns` is how long that may have held it.
-    /// Returns `None` where it waits for no such thing.
+    /// Returns the cause by which things of unknown times held the submission up, or `None` where it waits for no
+    /// such thing. `rest_ns` is how long they may have held it up.
     pub(crate) fn untimed(&self, rest_ns: i64) -> Option<Cause> {
         let unknown = self.unknown || (self.node && rest_ns > NODE_ORDER_NS);
         match (unknown, self.function, self.external) {
@@ -124,7 +126,7 @@ impl<'a> WaitOrder<'a> {
         order
     }
 
-    /// Marks the submissions that may wait.
+    /// Marks the submissions that may wait for something.
     fn mark(&mut self) {
         if self.dependencies.is_empty() && self.stream_waits.is_empty() && self.previous.is_empty()
         {
@@ -146,8 +148,9 @@ impl<'a> WaitOrder<'a> {
         self.may_wait = may_wait;
     }
 
-    /// Finds what a submission waits for whose work started at `start_ns` or before. `begun` is true where other work of it
-    /// started earlier, so that only its dependencies may hold up the rest, at a later stage.
+    /// Returns what a submission waits for whose work started at `start_ns` or before. `begun` is true where other
+    /// work of the submission started earlier, so that only its dependencies may hold up the remaining work, at a
+    /// later stage.
     pub(crate) fn waits(&self, row: u32, start_ns: i64, begun: bool) -> Waits {
         let mut waits = Waits::default();
         if !self.may_wait(row) {
@@ -180,8 +183,8 @@ impl<'a> WaitOrder<'a> {
         waits
     }
 
-    /// Returns until when something besides the work of its own queue held up a submission with timed work, and what held it
-    /// up last.
+    /// Returns the time until which something besides the work of its own queue held up a submission with timed work,
+    /// then the cause of the last such delay. Returns `None` where nothing did.
     pub(crate) fn held_until(&self, row: u32) -> Option<(i64, Cause)> {
         let times = &self.timeline.submissions[row as usize];
         let call_ns = self.timeline.trace.tables.submissions.start_ns[row as usize];
@@ -206,17 +209,17 @@ impl<'a> WaitOrder<'a> {
         self.may_wait.get(row as usize) == Some(&true)
     }
 
-    /// Returns the times at which the host ran functions for a queue that overlap `window`, and not each other.
+    /// Returns the times in `window` at which the host ran functions for a queue. They do not overlap.
     pub(crate) fn functions(&self, queue: u32, window: Interval) -> &[Interval] {
         self.functions.during(queue, window)
     }
 
-    /// True where the host ran no functions for queues.
+    /// Returns true where the host ran no functions for queues.
     pub(crate) fn has_no_functions(&self) -> bool {
         self.functions.is_empty()
     }
 
-    /// True where a submission is a graph with host nodes of unknown times.
+    /// Returns true where a submission is a graph with host nodes of unknown times.
     pub(crate) fn has_untimed_nodes(&self, row: u32) -> bool {
         self.functions.has_untimed_nodes(row)
     }
@@ -225,10 +228,11 @@ impl<'a> WaitOrder<'a> {
 /// A search for what a submission waits for.
 struct WaitSearch<'s, 'a> {
     order: &'s WaitOrder<'a>,
-    /// Index of its queue.
+    /// The index of the submission's queue.
     queue: u32,
     start_ns: i64,
-    /// The submission and those without work that it waits for. It also waits for what these wait for.
+    /// The rows of the submission and of those without work that it waits for. The submission also waits for what
+    /// they wait for.
     followed: Vec<u32>,
     waits: &'s mut Waits,
 }

@@ -31,7 +31,7 @@ pub struct FoldedLabel {
     pub layer_max_busy_ns: Option<i64>,
 }
 
-/// Folds a tree whose rows are `unfolded`. Returns nothing where nothing is folded.
+/// Folds a tree whose rows are `unfolded`. Returns an empty list where nothing is folded.
 pub(super) fn folded(
     timeline: &Timeline,
     tree: &LabelTree,
@@ -73,9 +73,9 @@ struct FoldPlan<'t> {
     children: Vec<Vec<usize>>,
     shapes: Vec<u64>,
     texts: Vec<String>,
-    /// By new node: its parent, its depth and the end of the nodes inside it.
+    /// For each new node: its parent, its depth and the end of the nodes inside it.
     places: Vec<(Option<usize>, u32, u32)>,
-    /// By new node: the nodes in it.
+    /// For each new node: the old nodes that are folded into it.
     members: Vec<Vec<usize>>,
 }
 
@@ -171,7 +171,7 @@ impl<'t> FoldPlan<'t> {
         merged
     }
 
-    /// Returns a node's name in the path of the module around it, and whether it is inside that path.
+    /// Returns whether a node lies inside the path of the module around it, then its name there.
     fn name(&self, node: usize) -> (bool, &'t str) {
         let around = self.tree.parent(node).map_or("", |n| self.tree.text(n));
         name_in(self.tree.text(node), around)
@@ -203,8 +203,8 @@ impl<'t> FoldPlan<'t> {
     }
 }
 
-/// Returns the name of a module inside the path around it, such as `attn` of `blocks.3.attn` in `blocks.3`, and whether it is
-/// inside that path.
+/// Returns whether a module lies inside the path around it, then its name there, such as `attn` of `blocks.3.attn` in
+/// `blocks.3`, or its whole text where it lies elsewhere.
 fn name_in<'a>(text: &'a str, around: &str) -> (bool, &'a str) {
     let inside = text
         .strip_prefix(around)

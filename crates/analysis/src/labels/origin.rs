@@ -1,4 +1,4 @@
-//! Tells whether the program set a label, or gapscope for it.
+//! Tells for each label of a trace whether the program set it, or gapscope for a framework's module or operator.
 
 use gapscope_trace::Trace;
 use gapscope_trace::ids::LabelId;
@@ -9,7 +9,7 @@ use std::collections::HashSet;
 /// The labels that gapscope has set for the modules and operators of a framework, by row of the table of labels.
 #[derive(Debug, Default)]
 pub(crate) struct LabelOrigins {
-    /// Empty where gapscope has set no label.
+    /// The origin of each label by its row; `None` for labels of the program. Empty where gapscope has set no label.
     rows: Vec<Option<FrameworkLabel>>,
 }
 
@@ -54,17 +54,17 @@ impl LabelOrigins {
         LabelOrigins { rows }
     }
 
-    /// True where gapscope has set no label.
+    /// Returns true where gapscope has set no label.
     pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// True for a label that is the path of a module.
+    /// Returns true for a label that is the path of a module.
     pub(crate) fn is_module(&self, row: usize) -> bool {
         self.rows.get(row) == Some(&Some(FrameworkLabel::Module))
     }
 
-    /// True for a label that is the name of an operator.
+    /// Returns true for a label that is the name of an operator.
     pub(crate) fn is_operator(&self, row: usize) -> bool {
         self.rows.get(row) == Some(&Some(FrameworkLabel::Operator))
     }

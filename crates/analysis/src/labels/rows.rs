@@ -41,7 +41,7 @@ pub struct LabelWork {
     pub busy_ns: Option<i64>,
 }
 
-/// Returns the `labels` with work, or that were set, with siblings by busy time. They come in the tree's order.
+/// Returns those `labels` that have work or were set, in the tree's order, with siblings sorted by busy time.
 pub(super) fn sorted<T>(tree: &LabelTree, labels: Vec<T>, row: impl Fn(&T) -> &LabelRow) -> Vec<T> {
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); tree.count()];
     let mut roots = Vec::new();

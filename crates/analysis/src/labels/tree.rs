@@ -1,4 +1,4 @@
-//! The labels of a trace in their nesting.
+//! Builds from a trace's table of labels a tree of their nesting, in which the work under each label is found.
 
 use super::origin::LabelOrigins;
 use gapscope_trace::Trace;
@@ -7,12 +7,12 @@ use gapscope_trace::lookup::{IdIndex, NONE, label_path};
 use gapscope_trace::tables::{HOST_CODE_DOMAINS, OPERATOR_DOMAIN, Table};
 use std::collections::HashMap;
 
-/// Labels in their nesting, parents before their children: the labels inside label `n` are `n + 1..end(n)`. Operators are left
-/// out, and their work belongs to the label around them.
+/// The labels of a trace in their nesting. Parents come before their children: the labels inside label `n` are `n +
+/// 1..end(n)`. Operators are left out, and their work belongs to the label around them.
 #[derive(Debug, Default)]
 pub struct LabelTree<'a> {
     pub(super) ids: IdIndex<LabelId>,
-    /// By row of the table.
+    /// The node of each label, by the label's row in the table.
     pub(super) node_of_row: Vec<u32>,
     pub(super) nodes: Vec<Node<'a>>,
 }
@@ -23,7 +23,7 @@ pub(super) struct Node<'a> {
     pub(super) parent: u32,
     pub(super) depth: u32,
     pub(super) end: u32,
-    /// The label is the path of a module, set by gapscope.
+    /// True where the label is the path of a module and gapscope set it.
     pub(super) is_module: bool,
 }
 
@@ -105,19 +105,19 @@ impl<'a> LabelTree<'a> {
         self.nodes[at].end = self.nodes.len() as u32;
     }
 
-    /// Returns the label with an id, or [`NONE`].
+    /// Returns the node of the label with an id, or [`NONE`].
     #[inline]
     pub fn node(&self, id: Option<LabelId>) -> u32 {
         self.node_of_row(id.map_or(NONE, |id| self.ids.row(id)))
     }
 
-    /// Returns the label of a row of the table, or [`NONE`].
+    /// Returns the node of the label in a row of the table, or [`NONE`].
     #[inline]
     pub fn node_of_row(&self, row: u32) -> u32 {
         self.node_of_row.get(row as usize).copied().unwrap_or(NONE)
     }
 
-    /// Returns the number of labels.
+    /// Returns the number of nodes.
     pub fn count(&self) -> usize {
         self.nodes.len()
     }
@@ -127,12 +127,12 @@ impl<'a> LabelTree<'a> {
         self.nodes[node].text
     }
 
-    /// Returns the label around a label.
+    /// Returns the node of the label around a label.
     pub fn parent(&self, node: usize) -> Option<usize> {
         (self.nodes[node].parent != NONE).then_some(self.nodes[node].parent as usize)
     }
 
-    /// Returns the texts from the outermost label to this one, joined by ` / `.
+    /// Returns the texts from the outermost label to the given label, joined by ` / `.
     pub fn path(&self, node: usize) -> String {
         let outwards = std::iter::successors(Some(node), |node| self.parent(*node));
         label_path(outwards.map(|node| self.text(node)))

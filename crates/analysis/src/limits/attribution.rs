@@ -1,4 +1,4 @@
-//! Attributes samples of hardware counters to kernels.
+//! Attributes samples of a GPU's hardware counters to the kernels that ran in them.
 //!
 //! A sample belongs to a kernel when it lies wholly inside a stretch of the kernel, and its dispatches ran for
 //! [`SAMPLE_RAN_SHARE`] of the sample or more. All other samples belong to no kernel. This takes one pass over the work and one
@@ -16,23 +16,24 @@ use gapscope_trace::tables::HardwareCounter;
 /// The samples of hardware counters by kernel.
 #[derive(Debug)]
 pub(super) struct Attribution {
-    /// GPUs with hardware counters.
+    /// The indices of the GPUs with hardware counters.
     pub(super) sampled: Vec<usize>,
-    /// By number in [`KernelNames::all`](gapscope_timeline::vocabulary::KernelNames::all), over all GPUs.
+    /// The run times of each kernel over all GPUs, by its number in
+    /// [`KernelNames::all`](gapscope_timeline::vocabulary::KernelNames::all).
     pub(super) kernels: Vec<RunTimes>,
-    /// Median length of the samples.
+    /// The median length of the samples.
     pub(super) sample_ns: i64,
-    /// Samples of the counter with the most, summed over the GPUs.
+    /// The number of samples of the counter that has the most, summed over the GPUs.
     pub(super) sample_count: u64,
     counters: Vec<GpuCounter>,
 }
 
-/// A counter of a GPU.
+/// A counter of a GPU, with its samples by kernel.
 #[derive(Debug)]
 struct GpuCounter {
     gpu: usize,
     counter: HardwareCounter,
-    /// By number of the kernel.
+    /// The sums of each kernel, by its number.
     kernels: Vec<SampleSums>,
 }
 
@@ -40,17 +41,17 @@ struct GpuCounter {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct SampleSums {
     pub(super) count: u64,
-    /// Time of the samples.
+    /// The sum of the lengths of the samples.
     pub(super) ns: f64,
-    /// Squares of their times.
+    /// The sum of the squares of these lengths.
     squares_ns: f64,
-    /// Values times time.
+    /// The sum of values times length.
     sum: f64,
-    /// Squares of the values times time.
+    /// The sum of the squares of the values times length.
     squares: f64,
     pub(super) min: f64,
     pub(super) max: f64,
-    /// Time of the kernel in the samples.
+    /// The time for which the kernel ran in the samples.
     pub(super) covered_ns: i64,
 }
 
@@ -89,7 +90,7 @@ impl Attribution {
             .flat_map(|longest| &longest.samples)
             .filter_map(|sample| sample.duration_ns)
             .collect();
-        // This returns before the walk over all work.
+        // Without samples, `?` returns before the walk over all work.
         let middle = lengths.len().checked_sub(1)? / 2;
         let sample_ns = *lengths.select_nth_unstable(middle).1;
         let count = timeline.kernel_names.all().len();
@@ -276,9 +277,9 @@ fn same_times(a: &Counter, b: &Counter) -> bool {
 
 /// The kernels that the samples of a counter belong to.
 struct SampleOwners {
-    /// Number of the kernel, or [`NONE`].
+    /// The number of the kernel that each sample belongs to, or [`NONE`].
     kernels: Vec<u32>,
-    /// Time of the kernel in the sample.
+    /// The time for which the kernel ran in each sample.
     covered_ns: Vec<i64>,
 }
 

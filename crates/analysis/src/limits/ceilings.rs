@@ -1,4 +1,4 @@
-//! Finds the best throughput of a GPU's memory.
+//! Finds the best throughput of a GPU's memory, as measured on the machine or from the data sheet.
 
 use gapscope_timeline::Timeline;
 use gapscope_timeline::quantity::rate;

@@ -1,4 +1,4 @@
-//! Decides on the limit of one kernel.
+//! Decides on the limit of one kernel from its shares of the limits of the GPU's units.
 use super::attribution::Attribution;
 use super::ceilings::Ceiling;
 use super::shares::shares;
@@ -10,7 +10,7 @@ use gapscope_timeline::quantity::{self, ratio};
 use gapscope_timeline::thresholds::{KERNEL_COVERED_SHARE, KERNEL_SAMPLES, NEAR_LIMIT_SHARE};
 use gapscope_trace::tables::HardwareCounter;
 
-/// A limit that the counters tell.
+/// A limit of a kernel that the counters tell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct CounterLimit {
     limit: KernelLimit,

@@ -1,10 +1,10 @@
-//! Computes a kernel's shares of the limits of the GPU's units.
+//! Computes from attributed counter samples how much of the limit of each unit of the GPU a kernel uses.
 use super::attribution::{Attribution, SampleSums};
 use super::ceilings::Ceiling;
 use crate::kernel_limit::{LimitingUnit, ShareOfLimit};
 use gapscope_trace::tables::HardwareCounter;
 
-/// Units for which a counter is itself the share of the limit.
+/// The units whose counter is itself the share of the limit, each with that counter.
 const DIRECT: [(LimitingUnit, HardwareCounter); 5] = [
     (LimitingUnit::L2, HardwareCounter::L2Throughput),
     (LimitingUnit::Tensor, HardwareCounter::TensorActive),

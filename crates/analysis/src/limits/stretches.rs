@@ -1,26 +1,27 @@
-//! Finds the stretches of a GPU's time in which only dispatches of one kernel ran, one after the other or at once.
+//! Finds, in the work of a GPU, the stretches of time in which only dispatches of one kernel ran, one after the other
+//! or at once.
 
 use gapscope_timeline::intervals::Interval;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
-/// The time from the start of a dispatch to the end of one of the same kernel, without other work in between.
+/// A time from the start of a dispatch to the end of one of the same kernel, without other work in between.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Stretch {
     pub(super) interval: Interval,
-    /// Number of the kernel.
+    /// The number of the kernel.
     pub(super) kernel: u32,
-    /// Indices of the pauses in it.
+    /// The indices of the stretch's pauses in [`Stretches`].
     pauses: Range<u32>,
 }
 
-/// How long a kernel ran on a GPU.
+/// The time for which a kernel ran on a GPU.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct RunTimes {
-    /// Time in which at least one of its dispatches ran.
+    /// The time in which at least one dispatch of the kernel ran.
     pub(super) ran_ns: i64,
-    /// Time in which nothing else ran.
+    /// The time in which the kernel's dispatches ran and nothing else did.
     pub(super) alone_ns: i64,
 }
 
@@ -29,7 +30,7 @@ pub(super) struct RunTimes {
 pub(super) struct Stretches {
     pub(super) all: Vec<Stretch>,
     pauses: Vec<Interval>,
-    /// By number of the kernel.
+    /// The run times of each kernel, by its number.
     pub(super) kernels: Vec<RunTimes>,
     least_ns: i64,
     open: Option<Stretch>,
@@ -127,13 +128,13 @@ impl Stretches {
 
 /// A sweep over the starts and ends of work, with the work that runs in between.
 struct Sweep {
-    /// The running work, by end.
+    /// The ends and kernel numbers of running work, the earliest end first.
     running: BinaryHeap<Reverse<(i64, u32)>>,
-    /// Running dispatches by kernel; the last is all other work.
+    /// The number of running dispatches by kernel; the last number counts all other work.
     counts: Vec<u32>,
-    /// By kernel: the start of the first of its running dispatches.
+    /// For each kernel, the start of the first of its running dispatches.
     since_ns: Vec<i64>,
-    /// How many kernels run.
+    /// The number of different kernels that run.
     distinct: u32,
     now_ns: i64,
     found: Stretches,
@@ -166,7 +167,7 @@ impl Sweep {
         self.running.push(Reverse((interval.end_ns, kernel)));
     }
 
-    /// Ends the work that ends by a time.
+    /// Ends the work that ends at `until_ns` or before.
     #[inline]
     fn until(&mut self, until_ns: i64) {
         while let Some(Reverse((end_ns, kernel))) = self.running.peek().copied() {
@@ -186,7 +187,7 @@ impl Sweep {
         }
     }
 
-    /// Adds the interval up to a time by what ran in it.
+    /// Counts the interval up to `to_ns` for what ran in it.
     #[inline]
     fn pass(&mut self, to_ns: i64) {
         let interval = Interval::new(self.now_ns, to_ns);

@@ -1,4 +1,4 @@
-//! Sums up where the time of devices went.
+//! Sums up, for the verdict, the busy and idle time of one device or of several by what the time went into.
 
 use crate::fill::DeviceFill;
 use crate::gaps::{Cause, GapTotal, IdleTime, Side};
@@ -7,7 +7,7 @@ use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::quantity::ratio;
 use gapscope_trace::manifest::Api;
 
-/// Where the time of a device, or of several, went. The parts sum to `window_ns`.
+/// The time of a device, or of several, by what it went into. The parts sum to `window_ns`.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Times<'a> {
     pub(crate) window_ns: i64,
@@ -18,13 +18,13 @@ pub(crate) struct Times<'a> {
     pub(crate) imbalance_ns: i64,
     pub(crate) unknown_ns: i64,
     pub(crate) causes: &'a [GapTotal],
-    /// Part of `host_ns` in which it is not known what the host did.
+    /// The part of `host_ns` in which it is not known what the host did.
     pub(crate) unknown_host_ns: i64,
-    /// What the host did in the time of [`Cause::HostCall`]; known only for all devices together.
+    /// The call in which the host was in the time of [`Cause::HostCall`]; known only for all devices together.
     pub(crate) host_call: Option<String>,
     pub(crate) fill: Vec<&'a DeviceFill>,
     pub(crate) api: Api,
-    /// Busy time of each device, where there are several: the least first.
+    /// The name and busy time of each device, the least first, where there are several devices.
     pub(crate) busy_of: Vec<(String, i64)>,
 }
 
@@ -44,7 +44,7 @@ impl<'a> Times<'a> {
                 let device = &devices[idle.device as usize];
                 let share = device.analysed.unwrap_or_default();
                 let of = |side| of_side(&idle.causes, side);
-                // This time would not exist without the recording.
+                // Time with this cause would not exist without the recording.
                 let recording_ns = of_cause(&idle.causes, Cause::Recording);
                 // Gaps below the threshold of the options have no cause.
                 let unexplained_ns = share.idle_ns.saturating_sub(idle.total_ns);
@@ -112,7 +112,7 @@ impl<'a> Times<'a> {
         known.fold(0, i64::saturating_add)
     }
 
-    /// True where there are several devices.
+    /// Returns true where there are several devices.
     pub(crate) fn several(&self) -> bool {
         !self.busy_of.is_empty()
     }
@@ -129,13 +129,13 @@ impl<'a> Times<'a> {
     }
 }
 
-/// Returns the idle time with a cause.
+/// Returns the idle time that has `cause`.
 fn of_cause(causes: &[GapTotal], cause: Cause) -> i64 {
     let total = causes.iter().find(|total| total.cause == cause);
     total.map_or(0, |total| total.total_ns)
 }
 
-/// Returns the idle time with a cause on a side.
+/// Returns the sum of the idle time of all causes on a side.
 pub(crate) fn of_side(causes: &[GapTotal], side: Side) -> i64 {
     (causes.iter())
         .filter(|total| total.cause.side() == side)

@@ -1,4 +1,4 @@
-//! Puts the verdict and its evidence into words.
+//! Turns the times of devices into the verdict and the sentences of its evidence.
 
 use super::times::Times;
 use crate::bound::{Bound, Evidence, VerdictPart};
@@ -216,7 +216,7 @@ impl Times<'_> {
         text
     }
 
-    /// Says how much of the devices the kernels filled, as the end of a sentence, where that is little or unknown.
+    /// Returns how much of the devices the kernels filled, as the end of a sentence, where that is little or unknown.
     fn filled(&self) -> Option<String> {
         let sum = |of: fn(&DeviceFill) -> i64| {
             (self.fill.iter()).fold(0i64, |sum, fill| sum.saturating_add(of(fill)))
@@ -272,7 +272,7 @@ impl Times<'_> {
             all if all.len() <= 4 => (all.iter().enumerate())
                 .map(|(at, device)| was(device, at == 0))
                 .collect(),
-            // Only the extremes are named.
+            // Of more than four devices only the first and the last are named.
             all => (all.first().into_iter().chain(all.last()).enumerate())
                 .map(|(at, device)| was(device, at == 0))
                 .collect(),
@@ -283,7 +283,7 @@ impl Times<'_> {
         )
     }
 
-    /// Lists the causes of a side with their times, in the words of the API.
+    /// Returns a list of the causes of a side with their times, in the words of the API.
     fn causes_of(&self, side: Side) -> String {
         let causes: Vec<&GapTotal> = (self.causes.iter())
             .filter(|total| total.cause.side() == side && total.total_ns > 0)
@@ -298,7 +298,7 @@ impl Times<'_> {
         }
     }
 
-    /// True where some of the host's part is not late submission.
+    /// Returns true where some of the host's part is not late submission.
     fn waited_for_functions(&self) -> bool {
         (self.causes.iter()).any(|total| total.cause == Cause::HostFunction && total.total_ns > 0)
     }
@@ -314,7 +314,7 @@ impl Times<'_> {
         }
     }
 
-    /// Says what the host mostly did while it was waited for, as the end of a sentence.
+    /// Returns what the host mostly did while it was waited for, as the end of a sentence.
     fn most(&self) -> String {
         let counts = |total: &&GapTotal| total.cause != Cause::Recording;
         let known = (self.causes.iter()).filter(counts).filter_map(|total| {
@@ -332,7 +332,7 @@ impl Times<'_> {
         // The first of equal times is taken.
         match known.rev().max_by_key(|(ns, _)| *ns) {
             None => String::new(),
-            // This is so in traces of programs that measured themselves.
+            // The unknown part is the greatest in traces of programs that measured themselves.
             Some((ns, _)) if ns < self.unknown_host_ns => format!(
                 "; what it did for {} of that is not in the trace",
                 of_host(self.unknown_host_ns)

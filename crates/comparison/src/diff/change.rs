@@ -1,4 +1,4 @@
-//! The change of one figure.
+//! The change of one figure, or of one kernel's time, between two sets of runs.
 
 use super::estimate::Estimate;
 use super::matching::How;
@@ -116,7 +116,7 @@ impl Change {
         Some(self.after? - self.before?)
     }
 
-    /// True where it grew by more than noise.
+    /// Returns true where the figure grew by more than noise.
     pub fn grew(&self) -> bool {
         self.significant && self.by().is_some_and(|by| by > 0.0)
     }

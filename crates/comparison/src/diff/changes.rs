@@ -1,4 +1,5 @@
-//! Computes the changes of figures and kernels.
+//! Computes from two sides of run digests the change of each figure and kernel, and marks those that are more than
+//! noise.
 
 use super::change::{Change, ChangeKind};
 use super::estimate::{self, Design, Estimate, Sample};
@@ -10,17 +11,17 @@ use super::run::{KernelDigest, RunDigest};
 use super::sentences;
 use gapscope_analysis::gaps::Cause;
 
-/// Kernels below this share of the GPU time of both sides, and causes below this share of the time from start to end, are not
-/// tested, because each test makes the others less sensitive.
+/// The least share of the time that is tested. Kernels below this share of the GPU time of both sides, and causes
+/// below this share of the time from start to end, are not tested, because each test makes the others less sensitive.
 const TESTED_SHARE: f64 = 0.001;
 
-/// Two sides and their changes.
+/// The two sides of a comparison, before and after, and their changes.
 pub(super) struct Comparison<'a> {
     sides: [&'a [RunDigest]; 2],
     design: &'a Design,
     pub evaluated: Option<Evaluated>,
     pub pairs: Vec<Pair<'a>>,
-    /// By kernel, in the order of `pairs`.
+    /// The changes of figures and kernels, the most important first.
     pub changes: Vec<Change>,
     pub tested: u64,
 }
@@ -61,7 +62,7 @@ impl<'a> Comparison<'a> {
         Some(counts.iter().sum::<f64>() / counts.len() as f64)
     }
 
-    /// Returns the divisor of a figure of a run.
+    /// Returns the number that a figure of a run is divided by, so that it is for one evaluation.
     fn divisor(&self, side: usize, run: usize, grows_with_work: bool) -> f64 {
         match &self.evaluated {
             Some(evaluated) if grows_with_work => evaluated.counts[side][run],
@@ -127,7 +128,7 @@ impl<'a> Comparison<'a> {
     fn pair_change(&self, pair: &Pair) -> Change {
         let mut estimate = self.estimate_of(std::slice::from_ref(&pair));
         if self.is_on_one_side(pair) {
-            // It is not noise that a kernel is in all runs of one side and in none of the other.
+            // A kernel that is in all runs of one side and in none of the other is no noise.
             estimate.exact = true;
             (estimate.low, estimate.high) = (estimate.ratio, estimate.ratio);
             estimate.p = (self.samples().iter().all(|runs| *runs > 1)).then_some(0.0);
@@ -164,7 +165,7 @@ impl<'a> Comparison<'a> {
         change
     }
 
-    /// True for a kernel that is in every run of one side and in none of the other.
+    /// Returns true for a kernel that is in every run of one side and in none of the other.
     fn is_on_one_side(&self, pair: &Pair) -> bool {
         let all = |kernels: &[SideKernel]| {
             kernels
@@ -177,7 +178,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Returns the dispatches of a side's kernels, for one evaluation or run.
+    /// Returns the number of dispatches of a side's kernels, for one evaluation or run.
     fn count(&self, side: usize, pair: &Pair) -> f64 {
         let kernels = [&pair.before, &pair.after][side];
         let runs = self.sides[side].len();
@@ -189,7 +190,7 @@ impl<'a> Comparison<'a> {
         (0..runs).map(of_run).sum::<f64>() / runs as f64
     }
 
-    /// Estimates the time of the kernels of some pairs together.
+    /// Estimates the change of the summed time of the kernels in some pairs.
     pub fn estimate_of(&self, pairs: &[&Pair]) -> Estimate {
         let sides = [0, 1].map(|side| {
             let kernels: Vec<&SideKernel> = (pairs.iter())
@@ -315,7 +316,7 @@ impl<'a> Comparison<'a> {
     }
 }
 
-/// A figure of a run with its blocks.
+/// A figure of a run (`None` where it is unknown), then its blocks.
 type OwnedSample = (Option<f64>, Vec<f64>);
 
 fn borrowed(samples: &[OwnedSample]) -> Vec<Sample<'_>> {

@@ -1,4 +1,4 @@
-//! Makes the digest of a trace.
+//! Makes from the timeline of a run the digest that a comparison needs: figures, and the times of each kernel.
 
 use super::metric::Metric;
 use super::run::{Machine, RunDigest};
@@ -19,12 +19,12 @@ use gapscope_trace::tables::Table;
 use std::collections::BTreeSet;
 
 impl RunDigest {
-    /// Returns the part of a trace that a digest is made of.
+    /// Returns the part of a trace that [`RunDigest::new`] reads.
     pub fn selection() -> Selection {
         Findings::selection_of_times()
     }
 
-    /// Makes the digest of a trace. `remarks` are the remarks of its reader.
+    /// Returns the digest of the run with a timeline. `remarks` are the remarks of the trace's reader.
     pub fn new(timeline: &Timeline, name: &str, remarks: &[String]) -> RunDigest {
         let trace = timeline.trace;
         let manifest = &trace.manifest;
@@ -149,7 +149,7 @@ impl Machine {
     }
 }
 
-/// True where a figure is unknown if a table is not complete.
+/// Returns true where a figure is unknown if a table is not complete.
 fn rests_on(metric: Metric, table: &str) -> bool {
     match metric {
         Metric::WallTime | Metric::GpuTime | Metric::IdleTime | Metric::IdleOf(_) => {
@@ -167,7 +167,7 @@ fn rests_on(metric: Metric, table: &str) -> bool {
     }
 }
 
-/// Returns the bytes bound, summed over dispatches, or `None` unless all have known bindings.
+/// Returns the sum over dispatches of the bytes bound to them, or `None` unless all of them have known bindings.
 fn bound_bytes(timeline: &Timeline) -> Option<f64> {
     let sets = BindingSets::new(timeline.trace);
     let dispatches = &timeline.dispatches;

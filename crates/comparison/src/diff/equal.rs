@@ -1,4 +1,4 @@
-//! Decides whether both sides did the same work.
+//! Decides, from counts and bytes, whether both sides of a comparison did the same work.
 
 use super::change::{Change, ChangeKind};
 use super::changes::Comparison;
@@ -6,7 +6,7 @@ use super::metric::{Metric, Unit};
 use super::result::{EqualWork, WorkFigure};
 use super::sentences;
 
-/// The figures that must be equal for times to be comparable.
+/// The figures that must be equal on both sides for their times to be comparable.
 const WORK: [Metric; 5] = [
     Metric::Dispatches,
     Metric::BoundBytes,
@@ -15,10 +15,10 @@ const WORK: [Metric; 5] = [
     Metric::CommandBuffers,
 ];
 
-/// Figures for one evaluation may differ by this share, since a run does some things once.
+/// The share by which figures for one evaluation may differ, since a run does some things once.
 const ONCE_SHARE: f64 = 0.005;
 
-/// Compares the work of both sides.
+/// Returns whether both sides did the same work, and which figures differ.
 pub(super) fn equal_work(comparison: &Comparison) -> EqualWork {
     let evaluated = comparison.evaluated.as_ref();
     let mut figures = Vec::new();

@@ -13,39 +13,41 @@
 use super::student;
 use gapscope_timeline::thresholds::CONFIDENCE;
 
-/// A figure of one run.
+/// A figure of one run, with its blocks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sample<'a> {
     pub value: Option<f64>,
-    /// The parts that sum to it, as far as they are known.
+    /// The blocks of the run, whose sums make up the figure as far as they are known.
     pub blocks: &'a [f64],
 }
 
 /// The way in which runs were made.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Design {
-    /// The places of the runs before and after in order of time, where they took turns.
+    /// The positions of the runs before, then of those after, in order of time; `None` where the sides did not take
+    /// turns.
     pub turns: Option<[Vec<f64>; 2]>,
-    /// Standard deviation of the logarithm of a time from run to run, where it cannot be measured.
+    /// The assumed standard deviation of the logarithm of a time from run to run, where it cannot be measured.
     pub assumed_spread: f64,
 }
 
-/// The estimate of a change.
+/// The estimate of a figure's change, with the interval of the true ratio from `low` to `high`.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Estimate {
     pub before: Option<f64>,
     pub after: Option<f64>,
-    /// `after / before`.
+    /// The figure after divided by the figure before.
     pub ratio: Option<f64>,
     pub low: Option<f64>,
     pub high: Option<f64>,
-    /// The chance that noise alone makes a difference as great. Absent where nothing varies, or it is not known.
+    /// The chance that noise alone makes a difference as great; `None` where nothing varies, or the chance is not
+    /// known.
     pub p: Option<f64>,
-    /// No run of a side differs from another, or there is only one.
+    /// True where all runs of each side have the same value.
     pub exact: bool,
 }
 
-/// A difference with its error, of logarithms or of parts of the value before.
+/// A difference with its standard error and degrees of freedom, of logarithms or as parts of the value before.
 struct Difference {
     by: f64,
     error: f64,
@@ -87,7 +89,7 @@ impl Estimate {
         }
     }
 
-    /// Returns the known side of a figure that is not known on both sides.
+    /// Returns the estimate of a figure that is known on at most one side.
     fn partial(before: &[Sample], after: &[Sample]) -> Estimate {
         let mean_of = |samples: &[Sample]| {
             let known: Option<Vec<f64>> = samples.iter().map(|sample| sample.value).collect();
@@ -143,7 +145,8 @@ impl Estimate {
                 Some(Difference {
                     by: (a / b).ln(),
                     error: variance.sqrt(),
-                    // By Welch and Satterthwaite, with the assumed variance taken as known.
+                    // The degrees of freedom are those of Welch and Satterthwaite, with the assumed variance taken as
+                    // known.
                     freedom: freedom * (variance / (error * error)).powi(2),
                 })
             }
@@ -182,7 +185,7 @@ impl Estimate {
     }
 }
 
-/// Returns the values of both sides, or `None` where one is not known.
+/// Returns the values of the runs before, then of those after, or `None` where one of them is not known.
 fn values(before: &[Sample], after: &[Sample]) -> Option<[Vec<f64>; 2]> {
     let of = |samples: &[Sample]| samples.iter().map(|sample| sample.value).collect();
     let (b, a): (Option<Vec<f64>>, Option<Vec<f64>>) = (of(before), of(after));
@@ -267,7 +270,7 @@ fn beside_a_trend(before: &[f64], after: &[f64], turns: &[Vec<f64>; 2]) -> Optio
     })
 }
 
-/// How many blocks both runs need.
+/// The number of blocks that both runs need for a comparison of blocks.
 const MIN_BLOCKS: usize = 6;
 
 /// Returns the standard error of the logarithm of the ratio of two sums over blocks, with its degrees of freedom. Where both have equally

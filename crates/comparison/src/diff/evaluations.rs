@@ -1,12 +1,13 @@
-//! Finds the label whose instances are the evaluations of all runs.
+//! Chooses the label whose instances are the *evaluations* of all runs: the repeated unit of work, such as a training
+//! step.
 
 use super::run::RunDigest;
 
-/// The label whose instances are evaluations.
+/// The label whose instances are evaluations, and how many there were.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Evaluated {
     pub path: String,
-    /// By side and run.
+    /// The number of evaluations of each run, for the side before and then the side after.
     pub counts: [Vec<f64>; 2],
 }
 

@@ -1,4 +1,5 @@
-//! Gates: how much worse a figure may become before a comparison fails.
+//! Gates: limits, given by the user, on how much worse a figure may become before a comparison fails. This module
+//! parses them.
 
 use super::metric::{Metric, Unit};
 use gapscope_analysis::gaps::Cause;
@@ -24,16 +25,16 @@ pub enum GateOf {
     Kernel(String),
 }
 
-/// How much a figure may grow.
+/// The growth of a figure that a gate allows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Limit {
-    /// This part of its value before.
+    /// A share of the figure's value before.
     Share(f64),
-    /// So many nanoseconds, bytes or pieces of one evaluation where these are known, else of a run.
+    /// A number of nanoseconds, bytes or pieces for one evaluation where evaluations are known, else for a run.
     Absolute(f64),
 }
 
-/// A gate that cannot be read, with the place where it goes wrong.
+/// The error of a gate that cannot be parsed, with the place of the fault.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("the gate `{text}` cannot be read at column {column}: {flaw}")]
 pub struct GateError {
@@ -54,7 +55,7 @@ enum Flaw {
     UnknownUnit(&'static str),
 }
 
-/// Returns the names that gates can begin with.
+/// Returns the names of figures that gates can begin with.
 pub fn gate_metrics() -> Vec<String> {
     let whole = Metric::WHOLE.into_iter().map(Metric::key);
     let of_parts = ["idle_time(CAUSE)", "kernel(\"NAME\")", "launches"];
@@ -62,10 +63,12 @@ pub fn gate_metrics() -> Vec<String> {
 }
 
 impl Gate {
-    /// Reads a gate: `METRIC > LIMIT`, where the limit has a per cent sign, a unit of time or size, or is a number.
+    /// Parses a gate: `METRIC > LIMIT`, where the limit is a number, alone or with a per cent sign or a unit of time
+    /// or size.
     ///
     /// # Errors
-    /// Fails if the text is no gate. The error says where it goes wrong, and what could stand there.
+    ///
+    /// Fails if the text is no gate. The error names the place of the fault, and what could stand there.
     pub fn parse(text: &str) -> Result<Gate, GateError> {
         let wrong = |at: usize, flaw| GateError {
             text: text.to_owned(),
@@ -95,7 +98,7 @@ impl Gate {
 }
 
 impl GateOf {
-    /// Returns the unit of the figure.
+    /// Returns the unit of the figure that the gate limits.
     pub fn unit(&self) -> Unit {
         match self {
             GateOf::Metric(metric) => metric.unit(),

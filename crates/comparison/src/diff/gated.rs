@@ -1,4 +1,4 @@
-//! Checks gates.
+//! Checks a comparison's figures against gates (limits on how much worse they may become).
 
 use super::changes::Comparison;
 use super::gate::{Gate, GateOf, Limit};
@@ -8,7 +8,7 @@ use super::result::{GateResult, GateStatus};
 use super::{names, sentences};
 
 impl<'a> Comparison<'a> {
-    /// Checks whether gates hold.
+    /// Returns the result of each gate.
     pub fn gates(&self, gates: &[Gate], options: &Options) -> Vec<GateResult> {
         gates
             .iter()
@@ -61,7 +61,8 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Returns the kernels of a name, or where there are none, those whose names differ from it only in counters.
+    /// Returns the kernels of a name. Where there are none, it returns those whose names differ from it only in
+    /// counters.
     fn kernels(&self, name: &str) -> Vec<&Pair<'a>> {
         let of = |same: &dyn Fn(&str) -> bool| -> Vec<&Pair<'a>> {
             let both = |pair: &&Pair| {

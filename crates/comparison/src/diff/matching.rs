@@ -1,4 +1,4 @@
-//! Matches the kernels of one side with those of the other.
+//! Matches the kernels of the runs on one side of a comparison with those of the other.
 //!
 //! Kernels are matched by name and label path first; then by names that differ only in counters, hashes and architectures, in
 //! their order of appearance under one label path; then by the same name under another path. A remaining kernel under a label is
@@ -14,11 +14,11 @@ use std::collections::{BTreeMap, HashMap};
 pub(super) struct SideKernel<'a> {
     pub name: &'a str,
     pub path: &'a str,
-    /// By run.
+    /// The digest of the kernel in each run; `None` for runs without it.
     pub runs: Vec<Option<&'a KernelDigest>>,
 }
 
-/// Kernels of both sides that are the same work.
+/// Kernels of both sides that did the same work, and the rule by which they were matched.
 #[derive(Debug, Clone)]
 pub(super) struct Pair<'a> {
     pub before: Vec<SideKernel<'a>>,
@@ -112,7 +112,7 @@ pub(super) fn pairs<'a>(before: Vec<SideKernel<'a>>, after: Vec<SideKernel<'a>>)
     pairs
 }
 
-/// Kernels that are not matched yet, and the pairs so far.
+/// The kernels of both sides that are not matched yet, and the pairs so far.
 struct Unmatched<'a> {
     before: Vec<SideKernel<'a>>,
     after: Vec<SideKernel<'a>>,
@@ -142,7 +142,8 @@ impl<'a> Unmatched<'a> {
     }
 }
 
-/// Removes from `ones` each kernel that took the place of several of `others`, and returns it with those.
+/// Removes from `ones` each kernel that took the place of several of `others`, and returns it with the kernels it
+/// replaced.
 fn chains<'a>(
     ones: &mut Vec<SideKernel<'a>>,
     others: &mut Vec<SideKernel<'a>>,

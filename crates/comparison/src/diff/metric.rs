@@ -1,4 +1,4 @@
-//! The figures that runs are compared by.
+//! The figures by which runs are compared, with their names and units.
 
 use gapscope_analysis::gaps::Cause;
 use gapscope_trace::manifest::Api;
@@ -9,29 +9,29 @@ use thiserror::Error;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum Metric {
-    /// From the start of the first GPU work to the end of the last.
+    /// The time from the start of the first GPU work to the end of the last.
     WallTime,
-    /// Time in which GPUs ran something, summed over GPUs.
+    /// The time in which GPUs ran something, summed over GPUs.
     GpuTime,
-    /// Time between pieces of work in which GPUs ran nothing, summed over GPUs.
+    /// The time between pieces of work in which GPUs ran nothing, summed over GPUs.
     IdleTime,
     /// The idle time with one cause.
     IdleOf(Cause),
-    /// Time that transfers took.
+    /// The time that transfers took.
     TransferTime,
-    /// Dispatches.
+    /// The number of dispatches.
     Dispatches,
-    /// Host calls that hand work to a queue.
+    /// The number of host calls that hand work to a queue.
     Submissions,
-    /// Command buffers (CUDA: graph launches).
+    /// The number of command buffers (CUDA: graph launches).
     CommandBuffers,
-    /// Transfers.
+    /// The number of transfers.
     Transfers,
-    /// Bytes that transfers wrote.
+    /// The bytes that transfers wrote.
     TransferBytes,
-    /// Bytes of the ranges bound for reading and writing, summed over dispatches.
+    /// The bytes of the ranges bound for reading and writing, summed over dispatches.
     BoundBytes,
-    /// Most device memory that was allocated at one time, summed over GPUs.
+    /// The most device memory that was allocated at one time, summed over GPUs.
     MemoryPeak,
 }
 
@@ -48,7 +48,7 @@ pub enum Unit {
 }
 
 impl Metric {
-    /// All figures but idle times of one cause.
+    /// All figures but the idle times of single causes.
     pub const WHOLE: [Metric; 11] = [
         Metric::WallTime,
         Metric::GpuTime,
@@ -63,7 +63,7 @@ impl Metric {
         Metric::MemoryPeak,
     ];
 
-    /// Returns the stable name of a figure, as in gates and in the JSON.
+    /// Returns the stable name of the figure in gates and in JSON.
     pub fn key(self) -> String {
         match self {
             Metric::IdleOf(cause) => format!("idle_time({})", cause.as_str()),
@@ -71,7 +71,7 @@ impl Metric {
         }
     }
 
-    /// Returns the figure with a [`key`](Metric::key).
+    /// Returns the figure whose stable name ([`key`](Metric::key)) is `key`.
     pub(super) fn from_key(key: &str) -> Option<Metric> {
         let parts = Cause::ALL.into_iter().map(Metric::IdleOf);
         let mut all = Metric::WHOLE.into_iter().chain(parts);
@@ -94,7 +94,7 @@ impl Metric {
         }
     }
 
-    /// Returns the name of a figure as people read it.
+    /// Returns the name of the figure for people.
     pub fn name(self) -> String {
         let name = match self {
             Metric::IdleOf(cause) => return format!("idle: {}", cause.facts(Api::Unknown).name),
@@ -129,7 +129,7 @@ impl Metric {
         }
     }
 
-    /// Returns true if a run of twice the work has twice as much of it.
+    /// Returns true if the figure of a run of twice the work is twice as great.
     pub const fn grows_with_work(self) -> bool {
         !matches!(self, Metric::MemoryPeak)
     }
@@ -141,7 +141,7 @@ impl From<Metric> for String {
     }
 }
 
-/// A name that no figure has.
+/// The error for a name that no figure has.
 #[derive(Debug, Error)]
 #[error("no figure is called {0}")]
 pub struct UnknownMetric(String);

@@ -1,4 +1,4 @@
-//! Reduces names to the part that stays the same between builds and runs.
+//! Reduces names of kernels and labels to the part that stays the same between builds and runs.
 //!
 //! Compilers number and hash their output: `triton_poi_fused_add_0` becomes `triton_poi_fused_add_1` after an edit elsewhere, and
 //! `gemm_sm80` becomes `gemm_sm90` on another machine. Labels count: `step 3`. Names that differ in nothing else are the same.
@@ -65,7 +65,7 @@ fn words(name: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// A word of at least this many hexadecimal digits, with figures and letters, is a hash.
+/// The number of hexadecimal digits, letters and figures among them, from which on a word is a hash.
 const MIN_HASH_DIGITS: usize = 8;
 
 fn is_hash(word: &str) -> bool {
@@ -88,7 +88,7 @@ fn without_hash_of_rust(name: &str) -> &str {
     }
 }
 
-/// True for a word such as `sm80` or `sm90a`.
+/// Returns true for a word such as `sm80` or `sm90a`.
 fn is_architecture(word: &str) -> bool {
     let Some(digits) = word.strip_prefix("sm").or_else(|| word.strip_prefix("SM")) else {
         return false;
@@ -97,7 +97,7 @@ fn is_architecture(word: &str) -> bool {
     matches!(digits.len(), 2 | 3) && digits.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// True for a number at the end of an identifier, after `_` or `.`, and for the architecture of `sm_80`.
+/// Returns true for a number at the end of an identifier, after `_` or `.`, and for the architecture of `sm_80`.
 fn is_counter(word: &str, before: &str, after: &str) -> bool {
     if !word.bytes().all(|b| b.is_ascii_digit()) || word.is_empty() {
         return false;

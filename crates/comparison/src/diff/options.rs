@@ -1,24 +1,24 @@
-//! The options of a comparison.
+//! The options of a comparison of runs.
 
 use super::gate::Gate;
 
-/// A difference is reported when noise makes one as great in at most this share of diffs.
+/// The share of diffs in which noise alone may make a difference as great as one that is reported.
 pub const LEVEL: f64 = 0.01;
 
-/// How much the time of a run is assumed to differ from run to run where each side has only one, as the standard deviation of its
-/// logarithm: on a GPU, and on a software device, which shares its processor with the program.
+/// The assumed spread of a run's time from run to run, where each side has only one run, as the standard deviation of
+/// the time's logarithm: first on a GPU, then on a software device, which shares its processor with the program.
 pub const ASSUMED_SPREAD: [f64; 2] = [0.01, 0.05];
 
-/// The options of a comparison.
+/// The options of a comparison of runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// See [`LEVEL`].
+    /// The share of diffs that may report noise, as [`LEVEL`].
     pub level: f64,
-    /// See [`ASSUMED_SPREAD`]. It is chosen by the devices where it is not given.
+    /// The assumed spread of times, as [`ASSUMED_SPREAD`]; `None` to choose it by the devices.
     pub assumed_spread: Option<f64>,
     /// The gates to check.
     pub gates: Vec<Gate>,
-    /// A gate whose figure is not known holds.
+    /// True where a gate whose figure is not known holds.
     pub allow_unknown: bool,
 }
 

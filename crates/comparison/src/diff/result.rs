@@ -1,4 +1,4 @@
-//! The result of a comparison.
+//! The types of the result of a comparison of runs; `diff.rs` makes them, reports show them.
 
 use super::change::Change;
 use super::metric::Unit;

@@ -1,4 +1,5 @@
-//! What a comparison keeps of a run: figures, and the times of each kernel under each label.
+//! The digest of a run, which a comparison needs instead of its trace: figures, and the times of each kernel under
+//! each label.
 
 use super::metric::Metric;
 use super::samples::{Blocks, Lengths};
@@ -7,23 +8,23 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The digest of a run: one trace, or those of its ranks. Baselines keep it in files.
+/// The digest of a run, made from one trace or from those of the run's ranks. Baselines keep it in files.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunDigest {
-    /// Its name.
+    /// The name of the run.
     pub name: String,
-    /// When it began on the wall clock; absent when it is not known.
+    /// The time on the wall clock at which the run began; `None` when it is not known.
     pub started_unix_ns: Option<i64>,
-    /// The machine and the way of recording.
+    /// The machine on which the run was recorded, and the way of recording.
     pub machine: Machine,
-    /// Why figures are not of the whole run, or not of it alone, in sentences.
+    /// Sentences that say why figures are not of the whole run, or not of it alone.
     pub flaws: Vec<String>,
-    /// Circumstances that are reported only where they differ from the other side.
+    /// The circumstances of the run that are reported only where they differ from the other side's.
     #[serde(default)]
     pub(super) surroundings: Surroundings,
     pub(super) figures: BTreeMap<Metric, Reading>,
     pub(super) kernels: Vec<KernelDigest>,
-    /// Labels that most dispatches lie under and that were set several times, the outermost first.
+    /// The labels that most dispatches lie under and that were set several times, the outermost first.
     pub(super) evaluations: Vec<Evaluations>,
     pub(super) idle_known: bool,
 }
@@ -31,34 +32,35 @@ pub struct RunDigest {
 /// The machine on which a run was recorded, and the way of recording.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
-    /// Operating system, processor and cores.
+    /// The operating systems, processors and numbers of cores.
     pub host: BTreeSet<String>,
-    /// Names of the GPUs, sorted.
+    /// The names of the GPUs, sorted.
     pub devices: Vec<String>,
-    /// Drivers with their versions.
+    /// The drivers of the GPUs, with their versions.
     pub drivers: BTreeSet<String>,
-    /// How GPUs were sampled.
+    /// The modes in which GPUs were sampled.
     #[serde(deserialize_with = "sampling_modes")]
     pub sampling: BTreeSet<&'static str>,
-    /// Versions of gapscope.
+    /// The versions of gapscope.
     pub versions: BTreeSet<String>,
-    /// Greatest clocks of the GPUs in kHz, where they are known.
+    /// The greatest clocks of the GPUs in kHz, where they are known.
     pub clocks: BTreeSet<u32>,
-    /// How many ranks there are.
+    /// The number of ranks.
     pub ranks: usize,
 }
 
-/// Circumstances of a run that are normal, and reported only where they differ from the other side.
+/// The normal circumstances of a run, which are reported only where they differ from the other side's.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Surroundings {
-    /// The share of the recording in which a GPU was at its power limit, for the GPU with the greatest share. Absent where clocks
-    /// were not measured.
+    /// The share of the recording in which a GPU was at its power limit, for the GPU with the greatest share; `None`
+    /// where clocks were not measured.
     pub(super) power_capped: Option<f64>,
-    /// Memory of the GPUs that was in use all the time and not by allocations in the trace. Absent where it was not measured.
+    /// The bytes of GPU memory that were in use all the time and not by allocations in the trace; `None` where this
+    /// was not measured.
     pub(super) others_bytes: Option<u64>,
 }
 
-/// A figure of a run.
+/// A figure of a run, with the sums of its blocks of consecutive parts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Reading {
     pub value: Option<f64>,
@@ -68,16 +70,16 @@ pub(super) struct Reading {
 /// A label that was set repeatedly and under which most of the work lies.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Evaluations {
-    /// Its path without numbers.
+    /// The label's path without numbers.
     pub path: String,
     pub count: u64,
 }
 
-/// A kernel under a label.
+/// The dispatches of a kernel under a label.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct KernelDigest {
     pub name: String,
-    /// Label path without numbers; empty outside of labels.
+    /// The label's path without numbers; empty outside of labels.
     pub path: String,
     pub count: u64,
     pub timed: u64,
@@ -116,8 +118,8 @@ impl KernelDigest {
 }
 
 impl RunDigest {
-    /// Returns the index of the run with the median time from the start of its first work to the end of its last, among the known
-    /// times. Of two in the middle it is the run with the shorter time.
+    /// Returns the index of the run whose time from the start of its first work to the end of its last is the median
+    /// of the known times. Of two runs in the middle it is the run with the shorter time.
     pub fn median(runs: &[RunDigest]) -> usize {
         let time = |run: &RunDigest| run.figures.get(&Metric::WallTime)?.value;
         let times = runs.iter().enumerate();
@@ -201,7 +203,7 @@ impl Surroundings {
     }
 }
 
-/// True for a device that is the processor.
+/// Returns true for a device that is the processor.
 pub(super) fn is_software(device: &str) -> bool {
     let device = device.to_ascii_lowercase();
     let software = ["llvmpipe", "lavapipe", "swiftshader"];

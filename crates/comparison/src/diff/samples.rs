@@ -1,8 +1,9 @@
-//! Keeps enough of a run's times of one kernel to compare them with another run, however many there were.
+//! Keeps sums and a histogram of a run's times of one kernel, in bounded memory, to compare them with another run.
 
 use serde::{Deserialize, Serialize};
 
-/// The greatest number of blocks. A run with enough values has at least half as many.
+/// The maximum number of blocks. Beyond it, blocks are joined in pairs, so a run with enough values has at least half
+/// as many.
 pub(super) const MAX_BLOCKS: usize = 64;
 
 /// Sums over blocks of equally many consecutive values. Blocks grow as values come, so that there are never more than
@@ -10,9 +11,9 @@ pub(super) const MAX_BLOCKS: usize = 64;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Blocks {
     sums: Vec<f64>,
-    /// Values in a whole block.
+    /// The number of values in a whole block.
     size: u64,
-    /// Values in the last block.
+    /// The number of values in the last block.
     filled: u64,
 }
 
@@ -51,10 +52,11 @@ impl Blocks {
     }
 }
 
-/// Durations by length, with sixteen bins for each factor of two, to find a typical one despite outliers.
+/// A histogram of durations, with sixteen bins for each factor of two, from which a typical duration is found despite
+/// outliers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Lengths {
-    /// Number of the first bin in `bins`.
+    /// The number of the first bin that `bins` holds.
     first: usize,
     bins: Vec<Bin>,
     count: u64,

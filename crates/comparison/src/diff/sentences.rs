@@ -1,4 +1,4 @@
-//! Puts the meaning of a comparison into sentences.
+//! Writes the sentences that say what a comparison of runs means.
 
 use super::change::{Change, ChangeKind};
 use super::estimate::Estimate;
@@ -12,12 +12,12 @@ use super::words::{FACTOR_FROM, change, factor, interval, value};
 use gapscope_timeline::quantity;
 use std::collections::BTreeMap;
 
-/// How many reasons the verdict names.
+/// The maximum number of reasons that the verdict names.
 const MAX_REASONS: usize = 3;
 /// The least share of the greatest change that makes another change a reason.
 const MIN_REASON_SHARE: f64 = 0.1;
 
-/// Returns the verdict of a comparison and its sentence.
+/// Returns the verdict of a comparison, then its sentence.
 pub(super) fn verdict(diff: &Diff) -> (Verdict, String) {
     let find = |metric: Metric| {
         let key = metric.key();
@@ -125,7 +125,7 @@ fn headline(ratio: f64, low: f64, high: f64) -> String {
     )
 }
 
-/// Describes the greatest changes.
+/// Returns texts for the greatest changes.
 fn reasons(diff: &Diff) -> Vec<String> {
     let told = |change: &&Change| match change.kind {
         ChangeKind::Kernel => change.significant || typical_changed(change),
@@ -190,7 +190,7 @@ fn reason(change: &Change) -> Option<String> {
     })
 }
 
-/// Says that a kernel ran a different number of times.
+/// Returns a text that a kernel ran a different number of times.
 fn counts(change: &Change) -> String {
     match change.counts {
         Some([before, after]) if before > 0.0 && (after / before - 1.0).abs() > 0.01 => format!(
@@ -211,7 +211,7 @@ fn takes(ratio: f64) -> String {
     format!("takes {percent:.1} % {word}")
 }
 
-/// Returns which of launches, gaps and GPU time did not change.
+/// Returns the words for those of launches, gaps and GPU time that did not change.
 fn as_before(diff: &Diff) -> Vec<&'static str> {
     let unchanged = |name: &str| {
         let found = diff
@@ -261,7 +261,7 @@ pub(super) fn kernel(how: How, before: &[String], after: &[String]) -> String {
     }
 }
 
-/// That kernels were matched though they are not called the same.
+/// Returns sentences on the kernels that were matched though their names differ.
 pub(super) fn matched(pairs: &[Pair]) -> Vec<String> {
     let mut sentences: Vec<String> = pairs.iter().filter_map(renamed).collect();
     let mut moved: BTreeMap<[&str; 2], Vec<String>> = BTreeMap::new();
@@ -302,7 +302,7 @@ pub(super) fn matched(pairs: &[Pair]) -> Vec<String> {
     sentences
 }
 
-/// Kernels that a sentence names.
+/// The maximum number of kernels that a sentence names.
 const MOST_NAMED: usize = 4;
 
 fn renamed(pair: &Pair) -> Option<String> {
@@ -332,7 +332,7 @@ fn renamed(pair: &Pair) -> Option<String> {
     }
 }
 
-/// What is not equal.
+/// Returns sentences on the differences of the work of both sides.
 pub(super) fn equal_work(work: &EqualWork) -> Vec<String> {
     let mut sentences = Vec::new();
     let other: Vec<String> = (work.figures.iter())
@@ -375,7 +375,7 @@ pub(super) fn equal_work(work: &EqualWork) -> Vec<String> {
     sentences
 }
 
-/// Says how figures were compared.
+/// Returns the sentence that tells how figures were compared.
 pub(super) fn method(
     before: usize,
     after: usize,
@@ -412,7 +412,7 @@ pub(super) fn method(
     }
 }
 
-/// Describes the result of a gate.
+/// Returns the sentence on the result of a gate.
 pub(super) fn gate(
     gate: &Gate,
     status: GateStatus,
@@ -457,7 +457,7 @@ pub(super) fn gate(
     )
 }
 
-/// Says what to do next.
+/// Returns sentences on what the user can do next.
 pub(super) fn next(diff: &Diff, before: &[RunDigest], after: &[RunDigest]) -> Vec<String> {
     let mut next = Vec::new();
     if let ([first], [second]) = (before, after) {

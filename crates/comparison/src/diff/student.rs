@@ -1,4 +1,4 @@
-//! Computes Student's distribution, which tells how far off a mean of few samples may be.
+//! Computes Student's distribution, which tells how far the mean of few samples may be off.
 
 /// Returns the chance that a value of Student's distribution with `freedom` degrees is at least `t` away from 0, on either side.
 ///
@@ -16,7 +16,7 @@ pub(super) fn two_sided(t: f64, freedom: f64) -> f64 {
     incomplete_beta(x, freedom / 2.0, 0.5).clamp(0.0, 1.0)
 }
 
-/// Returns the value for which [`two_sided`] returns `chance`.
+/// Returns the value `t` for which [`two_sided`] returns `chance`.
 pub(super) fn limit(chance: f64, freedom: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     while two_sided(high, freedom) > chance && high < 1e12 {
@@ -32,7 +32,7 @@ pub(super) fn limit(chance: f64, freedom: f64) -> f64 {
     high
 }
 
-/// From here on the distribution is normal to six digits.
+/// The degrees of freedom from which on the distribution is normal to six digits.
 const MAX_FREEDOM: f64 = 1e6;
 
 /// Returns the regularised incomplete beta function.

@@ -7,14 +7,15 @@ use gapscope_timeline::quantity::{bytes, share};
 use gapscope_timeline::vocabulary::Gpus;
 use gapscope_trace::tables::Condition;
 
-/// From this share of the recording on, a limit of the clock is reported.
+/// The share of the recording from which on a limit of the clock is reported.
 const LIMITED_SHARE: f64 = 0.1;
 
-/// From this share of the recording on, waiting for a processor is reported. A program with more threads than cores waits for itself.
+/// The share of the recording from which on waiting for a processor is reported. A program with more threads than
+/// cores waits for itself.
 const STALLED_SHARE: f64 = 0.5;
 
-/// From this difference on, memory that does not belong to the recorded program is reported: a process on a GPU holds some hundred
-/// megabytes before it allocates any.
+/// The difference in bytes from which on memory that does not belong to the recorded program is reported: a process
+/// on a GPU holds some hundred megabytes before it allocates any.
 const OTHERS_BYTES: f64 = 256.0 * 1024.0 * 1024.0;
 
 impl Surroundings {
@@ -86,7 +87,7 @@ fn unmeasured(part: f64, [side, other]: [&str; 2]) -> String {
     )
 }
 
-/// Limits of a GPU's clock that reports do not mention, since they may be intended.
+/// The limits of a GPU's clock that reports do not mention, since they may be intended, each with its text.
 const LIMITS: [(Condition, &str); 4] = [
     (
         Condition::ClockSetting,

@@ -1,4 +1,4 @@
-//! Finds what makes two sides differ besides the program.
+//! Finds what makes two sides of a comparison differ besides the program, such as another machine or driver.
 
 use super::estimate::Design;
 use super::result::Flaw;
@@ -7,10 +7,10 @@ use super::surroundings;
 use gapscope_timeline::quantity;
 use std::collections::BTreeSet;
 
-/// How many flaws of a side are spelled out.
+/// The maximum number of flaws of a side that are listed.
 const MAX_LISTED_FLAWS: usize = 4;
 
-/// Describes in sentences what differs besides the program.
+/// Returns sentences on what differs between the sides besides the program.
 pub(super) fn unlike(before: &[RunDigest], after: &[RunDigest], design: &Design) -> Vec<String> {
     let mut sentences = machines(before, after);
     sentences.extend(compared(
@@ -41,7 +41,7 @@ pub(super) fn unlike(before: &[RunDigest], after: &[RunDigest], design: &Design)
     sentences
 }
 
-/// Returns why figures of runs are not of the whole of them, or not of them alone.
+/// Returns why figures of some runs are not of the whole run, or not of the run alone.
 pub(super) fn flaws(runs: &[RunDigest]) -> Vec<Flaw> {
     let several = runs.len() > 1;
     let flaws_of = |run: &RunDigest| {
@@ -116,7 +116,7 @@ fn compared(
         .then(|| format!("{what} differ among the runs of a side: {}.", text(&first)))
 }
 
-/// Says that all runs of one side came first, where they did.
+/// Returns a sentence that all runs of one side came first, where they did.
 fn apart(before: &[RunDigest], after: &[RunDigest]) -> Option<String> {
     let times = |runs: &[RunDigest]| -> Option<Vec<i64>> {
         runs.iter().map(|run| run.started_unix_ns).collect()

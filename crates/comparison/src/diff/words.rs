@@ -1,11 +1,11 @@
-//! Formats quantities and changes.
+//! Formats quantities, changes and chances as text for reports of a comparison.
 
 use super::metric::Unit;
 use gapscope_timeline::quantity;
 
-/// Changes from this factor on are written as a factor.
+/// The factor from which on a change is written as a factor, not as a percentage.
 pub(super) const FACTOR_FROM: f64 = 1.5;
-/// Intervals that reach this factor are written as factors.
+/// The factor from which on an interval that reaches it is written with factors.
 const WIDE_FACTOR: f64 = 3.0;
 
 /// Formats a value with its unit.

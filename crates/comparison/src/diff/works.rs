@@ -13,10 +13,10 @@ use std::collections::{BTreeMap, HashMap};
 /// by the number of evaluations too.
 const EVALUATED_SHARE: f64 = 0.98;
 
-/// The sums of one pass over all work.
+/// The sums of one pass over all work of a run.
 pub(super) struct WorkTotals {
     pub kernels: Vec<KernelDigest>,
-    /// Dispatches by label; the last count is for dispatches without a label.
+    /// The number of dispatches under each label; the last number counts dispatches without a label.
     dispatches_by_node: Vec<u64>,
     pub busy: Blocks,
     pub wall: Blocks,
@@ -73,7 +73,7 @@ impl WorkTotals {
         let all: u64 = self.dispatches_by_node.iter().sum();
         let set = tree.instances(timeline.trace);
         let mut inclusive = self.dispatches_by_node.clone();
-        // Labels inside a label come after it.
+        // Nodes of labels inside a label come after the label's node.
         for node in (0..tree.count()).rev() {
             if let Some(parent) = tree.parent(node) {
                 inclusive[parent] += inclusive[node];
@@ -110,20 +110,21 @@ impl KernelDigest {
 /// Finds the kernel of the digest that a dispatch belongs to.
 struct KernelIndex {
     paths: Vec<String>,
-    /// By label; the last is for work without a label.
+    /// The index of the path of each label; the last index is for work without a label.
     path_of_node: Vec<u32>,
     slots: KernelSlots,
 }
 
-/// Kernels of the digest by path and kernel; the last kernel is for dispatches of unknown kernels.
+/// The index of the digest's kernel for each pair of path and kernel. The last kernel of a path stands for unknown
+/// kernels.
 enum KernelSlots {
-    /// A slot for each, which may be [`NONE`].
+    /// A slot for each pair of path and kernel, which may be [`NONE`].
     Dense(Vec<u32>),
-    /// Only the used slots, since all would take too much memory.
+    /// The used slots only, since all would take too much memory.
     Sparse(HashMap<usize, u32>),
 }
 
-/// Up to this number each path and kernel has a slot of its own.
+/// The maximum number of pairs of path and kernel for which each has a slot of its own.
 const MAX_DENSE_SLOTS: usize = 1 << 20;
 
 impl KernelIndex {
@@ -184,7 +185,7 @@ impl KernelIndex {
     }
 }
 
-/// Returns the number of kernels by name, and one more for unknown kernels.
+/// Returns the number of kernels that have different names, and one more for unknown kernels.
 fn kernel_count(timeline: &Timeline) -> usize {
     timeline.kernel_names.all().len() + 1
 }

@@ -33,7 +33,7 @@ pub struct Bandwidth {
     pub bus_bytes_per_s: f64,
 }
 
-/// Times of collectives by kind, number of ranks and size of a message.
+/// The times of collectives by kind, then number of ranks, then size of a message in bytes.
 #[derive(Default)]
 pub(super) struct Bandwidths(BTreeMap<(&'static str, u32, u64), Vec<i64>>);
 
@@ -45,7 +45,7 @@ impl Bandwidths {
         }
     }
 
-    /// Returns the bandwidths. Collectives that took longest in all come first.
+    /// Returns the bandwidths. Those of the collectives with the greatest sum of times come first.
     pub(super) fn rows(self) -> Vec<Bandwidth> {
         let row = |((kind, ranks, message), mut times): (_, Vec<i64>)| {
             let traffic = facts(kind)?.traffic?;
@@ -67,7 +67,7 @@ impl Bandwidths {
     }
 }
 
-/// Returns the size of a message where all ranks agree on it.
+/// Returns the size of a collective's message, or `None` unless all ranks agree on it.
 fn message_bytes(one: &Matched) -> Option<u64> {
     if one.kind == SEND_RECV {
         let [(_, a), (_, b)] = one.parts.as_slice() else {

@@ -54,7 +54,8 @@ pub(super) fn fill(timeline: &Timeline, parts: &mut BTreeMap<ProcessDevice, Vec<
     }
 }
 
-/// Returns the stretch from the end of the last collective of the same communicator to each part. The first has none.
+/// Returns, for each part, the stretch from the end of the last collective of the same communicator to the part;
+/// `None` for the first collective.
 fn stretches(parts: &[CollectivePart]) -> Vec<Option<Interval>> {
     let mut ended = HashMap::new();
     (parts.iter())

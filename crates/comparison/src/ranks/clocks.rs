@@ -1,4 +1,4 @@
-//! Tells which ranks' times can be compared, and within which error.
+//! Decides which ranks have clocks whose times can be compared, and within which error.
 //!
 //! Ranks have one clock where their traces name the same boot of a machine and the same time namespace. Some traces name no boot: imported
 //! ones, and old ones. They count as traces of one machine where they describe it alike and their wall clocks agree within
@@ -8,7 +8,7 @@ use super::RankDigest;
 use gapscope_timeline::thresholds::SAME_CLOCK_NS;
 use std::cmp::Reverse;
 
-/// The clocks of ranks.
+/// The clocks of ranks, by the index of the rank.
 pub(super) struct Clocks<'a>(&'a [&'a RankDigest]);
 
 impl<'a> Clocks<'a> {
@@ -16,7 +16,7 @@ impl<'a> Clocks<'a> {
         Clocks(ranks)
     }
 
-    /// Returns true if two ranks have one host's clock.
+    /// Returns true if the hosts of two ranks have one clock.
     fn have_one_clock(&self, a: usize, b: usize) -> bool {
         let (a, b) = (self.0[a], self.0[b]);
         if let (Some(first), Some(second)) = (&a.host.boot_id, &b.host.boot_id) {
@@ -49,7 +49,7 @@ impl<'a> Clocks<'a> {
         }
     }
 
-    /// Returns the greatest of these errors, or `None` where one is not known.
+    /// Returns the greatest error within which any two devices can be compared, or `None` where one is not known.
     pub(super) fn worst_error_ns(&self) -> Option<i64> {
         let errors: Option<Vec<i64>> = self.0.iter().map(|d| d.clock_error_ns).collect();
         let mut errors = errors?;

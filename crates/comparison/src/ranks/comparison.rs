@@ -1,4 +1,4 @@
-//! Compares arrivals at collectives: skews, waits, and the rank that was last.
+//! Compares the arrivals of ranks at matched collectives: skews, waits, and the rank that was last.
 
 use super::digest::RankDigest;
 use super::findings::{Arrival, Collective, CollectiveKind, Straggler};
@@ -13,13 +13,14 @@ use gapscope_timeline::thresholds::LATE_CAUSE_SHARE;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The number of collectives that are kept beside those that will be listed.
+/// The number of collectives that are kept besides those that will be listed. Beyond it, those with small skews are
+/// dropped.
 const KEPT: usize = 1_000;
 
 /// A comparison of the arrivals at all collectives.
 pub(super) struct Comparison {
     rows: Vec<RankRow>,
-    /// For each rank, when it waited for another.
+    /// For each rank, the times for which it waited for other ranks.
     waits: Vec<Vec<Interval>>,
     late: Vec<Lateness>,
     kinds: BTreeMap<&'static str, Compared>,
@@ -29,11 +30,11 @@ pub(super) struct Comparison {
     longest: usize,
 }
 
-/// Figures of the collectives of a kind.
+/// The figures of the collectives of one kind.
 #[derive(Default)]
 struct Compared {
     matched: u64,
-    /// Collectives whose arrivals can be compared.
+    /// The number of collectives whose arrivals can be compared.
     comparable: u64,
     contradictory: u64,
     uncertain: u64,
@@ -152,7 +153,7 @@ impl Comparison {
         true
     }
 
-    /// Returns the ranks, with their waits.
+    /// Returns the row of each rank, with its waits.
     pub(super) fn rows(&mut self) -> Vec<RankRow> {
         for (row, waits) in self.rows.iter_mut().zip(&mut self.waits) {
             union(waits);
@@ -198,7 +199,7 @@ impl Comparison {
         rows
     }
 
-    /// Returns the rank that the others wait for most.
+    /// Returns the rank that the others wait for most, if there is one.
     pub(super) fn straggler(&self) -> Option<Straggler> {
         // Ranks that cannot be compared have no skew, and are left out here.
         let known =

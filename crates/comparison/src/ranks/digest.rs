@@ -1,4 +1,4 @@
-//! Keeps what the comparison needs of each rank's trace.
+//! Reduces the trace of a rank to the digest that the comparison of ranks needs.
 
 use super::before;
 use super::nccl::Member;
@@ -18,7 +18,7 @@ use gapscope_trace::manifest::Host;
 use gapscope_trace::tables::{Dispatches, Table as _};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// All that a comparison needs of one rank, so that not all traces have to be in memory at once.
+/// The data that a comparison needs of one rank, so that not all traces have to be in memory at once.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RankDigest {
     pub(super) row: RankRow,
@@ -26,20 +26,20 @@ pub struct RankDigest {
     pub(super) numbered: bool,
     pub(super) world_size: Option<u32>,
     pub(super) host: Host,
-    /// Where the time of the rank's devices went.
+    /// The times of the rank's devices by the parts of the verdict.
     pub(super) times: DeviceTimes,
-    /// The wall clock less the host's clock.
+    /// The difference between the wall clock and the host's clock, in nanoseconds; `None` where it is unknown.
     pub(super) offset_ns: Option<i64>,
     pub(super) clock_error_ns: Option<i64>,
-    /// The rank's place in each communicator.
+    /// The rank's place in each communicator (a group of ranks that take part in collectives together).
     pub(super) members: BTreeMap<Communicator, Member>,
     /// True if calls of NCCL with payloads are in the trace.
     pub(super) has_payloads: bool,
     /// The number of runs and the sum of their times, for each kernel that is no collective's and has times.
     pub(super) kernels: BTreeMap<String, (u64, i64)>,
-    /// The parts on the device, in order of time.
+    /// The rank's parts in collectives on the device (kernels), in order of time.
     pub(super) device: Vec<CollectivePart>,
-    /// The calls on the host.
+    /// The rank's parts in collectives on the host (calls).
     pub(super) called: Vec<CollectivePart>,
 }
 
@@ -57,8 +57,8 @@ impl RankDigest {
         ])
     }
 
-    /// Keeps what is needed of the ranks of a trace with these findings: one rank, or each device of each process that ran collectives.
-    /// A rank whose number the manifest lacks has the number `rank`.
+    /// Returns the digests of the ranks of a trace with these findings: of one rank, or of each device of each
+    /// process that ran collectives. A rank whose number the manifest lacks gets the number `rank`.
     pub fn from_timeline(timeline: &Timeline, findings: &Findings, rank: u32) -> Vec<RankDigest> {
         let ranges = Ranges::new(timeline.trace);
         let mut parts = parts(timeline, &ranges);
@@ -166,7 +166,7 @@ fn kernels(findings: &Findings) -> BTreeMap<String, (u64, i64)> {
     }
 }
 
-/// Returns the digest of one device of several that ran collectives.
+/// Returns the digest of one device where several ran collectives.
 fn of_device(
     timeline: &Timeline,
     findings: &Findings,

@@ -1,4 +1,4 @@
-//! The findings on all ranks of a program.
+//! The types of the findings on all ranks of a program, which reports show.
 
 use super::bandwidth::Bandwidth;
 use super::late::LateCause;

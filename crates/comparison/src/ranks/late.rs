@@ -1,4 +1,5 @@
-//! Finds why a rank is late: what its device did before its arrivals for longer than the others' did.
+//! Finds why a rank is late: the activities on which its device spent longer before its arrivals than the others'
+//! devices.
 
 use super::matched::Matched;
 use super::part::CollectivePart;
@@ -9,7 +10,7 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// An activity of a device before it arrived.
+/// The activity of a device before it arrived at a collective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Doing {
     /// The device ran something that is no collective.
@@ -21,7 +22,7 @@ pub enum Doing {
 }
 
 impl Doing {
-    /// Returns the stable name, as in the JSON. Idle time has that of the cause.
+    /// Returns the stable name in JSON. Idle time has the name of its cause.
     pub const fn as_str(self) -> &'static str {
         match self {
             Doing::Compute => "compute",
@@ -49,7 +50,8 @@ pub struct LateCause {
     pub share: f64,
 }
 
-/// A sum of what one rank did for longer than the others before the collectives where it was last.
+/// Sums of the time that one rank spent longer than the others on each activity, before the collectives where it
+/// arrived last.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Lateness {
     late_ns: i64,
@@ -85,7 +87,7 @@ impl Lateness {
         }
     }
 
-    /// Returns what the rank did for longer, the longest first.
+    /// Returns the activities on which the rank spent longer, the longest first.
     pub(super) fn causes(&self) -> Vec<LateCause> {
         let longer = self.longer.iter().filter(|(_, ns)| **ns > 0);
         let mut causes: Vec<LateCause> = longer

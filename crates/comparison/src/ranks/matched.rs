@@ -1,46 +1,48 @@
-//! Finds the parts of one collective on the ranks of its communicator. The n-th collective of a kind on one rank is the n-th of that kind on
-//! the others. The n-th message that one rank sends to another is the n-th that the other receives from it.
+//! Matches the parts of ranks that belong to one collective. The n-th collective of a kind on one rank of a
+//! communicator is the n-th of that kind on the others. The n-th message that one rank sends to another is the n-th
+//! that the other receives from it.
 
 use super::digest::RankDigest;
 use super::part::{CollectivePart, Communicator};
 use gapscope_timeline::collectives::SEND_RECV;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A collective with its parts.
+/// A collective, with the parts of its ranks.
 pub(super) struct Matched<'a> {
     pub(super) kind: &'static str,
     pub(super) communicator: Communicator,
-    /// The number among the collectives of the kind and the communicator, or among the messages of the two ranks, from 0.
+    /// The collective's number, from 0, among those of its kind and communicator, or among the messages from one rank
+    /// to another.
     pub(super) number: u64,
     /// The number of ranks of the communicator, or 2 for a message.
     pub(super) size: u32,
-    /// The parts, each with the index of its rank.
+    /// The index of each rank that takes part, with its part.
     pub(super) parts: Vec<(usize, &'a CollectivePart)>,
 }
 
 /// Counts of the collectives of a kind.
 #[derive(Debug, Clone, Default)]
 pub(super) struct KindCounts {
-    /// The number of parts of each rank, by its index.
+    /// The number of parts of each rank, by the rank's index.
     pub(super) counts: Vec<u64>,
-    /// Parts whose communicator, or whose messages, are not known.
+    /// The number of parts whose communicator, or whose messages, are not known.
     pub(super) unassigned: u64,
-    /// Parts in collectives that a rank without a trace takes part in.
+    /// The number of parts in collectives that a rank without a trace takes part in.
     pub(super) incomplete: u64,
-    /// True if ranks of a communicator differ in how many they have.
+    /// True if ranks of a communicator differ in their numbers of collectives.
     pub(super) unequal: bool,
 }
 
 /// The ranks of a communicator.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ranks {
-    /// The number of ranks. Absent when it is not known.
+    /// The number of ranks; `None` when it is not known.
     pub(super) size: Option<u32>,
-    /// Indices of the ranks with a trace.
+    /// The indices of the ranks that have a trace.
     pub(super) known: BTreeSet<usize>,
     /// True if all ranks have a trace.
     pub(super) complete: bool,
-    /// Indices of ranks by their numbers in the communicator, as far as these are known.
+    /// The index of each rank by its number in the communicator, as far as these numbers are known.
     numbers: BTreeMap<u32, usize>,
 }
 
@@ -149,7 +151,7 @@ fn exchanged<'a>(
     counts: &mut KindCounts,
     visit: &mut impl FnMut(Matched<'a>),
 ) {
-    // Parts by sender and receiver.
+    // The parts with a message, by the indices of its sender and receiver.
     let mut sent: BTreeMap<(usize, usize), Vec<&'a CollectivePart>> = BTreeMap::new();
     let mut received: BTreeMap<(usize, usize), Vec<&'a CollectivePart>> = BTreeMap::new();
     for (at, own) in by_rank {

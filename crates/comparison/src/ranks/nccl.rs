@@ -1,4 +1,5 @@
-//! Reads what NCCL says of itself by NVTX: ranges around its functions, in the domain `NCCL`, with a payload.
+//! Reads the communicators, sizes and peers of collectives from NCCL's NVTX ranges, which surround its functions in
+//! the domain `NCCL` and have a payload.
 //!
 //! | since | the payload says |
 //! |---|---|
@@ -10,18 +11,19 @@
 
 use gapscope_timeline::collectives::{SEND_RECV, kind_of};
 
-/// The domain of NCCL's ranges.
+/// The NVTX domain of NCCL's ranges.
 pub(super) const DOMAIN: &str = "NCCL";
 
-/// A call of a collective, or of a message.
+/// A call of NCCL that takes part in a collective, or sends or receives a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Call {
     pub(super) kind: &'static str,
-    /// The number of the communicator.
+    /// NCCL's number of the communicator; `None` where the payload lacks it.
     pub(super) communicator: Option<u64>,
-    /// The size of the message, which for a gather or scatter is that of one rank's part.
+    /// The size of the message in bytes, which for a gather or scatter is the size of one rank's part.
     pub(super) bytes: Option<u64>,
-    /// For `ncclSend` and `ncclRecv` the other rank, by its number in the communicator, and true if this one sends.
+    /// The number of the other rank in the communicator, then true if this rank sends; `None` but for `ncclSend` and
+    /// `ncclRecv`.
     pub(super) peer: Option<(u32, bool)>,
 }
 
@@ -29,26 +31,27 @@ pub(super) struct Call {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Member {
     pub(super) communicator: Option<u64>,
-    /// The number of the process there. Absent where several of one process are made at once.
+    /// The number of the process in the communicator; `None` where NCCL does not tell it, as where a process
+    /// makes several at once.
     pub(super) rank: Option<u32>,
-    /// The number of ranks.
+    /// The number of ranks in the communicator.
     pub(super) size: Option<u32>,
 }
 
-/// One of NCCL's ranges.
+/// A range of NCCL, by its meaning for the matching of collectives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Range {
     Call(Call),
     GroupStart,
     GroupEnd,
-    /// A communicator that is made.
+    /// The range makes a communicator.
     Made(Member),
-    /// A communicator that is given back.
+    /// The range ends a communicator.
     Ended(Member),
 }
 
 impl Range {
-    /// Returns what a range is by its name and its payload, or `None` where it is none that matters.
+    /// Returns the meaning of a range with a name and a payload, or `None` for ranges without one.
     pub(super) fn from_name(name: &str, payload: &str) -> Option<Range> {
         let number = |field: &str| number(payload, field);
         let small = |field: &str| number(field).and_then(|n| u32::try_from(n).ok());
@@ -88,7 +91,7 @@ impl Range {
     }
 }
 
-/// Returns the number in a field of a payload.
+/// Returns the number in a field of a payload, if it has that field.
 fn number(payload: &str, field: &str) -> Option<u64> {
     let fields = payload.split(", ").filter_map(|part| part.split_once('='));
     let mut named = fields.filter(|(name, _)| *name == field);

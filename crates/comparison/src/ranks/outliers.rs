@@ -58,17 +58,17 @@ pub enum Unlike {
     Kernel,
 }
 
-/// A rank's figure.
+/// The value of one figure of a rank.
 #[derive(Debug, Clone, Copy)]
 struct Value {
     /// The index of the rank.
     rank: usize,
     ns: i64,
-    /// The number of times that it counts.
+    /// The number of times that the value counts.
     times: i64,
 }
 
-/// Returns the outliers of all ranks. What costs most comes first.
+/// Returns the outliers among all ranks, the most costly first.
 pub(super) fn outliers(ranks: &[&RankDigest]) -> Vec<Outlier> {
     let mut found = Vec::new();
     let values = |figure: &dyn Fn(&RankDigest) -> Option<i64>| -> Vec<Value> {
@@ -251,7 +251,7 @@ fn sentence(outlier: &Outlier) -> String {
     }
 }
 
-/// Returns the ranks in words.
+/// Returns the text for an outlier's ranks.
 fn who(outlier: &Outlier) -> String {
     let text = list(&outlier.ranks);
     match (&outlier.machine, outlier.ranks.as_slice()) {
@@ -261,7 +261,7 @@ fn who(outlier: &Outlier) -> String {
     }
 }
 
-/// Returns numbers in runs, such as `3, 64 to 71`.
+/// Returns numbers as text, with ranges for runs, such as `3, 64 to 71`.
 pub fn list(numbers: &[u32]) -> String {
     const RUNS: usize = 6;
     let mut runs: Vec<(u32, u32)> = Vec::new();

@@ -1,16 +1,17 @@
-//! A rank's part in a collective.
+//! The part of one rank in a collective: a kernel on its device or a call on its host, from which arrivals and skews
+//! are computed.
 
 use gapscope_analysis::gaps::Cause;
 use gapscope_timeline::intervals::Interval;
 use gapscope_trace::ids::QueueId;
 use serde::{Serialize, Serializer};
 
-/// Ranks that take part in collectives together.
+/// A communicator: a group of ranks that take part in collectives together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Communicator {
-    /// The only one of each process. NCCL before 2.25 does not give its number.
+    /// The only communicator of each process, which has no number: NCCL before 2.25 does not give it.
     Only,
-    /// A communicator with a number of NCCL's.
+    /// The communicator with this number of NCCL's.
     Number(u64),
 }
 
@@ -23,7 +24,7 @@ impl std::fmt::Display for Communicator {
     }
 }
 
-/// Communicators are text in JSON, whose numbers are not that exact.
+/// Writes a communicator to JSON as text, since JSON's numbers are not exact enough.
 impl Serialize for Communicator {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
@@ -35,19 +36,19 @@ impl Serialize for Communicator {
 pub(super) struct CollectivePart {
     pub(super) interval: Interval,
     pub(super) kind: &'static str,
-    /// The communicator. Absent where it is not known.
+    /// The communicator; `None` where it is not known.
     pub(super) communicator: Option<Communicator>,
-    /// The size of the message as NCCL counts it.
+    /// The size of the message in bytes, as NCCL counts it; `None` where it is not known.
     pub(super) bytes: Option<u64>,
-    /// Messages that the part sends and receives, where it does nothing else.
+    /// The messages that the part sends and receives; empty where it is any other collective, or they are not known.
     pub(super) messages: Box<[Message]>,
-    /// What the device did before.
+    /// The activity of the device before the part; `None` where it is not known.
     pub(super) before: Option<Before>,
-    /// The queue that ran the kernel. A call has none.
+    /// The id of the queue that ran the kernel; `None` for a call.
     pub(super) queue: Option<QueueId>,
 }
 
-/// A message.
+/// A message between two ranks, as one of them sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Message {
     /// The number of the other rank in the communicator.
@@ -56,13 +57,13 @@ pub(super) struct Message {
     pub(super) bytes: Option<u64>,
 }
 
-/// A stretch of a device's time.
+/// The activities of a device since the end of the communicator's collective before.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Before {
-    /// Time in which the device ran something that is no collective.
+    /// The time in which the device ran something that is no collective.
     pub(super) compute_ns: i64,
-    /// Time in which the device ran collectives alone: of other communicators, or of this one on another stream.
+    /// The time in which the device ran only collectives: of other communicators, or of this one on another stream.
     pub(super) communication_ns: i64,
-    /// Time in which the device ran nothing, by cause.
+    /// The causes for which the device ran nothing, each with its nanoseconds.
     pub(super) idle: Box<[(Cause, i64)]>,
 }

@@ -1,4 +1,4 @@
-//! Finds a device's parts in collectives: kernels of NCCL, each with the calls that launched it.
+//! Finds the parts of each device in collectives: the kernels of NCCL, each with the calls that launched it.
 //!
 //! A kernel belongs to the range of NCCL in which its launching call lies. In a group (`ncclGroupStart` to `ncclGroupEnd`) with several
 //! communicators, a kernel has the one that all calls of its kind name. Where they name several, its communicator is not known. Kernels
@@ -15,18 +15,19 @@ use gapscope_timeline::{Timeline, WorkKind};
 use gapscope_trace::ids::{DeviceId, ProcessId, QueueId, ThreadId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A kernel of NCCL.
+/// A kernel of NCCL, with the host call that launched it.
 struct Kernel {
     interval: Interval,
     kind: &'static str,
     device: DeviceId,
     process: ProcessId,
     queue: Option<QueueId>,
-    /// The thread, the number of the group among those of the thread, and the time of the launch.
+    /// The launching thread's id, the number of the call's group among those of the thread, and the time of the
+    /// launch; `None` where the launch is not known.
     launched: Option<(ThreadId, usize, i64)>,
 }
 
-/// Returns the parts of each device in order of time.
+/// Returns the parts in collectives of each device, in order of time.
 pub(super) fn parts(
     timeline: &Timeline,
     ranges: &Ranges,
@@ -136,7 +137,7 @@ fn kernels(timeline: &Timeline, ranges: &Ranges) -> Vec<Kernel> {
     found
 }
 
-/// What the calls of a kernel say of it.
+/// The properties of a kernel that its launching calls tell.
 #[derive(Debug, Clone, Default)]
 struct Called {
     kind: &'static str,
@@ -145,7 +146,8 @@ struct Called {
     messages: Box<[Message]>,
 }
 
-/// Returns what the calls of a group say of its `count` kernels of a kind on one of so many devices, in the order of their launches.
+/// Returns the properties that the calls of a group tell of its `count` kernels of a kind on one of so many devices,
+/// in the order of their launches.
 fn called(
     group: &Group,
     kind: &'static str,
@@ -216,7 +218,8 @@ fn called(
     vec![Called { bytes, ..one }; count]
 }
 
-/// Returns what is known of a kernel of messages. It is an exchange among all where it has one message to and one from every rank.
+/// Returns the properties of a kernel of messages. The kernel is an exchange among all ranks where it has a message
+/// to and from every rank.
 fn messages(mut one: Called, calls: &[&Call], size: Option<u32>) -> Called {
     let messages: Option<Vec<Message>> = (calls.iter())
         .map(|call| {
@@ -246,7 +249,8 @@ fn messages(mut one: Called, calls: &[&Call], size: Option<u32>) -> Called {
     one
 }
 
-/// Returns how many ranks a communicator has by what a process says of it. An unnamed one is the only one that the process made.
+/// Returns the number of ranks of a communicator, by what a process says of it. A communicator without a number is
+/// the only one that the process made.
 fn size(ranges: &Ranges, process: ProcessId, communicator: Option<u64>) -> Option<u32> {
     if communicator.is_none() {
         return match ranges.made(process) {

@@ -1,4 +1,5 @@
-//! Puts NCCL's ranges of each thread into groups, as the calls of a group are launched together at its end.
+//! Groups the NVTX ranges that NCCL writes on each thread, as the calls of a group (`ncclGroupStart` to
+//! `ncclGroupEnd`) are launched together at its end.
 
 use super::nccl::{Call, DOMAIN, Member, Range};
 use gapscope_timeline::collectives::kind_of;
@@ -8,7 +9,7 @@ use gapscope_trace::ids::{LabelId, ProcessId, ThreadId};
 use gapscope_trace::tables::{MarkerScope, Table};
 use std::collections::{BTreeMap, HashMap};
 
-/// Calls that are launched together.
+/// Calls of NCCL that are launched together.
 #[derive(Debug)]
 pub(super) struct Group {
     /// The range in which the calls are launched: the call's own, or that of `ncclGroupEnd`.
@@ -16,7 +17,7 @@ pub(super) struct Group {
     pub(super) calls: Vec<Call>,
 }
 
-/// A call on the host.
+/// A call of a collective on the host.
 #[derive(Debug)]
 pub(super) struct HostCall {
     pub(super) process: ProcessId,
@@ -24,14 +25,14 @@ pub(super) struct HostCall {
     pub(super) call: Call,
 }
 
-/// NCCL's ranges of a trace.
+/// The ranges of NCCL in a trace, in groups.
 #[derive(Debug, Default)]
 pub(super) struct Ranges {
     /// The groups of each thread, in order of time.
     groups: HashMap<(ProcessId, ThreadId), Vec<Group>>,
     /// Calls on the host, in order of time: those of NCCL's ranges, and other labels with the name of a collective.
     pub(super) calls: Vec<HostCall>,
-    /// Communicators that were made, one entry for each call.
+    /// The communicators that each process made, one entry for each call.
     made: BTreeMap<ProcessId, Vec<Member>>,
     ended: BTreeMap<ProcessId, Vec<Member>>,
 }

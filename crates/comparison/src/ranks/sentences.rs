@@ -1,4 +1,4 @@
-//! Puts the comparison of ranks into sentences.
+//! Writes the sentences that say what the comparison of ranks found.
 
 use super::digest::RankDigest;
 use super::findings::{RankFindings, Straggler};
@@ -9,13 +9,13 @@ use gapscope_trace::manifest::Api;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// The number of ranks without a trace that are named.
+/// The maximum number of ranks without a trace that a sentence names.
 const LISTED_RANKS: usize = 8;
 
-/// The number of outliers that are mentioned. The table has more.
+/// The maximum number of outliers that sentences mention. The table has all of them.
 const LISTED_OUTLIERS: usize = 4;
 
-/// Returns why it is not known which collectives of the ranks are one, or `None` where it is.
+/// Returns a sentence on why collectives of the ranks could not be matched, or `None` where they were.
 pub(super) fn not_matched(findings: &RankFindings, ranks: &[&RankDigest]) -> Option<String> {
     let kinds = &findings.collectives;
     let all: u64 = kinds.iter().flat_map(|kind| &kind.counts).sum();
@@ -43,7 +43,7 @@ fn unnamed(rank: &RankDigest) -> bool {
     rank.device.iter().all(|part| part.communicator.is_none())
 }
 
-/// Returns all sentences. What costs most comes first.
+/// Returns all sentences, the most costly findings first.
 pub(super) fn sentences(findings: &RankFindings, numbered: bool) -> Vec<String> {
     let mut costs: Vec<(i64, String)> = Vec::new();
     if let Some(sentence) = verdicts(findings) {
@@ -144,7 +144,7 @@ fn idle_ns(findings: &RankFindings) -> i64 {
     )
 }
 
-/// Says what bounds the ranks.
+/// Returns a sentence on what bounds the speed of the ranks.
 fn verdicts(findings: &RankFindings) -> Option<String> {
     let mut by_verdict: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
     for rank in findings
@@ -211,7 +211,7 @@ fn verdicts(findings: &RankFindings) -> Option<String> {
     })
 }
 
-/// Says which rank is late, and why.
+/// Returns a sentence on the rank that is late, and why.
 fn late(straggler: &Straggler) -> String {
     let mut text = format!(
         "Rank {} arrived last at {} of {}, by {} in all: {} of all skew.",

@@ -1,9 +1,9 @@
-//! Writes gates as JUnit's XML, one test case each, for services of continuous integration.
+//! Writes the results of gates as JUnit XML, a test case for each gate, for services of continuous integration.
 
 use super::shown;
 use gapscope_comparison::diff::{Diff, GateResult, GateStatus};
 
-/// Writes the gates of a comparison; `name` says what was compared.
+/// Returns the gates of a comparison as XML. `name` is the name of the comparison.
 pub fn text(diff: &Diff, name: &str) -> String {
     let count = |of: &[GateStatus]| {
         diff.gates

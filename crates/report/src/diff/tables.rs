@@ -1,4 +1,4 @@
-//! Makes the tables of a comparison.
+//! Makes the tables of a report on a comparison of runs.
 
 use crate::document::{Block, Column, Row, Table, Text, Tone};
 use crate::section::{or_unknown, rest};
@@ -39,7 +39,7 @@ pub(super) fn all(diff: &Diff, top: usize) -> Vec<Vec<Block>> {
     .collect()
 }
 
-/// Returns the changes of some kinds that are known on at least one side.
+/// Returns the changes of the given kinds that are known on at least one side.
 fn of_kinds<'a>(diff: &'a Diff, kinds: &[ChangeKind]) -> Vec<&'a Change> {
     let known = |change: &&Change| {
         let some = change.before.is_some() || change.after.is_some();
@@ -77,7 +77,7 @@ fn section(title: &str, aside: &str, what: &str, changes: &[&Change], top: usize
     blocks
 }
 
-/// Formats a change: before, after, change, interval and chance.
+/// Returns the cells of a change: before, after, change, interval and chance.
 fn figures(of: &Change) -> Vec<Text> {
     let tone = match (of.significant, of.grew()) {
         (false, _) => Tone::Faint,

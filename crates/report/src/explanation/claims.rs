@@ -1,4 +1,4 @@
-//! Makes claims of findings.
+//! Makes the claims of an explanation from findings: verdict, largest costs, and what is unknown.
 
 use super::{Claim, ClaimKind, Figure, MAX_COSTS, Row};
 use crate::number;
@@ -15,12 +15,12 @@ use gapscope_trace::lookup::LabelPaths;
 use gapscope_trace::tables::{CommandBuffers, Dispatches, Table, Transfers};
 use std::cmp::Reverse;
 
-/// Losses and the like that are listed: the report has all.
+/// The maximum number of losses and the like that are listed. The report has all of them.
 const MAX_UNKNOWNS: usize = 8;
-/// Ids of kernels that are listed for one name.
+/// The maximum number of kernel ids that are listed for one name.
 const MAX_VARIANTS: usize = 3;
 
-/// Makes all claims, in the order in which they are read.
+/// Returns all claims, in the order in which they are read.
 pub(super) fn claims(timeline: &Timeline, findings: &Findings, remarks: &[String]) -> Vec<Claim> {
     let vocabulary = Vocabulary::new(&timeline.trace.manifest);
     let teller = Teller {
@@ -34,7 +34,7 @@ pub(super) fn claims(timeline: &Timeline, findings: &Findings, remarks: &[String
     claims
 }
 
-/// A part of a program's time.
+/// A part of a program's time that an explanation may name as costly.
 enum Cost<'a> {
     Idle(&'a GapTotal),
     Kernel(&'a Kernel),
@@ -184,7 +184,7 @@ impl Teller<'_> {
             let mine = gap.parts.iter().filter(|part| part.cause == total.cause);
             mine.map(|part| part.duration_ns).sum::<i64>()
         };
-        // Of several with the same part the first is taken, which is the longest.
+        // Of several gaps with the same part the first is taken, which is the longest.
         let longest = longest
             .iter()
             .rev()
@@ -210,7 +210,7 @@ impl Teller<'_> {
         }
     }
 
-    /// Says where the gap with most of a cause's time is.
+    /// Returns a text that says where the gap with most of a cause's time is.
     fn place(&self, gap: &Gap, part_ns: i64, row: Row, rows: &mut Vec<Row>) -> String {
         let length = match gap.duration_ns - part_ns {
             0 => number::duration(part_ns),
@@ -250,7 +250,8 @@ impl Teller<'_> {
         text
     }
 
-    /// Returns the row of a gap; none for a gap that reaches into the warm-up, since its row has more time than is explained here.
+    /// Returns the row of a gap, or `None` for a gap that reaches into the warm-up, since its row has more time than
+    /// is explained here.
     fn row_of(&self, gap: &Gap) -> Option<Row> {
         let device = gap.device as usize;
         let works = &self.timeline.gpus.get(device)?.works;
@@ -398,7 +399,7 @@ impl Teller<'_> {
         }
     }
 
-    /// Says what is not known, and how far the figures can be trusted.
+    /// Returns claims on what is not known, and on how far the figures can be trusted.
     fn unknown(&self, remarks: &[String]) -> Vec<Claim> {
         let findings = self.findings;
         let plain = |text: String| Claim {

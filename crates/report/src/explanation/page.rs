@@ -1,4 +1,4 @@
-//! Lays an explanation out as a document.
+//! Lays an explanation out as a document of headings, sentences and queries.
 
 use super::{Claim, ClaimKind, Explanation, Row};
 use crate::document::{Block, Document, Text};
@@ -43,7 +43,7 @@ impl Explanation {
         Document { blocks }
     }
 
-    /// Returns a command for each table of which rows are named.
+    /// Returns a shell command for each table of which the claims name rows.
     fn queries(&self, path: &str) -> Vec<String> {
         let mut ids: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
         for row in self.claims.iter().flat_map(|claim| &claim.rows) {

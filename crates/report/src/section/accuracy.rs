@@ -1,4 +1,4 @@
-//! The section on accuracy: sampling, clocks, drift, losses.
+//! Makes the section on the accuracy of a trace: sampling, clocks, drift, losses.
 
 use crate::document::{Block, Text, Tone};
 use crate::number;
@@ -84,7 +84,7 @@ fn sampling(mode: SamplingMode) -> &'static str {
     }
 }
 
-/// Says which tool read both clocks at once.
+/// Returns a text that names the tool that read both clocks at once.
 pub(crate) fn calibrated_by(tool: Option<&str>) -> String {
     match tool {
         Some(tool) => format!("mapped by the tool that wrote the file ({tool})"),

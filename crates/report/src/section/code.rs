@@ -1,4 +1,5 @@
-//! The section on the code behind the idle time: lines of the program, by samples of the submitting threads' stacks.
+//! Makes the section on the code that ran while GPUs were idle: lines of the program, by samples of the submitting
+//! threads' stacks.
 
 use super::{bar, count};
 use crate::document::{Block, Column, Table, Text, Tone};
@@ -111,7 +112,7 @@ fn source(time: &CodeTime) -> Option<&str> {
     frame.source.as_deref()
 }
 
-/// Returns the code that most samples of a gap show.
+/// Returns the text of the code that most samples in a gap show.
 pub(crate) fn of_gap(code: &[CodeTime]) -> String {
     code.first().map(CodeTime::name).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! The section on command buffers.
+//! Makes the section on command buffers: counts, durations and the longest ones.
 
 use super::{Places, count, dispatches, duration, mean, or_unknown};
 use crate::document::{Block, Column, Table, Text};

@@ -1,4 +1,4 @@
-//! The section on measured counters.
+//! Makes the section on counters that the recording measured.
 
 use super::{count, or_unknown, rest};
 use crate::document::{Block, Column, Table, Text};

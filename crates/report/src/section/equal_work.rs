@@ -1,4 +1,5 @@
-//! The section that compares equal work done in two ways.
+//! Makes the section that compares two parts of a trace, or two traces, which do equal work in different ways: a
+//! table of figures, and sentences.
 
 use super::or_unknown;
 use crate::document::{Block, Column, Table, Text};
@@ -7,7 +8,7 @@ use gapscope_analysis::equal_work::{Figure, Ratio, WorkComparison};
 use gapscope_analysis::samples::Spread;
 use gapscope_timeline::vocabulary::Words;
 
-/// Columns that the name of a side takes above its figures; the heading has the whole name.
+/// The maximum number of columns for the name of a side above its figures. The heading has the whole name.
 const TITLE_COLUMNS: usize = 16;
 
 pub(crate) fn blocks(comparison: &WorkComparison, words: &Words) -> Vec<Block> {
@@ -69,7 +70,7 @@ pub(crate) fn blocks(comparison: &WorkComparison, words: &Words) -> Vec<Block> {
     blocks
 }
 
-/// Says how much evaluations differ.
+/// Returns sentences on how much evaluations (repetitions of the work) differ from each other.
 fn spreads(comparison: &WorkComparison, words: &Words) -> Vec<Block> {
     let mut table = Table::new([
         Column::word("time"),
@@ -148,7 +149,8 @@ fn value(figure: Figure, value: Option<f64>) -> Text {
     })
 }
 
-/// Says how much more or less the work takes after, in the words of the page (`web/src/panels/compare.ts`).
+/// Returns how much more or less the work takes after the change, in the words of the page
+/// (`web/src/panels/compare.ts`).
 fn change(ratio: &Ratio) -> Text {
     let (Some(before), Some(after)) = (ratio.before, ratio.after) else {
         return or_unknown(None::<f64>, number::factor);

@@ -1,4 +1,4 @@
-//! The section on idle time by cause, with advice.
+//! Makes the section on idle time by cause, with advice.
 
 use super::{Places, bar, code, count};
 use crate::document::{Block, Column, Table, Text, Tone};
@@ -95,7 +95,7 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, places: Pla
     blocks
 }
 
-/// Says how much idle time could have another cause, and the bounds of the verdict's sides.
+/// Returns a sentence on how much idle time could have another cause, and the bounds of the verdict's sides.
 fn uncertain(idle: &IdleTime) -> Option<String> {
     let Some(ns) = idle.uncertain_ns else {
         return Some(
@@ -130,7 +130,7 @@ fn uncertain(idle: &IdleTime) -> Option<String> {
     Some(text + ".")
 }
 
-/// Says for each device whether the gaps that carry the idle time are regular.
+/// Returns, for each device, a sentence on whether the gaps that carry the idle time are regular.
 fn patterns(findings: &Findings) -> Vec<Block> {
     let devices = &findings.idle_time.devices;
     let told = |regularity| regularity != Regularity::Unknown;
@@ -182,7 +182,7 @@ fn pattern(pattern: &Pattern) -> String {
     }
 }
 
-/// Lists how many gaps of each length there are and their sum, where lengths differ.
+/// Returns a list of the numbers of gaps by length and their sums, or `None` where lengths do not differ.
 fn lengths(histogram: &[GapBin]) -> Option<Block> {
     let bins = histogram.iter().filter(|bin| bin.count > 0).map(|bin| {
         let range = match (bin.from_ns, bin.to_ns) {
@@ -198,7 +198,7 @@ fn lengths(histogram: &[GapBin]) -> Option<Block> {
     (bins.len() > 1).then(|| Block::Sentence(text.into()))
 }
 
-/// Formats the edge of a bin, a power of ten.
+/// Formats the edge of a bin of lengths, a power of ten.
 fn edge(ns: i64) -> String {
     match ns {
         ..1_000_000 => format!("{} µs", ns / 1_000),
@@ -207,7 +207,7 @@ fn edge(ns: i64) -> String {
     }
 }
 
-/// Lists what threads did while the GPU waited for the submitting thread.
+/// Returns a list of the calls in which threads were while the GPU waited for the submitting thread.
 fn host_time(lead: &str, calls: &[HostTime]) -> Option<Block> {
     let mut text = Text::new().and(lead);
     let listed = calls.iter().filter(|call| call.total_ns > 0).take(4);

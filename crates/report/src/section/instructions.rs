@@ -1,4 +1,5 @@
-//! The section on hot instructions: where the samples of kernels are, and what kept warps from issuing there.
+//! Makes the section on hot instructions: the places in kernels with the most samples, and what kept warps from
+//! issuing there.
 
 use crate::document::{Block, Column, Table, Text};
 use crate::number;
@@ -7,11 +8,11 @@ use gapscope_analysis::instructions::{SampledKernel, SampledPlace, SampledStall}
 use gapscope_timeline::thresholds::{SAMPLES_TOLD, STALL_TOLD};
 use gapscope_trace::tables::NoLine;
 
-/// Kernels that the report lists.
+/// The maximum number of kernels that are listed.
 const MAX_KERNELS: usize = 5;
-/// Reasons that the report lists of a place.
+/// The maximum number of reasons that are listed for a place.
 const MAX_REASONS: usize = 2;
-/// Places with a smaller share of the kernel's samples are left out.
+/// The share of the kernel's samples below which a place is left out.
 const MIN_PLACE_SHARE: f64 = 0.01;
 
 pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
@@ -38,18 +39,18 @@ pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
     blocks
 }
 
-/// The place with most samples of a kernel.
+/// The place in a kernel with the most samples.
 pub(crate) struct MostSamples {
     pub sentence: String,
-    /// What to do about the most frequent reason.
+    /// The advice on the most frequent reason.
     pub advice: Option<&'static str>,
-    /// Samples of the kernel.
+    /// The number of samples of the kernel.
     pub samples: u64,
-    /// Index among the sampled kernels.
+    /// The index of the kernel among the sampled kernels.
     pub place: usize,
 }
 
-/// Finds the place with most samples of a kernel; `None` where the kernel has too few samples.
+/// Returns the place with the most samples of a kernel, or `None` where the kernel has too few samples.
 pub(crate) fn most_samples(findings: &Findings, kernel: &str) -> Option<MostSamples> {
     let all = &findings.sampled_kernels;
     let told =
@@ -146,7 +147,7 @@ fn reasons(stalls: &[SampledStall]) -> String {
     told.collect::<Vec<_>>().join(", ")
 }
 
-/// Says what warps of the kernel waited for, and what to do about it.
+/// Returns a text on what warps of the kernel waited for, and on what to do about it.
 fn says(stall: &SampledStall) -> Text {
     let share = number::share(stall.share);
     let text = Text::new().strong(format!("{} {share}", in_words(stall)));

@@ -1,4 +1,4 @@
-//! The section on kernels.
+//! Makes the section on kernels: a table of their counts, times and limits.
 
 use super::{count, duration, mean, or_unknown, rest, rows};
 use crate::document::{Block, Column, Table, Text};

@@ -1,4 +1,4 @@
-//! The section on labels.
+//! Makes the section on labels: a table of the work under each label.
 
 use super::{count, dispatches, duration, mean, or_unknown, rest, unless_none};
 use crate::document::{Block, Column, Table, Text};

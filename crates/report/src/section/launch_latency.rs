@@ -1,4 +1,4 @@
-//! The section on launch latency and queue depth.
+//! Makes the section on launch latency (from a submission call to the start of its work) and queue depth.
 
 use super::{count, duration, mean, or_unknown};
 use crate::document::{Block, Column, Table, Text, Tone};
@@ -11,7 +11,7 @@ use gapscope_timeline::busy;
 use gapscope_timeline::durations::Durations;
 use gapscope_timeline::vocabulary::Words;
 
-/// Columns that the names of a device and its queue take above a table.
+/// The maximum number of columns for the names of a device and its queue above a table.
 const TITLE_COLUMNS: usize = 48;
 
 pub(crate) fn blocks(findings: &Findings, names: &Vocabulary) -> Vec<Block> {
@@ -79,7 +79,7 @@ pub(crate) fn blocks(findings: &Findings, names: &Vocabulary) -> Vec<Block> {
     blocks
 }
 
-/// Says how many submissions are in no figure of latency, and why.
+/// Returns a sentence on how many submissions are in no figure of latency, and why.
 fn left_out(queue: &QueueLatency, words: &Words) -> Option<String> {
     let reason = |waited: &Waited| {
         let other = format!("for work of another {}", words.queue.one);

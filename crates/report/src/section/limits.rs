@@ -1,4 +1,5 @@
-//! The section on what limits kernels, by hardware counters where the trace has some and by the shape of their launches.
+//! Makes the section on what limits kernels, by hardware counters where the trace has some and by the shape of their
+//! launches.
 
 use super::rest;
 use crate::document::{Block, Column, Table, Text};
@@ -128,7 +129,7 @@ pub(crate) fn limit(kernel: &Kernel) -> String {
     }
 }
 
-/// Says what limits a kernel; `None` where that is not known.
+/// Returns a sentence on what limits a kernel, or `None` where that is not known.
 pub(crate) fn sentence(kernel: &Kernel) -> Option<String> {
     let Some(limit) = kernel.limit else {
         let because = kernel.counters.as_ref()?.unknown_because.as_ref()?;
@@ -222,7 +223,7 @@ fn occupancy(kernel: &Kernel) -> Text {
     )
 }
 
-/// Kernels that take hardly longer than the shortest one.
+/// The kernels that take hardly longer than the shortest kernel.
 struct ShortKernels {
     kernels: u64,
     dispatches: u64,
@@ -256,7 +257,7 @@ impl ShortKernels {
     }
 }
 
-/// Names the kernels that take long and whose limit the counters do not tell.
+/// Returns a sentence that names the kernels that take long and whose limit the counters do not tell.
 fn unknown(kernels: &[Kernel], counts: impl Fn(i64) -> bool) -> Option<String> {
     let because = |kernel: &Kernel| {
         let counters = kernel.counters.as_ref()?;

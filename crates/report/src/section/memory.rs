@@ -1,4 +1,4 @@
-//! The section on device memory.
+//! Makes the section on device memory.
 
 use super::{Places, count, or_unknown};
 use crate::document::{Block, Column, Table, Text};

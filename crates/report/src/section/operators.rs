@@ -1,4 +1,4 @@
-//! The section on a framework's operators.
+//! Makes the section on a framework's operators.
 
 use super::{count, duration, rest};
 use crate::document::{Block, Column, Table, Text};

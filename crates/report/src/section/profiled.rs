@@ -1,4 +1,4 @@
-//! The section on launches that were profiled one by one.
+//! Makes the section on launches that were profiled one by one.
 
 use super::or_unknown;
 use crate::document::{Block, Column, Table, Text};
@@ -8,7 +8,7 @@ use gapscope_analysis::profiled::{ProfiledKernel, StallShare};
 use gapscope_timeline::thresholds::STALL_TOLD;
 use gapscope_trace::kernel_profile::metric_name as name;
 
-/// Units whose busy share the report lists, with their metrics.
+/// The units whose busy share the report lists, each with the name of its metric.
 const PIPES: [(&str, &str); 6] = [
     ("tensor cores", name::TENSOR),
     ("multiply-add", name::FMA),
@@ -61,7 +61,7 @@ fn of_kernel(profiled: &ProfiledKernel, launches: u64) -> Vec<Block> {
     blocks
 }
 
-/// Says what warps waited for, and what to do about it.
+/// Returns a text on what warps waited for, and on what to do about it.
 fn says(stall: &StallShare) -> Text {
     let reason = stall.reason.replace('_', " ");
     let share = number::share(stall.share);

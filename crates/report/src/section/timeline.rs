@@ -1,4 +1,4 @@
-//! The section with a picture of the timeline: busy share by slice of time, and the causes of idle time.
+//! Makes the section with a picture of the timeline: busy share by slice of time, and the causes of idle time.
 
 use super::Places;
 use crate::document::{Block, Text, Tone};
@@ -9,11 +9,11 @@ use gapscope_timeline::Vocabulary;
 use gapscope_timeline::busy;
 use gapscope_timeline::vocabulary::UNKNOWN_DEVICE;
 
-/// Columns for the name of a row.
+/// The number of columns for the name of a row.
 const NAME_COLUMNS: usize = 12;
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Returns the slices that fit a terminal.
+/// Returns the number of slices of time that fit a terminal.
 pub const fn slices(columns: usize) -> usize {
     // A line has a margin, a name, a blank, the slices, a blank and `busy 100 %`.
     let others = 2 + NAME_COLUMNS + 1 + 1 + 7;

@@ -1,4 +1,4 @@
-//! The section on transfers.
+//! Makes the section on transfers.
 
 use super::{count, duration, mean, or_unknown};
 use crate::document::{Block, Column, Table, Text};

@@ -1,19 +1,20 @@
-//! The section on tables that could not be read, and on what is unknown because of that: it comes before all others.
+//! Makes the section on tables that could not be read, and on what is unknown because of that. The section comes
+//! before all others.
 
 use crate::document::{Block, Text, Tone};
 use crate::number;
 use gapscope_analysis::Findings;
 use gapscope_trace::UnreadTable;
 
-/// A section, and the tables that it rests on.
+/// A section of a report, and the tables that it rests on.
 pub(crate) struct Section {
-    /// Name of the section in a sentence.
+    /// The name of the section in a sentence.
     pub title: &'static str,
-    /// The tables that it rests on.
+    /// The names of the tables that the section rests on.
     pub rests_on: &'static [&'static str],
-    /// The section counts rows and their times, which are lower bounds where rows are missing.
+    /// True where the section counts rows and their times, which are lower bounds where rows are missing.
     pub counts: bool,
-    /// Content of the section where all tables can be read.
+    /// The content of the section for the case that all tables can be read.
     pub blocks: Vec<Block>,
 }
 
@@ -36,7 +37,7 @@ impl Section {
     }
 }
 
-/// Says what cannot be read, and what is unknown because of that.
+/// Returns the section on what cannot be read, and what is unknown because of that.
 pub(crate) fn head(findings: &Findings, sections: &[Section]) -> Vec<Block> {
     let warning = |text: String| Block::Sentence(Text::new().with(Tone::Warning, text));
     // Where all files were rewritten, they have one reason in common.

@@ -1,4 +1,4 @@
-//! The section on the verdict and its evidence, for all devices and for each.
+//! Makes the section on the verdict and its evidence, for all devices and for each.
 
 use super::transfers::all_written;
 use super::{dispatches, rows};
@@ -39,7 +39,7 @@ pub(crate) fn blocks(findings: &Findings, words: &Words) -> Vec<Block> {
     blocks
 }
 
-/// Names the kernels that leave most of a device idle, where that costs enough.
+/// Returns a sentence on the kernels that leave most of a device idle, where that costs enough.
 fn underfilled(findings: &Findings, words: &Words) -> Option<Text> {
     const NAMED: usize = 3;
     const COLUMNS: usize = 40;

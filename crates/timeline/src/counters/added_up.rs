@@ -1,4 +1,4 @@
-//! Adds up counters from the tables of memory and submissions.
+//! Makes the counters that are added up: device memory from allocations and frees, and queue depth from submissions.
 
 use super::{Counter, CounterKey, CounterOwner, Sample};
 use crate::allocations::{MemoryChange, each_step};
@@ -93,19 +93,19 @@ pub fn queue_depths(timeline: &Timeline) -> Vec<Counter> {
     steps.into_iter().map(counter).collect()
 }
 
-/// A change of a quantity.
+/// A change of a quantity at a time.
 #[derive(Debug, Clone, Copy)]
 struct Step {
     at_ns: i64,
     by: i64,
 }
 
-/// Converts a size. No device has more bytes than fit.
+/// Converts a size in bytes. No device has more bytes than fit.
 fn signed(bytes: u64) -> i64 {
     i64::try_from(bytes).unwrap_or(i64::MAX)
 }
 
-/// Returns the values after all steps of each time.
+/// Returns the sums after all changes at each time, as samples.
 fn sums(steps: Vec<Step>) -> Vec<Sample> {
     let mut samples: Vec<Sample> = Vec::new();
     let mut value = 0i128;

@@ -1,4 +1,4 @@
-//! Reads the counters that a trace has as they were measured.
+//! Reads from a trace's tables the counters that the recording measured.
 
 use super::{Counter, CounterKey, CounterOwner, Sample};
 use crate::intervals::Interval;
@@ -60,7 +60,7 @@ pub struct CounterRow {
     pub max: Option<f64>,
 }
 
-/// Sums recorded counters up in figures. The recording ends at `end_ns`.
+/// Returns the figures of each recorded counter, such as its mean. The recording ends at `end_ns`.
 pub fn counter_rows(recorded: &[Counter], end_ns: i64) -> Vec<CounterRow> {
     let row = |counter: &Counter| {
         let values = || counter.samples.iter().map(|sample| sample.value);
@@ -105,8 +105,8 @@ impl Counter {
         }
     }
 
-    /// Returns the mean over the time that its values hold, the last one until `end_ns`. Where they hold for no time, all count
-    /// the same.
+    /// Returns the mean over the time for which the counter's values hold, the last value until `end_ns`. Where they
+    /// hold for no time, each value has the same weight.
     fn mean(&self, end_ns: i64) -> Option<f64> {
         let nexts = self.samples.iter().skip(1).map(|next| next.start_ns);
         let (mut area, mut held_ns, mut sum) = (0.0, 0.0, 0.0);

@@ -1,18 +1,18 @@
-//! Numbers the names of the functions that were called.
+//! Numbers the names of the called functions, so that segments hold small indices.
 
 use gapscope_trace::lookup::NONE;
 use gapscope_trace::tables::HostCallKind;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The names of functions, each once.
+/// The names of functions, each held once.
 #[derive(Default)]
 pub(super) struct FunctionNames {
     pub(super) names: Vec<Arc<str>>,
-    /// By name: the kind of its calls where the trace says [`HostCallKind::OtherCall`].
+    /// The kind of calls of each name's function where the trace says [`HostCallKind::OtherCall`].
     kinds_of_other_calls: Vec<HostCallKind>,
     indices: HashMap<Arc<str>, u32>,
-    /// The name that was asked for last: neighbouring rows often have the same.
+    /// The name that was looked up last, with its index: neighbouring rows often have the same name.
     last: Option<(Arc<str>, u32)>,
 }
 
@@ -36,7 +36,7 @@ impl FunctionNames {
         index
     }
 
-    /// Returns the kind of a call of a function, which the trace says is `call`.
+    /// Returns the kind of a call of a function for which the trace says `call`.
     pub(super) fn kind(&self, call: HostCallKind, function: u32) -> HostCallKind {
         match call {
             HostCallKind::OtherCall => {

@@ -8,14 +8,14 @@ use rustc_hash::FxHashMap;
 /// A call that another thread may have waited for.
 #[derive(Debug, Clone, Copy)]
 pub struct Returned {
-    /// From its start to its return. A wait that consists of polls starts with the first of them.
+    /// The time from the call's start to its return. A wait that consists of polls starts with the first of them.
     pub interval: Interval,
-    /// What it did: [`CallClass::Compile`], [`CallClass::Allocate`] or [`CallClass::Wait`].
+    /// The class of the call: [`CallClass::Compile`], [`CallClass::Allocate`] or [`CallClass::Wait`].
     pub class: CallClass,
     thread: ThreadId,
 }
 
-/// The returned calls of each process with several threads, by end.
+/// The returned calls of each process that has several threads, in order of their ends.
 #[derive(Debug, Default)]
 pub(super) struct Returns(FxHashMap<ProcessId, Vec<Returned>>);
 

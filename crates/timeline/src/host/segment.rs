@@ -1,13 +1,14 @@
-//! The stretches of time that a host thread spends in one call, and what the call does.
+//! The type of a stretch of time that a host thread spends in one call, and the classes of calls that matter for idle
+//! time.
 
 use crate::intervals::Interval;
 use gapscope_trace::ids::{ProcessId, ThreadId};
 use gapscope_trace::tables::{HostCallKind, UNKNOWN_RESULT};
 
-/// A thread of a recorded process.
+/// A thread of a recorded process, by the ids of both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HostThread {
-    /// Its process.
+    /// The id of the process.
     pub process: ProcessId,
     /// The system's id of the thread.
     pub thread: ThreadId,
@@ -20,31 +21,32 @@ impl HostThread {
     }
 }
 
-/// Time in which a thread was in one call and in no call inside it.
+/// A stretch of time in which a thread was in one call and in no call inside that one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segment {
-    /// The time.
+    /// The stretch of time.
     pub interval: Interval,
-    /// The call.
+    /// The kind of the call.
     pub call: HostCallKind,
-    /// Index of the function's name ([`HostThreads::function_name`](super::HostThreads::function_name)), or
-    /// [`NONE`](gapscope_trace::lookup::NONE).
+    /// The index of the function's name ([`HostThreads::function_name`](super::HostThreads::function_name)), or
+    /// [`NONE`](gapscope_trace::lookup::NONE) where the trace does not name the function.
     pub function: u32,
-    /// Calls folded into the segment.
+    /// The number of calls that are folded into the segment.
     pub count: u32,
-    /// Start of the whole call, or of the first of the polls that form one wait with it.
+    /// The start of the whole call, or of the first of the polls that form one wait with the call.
     pub since_ns: i64,
-    /// Whether the device had finished when a wait or a poll returned. It means nothing for other calls.
+    /// The outcome of a wait or a poll. It means nothing for other calls.
     pub outcome: WaitOutcome,
-    /// The call waits for the GPU.
+    /// True where the call waits for the GPU.
     pub waits: bool,
-    /// The time between the previous segment and this one belongs to the same wait.
+    /// True where the time between the previous segment and this one belongs to the same wait.
     pub continues_wait: bool,
-    /// The call returned at the end of the segment, and does not go on after a call inside it.
+    /// True where the call returned at the end of the segment. It is false where the call goes on after another call
+    /// inside it.
     pub is_last: bool,
 }
 
-/// Whether the device had finished when a call returned that waits for it or polls it.
+/// The outcome of a call that waits for the device or polls it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitOutcome {
     /// The device had finished.
@@ -65,22 +67,22 @@ impl WaitOutcome {
     }
 }
 
-/// What a host call does, as far as idle time depends on it.
+/// The class of a host call, as far as idle time depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallClass {
-    /// It creates pipelines or shader modules, loads code or builds graphs.
+    /// The call creates pipelines or shader modules, loads code or builds graphs.
     Compile,
-    /// It allocates, frees or maps memory.
+    /// The call allocates, frees or maps memory.
     Allocate,
-    /// It hands work to a queue.
+    /// The call hands work to a queue.
     Submit,
-    /// It belongs to the recording itself.
+    /// The call belongs to the recording itself.
     Recording,
-    /// It runs a function of the program for a queue.
+    /// The call runs a function of the program for a queue.
     HostFunction,
-    /// It waits for the GPU.
+    /// The call waits for the GPU.
     Wait,
-    /// It does something else.
+    /// The call does something else.
     Other,
 }
 
@@ -124,7 +126,7 @@ impl Segment {
         }
     }
 
-    /// Returns what the thread does in this time.
+    /// Returns the class of the call that the thread is in.
     #[inline]
     pub fn class(&self) -> CallClass {
         match self.waits {

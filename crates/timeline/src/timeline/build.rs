@@ -1,4 +1,5 @@
-//! Builds the timeline of a trace, from its tables and the pieces of its table of dispatches.
+//! Builds the timeline of a trace from the trace's tables, and from its table of dispatches either whole or in
+//! pieces.
 
 use super::dispatches::{DispatchColumns, Launched, Untimed};
 use super::filter::LabelFilter;
@@ -23,7 +24,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::Scope;
 
 impl<'a> Timeline<'a> {
-    /// Indexes a trace.
+    /// Returns the timeline of a trace whose tables hold all rows.
     pub fn new(trace: &'a Trace) -> Timeline<'a> {
         let dispatches = &trace.tables.dispatches;
         let count = dispatches.queue.len();
@@ -31,9 +32,9 @@ impl<'a> Timeline<'a> {
         timeline
     }
 
-    /// Indexes a trace whose `count` dispatches are not in its table: `feed` hands them over piece by piece, in their
-    /// order, as [`gapscope_trace::DispatchPieces`] reads them. Returns `None` where it hands over none. The work that
-    /// `filter` selects is [`Timeline::selected`].
+    /// Returns the timeline of a trace whose `count` dispatches are not in its table. `feed` hands the dispatches
+    /// over piece by piece, in their order, as [`gapscope_trace::DispatchPieces`] reads them. Returns `None` where
+    /// `feed` hands over none. The work that `filter` selects is [`Timeline::selected`].
     ///
     /// Findings and activity are the same as of the whole trace, in a fraction of its memory. Dataflow needs the table.
     pub fn from_pieces<R>(
@@ -46,8 +47,8 @@ impl<'a> Timeline<'a> {
         Some((timeline, fed?))
     }
 
-    /// Indexes a trace as [`Timeline::from_pieces`] does, for gaps and counters only: the timeline keeps no kernels, labels
-    /// and bindings of dispatches.
+    /// Returns a timeline as [`Timeline::from_pieces`] does, for gaps and counters only: the timeline keeps no
+    /// kernels, labels and bindings of dispatches.
     pub fn from_pieces_for_gaps<R>(
         trace: &'a Trace,
         count: usize,
@@ -83,16 +84,16 @@ fn fed<'a, R>(
     })
 }
 
-/// A timeline in the making: first the dispatches, then the rest.
+/// A timeline that is being built: first dispatches are added, then all other work.
 struct Builder<'scope, 'a> {
     timeline: Timeline<'a>,
     packing: Packing<'scope, 'a>,
     manifest_gpus: Gpus,
-    /// The GPU of queues that the manifest does not list.
+    /// The index of the GPU that stands for queues that the manifest does not list; `None` until such a queue occurs.
     unlisted_gpu: Option<u32>,
-    /// Queues that were found since [`Timeline::queue_ids`] was made.
+    /// The indices of queues that were found since [`Timeline::queue_ids`] was made.
     new_queues: HashMap<QueueId, u32>,
-    /// Whether work in command buffers has times of its own.
+    /// True where work in command buffers has times of its own.
     times_inside: bool,
 }
 
@@ -234,7 +235,7 @@ impl<'scope, 'a: 'scope> Builder<'scope, 'a> {
             .collect();
     }
 
-    /// Adds the next dispatches.
+    /// Adds the next dispatches of the trace.
     fn add(&mut self, piece: &Dispatches) {
         let tables = &self.timeline.trace.tables;
         // A dispatch without a time of its own lies in a pass, whose time counts.
@@ -323,7 +324,7 @@ impl<'scope, 'a: 'scope> Builder<'scope, 'a> {
         self.packed()
     }
 
-    /// Finds the transfers and the opaque work.
+    /// Adds the transfers and the opaque work, which is GPU work that is timed as a whole.
     fn find_other_work(&mut self) {
         let tables = &self.timeline.trace.tables;
         let (t, o) = (&tables.transfers, &tables.opaque_work);
@@ -447,7 +448,7 @@ impl<'scope, 'a: 'scope> Builder<'scope, 'a> {
     }
 }
 
-/// Returns the workgroups of a dispatch, or [`NONE`].
+/// Returns the number of workgroups of a dispatch, or [`NONE`] where it is unknown.
 fn groups(piece: &Dispatches, at: usize) -> u32 {
     let axes = [&piece.groups_x, &piece.groups_y, &piece.groups_z];
     let known = axes.map(|axis| axis.get(at));
@@ -458,7 +459,7 @@ fn groups(piece: &Dispatches, at: usize) -> u32 {
     groups.min(NONE - 1)
 }
 
-/// Returns whether each kernel communicates; nothing where none does.
+/// Returns for each kernel whether it communicates with other devices. The list is empty where no kernel does.
 fn communicating(names: &TextColumn<Arc<str>>) -> Vec<bool> {
     let rows: Vec<bool> = names.iter().map(|name| is_communication(name)).collect();
     match rows.contains(&true) {

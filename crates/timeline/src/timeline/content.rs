@@ -1,29 +1,29 @@
-//! Tells what pieces of work do: compute, communicate or move data.
+//! Tells of pieces of work whether they compute, communicate or move data.
 
 use super::index::Timeline;
 use super::work::{Work, WorkKind};
 use gapscope_trace::tables::{OpaqueWorkKind, SubmissionKind};
 
-/// What a piece of work does, as far as the trace says.
+/// The activity of a piece of work, as far as the trace tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
-    /// It computes, whatever else it does.
+    /// The work computes, whatever else it does.
     Compute,
-    /// It communicates with other devices and does little else.
+    /// The work communicates with other devices and does little else.
     Communication,
-    /// It moves data and does nothing else.
+    /// The work moves data and does nothing else.
     Transfer,
-    /// It is timed as a whole: it computes, or does nothing but what is set here.
+    /// The work is timed as a whole: it computes, or does only what is set here.
     Whole {
-        /// It may communicate.
+        /// True where the work may communicate.
         communication: bool,
-        /// It may move data.
+        /// True where the work may move data.
         transfer: bool,
     },
 }
 
 impl Timeline<'_> {
-    /// Returns what `work` does.
+    /// Returns the activity of `work`.
     #[inline]
     pub fn content(&self, work: &Work) -> Content {
         match work.kind() {
@@ -65,7 +65,7 @@ impl Timeline<'_> {
 }
 
 impl Content {
-    /// The content of a graph whose nodes are not in the trace.
+    /// The content of a CUDA graph whose nodes are not in the trace.
     const ANYTHING: Content = Content::Whole {
         communication: true,
         transfer: true,

@@ -1,4 +1,4 @@
-//! The columns that are kept of dispatches, taken from pieces of the table as they are read.
+//! The columns that a timeline keeps of dispatches, filled from pieces of the table of dispatches as they are read.
 //!
 //! The whole table fills a gigabyte for ten million dispatches. These columns take six bytes a dispatch where there are few
 //! kernels and labels, and eight where a device's size is known; the [`Work`] of dispatches with known times comes on top.
@@ -9,54 +9,55 @@ use gapscope_trace::ids::{BindingSetId, SubmissionId};
 use gapscope_trace::lookup::{IdIndex, NONE};
 use gapscope_trace::tables::Tables;
 
-/// Columns by row of the table of dispatches.
+/// The kept columns, by row of the table of dispatches.
 #[derive(Debug, Default)]
 pub struct DispatchColumns {
-    /// How many dispatches there are.
+    /// The number of dispatches.
     pub(super) count: usize,
-    /// Rows of their kernels, or [`NONE`].
+    /// The row of each dispatch's kernel, or [`NONE`].
     pub kernels: Numbers,
-    /// Rows of their innermost labels, their own or else their command buffers'; or [`NONE`].
+    /// The row of each dispatch's innermost label, which is its own or else its command buffer's, or [`NONE`].
     pub labels: Numbers,
-    /// Ids of their sets of bindings, or [`NONE`].
+    /// The id of each dispatch's set of bindings, or [`NONE`].
     pub(super) bindings: Numbers,
-    /// Their workgroups, or [`NONE`]. Kept only where a device's size is known, since nothing else needs them.
+    /// The number of each dispatch's workgroups, or [`NONE`]. They are kept only where a device's size is known,
+    /// since nothing else needs them.
     pub groups: Numbers,
     pub(super) keeps_groups: bool,
-    /// Whether labels, bindings and workgroups are kept.
+    /// True where labels, bindings and workgroups are kept.
     pub(super) keeps_all: bool,
-    /// Whether kernels are kept.
+    /// True where kernels are kept.
     pub(super) keeps_kernels: bool,
-    /// Where dispatches were launched that are in no command buffer. It ends with the last of these.
+    /// The launch places of dispatches that are in no command buffer. The list ends with the last such dispatch.
     pub launched: Vec<Launched>,
-    /// Dispatches without known times, by row.
+    /// The dispatches without known times, in order of their rows.
     pub untimed: Vec<Untimed>,
 }
 
-/// The place where a dispatch was launched that is in no command buffer.
+/// The queue and submission of a dispatch that is in no command buffer.
 #[derive(Debug, Clone, Copy)]
 pub struct Launched {
-    /// Index of its queue.
+    /// The index of the queue.
     pub queue: u32,
-    /// Row of its submission, or [`NONE`].
+    /// The row of the submission, or [`NONE`].
     pub submission: u32,
 }
 
 /// A dispatch that is not work, because its times are not known.
 #[derive(Debug, Clone, Copy)]
 pub struct Untimed {
-    /// Its row.
+    /// The dispatch's row.
     pub row: u32,
-    /// Row of its command buffer, or [`NONE`].
+    /// The row of the dispatch's command buffer, or [`NONE`].
     pub command_buffer: u32,
-    /// Its start, which may be known even so.
+    /// The dispatch's start, which may be known although its duration is not.
     pub start_ns: Option<i64>,
-    /// Its duration, where that is known and its start is not, as in imported logs.
+    /// The dispatch's duration, where it is known and the start is not, as in imported logs.
     pub duration_ns: Option<i64>,
 }
 
 impl DispatchColumns {
-    /// Returns the set of bindings of a dispatch.
+    /// Returns the id of the set of bindings of a dispatch.
     #[inline]
     pub fn binding_set(&self, row: usize) -> Option<BindingSetId> {
         Some(self.bindings.at(row))
@@ -64,7 +65,7 @@ impl DispatchColumns {
             .map(BindingSetId)
     }
 
-    /// Returns how many dispatches there are.
+    /// Returns the number of dispatches.
     pub fn count(&self) -> usize {
         self.count
     }

@@ -1,4 +1,5 @@
-//! Selects the work under labels of a name, as an input of building the timeline.
+//! Selects the work of a trace that lies under labels of a given name; the timeline of the selected work is built
+//! beside the whole one.
 
 use crate::label_match::LabelName;
 use gapscope_trace::Trace;
@@ -7,7 +8,7 @@ use gapscope_trace::lookup::IdIndex;
 use gapscope_trace::optional::Optional;
 use gapscope_trace::tables::{Dispatches, Table, Tables};
 
-/// The columns of a table of work that say where its rows belong.
+/// The columns of a table of work that name the label, command buffer and submission of its rows.
 struct OwnerColumns<'a> {
     command_buffers: &'a Optional<CommandBufferId>,
     labels: &'a Optional<LabelId>,
@@ -29,17 +30,17 @@ macro_rules! owners {
 pub struct LabelFilter {
     /// The tables of the selected work, without its dispatches.
     pub(super) trace: Trace,
-    /// How many dispatches are selected.
+    /// The number of dispatches that are selected.
     pub(super) dispatch_count: usize,
     labels: Marked<LabelId>,
-    /// Command buffers under the labels.
+    /// The command buffers that lie under the labels.
     labelled_command_buffers: Marked<CommandBufferId>,
     is_empty: bool,
 }
 
 impl LabelFilter {
-    /// Finds the work under the labels that `name` means. `feed` hands over the dispatches, as for
-    /// [`Timeline::from_pieces`](crate::Timeline::from_pieces). Returns `None` where it hands over none.
+    /// Finds the work under the labels that `name` means. `feed` hands over the dispatches as for
+    /// [`Timeline::from_pieces`](crate::Timeline::from_pieces). Returns `None` where `feed` hands over none.
     pub fn new(
         trace: &Trace,
         name: &str,
@@ -58,7 +59,7 @@ impl LabelFilter {
         })
     }
 
-    /// True where no work is selected.
+    /// Returns true where no work is selected.
     pub fn is_empty(&self) -> bool {
         self.is_empty
     }
@@ -70,7 +71,7 @@ impl LabelFilter {
     }
 }
 
-/// Rows of a table that are marked, by their ids.
+/// A set of rows of a table, found by their ids.
 #[derive(Debug, Clone)]
 struct Marked<I> {
     ids: IdIndex<I>,
@@ -100,7 +101,7 @@ impl<I: Id> Marked<I> {
     }
 }
 
-/// Returns which rows are under the labels, by their own label or else by their command buffer's.
+/// Returns for each row whether it is under the labels, by its own label or else by its command buffer's.
 fn selected(
     labels: &Marked<LabelId>,
     labelled_command_buffers: &Marked<CommandBufferId>,
@@ -114,19 +115,19 @@ fn selected(
     .collect()
 }
 
-/// A filter in the making.
+/// A label filter that is being built.
 struct Selection {
     labels: Marked<LabelId>,
     labelled_command_buffers: Marked<CommandBufferId>,
-    /// Command buffers with selected work.
+    /// The command buffers that contain selected work.
     command_buffers: Marked<CommandBufferId>,
-    /// Submissions with selected work.
+    /// The submissions that contain selected work.
     submissions: Marked<SubmissionId>,
     any: bool,
 }
 
 impl Selection {
-    /// Selects all but the dispatches.
+    /// Selects from all tables but that of dispatches.
     fn new(trace: &Trace, name: &str) -> Selection {
         let tables = &trace.tables;
         let rows = &tables.labels;

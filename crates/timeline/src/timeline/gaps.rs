@@ -1,28 +1,28 @@
-//! Walks over the gaps between pieces of work: the only such walk, for devices and for queues.
+//! Walks over the gaps between pieces of work, of a device or of a queue. All code that needs gaps uses this walk.
 
 use super::work::Work;
 use super::works::{Iter, Works};
 use crate::intervals::Interval;
 use gapscope_trace::lookup::NONE;
 
-/// A gap between two pieces of work in which nothing ran.
+/// A gap between two pieces of work, in which nothing ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gap {
-    /// From the end of the work before it to the start of the work that ends it.
+    /// The time from the latest end of earlier work to the start of the work that ends the gap.
     pub interval: Interval,
-    /// Index of the work before it.
+    /// The index of the work before the gap.
     pub before: u32,
-    /// Index of the work that ends it.
+    /// The index of the work that ends the gap.
     pub after: u32,
 }
 
-/// The latest end of the work so far, in a walk over work in order of start.
+/// A position in a walk over work in order of start, with the latest end of the work so far.
 #[derive(Debug, Clone, Copy)]
 pub struct Cursor {
     end_ns: i64,
-    /// Index of the work that ended last, or [`NONE`].
+    /// The index of the work that ended last, or [`NONE`].
     before: u32,
-    /// Row of its command buffer, or [`NONE`].
+    /// The row of that work's command buffer, or [`NONE`].
     command_buffer: u32,
 }
 
@@ -37,7 +37,7 @@ impl Default for Cursor {
 }
 
 impl Cursor {
-    /// Advances over a piece of work with its index, and returns the gap before it.
+    /// Advances over a piece of work with its index, and returns the gap before that work, if there is one.
     #[inline]
     pub fn advance(&mut self, at: usize, work: &Work) -> Option<Gap> {
         let gap = (self.has_passed_work() && work.interval.start_ns > self.end_ns).then(|| Gap {
@@ -62,7 +62,7 @@ impl Cursor {
         }
     }
 
-    /// True once the cursor has passed work.
+    /// Returns true once the cursor has passed work.
     #[inline]
     pub fn has_passed_work(&self) -> bool {
         self.before != NONE

@@ -7,27 +7,28 @@ use gapscope_trace::manifest::{Device, DeviceProperties};
 /// A physical GPU and its work.
 #[derive(Debug, Default)]
 pub struct Gpu {
-    /// Rows of its devices in the manifest.
+    /// The rows of the GPU's devices in the manifest. Several devices are one GPU where programs use it through
+    /// several interfaces.
     pub devices: Vec<usize>,
-    /// Its work by start.
+    /// The GPU's work in order of start.
     pub works: Works,
     pub(super) extent: WorkExtent,
 }
 
-/// What is added up of the work of a GPU.
+/// The sums over the work of a GPU.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct WorkExtent {
-    /// From the start of the first work to the end of the last.
+    /// The interval from the start of the first work to the end of the last; `None` without work.
     pub(super) window: Option<Interval>,
-    /// Length of the longest piece.
+    /// The length of the longest piece of work.
     pub(super) longest_ns: i64,
-    /// Some of the work is in no command buffer.
+    /// True where some of the work is in no command buffer.
     pub(super) has_launched: bool,
     busy: Busy,
 }
 
 impl WorkExtent {
-    /// Adds a piece of work. Pieces come in order of start.
+    /// Adds a piece of work. Pieces must come in order of start.
     #[inline]
     pub(super) fn add(&mut self, work: Interval) {
         self.longest_ns = self.longest_ns.max(work.length_ns());
@@ -43,13 +44,13 @@ impl WorkExtent {
 }
 
 impl Gpu {
-    /// Returns the time from the start of its first work to the end of its last.
+    /// Returns the interval from the start of the GPU's first work to the end of its last.
     pub fn work_window(&self) -> Option<Interval> {
         self.extent.window
     }
 
-    /// Returns what the GPU can do, from the manifest's `rows`. A program may use a GPU through several interfaces: the one
-    /// that tells most counts.
+    /// Returns the properties of the GPU, such as its size, from the manifest's `rows`. A program may use a GPU
+    /// through several interfaces: the device row that tells the most properties counts.
     pub fn limits<'rows>(&self, rows: &'rows [Device]) -> Option<&'rows DeviceProperties> {
         let all = (self.devices.iter()).filter_map(|row| rows[*row].limits.as_ref());
         all.min_by_key(|limits| {

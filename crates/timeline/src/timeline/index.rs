@@ -1,4 +1,4 @@
-//! The timeline itself, and what it tells of each piece of work.
+//! The type of the timeline: a trace's work by GPU, with the tables indexed by id, and look-ups by piece of work.
 
 use super::dispatches::DispatchColumns;
 use super::gpu::Gpu;
@@ -14,45 +14,46 @@ use gapscope_trace::lookup::{IdIndex, NONE};
 use std::iter::Peekable;
 use std::sync::OnceLock;
 
-/// A trace, indexed for the analyses.
+/// A trace, indexed by time and by id for the analyses.
 #[derive(Debug)]
 pub struct Timeline<'a> {
-    /// The trace. Its table of dispatches is empty where they came in pieces.
+    /// The trace. Its table of dispatches is empty where the dispatches came in pieces.
     pub trace: &'a Trace,
-    /// GPUs, in the order in which the manifest first names one of their devices.
+    /// The GPUs, in the order in which the manifest first names one of their devices.
     pub gpus: Vec<Gpu>,
-    /// Queues: those of the manifest, and those that only rows name.
+    /// The queues: those of the manifest first, then those that only rows name.
     pub queues: Vec<QueueOfGpu>,
-    /// Indices in [`Self::queues`].
+    /// The index of each queue in [`Self::queues`], by its id.
     pub queue_ids: IdIndex<QueueId>,
-    /// By row of the table.
+    /// The times of each command buffer, by its row in the table.
     pub command_buffers: Vec<CommandBufferTimes>,
-    /// By row of the table of command buffers: index in [`Self::queues`]. It has a vector of its own because it is read for
-    /// each piece of work.
+    /// The index in [`Self::queues`] of each command buffer's queue, by the command buffer's row. It has a vector of
+    /// its own because it is read for each piece of work.
     pub command_buffer_queues: Vec<u32>,
-    /// Rows of the table.
+    /// The row of each command buffer in its table, by id.
     pub command_buffer_ids: IdIndex<CommandBufferId>,
-    /// By row of the table.
+    /// The times of each submission, by its row in the table.
     pub submissions: Vec<SubmissionTimes>,
-    /// Rows of the table.
+    /// The row of each submission in its table, by id.
     pub submission_ids: IdIndex<SubmissionId>,
-    /// Rows of the table.
+    /// The row of each label in its table, by id.
     pub label_ids: IdIndex<LabelId>,
-    /// Rows of the table.
+    /// The row of each kernel in its table, by id.
     pub kernel_ids: IdIndex<KernelId>,
-    /// By row of the table of kernels: whether it communicates with other devices. Empty where none does.
+    /// For each row of the table of kernels, true where the kernel communicates with other devices. Empty where no
+    /// kernel does.
     pub communicates: Vec<bool>,
-    /// What kernels are called.
+    /// The names of the kernels.
     pub kernel_names: KernelNames,
-    /// What is kept of dispatches.
+    /// The columns that are kept of dispatches.
     pub dispatches: DispatchColumns,
     pub(super) host_threads: OnceLock<HostThreads>,
     pub(super) selected: Option<Box<Timeline<'a>>>,
 }
 
 impl<'a> Timeline<'a> {
-    /// Returns what host threads did. It is laid out at the first call, because it takes as long as an analysis and several
-    /// of them need it.
+    /// Returns the segments of host threads. They are computed at the first call, because that takes as long as an
+    /// analysis, and kept, because several analyses need them.
     pub fn host_threads(&self) -> &HostThreads {
         self.host_threads
             .get_or_init(|| HostThreads::new(self.trace))
@@ -64,7 +65,7 @@ impl<'a> Timeline<'a> {
         self.selected.as_deref().unwrap_or(self)
     }
 
-    /// True where a [`LabelFilter`](super::LabelFilter) selects work.
+    /// Returns true where a [`LabelFilter`](super::LabelFilter) selects work.
     pub fn is_filtered(&self) -> bool {
         self.selected.is_some()
     }
@@ -103,7 +104,7 @@ impl<'a> Timeline<'a> {
             .submission_of(work, tables, &self.submission_ids)
     }
 
-    /// Returns the row of the kernel of a dispatch.
+    /// Returns the row of the kernel of a dispatch, or `None` where it is unknown.
     #[inline]
     pub fn kernel_row(&self, dispatch: usize) -> Option<usize> {
         let row = self.dispatches.kernels.at(dispatch);
@@ -126,8 +127,8 @@ impl<'a> Timeline<'a> {
         }
     }
 
-    /// Returns the id of the innermost label of `work`: its own, else its command buffer's. Absent also where the trace does
-    /// not have that label.
+    /// Returns the id of the innermost label of `work`, which is its own or else its command buffer's. Returns `None`
+    /// where there is no label or the trace lacks it.
     pub fn label_of(&self, work: &Work) -> Option<LabelId> {
         let ids = &self.trace.tables.labels.id;
         ids.get(self.label_row_of(work) as usize).copied()
@@ -148,13 +149,13 @@ impl<'a> Timeline<'a> {
         label.map_or(NONE, |id| self.label_ids.row(id))
     }
 
-    /// Returns the texts from the outermost label to this one, joined by ` / `.
+    /// Returns the texts from the outermost label to the label with this id, joined by ` / `.
     pub fn label_path(&self, id: LabelId) -> Option<String> {
         let row = self.label_ids.get(id)?;
         Some(self.trace.tables.labels.path(&self.label_ids, row))
     }
 
-    /// Visits the work of all GPUs in order of its interval.
+    /// Calls `visit` with the work of all GPUs in order of time.
     #[inline]
     pub fn each_work(&self, mut visit: impl FnMut(&Work)) {
         let mut working = self.gpus.iter().filter(|gpu| !gpu.works.is_empty());
@@ -180,7 +181,7 @@ impl<'a> Timeline<'a> {
         of_gpus.max().unwrap_or(0)
     }
 
-    /// Returns the time from the start of the first work of any GPU to the end of the last.
+    /// Returns the interval from the start of the first work of any GPU to the end of the last.
     pub fn work_window(&self) -> Option<Interval> {
         self.gpus
             .iter()
@@ -188,7 +189,8 @@ impl<'a> Timeline<'a> {
             .reduce(Interval::hull)
     }
 
-    /// Returns the greatest error of a GPU's times on the host's clock, or `None` where one of its devices does not know it.
+    /// Returns the greatest error of a GPU's times on the host's clock, or `None` where it is unknown for one of the
+    /// GPU's devices.
     pub fn clock_error_ns(&self, gpu: usize) -> Option<i64> {
         let devices = &self.trace.manifest.devices;
         let errors = self.gpus[gpu]

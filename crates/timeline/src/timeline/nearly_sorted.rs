@@ -3,17 +3,18 @@
 use gapscope_trace::parallel;
 use std::cmp::Ordering;
 
-/// How many rows are sorted by themselves, so that they and the scratch memory stay in the processor's cache.
+/// The number of rows in a chunk. A chunk is sorted by itself, so that its rows and the scratch memory stay in the
+/// processor's cache.
 const CHUNK: usize = 1 << PLACE_BITS;
 const PLACE_BITS: u32 = 14;
 
-/// A row that is this far from its place belongs to another part.
+/// The distance from its place, in rows, from which on a row belongs to another part.
 const FAR_ROWS: usize = 4 * CHUNK;
 
-/// How many parts are merged at most.
+/// The maximum number of parts that are merged. Rows in more parts are sorted in the usual way.
 const MAX_PARTS: usize = 8;
 
-/// How many rows one core sorts, chunk by chunk, before they are joined with those of other cores.
+/// The number of rows that one core sorts, chunk by chunk, before they are joined with those of other cores.
 const STRETCH: usize = 64 * CHUNK;
 
 /// Sorts `rows`, which should be nearly in the order of their keys, or consist of few parts that are.
@@ -28,7 +29,7 @@ pub(super) fn sort<T: Copy + Send>(
 ) {
     let order = |a: &T, b: &T| match key(a) == key(b) {
         true => cold(|| ties(a, b)),
-        // It compiles to no branch, which a processor would mispredict.
+        // The comparison compiles to no branch, which a processor would mispredict.
         false => key(a).cmp(&key(b)),
     };
     if rows.is_sorted_by(|a, b| order(a, b).is_le()) {

@@ -1,8 +1,9 @@
-//! A column of numbers that are mostly small.
+//! A compact column of numbers that are mostly small.
 
 use gapscope_trace::lookup::NONE;
 
-/// Numbers by row, [`NONE`] among them. Each takes two bytes as long as all fit into them.
+/// A column of numbers by row, which may be [`NONE`]. Each number takes two bytes as long as all of them fit into
+/// two.
 #[derive(Debug)]
 pub struct Numbers(Width);
 
@@ -18,7 +19,7 @@ impl Default for Numbers {
     }
 }
 
-/// The narrow form of [`NONE`].
+/// The two-byte form of [`NONE`].
 const NARROW_NONE: u16 = u16::MAX;
 
 impl Numbers {
@@ -51,7 +52,7 @@ impl Numbers {
         }
     }
 
-    /// Returns all numbers.
+    /// Returns the numbers of all rows in order.
     pub fn iter(&self) -> impl Iterator<Item = u32> {
         let (narrow, all): (&[u16], &[u32]) = match &self.0 {
             Width::Narrow(numbers) => (numbers, &[]),

@@ -1,4 +1,5 @@
-//! Puts work in order while it is read, packs it and adds it up.
+//! Takes the work of a trace in the order in which it is read, and returns it in order of time, packed, with its
+//! sums.
 
 use super::gpu::WorkExtent;
 use super::nearly_sorted;
@@ -12,33 +13,34 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{Scope, ScopedJoinHandle};
 use std::vec::IntoIter;
 
-/// How many pieces of work are sorted at once.
+/// The number of pieces of work that are sorted at once.
 const SORTED_AT_ONCE: usize = 1 << 14;
 
-/// How many pieces wait for work that belongs before them and comes later: rows are in the order of submissions, of a few
-/// queues at a time.
+/// The number of pieces that wait for work that belongs before them and is read later: rows are in the order of
+/// submissions, of a few queues at a time.
 const KEPT_WAITING: usize = 64 * BLOCK;
 
-/// How many pieces wait before some are packed. It is more than are kept waiting, because these are moved then.
+/// The number of waiting pieces beyond which some are packed. It is above [`KEPT_WAITING`], because the kept pieces
+/// are moved then.
 const MAX_WAITING: usize = 4 * KEPT_WAITING;
 
-/// How many sorted batches may wait for the packing thread.
+/// The number of sorted batches that may wait for the packing thread. The reader waits while there are as many.
 const MAX_QUEUED_BATCHES: usize = 8;
 
 /// The work of all GPUs while it is read. Sorted batches are packed and added up on a thread of its own.
 pub(super) struct Packing<'scope, 'a> {
     /// The ids of all command buffers.
     ids: &'a [CommandBufferId],
-    /// By GPU.
+    /// The work of each GPU that was not sent yet.
     incoming: Vec<Incoming>,
     sorted: SyncSender<(usize, Vec<Work>)>,
     packed: ScopedJoinHandle<'scope, Packed>,
 }
 
-/// All work, packed in order.
+/// The work of all GPUs, packed in order, with its sums.
 #[derive(Default)]
 pub(super) struct Packed {
-    /// By GPU. GPUs at the end that ran nothing are missing.
+    /// The work and its sums by GPU. GPUs at the end that ran nothing are missing.
     pub gpus: Vec<(Works, WorkExtent)>,
     /// The times of each command buffer's work, by row.
     pub command_buffers: Vec<Ran>,
@@ -47,9 +49,9 @@ pub(super) struct Packed {
 /// The work of a GPU that has not been sent to the packing thread.
 #[derive(Default)]
 struct Incoming {
-    /// Work in the order in which it was read.
+    /// The work in the order in which it was read.
     unsorted: Vec<Work>,
-    /// Work that was known beforehand, in order.
+    /// The work that was known before the rest, in order; `None` where there was none.
     known: Option<Peekable<IntoIter<Work>>>,
 }
 
@@ -110,7 +112,8 @@ impl<'scope, 'a: 'scope> Packing<'scope, 'a> {
             batch.extend(std::iter::from_fn(|| known.next_if(until)));
         }
         sort(self.ids, &mut batch);
-        // It fails only where the packing thread has panicked, and the panic is resumed when the thread is joined.
+        // Sending fails only where the packing thread has panicked, and the panic is resumed when the thread is
+        // joined.
         let _ = self.sorted.send((gpu, batch));
     }
 
@@ -129,23 +132,23 @@ impl<'scope, 'a: 'scope> Packing<'scope, 'a> {
     }
 }
 
-/// Merges sorted batches, packs and adds them up.
+/// The packing thread's state: it merges sorted batches, packs them and adds them up.
 struct Packer<'a> {
     ids: &'a [CommandBufferId],
     gpus: Vec<GpuPacker>,
     command_buffers: Vec<Ran>,
 }
 
-/// The work of a GPU. Only the latest is not packed yet.
+/// The work of a GPU, of which only the latest pieces are not packed yet.
 #[derive(Default)]
 struct GpuPacker {
     packed: Works,
     extent: WorkExtent,
-    /// The last piece that was packed.
+    /// The piece that was packed last.
     passed: Option<Work>,
-    /// Work that is not packed yet, in order.
+    /// The pieces that are not packed yet, in order.
     waiting: Vec<Work>,
-    /// Work that came when its place had been passed.
+    /// The pieces that came after their place had been passed.
     late: Vec<Work>,
 }
 

@@ -1,21 +1,22 @@
-//! The order of submissions on their queues, and what each is to those that come after it.
+//! Gives the submissions of each queue in the order of their calls, and tells how a submission may hold up later
+//! ones.
 
 use super::index::Timeline;
 use crate::intervals::Interval;
 use gapscope_trace::tables::SubmissionKind;
 
-/// What a submission is to those that come after it.
+/// The way in which a submission may hold up those that come after it.
 #[derive(Debug, Clone, Copy)]
 pub enum Standing {
-    /// Work with known times.
+    /// The submission has work with known times.
     Timed(Interval),
-    /// Work without known times.
+    /// The submission has work whose times are not known.
     Untimed,
-    /// No work: what came before it is awaited too.
+    /// The submission has no work: what came before it is awaited too.
     NoWork(SubmissionKind),
 }
 
-/// True for submissions that hand work to a queue, and do not only hold the queue up.
+/// Returns true for submissions that hand work to a queue, and do not only hold the queue up.
 pub fn is_work(kind: SubmissionKind) -> bool {
     use SubmissionKind::*;
     !matches!(
@@ -25,7 +26,7 @@ pub fn is_work(kind: SubmissionKind) -> bool {
 }
 
 impl Timeline<'_> {
-    /// Returns what the submission of a row is to those that come after it.
+    /// Returns the way in which the submission of a row may hold up those that come after it.
     pub fn standing(&self, row: u32) -> Standing {
         let at = row as usize;
         let rows = &self.trace.tables.submissions;
@@ -62,7 +63,7 @@ impl Timeline<'_> {
         queues
     }
 
-    /// Returns the key by which submissions are in the order of their calls.
+    /// Returns the key that sorts submissions in the order of their calls.
     pub fn call_order(&self, row: u32) -> impl Ord + use<> {
         let table = &self.trace.tables.submissions;
         (table.start_ns[row as usize], table.id[row as usize], row)

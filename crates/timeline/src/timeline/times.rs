@@ -1,4 +1,4 @@
-//! The times at which command buffers and submissions ran.
+//! The types of the times at which command buffers and submissions ran.
 
 use crate::intervals::Interval;
 use gapscope_trace::ids::QueueId;
@@ -6,28 +6,28 @@ use gapscope_trace::ids::QueueId;
 /// A queue of the manifest, or one that only rows name.
 #[derive(Debug, Clone, Copy)]
 pub struct QueueOfGpu {
-    /// Its id.
+    /// The id of the queue.
     pub id: QueueId,
-    /// Index of its GPU.
+    /// The index of the queue's GPU.
     pub gpu: u32,
-    /// Its row in the manifest.
+    /// The queue's row in the manifest; `None` where only other rows name the queue.
     pub row: Option<u32>,
 }
 
-/// What is known of the times of a command buffer.
+/// The times of a command buffer, and of the work in it.
 #[derive(Debug, Clone, Copy)]
 pub struct CommandBufferTimes {
-    /// Row of its submission, or [`NONE`](gapscope_trace::lookup::NONE).
+    /// The row of the command buffer's submission, or [`NONE`](gapscope_trace::lookup::NONE).
     pub submission: u32,
-    /// Its own times, where the trace has them.
+    /// The command buffer's own times, where the trace has them.
     pub own: Option<Interval>,
-    /// Pieces of work inside with known times.
+    /// The number of pieces of work inside with known times.
     pub timed: u32,
-    /// Pieces of work inside without.
+    /// The number of pieces of work inside without known times.
     pub untimed: u32,
-    /// The times of its work.
+    /// The times of the work inside.
     pub ran: Ran,
-    /// It counts as busy from start to end although dispatches are timed.
+    /// True where the command buffer counts as busy from start to end although dispatches are timed.
     pub whole: bool,
 }
 
@@ -47,13 +47,13 @@ impl CommandBufferTimes {
 /// The times of a command buffer's work. Without timed work, `first_start_ns` is above `last_end_ns`.
 #[derive(Debug, Clone, Copy)]
 pub struct Ran {
-    /// The first start of its work. The command buffer itself may be work.
+    /// The first start of the work inside. The command buffer itself may be work.
     pub first_start_ns: i64,
-    /// The last end of its work.
+    /// The last end of the work inside.
     pub last_end_ns: i64,
-    /// Sum of the lengths of the pieces inside.
+    /// The sum of the lengths of the pieces inside.
     pub sum_ns: i64,
-    /// Length of the union of the pieces inside.
+    /// The length of the union of the pieces inside.
     pub union_ns: i64,
 }
 
@@ -85,13 +85,13 @@ impl Ran {
 /// The times of a submission's work. Without timed work, `first_start_ns` is above `last_end_ns`.
 #[derive(Debug, Clone, Copy)]
 pub struct SubmissionTimes {
-    /// The first start.
+    /// The earliest start of the work.
     pub first_start_ns: i64,
-    /// The last end.
+    /// The latest end of the work.
     pub last_end_ns: i64,
-    /// Index of its queue in [`Timeline::queues`](crate::Timeline::queues).
+    /// The index of the submission's queue in [`Timeline::queues`](crate::Timeline::queues).
     pub queue: u32,
-    /// How many of its command buffers are known to have run no work.
+    /// The number of the submission's command buffers that are known to have run no work.
     pub without_work: u32,
 }
 

@@ -1,13 +1,13 @@
-//! A piece of work and the row that it stands for.
+//! The type of a piece of work: an interval in which a GPU ran something, and the table row that it stands for.
 
 use crate::intervals::Interval;
 
 /// A piece of work with known times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Work {
-    /// The time in which it ran.
+    /// The time in which the work ran.
     pub interval: Interval,
-    /// Row of its command buffer, or [`NONE`](gapscope_trace::lookup::NONE).
+    /// The row of the work's command buffer, or [`NONE`](gapscope_trace::lookup::NONE).
     pub command_buffer: u32,
     source: u32,
 }
@@ -15,22 +15,23 @@ pub struct Work {
 /// The table that a piece of work is a row of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WorkKind {
-    /// `dispatches`.
+    /// The work is a row of the table `dispatches`.
     Dispatch,
-    /// `transfers`.
+    /// The work is a row of the table `transfers`.
     Transfer,
-    /// `opaque_work`.
+    /// The work is a row of the table `opaque_work`: it is timed as a whole, such as a render pass.
     Opaque,
-    /// `command_buffers`.
+    /// The work is a row of the table `command_buffers`.
     CommandBuffer,
 }
 
 impl WorkKind {
-    /// How many kinds there are.
+    /// The number of kinds.
     pub(super) const COUNT: usize = 4;
 }
 
-/// Bits of `Work::source` that hold the row. The other two hold the kind. No table has 2^30 rows in memory.
+/// The number of bits of `Work::source` that hold the row. The other two bits hold the kind. No table has 2^30 rows
+/// in memory.
 const ROW_BITS: u32 = 30;
 
 impl Work {
@@ -54,7 +55,7 @@ impl Work {
         kind << ROW_BITS | (row & ((1 << ROW_BITS) - 1))
     }
 
-    /// Returns the kind of the table that it is a row of.
+    /// Returns the kind of table that the work is a row of.
     #[inline]
     pub fn kind(&self) -> WorkKind {
         match self.source >> ROW_BITS {
@@ -65,7 +66,7 @@ impl Work {
         }
     }
 
-    /// Returns the row.
+    /// Returns the work's row in that table.
     #[inline]
     pub fn row(&self) -> usize {
         (self.source & ((1 << ROW_BITS) - 1)) as usize

@@ -1,4 +1,4 @@
-//! Stores the work of a GPU in half the memory that its pieces take.
+//! Stores the work of a GPU in blocks that take half the memory of the unpacked pieces.
 
 use super::work::{Work, WorkKind};
 use crate::intervals::Interval;
@@ -6,7 +6,7 @@ use gapscope_trace::lookup::NONE;
 use std::fmt;
 use std::ops::Range;
 
-/// Pieces of work in a block.
+/// The number of pieces of work in a block.
 pub(super) const BLOCK: usize = 512;
 
 /// All work of a GPU, in order of start.
@@ -15,40 +15,40 @@ pub(super) const BLOCK: usize = 512;
 /// is from the block's origin.
 #[derive(Default)]
 pub struct Works {
-    /// All are full but the last.
+    /// The blocks, all of which are full but the last.
     blocks: Vec<Block>,
     len: usize,
 }
 
-/// Pieces of work that follow each other.
+/// A block of consecutive pieces of work.
 struct Block {
     origin: Origin,
     packed: Packed,
 }
 
-/// The least values in a block, from which its numbers count.
+/// The least values in a block, relative to which its pieces are stored.
 #[derive(Clone, Copy)]
 struct Origin {
     start_ns: i64,
     command_buffer: u32,
-    /// By kind of work.
+    /// The least row of each kind of work.
     rows: [u32; WorkKind::COUNT],
 }
 
 enum Packed {
     Near(Box<[Near]>),
-    /// The pieces are too far from each other.
+    /// The pieces as they are, where they are too far from each other to be packed.
     Far(Box<[Work]>),
 }
 
 /// A piece of work relative to the origin of its block.
 #[derive(Clone, Copy)]
 struct Near {
-    /// Nanoseconds after the origin, and the kind.
+    /// The nanoseconds since the origin, and the kind.
     start: u32,
     length_ns: u32,
     row: u16,
-    /// Rows after the origin's command buffer, or [`NO_COMMAND_BUFFER`].
+    /// The number of rows after the origin's command buffer, or [`NO_COMMAND_BUFFER`].
     command_buffer: u16,
 }
 
@@ -125,7 +125,7 @@ impl Block {
         }
     }
 
-    /// Returns an iterator over a range of pieces.
+    /// Returns an iterator over the pieces in a range of indices within the block.
     fn range(&self, range: Range<usize>) -> BlockIter<'_> {
         match &self.packed {
             Packed::Near(works) => BlockIter::Near(self.origin, works[range].iter()),
@@ -135,12 +135,12 @@ impl Block {
 }
 
 impl Works {
-    /// Returns how many pieces there are.
+    /// Returns the number of pieces.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// True where there are no pieces.
+    /// Returns true where there are no pieces.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -184,7 +184,7 @@ impl Works {
         iter
     }
 
-    /// Returns the blocks one after the other. Each is freed when it is dropped.
+    /// Returns each block as its own [`Works`], in order. Each block's memory is freed when the item is dropped.
     pub(super) fn into_blocks(self) -> impl Iterator<Item = Works> {
         self.blocks.into_iter().map(|block| Works {
             len: match &block.packed {
@@ -229,11 +229,11 @@ impl<'a> IntoIterator for &'a Works {
 
 /// An iterator over pieces of work.
 pub struct Iter<'a> {
-    /// The blocks that were not begun.
+    /// The blocks that iteration has not reached.
     blocks: &'a [Block],
-    /// The rest of the block before them.
+    /// The rest of the block that iteration is in.
     left: BlockIter<'a>,
-    /// How many pieces of `blocks` are in the range.
+    /// The number of pieces of `blocks` that are in the range.
     rest: usize,
 }
 

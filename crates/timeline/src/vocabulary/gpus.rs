@@ -1,4 +1,4 @@
-//! Finds the devices of a trace that are one physical GPU.
+//! Groups the devices of a trace's manifest by the physical GPU that they are.
 use gapscope_trace::Manifest;
 use gapscope_trace::ids::{DeviceId, QueueId};
 use std::collections::HashMap;
@@ -20,7 +20,7 @@ pub struct Gpus {
 
 #[derive(Debug, Clone)]
 struct PhysicalGpu {
-    /// Rows of its devices in the manifest.
+    /// The rows of the GPU's devices in the manifest.
     rows: Vec<usize>,
     ids: Vec<DeviceId>,
     name: String,
@@ -56,32 +56,32 @@ impl Gpus {
         result
     }
 
-    /// Returns how many GPUs there are.
+    /// Returns the number of GPUs.
     pub fn count(&self) -> usize {
         self.gpus.len()
     }
 
-    /// Returns the GPU of a device, or `None` for a device that the manifest does not list.
+    /// Returns the index of the GPU of a device, or `None` for a device that the manifest does not list.
     pub fn of_device(&self, id: DeviceId) -> Option<usize> {
         self.by_device.get(&id).copied()
     }
 
-    /// Returns the GPU of a queue, or `None` where the manifest lists neither the queue nor its device.
+    /// Returns the index of the GPU of a queue, or `None` where the manifest lists neither the queue nor its device.
     pub fn of_queue(&self, id: QueueId) -> Option<usize> {
         self.by_queue.get(&id).copied()
     }
 
-    /// Returns the ids of the devices that are this GPU.
+    /// Returns the ids of the devices that are the GPU with an index.
     pub fn devices(&self, gpu: usize) -> &[DeviceId] {
         self.gpus.get(gpu).map_or(&[], |gpu| &gpu.ids)
     }
 
-    /// Returns the rows of the manifest that are this GPU.
+    /// Returns the rows in the manifest of the devices that are the GPU.
     pub fn rows(&self, gpu: usize) -> &[usize] {
         self.gpus.get(gpu).map_or(&[], |gpu| &gpu.rows)
     }
 
-    /// Returns the driver's name of this GPU.
+    /// Returns the driver's name of the GPU.
     pub fn name(&self, gpu: usize) -> &str {
         match self.gpus.get(gpu) {
             Some(gpu) if !gpu.name.is_empty() => &gpu.name,

@@ -15,24 +15,24 @@ use marks::{KernelGroup, marks};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// The kernels of a trace by their names.
+/// The kernels of a trace, grouped by the names that people read.
 #[derive(Debug, Clone, Default)]
 pub struct KernelNames {
     kernels: Vec<NamedKernel>,
-    /// By row of the trace's table.
+    /// The index in `all` of the kernel in each row of the trace's table.
     by_row: Vec<u32>,
 }
 
-/// Kernels that share a name, which no other kernels of the trace have.
+/// A group of kernels with a name that no other kernels of the trace have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedKernel {
     /// The name that people read.
     pub name: String,
-    /// The whole name in the code, where `name` is a shorter one.
+    /// The whole name in the code; `None` where `name` is the whole name.
     pub full_name: Option<String>,
     /// The source of the name.
     pub name_source: NameSource,
-    /// How many different codes share the row: 1, or more than [`CODES_OF_A_NAME`].
+    /// The number of different codes that share the row: 1, or more than [`CODES_OF_A_NAME`].
     pub codes: u32,
 }
 
@@ -102,7 +102,7 @@ fn text(column: &TextColumn<Option<Arc<str>>>, row: usize) -> Option<&str> {
 fn base(name: &str, full: Option<&str>, source: NameSource) -> String {
     let known = match source {
         _ if name.trim().is_empty() => Some(UNKNOWN.to_owned()),
-        // People chose it for reading.
+        // People chose such a name for reading.
         NameSource::NamesFile | NameSource::Label => None,
         // A library's name may be in it, but brackets need not be those of C++.
         NameSource::ObjectName | NameSource::SourceName => library_kernel_name(name),
@@ -111,7 +111,7 @@ fn base(name: &str, full: Option<&str>, source: NameSource) -> String {
     short(known.as_deref().unwrap_or(name))
 }
 
-/// Longer names are cut in their middle.
+/// The maximum number of characters in a name. Longer names are cut in their middle.
 const MAX_NAME_CHARS: usize = 240;
 
 /// Returns a name that tables can show: not too long, and without control characters and outer spaces.
@@ -129,7 +129,7 @@ fn short(name: &str) -> String {
 /// The key that distinguishes the code of kernels.
 #[derive(PartialEq, Eq, Hash)]
 struct Code<'a> {
-    /// Hash of the code, else the name that a compiler or a library gave it.
+    /// The hash of the code, or else the name that a compiler or a library gave the code.
     hash_or_name: &'a str,
     entry_point: Option<&'a str>,
 }
@@ -155,7 +155,7 @@ fn name_groups(table: &Kernels, groups: Vec<KernelGroup>, by_row: Vec<u32>) -> K
     }
     let mut taken: HashSet<String> = alike.keys().map(|base| (*base).to_owned()).collect();
     let mut names: Vec<String> = groups.iter().map(|group| group.base.clone()).collect();
-    // By group: the group whose row it shares.
+    // For each group, the index of the group whose row it shares.
     let mut merged: Vec<u32> = (0..groups.len() as u32).collect();
     let mut codes = vec![1; groups.len()];
     for (at, group) in (0..).zip(&groups) {

@@ -1,4 +1,4 @@
-//! The nouns of each API.
+//! The nouns that reports use for the things of each API, such as a CUDA stream for a queue.
 
 use crate::quantity;
 use gapscope_trace::Manifest;
@@ -37,17 +37,17 @@ impl Noun {
 pub struct Words {
     /// The API, or `Unknown` for words that suit several.
     pub api: Api,
-    /// A queue.
+    /// The noun for a queue.
     pub queue: Noun,
-    /// A command buffer.
+    /// The noun for a command buffer.
     pub command_buffer: Noun,
-    /// A submission.
+    /// The noun for a submission.
     pub submission: Noun,
-    /// A dispatch.
+    /// The noun for a dispatch.
     pub dispatch: Noun,
-    /// Opaque work.
+    /// The noun for opaque work, which is timed as a whole.
     pub pass: Noun,
-    /// A workgroup.
+    /// The noun for a workgroup.
     pub workgroup: Noun,
     /// The verb for making a submission: `submit`.
     pub submit: &'static str,

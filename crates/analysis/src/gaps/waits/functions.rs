@@ -1,4 +1,4 @@
-//! Finds when the host functions of queues ran, and for which submissions.
+//! Finds the times at which the host functions of queues ran, and the submissions that they belong to.
 //!
 //! A queue runs its host functions one after the other, so the first function to start after a piece of work belongs to the
 //! first submission after that work.
@@ -10,14 +10,14 @@ use gapscope_trace::manifest::SamplingMode;
 use gapscope_trace::tables::{HostCallKind, SubmissionKind, Table};
 use std::collections::{HashMap, HashSet};
 
-/// Host functions by queue and by submission.
+/// The times of host functions by queue and by submission.
 #[derive(Debug, Default)]
 pub(super) struct HostFunctions {
-    /// By index of the queue: the times at which functions ran for it, as sets. Empty where no times are known.
+    /// For each queue's index, the set of times at which functions ran for the queue. Empty where no times are known.
     during: Vec<Vec<Interval>>,
-    /// By row of a submission: the time at which its function ran, where that is known.
+    /// The time at which the function of a submission ran, by the submission's row, where that time is known.
     times: HashMap<u32, Interval>,
-    /// Rows of submissions whose graphs have more host nodes than functions are known to have run.
+    /// The rows of submissions whose graphs have more host nodes than functions are known to have run.
     untimed_nodes: HashSet<u32>,
 }
 
@@ -57,7 +57,7 @@ impl HostFunctions {
         functions
     }
 
-    /// Finds which call ran the function of which submission of a queue.
+    /// Finds the call that ran the function of each submission of a queue.
     fn find(&mut self, timeline: &Timeline, queue: usize, rows: &[u32], nodes: &HashMap<u32, u64>) {
         let table = &timeline.trace.tables.submissions;
         let is_function = |row: u32| table.kind[row as usize] == SubmissionKind::HostFunction;
@@ -117,12 +117,12 @@ impl HostFunctions {
         self.times.get(&row).copied()
     }
 
-    /// True where the host ran no functions at all.
+    /// Returns true where the host ran no functions at all.
     pub fn is_empty(&self) -> bool {
         self.during.iter().all(Vec::is_empty) && self.untimed_nodes.is_empty()
     }
 
-    /// True where a submission's graph has host nodes of unknown times.
+    /// Returns true where a submission's graph has host nodes of unknown times.
     pub fn has_untimed_nodes(&self, row: u32) -> bool {
         !self.untimed_nodes.is_empty() && self.untimed_nodes.contains(&row)
     }

@@ -1,4 +1,4 @@
-//! Finds the waits that follow from the order of CUDA's default stream.
+//! Finds, from the order of submissions, which submissions wait for others because of CUDA's default stream.
 //!
 //! A submission to the default stream waits for all earlier submissions to blocking streams of its device, and a submission to
 //! a blocking stream waits for all earlier ones to the default stream. Non-blocking streams are independent.
@@ -12,7 +12,7 @@ use gapscope_trace::ids::DeviceId;
 use gapscope_trace::tables::StreamKind;
 use std::collections::BTreeMap;
 
-/// Rows of two submissions, of which one waits for the other.
+/// The rows of two submissions, of which one waits for the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct StreamWait {
     pub(super) submission: u32,
@@ -30,7 +30,7 @@ struct Streams {
 #[derive(Clone, Copy)]
 struct Last {
     row: u32,
-    /// Its place in the order of all calls.
+    /// The submission's position in the order of all calls.
     place: usize,
 }
 
@@ -109,7 +109,7 @@ fn add_device(timeline: &Timeline, streams: &Streams, all: &mut Vec<StreamWait>)
             let defaults = defaults.filter_map(|default| lasts[*default as usize]);
             defaults.filter(newer).for_each(&mut hold);
             for (default, fresh) in streams.default.iter().zip(&mut fresh) {
-                // It is among them where its last came after the default stream's.
+                // The queue is in `fresh` already where its last submission came after the default stream's.
                 let known = match (lasts[queue], lasts[*default as usize]) {
                     (Some(mine), Some(default)) => mine.place > default.place,
                     (Some(_), None) => true,

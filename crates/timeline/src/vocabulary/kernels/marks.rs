@@ -1,21 +1,21 @@
-//! Finds marks that tell kernels with the same name apart.
+//! Finds, for kernels of different code that have one name, the short marks behind the name that tell them apart.
 
 use gapscope_trace::kernel_names::without_parameters;
 use std::collections::HashSet;
 
-/// Longer marks say less than a digest.
+/// The maximum length of a mark made of words. Longer marks say less than a digest, which takes their place.
 const MAX_MARK_BYTES: usize = 40;
 
-/// Kernels of one name and one code.
+/// The kernels that have one name and one code.
 pub(super) struct KernelGroup<'a> {
-    /// The name, without a mark.
+    /// The kernels' name, without a mark.
     pub(super) base: String,
-    /// The whole name in the code.
+    /// The kernels' whole name in the code.
     pub(super) whole: &'a str,
-    /// The hash of the code.
+    /// The hash of the code; `None` where the trace has none.
     pub(super) hash: Option<&'a str>,
     pub(super) entry_point: &'a str,
-    /// The first row of these kernels.
+    /// The row of the first of the kernels.
     pub(super) row: usize,
 }
 
