@@ -1,4 +1,5 @@
-//! Reads the spool for the session, in the order of sequence numbers.
+//! Reads the spool for the session: chunk files of all threads go in, events in the order of their sequence numbers
+//! come out, and what is missing is counted.
 
 use crate::chunk::ChunkReader;
 use crate::{Control, Error, Event, ids};
@@ -68,7 +69,7 @@ pub struct Damage {
     pub undecodable_records: u64,
 }
 
-/// The logs of one process.
+/// The logs of one process, from which the session takes events.
 pub struct ProcessSpool {
     folder: PathBuf,
     control: Control,
@@ -79,7 +80,7 @@ pub struct ProcessSpool {
     damage: Damage,
     /// Missing records that the drop counter explains.
     explained: u64,
-    /// The number that is being waited for, and since when.
+    /// The sequence number that is being waited for, and since when.
     waited_for: Option<(u64, Instant)>,
 }
 

@@ -1,4 +1,5 @@
-//! Writes the spool inside the recorded program.
+//! Writes the spool inside the recorded program: events of hooks go in, records in a chunk file of the calling
+//! thread come out. What cannot be kept is dropped and counted.
 
 use crate::chunk::ChunkWriter;
 use crate::event::{CommonEvent, EventGroup};
@@ -24,7 +25,8 @@ const MIN_CHUNK_BYTES: usize = 16 << 10;
 const RETRY_NS: i64 = 10_000_000;
 /// How often a thread tries to lock the log of late records before it drops one.
 const LATE_LOCK_ATTEMPTS: u32 = 1000;
-/// Default of [`crate::env::LIMIT`]: 2 GiB.
+/// Bytes of chunk files that may wait for the session where [`crate::env::LIMIT`] sets no other limit (2 GiB);
+/// records beyond it are dropped and counted.
 const DEFAULT_LIMIT_BYTES: u64 = 2 << 30;
 
 /// Returns the first event of a process ([`CommonEvent::Process`]); called again in each forked child that records.
@@ -72,6 +74,7 @@ thread_local! {
     static LOG: RefCell<Option<ThreadLog>> = const { RefCell::new(None) };
 }
 
+/// The log of one thread, whose records go to its current chunk.
 struct ThreadLog {
     generation: u32,
     thread: u32,

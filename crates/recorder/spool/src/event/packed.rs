@@ -1,4 +1,5 @@
-//! Packs [`Activity`] entries into bytes: about 7 for a kernel.
+//! Packs [`Activity`] entries into bytes, about 7 for a kernel, and unpacks them again. The hook packs a batch; the
+//! session unpacks it.
 //!
 //! Each entry is a tag (3 bits of kind, 5 of flags) and LEB128 numbers. Times, correlations and nodes are stored as
 //! differences from the last entry of the same kind in the same batch, so that each batch can be read on its own.

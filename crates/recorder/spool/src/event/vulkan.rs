@@ -221,7 +221,7 @@ pub struct Binding {
     pub kind: u32,
 }
 
-/// A command buffer in a submission.
+/// A command buffer in a submission: the execution and what it executes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Instance {
     /// Id of this execution.
@@ -239,7 +239,7 @@ pub struct SemaphoreValue {
     pub value: u64,
 }
 
-/// The outcome of timing an instance. All values but `Timed` mean unknown times.
+/// Whether an instance has times, and if not, why. All values but `Timed` mean unknown times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
     /// The timestamps have been written.

@@ -1,4 +1,5 @@
-//! The hook's side of the interface: answers the program's calls.
+//! The hook's side of the interface: answers the calls by which a program starts and stops windows, and sets
+//! labels.
 
 use super::{Status, Table, VERSION};
 use crate::event::{CommonEvent, LabelEdge, LabelScope, Layer, Object};

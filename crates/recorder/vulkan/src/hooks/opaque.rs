@@ -1,5 +1,5 @@
-//! Hooks of the commands that are recorded by what they are: render passes, ray tracing, clears and the rest of the
-//! table in [`crate::api::opaque`].
+//! Hooks of the commands that are recorded as opaque work (timed as a whole, without their arguments): render
+//! passes, ray tracing, clears and the others in the table of [`crate::api::opaque`].
 
 use crate::api::arguments::slice;
 use crate::api::opaque::recorded_commands;
