@@ -1,4 +1,5 @@
-//! Finds the state of a command buffer by its handle.
+//! Finds the state of a command buffer by its handle, without a lock where the thread has used the command buffer
+//! lately.
 
 use crate::command_buffer::CommandBuffer;
 use crate::handles::{HandleHasher, HandleMap};

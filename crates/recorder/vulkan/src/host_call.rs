@@ -1,4 +1,5 @@
-//! Times host calls, which explain gaps.
+//! Times calls of the program's threads to Vulkan and writes them as host calls, which explain gaps (times in which
+//! the GPU runs nothing).
 
 use crate::polls;
 use crate::recorder::Recorder;
@@ -20,7 +21,7 @@ impl HostCallTimer {
         }
     }
 
-    /// Returns when the call started, or `None` while the recorder is off.
+    /// Returns the time at which the call started, or `None` while the recorder is off.
     pub fn start_ns(&self) -> Option<i64> {
         self.start_ns
     }

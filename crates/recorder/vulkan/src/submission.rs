@@ -1,4 +1,5 @@
-//! Prepares a submission before it reaches its queue, and writes it afterwards.
+//! Prepares a submission before it reaches its queue, and writes it as events afterwards. Each submitted command
+//! buffer becomes an instance: one execution of its command recording.
 
 use crate::command_buffer::CommandBuffer;
 use crate::command_buffers;
@@ -187,7 +188,7 @@ impl SubmitTarget {
             .collect()
     }
 
-    /// Writes what has been submitted, and lets the harvester watch it.
+    /// Writes the events of a submission, and hands its instances to the harvester.
     pub fn finish(
         self,
         batches: Batches,

@@ -1,4 +1,5 @@
-//! Asks the next layer what the recorder needs to know of a physical device.
+//! Asks the next layer (the next library on the way to the driver) about a physical device: its identity,
+//! properties, queue families, clocks and counters.
 
 use crate::api::arguments::text_in;
 use crate::api::families::{Delivery, Families, Family};
@@ -10,7 +11,7 @@ use gapscope_spool::event::DeviceProperties;
 use std::ffi::{CStr, c_void};
 use std::ops::Deref;
 
-/// A physical device, as the recorder asks for it.
+/// A physical device, with the questions that only the recorder has.
 #[derive(Clone, Copy)]
 pub struct PhysicalDevice(gapscope_vulkan_layer::physical_device::PhysicalDevice);
 
@@ -25,7 +26,7 @@ impl Deref for PhysicalDevice {
 /// The extension by which devices before Vulkan 1.2 have host query reset.
 pub const HOST_QUERY_RESET: &CStr = ash::ext::host_query_reset::NAME;
 
-/// Where host query reset comes from.
+/// What offers host query reset: a version of Vulkan, or an extension.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum HostQueryResetBy {
     /// Vulkan 1.2 has the feature.
@@ -219,7 +220,7 @@ impl PhysicalDevice {
         self.families(true).have(Delivery::Asked)
     }
 
-    /// Returns where host query reset comes from.
+    /// Returns what offers host query reset.
     ///
     /// # Errors
     /// Returns the reason why it is not available.

@@ -1,8 +1,9 @@
-//! Keeps which buffer ranges kernels can reach through descriptor sets.
+//! Keeps the buffer ranges in each descriptor set (a table of buffers that the program binds for kernels), so that
+//! the trace has what each dispatch may access.
 //!
-//! What a set holds at the moment in which it is bound is an immutable *content*, written once; a later update makes
-//! a new content. So binding a set costs two words in the command recording. (A set that is updated after it was
-//! bound, which needs `UPDATE_AFTER_BIND`, is recorded as it was when bound.)
+//! The buffers of a set at the moment in which it is bound are an immutable *content*, written once; a later update
+//! makes a new content. So binding a set costs two words in the command recording. (A set that is updated after it
+//! was bound, which needs `UPDATE_AFTER_BIND`, is recorded as it was when bound.)
 
 use crate::objects::memory::Memory;
 use crate::recorder::Recorder;

@@ -1,4 +1,4 @@
-//! Keeps how many bytes a texel of an image has, so that copies have a size.
+//! Keeps the number of bytes of a texel (a pixel of an image) for each image, from which copies get their bytes.
 
 use crate::handles::Handles;
 use ash::vk;

@@ -1,5 +1,5 @@
-//! Makes command buffers of the layer around one that may run twice at once, whose inner timestamps would overwrite
-//! each other.
+//! Makes brackets: two command buffers of the layer that write a timestamp before and after one of the program's.
+//! They time a command buffer that may run twice at once, as the timestamps inside it would overwrite each other.
 
 use crate::api::families::Delivery;
 use crate::api::loader::SetDeviceLoaderData;

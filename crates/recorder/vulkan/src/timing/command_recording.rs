@@ -1,4 +1,5 @@
-//! Reads the timestamps of one command recording from its chunks of queries.
+//! The timestamps of one command recording: prepares its queries for each execution, and reads the ticks (raw times
+//! of the device) afterwards.
 
 use crate::api::families::Delivery;
 use crate::handles::lock;
@@ -147,7 +148,8 @@ impl Timing {
             .fold(own, |sum, child| sum + child.query_count())
     }
 
-    /// Hands out all ticks, chunk by chunk with the recording and the index of the first query, and forgets them.
+    /// Hands out all ticks chunk by chunk, each with the id of the recording and the index of its first query, and
+    /// forgets them.
     pub fn collect(
         &self,
         scratch: &mut Vec<u64>,

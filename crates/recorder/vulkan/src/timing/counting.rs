@@ -1,4 +1,5 @@
-//! Puts performance queries around what command buffers do, where the user asked for counters.
+//! Puts performance queries, which count for hardware counters, around the commands of command buffers, where the
+//! user asked for counters. The results are written as events of each instance.
 //!
 //! A query counts from the first command of a primary command buffer that acts to its end. A command buffer that may
 //! run twice at once has none, and what was counted is dropped where a secondary command buffer or a suspended
@@ -18,9 +19,9 @@ use std::borrow::Cow;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
-/// How many queries a pool has.
+/// The number of queries of a pool.
 const POOL_QUERIES: u32 = 64;
-/// Results that are not there after so many looks at finished work never come.
+/// The number of looks at finished work after which missing results are given up.
 const MAX_LOOKS: u32 = 25;
 
 /// The performance queries of a device.

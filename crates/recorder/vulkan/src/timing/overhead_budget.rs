@@ -1,4 +1,5 @@
-//! Limits how much time the layer takes from the program's threads.
+//! Limits the time that the layer takes from the program's threads: each reports the time that it spends, and
+//! learns how much is left.
 
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 

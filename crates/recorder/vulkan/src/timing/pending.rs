@@ -1,4 +1,5 @@
-//! Keeps the instances that have been submitted and whose results have not been collected.
+//! Keeps the pending instances of each queue: those that have been submitted and whose results have not been
+//! collected.
 
 use crate::handles::lock;
 use crate::timing::brackets::Bracket;

@@ -1,4 +1,5 @@
-//! Writes the timestamps of a command buffer while it is recorded.
+//! Writes the timestamps of a command buffer while it is recorded, in chunks of queries that it takes as it needs
+//! them.
 
 use crate::api::families::Delivery;
 use crate::api::functions::DeviceFunctions;

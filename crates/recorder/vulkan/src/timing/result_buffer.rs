@@ -1,4 +1,4 @@
-//! Maps device memory into which results of queries are copied.
+//! Device memory, mapped for the host, into which command buffers copy the results of queries.
 
 use crate::api::functions::DeviceFunctions;
 use ash::vk;
