@@ -1,4 +1,5 @@
-//! Represents the commands that both layers follow, decoded from either version of their functions.
+//! The commands that both layers follow. Each is decoded from either version of its function and handed to the
+//! layer.
 
 use std::borrow::Cow;
 use std::ffi::c_void;

@@ -1,4 +1,4 @@
-//! Keeps the command buffers of each command pool, and the queue family that they are for.
+//! Keeps for each command pool its command buffers, and the queue family that they are for.
 
 use std::sync::{Mutex, MutexGuard};
 

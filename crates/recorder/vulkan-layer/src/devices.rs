@@ -1,4 +1,4 @@
-//! Finds the devices of a process by their dispatchable handles.
+//! Finds the layer's state of a device by a dispatchable handle (of a device, queue or command buffer).
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 

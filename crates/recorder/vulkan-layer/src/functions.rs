@@ -1,4 +1,5 @@
-//! Resolves the next layer's functions of a device, once when it is made.
+//! The next layer's functions (those of the next library on the way to the driver), which are looked up once when a
+//! device is made.
 
 use ash::vk;
 

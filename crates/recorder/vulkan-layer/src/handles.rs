@@ -1,4 +1,4 @@
-//! Maps Vulkan handles to what is known of the objects.
+//! Maps of Vulkan handles (the numbers by which programs name objects) to the layer's state of the objects.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};

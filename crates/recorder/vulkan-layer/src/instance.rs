@@ -1,4 +1,4 @@
-//! Keeps instances, with the next layer's functions for each.
+//! Keeps the instances of Vulkan that the program creates, with the next layer's functions for each.
 
 use std::ffi::CStr;
 use std::sync::{PoisonError, RwLock};

@@ -1,5 +1,5 @@
-//! Defines what a layer tells the shared hooks: its devices, and what it does before and after each call that both
-//! layers hook.
+//! The traits that a layer implements for the shared hooks: its devices, and what it does before and after each
+//! call that both layers hook.
 
 use std::borrow::Cow;
 

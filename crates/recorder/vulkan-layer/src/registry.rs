@@ -1,5 +1,5 @@
-//! Reads the commands of Vulkan's registry from `registry/commands.tsv`; the tests of both layers compare their hooks
-//! with them.
+//! Reads the list of all commands of Vulkan from `registry/commands.tsv`, with which the tests of both layers
+//! compare their hooks.
 
 /// The list, which `UPDATE=1 cargo test -p end-to-end registry` writes.
 const COMMANDS: &str = include_str!("../registry/commands.tsv");

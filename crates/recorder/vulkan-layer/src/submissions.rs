@@ -1,4 +1,5 @@
-//! Reads and changes the structures of submissions, of either version.
+//! Reads the structures of submissions, of either version of Vulkan's functions, and makes copies with other
+//! command buffers.
 
 use std::ffi::c_void;
 

@@ -53,7 +53,7 @@ fn find_slot(handle: u64, index: usize) -> Option<&'static Slot> {
     Some(slot)
 }
 
-/// Returns the state of a command buffer.
+/// Returns the state of a command buffer; `None` for an unknown one.
 ///
 /// # Safety
 /// The calling thread has the access to the command buffer that Vulkan demands of the call it is in, and holds no

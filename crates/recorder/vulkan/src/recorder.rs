@@ -17,7 +17,7 @@ pub enum Mode {
     DispatchSerialised,
 }
 
-/// The counters that give the ids of events.
+/// The counters from which things get the ids that events use, one for each kind of thing.
 #[derive(Default)]
 pub struct Ids {
     pub device: Counter<ids::Device>,
@@ -40,7 +40,7 @@ pub struct Recorder {
     texts: RwLock<Texts>,
 }
 
-/// The ids of the texts that have been written.
+/// The ids of label texts that have been written, by text.
 #[derive(Default)]
 struct Texts {
     /// The process that wrote the texts: a forked child has written none yet.

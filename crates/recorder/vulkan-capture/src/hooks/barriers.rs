@@ -1,4 +1,5 @@
-//! Turns barriers into those that a capture keeps, in the words of synchronization2.
+//! Converts a program's barriers (which order commands), of either version of Vulkan's functions, to barriers as a
+//! capture keeps them, with the stages and accesses of synchronization2 (the newer version).
 
 use ash::vk;
 use gapscope_capture::model::Dependency;

@@ -1,4 +1,5 @@
-//! Keeps what dispatches run with: descriptor sets, pushed descriptors and push constants.
+//! Records the bindings with which dispatches run: descriptor sets (tables of buffers), pushed descriptors and push
+//! constants (small values).
 
 use std::ffi::c_void;
 

@@ -1,4 +1,4 @@
-//! Gives buffers one more usage: to be copied from.
+//! Adds a usage to each buffer that the program creates, so that the layer can copy from it.
 
 use ash::vk;
 use gapscope_vulkan_layer::arguments::find;

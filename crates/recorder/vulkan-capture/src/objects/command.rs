@@ -1,4 +1,5 @@
-//! Keeps the commands of command buffers, with handles as the program gave them, which are resolved when it submits.
+//! The commands of a command buffer, with the program's handles. They are resolved into the objects of a capture
+//! when the program submits the command buffer.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Keeps shader modules, pipeline layouts and compute pipelines.
+//! Keeps shader modules (code), pipeline layouts (which bindings the code has) and compute pipelines (kernels) with
+//! all that a capture needs to make them again.
 
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -98,7 +99,8 @@ impl Pipeline {
 }
 
 impl Pipeline {
-    /// Keeps what a compute pipeline was made from; `module` is the stage's shader module, unless that is not known.
+    /// Returns a pipeline with all from which it was made; `module` is the stage's shader module, unless that is
+    /// not known.
     ///
     /// # Safety
     /// `info` is the program's, during its call.

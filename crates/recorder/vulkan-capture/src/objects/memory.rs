@@ -1,4 +1,4 @@
-//! Keeps allocations and buffers.
+//! Keeps allocations of device memory and buffers, and why the content of an allocation cannot be known.
 
 use std::sync::{Arc, Mutex, OnceLock};
 

@@ -1,4 +1,5 @@
-//! Counts submissions, and opens and ends the window of the capture that a process was asked for.
+//! The capture that a process was asked for: counts submissions, opens the window where the user's choice says so,
+//! hands it submissions, and ends it.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -48,7 +49,7 @@ struct SubmissionNumbers {
 #[derive(Default)]
 struct WindowState {
     open: Option<OpenWindow>,
-    /// How many windows have been begun.
+    /// The number of windows that have been begun.
     begun: u32,
 }
 
@@ -62,7 +63,7 @@ pub fn follow<R>(work: impl FnOnce() -> R) {
     }
 }
 
-/// Returns the capture that this process was asked for, if it was.
+/// Returns the capture that this process was asked for; `None` if it was asked for none.
 pub fn capture() -> Option<&'static Capture> {
     static CAPTURE: OnceLock<Option<Capture>> = OnceLock::new();
     let made = CAPTURE.get_or_init(|| hook::guard(Capture::from_environment).flatten());
@@ -344,7 +345,7 @@ impl Capture {
         work()
     }
 
-    /// The program begins a capture; returns its number.
+    /// Begins a capture that the program asks for, and returns its number.
     pub fn start_own(&self, path: Option<PathBuf>) -> Result<u32, Status> {
         let mut state = self.lock_window();
         match self.request.window {
@@ -383,7 +384,7 @@ impl Capture {
         }
     }
 
-    /// Lets no window begin by itself any more.
+    /// Makes no further window begin by itself.
     fn disarm(&self) {
         self.is_armed.store(false, Relaxed);
         let is_last = matches!(

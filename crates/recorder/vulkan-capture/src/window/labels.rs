@@ -1,4 +1,4 @@
-//! Keeps the labels that are open on queues and threads.
+//! Keeps the labels that are open on queues and threads, because a label's text may choose the window.
 
 use std::cell::RefCell;
 use std::sync::Mutex;

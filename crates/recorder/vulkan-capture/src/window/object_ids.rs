@@ -1,4 +1,5 @@
-//! Gives objects their numbers in a capture, and writes the record of each before what names it.
+//! Numbers the objects of a capture. A record that describes an object is written before the first record that
+//! names it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ pub struct ObjectIds {
     new: Vec<NewRecord>,
 }
 
-/// A record that is still to be written.
+/// A record of a new object that is still to be written.
 enum NewRecord {
     Record(Box<Record>),
     /// A module, whose code is written first.

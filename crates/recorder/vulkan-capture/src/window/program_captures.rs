@@ -1,4 +1,5 @@
-//! Keeps the captures that the program begins itself, through the SDK.
+//! Keeps the captures that the program begins itself, through the SDK: whether each waits for its first submission,
+//! is open, or has ended.
 
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -18,7 +19,7 @@ enum CaptureState {
     Failed,
 }
 
-/// What is left to do when the program ends a capture.
+/// The state in which a capture is when the program ends it, from which follows what is left to do.
 pub enum StopOutcome {
     /// The window is open, and ends.
     EndWindow,

@@ -1,4 +1,5 @@
-//! Writes files inside the program, which must not notice when there is no space.
+//! Writes files inside the program without a signal reaching it when a file may not grow, and words the error as
+//! the reason why the window ends.
 
 use std::io;
 

@@ -1,4 +1,5 @@
-//! Records parts of the program's command buffers again, into command buffers of the layer.
+//! Records some commands of the program's command buffers again, into command buffers of the layer, where a window
+//! holds only a part of them.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use crate::objects::kernels::{Pipeline, PipelineLayout};
 
 const COMPUTE: vk::PipelineBindPoint = vk::PipelineBindPoint::COMPUTE;
 
-/// Returns whether all that a command buffer does is known well enough to do it again in parts.
+/// Returns whether every command of a command buffer is known well enough to be recorded again.
 pub fn is_repeatable(device: &Device, buffer: vk::CommandBuffer) -> bool {
     let known = device.objects.command_buffers.get(buffer.as_raw());
     known.is_some_and(|known| {
@@ -66,7 +67,7 @@ fn is_known(device: &Device, command: &Command) -> bool {
     }
 }
 
-/// Records some of the commands of a repeatable command buffer, which those before them set up.
+/// Records some of the commands of a repeatable command buffer, after the bindings that earlier commands made.
 ///
 /// # Safety
 /// `into` is ours and not in use; the program's command buffer is being submitted, so that what it names is live.

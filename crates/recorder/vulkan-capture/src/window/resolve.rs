@@ -1,4 +1,5 @@
-//! Resolves submitted command buffers into the commands of a capture, and the memory that they may access.
+//! Resolves submitted command buffers: kept commands with the program's handles go in; the records of a capture
+//! come out, and the ranges of memory that the commands may access.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -18,7 +19,7 @@ use crate::objects::refusal::Refusal;
 
 /// One command of the model can write no more.
 const MAX_UPDATE_BYTES: u64 = 65_536;
-/// Command buffers that execute each other deeper than this go in a circle.
+/// The deepest nesting of command buffers that execute each other; deeper ones are taken for a circle.
 const MAX_NESTING: u32 = 8;
 
 /// A range of memory that a command may access.
@@ -33,7 +34,7 @@ pub struct AccessedRange {
     pub access: Access,
 }
 
-/// How a command accesses memory.
+/// The way in which a command accesses memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     Read,
@@ -75,7 +76,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Resolves some of the commands of a command buffer of the call, which those before them set up.
+    /// Resolves some of the commands of a command buffer of the call, with the bindings that earlier commands made.
     pub fn command_buffer(
         &mut self,
         buffer: vk::CommandBuffer,

@@ -1,4 +1,5 @@
-//! Cuts a submission of which a window holds only some dispatches into what runs before, in and after the window.
+//! Cuts a submission of which a window holds only some dispatches into three parts: what runs before the window, in
+//! it, and after it.
 
 use std::ops::Range;
 
@@ -38,7 +39,8 @@ struct Cuts {
 }
 
 impl SplitSubmission {
-    /// Cuts a call around these of its dispatches; `None` if all of them are captured, or the call cannot be cut.
+    /// Cuts a call around the given dispatches; `None` if all dispatches of the call are captured, or the call
+    /// cannot be cut.
     pub fn cut(
         call: &SubmitCall<'_>,
         dispatches: &Range<u64>,

@@ -1,5 +1,5 @@
-//! Runs work of the layer on the program's queues: memory is copied to where the host can read it, and submissions
-//! are timed.
+//! Runs work of the layer on the program's queues: copies memory of the GPU to where the host can read it, and
+//! measures the time of submissions.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use gapscope_vulkan_layer::layer::Queue;
 use super::submit_call::TimingPair;
 use crate::api::device::Device;
 
-/// The most that is copied at a time.
+/// The most bytes that are copied at a time; larger reads take several copies.
 const MAX_STAGING_BYTES: u64 = 64 << 20;
 
 /// Why work of the layer on the device failed.

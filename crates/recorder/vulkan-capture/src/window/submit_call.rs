@@ -1,4 +1,5 @@
-//! Reads and passes on a call that submits, in either version.
+//! A program's call that submits, of either version of Vulkan: reads its batches, and passes it on as it is or with
+//! other command buffers.
 
 use std::cell::Cell;
 

@@ -97,8 +97,8 @@ impl PhysicalDevice {
         identity
     }
 
-    /// Returns the size of the device, where the driver has one of its vendor's extensions that give it. The query
-    /// needs none of them enabled.
+    /// Returns the number of multiprocessors and the threads of each; `None` where the driver has none of its
+    /// vendor's extensions that tell them. The extension need not be enabled.
     pub fn limits(self) -> Option<DeviceProperties> {
         let get = self.properties2_of_1_2()?;
         let ask = |structures: *mut c_void| {

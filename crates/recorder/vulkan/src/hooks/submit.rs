@@ -33,7 +33,8 @@ unsafe fn batch<I: SubmitInfo>(info: &I, target: SubmitTarget) -> Batch {
     }
 }
 
-/// Passes on a submission of the program in either form; `call` is the next layer's function.
+/// Passes on a submission of the program in either form, with brackets where they are needed, and records it.
+/// `call` is the next layer's function.
 ///
 /// # Safety
 /// The program's own call: the structures are valid until it returns.

@@ -14,6 +14,7 @@ use std::collections::HashSet;
 use std::fmt::Write;
 use std::sync::{Arc, Mutex};
 
+/// A live shader module, as its kernels need it.
 #[derive(Clone)]
 struct Module {
     hash: [u8; 16],

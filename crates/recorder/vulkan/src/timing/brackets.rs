@@ -46,7 +46,7 @@ impl Brackets {
         }
     }
 
-    /// Returns a bracket for a queue family; `None` where the family cannot be timed that way.
+    /// Returns a bracket for a queue family; `None` where the family has no timestamps, or no bracket can be made.
     pub fn take(&self, family: u32, delivery: Delivery) -> Option<Bracket> {
         if delivery == Delivery::None {
             return None;
