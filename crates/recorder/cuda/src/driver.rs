@@ -1,4 +1,4 @@
-//! Calls the CUDA driver that the program uses.
+//! Calls the CUDA driver that the program uses, for versions and properties of devices.
 
 use gapscope_cupti::SharedLibrary;
 use gapscope_spool::ids;

@@ -1,4 +1,5 @@
-//! Keeps the code that the program gives to the driver: PTX, cubins and fat binaries.
+//! Keeps the code that the program gives to the CUDA driver, and writes it as events: PTX (text), cubins (machine
+//! code) and fat binaries (several of them in one file).
 //!
 //! The thread that loads a module copies it, if it is not too large, once the driver has taken it; the flusher's thread hashes the
 //! copies and writes each once. The session reads the code. Modules are loaded seldom, and code that is loaded while recording is off
@@ -33,7 +34,7 @@ const TOO_MANY: &str = "the process loaded more than is kept";
 const UNREADABLE: &str = "its file could not be read";
 const UNKNOWN_FORMAT: &str = "it is neither PTX nor a cubin nor a fat binary";
 
-/// The parameter that says which code a call loads.
+/// The parameter by which a call names the code that it loads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CodeParameter {
     /// A pointer to the code.
@@ -139,8 +140,7 @@ fn with_pending<T>(change: impl FnOnce(&mut PendingCode) -> T) -> T {
     change(&mut PENDING.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// # Safety
-/// The code of this extent is at this address.
+/// # Safety The code of this extent is at this address.
 unsafe fn keep(at: usize, extent: Extent) {
     let (at, bytes) = match extent {
         Extent::Bytes(bytes) => (at, bytes),

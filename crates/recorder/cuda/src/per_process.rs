@@ -1,4 +1,5 @@
-//! Holds state that a forked child must not share, because another thread of the parent may hold its lock forever.
+//! Holds a value that each process has for itself: a forked child gets a new one and never touches its parent's,
+//! whose lock another thread of the parent may hold forever.
 
 use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::{AcqRel, Acquire};

@@ -1,4 +1,4 @@
-//! Translates the program's stream handles to CUPTI's numbers.
+//! Translates the handles by which the program names streams (queues of CUDA) to CUPTI's numbers for them.
 
 use crate::cupti::Cupti;
 use crate::cupti::numbers::NO_ID;

@@ -1,5 +1,6 @@
-//! Carries waits, records of events, and submissions without a device record from the program's threads to the reader of records: a
-//! lock-free ring of fixed size. Operations that do not fit are counted.
+//! A ring buffer of fixed size, without locks: the program's threads put operations in (waits, records of events,
+//! and submissions without a device record), and the reader of records takes them out. Operations that do not fit
+//! are counted.
 
 use crate::streams::StreamId;
 use gapscope_spool::event::{Span, WaitKind};

@@ -1,5 +1,5 @@
-//! Reads the structures of submissions, of either version of Vulkan's functions, and makes copies with other
-//! command buffers.
+//! Reads the structures of submissions, of either version of Vulkan's functions, and makes copies of them with
+//! other command buffers.
 
 use std::ffi::c_void;
 

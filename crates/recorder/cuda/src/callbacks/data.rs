@@ -1,4 +1,5 @@
-//! The data that CUPTI passes to a callback.
+//! Reads the data that CUPTI passes to a callback: the call's parameters and result, the context, the kernel's name
+//! and the correlation.
 
 use crate::streams::CurrentContext;
 use gapscope_spool::ids;

@@ -1,8 +1,9 @@
-//! Tracks the last record of each event, so that a wait can name it and never names a wrong one.
+//! Tracks the last record of each CUDA event (each call that put the event on a stream), so that a wait for the
+//! event can name the record that it waits for, and never names a wrong one.
 //!
-//! The program's threads use it without a lock. A record that may have been made at the same time as another record of the event, or as
-//! the wait, counts as unknown, and so do all records of an event that graphs record, too. (Graphs that get such an event by
-//! cuGraphAddNode, or while recording is off, are not noticed.)
+//! The program's threads use the table without a lock. A record that may have been made at the same time as another
+//! record of the event, or as the wait, counts as unknown, and so do all records of an event that graphs record,
+//! too. (Graphs that get such an event by cuGraphAddNode, or while recording is off, are not noticed.)
 
 use super::handle_table::HandleTable;
 use crate::wait_ring::Occurrence;

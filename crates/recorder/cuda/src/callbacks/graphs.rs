@@ -1,4 +1,5 @@
-//! Counts the host nodes of instantiated graphs: in them the device waits for host functions, of which CUPTI before 13.1 has no records.
+//! Counts the host nodes of instantiated CUDA graphs (work that is launched as a whole): at such a node the device
+//! waits for a function of the host, of which CUPTI before 13.1 has no records.
 //!
 //! They are counted once, when a graph is instantiated: later changes of nodes affect neither their number nor their kind. Launches
 //! look the number up without a lock. A graph that was instantiated while recording was off is unknown.

@@ -1,5 +1,6 @@
-//! Folds calls that ask whether work is done. A host that waits in this way makes a million of them a second: calls that follow each
-//! other become one event, which the next flush writes, or the thread when it does something else.
+//! Folds polls (calls that only ask whether work is done). A host that waits in this way makes a million of them a
+//! second: calls that follow each other become one event, which the next flush writes, or the thread when it does
+//! something else.
 
 use crate::recorder::Recorder;
 use gapscope_spool::event::{BETWEEN_POLLS_NS, CudaEvent, Span};

@@ -1,4 +1,5 @@
-//! Profiles launches of the kernels that the user has chosen, one by one.
+//! Profiles launches of the kernels that the user has chosen, one by one: measures metrics (such as bytes or the
+//! use of units) of the kernel and writes them as an event.
 //!
 //! CUPTI's range profiler is on from the start of such a launch to its end, and nowhere else. Inside the call, CUPTI runs the kernel again
 //! and again with the memory that it had, until all metrics are counted. The call then takes a good part of a second; the time is

@@ -1,4 +1,5 @@
-//! Keeps cubins that may tell the source lines of their instructions.
+//! Keeps cubins (files with machine code for GPUs) that have tables of source lines, and writes them as events, so
+//! that the session finds the lines of sampled instructions.
 //!
 //! CUPTI hands over each cubin as it is loaded, also those that the driver has made of PTX. The thread that loads a cubin copies it, if
 //! it has lines; the flusher's thread asks CUPTI for its checksum and writes it.
@@ -11,7 +12,7 @@ use std::ffi::c_void;
 use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// Larger cubins are not kept.
+/// The most bytes of a cubin; larger ones are not kept, and their samples have no lines.
 const MAX_CUBIN_BYTES: usize = 32 << 20;
 /// The most bytes of copies that wait to be written.
 const MAX_PENDING_BYTES: usize = 64 << 20;

@@ -1,4 +1,4 @@
-//! SampleBatches samples on their way to the spool.
+//! Filters CUPTI's samples by function, and collects those of one function into one event.
 
 use crate::recorder::Recorder;
 use gapscope_cupti::PcSamples;
@@ -50,7 +50,7 @@ pub struct SampleBatches<'a> {
     recorder: &'a Recorder,
     device: ids::Device,
     filter: &'a mut FunctionFilter,
-    /// False: the samples are thrown away.
+    /// Whether the samples are written; otherwise they are thrown away.
     are_recorded: bool,
     cubin: u64,
     function: String,

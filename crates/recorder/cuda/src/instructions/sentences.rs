@@ -1,4 +1,4 @@
-//! Words the reasons why instructions are not sampled, for the report.
+//! The reasons why instructions are not sampled, as sentences for the report.
 
 use crate::cupti::refusal;
 use crate::recorder::Recorder;

@@ -1,4 +1,5 @@
-//! Domains and registered strings: handles that the program keeps and that stay valid in forked children.
+//! Domains (groups of labels, usually one for each library) and registered strings: the program gets handles for
+//! them and keeps these. Handles stay valid in forked children.
 
 use super::text::{RegisteredString, Text};
 use crate::per_process::PerProcess;

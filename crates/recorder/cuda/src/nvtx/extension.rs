@@ -1,4 +1,5 @@
-//! Fills the table of functions of NVTX's payload extension, for each module that uses it.
+//! Fills the table of functions of NVTX's payload extension (labels with structured values), for each module that
+//! uses it.
 //!
 //! Offsets and numbers: nvToolsExtPayload.h and nvtxExtTypes.h of NVTX 3.1 to 3.5; the extension's version 1.3 is the first with these
 //! structures.

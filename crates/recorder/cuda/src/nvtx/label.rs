@@ -1,4 +1,5 @@
-//! Writes the ends of labels to the log of the thread that sets them.
+//! The functions that the program calls to begin and end labels; each writes one end of a label to the log of the
+//! calling thread.
 
 use super::attributes::Attributes;
 use super::domains::{self, Domain};

@@ -1,5 +1,5 @@
-//! Passes on names that the program gives threads and streams, by functions or as resources of a domain. The trace has no place for
-//! names of devices, contexts, events and locks.
+//! Writes the names that the program gives threads and streams, by functions or as resources of a domain. Names of
+//! devices, contexts, events and locks have no place in the trace.
 
 use super::domains::Domain;
 use super::text::Text;

@@ -1,4 +1,4 @@
-//! Fills the tables of functions that NVTX offers to a tool.
+//! Fills the tables of functions that NVTX offers to a tool, so that the program's NVTX calls reach this library.
 
 use super::{domains, label, names};
 use std::ffi::{c_int, c_void};

@@ -1,4 +1,5 @@
-//! Writes devices when work names them, so that idle ones are not part of the trace.
+//! Keeps the facts that CUPTI tells of each GPU, and writes a device as an event when work first names it, so that
+//! idle devices are not part of the trace.
 
 use crate::cupti::fields::{self, Record};
 use crate::driver;
@@ -126,7 +127,7 @@ impl Device {
     }
 }
 
-/// A part of a GPU (MIG). The parts of one GPU work at the same time, as different GPUs do.
+/// A part of a GPU that works as a device of its own (MIG), at the same time as the GPU's other parts.
 struct Partition {
     gpu_instance: u32,
     compute_instance: u32,
@@ -142,7 +143,7 @@ impl Partition {
         format!("{gpu}{profile} {of_gpu}/{of_compute}")
     }
 
-    /// Returns its own UUID, or the GPU's combined with the instances.
+    /// Returns the part's own UUID, or the GPU's combined with the numbers of the instances.
     fn uuid(&self, gpu: [u8; 16]) -> [u8; 16] {
         if self.uuid != [0; 16] {
             return self.uuid;

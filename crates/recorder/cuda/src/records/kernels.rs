@@ -1,4 +1,5 @@
-//! Gives kernels and launch shapes their ids, and defines each before its first use.
+//! Gives ids to kernels and launch shapes (kernel, queue and parameters, which many launches share), and writes the
+//! definition of each before its first use.
 
 use crate::cupti::fields::Record;
 use crate::cupti::fields::kernel::*;

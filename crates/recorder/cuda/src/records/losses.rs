@@ -1,4 +1,4 @@
-//! Counts losses until the next batch is written.
+//! Counts losses (records that are missing or unusable) by kind and reason, until the next batch is written.
 
 use crate::recorder::Recorder;
 use gapscope_spool::event::LossKind;

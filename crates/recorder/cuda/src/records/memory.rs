@@ -1,4 +1,4 @@
-//! Turns records of memory operations into allocations, frees and memory pools.
+//! Turns CUPTI's records of memory operations into events: allocations, frees and memory pools.
 
 use super::devices::Devices;
 use super::losses::{Losses, NO_TIMES};

@@ -1,4 +1,5 @@
-//! Turns operations that the program's threads passed on into waits, submissions and records of events.
+//! Turns operations that callbacks passed on from the program's threads into activities: waits, submissions and
+//! records of CUDA events.
 
 use super::reader::Reader;
 use crate::cupti::numbers::NO_ID;

@@ -1,4 +1,4 @@
-//! Makes a stream a queue at the first work or operation on it.
+//! Gives a CUDA stream its id as a queue, and writes the queue at the first work or operation on the stream.
 
 use super::devices::Devices;
 use crate::cupti::fields::{self, Record};
@@ -83,7 +83,7 @@ impl Queues {
         }
     }
 
-    /// Returns the queue of a stream.
+    /// Returns the id of the queue that a stream is.
     #[inline]
     pub fn of_stream(&mut self, device: u32, stream: StreamId, recorder: &Recorder) -> ids::Queue {
         if let Some((last, queue)) = self.last
@@ -99,7 +99,7 @@ impl Queues {
         queue
     }
 
-    /// Returns the queue of a stream whose device is not named; none where nothing is known of it.
+    /// Returns the id of the queue of a stream whose device is not named; none where the stream is not known.
     pub fn of_known_stream(&mut self, stream: StreamId, recorder: &Recorder) -> ids::Queue {
         if !stream.is_known() {
             return ids::Queue::NONE;
@@ -134,7 +134,7 @@ impl Queues {
         self.contexts.contains_key(&context)
     }
 
-    /// Returns any queue of a context; none where it has none so far.
+    /// Returns the id of any queue of a context; none where the context has no queue so far.
     pub fn any_of_context(&self, context: u32) -> ids::Queue {
         let queues = self.queues.iter().filter(|(id, _)| id.context == context);
         queues.map(|(_, queue)| *queue).min().unwrap_or_default()

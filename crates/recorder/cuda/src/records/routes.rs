@@ -1,4 +1,5 @@
-//! Gives routes their ids: the kinds of memory between which transfers move data.
+//! Gives ids to routes (queue, kind, and the memory from which and to which transfers move data), and writes the
+//! definition of each before its first use.
 
 use crate::recorder::Recorder;
 use gapscope_spool::event::{CudaEvent, MemoryPlace, TransferKind};

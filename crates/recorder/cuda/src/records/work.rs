@@ -1,5 +1,5 @@
-//! Packs records of work on a device, and of functions that the host runs for a stream. Records without times are passed on without
-//! them, and the session counts them.
+//! Packs records of work (kernels, transfers, graphs) and of functions that the host runs for a stream as
+//! activities. Records without times are passed on without them, and the session counts them.
 
 use super::reader::Reader;
 use super::routes::RouteKey;

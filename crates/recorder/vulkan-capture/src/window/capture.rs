@@ -56,7 +56,7 @@ struct WindowState {
 /// Whether the only window has ended, so that nothing that the program records from here on is needed.
 static ALL_WINDOWS_OVER: AtomicBool = AtomicBool::new(false);
 
-/// Follows what a program records as long as a window may need it.
+/// Runs `work`, which keeps what a program records, unless no window can need it any more. A panic in it is caught.
 pub fn follow<R>(work: impl FnOnce() -> R) {
     if !ALL_WINDOWS_OVER.load(Relaxed) {
         hook::guard(work);

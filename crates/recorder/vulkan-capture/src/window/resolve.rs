@@ -133,7 +133,7 @@ impl<'a> Resolver<'a> {
             } => {
                 let mut range = self.located(*buffer, *offset, *bytes)?;
                 if *bytes == vk::WHOLE_SIZE {
-                    // A rest that is no whole word is left alone.
+                    // Bytes after the last whole word are left alone.
                     range.bytes.end -= (range.bytes.end - range.bytes.start) % 4;
                 }
                 let range = self.touch(range, Access::Overwrite);

@@ -1,4 +1,4 @@
-//! Classifies launches for profiling.
+//! Classifies a launch for profiling: whether it runs a kernel now, becomes part of a graph, or cannot be told.
 
 use crate::callbacks::data::CallbackData;
 use crate::callbacks::target::is_capturing;

@@ -1,4 +1,4 @@
-//! Words the reasons why launches were not profiled, for the report.
+//! The reasons why launches were not profiled, as sentences for the report.
 
 use crate::cupti::refusal;
 use gapscope_cupti::{Failure, LibraryError, code};

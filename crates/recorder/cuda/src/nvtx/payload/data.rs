@@ -1,4 +1,4 @@
-//! Payloads as the program passes them.
+//! The structure in which the program passes a payload: its address, its size and the id of its layout.
 
 /// nvtxPayloadData_t
 #[derive(Debug, Clone, Copy)]

@@ -1,4 +1,5 @@
-//! The functions by which the program registers layouts and enumerations.
+//! The functions by which the program registers layouts of payloads and enumerations (names of numbers). Each reads
+//! the program's description and returns an id.
 
 use super::schemas::{add, find, id_or_new};
 use super::shape::{Encoding, Enum, Field, Layout, Role, Shape, TEXT, UTF8, predefined};

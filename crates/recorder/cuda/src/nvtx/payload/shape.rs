@@ -1,4 +1,4 @@
-//! The shapes of the program's schemas: layouts of fields, and enumerations.
+//! The shape of a schema: a layout of fields with their offsets and types, or an enumeration.
 
 /// The shape of a schema.
 pub enum Shape {
@@ -9,7 +9,7 @@ pub enum Shape {
 #[derive(Debug, Default)]
 pub struct Layout {
     pub fields: Vec<Field>,
-    /// Every entry is among the fields.
+    /// Whether every entry of the layout is among the fields.
     pub whole: bool,
 }
 
@@ -34,7 +34,7 @@ pub enum Role {
     Hidden,
 }
 
-/// How a field is read.
+/// The way in which a field is read.
 #[derive(Debug, Clone, Copy)]
 pub enum Encoding {
     Unsigned(usize),
@@ -67,7 +67,7 @@ impl Enum {
 }
 
 impl Encoding {
-    /// Returns its bytes in the payload.
+    /// Returns the number of bytes of such a field in the payload.
     pub fn bytes(&self) -> usize {
         match self {
             Encoding::Unsigned(bytes) | Encoding::Signed(bytes) | Encoding::Text(bytes) => *bytes,
@@ -79,7 +79,8 @@ impl Encoding {
     }
 }
 
-/// Returns how an NVTX_PAYLOAD_ENTRY_TYPE_… is read, or the size of one that is not; `None` for an unknown type.
+/// Returns the encoding of an NVTX_PAYLOAD_ENTRY_TYPE_…, or the size of a type that is not read; `None` for an
+/// unknown type.
 pub fn predefined(kind: u64) -> Option<Result<Encoding, usize>> {
     Some(match kind {
         1 | 11 => Ok(Encoding::Signed(1)),
@@ -99,7 +100,7 @@ pub fn predefined(kind: u64) -> Option<Result<Encoding, usize>> {
     })
 }
 
-/// Returns how a value is read that is a payload by itself, without a schema.
+/// Returns the encoding of a value that is a payload by itself, without a schema.
 pub fn single(kind: u64) -> Option<Encoding> {
     match kind {
         TEXT | UTF8 => Some(Encoding::OpenText),
