@@ -1,4 +1,5 @@
-//! Drains a recording's spool into its trace, and writes checkpoints from which another session can continue.
+//! Drains a recording's spool: reads the events that the hooks have written, passes them to the assembler, and
+//! writes the rows to the trace. Checkpoints keep the state from which another session can continue.
 
 mod checkpoint;
 mod counters;

@@ -1,4 +1,5 @@
-//! Describes a recording, and launches its program with the hooks in its environment.
+//! Describes a recording as the user asked for it, and launches its program with environment variables that load
+//! the hooks.
 
 use crate::counters::CounterOptions;
 use crate::drain;

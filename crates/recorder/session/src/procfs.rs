@@ -1,4 +1,4 @@
-//! Reads facts about processes from `/proc`.
+//! Reads facts about processes, such as their parents and libraries, from `/proc`.
 
 use gapscope_model::memory_maps::mappings;
 use gapscope_spool::{HostClock, ProcessSpool, pid_namespace};

@@ -1,4 +1,4 @@
-//! Summarises a running recording for a live display.
+//! Summarises a running recording for a live display: the numbers so far, and how busy the GPU is.
 
 use crate::assembler::BusyInterval;
 use std::collections::VecDeque;

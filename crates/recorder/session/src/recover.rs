@@ -1,4 +1,4 @@
-//! Completes a trace whose session was killed.
+//! Completes a trace whose session was killed: continues from its last checkpoint with what is left in the spool.
 
 use crate::drain::{self, Drain};
 use crate::{Error, nested_recordings, procfs};

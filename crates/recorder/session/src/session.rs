@@ -1,4 +1,5 @@
-//! Runs a recording from the program's start to the finished trace.
+//! Runs a recording from the program's start to the finished trace: launches the program, drains its spool in a
+//! loop, and finishes when it has ended.
 
 use crate::conditions::Conditions;
 use crate::counters::{self, Counters};

@@ -53,7 +53,7 @@ impl Events {
         Events(HandleTable::new())
     }
 
-    /// Begins a record. `None`: there are too many events.
+    /// Begins a record and returns the event's state at that time; `None` where there are too many events.
     pub fn record_begins(&self, handle: usize) -> Option<Snapshot> {
         let slot = self.0.find(handle, true)?;
         let mut state = 0;

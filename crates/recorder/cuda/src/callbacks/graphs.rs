@@ -12,7 +12,8 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 
 /// The most handles that are told apart. The driver reuses the handles of destroyed graphs.
 const MAX_GRAPHS: usize = 1 << 14;
-/// How deep graphs inside graphs are searched.
+/// The depth to which graphs inside graphs are searched; a graph with deeper ones has an unknown number of host
+/// nodes.
 const MAX_DEPTH: u32 = 16;
 /// The number is unknown. Known numbers are stored plus one, so that a table of zeros is an empty one.
 const UNKNOWN: u64 = 0;
@@ -28,7 +29,7 @@ impl Graphs {
         Graphs(HandleTable::new())
     }
 
-    /// Notes that a graph was instantiated.
+    /// Notes that a graph was instantiated, with its number of host nodes, if that is known.
     pub fn instantiated(&self, handle: usize, host_nodes: Option<u32>) {
         let number = host_nodes.map_or(UNKNOWN, |count| u64::from(count) + 1);
         self.store(handle, true, number);
@@ -46,7 +47,7 @@ impl Graphs {
         }
     }
 
-    /// Returns the host nodes of a graph that is launched.
+    /// Returns the number of host nodes of a graph that is launched; `None` where it is unknown.
     pub fn host_nodes(&self, handle: usize) -> Option<u32> {
         let known = self.0.number(self.0.find(handle, false)?).load(Acquire);
         u32::try_from(known.checked_sub(1)?).ok()

@@ -8,7 +8,7 @@ const ELF: [u8; 4] = *b"\x7fELF";
 const POINTER_TO_FAT_BINARY: [u8; 4] = 0x4662_43b1_u32.to_le_bytes();
 const FAT_BINARY: [u8; 4] = 0xba55_ed50_u32.to_le_bytes();
 
-/// Where code is and how long it is, or why neither is known.
+/// The place and the length of code, or the reason why they are not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
     /// The code starts at the address that was asked about, with so many bytes.

@@ -1,4 +1,5 @@
-//! Computes which buffer ranges a dispatch may reach through its bindings.
+//! Computes the buffer ranges that a dispatch may reach: from the descriptor sets (tables of buffers) that are
+//! bound, and the bindings that the kernel's code declares, comes the id of a binding set in the trace.
 
 use super::buffers::Buffers;
 use super::lru_map::LruMap;
@@ -28,7 +29,7 @@ struct ContentRange {
     buffer_bytes: u64,
 }
 
-/// A row of a binding set.
+/// A buffer range that a dispatch may reach: a row of a binding set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct ReachedRange {
     set: u32,

@@ -1,4 +1,5 @@
-//! Tracks buffers and the allocations behind them.
+//! Tracks Vulkan buffers and the allocations behind them; each buffer becomes a row when it ends, or at the end of
+//! the trace.
 
 use gapscope_trace::ids::{AllocationId, BufferId, DeviceId, ProcessId};
 use gapscope_trace::tables::{Buffer, Table, Tables};

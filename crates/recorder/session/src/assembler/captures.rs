@@ -1,4 +1,5 @@
-//! Tracks the windows of a recording that a recorded program marks.
+//! Tracks windows: parts of a recording whose start and end the recorded program marks (`start_capture`), and which
+//! may become traces of their own.
 
 use super::Assembler;
 use gapscope_spool::ids as hook;

@@ -1,4 +1,5 @@
-//! The state of instances: submitted executions of command recordings that have not become rows yet.
+//! The state of an instance (a submitted execution of a command recording): its times arrive in parts, until it
+//! becomes rows.
 
 use super::cross_buffer_labels::BufferLabels;
 use crate::clock::{Ticks, Unplaced};
@@ -83,7 +84,7 @@ pub enum NoPosition {
     NotDelivered,
     /// The timestamps are zero, or end before they start.
     Invalid,
-    /// See [`Unplaced`].
+    /// The clock cannot place the timestamps, for the reason that [`Unplaced`] gives.
     Unplaced(Unplaced),
 }
 

@@ -1,4 +1,5 @@
-//! Tracks devices, queues and other objects of processes, to which later events refer.
+//! Tracks devices, queues, memory pools and other objects of processes, to which later events refer, and gives them
+//! ids of the trace.
 
 use super::device::{Device, Queue};
 use super::process::Allocation;

@@ -1,4 +1,5 @@
-//! Tracks semaphores to find the submission that another submission waits for.
+//! Tracks the semaphores by which submissions wait for each other, to find the submission that another one waits
+//! for.
 
 use gapscope_spool::event::SemaphoreValue;
 use gapscope_spool::ids as hook;

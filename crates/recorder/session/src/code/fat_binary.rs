@@ -16,7 +16,7 @@ const MAX_ENTRY_BYTES: usize = 64 << 20;
 const MAX_TOTAL_BYTES: usize = 4 * MAX_ENTRY_BYTES;
 const MAX_ENTRIES: usize = 256;
 
-/// The fields of an entry's header.
+/// An entry of a fat binary: the fields of its header, and its bytes.
 struct Entry<'a> {
     kind: u16,
     flags: u64,

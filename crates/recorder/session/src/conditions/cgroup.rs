@@ -33,7 +33,7 @@ struct MemoryEvents {
     first: Option<[Option<u64>; EVENTS.len()]>,
 }
 
-/// Why a process has no control group that can be read.
+/// The reason why a process has no control group that can be read.
 #[derive(Debug, thiserror::Error)]
 pub enum CgroupError {
     #[error(transparent)]

@@ -34,7 +34,7 @@ enum SensorKind {
     Any(Vec<PathBuf>),
 }
 
-/// Why the card of a GPU is not known.
+/// The reason why the card of a GPU is not known.
 #[derive(Debug, thiserror::Error)]
 enum CardError {
     #[error("the drivers of NVIDIA's, AMD's and Intel's GPUs are asked for them, and no others")]

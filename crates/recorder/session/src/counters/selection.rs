@@ -1,4 +1,4 @@
-//! Chooses the counters to sample, and the metrics that count them.
+//! Chooses the counters to sample from the user's wish, and the vendor's metrics that count them.
 
 use gapscope_model::HardwareCounter;
 use std::str::FromStr;

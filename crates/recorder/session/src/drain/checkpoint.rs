@@ -1,4 +1,4 @@
-//! Writes and reads the state from which another session can continue a recording.
+//! Writes and reads checkpoints: the state of a recording from which another session can continue it.
 
 use super::RecordingHeader;
 use crate::Error;

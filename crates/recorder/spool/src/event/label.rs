@@ -64,7 +64,7 @@ impl Layer {
     }
 }
 
-/// What an event marks: the begin of a label, its end, or a label without a duration.
+/// The part of a label that an event marks: its begin, its end, or all of a label without a duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub enum LabelEdge {

@@ -5,14 +5,14 @@ use crate::callbacks::target::is_capturing;
 use crate::streams::StreamHandle;
 use gapscope_spool::model::cuda::base_name;
 
-/// A launch, as far as profiling is concerned.
+/// The kind of a launch, on which depends whether it can be profiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LaunchKind {
-    /// It launches a kernel now.
+    /// The launch runs a kernel now.
     Kernel,
-    /// It becomes part of a graph.
+    /// The launch becomes part of a graph.
     Captured,
-    /// Its stream is not known, or it is on several devices.
+    /// The launch's stream is not known, or the launch is on several devices.
     Unknown,
 }
 

@@ -1,4 +1,4 @@
-//! Applies events of the CUDA library.
+//! Applies the events that only the CUDA library writes, each by a call of the function that keeps its content.
 
 use super::super::Assembler;
 use super::super::cuda::{Batch, CallRecord, FunctionSamples, Profile};

@@ -1,4 +1,4 @@
-//! Applies events that every hook writes.
+//! Applies the events that every hook writes, such as those of devices, queues, kernels, memory and labels.
 
 use super::super::Assembler;
 use super::super::captures::CaptureRecord;

@@ -1,4 +1,4 @@
-//! Applies events of the Vulkan layer.
+//! Applies the events that only the Vulkan layer writes, such as those of commands, submissions and timestamps.
 
 use super::super::Assembler;
 use super::super::instance::RawInterval;

@@ -31,7 +31,7 @@ pub struct Instructions {
     counts: FxHashMap<Key, u64>,
 }
 
-/// How a device is sampled: the period, and the names of the reasons.
+/// The sampling of a device: its period, and the names of the reasons for which threads wait.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Sampling {
     period_cycles: u64,
@@ -50,7 +50,7 @@ enum Cubin {
     },
 }
 
-/// What samples are counted by: device, code, instruction and reason.
+/// The key by which samples are counted: device, code, instruction and reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 struct Key {
     device: hook::Device,

@@ -1,4 +1,4 @@
-//! Samples one GPU with CUPTI's PM sampling.
+//! Samples one GPU with CUPTI's PM sampling, in which the GPU itself writes its counters at a fixed rate.
 
 use super::plan::Plan;
 use super::{Gpu, Libraries, Reporter, SamplerError, SamplingTask, wait_or_stop};
