@@ -38,10 +38,10 @@ pub const LAYER_FOLDER: &str = "layer";
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RecordingHeader {
     pub command: Vec<String>,
-    /// How the GPU is sampled.
+    /// The mode of timing: what of the GPU's work gets times.
     pub mode: SamplingMode,
     pub names: Names,
-    /// How often stacks are sampled; absent when they are not.
+    /// The rate at which stacks are sampled; absent when they are not.
     pub stack_rate_hz: Option<u32>,
     /// The start on the host's monotonic clock.
     pub start_ns: i64,

@@ -15,7 +15,7 @@ pub enum Recovered {
     Completed {
         /// The number of dispatches in the trace.
         dispatches: u64,
-        /// What was not recorded.
+        /// The losses: things that were not recorded, with their numbers and reasons.
         losses: Vec<Loss>,
     },
 }

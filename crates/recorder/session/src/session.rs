@@ -27,9 +27,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// The time between two drains.
 const DRAIN_INTERVAL: Duration = Duration::from_millis(20);
 const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(4);
-/// A checkpoint comes early when this much of the spool waits for it.
+/// The bytes of spool that may wait for a checkpoint; with more, the checkpoint comes early.
 const CHECKPOINT_BYTES: u64 = 64 << 20;
-/// How long recorded processes may outlive the command.
+/// The longest time for which recorded processes may outlive the command; what they do later is not recorded.
 const MAX_OUTLIVE: Duration = Duration::from_secs(2);
 /// The time between SIGTERM and SIGKILL.
 const KILL_DELAY: Duration = Duration::from_secs(5);
@@ -139,7 +139,7 @@ impl Session {
         self.pid
     }
 
-    /// Returns how far the recording has come.
+    /// Returns the numbers of the recording, so far.
     pub fn progress(&self) -> Progress {
         *self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -168,9 +168,9 @@ struct RecordingRun {
     progress: Arc<Mutex<Progress>>,
     recent: RecentActivity,
     recording_since_ns: Option<i64>,
-    /// When the time limit was reached, and whether SIGKILL was sent.
+    /// Time at which the time limit was reached, and whether SIGKILL was sent.
     terminated: Option<(Instant, bool)>,
-    /// Why the trace cannot be written any more. The program runs on.
+    /// The reason why the trace cannot be written any more. The program runs on.
     failure: Option<Error>,
     windows: Windows,
     conditions: Conditions,

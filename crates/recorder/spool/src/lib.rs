@@ -50,8 +50,8 @@ pub mod env {
     pub const LIMIT: &str = "GAPSCOPE_SPOOL_LIMIT";
     /// `0`: recording is off until the session, or a label, starts it.
     pub const RECORDING: &str = "GAPSCOPE_RECORDING";
-    /// How timestamps leave the GPU: `ask` the driver, or `copy` them inside the command buffers. By default the hook
-    /// chooses by driver.
+    /// The way in which timestamps leave the GPU: `ask` the driver, or `copy` them inside the command buffers. By
+    /// default the hook chooses by driver.
     pub const RESULTS: &str = "GAPSCOPE_RESULTS";
     /// Recording starts when a debug label that contains this text begins.
     pub const START_LABEL: &str = "GAPSCOPE_START_LABEL";
@@ -93,7 +93,7 @@ pub enum Error {
     Foreign {
         /// The file.
         path: std::path::PathBuf,
-        /// What is wrong with the file.
+        /// The fault of the file.
         reason: String,
     },
 }

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::time::{Duration, Instant};
 
-/// How long an uncommitted sequence number is waited for: after that its thread has ended between taking and
-/// committing it, or hangs. A record that comes still later is skipped, so that it is counted once.
+/// The longest wait for an uncommitted sequence number: after it, the number's thread has ended between taking and
+/// committing the number, or hangs. A record that comes still later is skipped, so that it is counted once.
 const GAP_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Finds the processes under one spool folder.

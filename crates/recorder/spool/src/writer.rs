@@ -20,10 +20,10 @@ const MAX_CHUNK_BYTES: usize = 1 << 20;
 const CHUNK_GROWTH: usize = 4;
 /// Size of a chunk when there is no space for a larger one, and of the log for records of ending threads.
 const MIN_CHUNK_BYTES: usize = 16 << 10;
-/// How long no chunk is created after a failure: a program that records into a full disk must not pay for an attempt
-/// with each record.
+/// The time after a failure in which no chunk is created: a program that records into a full disk must not pay for
+/// an attempt with each record.
 const RETRY_NS: i64 = 10_000_000;
-/// How often a thread tries to lock the log of late records before it drops one.
+/// The number of attempts of a thread to lock the log of late records, before it drops its record.
 const LATE_LOCK_ATTEMPTS: u32 = 1000;
 /// Bytes of chunk files that may wait for the session where [`crate::env::LIMIT`] sets no other limit (2 GiB);
 /// records beyond it are dropped and counted.

@@ -136,7 +136,7 @@ pub struct SemaphoreInfo {
     pub is_shared: bool,
 }
 
-/// What a layer does when programs make and destroy objects. An object is added once the call has succeeded, and
+/// The work of a layer when programs make and destroy objects. An object is added once the call has succeeded, and
 /// removed before it is destroyed.
 pub trait ObjectHooks: Layer {
     /// The descriptors of a set, as the layer keeps them.
@@ -214,7 +214,8 @@ pub trait ObjectHooks: Layer {
     }
 }
 
-/// What a layer does with command buffers, to which the calling thread has the access that Vulkan demands of each call.
+/// The work of a layer with command buffers, to which the calling thread has the access that Vulkan demands of each
+/// call.
 pub trait CommandHooks: Layer {
     fn command_pools(&self) -> &CommandPools;
 
@@ -259,7 +260,7 @@ pub trait CommandHooks: Layer {
     unsafe fn record_label(&'static self, handle: vk::CommandBuffer, label: Label<'_>);
 }
 
-/// What a layer does with queues.
+/// The work of a layer with queues.
 pub trait QueueHooks: Layer {
     /// Passes a submission on.
     ///

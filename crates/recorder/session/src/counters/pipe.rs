@@ -139,7 +139,7 @@ impl Batch {
     }
 }
 
-/// How reading ended.
+/// The way in which reading ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReadEnd {
     /// The stream ended after a frame.

@@ -156,7 +156,7 @@ struct Sampler {
     task: Arc<SamplingTask>,
     reporter: Reporter,
     libraries: Option<Libraries>,
-    /// Why there are no libraries.
+    /// The reason why there are no libraries.
     refused: Option<SamplerError>,
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,

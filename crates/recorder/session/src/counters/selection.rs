@@ -4,7 +4,7 @@ use gapscope_model::HardwareCounter;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// What to sample, and how often.
+/// The user's choice of counters, and of the time between samples.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CounterOptions {
     /// The counters to sample.

@@ -29,7 +29,7 @@ pub struct Checkpoint {
     pub unmeasured: Vec<Unmeasured>,
 }
 
-/// How far the spool of a process has been read.
+/// The position up to which the spool of a process has been read.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SpoolPosition {
     pub folder: String,

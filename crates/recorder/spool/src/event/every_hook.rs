@@ -157,7 +157,7 @@ pub enum CommonEvent<'a> {
         edge: LabelEdge,
         /// Text of the label; absent at the end.
         text: ids::Text,
-        /// When the program set it.
+        /// Time at which the program set the label.
         at_ns: i64,
     },
     /// The program starts or stops a window in which it is recorded (`start_capture`).
@@ -176,9 +176,9 @@ pub enum CommonEvent<'a> {
     Loss {
         /// The kind of loss.
         kind: LossKind,
-        /// How many were lost.
+        /// The number of things that were lost.
         count: u64,
-        /// Why, as a stable phrase.
+        /// The reason, as a phrase that is the same for every loss of this sort.
         reason: Cow<'a, str>,
     },
     /// A sentence that belongs in every report of the recording.

@@ -5,7 +5,7 @@ use crate::ids;
 use gapscope_model::{MODULE_DOMAIN, OPERATOR_DOMAIN};
 use serde::{Deserialize, Serialize};
 
-/// Where a label applies: to a queue, a thread, a domain on a thread, or the process.
+/// The place to which a label applies: a queue, a thread, a domain on a thread, or the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LabelScope {
     /// On a queue: it covers everything submitted to the queue until its end.

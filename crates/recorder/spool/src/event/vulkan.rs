@@ -99,7 +99,7 @@ pub enum VulkanEvent<'a> {
         instance: ids::Instance,
         /// Whether it has times, or why not.
         outcome: Outcome,
-        /// When the hook saw that it had finished, which is no earlier than it did, or gave up.
+        /// Time at which the hook saw that the instance had finished, which is never before its end, or gave up.
         seen_ns: i64,
     },
     /// A host call, or several of one kind folded into one.
@@ -152,7 +152,7 @@ pub enum VulkanEvent<'a> {
     CountersRefused {
         /// The device.
         device: ids::Device,
-        /// Why, as the end of a sentence.
+        /// The reason, as the end of a sentence.
         reason: Cow<'a, str>,
     },
     /// Counter values of an instance, from its first command that acts on.

@@ -78,7 +78,7 @@ pub struct Pipeline {
     pub required_subgroup_size: Option<u32>,
     pub robustness: Option<model::Robustness>,
     pub name: Mutex<Option<String>>,
-    /// Why the pipeline cannot be captured.
+    /// The reason why the pipeline cannot be captured; `None` if it can.
     pub refusal: Option<Refusal>,
 }
 

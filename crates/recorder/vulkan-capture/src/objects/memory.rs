@@ -13,7 +13,7 @@ pub struct Memory {
     pub serial: Serial,
     pub bytes: u64,
     pub properties: vk::MemoryPropertyFlags,
-    /// Why the content cannot be known.
+    /// The reason why the content cannot be known; `None` if it can.
     pub refusal: Option<Refusal>,
 }
 

@@ -80,7 +80,7 @@ impl CapturedWork {
     }
 }
 
-/// Why a window cannot begin.
+/// The reason why a window cannot begin.
 #[derive(Debug, thiserror::Error)]
 pub enum BeginError {
     #[error("{} exists", .0.display())]

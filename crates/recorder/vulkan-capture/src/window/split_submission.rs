@@ -31,7 +31,7 @@ pub struct SplitSubmission {
     pub after: Vec<BufferPart>,
 }
 
-/// Where the window's first dispatch is, and what follows its last.
+/// The places of the window's first dispatch, and of the command after its last.
 struct Cuts {
     /// The numbers of the command buffer, and of the command in it.
     start: (usize, usize),

@@ -14,7 +14,7 @@ use crate::api::device::Device;
 /// The most bytes that are copied at a time; larger reads take several copies.
 const MAX_STAGING_BYTES: u64 = 64 << 20;
 
-/// Why work of the layer on the device failed.
+/// The reason why work of the layer on the device failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     #[error("{what}: {result:?}")]

@@ -17,7 +17,7 @@ pub struct RecordingPlan {
     pub calibrated: bool,
     /// Whether queries can be reset from the host.
     pub host_query_reset: bool,
-    /// Why queries cannot be reset from the host, where that would be better.
+    /// The reason why queries cannot be reset from the host, where that would be better.
     pub no_host_query_reset: Option<&'static str>,
     adds_calibration: bool,
     adds_extension: bool,

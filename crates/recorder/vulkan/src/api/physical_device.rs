@@ -26,7 +26,7 @@ impl Deref for PhysicalDevice {
 /// The extension by which devices before Vulkan 1.2 have host query reset.
 pub const HOST_QUERY_RESET: &CStr = ash::ext::host_query_reset::NAME;
 
-/// What offers host query reset: a version of Vulkan, or an extension.
+/// The source of host query reset: a version of Vulkan, or an extension.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum HostQueryResetBy {
     /// Vulkan 1.2 has the feature.

@@ -24,7 +24,7 @@ pub struct Bindings {
     entries: Vec<Binding>,
     /// The present content; none if it has not been written yet.
     content: BindingContent,
-    /// How many dynamic offsets the written content needs.
+    /// The number of dynamic offsets that the written content needs.
     dynamic: u32,
 }
 
@@ -33,7 +33,7 @@ pub struct Bindings {
 pub struct BoundContent {
     /// None if the content is not known.
     pub id: BindingContent,
-    /// How many dynamic offsets the content needs.
+    /// The number of dynamic offsets that the content needs.
     pub dynamic: u32,
 }
 

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
-/// The layer may spend one part in this many of the time that passes.
+/// The share of the time that the layer may spend: one part in this many.
 const SHARE: i64 = 100;
 /// The most time that can be saved up, which is there from the start: a process that lives for a short time may end
 /// without exit handlers.
@@ -12,7 +12,7 @@ const MAX_SAVED_NS: i64 = 2_000_000;
 /// The time that the layer may spend. Threads that spend at once may together spend a little more.
 #[derive(Default)]
 pub struct OverheadBudget {
-    /// When the budget was used up; it grows from there.
+    /// Time at which the budget was used up, from which on it grows.
     empty_at_ns: AtomicI64,
 }
 

@@ -15,7 +15,7 @@ pub struct PendingInstance {
     pub times: TimeSource,
 }
 
-/// Where the times of an instance come from.
+/// The source of an instance's times.
 pub enum TimeSource {
     /// Timestamps inside the instance.
     Inside(Arc<Timing>),

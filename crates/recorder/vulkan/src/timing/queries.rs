@@ -199,7 +199,7 @@ struct Slab {
     memory: SlabMemory,
 }
 
-/// Where the results of a slab arrive.
+/// The place at which the results of a slab arrive.
 enum SlabMemory {
     /// The results arrive in host memory.
     Host { _results: Box<[[u64; 2]]> },

@@ -36,7 +36,7 @@ pub fn unmet(wanted: &Wanted, profiled: u32, seen: bool) -> String {
     }
 }
 
-/// Why a launch could not be profiled: a sentence without its full stop.
+/// The reason why a launch could not be profiled, as a sentence without its full stop.
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileError {
     #[error(transparent)]
