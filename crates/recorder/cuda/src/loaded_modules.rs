@@ -60,6 +60,8 @@ impl CodeParameter {
 /// The calls of the driver that load code, by CUPTI's numbers.
 static CODE_PARAMETERS: OnceLock<Vec<Option<CodeParameter>>> = OnceLock::new();
 
+/// Copies and files of code that have not been written yet, with the bytes of the copies, and the reasons of
+/// losses.
 #[derive(Debug, Default)]
 struct PendingCode {
     copies: Vec<Vec<u8>>,

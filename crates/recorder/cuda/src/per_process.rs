@@ -9,6 +9,7 @@ pub struct PerProcess<T: 'static> {
     current: AtomicPtr<Tagged<T>>,
 }
 
+/// A value, with the generation (count of forks) of the process that it belongs to.
 struct Tagged<T> {
     generation: u32,
     value: T,

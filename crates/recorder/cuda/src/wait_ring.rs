@@ -47,6 +47,7 @@ pub struct Occurrence {
     pub number: u32,
 }
 
+/// The ring of operations on their way from the program's threads to the reader of records.
 pub struct Ring {
     slots: [Slot; MAX_OPERATIONS],
     /// The counts of operations that were put and that were taken.
@@ -55,6 +56,7 @@ pub struct Ring {
     lost: AtomicU32,
 }
 
+/// A slot of the ring, which holds at most one operation.
 struct Slot {
     /// 2 × n: free for round n. 2 × n + 1: holds the operation of round n.
     turn: AtomicU64,

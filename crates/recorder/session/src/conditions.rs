@@ -102,6 +102,7 @@ impl Vendor {
     }
 }
 
+/// A request of the session to the thread: to ask for conditions of a process, too, or of a GPU.
 enum Request {
     Process(u32),
     Gpu(Gpu),

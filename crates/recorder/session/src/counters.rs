@@ -101,6 +101,7 @@ struct GpuStream {
     has_lost: bool,
 }
 
+/// The samples of a GPU that are missing for one reason: the number of gaps, of samples and of nanoseconds.
 #[derive(Debug, Default)]
 struct MissingSamples {
     gaps: u64,

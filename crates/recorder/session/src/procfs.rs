@@ -140,6 +140,7 @@ pub fn name_for_user(pid: u32) -> String {
     process_name(pid).unwrap_or_else(|| "a process".to_owned())
 }
 
+/// The facts in the file `stat` of a process.
 struct Stat {
     ended: bool,
     start_ticks: i64,

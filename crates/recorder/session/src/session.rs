@@ -158,6 +158,7 @@ impl Session {
     }
 }
 
+/// A recording in progress, as the thread that drains has it.
 struct RecordingRun {
     recording: Recording,
     drain: Drain,

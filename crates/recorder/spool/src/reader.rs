@@ -93,6 +93,7 @@ impl std::fmt::Debug for ProcessSpool {
     }
 }
 
+/// The log of one thread: its chunks, the oldest first, and the offset of the next record in the first of them.
 #[derive(Default)]
 struct ThreadLog {
     chunks: VecDeque<Chunk>,

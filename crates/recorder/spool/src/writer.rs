@@ -53,6 +53,7 @@ struct Process {
     parent: Option<&'static ProcessFolder>,
 }
 
+/// The folder of a process in the spool, with its control page and its chunk files.
 struct ProcessFolder {
     path: PathBuf,
     control: Control,

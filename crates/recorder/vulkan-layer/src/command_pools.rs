@@ -7,6 +7,7 @@ use ash::vk::Handle;
 
 use crate::handles::{HandleMap, lock};
 
+/// A command pool with its queue family and its command buffers.
 pub struct CommandPool {
     pub family: u32,
     /// Whether the command buffers are protected: they must not write to memory that is not.

@@ -10,6 +10,7 @@ use crate::loader::{self, GetDeviceProcAddr};
 /// The devices that have been made through a layer whose type for devices is `D`.
 pub struct Devices<D: 'static>(RwLock<Vec<Entry<D>>>);
 
+/// A device of the process, by the key that all its dispatchable handles share.
 struct Entry<D: 'static> {
     key: usize,
     /// `None` if calls on the device are passed on untouched.

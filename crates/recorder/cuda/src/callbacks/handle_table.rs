@@ -10,6 +10,7 @@ const SLOTS_PER_HANDLE: usize = 16;
 /// A table of at most `SLOTS` handles, whose numbers are 0 at first.
 pub struct HandleTable<const SLOTS: usize>([Slot; SLOTS]);
 
+/// A slot of the table: a handle and its number.
 struct Slot {
     /// The handle; 0 marks a free slot.
     handle: AtomicU64,

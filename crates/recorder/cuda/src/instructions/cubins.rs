@@ -28,6 +28,7 @@ static PENDING: Mutex<PendingCubins> = Mutex::new(PendingCubins {
     bytes: 0,
 });
 
+/// The cubins that have not been written yet, and the bytes of their copies.
 #[derive(Default)]
 struct PendingCubins {
     copies: Vec<Vec<u8>>,

@@ -14,6 +14,7 @@ use std::ffi::{CStr, c_char};
 #[derive(Debug, Default)]
 pub struct Devices(FxHashMap<u32, Device>);
 
+/// A device: its facts, once CUPTI has told them, and whether it is used by work and written.
 #[derive(Debug, Default)]
 struct Device {
     facts: Option<DeviceFacts>,
@@ -21,6 +22,7 @@ struct Device {
     written: bool,
 }
 
+/// The facts of a device that its event holds.
 #[derive(Debug)]
 struct DeviceFacts {
     name: String,

@@ -13,6 +13,7 @@ use std::ffi::{CStr, CString, c_char};
 /// The most launch shapes that are remembered: a program whose every launch differs must not fill the memory.
 const MAX_SHAPES: usize = 1 << 16;
 
+/// The ids of kernels and launch shapes that have been written.
 #[derive(Debug, Default)]
 pub struct Kernels {
     /// The kernels by name.
@@ -25,6 +26,7 @@ pub struct Kernels {
     last: Option<(LaunchShape, ids::Launch)>,
 }
 
+/// The kernel whose name was at an address, and the number of the buffer for which the name was last compared.
 #[derive(Debug)]
 struct CachedName {
     kernel: ids::Kernel,

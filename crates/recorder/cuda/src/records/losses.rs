@@ -10,6 +10,7 @@ pub const NO_TIMES: &str = "CUPTI delivered none";
 #[derive(Debug, Default)]
 pub struct Losses(Vec<Loss>);
 
+/// A number of losses of one kind, for one reason.
 #[derive(Debug)]
 struct Loss {
     kind: LossKind,

@@ -13,6 +13,7 @@ use std::collections::VecDeque;
 /// The most older allocations that are kept of an address: their frees come soon, or are lost.
 const MAX_OLDER: usize = 16;
 
+/// The ids of allocations and memory pools, by their addresses.
 #[derive(Debug, Default)]
 pub struct Memory {
     /// The live allocations by address.
@@ -24,12 +25,14 @@ pub struct Memory {
     pools: FxHashMap<PoolKey, ids::Pool>,
 }
 
+/// An allocation, with the time at which it was made.
 #[derive(Debug, Clone, Copy)]
 struct Allocation {
     id: ids::Allocation,
     made_ns: i64,
 }
 
+/// A memory pool, by its device and its address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct PoolKey {
     device: u32,

@@ -13,6 +13,7 @@ use rustc_hash::FxHashMap;
 /// VkQueueFlags of a stream: compute and transfer.
 const COMPUTE_AND_TRANSFER: u32 = 2 | 4;
 
+/// The contexts and streams of the process, and the ids of those streams that are queues in the trace.
 #[derive(Debug, Default)]
 pub struct Queues {
     pub devices: Devices,
@@ -26,6 +27,7 @@ pub struct Queues {
     last: Option<(StreamId, ids::Queue)>,
 }
 
+/// The facts of a context (a program's state on one GPU).
 #[derive(Debug)]
 struct Context {
     device: u32,
@@ -34,6 +36,7 @@ struct Context {
     is_green: bool,
 }
 
+/// The facts of a stream.
 #[derive(Debug, Clone, Copy)]
 struct Stream {
     kind: StreamKind,

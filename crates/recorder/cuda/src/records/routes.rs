@@ -6,12 +6,14 @@ use gapscope_spool::event::{CudaEvent, MemoryPlace, TransferKind};
 use gapscope_spool::ids;
 use rustc_hash::FxHashMap;
 
+/// The ids of routes that have been written, and the last route.
 #[derive(Debug, Default)]
 pub struct Routes {
     routes: FxHashMap<RouteKey, ids::Route>,
     last: Option<(RouteKey, ids::Route)>,
 }
 
+/// A route: the queue, the kind of transfer, and the memory that transfers read and write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RouteKey {
     queue: ids::Queue,

@@ -17,6 +17,7 @@ const DYNAMIC: [u32; 2] = [8, 9];
 /// The content of a descriptor set, in ids of the trace.
 type Content = Arc<[ContentRange]>;
 
+/// A buffer range in the content of a descriptor set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct ContentRange {
     binding: u32,
@@ -119,6 +120,7 @@ pub struct BoundSets {
     last: Option<(KernelId, Option<BindingSetId>)>,
 }
 
+/// A descriptor set that is bound at the index `set`, with its dynamic offsets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct BoundSet {
     set: u32,

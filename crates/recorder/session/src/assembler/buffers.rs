@@ -13,6 +13,7 @@ pub struct Buffers {
     alive: FxHashMap<BufferId, LiveBuffer>,
 }
 
+/// A buffer that exists, with its place in an allocation, once it has one.
 #[derive(Debug, Serialize, Deserialize)]
 struct LiveBuffer {
     process: ProcessId,

@@ -25,6 +25,7 @@ struct Counted {
     counters: Vec<(CounterId, PerformanceUnit)>,
 }
 
+/// A sampled hardware counter of a device, with its id in the trace.
 #[derive(Debug, Serialize, Deserialize)]
 struct Sampled {
     device: DeviceId,

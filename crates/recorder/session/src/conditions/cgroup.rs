@@ -14,6 +14,7 @@ const EVENTS: [(&str, Condition); 3] = [
     ("oom_kill ", Condition::GroupKilled),
 ];
 
+/// The files of the program's control group that are read.
 pub struct Cgroup {
     stalls: Vec<PressureFile>,
     events: Option<MemoryEvents>,
@@ -26,6 +27,7 @@ struct MemoryUse {
     source: Arc<str>,
 }
 
+/// The file that counts how often the group reached its memory limits.
 struct MemoryEvents {
     path: PathBuf,
     source: Arc<str>,

@@ -45,6 +45,7 @@ pub struct PressureFile {
     last: Option<(i64, StallTotals)>,
 }
 
+/// The total times, in microseconds, in which some processes, or all of them, waited for a resource.
 #[derive(Clone, Copy)]
 struct StallTotals {
     some_us: u64,

@@ -16,6 +16,7 @@ pub struct MachineSampler {
     files: Option<MachineFiles>,
 }
 
+/// The files that are read, and the name of the program.
 struct MachineFiles {
     stalls: Vec<PressureFile>,
     group: Option<Cgroup>,

@@ -47,6 +47,7 @@ pub struct NvmlGpus {
     source: Option<Arc<str>>,
 }
 
+/// A GPU with the questions that are asked about it.
 struct FollowedGpu {
     gpu: Gpu,
     device: nvmlDevice_t,
@@ -61,6 +62,7 @@ struct Question {
     last: Option<(i64, u64)>,
 }
 
+/// The kinds of questions to NVML, each of which gives one condition or several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum QuestionKind {
     SmClock,

@@ -89,6 +89,7 @@ pub fn can_sample_counters() -> Result<String, SamplerError> {
     }
 }
 
+/// The session's first request: the counters, the time between samples, and the file that the command runs.
 #[derive(Debug)]
 struct SamplingTask {
     counters: Vec<HardwareCounter>,
@@ -152,6 +153,7 @@ fn chip_facts(cupti: &Cupti, index: usize) -> Result<ChipFacts, Failure> {
     Ok((cupti.chip_name(index)?, availability.into()))
 }
 
+/// The state of the process that samples.
 struct Sampler {
     task: Arc<SamplingTask>,
     reporter: Reporter,

@@ -28,6 +28,7 @@ const SAME: u8 = 0x40;
 /// Bytes of the longest entry: a tag, six numbers of at most 10 bytes and a byte.
 const MAX_ENTRY_BYTES: usize = 62;
 
+/// The numbers of the last entry of one kind, from which the next entry stores differences.
 #[derive(Debug, Clone, Copy, Default)]
 struct LastEntry {
     end_ns: i64,
@@ -181,6 +182,7 @@ impl Packer {
     }
 }
 
+/// An entry that is being packed.
 struct Entry<'a> {
     bytes: &'a mut Vec<u8>,
     last: &'a mut LastEntry,
@@ -280,6 +282,7 @@ pub fn unpack(bytes: &[u8]) -> impl Iterator<Item = Result<Activity, Torn>> + '_
     })
 }
 
+/// The position in a batch that is being unpacked.
 struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,

@@ -44,6 +44,7 @@ pub trait Provider: Sync + 'static {
     fn flush(&self) -> bool;
 }
 
+/// The open window of a process, and whether the process was recorded before it.
 struct OpenCapture {
     generation: u32,
     capture: u32,

@@ -55,6 +55,7 @@ pub struct Python {
     is_initialized: unsafe extern "C" fn() -> c_int,
 }
 
+/// A way to read memory of this process; `None` where an address cannot be read.
 trait Memory {
     fn read(&self, address: u64, bytes: &mut [u8]) -> Option<()>;
 }

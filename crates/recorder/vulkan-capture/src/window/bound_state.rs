@@ -20,6 +20,7 @@ pub struct BoundState {
     push_constants: Vec<u8>,
 }
 
+/// The descriptors that are bound at one index: those of a set, or descriptors that the command buffer pushed.
 enum BoundSet {
     Set {
         set: vk::DescriptorSet,

@@ -46,6 +46,7 @@ struct SubmissionNumbers {
     dispatches: u64,
 }
 
+/// The open window, if there is one.
 #[derive(Default)]
 struct WindowState {
     open: Option<OpenWindow>,

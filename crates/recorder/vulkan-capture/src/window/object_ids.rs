@@ -31,6 +31,7 @@ enum NewRecord {
     Module(ModuleId, Arc<Module>),
 }
 
+/// The kinds of objects, each of which has its own numbers.
 #[derive(Clone, Copy)]
 enum ObjectKind {
     Memory,

@@ -11,6 +11,7 @@ use gapscope_vulkan_layer::handles::lock;
 #[derive(Default)]
 pub struct ProgramCaptures(Mutex<Vec<CaptureState>>);
 
+/// The state of a capture that the program has asked for.
 enum CaptureState {
     /// The capture begins with the next submission, at this path if the program gave one.
     Asked(Option<PathBuf>),

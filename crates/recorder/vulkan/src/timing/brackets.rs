@@ -27,6 +27,7 @@ pub struct Brackets {
     state: Mutex<State>,
 }
 
+/// The command pools of brackets, and the brackets that nobody uses.
 #[derive(Default)]
 struct State {
     /// A command pool for each queue family.

@@ -35,6 +35,7 @@ pub struct CounterQueries {
     silent: AtomicBool,
 }
 
+/// The query pools of counters, and the queries that nobody uses.
 #[derive(Default)]
 struct State {
     pools: Vec<vk::QueryPool>,

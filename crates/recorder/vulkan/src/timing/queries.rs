@@ -35,6 +35,7 @@ pub struct Queries {
     state: Mutex<State>,
 }
 
+/// The chunks of queries that nobody uses, by their size and state.
 #[derive(Default)]
 struct State {
     slabs: Vec<Slab>,

@@ -20,6 +20,7 @@ pub struct Choice {
     launched: bool,
 }
 
+/// A choice of the user, and the number of its launches that are still to be profiled.
 struct Remaining {
     wanted: Wanted,
     left: u32,

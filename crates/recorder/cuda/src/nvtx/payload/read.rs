@@ -65,6 +65,7 @@ pub unsafe fn read(
     let _ = PARTS.try_with(|kept| kept.set(parts));
 }
 
+/// The values that have been decoded so far, as text, and the label's text and category.
 struct Reader<'a> {
     parts: &'a mut String,
     message: Option<Text<'a>>,
@@ -160,6 +161,7 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// A decoded value.
 enum Value<'a> {
     Unsigned(u64),
     Signed(i64),

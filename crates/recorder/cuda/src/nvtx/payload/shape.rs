@@ -6,6 +6,7 @@ pub enum Shape {
     Enum(Enum),
 }
 
+/// The fields of a C structure.
 #[derive(Debug, Default)]
 pub struct Layout {
     pub fields: Vec<Field>,
@@ -53,6 +54,7 @@ pub enum Encoding {
     Enum(&'static Enum),
 }
 
+/// An enumeration: the bytes of its values, and pairs of value and name.
 #[derive(Debug)]
 pub struct Enum {
     pub bytes: usize,
