@@ -75,6 +75,7 @@ impl Recorder {
         &self.spool
     }
 
+    /// Writes an event to the log of the calling thread.
     #[inline]
     pub fn write(&self, event: &impl EventGroup) {
         let generation = gapscope_spool::writer::generation();
@@ -89,6 +90,7 @@ impl Recorder {
         self.spool.recording()
     }
 
+    /// Writes that so many things of a kind were not recorded, and the reason.
     pub fn loss(&self, kind: LossKind, count: u64, reason: &str) {
         self.write(&CommonEvent::Loss {
             kind,

@@ -386,10 +386,12 @@ impl Drain {
         std::iter::once(&self.assembler).chain(self.ranks.iter().map(|r| &r.assembler))
     }
 
+    /// Returns the number of dispatches in all traces so far.
     pub fn dispatches(&self) -> u64 {
         self.assemblers().map(Assembler::dispatches).sum()
     }
 
+    /// Returns the number of submissions in all traces so far.
     pub fn submissions(&self) -> u64 {
         self.assemblers().map(Assembler::submissions).sum()
     }

@@ -42,6 +42,7 @@ pub(crate) struct ChunkWriter {
 }
 
 impl ChunkWriter {
+    /// Creates a chunk file of this size, for the records of a thread.
     pub fn create(path: &Path, thread: u32, bytes: usize) -> Result<ChunkWriter, Error> {
         let map = map_new_file(path, bytes.max(HEADER_BYTES + RECORD_HEADER_BYTES))?;
         let chunk = ChunkWriter { map, used: 0 };
@@ -109,6 +110,7 @@ pub(crate) struct ChunkReader {
 }
 
 impl ChunkReader {
+    /// Maps a chunk file for reading.
     pub fn open(path: &Path) -> Result<ChunkReader, Error> {
         let file = std::fs::File::open(path).map_err(|e| Error::io(path, e))?;
         let foreign = |reason: String| Error::Foreign {

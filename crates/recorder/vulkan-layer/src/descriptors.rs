@@ -345,6 +345,7 @@ impl<C: SetContents> Descriptors<C> {
         self.layouts.remove(layout.as_raw());
     }
 
+    /// Returns the layout of a handle; `None` where the handle is not known.
     pub fn layout(&self, layout: vk::DescriptorSetLayout) -> Option<Arc<SetLayout>> {
         self.layouts.get(layout.as_raw())
     }
@@ -436,6 +437,7 @@ impl<C: SetContents> Descriptors<C> {
         self.templates.remove(template.as_raw());
     }
 
+    /// Returns the entries of an update template; `None` where the template is not known.
     pub fn template(&self, template: vk::DescriptorUpdateTemplate) -> Option<Template> {
         self.templates.get(template.as_raw())
     }

@@ -58,10 +58,12 @@ impl<T> Handles<T> {
         self.shard(handle).remove(&handle)
     }
 
+    /// Reads or changes the value of a handle; `None` where the handle is not known.
     pub fn with<R>(&self, handle: u64, read: impl FnOnce(&mut T) -> R) -> Option<R> {
         self.shard(handle).get_mut(&handle).map(read)
     }
 
+    /// Returns a copy of the value of a handle; `None` where the handle is not known.
     pub fn get(&self, handle: u64) -> Option<T>
     where
         T: Clone,
@@ -75,6 +77,7 @@ impl<T> Handles<T> {
 pub struct Serial(u64);
 
 impl Serial {
+    /// Returns a serial number that no other object of the process has.
     pub fn next() -> Serial {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         Serial(NEXT.fetch_add(1, Relaxed))

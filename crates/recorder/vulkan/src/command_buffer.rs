@@ -120,6 +120,7 @@ impl CommandBuffer {
         self.is_recorded().then_some(self.recording)
     }
 
+    /// Appends a command to the recording; whole blocks go to the spool.
     #[inline]
     pub fn push(&mut self, command: Command) {
         self.commands.push(command);
@@ -165,6 +166,7 @@ impl CommandBuffer {
         self.kernel = ids::Kernel::NONE;
     }
 
+    /// Forgets the former command recording and, while the recorder is on, starts a new one.
     pub fn start_recording(&mut self, info: &vk::CommandBufferBeginInfo<'_>) {
         self.forget_recording();
         let recorder = self.device.recorder;
@@ -220,6 +222,7 @@ impl CommandBuffer {
         }
     }
 
+    /// Writes the last timestamp and the remaining commands of the recording.
     pub fn finish_recording(&mut self) {
         if !self.is_recorded() {
             return;

@@ -14,6 +14,7 @@ pub struct HostCallTimer {
 }
 
 impl HostCallTimer {
+    /// Notes the time just before a call, while the recorder is on.
     pub fn start(recorder: &'static Recorder) -> HostCallTimer {
         HostCallTimer {
             recorder,

@@ -91,6 +91,7 @@ impl Recorder {
         Some(recorder)
     }
 
+    /// Writes an event to the log of the calling thread.
     pub fn write(&self, event: &impl EventGroup) {
         self.spool.write(event);
     }
@@ -104,6 +105,7 @@ impl Recorder {
         self.spool.recording()
     }
 
+    /// Writes that so many things of a kind were not recorded, and the reason.
     pub fn loss(&self, kind: LossKind, count: u64, reason: &str) {
         self.write(&CommonEvent::Loss {
             kind,

@@ -176,12 +176,14 @@ impl SubmitTarget {
         unsafe { timing.prepare() };
     }
 
+    /// Returns the semaphores that a batch signals, with their values, and notes the values that they will reach.
     pub fn signals(self, semaphores: impl Iterator<Item = (vk::Semaphore, u64)>) -> Semaphores {
         self.waits(semaphores.inspect(|(handle, value)| {
             self.device.semaphores.will_reach(*handle, *value);
         }))
     }
 
+    /// Returns the semaphores that a batch waits for, with their values; unknown semaphores are left out.
     pub fn waits(self, semaphores: impl Iterator<Item = (vk::Semaphore, u64)>) -> Semaphores {
         semaphores
             .filter_map(|(handle, value)| self.device.semaphores.with_value(handle, value))

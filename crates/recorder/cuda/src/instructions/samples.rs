@@ -78,6 +78,8 @@ impl<'a> SampleBatches<'a> {
         }
     }
 
+    /// Adds the samples of one instruction, if its function is wanted. Samples of another function are written
+    /// before.
     pub fn add(&mut self, pc: &PcSamples<'_>) {
         if !self.are_recorded {
             return;
@@ -101,6 +103,7 @@ impl<'a> SampleBatches<'a> {
         }
     }
 
+    /// Writes the samples that have been collected.
     pub fn write(&mut self) {
         if self.samples.is_empty() {
             return;

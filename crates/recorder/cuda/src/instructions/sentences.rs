@@ -5,10 +5,12 @@ use crate::recorder::Recorder;
 use gapscope_cupti::{Failure, LibraryError, code};
 use std::fmt::Display;
 
+/// Notes for the report that no instructions were sampled.
 pub fn not_sampled(recorder: &Recorder, why: impl Display) {
     recorder.note(&format!("Instructions were not sampled: {why}."));
 }
 
+/// Notes for the report that sampling ended before the recording did.
 pub fn note_end(recorder: &Recorder, why: impl Display) {
     recorder.note(&format!(
         "Instructions were sampled in a part of the recording only: {why}."

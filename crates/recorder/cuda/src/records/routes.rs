@@ -63,6 +63,7 @@ fn place(kind: u16) -> MemoryPlace {
 }
 
 impl Routes {
+    /// Returns the id of a route, which is written before its first use.
     #[inline]
     pub fn route(&mut self, key: RouteKey, recorder: &Recorder) -> ids::Route {
         if let Some((last, route)) = &self.last

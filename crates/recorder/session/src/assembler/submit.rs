@@ -18,6 +18,7 @@ pub(super) struct SubmitCall {
 }
 
 impl Assembler {
+    /// Appends the row of a submission, and keeps its instances until their times have come.
     pub(super) fn submit(
         &mut self,
         process: ProcessId,

@@ -87,6 +87,7 @@ impl Command {
         )
     }
 
+    /// Returns whether the command is a dispatch, direct or indirect.
     pub fn is_dispatch(&self) -> bool {
         matches!(
             self,

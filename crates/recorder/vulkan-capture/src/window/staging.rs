@@ -75,6 +75,7 @@ unsafe impl Send for Staging {}
 // SAFETY: as above; nothing is read through a shared reference.
 unsafe impl Sync for Staging {}
 
+/// Returns a function that makes a failure of `what` from Vulkan's result.
 pub fn failed(what: &'static str) -> impl Fn(vk::Result) -> Failure {
     move |result| Failure::Vulkan { what, result }
 }

@@ -47,6 +47,7 @@ impl SubmitCall<'_> {
         self.device.queue(self.queue)
     }
 
+    /// Returns the batches of the call.
     pub fn batches(&self) -> Vec<SubmitBatch> {
         // SAFETY: the program's structures are valid during its call.
         unsafe {

@@ -9,6 +9,7 @@ use ash::vk::Handle;
 pub struct Images(Handles<u64>);
 
 impl Images {
+    /// Keeps the texel size of an image, if its format has one.
     pub fn add(&self, image: vk::Image, format: vk::Format) {
         if let Some(bytes) = texel_bytes(format) {
             self.0.insert(image.as_raw(), bytes);

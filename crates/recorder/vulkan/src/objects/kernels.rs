@@ -54,6 +54,7 @@ impl Kernels {
         self.shaders.get(shader.as_raw())
     }
 
+    /// Keeps a shader module, and writes its code if the code is new.
     pub fn add_module(&self, handle: vk::ShaderModule, code: &[u32]) {
         self.modules.insert(handle.as_raw(), self.describe(code));
     }

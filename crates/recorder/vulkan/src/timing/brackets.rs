@@ -63,6 +63,7 @@ impl Brackets {
         Some(bracket)
     }
 
+    /// Takes back a bracket whose results have been read, for later submissions.
     pub fn give_back(&self, bracket: Bracket) {
         lock(&self.state)
             .free

@@ -37,6 +37,7 @@ impl Clock {
         }
     }
 
+    /// Returns whether the driver reads both clocks at one moment.
     pub fn is_calibrated(&self) -> bool {
         self.domain.is_some()
     }

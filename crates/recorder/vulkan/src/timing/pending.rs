@@ -39,6 +39,7 @@ impl TimeSource {
         self.timing().map_or(0, |timing| timing.query_count())
     }
 
+    /// Returns whether the results of the instance can be read.
     pub fn has_arrived(&self) -> bool {
         self.timing().is_none_or(|timing| timing.has_arrived())
     }
@@ -52,6 +53,7 @@ pub struct PendingInstances {
 }
 
 impl PendingInstances {
+    /// Adds the instances of a submission to those of its queue.
     pub fn add(&self, queue: ids::Queue, instances: impl Iterator<Item = PendingInstance>) {
         let mut queues = lock(&self.queues);
         match queues.iter_mut().find(|(id, _)| *id == queue) {

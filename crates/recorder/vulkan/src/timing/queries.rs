@@ -94,6 +94,7 @@ impl Queries {
         Some(chunk)
     }
 
+    /// Takes back a chunk that nobody uses any more, for later recordings.
     pub fn give_back(&self, chunk: Chunk) {
         let mut state = lock(&self.state);
         if !chunk.reset {

@@ -107,10 +107,12 @@ impl Choice {
         Some(is_new.then_some(sentence))
     }
 
+    /// Counts a launch as profiled.
     pub fn take(&mut self, chosen: &ChosenLaunch) {
         self.wanted[chosen.wanted].left -= 1;
     }
 
+    /// Counts a launch as not profiled after all.
     pub fn give_back(&mut self, chosen: &ChosenLaunch) {
         self.wanted[chosen.wanted].left += 1;
     }

@@ -47,6 +47,7 @@ pub fn find(domain: *const Domain, id: u64) -> Option<&'static Schema> {
     None
 }
 
+/// Keeps a schema that the program has registered in a domain.
 pub fn add(domain: *const Domain, id: u64, shape: Shape) {
     if COUNT.fetch_add(1, Relaxed) >= MAX_SCHEMAS {
         COUNT.fetch_sub(1, Relaxed);

@@ -62,6 +62,7 @@ pub struct Enum {
 }
 
 impl Enum {
+    /// Returns the name of a value; `None` for a value without one.
     pub fn name(&self, value: u64) -> Option<&str> {
         let found = self.names.iter().find(|(known, _)| *known == value);
         found.map(|(_, name)| name.as_str())

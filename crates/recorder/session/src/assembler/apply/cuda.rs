@@ -9,6 +9,7 @@ use gapscope_trace::ids::ProcessId;
 use gapscope_trace::tables::Tables;
 
 impl Assembler {
+    /// Applies an event of the CUDA library; `thread` wrote the event.
     pub(super) fn apply_cuda(
         &mut self,
         process: ProcessId,

@@ -14,6 +14,7 @@ use gapscope_trace::ids::{ProcessId, ThreadId};
 use gapscope_trace::tables::{FrameKind, MemoryEvent, Tables, ThreadState};
 
 impl Assembler {
+    /// Applies an event that every hook writes; `thread` wrote the event.
     pub(super) fn apply_common(
         &mut self,
         process: ProcessId,

@@ -11,6 +11,7 @@ use gapscope_trace::ids::{ProcessId, ThreadId};
 use gapscope_trace::tables::{HostCall, Tables};
 
 impl Assembler {
+    /// Applies an event of the Vulkan layer; `thread` wrote the event.
     pub(super) fn apply_vulkan(
         &mut self,
         process: ProcessId,

@@ -21,6 +21,7 @@ struct WaitRecord {
 }
 
 impl Assembler {
+    /// Adds an activity to the timeline of its process.
     #[inline]
     pub(super) fn activity(&mut self, process: ProcessId, activity: Activity, tables: &mut Tables) {
         match activity {
