@@ -48,6 +48,8 @@ fn take() -> *mut u8 {
     mapped.cast()
 }
 
+/// Zeroes a buffer, and keeps it for later use or frees it.
+///
 /// # Safety
 /// The buffer comes from [`take`] and is no longer used.
 unsafe fn put_back(buffer: *mut u8) {

@@ -168,6 +168,8 @@ pub extern "C" fn callback(_user: *mut c_void, domain: u32, number: u32, data: *
     });
 }
 
+/// Handles the start of a call: returns what its end needs to know.
+///
 /// # Safety
 /// The parameters are those of this call.
 unsafe fn start(call: &Call, data: &CallbackData, [window, domain, number]: [u32; 3]) -> OpenCall {
@@ -216,6 +218,8 @@ fn event_at_start(effect: Effect, event: usize) -> Option<Snapshot> {
     }
 }
 
+/// Handles the end of a call: writes the call, and passes on what it put on a stream or waited for.
+///
 /// # Safety
 /// As for [`start`]; the call has returned.
 unsafe fn end(call: &Call, data: &CallbackData, open: &OpenCall, is_profiled: bool, cupti: &Cupti) {

@@ -26,6 +26,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The time between two drains.
 const DRAIN_INTERVAL: Duration = Duration::from_millis(20);
+/// The time between two checkpoints, from which another session can continue.
 const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(4);
 /// The bytes of spool that may wait for a checkpoint; with more, the checkpoint comes early.
 const CHECKPOINT_BYTES: u64 = 64 << 20;

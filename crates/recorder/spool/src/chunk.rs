@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"GAPSPOOL");
+/// The bytes of a chunk file before its first record.
 const HEADER_BYTES: usize = 64;
 /// Bytes of a record's header: length of the payload (u32), its group (u32), sequence number (u64).
 pub(crate) const RECORD_HEADER_BYTES: usize = 16;

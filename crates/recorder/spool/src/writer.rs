@@ -16,7 +16,9 @@ use std::sync::{Mutex, TryLockError};
 /// Size of a thread's first chunk, which is small so that many threads with few records do not fill the spool. Each
 /// next chunk is larger, up to [`MAX_CHUNK_BYTES`].
 const FIRST_CHUNK_BYTES: usize = 64 << 10;
+/// The size up to which a thread's chunks grow; only a record that needs more gets a larger one.
 const MAX_CHUNK_BYTES: usize = 1 << 20;
+/// The factor by which each chunk is larger than the one before.
 const CHUNK_GROWTH: usize = 4;
 /// Size of a chunk when there is no space for a larger one, and of the log for records of ending threads.
 const MIN_CHUNK_BYTES: usize = 16 << 10;

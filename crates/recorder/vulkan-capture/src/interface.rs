@@ -44,6 +44,8 @@ fn guarded(work: impl FnOnce(&'static Capture) -> Status) -> i32 {
     status.unwrap_or(Status::Internal) as i32
 }
 
+/// Returns the bytes of a text that the program passes; `None` if it is null or too long.
+///
 /// # Safety
 /// `text` is null or points to `bytes` bytes.
 unsafe fn bytes_at<'a>(text: *const c_char, bytes: usize) -> Option<&'a [u8]> {

@@ -128,6 +128,8 @@ impl Barriers<'_> {
     }
 }
 
+/// Visits the dependencies of a barrier of synchronization2, those of buffers with their ranges.
+///
 /// # Safety
 /// `info` is valid.
 unsafe fn for_each2(

@@ -98,6 +98,8 @@ impl SetLayout {
         }
     }
 
+    /// Returns the layout that a create-info describes.
+    ///
     /// # Safety
     /// `info` is valid.
     unsafe fn from_info(info: &vk::DescriptorSetLayoutCreateInfo<'_>) -> SetLayout {
@@ -329,6 +331,8 @@ impl<C> Default for Descriptors<C> {
 }
 
 impl<C: SetContents> Descriptors<C> {
+    /// Keeps the layout of a handle.
+    ///
     /// # Safety
     /// `info` is valid.
     pub(crate) unsafe fn add_layout(
@@ -395,6 +399,8 @@ impl<C: SetContents> Descriptors<C> {
         self.sets.with(set.as_raw(), visit)
     }
 
+    /// Puts the descriptors of a write into their set.
+    ///
     /// # Safety
     /// `write` is valid.
     pub(crate) unsafe fn write(&self, context: &C::Context, write: &vk::WriteDescriptorSet<'_>) {
@@ -442,6 +448,8 @@ impl<C: SetContents> Descriptors<C> {
         self.templates.get(template.as_raw())
     }
 
+    /// Puts the descriptors that a template describes into a set.
+    ///
     /// # Safety
     /// `data` is what the template describes.
     pub(crate) unsafe fn write_template(

@@ -88,6 +88,8 @@ macro_rules! device_functions {
         }
 
         impl DeviceFunctions {
+            /// Looks up the next layer's functions of a device.
+            ///
             /// # Safety
             /// `device` has been made by the next layer, to which `get` belongs.
             pub unsafe fn load(device: vk::Device, get: GetDeviceProcAddr) -> DeviceFunctions {

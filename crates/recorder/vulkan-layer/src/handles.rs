@@ -28,6 +28,7 @@ impl Hasher for HandleHasher {
 /// A hash map keyed by raw handle.
 pub type HandleMap<T> = HashMap<u64, T, BuildHasherDefault<HandleHasher>>;
 
+/// The number of parts of a map, each with a lock of its own.
 const SHARDS: usize = 16;
 
 /// A map for objects that several threads create and use, in shards so that they rarely contend.

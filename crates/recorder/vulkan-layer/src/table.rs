@@ -18,6 +18,8 @@ macro_rules! function_table {
         }
 
         impl $table {
+            /// Looks up the next layer's functions of a device.
+            ///
             /// # Safety
             /// `device` has been made by the next layer, to which `get` belongs.
             pub unsafe fn load(

@@ -222,7 +222,7 @@ impl CommandBuffer {
         }
     }
 
-    /// Writes the last timestamp and the remaining commands of the recording.
+    /// Ends the command recording: writes its remaining commands, and keeps its queries for submissions.
     pub fn finish_recording(&mut self) {
         if !self.is_recorded() {
             return;

@@ -23,6 +23,7 @@ unsafe impl Sync for Slot {}
 static SLOTS: RwLock<HandleMap<&'static Slot>> =
     RwLock::new(HandleMap::with_hasher(std::hash::BuildHasherDefault::new()));
 
+/// The number of command buffers that a thread's cache holds.
 const CACHE_SLOTS: usize = 16;
 
 thread_local! {

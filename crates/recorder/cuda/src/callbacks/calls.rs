@@ -109,7 +109,7 @@ impl Calls {
         }))
     }
 
-    /// Returns the call with CUPTI's numbers; `None` if nothing of the call is recorded.
+    /// Returns the call with CUPTI's numbers; `None` if CUPTI lacks the call, or nothing of it is recorded.
     #[inline]
     pub fn get(&self, domain: u32, number: u32) -> Option<&Call> {
         let at = DOMAINS.iter().position(|d| *d == domain)?;

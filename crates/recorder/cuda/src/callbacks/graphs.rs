@@ -125,6 +125,8 @@ pub unsafe fn is_for_device(executable: usize) -> bool {
 }
 
 impl GraphFunctions {
+    /// Returns the number of host nodes of a graph, at this depth inside others; `None` where it is unknown.
+    ///
     /// # Safety
     /// As for [`count_host_nodes`].
     unsafe fn count(&self, graph: *mut c_void, depth: u32) -> Option<u32> {

@@ -39,6 +39,8 @@ impl Plain for [u32; 3] {}
 impl Plain for [u8; 16] {}
 
 impl Record<'_> {
+    /// Creates a record from its address.
+    ///
     /// # Safety
     /// `at` points to a whole record that lives for `'a`.
     pub unsafe fn new<'a>(at: *const u8) -> Record<'a> {

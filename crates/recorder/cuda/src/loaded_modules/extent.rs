@@ -73,6 +73,8 @@ pub unsafe fn measure(at: usize, max_bytes: usize) -> Extent {
     }
 }
 
+/// Returns the number of bytes of a fat binary, which its header states.
+///
 /// # Safety
 /// A fat binary is at this address.
 unsafe fn fat_binary_bytes(code: *const u8) -> usize {
@@ -86,6 +88,8 @@ unsafe fn fat_binary_bytes(code: *const u8) -> usize {
     usize::from(header).saturating_add(rest as usize)
 }
 
+/// Returns the number of bytes of an ELF file: the end of its last part, by its headers.
+///
 /// # Safety
 /// An ELF file of 64 bits is at this address.
 unsafe fn elf_bytes(code: *const u8) -> usize {

@@ -119,6 +119,8 @@ pub unsafe extern "C" fn register_w(
     // SAFETY: the program's own text.
     register(unsafe { Text::wide(text) })
 }
+/// Writes the name of a category of a domain.
+///
 /// # Safety
 /// The domain is null or a handle of ours.
 unsafe fn name_category(domain: *const Domain, number: u32, name: Text<'_>) {

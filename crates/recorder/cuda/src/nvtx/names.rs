@@ -30,6 +30,8 @@ pub unsafe extern "C" fn thread_w(thread: u32, name: *const u32) {
     // SAFETY: the program's own text.
     name_thread(thread, unsafe { Text::wide(name) });
 }
+/// Passes on the program's name for a stream.
+///
 /// # Safety
 /// `stream` is a live stream of the program.
 unsafe fn name_stream(stream: *mut c_void, name: Text<'_>) {

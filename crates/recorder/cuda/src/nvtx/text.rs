@@ -18,6 +18,8 @@ pub enum Text<'a> {
 }
 
 impl<'a> Text<'a> {
+    /// Reads a text of bytes.
+    ///
     /// # Safety
     /// `text` is null or NUL-terminated, and lives for `'a`.
     pub unsafe fn narrow(text: *const c_char) -> Text<'a> {

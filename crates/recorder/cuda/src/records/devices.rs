@@ -32,6 +32,8 @@ struct DeviceFacts {
 }
 
 impl Devices {
+    /// Keeps the facts that a record tells of a device.
+    ///
     /// # Safety
     /// The record is a device's.
     pub unsafe fn describe(&mut self, record: &Record<'_>, recorder: &Recorder) {

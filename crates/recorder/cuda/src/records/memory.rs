@@ -40,6 +40,8 @@ struct PoolKey {
 }
 
 impl Memory {
+    /// Writes an allocation or a free as an event; what cannot be told is counted as lost.
+    ///
     /// # Safety
     /// The record is a memory operation's.
     pub unsafe fn record(
@@ -114,6 +116,8 @@ impl Memory {
         }
         Some(freed.id)
     }
+    /// Writes the state of a memory pool as an event.
+    ///
     /// # Safety
     /// The record is a memory pool's.
     pub unsafe fn pool(

@@ -7,7 +7,7 @@ use crate::wait_ring::{OPERATIONS, Operation, OperationKind};
 use gapscope_spool::event::{Activity, LossKind, Span, WaitKind};
 use gapscope_spool::ids;
 
-/// The most operations that may wait for their context.
+/// The most operations that may wait for their context; further ones are read at once.
 const MAX_WAITING: usize = 1 << 16;
 
 const NO_QUEUE: &str = "their stream is not known";

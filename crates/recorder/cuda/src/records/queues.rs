@@ -44,6 +44,8 @@ struct Stream {
 }
 
 impl Queues {
+    /// Keeps the facts that a record tells of a context.
+    ///
     /// # Safety
     /// The record is a context's.
     pub unsafe fn describe_context(&mut self, record: &Record<'_>) {
@@ -60,6 +62,8 @@ impl Queues {
             self.contexts.insert(record.get(ID), context);
         }
     }
+    /// Keeps the facts that a record tells of a stream, and writes them if the stream is a queue already.
+    ///
     /// # Safety
     /// The record is a stream's.
     pub unsafe fn describe_stream(&mut self, record: &Record<'_>, recorder: &Recorder) {

@@ -98,6 +98,8 @@ fn guarded<H: Provider>(work: impl FnOnce(&'static H) -> Status) -> i32 {
     status.unwrap_or(Status::Internal) as i32
 }
 
+/// Returns the bytes of a text that the program passes; `None` if it is null or too long.
+///
 /// # Safety
 /// `text` is null or points to `bytes` bytes.
 unsafe fn bytes_at<'a>(text: *const c_char, bytes: usize) -> Option<&'a [u8]> {
@@ -286,6 +288,8 @@ extern "C" fn pop_layer<H: Provider>(layer: u32) -> i32 {
     })
 }
 
+/// Sets one end of a label of the calling thread, and returns the [`Status`] as a number.
+///
 /// # Safety
 /// `text` is null or points to `bytes` bytes.
 unsafe fn label<H: Provider>(text: *const c_char, bytes: usize, edge: LabelEdge) -> i32 {

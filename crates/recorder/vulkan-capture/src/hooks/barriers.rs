@@ -7,6 +7,8 @@ use gapscope_vulkan_layer::barriers::{Barriers, Barriers1};
 
 use crate::objects::command::{Barrier, BufferBarrier};
 
+/// Returns a barrier as it is kept.
+///
 /// # Safety
 /// The program's own structures, during its call.
 pub unsafe fn barrier(barriers: Barriers<'_>) -> Barrier {

@@ -30,6 +30,8 @@ pub fn bind_sets(
     }
 }
 
+/// Returns the command that pushes descriptors for a set.
+///
 /// # Safety
 /// The descriptors are the program's, during its call.
 pub unsafe fn push_descriptors(

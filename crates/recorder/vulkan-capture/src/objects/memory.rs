@@ -49,6 +49,8 @@ pub unsafe fn refusal(structures: *const std::ffi::c_void) -> Option<Refusal> {
     unsafe { chain(structures).find_map(|structure| refusal_of(structure)) }
 }
 
+/// Returns the reason why a structure makes the content of its allocation unknown; `None` if it does not.
+///
 /// # Safety
 /// `structure` is of the type that it says.
 unsafe fn refusal_of(structure: *const vk::BaseInStructure<'_>) -> Option<Refusal> {

@@ -235,6 +235,8 @@ impl OpenWindow {
         }
     }
 
+    /// Captures all of a submission.
+    ///
     /// # Safety
     /// As for [`OpenWindow::submit`].
     unsafe fn submit_whole(
@@ -266,6 +268,8 @@ impl OpenWindow {
         self.write_after(queue, work, device_ns, &call.batches())
     }
 
+    /// Captures the part of a submission that is in the window.
+    ///
     /// # Safety
     /// As for [`OpenWindow::submit`].
     unsafe fn submit_split(

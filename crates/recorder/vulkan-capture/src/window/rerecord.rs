@@ -98,6 +98,8 @@ pub unsafe fn record(
     }
 }
 
+/// Records one kept command into a command buffer of the layer.
+///
 /// # Safety
 /// As for [`record`]; the command buffer is being recorded.
 unsafe fn repeat(device: &Device, into: vk::CommandBuffer, command: &Command) {
@@ -235,6 +237,8 @@ unsafe fn push(
     }
 }
 
+/// Records a barrier by the function of Vulkan 1.0.
+///
 /// # Safety
 /// As for [`repeat`]; all its dependencies have the same stages.
 unsafe fn barrier1(device: &Device, into: vk::CommandBuffer, barrier: &Barrier) {
@@ -278,6 +282,8 @@ unsafe fn barrier1(device: &Device, into: vk::CommandBuffer, barrier: &Barrier) 
     }
 }
 
+/// Records a barrier by the function of synchronization2.
+///
 /// # Safety
 /// As for [`repeat`]; the program has used synchronization2.
 unsafe fn barrier2(device: &Device, into: vk::CommandBuffer, barrier: &Barrier) {

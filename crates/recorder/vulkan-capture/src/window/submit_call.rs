@@ -125,6 +125,8 @@ impl SubmitCall<'_> {
     }
 }
 
+/// Returns the batch that a structure of the program describes.
+///
 /// # Safety
 /// `info` is valid.
 unsafe fn batch<I: SubmitInfo>(info: &I) -> SubmitBatch {

@@ -43,6 +43,8 @@ enum AddReset {
 }
 
 impl RecordingPlan {
+    /// Plans the additions to a device that the program creates with `info`.
+    ///
     /// # Safety
     /// `info` is the program's, during its call.
     pub unsafe fn new(physical: PhysicalDevice, info: &vk::DeviceCreateInfo<'_>) -> RecordingPlan {

@@ -26,6 +26,8 @@ macro_rules! hooks {
 }
 recorded_commands!(hooks);
 
+/// Returns the flags of a rendering.
+///
 /// # Safety
 /// `info` is a VkRenderingInfo.
 unsafe fn rendering_flags(info: Pointer) -> vk::RenderingFlags {
@@ -58,6 +60,8 @@ struct MemoryCopies {
     regions: *const MemoryCopy,
 }
 
+/// Returns the size of a range of addresses.
+///
 /// # Safety
 /// `range` is a VkDeviceAddressRangeKHR.
 unsafe fn range_bytes(range: Pointer) -> Option<u64> {
@@ -65,6 +69,8 @@ unsafe fn range_bytes(range: Pointer) -> Option<u64> {
     Some(unsafe { (*range.cast::<AddressRange>()).size })
 }
 
+/// Returns the sum of the sizes of all copied ranges.
+///
 /// # Safety
 /// `info` is a VkCopyDeviceMemoryInfoKHR.
 unsafe fn copied_bytes(info: Pointer) -> Option<u64> {

@@ -72,6 +72,8 @@ impl Brackets {
             .push(bracket);
     }
 
+    /// Destroys the command pools of all brackets.
+    ///
     /// # Safety
     /// No bracket is pending.
     pub unsafe fn destroy(&self) {

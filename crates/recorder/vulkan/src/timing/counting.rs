@@ -204,6 +204,8 @@ impl Counting {
         }
     }
 
+    /// Begins the query in a command buffer.
+    ///
     /// # Safety
     /// The command buffer is being recorded outside of a render pass.
     pub unsafe fn begin(&self, cb: vk::CommandBuffer) {
@@ -225,6 +227,8 @@ impl Counting {
         }
     }
 
+    /// Ends the query in its command buffer.
+    ///
     /// # Safety
     /// As [`Self::begin`].
     pub unsafe fn end(&self, cb: vk::CommandBuffer) {

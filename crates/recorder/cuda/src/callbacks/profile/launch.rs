@@ -23,6 +23,9 @@ const STREAM: usize = 5;
 const STREAM_OF_CONFIG: usize = 4;
 
 impl LaunchKind {
+    /// Returns the kind of a launch by the driver's function `function`. `per_thread` says that its default stream
+    /// is the thread's own.
+    ///
     /// # Safety
     /// The data is CUPTI's, at the start of this call of the driver.
     pub unsafe fn classify(data: &CallbackData, function: &str, per_thread: bool) -> LaunchKind {

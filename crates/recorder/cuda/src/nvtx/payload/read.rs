@@ -74,6 +74,8 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
+    /// Decodes one payload by its schema.
+    ///
     /// # Safety
     /// The payload is the program's own.
     unsafe fn payload(&mut self, domain: *const Domain, data: &PayloadData) {
@@ -115,6 +117,8 @@ impl<'a> Reader<'a> {
             unsafe { self.field(data, name, *offset, *encoding, *role) };
         }
     }
+    /// Decodes the field of a payload at an offset, and adds it to the values.
+    ///
     /// # Safety
     /// The payload is the program's own and has such a field there, if it reaches that far.
     unsafe fn field(
