@@ -31,7 +31,7 @@ static IS_ON: AtomicBool = AtomicBool::new(false);
 static LIBRARY: OnceLock<PcLibrary> = OnceLock::new();
 static CONTEXTS: Mutex<Option<SampledContexts>> = Mutex::new(None);
 
-/// CUpti_ResourceData
+/// CUpti_ResourceData: the data of a callback at the start or end of a context or code.
 #[repr(C)]
 pub struct ResourceData {
     context: *mut c_void,

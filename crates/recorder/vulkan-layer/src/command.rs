@@ -28,20 +28,24 @@ pub enum Command<'a> {
     },
     /// Something is bound that compute does not use.
     BindOther,
+    /// A kernel runs with `groups` workgroups.
     Dispatch {
         /// `None` if the command has no base.
         base: Option<[u32; 3]>,
         groups: [u32; 3],
     },
+    /// A kernel runs; the workgroups are in a buffer.
     DispatchIndirect {
         buffer: vk::Buffer,
         offset: u64,
     },
+    /// Regions of a buffer are copied to another.
     CopyBuffer {
         from: vk::Buffer,
         to: vk::Buffer,
         regions: CopyRegions<'a>,
     },
+    /// A buffer is filled with a value.
     FillBuffer {
         buffer: vk::Buffer,
         offset: u64,
@@ -49,13 +53,17 @@ pub enum Command<'a> {
         bytes: u64,
         value: u32,
     },
+    /// Data of the command is written to a buffer.
     UpdateBuffer {
         buffer: vk::Buffer,
         offset: u64,
         data: &'a [u8],
     },
+    /// Later commands wait for earlier ones.
     PipelineBarrier(Barriers<'a>),
+    /// Later commands wait for events.
     WaitEvents(&'a [vk::Event], Barriers<'a>),
+    /// Secondary command buffers are executed.
     ExecuteCommands(&'a [vk::CommandBuffer]),
 }
 

@@ -12,8 +12,11 @@ use std::sync::{OnceLock, PoisonError, RwLock};
 /// The granularity of timing, see `gapscope record --mode`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
+    /// Only command buffers have times.
     CommandBuffer,
+    /// Each dispatch has times; no barriers are added.
     Dispatch,
+    /// Each dispatch has times, and a barrier after it, so that dispatches do not overlap.
     DispatchSerialised,
 }
 

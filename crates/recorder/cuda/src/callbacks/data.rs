@@ -5,12 +5,12 @@ use crate::streams::CurrentContext;
 use gapscope_spool::ids;
 use std::ffi::{CStr, c_char, c_int, c_void};
 
-/// CUPTI_API_ENTER
+/// CUPTI_API_ENTER: the callback comes at the start of the call.
 const ENTER: c_int = 0;
 /// CUDA_ERROR_UNKNOWN, cudaErrorUnknown
 const UNKNOWN: c_int = 999;
 
-/// CUpti_CallbackData: the same in CUDA 12.0 and 13.5.
+/// CUpti_CallbackData, the data of a callback. Its layout is equal in CUDA 12.0 and 13.5.
 #[repr(C)]
 pub struct CallbackData {
     site: c_int,

@@ -60,7 +60,7 @@ impl Graphs {
     }
 }
 
-/// CUgraphNodeType
+/// Kinds of nodes (CUgraphNodeType).
 mod node {
     /// A host function.
     pub const HOST: i32 = 3;

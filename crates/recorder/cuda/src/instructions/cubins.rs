@@ -44,7 +44,7 @@ pub struct WrittenCubins {
     bytes: usize,
 }
 
-/// CUpti_ModuleResourceData
+/// CUpti_ModuleResourceData: CUPTI's description of loaded code.
 #[repr(C)]
 struct ModuleResource {
     id: u32,

@@ -13,7 +13,7 @@ use gapscope_spool::hook::guard;
 use gapscope_spool::monotonic_ns;
 use std::ffi::c_void;
 
-/// NVTX_EXT_PAYLOAD_MODULEID
+/// NVTX_EXT_PAYLOAD_MODULEID: the number of the payload extension.
 const PAYLOAD: u16 = 2;
 /// NVTX_EXT_PAYLOAD_COMPATID: major and minor version.
 const VERSIONS: std::ops::RangeInclusive<u16> = 0x0103..=0x01ff;

@@ -3,13 +3,13 @@
 use super::{domains, label, names};
 use std::ffi::{c_int, c_void};
 
-/// NvtxGetExportTableFunc_t
+/// NvtxGetExportTableFunc_t: the function by which NVTX gives a tool its tables.
 pub type GetExportTable = unsafe extern "C" fn(u32) -> *const c_void;
 
-/// NVTX_ETID_CALLBACKS
+/// NVTX_ETID_CALLBACKS: the number of the table of callbacks.
 const CALLBACKS: u32 = 1;
 
-/// NvtxExportTableCallbacks
+/// NvtxExportTableCallbacks: the table of callbacks.
 #[repr(C)]
 struct Callbacks {
     bytes: usize,

@@ -19,7 +19,7 @@ pub struct Capture {
     pub thread: ThreadId,
     /// The number of the window in its process.
     pub number: u32,
-    /// The trace that the program wants of the window.
+    /// The path of the trace that the program wants of the window; `None` if it wants none.
     pub path: Option<PathBuf>,
     /// The start on the host's clock.
     pub start_ns: i64,

@@ -68,7 +68,9 @@ struct OpenLabel {
 enum TopLevel {
     #[default]
     None,
+    /// There is one label.
     Only(LabelId),
+    /// There are several labels.
     Several,
 }
 

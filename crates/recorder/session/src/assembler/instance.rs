@@ -23,19 +23,19 @@ pub struct Instance {
     pub queue: QueueId,
     /// The start of the call that submitted the instance.
     pub submitted_ns: i64,
-    /// The label around the submission.
+    /// The id of the label around the submission; `None` if there is none.
     pub label: Option<LabelId>,
     /// Labels that span this and other command buffers.
     pub spanning: BufferLabels,
     /// The timestamps of the recording and of the recordings that it executes.
     pub timestamps: Vec<Timestamps>,
-    /// The ticks of the bracket around the instance.
+    /// The ticks before and after the instance that a bracket of the hook wrote; `None` without a bracket.
     pub bracket: Option<RawInterval>,
     /// The counted values: the queue family, and a value for each of its counters.
     pub counted: Option<(u32, Vec<f64>)>,
-    /// The outcome of the timing.
+    /// The outcome of the timing; `None` before it is known.
     pub outcome: Option<Outcome>,
-    /// The time at which the host saw the instance finished.
+    /// The time at which the host saw the instance finished; `None` before.
     pub seen_ns: Option<i64>,
     /// The position on the device's clock.
     pub position: ClockPosition,
@@ -48,7 +48,7 @@ pub struct RawInterval {
     pub end: u64,
 }
 
-/// A reading of a device's clock, raw and unwrapped.
+/// A reading of a device's clock: its raw ticks, and the ticks without the clock's wraps (unwrapped).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reading {
     /// The ticks that the device wrote.

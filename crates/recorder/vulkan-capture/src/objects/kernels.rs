@@ -160,7 +160,7 @@ struct ChainedInfo {
     refusal: Option<Refusal>,
 }
 
-/// VkPipelineCreateFlags2CreateInfo
+/// VkPipelineCreateFlags2CreateInfo: the flags of a pipeline, in a structure of its own.
 #[repr(C)]
 struct Flags2 {
     head: vk::BaseInStructure<'static>,

@@ -15,8 +15,11 @@ pub struct ProgramCaptures(Mutex<Vec<CaptureState>>);
 enum CaptureState {
     /// The capture begins with the next submission, at this path if the program gave one.
     Asked(Option<PathBuf>),
+    /// The window of the capture is open.
     Open,
+    /// The window has ended, and holds work that can be replayed.
     Written,
+    /// The window has ended without work.
     Failed,
 }
 

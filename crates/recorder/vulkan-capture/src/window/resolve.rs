@@ -37,6 +37,7 @@ pub struct AccessedRange {
 /// The way in which a command accesses memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
+    /// The command only reads.
     Read,
     /// The command may read, and write some of the range or all.
     ReadWrite,

@@ -17,7 +17,7 @@ pub struct BufferPart {
     pub batch: usize,
     /// The program's command buffer.
     pub of: vk::CommandBuffer,
-    /// Which commands of it belong to the part.
+    /// The indices of its commands that belong to the part.
     pub commands: Range<usize>,
     /// The command buffer that is to be executed: the program's, if the part is whole, or one of the layer.
     pub run: vk::CommandBuffer,

@@ -1,4 +1,4 @@
-//! A table of the commands that are recorded by their kind alone, without their arguments: the opaque commands that
+//! A table of the commands that are recorded by their effect, with none or few of their arguments: those that
 //! neither layer follows, the ends of scopes, and copies of query results. Hooks and functions are generated from
 //! it.
 

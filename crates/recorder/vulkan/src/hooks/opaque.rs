@@ -1,5 +1,5 @@
-//! Hooks of the commands that are recorded as opaque work (timed as a whole, without their arguments): render
-//! passes, ray tracing, clears and the others in the table of [`crate::api::opaque`].
+//! Hooks of the commands that are recorded by their effect: opaque work (timed as a whole) such as render passes,
+//! ray tracing and clears, and the others in the table of [`crate::api::opaque`].
 
 use crate::api::arguments::slice;
 use crate::api::opaque::recorded_commands;
@@ -35,14 +35,14 @@ unsafe fn rendering_flags(info: Pointer) -> vk::RenderingFlags {
     unsafe { (*info.cast::<vk::RenderingInfo<'_>>()).flags }
 }
 
-/// VkDeviceAddressRangeKHR
+/// VkDeviceAddressRangeKHR, which ash does not know: a range of device memory, by its address.
 #[repr(C)]
 struct AddressRange {
     address: u64,
     size: u64,
 }
 
-/// VkDeviceMemoryCopyKHR
+/// VkDeviceMemoryCopyKHR: one copied range.
 #[repr(C)]
 struct MemoryCopy {
     head: vk::BaseInStructure<'static>,
@@ -52,7 +52,7 @@ struct MemoryCopy {
     to_flags: u32,
 }
 
-/// VkCopyDeviceMemoryInfoKHR
+/// VkCopyDeviceMemoryInfoKHR: the copied ranges of a command.
 #[repr(C)]
 struct MemoryCopies {
     head: vk::BaseInStructure<'static>,

@@ -38,7 +38,9 @@ pub enum Role {
 /// The way in which a field is read.
 #[derive(Debug, Clone, Copy)]
 pub enum Encoding {
+    /// An unsigned integer of this many bytes.
     Unsigned(usize),
+    /// A signed integer of this many bytes.
     Signed(usize),
     Float,
     Double,
