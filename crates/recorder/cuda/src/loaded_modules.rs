@@ -23,7 +23,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// Larger code belongs to a library of whose kernels a program uses few: it is left out on purpose, which is no loss.
+/// The most bytes of code that is kept. Larger code belongs to a library of whose kernels a program uses few, and
+/// is left out on purpose, which is no loss.
 const MAX_MODULE_BYTES: usize = 4 << 20;
 /// The most bytes of copies that wait to be written.
 const MAX_PENDING_BYTES: usize = 32 << 20;

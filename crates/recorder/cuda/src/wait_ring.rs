@@ -27,11 +27,11 @@ pub struct Operation {
 /// The effect of a call on events and streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OperationKind {
-    /// It recorded an event on a stream.
+    /// The call recorded an event on a stream.
     Record,
     /// The host waited at this time, or a stream waits.
     Wait(WaitKind, Option<Span>),
-    /// It put something on a stream that leaves no device record.
+    /// The call put something on a stream that leaves no device record.
     Submission,
 }
 
@@ -127,7 +127,7 @@ impl Ring {
         waiting > MAX_OPERATIONS as u64 / 2
     }
 
-    /// Returns how many operations did not fit since the last call.
+    /// Returns the number of operations that did not fit since the last call.
     pub fn take_lost(&self) -> u32 {
         match self.lost.load(Relaxed) {
             0 => 0,

@@ -42,7 +42,7 @@ const LAUNCHERS: [&str; 3] = [
     "cudaGraphLaunch",
 ];
 
-/// Returns the pieces of loaded code, the most readable first. Returns none when nothing of it can be read.
+/// Returns the pieces of loaded code, the most readable first. Returns none when nothing of the code can be read.
 pub fn pieces(format: SourceFormat, bytes: &[u8]) -> Vec<Piece<'_>> {
     match format {
         SourceFormat::SpirV => Vec::new(),

@@ -206,8 +206,8 @@ impl Counters {
         self.gpus.insert(uuid, name).is_none()
     }
 
-    /// Returns why another vendor's device is not sampled. Returns nothing for Vulkan devices whose driver counts:
-    /// the layer reports those.
+    /// Returns the reason why another vendor's device is not sampled. Returns nothing for Vulkan devices whose
+    /// driver counts: the layer reports those.
     fn unsampled(&self, device: &Device) -> Option<CounterUpdate> {
         let reason = match device.api {
             Api::Vulkan if self.has_vulkan_queries => return None,

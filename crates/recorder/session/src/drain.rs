@@ -143,7 +143,7 @@ impl Drain {
         &self.processes
     }
 
-    /// Returns how many bytes of spool the processes have written that are not deleted yet.
+    /// Returns the bytes of spool that the processes have written and that are not deleted yet.
     pub fn waiting_bytes(&self) -> u64 {
         self.processes
             .iter()
@@ -425,7 +425,7 @@ impl Drain {
         }
     }
 
-    /// Returns when the first submission began.
+    /// Returns the start of the first submission, if there is one.
     pub fn first_submit_ns(&self) -> Option<i64> {
         self.assemblers()
             .filter_map(Assembler::first_submit_ns)

@@ -161,7 +161,7 @@ pub struct LaunchedProgram {
     pub started_ns: i64,
 }
 
-/// Returns how a process has ended; `None` while it runs.
+/// Returns the way in which a process has ended; `None` while it runs.
 pub(crate) fn exit_of(process: &mut std::process::Child) -> Option<Exit> {
     match process.try_wait() {
         Ok(status) => status.map(|status| match (status.code(), status.signal()) {

@@ -500,7 +500,7 @@ fn pidfd(pid: u32) -> Option<OwnedFd> {
     pidfd_open(pid, PidfdFlags::empty()).ok()
 }
 
-/// Returns why a recording has no GPU work; `None` when it has some.
+/// Returns the reason why a recording has no GPU work; `None` when it has some.
 fn nothing_recorded(
     drain: &Drain,
     start: &Start,

@@ -191,7 +191,7 @@ fn since(before: &[Loss], now: Vec<Loss>) -> Vec<Loss> {
     new
 }
 
-/// Writes a trace beside `path` and moves it there when it is whole, so that nobody sees half of it.
+/// Writes a trace beside `path` and moves it there when it is whole, so that nobody sees a part of a trace.
 fn write_to(trace: &Trace, recording: &Path, path: &Path) -> Result<(), WindowError> {
     if path.symlink_metadata().is_ok() {
         return Err(WindowError::Exists(path.to_owned()));

@@ -152,7 +152,7 @@ impl SetLayout {
             })
     }
 
-    /// Returns how many dynamic offsets a set takes when it is bound.
+    /// Returns the number of dynamic offsets that a set takes when it is bound.
     pub fn dynamic_count(&self) -> usize {
         let dynamic = self.bindings.iter().filter(|b| is_dynamic(b.kind));
         dynamic.map(|binding| binding.count as usize).sum()

@@ -200,7 +200,7 @@ impl CommandBuffer {
         self.push(Command::new(Op::Begin, query, [0; 4]));
     }
 
-    /// Returns how the timestamps of the command recording that starts are delivered.
+    /// Returns the delivery of the timestamps of the command recording that starts.
     fn delivery(&self) -> Delivery {
         let family = self.device.families.get(self.family);
         match family.filter(|_| !self.in_scope) {

@@ -152,7 +152,7 @@ impl SubmitTarget {
         }
     }
 
-    /// Returns why an instance has no times.
+    /// Returns the reason why an instance has no times.
     fn untimed(self) -> Outcome {
         match self.device.families.get(self.queue.family) {
             Some(family) if family.timestamp_bits == 0 => Outcome::NoTimestamps,

@@ -7,7 +7,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 
 /// CUPTI_API_ENTER: the callback comes at the start of the call.
 const ENTER: c_int = 0;
-/// CUDA_ERROR_UNKNOWN, cudaErrorUnknown
+/// CUDA_ERROR_UNKNOWN and cudaErrorUnknown, for a call whose result CUPTI does not pass.
 const UNKNOWN: c_int = 999;
 
 /// CUpti_CallbackData, the data of a callback. Its layout is equal in CUDA 12.0 and 13.5.

@@ -13,16 +13,16 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire};
 /// The most handles that are told apart; further events are unknown. The driver reuses the handles of destroyed events.
 const MAX_EVENTS: usize = 1 << 16;
 
-/// The record is known: it has ended, and nothing else happened to the event since it began.
+/// Flag: the record is known, because it has ended and nothing else happened to the event since its begin.
 const KNOWN: u64 = 1 << 63;
-/// Another record of the event began before the first one ended.
+/// Flag: another record of the event began before the first one ended.
 const MIXED: u64 = 1 << 62;
-/// A graph records the event, too, whenever it is launched.
+/// Flag: a graph records the event, too, whenever the graph is launched.
 const OF_GRAPH: u64 = 1 << 47;
-/// One record that has begun and not ended.
+/// The unit of the count of records that have begun and not ended.
 const OPEN: u64 = 1 << 48;
 const ALL_OPEN: u64 = MIXED - OPEN;
-/// The number of the last record.
+/// The bits with the number of the last record.
 const NUMBER: u64 = u32::MAX as u64;
 
 /// The events of this process.
@@ -68,7 +68,7 @@ impl Events {
         Some(Snapshot { slot, state })
     }
 
-    /// Ends a record; `known`: it was passed on.
+    /// Ends a record; `known` says that the record was passed on.
     pub fn record_ends(&self, record: Snapshot, known: bool) {
         self.change(record.slot, |before| {
             let open = (before & ALL_OPEN).saturating_sub(OPEN);

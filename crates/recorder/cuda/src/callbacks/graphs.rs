@@ -79,7 +79,7 @@ struct GraphFunctions {
     nodes: Pointers,
     kind: Pair,
     child: Pair,
-    /// It exists since CUDA 12.0.
+    /// The function exists since CUDA 12.0.
     flags: Option<Pair>,
 }
 

@@ -70,5 +70,5 @@ pub const THREAD_IDS_OF_SYSTEM: u32 = 1;
 pub const FLUSH_FORCED: u32 = 1;
 /// INT_MAX: the device and the context of a graph that starts or ends on the host.
 pub const ON_HOST: u32 = i32::MAX as u32;
-/// CUPTI_SYNCHRONIZATION_INVALID_VALUE: the id of a stream that is not known, or of no stream.
+/// CUPTI_SYNCHRONIZATION_INVALID_VALUE: the number of a context or stream that is not known, or of none.
 pub const NO_ID: u32 = u32::MAX;

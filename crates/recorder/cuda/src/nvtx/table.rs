@@ -84,7 +84,8 @@ const MODULES: [TableModule; 4] = [
     ),
 ];
 
-/// Puts our functions into a module's tables. Returns false where it has none: it must not believe that a tool listens.
+/// Puts our functions into a module's tables. Returns false where the module has none: it must not believe that a
+/// tool listens.
 ///
 /// # Safety
 /// `get` is the function that NVTX passed.

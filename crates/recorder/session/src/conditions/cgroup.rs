@@ -184,7 +184,7 @@ impl MemoryUse {
     }
 }
 
-/// Returns where control groups of version 2 are mounted.
+/// Returns the folder at which control groups of version 2 are mounted.
 fn mount_point(root: &Path) -> Option<PathBuf> {
     let mounts = std::fs::read_to_string(root.join("proc/self/mountinfo")).ok()?;
     let of_version_2 = |line: &&str| {

@@ -141,7 +141,7 @@ struct Libraries {
 #[derive(Debug, Clone)]
 struct CudaDevice {
     uuid: Uuid,
-    /// These facts are asked for before anything is sampled, as CUPTI demands.
+    /// The facts of the chip, which are asked for before anything is sampled, as CUPTI demands.
     chip_facts: Result<ChipFacts, Failure>,
 }
 

@@ -221,7 +221,7 @@ pub struct Binding {
     pub kind: u32,
 }
 
-/// A command buffer in a submission: the execution and what it executes.
+/// A command buffer in a submission: the id of the execution, and of the executed recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Instance {
     /// Id of this execution.
@@ -246,7 +246,8 @@ pub enum Outcome {
     Timed,
     /// The queue's family has no timestamps.
     NoTimestamps,
-    /// It ran (or may have run), but its timestamps never came: the program ended, reset or freed it first.
+    /// The instance ran (or may have run), but its timestamps never came: the program ended, or reset or freed the
+    /// command buffer first.
     NotSeen,
     /// The device was lost.
     DeviceLost,

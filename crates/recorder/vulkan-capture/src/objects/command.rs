@@ -135,7 +135,8 @@ pub struct CommandBuffer {
 }
 
 impl CommandBuffer {
-    /// Returns how many dispatches the command buffer has itself, and the secondary command buffers that it executes.
+    /// Returns the number of dispatches in the command buffer itself, and the secondary command buffers that it
+    /// executes.
     pub fn dispatches(&self) -> (u64, Vec<vk::CommandBuffer>) {
         let mut count = 0;
         let mut secondary = Vec::new();

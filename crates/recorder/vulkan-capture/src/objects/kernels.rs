@@ -39,7 +39,7 @@ impl Module {
             .collect()
     }
 
-    /// Returns what the module can reach, which is read when it is asked for first.
+    /// Returns the memory that the module can reach; its code is read at the first call.
     pub fn interface(&self) -> &Interface {
         self.interface.get_or_init(|| spirv::interface(&self.code))
     }

@@ -40,7 +40,8 @@ pub struct Buffer {
     pub name: Mutex<Option<String>>,
 }
 
-/// Returns why the content of an allocation cannot be known, from what is chained to its create-info.
+/// Returns the reason why the content of an allocation cannot be known, from the structures that are chained to its
+/// create-info.
 ///
 /// # Safety
 /// `structures` is a valid pNext chain.

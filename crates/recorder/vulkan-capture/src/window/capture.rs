@@ -139,7 +139,7 @@ impl Capture {
         }
     }
 
-    /// Returns why a window ends with the program: a window of everything is then complete.
+    /// Returns the reason for a window that ends with the program: a window of everything is then complete.
     fn reason_at_end(&self) -> EndReason {
         match self.request.window {
             Window::All if !self.is_own.load(Relaxed) => EndReason::Complete,
@@ -241,7 +241,7 @@ impl Capture {
         }
     }
 
-    /// Returns which dispatches of the submission are in the window, if the window counts dispatches.
+    /// Returns the dispatches of the submission that are in the window, if the window counts dispatches.
     fn dispatches_of(&self, counted: &SubmissionNumbers) -> Option<Dispatches> {
         let Window::Dispatches(range) = &self.request.window else {
             return None;

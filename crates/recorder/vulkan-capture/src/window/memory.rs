@@ -96,7 +96,7 @@ impl OpenWindow {
         }
     }
 
-    /// Returns what memory holds now.
+    /// Returns the present content of memory.
     pub(super) fn content_of(
         &mut self,
         queue: &Queue,

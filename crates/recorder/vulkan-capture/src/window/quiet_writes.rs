@@ -5,7 +5,7 @@ use std::io;
 
 use gapscope_capture::model::EndReason;
 
-/// Returns why a window ends that cannot be written.
+/// Returns the reason for the end of a window that cannot be written.
 pub fn end_reason(error: io::Error) -> EndReason {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {

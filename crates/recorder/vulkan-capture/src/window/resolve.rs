@@ -345,7 +345,7 @@ impl<'a> Resolver<'a> {
         }));
     }
 
-    /// Returns where a range of a buffer is.
+    /// Returns the range of memory in which a range of a buffer is.
     fn located(
         &self,
         buffer: vk::Buffer,

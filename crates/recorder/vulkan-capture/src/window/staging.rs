@@ -417,7 +417,8 @@ impl Staging {
         family.timing.map(|(_, around)| around)
     }
 
-    /// Returns how long the device worked between them. They have run.
+    /// Returns the time for which the device worked between the command buffers of [`Self::around`], which have
+    /// run.
     pub fn elapsed_ns(&mut self, family: u32) -> Option<u64> {
         let bits = self
             .device

@@ -142,8 +142,8 @@ unsafe fn batch<I: SubmitInfo>(info: &I) -> SubmitBatch {
 }
 
 impl SubmitCall<'_> {
-    /// Returns why a semaphore keeps the call from running now, or `None` if nothing does once earlier work is
-    /// finished.
+    /// Returns the reason why a semaphore keeps the call from running now, or `None` if nothing does once earlier
+    /// work is finished.
     pub fn waits_for_what_has_not_come(&self) -> Option<String> {
         let mut signalled: Vec<(u64, u64)> = Vec::new();
         for batch in self.batches() {

@@ -64,7 +64,7 @@ impl PhysicalDevice {
             .filter(|_| self.api_version() >= vk::API_VERSION_1_2)
     }
 
-    /// Returns what Vulkan 1.2 says of the driver; empty before.
+    /// Returns the driver's name and version by Vulkan 1.2; empty texts for older devices.
     fn driver(self) -> vk::PhysicalDeviceDriverProperties<'static> {
         let mut driver = vk::PhysicalDeviceDriverProperties::default();
         if let Some(get) = self.properties2_of_1_2() {
@@ -168,7 +168,8 @@ impl PhysicalDevice {
         }
     }
 
-    /// Returns what a queue family can count in one pass. `get` belongs to the next layer of the device.
+    /// Returns the counters that a queue family can count in one pass. `get` belongs to the next layer of the
+    /// device.
     pub fn counters(self, get: GetInstanceProcAddr, family: u32) -> Option<FamilyCounters> {
         // SAFETY: the device has the extension.
         unsafe { performance::counters(self.instance.handle, self.handle, get, family) }
@@ -220,7 +221,7 @@ impl PhysicalDevice {
         self.families(true).have(Delivery::Asked)
     }
 
-    /// Returns what offers host query reset.
+    /// Returns the source of host query reset.
     ///
     /// # Errors
     /// Returns the reason why it is not available.

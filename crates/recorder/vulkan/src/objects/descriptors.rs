@@ -108,7 +108,7 @@ impl SetContents for Bindings {
 }
 
 impl Bindings {
-    /// Returns where the entry of a slot is, or would be inserted.
+    /// Returns the index of the entry of a slot, or the index at which it would be inserted.
     fn find(&self, slot: Slot) -> Result<usize, usize> {
         self.entries
             .binary_search_by_key(&(slot.binding, slot.element), |e| (e.binding, e.element))

@@ -20,8 +20,8 @@ impl Images {
         self.0.remove(image.as_raw());
     }
 
-    /// Returns how many bytes a copy of these extents (with their layers) from or to an image moves; `None` where its
-    /// format has no fixed texel size, or the image is not known, such as a swapchain's.
+    /// Returns the number of bytes that a copy of these extents (with their layers) from or to an image moves;
+    /// `None` where its format has no fixed texel size, or the image is not known, such as a swapchain's.
     pub fn copied_bytes(
         &self,
         image: vk::Image,

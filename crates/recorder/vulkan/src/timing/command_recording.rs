@@ -32,8 +32,8 @@ pub struct Timing {
     overlap: Mutex<Overlap>,
 }
 
-/// Instances of a command recording that may run twice at once. What they write to the queries is of use only when
-/// one ran alone.
+/// The pending instances of a command recording that may run twice at once. The times in its queries are of use
+/// only when one instance ran alone.
 #[derive(Default)]
 struct Overlap {
     outstanding: u32,
@@ -140,7 +140,7 @@ impl Timing {
         own
     }
 
-    /// Returns how many queries the recording and its secondaries have.
+    /// Returns the number of queries of the recording and of its secondaries.
     pub fn query_count(&self) -> u32 {
         let own: u32 = self.chunks.iter().map(|(_, used)| used).sum();
         self.children

@@ -216,7 +216,7 @@ impl Counting {
         }
     }
 
-    /// Ends the query before its command buffer ends: what it counts is not used.
+    /// Ends the query before its command buffer ends, so that its values are not used.
     ///
     /// # Safety
     /// As [`Self::begin`].
@@ -303,7 +303,7 @@ impl Counting {
         there
     }
 
-    /// Writes what was counted while an instance ran, and forgets it.
+    /// Writes the values that were counted while an instance ran, and forgets them.
     pub fn write(&self, instance: ids::Instance) {
         let recorder = self.queries.recorder;
         let Some(counters) = self.queries.counters_of(self.family) else {

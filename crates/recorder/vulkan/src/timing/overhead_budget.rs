@@ -17,13 +17,13 @@ pub struct OverheadBudget {
 }
 
 impl OverheadBudget {
-    /// Returns what is left at `now_ns`.
+    /// Returns the time that is left at `now_ns`.
     pub fn left(&self, now_ns: i64) -> i64 {
         let since_ns = now_ns.saturating_sub(self.empty_at_ns.load(Relaxed));
         (since_ns / SHARE).clamp(0, MAX_SAVED_NS)
     }
 
-    /// Takes what was spent from what was left at `now_ns`.
+    /// Takes the time that was spent from the time that was left at `now_ns`.
     pub fn spend(&self, now_ns: i64, spent_ns: i64) {
         let left_ns = self.left(now_ns) - spent_ns;
         let empty_at_ns = now_ns.saturating_sub(left_ns.saturating_mul(SHARE));

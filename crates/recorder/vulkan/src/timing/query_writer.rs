@@ -54,7 +54,7 @@ impl QueryWriter {
         }
     }
 
-    /// Forgets the command recording; what it has written is not used.
+    /// Forgets the command recording, whose timestamps are not used.
     pub fn reset(&mut self) {
         for (chunk, used) in self.chunks.drain(..) {
             // A recording was started and never ended: a timing gives its chunks back when dropped.

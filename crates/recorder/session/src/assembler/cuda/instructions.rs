@@ -42,7 +42,7 @@ struct Sampling {
 /// Code in NVIDIA's ELF format, which was loaded.
 #[derive(Debug, Serialize, Deserialize)]
 enum Cubin {
-    /// It came without bytes, or its line table was beyond [`MAX_LINES`].
+    /// The code came without bytes, or its line table was beyond [`MAX_LINES`].
     NotKept,
     Kept {
         source: [u8; 16],
