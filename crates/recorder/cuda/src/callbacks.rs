@@ -55,7 +55,7 @@ const EXTERNAL: u32 = 1;
 /// Changes when recording starts: calls that began before do not count.
 static WINDOW: AtomicU32 = AtomicU32::new(0);
 static CALLS: OnceLock<Calls> = OnceLock::new();
-/// Calls are recorded. Callbacks of calls that load code come at any time.
+/// Whether calls are recorded. Callbacks of calls that load code come at any time.
 static IS_ON: AtomicBool = AtomicBool::new(false);
 
 /// The call that a thread is in.

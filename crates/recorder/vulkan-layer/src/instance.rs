@@ -9,7 +9,7 @@ use ash::vk::Handle;
 use crate::arguments::slice;
 use crate::loader::{self, GetInstanceProcAddr};
 
-/// An instance. It is leaked: devices keep pointers to it.
+/// An instance. It is never freed, because devices keep pointers to it.
 pub struct Instance {
     pub handle: vk::Instance,
     /// The next layer's vkGetInstanceProcAddr.

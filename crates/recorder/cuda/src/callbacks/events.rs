@@ -89,7 +89,7 @@ impl Events {
         known.then_some(Snapshot { slot, state })
     }
 
-    /// Returns whether nothing has happened to the event since.
+    /// Returns whether nothing has happened to the event since the snapshot.
     pub fn is_still(&self, snapshot: Snapshot) -> bool {
         self.0.number(snapshot.slot).load(Acquire) == snapshot.state
     }

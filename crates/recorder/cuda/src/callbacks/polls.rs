@@ -23,7 +23,7 @@ struct Slot(Mutex<Option<Polls>>);
 
 thread_local! {
     static THREAD: Cell<u32> = const { Cell::new(0) };
-    /// The thread may have polls that are not written.
+    /// Whether the thread may have polls that are not written.
     static HAS_POLLS: Cell<bool> = const { Cell::new(false) };
     /// Changes when something comes between two polls.
     static RUN: Cell<u32> = const { Cell::new(0) };

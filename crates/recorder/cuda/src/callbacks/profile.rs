@@ -25,7 +25,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// A launch is being profiled, or launches are still to be profiled.
+/// Whether a launch is being profiled, or launches are still to be profiled.
 static IS_ON: AtomicBool = AtomicBool::new(false);
 static CHOICE: Mutex<Option<Choice>> = Mutex::new(None);
 /// The launch that is being profiled: one at a time.

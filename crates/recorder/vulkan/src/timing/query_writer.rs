@@ -162,9 +162,10 @@ impl QueryWriter {
         }
     }
 
-    /// Ends the command recording: writes the second timestamp of its first pair and what delivers the results.
-    /// Returns its timing, with those of the secondaries that it executes, or `None` where nothing is timed. Unless
-    /// `whole`, nothing may be written any more: the timing keeps the queries, and what they hold is not asked for.
+    /// Ends the command recording: writes the second timestamp of its first pair, and the commands that deliver the
+    /// results. Returns its timing, with those of the secondaries that it executes, or `None` where nothing is
+    /// timed. Unless `whole`, nothing may be written any more: the timing keeps the queries, but nobody reads their
+    /// results.
     pub fn finish(
         &mut self,
         recording: ids::CommandRecording,
