@@ -143,7 +143,10 @@ fn with_pending<T>(change: impl FnOnce(&mut PendingCode) -> T) -> T {
     change(&mut PENDING.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// # Safety The code of this extent is at this address.
+/// Keeps a copy of code of this extent, if it is not too large.
+///
+/// # Safety
+/// The code of this extent is at this address.
 unsafe fn keep(at: usize, extent: Extent) {
     let (at, bytes) = match extent {
         Extent::Bytes(bytes) => (at, bytes),

@@ -34,7 +34,6 @@ pub enum Command<'a> {
         base: Option<[u32; 3]>,
         groups: [u32; 3],
     },
-    /// A kernel runs; the workgroups are in a buffer.
     DispatchIndirect {
         buffer: vk::Buffer,
         offset: u64,
