@@ -181,6 +181,7 @@ struct RecordingRun {
 }
 
 impl RecordingRun {
+    /// Runs the recording to its end, and finishes its trace.
     fn run(mut self, watcher: Watcher) -> Result<Recorded, Error> {
         let exit = self.drain_until_exit();
         let end_ns = monotonic_ns();
@@ -332,8 +333,8 @@ impl RecordingRun {
         }
     }
 
-    /// Waits for processes that the command started and that have not begun to record, when no process has recorded.
-    /// Returns a sentence about one that still has not begun after [`MAX_OUTLIVE`].
+    /// Waits for processes that the command started and that have not begun to record, when no process has
+    /// recorded. Returns a sentence about a process that still has not begun after [`MAX_OUTLIVE`].
     fn wait_for_background(&mut self) -> Option<String> {
         let spool = spool_folder(&self.drain.folder().canonicalize().ok()?);
         let ended = Instant::now();
@@ -353,6 +354,7 @@ impl RecordingRun {
         None
     }
 
+    /// Does one round of the recording, unless the trace cannot be written any more.
     fn tick(&mut self, checkpointed: &mut Instant) {
         if self.failure.is_none()
             && let Err(error) = self.try_tick(checkpointed)
@@ -361,6 +363,8 @@ impl RecordingRun {
         }
     }
 
+    /// Does one round of the recording: drains the spool, takes conditions and stacks, writes windows, and makes a
+    /// checkpoint when one is due.
     fn try_tick(&mut self, checkpointed: &mut Instant) -> Result<(), Error> {
         self.drain.drain()?;
         self.switch_on();
@@ -454,6 +458,7 @@ impl RecordingRun {
         self.drain.take_stack_samples(updates);
     }
 
+    /// Tells the program to end after the time limit, and kills it [`KILL_DELAY`] later.
     fn keep_time_limit(&mut self, pid: u32) {
         let Some(limit) = self.recording.time_limit else {
             return;

@@ -54,7 +54,7 @@ pub struct State {
     lost: [[u64; REASONS]; LOSSES.len()],
 }
 
-/// A label that is open in the command buffer, with the span of the timed work inside it.
+/// A label that is open in the command buffer, with the span of the timed work inside the label.
 struct OpenLabel {
     label: LabelId,
     text: TextId,

@@ -182,6 +182,7 @@ impl Sampler {
         }
     }
 
+    /// Samples the GPUs that the session names, until it ends the sampling.
     fn follow(&mut self, requests: &mut UnixStream) {
         loop {
             match pipe::read(requests) {

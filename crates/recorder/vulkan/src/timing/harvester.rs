@@ -178,7 +178,7 @@ impl Harvester {
         }
     }
 
-    /// Writes what an instance's queries hold, and forgets the instance.
+    /// Writes the times that an instance's queries hold, and forgets the instance.
     fn write(&self, pending: PendingInstance, scratch: &mut Vec<u64>) {
         let seen_ns = monotonic_ns();
         let PendingInstance { instance, times } = pending;
@@ -256,7 +256,7 @@ impl Harvester {
         self.lost.load(Relaxed)
     }
 
-    /// Notes that the device is lost and gives up what is pending. Returns true the first time.
+    /// Notes that the device is lost, and gives up the pending instances. Returns true the first time.
     pub fn lose(&self) -> bool {
         let first = !self.lost.swap(true, Relaxed);
         if first {
@@ -265,7 +265,7 @@ impl Harvester {
         first
     }
 
-    /// Gives up what is pending; returns how many instances there were.
+    /// Gives up the pending instances, and returns their number.
     pub fn abandon(&self) -> usize {
         let outcome = if self.is_lost() {
             Outcome::DeviceLost
@@ -287,7 +287,7 @@ impl Harvester {
         count
     }
 
-    /// Ends the thread and collects what has finished.
+    /// Ends the thread, and collects the instances that have finished.
     pub fn stop(&self) {
         self.stop.store(true, Relaxed);
         if let Some(thread) = lock(&self.thread).take() {
