@@ -26,7 +26,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 /// The most bytes of code that is kept. Larger code belongs to a library of whose kernels a program uses few, and
 /// is left out on purpose, which is no loss.
 const MAX_MODULE_BYTES: usize = 4 << 20;
-/// The most bytes of copies that wait to be written.
+/// The most bytes of copies that wait to be written; further code is counted as lost.
 const MAX_PENDING_BYTES: usize = 32 << 20;
 /// The most bytes that are written of a process.
 const MAX_WRITTEN_BYTES: usize = 256 << 20;

@@ -1,5 +1,5 @@
-//! A table of the calls at which CUPTI calls back, by CUPTI's numbers: for each, its name and what is recorded of
-//! it.
+//! A table of the calls at which CUPTI calls back, by CUPTI's numbers. For each call it has the name, and the parts
+//! that are recorded.
 
 use super::effect::Effect;
 use crate::cupti::Cupti;

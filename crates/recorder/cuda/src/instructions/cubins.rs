@@ -14,9 +14,9 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// The most bytes of a cubin; larger ones are not kept, and their samples have no lines.
 const MAX_CUBIN_BYTES: usize = 32 << 20;
-/// The most bytes of copies that wait to be written.
+/// The most bytes of copies that wait to be written; further cubins are not kept.
 const MAX_PENDING_BYTES: usize = 64 << 20;
-/// The most bytes that are written of a process.
+/// The most bytes of cubins that a process writes; further cubins are written without their bytes.
 const MAX_WRITTEN_BYTES: usize = 256 << 20;
 const ELF: &[u8] = b"\x7fELF";
 const LINES: &[u8] = b"\0.debug_line\0";
@@ -58,7 +58,7 @@ pub fn prepare(libcupti: &Path) -> bool {
     library.is_ok_and(|library| LIBRARY.set(library).is_ok() || LIBRARY.get().is_some())
 }
 
-/// Keeps code that was loaded.
+/// Keeps a copy of a loaded cubin that has line tables; of one that is too large, only the checksum.
 ///
 /// # Safety
 /// The pointer is null, or CUPTI's description of a module, whose code exists.

@@ -1,4 +1,4 @@
-//! Reads all records of a process: keeps what they have in common (devices, queues, kernels), packs activities into
+//! Reads all records of a process: keeps the devices, queues and kernels that records name, packs activities into
 //! batches, and writes these.
 
 use super::kernels::Kernels;
