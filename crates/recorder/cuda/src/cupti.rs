@@ -1,5 +1,5 @@
-//! Finds CUPTI, the tracing library of the CUDA driver, in the program's files, loads it, checks that its version
-//! is known, and offers its functions.
+//! Finds CUPTI, the tracing library of the CUDA driver: the program's own copy or else another one. Loads it,
+//! checks that its version is known, and offers its functions.
 
 pub mod fields;
 mod functions;

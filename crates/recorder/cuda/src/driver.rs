@@ -1,4 +1,5 @@
-//! Calls the CUDA driver that the program uses, for versions and properties of devices.
+//! Looks up functions of the CUDA driver that the program uses, and asks it for its version and for attributes of
+//! devices.
 
 use gapscope_cupti::SharedLibrary;
 use gapscope_spool::ids;

@@ -64,7 +64,7 @@ impl DrainedProcess {
             .saturating_sub(page.bytes_drained.load(Relaxed))
     }
 
-    /// Returns the records that were lost, before and after the last resumption.
+    /// Returns the numbers of records that were lost, before and after the last resumption.
     pub(super) fn damage(&self) -> Damage {
         let new = self.spool.damage();
         Damage {
