@@ -1,4 +1,5 @@
-//! The buffers that CUPTI fills with records.
+//! Lends CUPTI (the tracing library of the CUDA driver) the buffers that it fills with records of work, and hands
+//! the filled ones to the reader of records.
 //!
 //! CUPTI asks for a buffer on the program's thread and gives it back on a thread of its own, or on the flusher's. It would fill each
 //! buffer with zeros on the program's thread; instead, buffers are zeroed here when they come back.
@@ -12,7 +13,7 @@ use std::ffi::c_void;
 use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-/// The size of a buffer: about 4,500 kernels or 26,000 calls.
+/// The size of a buffer, in bytes: it holds the records of about 4,500 kernels or 26,000 calls.
 const BUFFER_BYTES: usize = 1 << 20;
 /// The most buffers that wait for use; more are given back to the system.
 const MAX_POOLED: usize = 32;
@@ -47,6 +48,8 @@ fn take() -> *mut u8 {
     mapped.cast()
 }
 
+/// Zeroes a buffer, and keeps it for later use or frees it.
+///
 /// # Safety
 /// The buffer comes from [`take`] and is no longer used.
 unsafe fn put_back(buffer: *mut u8) {

@@ -1,4 +1,5 @@
-//! Finds CUPTI, the tracing library of the CUDA driver, at run time and checks that it can be used.
+//! Finds CUPTI, the tracing library of the CUDA driver: the program's own copy or else another one. Loads it,
+//! checks that its version is known, and offers its functions.
 
 pub mod fields;
 mod functions;
@@ -18,13 +19,13 @@ pub struct Cupti {
     pub functions: Functions,
     /// The API version.
     pub version: u32,
-    /// The program had loaded it before.
+    /// Whether the program had loaded the library before.
     pub was_loaded: bool,
-    /// Its file.
+    /// The file of the library.
     file: PathBuf,
 }
 
-/// Why there is no usable libcupti.
+/// The reason why there is no usable libcupti.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unusable {
     /// A stable phrase for the ledger.
@@ -71,7 +72,7 @@ impl Cupti {
         }))
     }
 
-    /// Returns the file that it was loaded from.
+    /// Returns the file from which the library was loaded.
     pub fn file(&self) -> &Path {
         &self.file
     }
@@ -98,7 +99,7 @@ impl Cupti {
         unsafe { (self.functions.next_record)(buffer, bytes, at) }
     }
 
-    /// Returns how many records CUPTI dropped since the last call.
+    /// Returns the number of records that CUPTI has dropped since the last call.
     ///
     /// # Safety
     /// The context is null, or the one that CUPTI gave with a buffer.

@@ -1,4 +1,5 @@
-//! Calls the CUDA driver that the program uses.
+//! Looks up functions of the CUDA driver that the program uses, and asks it for its version and for attributes of
+//! devices.
 
 use gapscope_cupti::SharedLibrary;
 use gapscope_spool::ids;
@@ -6,9 +7,9 @@ use std::ffi::{c_int, c_void};
 use std::path::Path;
 use std::ptr::NonNull;
 
-/// CU_DEVICE_ATTRIBUTE_CLOCK_RATE
+/// CU_DEVICE_ATTRIBUTE_CLOCK_RATE: the attribute with the clock of the cores.
 pub const CLOCK_KHZ: c_int = 13;
-/// CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
+/// CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: the attribute with the number of multiprocessors.
 pub const MULTIPROCESSORS: c_int = 16;
 
 /// Looks up a function of the driver.

@@ -1,4 +1,5 @@
-//! Samples the instructions of the program's kernels when the user asks for them (CUPTI's PC sampling).
+//! Samples the instructions of the program's kernels when the user asks for them (CUPTI's PC sampling): at a fixed
+//! rate the GPU notes at which instruction its threads are and why they wait. The samples are written as events.
 //!
 //! A context is sampled from its creation to its end. The flusher's thread takes the samples that CUPTI has and writes them; so does a
 //! thread that loads or unloads code, because addresses of code may be used again. Launches never come here. A failure becomes a
@@ -30,7 +31,7 @@ static IS_ON: AtomicBool = AtomicBool::new(false);
 static LIBRARY: OnceLock<PcLibrary> = OnceLock::new();
 static CONTEXTS: Mutex<Option<SampledContexts>> = Mutex::new(None);
 
-/// CUpti_ResourceData
+/// CUpti_ResourceData: the data of a callback at the start or end of a context or code.
 #[repr(C)]
 pub struct ResourceData {
     context: *mut c_void,
@@ -128,7 +129,7 @@ pub fn take(recorder: &Recorder) {
     }
 }
 
-/// Does the same as [`take`], unless another thread does it.
+/// Writes the samples as [`take`] does, unless another thread is doing so.
 fn take_if_free(recorder: &Recorder) {
     if let Some(mut contexts) = lock_soon(Duration::ZERO)
         && let Some(contexts) = contexts.as_mut()

@@ -1,4 +1,5 @@
-//! Keeps the code that the program gives to the driver: PTX, cubins and fat binaries.
+//! Keeps the code that the program gives to the CUDA driver, and writes it as events: PTX (text), cubins (machine
+//! code) and fat binaries (several of them in one file).
 //!
 //! The thread that loads a module copies it, if it is not too large, once the driver has taken it; the flusher's thread hashes the
 //! copies and writes each once. The session reads the code. Modules are loaded seldom, and code that is loaded while recording is off
@@ -22,9 +23,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// Larger code belongs to a library of whose kernels a program uses few: it is left out on purpose, which is no loss.
+/// The most bytes of code that is kept. Larger code belongs to a library of whose kernels a program uses few, and
+/// is left out on purpose, which is no loss.
 const MAX_MODULE_BYTES: usize = 4 << 20;
-/// The most bytes of copies that wait to be written.
+/// The most bytes of copies that wait to be written; further code is counted as lost.
 const MAX_PENDING_BYTES: usize = 32 << 20;
 /// The most bytes that are written of a process.
 const MAX_WRITTEN_BYTES: usize = 256 << 20;
@@ -33,7 +35,7 @@ const TOO_MANY: &str = "the process loaded more than is kept";
 const UNREADABLE: &str = "its file could not be read";
 const UNKNOWN_FORMAT: &str = "it is neither PTX nor a cubin nor a fat binary";
 
-/// The parameter that says which code a call loads.
+/// The parameter by which a call names the code that it loads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CodeParameter {
     /// A pointer to the code.
@@ -59,6 +61,8 @@ impl CodeParameter {
 /// The calls of the driver that load code, by CUPTI's numbers.
 static CODE_PARAMETERS: OnceLock<Vec<Option<CodeParameter>>> = OnceLock::new();
 
+/// Copies and files of code that have not been written yet, with the bytes of the copies, and the reasons of
+/// losses.
 #[derive(Debug, Default)]
 struct PendingCode {
     copies: Vec<Vec<u8>>,
@@ -139,6 +143,8 @@ fn with_pending<T>(change: impl FnOnce(&mut PendingCode) -> T) -> T {
     change(&mut PENDING.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
+/// Keeps a copy of code of this extent, if it is not too large.
+///
 /// # Safety
 /// The code of this extent is at this address.
 unsafe fn keep(at: usize, extent: Extent) {

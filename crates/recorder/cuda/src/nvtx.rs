@@ -1,4 +1,5 @@
-//! NVTX: labels that the program, or a library in it, gives its work.
+//! NVTX, NVIDIA's interface for labels: texts that the program, or a library in it, sets around its work. Calls of
+//! NVTX's functions go in; labels in the log of the calling thread come out.
 //!
 //! NVTX is a header: each module that includes it asks for its own table of functions, fills it with ours, and calls them on the thread
 //! that sets the label. They write to that thread's log at once; a lock is taken only at the first use of a text. (Offsets and numbers:

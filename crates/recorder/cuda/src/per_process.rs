@@ -1,4 +1,5 @@
-//! Holds state that a forked child must not share, because another thread of the parent may hold its lock forever.
+//! Holds a value that each process has for itself: a forked child gets a new one and never touches its parent's,
+//! whose lock another thread of the parent may hold forever.
 
 use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
@@ -8,6 +9,7 @@ pub struct PerProcess<T: 'static> {
     current: AtomicPtr<Tagged<T>>,
 }
 
+/// A value, with the generation (count of forks) of the process that it belongs to.
 struct Tagged<T> {
     generation: u32,
     value: T,

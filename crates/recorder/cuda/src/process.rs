@@ -1,4 +1,5 @@
-//! Starts the recording of this process at the first call of an entry point, and ends it at the exit.
+//! Starts the recording of this process at the first call of one of this library's entry points, and ends it when
+//! the process exits.
 
 use crate::callbacks::{polls, profile};
 use crate::recorder::{self, Recorder};

@@ -1,4 +1,5 @@
-//! The state of the whole process: the spool, and the texts of labels.
+//! The recorder of the process, which all modules share: the spool to which events are written, and the ids of
+//! texts.
 
 use crate::per_process::PerProcess;
 use gapscope_spool::event::{CommonEvent, EventGroup, LossKind};
@@ -9,11 +10,12 @@ use std::cell::RefCell;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// The most texts that a thread remembers; then it starts over.
+/// The most texts that a thread remembers; beyond them it forgets all and starts over.
 const MAX_THREAD_TEXTS: usize = 1 << 12;
 /// The most texts that the process remembers; a forgotten text is written again with another id.
 const MAX_PROCESS_TEXTS: usize = 1 << 16;
 
+/// The recorder of this process.
 pub struct Recorder {
     spool: Spool,
     start_label: Option<String>,
@@ -73,6 +75,7 @@ impl Recorder {
         &self.spool
     }
 
+    /// Writes an event to the log of the calling thread.
     #[inline]
     pub fn write(&self, event: &impl EventGroup) {
         let generation = gapscope_spool::writer::generation();
@@ -87,6 +90,7 @@ impl Recorder {
         self.spool.recording()
     }
 
+    /// Writes that so many things of a kind were not recorded, and the reason.
     pub fn loss(&self, kind: LossKind, count: u64, reason: &str) {
         self.write(&CommonEvent::Loss {
             kind,

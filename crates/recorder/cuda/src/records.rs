@@ -1,4 +1,5 @@
-//! Turns CUPTI's records into events. Nothing here runs on a thread of the program, except in a flush that the program asks for.
+//! Turns CUPTI's records of work (kernels, copies, waits and more, reported after they happened) into events.
+//! Nothing here runs on a thread of the program, except in a flush that the program asks for.
 
 mod devices;
 mod kernels;
@@ -90,7 +91,7 @@ pub fn name_stream(recorder: &'static Recorder, stream: StreamId, name: &str) {
     reader(recorder).queues.name(stream, name, recorder);
 }
 
-/// Writes the rest, and the total count.
+/// Writes the records that are not written yet, and the total count.
 pub fn close(recorder: &'static Recorder) {
     let mut reader = reader(recorder);
     reader.read_operations(true);

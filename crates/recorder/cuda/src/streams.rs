@@ -1,4 +1,4 @@
-//! Translates the program's stream handles to CUPTI's numbers.
+//! Translates the handles by which the program names streams (queues of CUDA) to CUPTI's numbers for them.
 
 use crate::cupti::Cupti;
 use crate::cupti::numbers::NO_ID;
@@ -6,7 +6,8 @@ use crate::driver;
 use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 
-/// CU_STREAM_LEGACY, CU_STREAM_PER_THREAD
+/// CU_STREAM_LEGACY and CU_STREAM_PER_THREAD: handles of the default stream of all threads, and of each thread's
+/// own.
 const LEGACY: usize = 1;
 const PER_THREAD: usize = 2;
 

@@ -1,4 +1,4 @@
-//! The subscription to CUPTI; a process has one.
+//! The subscription to CUPTI, by which it calls this library back; a process has at most one.
 
 use crate::cupti::{Callback, Code, Cupti, numbers};
 use crate::recorder::Recorder;

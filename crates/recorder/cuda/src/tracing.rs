@@ -1,4 +1,5 @@
-//! Runs CUPTI in this process, from the subscription to the last flush.
+//! Runs CUPTI in this process: subscribes, switches its records and callbacks on and off, and flushes what it has
+//! to the end.
 
 mod flush;
 mod flusher;

@@ -1,5 +1,6 @@
-//! Carries waits, records of events, and submissions without a device record from the program's threads to the reader of records: a
-//! lock-free ring of fixed size. Operations that do not fit are counted.
+//! A ring buffer of fixed size, without locks: the program's threads put operations in (waits, records of events,
+//! and submissions without a device record), and the reader of records takes them out. Operations that do not fit
+//! are counted.
 
 use crate::streams::StreamId;
 use gapscope_spool::event::{Span, WaitKind};
@@ -26,11 +27,11 @@ pub struct Operation {
 /// The effect of a call on events and streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OperationKind {
-    /// It recorded an event on a stream.
+    /// The call recorded an event on a stream.
     Record,
     /// The host waited at this time, or a stream waits.
     Wait(WaitKind, Option<Span>),
-    /// It put something on a stream that leaves no device record.
+    /// The call put something on a stream that leaves no device record.
     Submission,
 }
 
@@ -46,6 +47,7 @@ pub struct Occurrence {
     pub number: u32,
 }
 
+/// The ring of operations on their way from the program's threads to the reader of records.
 pub struct Ring {
     slots: [Slot; MAX_OPERATIONS],
     /// The counts of operations that were put and that were taken.
@@ -54,6 +56,7 @@ pub struct Ring {
     lost: AtomicU32,
 }
 
+/// A slot of the ring, which holds at most one operation.
 struct Slot {
     /// 2 × n: free for round n. 2 × n + 1: holds the operation of round n.
     turn: AtomicU64,
@@ -124,7 +127,7 @@ impl Ring {
         waiting > MAX_OPERATIONS as u64 / 2
     }
 
-    /// Returns how many operations did not fit since the last call.
+    /// Returns the number of operations that did not fit since the last call.
     pub fn take_lost(&self) -> u32 {
         match self.lost.load(Relaxed) {
             0 => 0,

@@ -1,4 +1,5 @@
-//! The window of time that is recorded, for records that cannot be switched on and off with it.
+//! Keeps the window of time that is recorded. Some of CUPTI's records cannot be switched off outside of the window;
+//! they are compared with it and left out.
 
 use gapscope_spool::monotonic_ns;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};

@@ -1,4 +1,5 @@
-//! Converts the events of processes to the rows of a trace.
+//! Converts the events of processes to the rows of a trace: events go in one at a time, and rows are appended to
+//! tables as soon as nothing can change them any more.
 //!
 //! Ids in events are unique in their process; rows have ids of the trace. Commands are kept as recordings until they
 //! can no longer be submitted. Each submitted instance is expanded into rows once its times have arrived and the
@@ -57,7 +58,7 @@ pub use stacks::{FrameFacts, SampleFacts};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// Converts events to rows.
+/// Converts events to rows, and keeps the state that later events refer to.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Assembler {
     mode: SamplingMode,

@@ -1,4 +1,5 @@
-//! Maps device clocks from raw ticks to nanoseconds of the host's monotonic clock, with an error bound.
+//! Maps a device's clock to the host's: raw ticks (times as the device wrote them) and samples of both clocks go
+//! in; nanoseconds of the host's monotonic clock come out, with an error bound.
 //!
 //! Raw ticks have as many bits as the queue says, and they wrap. They are *unwrapped* to [`Ticks`] with the host
 //! times that enclose a command buffer. Ticks become host times through samples of both clocks ([`Calibrated`]) or,
@@ -15,10 +16,11 @@ use gapscope_spool::event::ClockSource;
 use gapscope_trace::manifest::{self, ClockMethod};
 use serde::{Deserialize, Serialize};
 
-/// A device time may lie this far outside the host times that enclose it before it counts as wrong.
+/// The longest time by which a device time may lie outside the host times that enclose it; beyond, it counts as
+/// wrong.
 const CONTRADICTION_NS: i64 = 10_000_000;
 
-/// Why a raw time cannot be placed.
+/// The reason why a raw time cannot be placed on the device's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Unplaced {
     /// There are no samples to map the time with.

@@ -1,4 +1,5 @@
-//! Reads the code that a CUDA program loaded: which kernels it has, and the part of it that people can read.
+//! Reads the GPU code that a CUDA program loaded: its kernels come out, and the part of it that people can read
+//! (PTX) or that has lines of source (cubins).
 
 mod cubin;
 mod fat_binary;
@@ -41,7 +42,7 @@ const LAUNCHERS: [&str; 3] = [
     "cudaGraphLaunch",
 ];
 
-/// Returns the pieces of loaded code, the most readable first. Returns none when nothing of it can be read.
+/// Returns the pieces of loaded code, the most readable first. Returns none when nothing of the code can be read.
 pub fn pieces(format: SourceFormat, bytes: &[u8]) -> Vec<Piece<'_>> {
     match format {
         SourceFormat::SpirV => Vec::new(),
@@ -54,7 +55,7 @@ pub fn pieces(format: SourceFormat, bytes: &[u8]) -> Vec<Piece<'_>> {
 /// The extensions of files that kernels are written in. The code of a stranger may name any file, so no other is
 /// read.
 const SOURCE_EXTENSIONS: [&str; 6] = ["py", "cu", "cuh", "cpp", "hpp", "h"];
-/// The limit is that of a piece of code.
+/// The most bytes of a source file; larger ones are not kept. The limit is that of a piece of code.
 const MAX_FILE_BYTES: u64 = 4 << 20;
 
 /// Returns the extension and the contents of a source file. Returns `None` when the file does not exist here, as for

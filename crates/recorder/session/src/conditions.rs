@@ -1,5 +1,5 @@
-//! Measures conditions of the machine and its GPUs: a thread of the session asks for them at a low rate, beside the
-//! program.
+//! Measures conditions: states of the machine and its GPUs that change how long work takes, such as heat, clocks or
+//! want of memory. A thread of the session asks for them at a low rate, beside the program, and reports readings.
 
 mod cgroup;
 mod drm;
@@ -29,7 +29,8 @@ const MIN_INTERVAL: Duration = Duration::from_millis(100);
 const PAUSE_PER_COST: u32 = 99;
 /// The pause is at least this part of the time so far, so that a day has 55,000 rounds instead of 864,000.
 const ELAPSED_PER_PAUSE: u32 = 10_000;
-/// A driver that does not answer must not keep the recording from ending.
+/// The longest wait at the end for the thread: a driver that does not answer must not keep the recording from
+/// ending.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(1);
 const NICENESS: i32 = 5;
 const PROGRAM_ENDED: &str = "the program had ended before they were asked for";
@@ -50,7 +51,7 @@ pub enum ConditionSubject {
 pub struct Reading {
     pub of: ConditionSubject,
     pub condition: Condition,
-    /// When the value begins to hold: the time of the reading, or, for counts, of the reading before.
+    /// The time from which the value holds: the time of the reading, or, for counts, of the reading before.
     pub from_ns: i64,
     pub seen_ns: i64,
     /// The value; absent when it cannot be read any more.
@@ -101,6 +102,7 @@ impl Vendor {
     }
 }
 
+/// A request of the session to the thread: to ask for conditions of a process, too, or of a GPU.
 enum Request {
     Process(u32),
     Gpu(Gpu),

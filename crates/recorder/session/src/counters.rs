@@ -1,5 +1,5 @@
-//! Samples hardware counters in a process beside the program, so that what a GPU vendor's libraries do there happens
-//! neither to the program nor to the session.
+//! Samples hardware counters (quantities that a GPU counts, such as bytes or busy units). This is done in a process
+//! beside the program, so that what a GPU vendor's libraries do affects neither the program nor the session.
 
 pub(crate) mod pipe;
 mod sampler;
@@ -41,7 +41,7 @@ pub const REMOVED_VARIABLES: [&str; 7] = [
 ];
 /// The program starts when the sampler is prepared, or after this time.
 const PREPARE_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long the sampler has at the end to report what is left.
+/// The longest time that the sampler has at the end to report what is left.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(8);
 /// The most reports that wait for the session; then the sampler waits.
 const MAX_QUEUED_REPORTS: usize = 256;
@@ -69,7 +69,7 @@ pub(crate) enum CounterUpdate {
     },
 }
 
-/// The process that samples.
+/// The session's side of the process that samples.
 #[derive(Debug)]
 pub(crate) struct Counters {
     process: Option<Child>,
@@ -83,7 +83,7 @@ pub(crate) struct Counters {
     lost: Vec<(Arc<str>, String, MissingSamples)>,
     /// Whether the Vulkan layer counts what other drivers offer.
     has_vulkan_queries: bool,
-    /// Why no process was started.
+    /// The reason why no process was started.
     failure: Option<Unmeasured>,
 }
 
@@ -101,6 +101,7 @@ struct GpuStream {
     has_lost: bool,
 }
 
+/// The samples of a GPU that are missing for one reason: the number of gaps, of samples and of nanoseconds.
 #[derive(Debug, Default)]
 struct MissingSamples {
     gaps: u64,
@@ -205,8 +206,8 @@ impl Counters {
         self.gpus.insert(uuid, name).is_none()
     }
 
-    /// Returns why another vendor's device is not sampled. Returns nothing for Vulkan devices whose driver counts:
-    /// the layer reports those.
+    /// Returns the reason why another vendor's device is not sampled. Returns nothing for Vulkan devices whose
+    /// driver counts: the layer reports those.
     fn unsampled(&self, device: &Device) -> Option<CounterUpdate> {
         let reason = match device.api {
             Api::Vulkan if self.has_vulkan_queries => return None,

@@ -1,4 +1,5 @@
-//! Drains a recording's spool into its trace, and writes checkpoints from which another session can continue.
+//! Drains a recording's spool: reads the events that the hooks have written, passes them to the assembler, and
+//! writes the rows to the trace. Checkpoints keep the state from which another session can continue.
 
 mod checkpoint;
 mod counters;
@@ -37,10 +38,10 @@ pub const LAYER_FOLDER: &str = "layer";
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RecordingHeader {
     pub command: Vec<String>,
-    /// How the GPU is sampled.
+    /// The mode of timing: what of the GPU's work gets times.
     pub mode: SamplingMode,
     pub names: Names,
-    /// How often stacks are sampled; absent when they are not.
+    /// The rate at which stacks are sampled; absent when they are not.
     pub stack_rate_hz: Option<u32>,
     /// The start on the host's monotonic clock.
     pub start_ns: i64,
@@ -142,7 +143,7 @@ impl Drain {
         &self.processes
     }
 
-    /// Returns how many bytes of spool the processes have written that are not deleted yet.
+    /// Returns the bytes of spool that the processes have written and that are not deleted yet.
     pub fn waiting_bytes(&self) -> u64 {
         self.processes
             .iter()
@@ -385,10 +386,12 @@ impl Drain {
         std::iter::once(&self.assembler).chain(self.ranks.iter().map(|r| &r.assembler))
     }
 
+    /// Returns the number of dispatches in all traces so far.
     pub fn dispatches(&self) -> u64 {
         self.assemblers().map(Assembler::dispatches).sum()
     }
 
+    /// Returns the number of submissions in all traces so far.
     pub fn submissions(&self) -> u64 {
         self.assemblers().map(Assembler::submissions).sum()
     }
@@ -422,7 +425,7 @@ impl Drain {
         }
     }
 
-    /// Returns when the first submission began.
+    /// Returns the start of the first submission, if there is one.
     pub fn first_submit_ns(&self) -> Option<i64> {
         self.assemblers()
             .filter_map(Assembler::first_submit_ns)

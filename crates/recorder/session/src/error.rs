@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// Why a program cannot be recorded, or a trace cannot be recovered.
+/// The reason why a program cannot be recorded, or a trace cannot be recovered.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -14,7 +14,7 @@ pub enum Error {
     NoSuchCommand {
         /// The command.
         command: PathBuf,
-        /// Where the command was looked for, or what the user can do.
+        /// The places in which the command was looked for, or what the user can do.
         reason: String,
     },
     /// The command exists and cannot be run.
@@ -44,7 +44,7 @@ pub enum Error {
     NotRecoverable {
         /// The trace.
         path: PathBuf,
-        /// What is missing or damaged.
+        /// The part that is missing or damaged.
         reason: String,
     },
     /// The recording has not ended.

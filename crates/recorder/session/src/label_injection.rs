@@ -28,7 +28,7 @@ const FILES: [(&str, &str); 3] = [
     ),
 ];
 
-/// What to label in a PyTorch program that sets no labels itself.
+/// The user's choice of what to label in a PyTorch program that sets no labels itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LabelInjection {
     /// Label the modules of its models, by their paths.

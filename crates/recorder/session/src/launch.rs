@@ -1,4 +1,5 @@
-//! Describes a recording, and launches its program with the hooks in its environment.
+//! Describes a recording as the user asked for it, and launches its program with environment variables that load
+//! the hooks.
 
 use crate::counters::CounterOptions;
 use crate::drain;
@@ -21,18 +22,18 @@ use std::time::Duration;
 /// The name of the Vulkan layer that records.
 pub const LAYER_NAME: &str = "VK_LAYER_GAPSCOPE_recorder";
 
-/// What to record and how.
+/// The description of a recording: the program, and the user's choices.
 #[derive(Debug, Clone)]
 pub struct Recording {
     /// The command with its arguments. It inherits this process's environment and standard streams.
     pub command: Vec<OsString>,
     /// The folder of the trace, which must not exist.
     pub output: PathBuf,
-    /// How the GPU is sampled.
+    /// The mode of timing: what of the GPU's work gets times.
     pub mode: SamplingMode,
     /// The user's names for kernels.
     pub names: Names,
-    /// When recording starts.
+    /// The moment at which recording starts.
     pub start: Start,
     /// After this time the program is told to end (SIGTERM); it is killed 5 s later.
     pub time_limit: Option<Duration>,
@@ -51,7 +52,7 @@ pub struct Recording {
     pub stdout_to_stderr: bool,
     /// The most bytes of spool that may wait in one process; the hooks' default when absent.
     pub spool_limit_bytes: Option<u64>,
-    /// How often the stacks of threads that submit are sampled; absent when they are not.
+    /// The rate at which the stacks of threads that submit are sampled; absent when they are not.
     pub stack_rate_hz: Option<u32>,
     /// The hardware counters to sample; absent when none are. This program's own executable samples them in another
     /// process: it runs [`crate::counters::sample_counters`] for the command [`crate::counters::SAMPLER_COMMAND`].
@@ -60,17 +61,17 @@ pub struct Recording {
     pub system_root: PathBuf,
 }
 
-/// When recording starts.
+/// The moment at which recording starts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Start {
-    /// When the program starts.
+    /// Recording starts with the program.
     #[default]
     AtOnce,
-    /// After this time.
+    /// Recording starts after this time.
     After(Duration),
-    /// When a debug label that contains this text begins.
+    /// Recording starts when a debug label begins that contains this text.
     Label(String),
-    /// While a window is open that the program begins. Every window becomes a trace of its own.
+    /// Recording is on while a window is open that the program begins. Every window becomes a trace of its own.
     Windows,
 }
 
@@ -160,7 +161,7 @@ pub struct LaunchedProgram {
     pub started_ns: i64,
 }
 
-/// Returns how a process has ended; `None` while it runs.
+/// Returns the way in which a process has ended; `None` while it runs.
 pub(crate) fn exit_of(process: &mut std::process::Child) -> Option<Exit> {
     match process.try_wait() {
         Ok(status) => status.map(|status| match (status.code(), status.signal()) {

@@ -32,7 +32,7 @@ pub fn is_administrator() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Returns how many bytes this user may still write to the file system of a folder.
+/// Returns the number of bytes that this user may still write to the file system of a folder.
 ///
 /// # Errors
 /// The system does not say.

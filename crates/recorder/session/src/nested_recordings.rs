@@ -1,6 +1,6 @@
-//! Tells an outer recording about recordings inside it. The hooks of the inner one write to its own spool, so that
-//! the outer one sees nothing of what the inner one starts; the inner one therefore leaves a notice in the outer
-//! one's spool.
+//! Tells an outer recording about recordings inside it. The hooks of the inner recording write to its own spool, so
+//! that the outer one has nothing of their work; the inner recording therefore leaves a notice in the outer one's
+//! spool.
 
 use crate::Error;
 use crate::outcome::{Outcome, Recorded};
@@ -77,7 +77,7 @@ pub fn inner_traces(spool: &Path) -> Vec<PathBuf> {
     traces
 }
 
-/// Returns why a recording has no GPU work, if recordings ran inside it.
+/// Returns the reason why a recording has no GPU work, if recordings ran inside it.
 pub fn reason(inner: &[PathBuf]) -> Option<String> {
     Some(format!(
         "the command itself {}, and there was no GPU work besides",

@@ -1,23 +1,23 @@
-//! The result of a recording.
+//! The result of a recording: how the program ended, and what was recorded.
 
 use crate::windows::WrittenWindow;
 use gapscope_trace::manifest::{Exit, Loss};
 use std::path::PathBuf;
 
-/// How a recording ended.
+/// The result of a recording that has ended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recorded {
     /// The folder of the trace.
     pub output: PathBuf,
-    /// How the command ended.
+    /// The way in which the command ended, such as its exit status.
     pub exit: Exit,
-    /// True when the time limit ended it.
+    /// Whether the time limit ended the command.
     pub timed_out: bool,
     /// Whether GPU work was recorded.
     pub outcome: Outcome,
     /// The number of dispatches in the trace.
     pub dispatches: u64,
-    /// What was not recorded.
+    /// The losses: things that were not recorded, with their numbers and reasons.
     pub losses: Vec<Loss>,
     /// The sentences of the manifest's notes, which every report shows.
     pub notes: Vec<String>,

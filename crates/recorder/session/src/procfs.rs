@@ -1,4 +1,4 @@
-//! Reads facts about processes from `/proc`.
+//! Reads facts about processes, such as their parents and libraries, from `/proc`.
 
 use gapscope_model::memory_maps::mappings;
 use gapscope_spool::{HostClock, ProcessSpool, pid_namespace};
@@ -140,6 +140,7 @@ pub fn name_for_user(pid: u32) -> String {
     process_name(pid).unwrap_or_else(|| "a process".to_owned())
 }
 
+/// The facts in the file `stat` of a process.
 struct Stat {
     ended: bool,
     start_ticks: i64,

@@ -1,4 +1,4 @@
-//! Summarises a running recording for a live display.
+//! Summarises a running recording for a live display: the numbers so far, and how busy the GPU is.
 
 use crate::assembler::BusyInterval;
 use std::collections::VecDeque;
@@ -7,7 +7,7 @@ use std::time::Duration;
 /// The time over which the busy share is taken.
 const WINDOW_NS: i64 = 1_000_000_000;
 
-/// How far a recording has come.
+/// The numbers of a running recording, so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Progress {
     /// The time since the command started.

@@ -1,4 +1,4 @@
-//! Completes a trace whose session was killed.
+//! Completes a trace whose session was killed: continues from its last checkpoint with what is left in the spool.
 
 use crate::drain::{self, Drain};
 use crate::{Error, nested_recordings, procfs};
@@ -15,7 +15,7 @@ pub enum Recovered {
     Completed {
         /// The number of dispatches in the trace.
         dispatches: u64,
-        /// What was not recorded.
+        /// The losses: things that were not recorded, with their numbers and reasons.
         losses: Vec<Loss>,
     },
 }

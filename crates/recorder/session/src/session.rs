@@ -1,4 +1,5 @@
-//! Runs a recording from the program's start to the finished trace.
+//! Runs a recording from the program's start to the finished trace: launches the program, drains its spool in a
+//! loop, and finishes when it has ended.
 
 use crate::conditions::Conditions;
 use crate::counters::{self, Counters};
@@ -25,10 +26,11 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The time between two drains.
 const DRAIN_INTERVAL: Duration = Duration::from_millis(20);
+/// The time between two checkpoints, from which another session can continue.
 const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(4);
-/// A checkpoint comes early when this much of the spool waits for it.
+/// The bytes of spool that may wait for a checkpoint; with more, the checkpoint comes early.
 const CHECKPOINT_BYTES: u64 = 64 << 20;
-/// How long recorded processes may outlive the command.
+/// The longest time for which recorded processes may outlive the command; what they do later is not recorded.
 const MAX_OUTLIVE: Duration = Duration::from_secs(2);
 /// The time between SIGTERM and SIGKILL.
 const KILL_DELAY: Duration = Duration::from_secs(5);
@@ -138,7 +140,7 @@ impl Session {
         self.pid
     }
 
-    /// Returns how far the recording has come.
+    /// Returns the numbers of the recording, so far.
     pub fn progress(&self) -> Progress {
         *self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -157,6 +159,7 @@ impl Session {
     }
 }
 
+/// A recording in progress, as the thread that drains has it.
 struct RecordingRun {
     recording: Recording,
     drain: Drain,
@@ -167,9 +170,9 @@ struct RecordingRun {
     progress: Arc<Mutex<Progress>>,
     recent: RecentActivity,
     recording_since_ns: Option<i64>,
-    /// When the time limit was reached, and whether SIGKILL was sent.
+    /// Time at which the time limit was reached, and whether SIGKILL was sent.
     terminated: Option<(Instant, bool)>,
-    /// Why the trace cannot be written any more. The program runs on.
+    /// The reason why the trace cannot be written any more. The program runs on.
     failure: Option<Error>,
     windows: Windows,
     conditions: Conditions,
@@ -178,6 +181,7 @@ struct RecordingRun {
 }
 
 impl RecordingRun {
+    /// Runs the recording to its end, and finishes its trace.
     fn run(mut self, watcher: Watcher) -> Result<Recorded, Error> {
         let exit = self.drain_until_exit();
         let end_ns = monotonic_ns();
@@ -329,8 +333,8 @@ impl RecordingRun {
         }
     }
 
-    /// Waits for processes that the command started and that have not begun to record, when no process has recorded.
-    /// Returns a sentence about one that still has not begun after [`MAX_OUTLIVE`].
+    /// Waits for processes that the command started and that have not begun to record, when no process has
+    /// recorded. Returns a sentence about a process that still has not begun after [`MAX_OUTLIVE`].
     fn wait_for_background(&mut self) -> Option<String> {
         let spool = spool_folder(&self.drain.folder().canonicalize().ok()?);
         let ended = Instant::now();
@@ -350,6 +354,7 @@ impl RecordingRun {
         None
     }
 
+    /// Does one round of the recording, unless the trace cannot be written any more.
     fn tick(&mut self, checkpointed: &mut Instant) {
         if self.failure.is_none()
             && let Err(error) = self.try_tick(checkpointed)
@@ -358,6 +363,8 @@ impl RecordingRun {
         }
     }
 
+    /// Does one round of the recording: drains the spool, takes conditions and stacks, writes windows, and makes a
+    /// checkpoint when one is due.
     fn try_tick(&mut self, checkpointed: &mut Instant) -> Result<(), Error> {
         self.drain.drain()?;
         self.switch_on();
@@ -451,6 +458,7 @@ impl RecordingRun {
         self.drain.take_stack_samples(updates);
     }
 
+    /// Tells the program to end after the time limit, and kills it [`KILL_DELAY`] later.
     fn keep_time_limit(&mut self, pid: u32) {
         let Some(limit) = self.recording.time_limit else {
             return;
@@ -497,7 +505,7 @@ fn pidfd(pid: u32) -> Option<OwnedFd> {
     pidfd_open(pid, PidfdFlags::empty()).ok()
 }
 
-/// Returns why a recording has no GPU work; `None` when it has some.
+/// Returns the reason why a recording has no GPU work; `None` when it has some.
 fn nothing_recorded(
     drain: &Drain,
     start: &Start,

@@ -15,7 +15,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// A process is observed this often when it is new, and less and less often afterwards.
+/// The least and the greatest time between two observations of a process: a new process is observed often, and then
+/// less and less often.
 const MIN_PAUSE: Duration = Duration::from_millis(50);
 const MAX_PAUSE: Duration = Duration::from_millis(500);
 
@@ -66,12 +67,12 @@ pub struct Watcher {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What was observed of one process.
+/// The observations of one process.
 #[derive(Debug, Clone)]
 struct Observation {
     next: Instant,
     pause: Duration,
-    /// How often a driver was mapped and the layer was not.
+    /// The number of times at which a driver was mapped and the layer was not.
     sightings: u32,
     vulkan: Option<VulkanWithoutLayer>,
     recorded: bool,

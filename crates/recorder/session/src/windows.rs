@@ -15,7 +15,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long after a window's end its work is waited for.
+/// The longest wait for the work of a window after its end.
 const MAX_WAIT: Duration = Duration::from_secs(10);
 
 /// A window that the session has finished.
@@ -23,7 +23,7 @@ const MAX_WAIT: Duration = Duration::from_secs(10);
 pub struct WrittenWindow {
     /// The trace of the window; `None` when it was not written because the program named no path.
     pub path: Option<PathBuf>,
-    /// Why the trace was not written.
+    /// The reason why the trace was not written.
     pub failure: Option<String>,
 }
 
@@ -32,11 +32,11 @@ pub struct WrittenWindow {
 pub struct Windows {
     /// The finished windows, in the order in which they started.
     done: Vec<WrittenWindow>,
-    /// When the session saw the end of the first window that is not finished.
+    /// Time at which the session saw the end of the first window that is not finished.
     ended: Option<Instant>,
 }
 
-/// What a recording of windows alone leaves.
+/// The traces that a recording of windows alone leaves.
 #[derive(Debug, PartialEq, Eq)]
 pub enum RemainingTraces {
     /// The recording's own trace, from the first start to the last end.
@@ -152,7 +152,7 @@ impl Windows {
     }
 }
 
-/// Why the trace of a window was not written.
+/// The reason why the trace of a window was not written.
 #[derive(Debug, thiserror::Error)]
 enum WindowError {
     #[error(transparent)]
@@ -191,7 +191,7 @@ fn since(before: &[Loss], now: Vec<Loss>) -> Vec<Loss> {
     new
 }
 
-/// Writes a trace beside `path` and moves it there when it is whole, so that nobody sees half of it.
+/// Writes a trace beside `path` and moves it there when it is whole, so that nobody sees a part of a trace.
 fn write_to(trace: &Trace, recording: &Path, path: &Path) -> Result<(), WindowError> {
     if path.symlink_metadata().is_ok() {
         return Err(WindowError::Exists(path.to_owned()));

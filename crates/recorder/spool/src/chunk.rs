@@ -1,4 +1,5 @@
-//! Reads and writes one chunk file: a header and the records of one thread.
+//! Reads and writes one chunk file: a header and the records of one thread. The writer appends events as bytes
+//! inside the program; the reader returns whole records to the session.
 
 use crate::control::map_new_file;
 use crate::{Error, VERSION};
@@ -8,10 +9,12 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"GAPSPOOL");
+/// The bytes of a chunk file before its first record.
 const HEADER_BYTES: usize = 64;
 /// Bytes of a record's header: length of the payload (u32), its group (u32), sequence number (u64).
 pub(crate) const RECORD_HEADER_BYTES: usize = 16;
 
+/// The first 64 bytes of a chunk file.
 #[repr(C)]
 struct Header {
     magic: AtomicU64,
@@ -23,21 +26,24 @@ struct Header {
     sealed: AtomicU32,
 }
 
+/// A committed record, as read from a chunk.
 pub(crate) struct Record<'a> {
     pub sequence: u64,
-    /// [`crate::event::EventGroup::GROUP`]
+    /// The group of the event ([`crate::event::EventGroup::GROUP`]).
     pub group: u32,
     pub payload: &'a [u8],
     /// Offset of the next record.
     pub next: usize,
 }
 
+/// The writing end of a chunk file, which one thread has.
 pub(crate) struct ChunkWriter {
     map: MmapRaw,
     used: usize,
 }
 
 impl ChunkWriter {
+    /// Creates a chunk file of this size, for the records of a thread.
     pub fn create(path: &Path, thread: u32, bytes: usize) -> Result<ChunkWriter, Error> {
         let map = map_new_file(path, bytes.max(HEADER_BYTES + RECORD_HEADER_BYTES))?;
         let chunk = ChunkWriter { map, used: 0 };
@@ -88,6 +94,7 @@ impl ChunkWriter {
         Some(())
     }
 
+    /// Marks that nothing more will be appended.
     pub fn seal(&self) {
         self.header().sealed.store(1, Release);
     }
@@ -97,12 +104,14 @@ impl ChunkWriter {
     }
 }
 
+/// The reading end of a chunk file, which may still be written to.
 pub(crate) struct ChunkReader {
     map: MmapRaw,
     path: PathBuf,
 }
 
 impl ChunkReader {
+    /// Maps a chunk file for reading.
     pub fn open(path: &Path) -> Result<ChunkReader, Error> {
         let file = std::fs::File::open(path).map_err(|e| Error::io(path, e))?;
         let foreign = |reason: String| Error::Foreign {
@@ -135,6 +144,7 @@ impl ChunkReader {
         unsafe { &*self.map.as_ptr().cast::<Header>() }
     }
 
+    /// Returns true once nothing more will be appended.
     pub fn sealed(&self) -> bool {
         self.header().sealed.load(Acquire) != 0
     }

@@ -1,4 +1,5 @@
-//! The control page of a process: counters and switches that it shares with the session.
+//! The control page of a process: a mapped file with counters and switches. The hooks in the process and the
+//! session both read and write it.
 
 use crate::{Error, Rank, VERSION};
 use memmap2::{MmapOptions, MmapRaw};
@@ -38,7 +39,7 @@ pub struct Page {
     pub captures_finished: AtomicU32,
     /// Bit `n % 64` is set when the session could not write window `n`.
     pub captures_failed: AtomicU64,
-    /// Rank of the process plus one; 0 when it has none.
+    /// Rank (number in a distributed program) of the process plus one; 0 when it has none.
     rank_and_one: AtomicU32,
     world_size: AtomicU32,
     /// Local rank plus one; 0 when unknown.
@@ -85,7 +86,7 @@ impl Control {
         Ok(control)
     }
 
-    /// Maps the page of another process.
+    /// Maps the page of another process from its folder in the spool.
     pub fn open(folder: &Path) -> Result<Control, Error> {
         let path = folder.join("control");
         let file = OpenOptions::new()

@@ -1,4 +1,5 @@
-//! The events that hooks write for the session.
+//! The events that hooks write for the session, each of which is one record of the spool: what the program made,
+//! called and submitted, and when its work ran.
 //!
 //! Host times are nanoseconds of the monotonic clock. Device times are raw ticks, which the session maps with
 //! [`CommonEvent::ClockSample`]s, unless the device's clock is [`ClockSource::Host`].
@@ -35,7 +36,7 @@ pub const NO_QUERY: u32 = u32::MAX;
 /// The value of a timestamp that the device has not delivered.
 pub const NO_TICKS: u64 = u64::MAX;
 
-/// A record of the spool.
+/// An event, as decoded from a record of the spool; the variants are the groups of events by who writes them.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event<'a> {
     /// An event of any API.

@@ -1,4 +1,5 @@
-//! Keeps a hook invisible to the recorded program: panics, threads, unloading.
+//! Keeps a hook (our library inside the program) invisible to the recorded program: catches its panics, starts its
+//! threads without the program's signals, and keeps its library loaded.
 
 use crate::event::CommonEvent;
 use std::borrow::Cow;

@@ -1,7 +1,9 @@
-//! Ids that hooks give to the things that events refer to.
+//! The types of the ids in events. A hook (our library inside the program) numbers each thing that the program
+//! uses, and later events name the thing by this number.
 //!
-//! They are unique in a process and do not occur in the trace, whose ids are types of another crate:
-//! `gapscope_trace::ids::QueueId` is not [`Queue`]. Each kind of thing has its own counter, and no id is used twice.
+//! Ids are unique in a process and do not occur in the trace, whose ids are types of another crate:
+//! `gapscope_trace::ids::QueueId` is not [`Queue`]. Each kind of thing has its own counter, and no id is used
+//! twice.
 
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
@@ -34,55 +36,57 @@ macro_rules! ids {
     )+};
 }
 
-/// A value of a [`Counter`].
+/// The number of a new id, as a [`Counter`] counts it; each id type is made from it.
 #[derive(Debug)]
 pub struct Number(u64);
 
 ids! {
-    /// A device. [`NONE`](Self::NONE) stands for any device of the process.
+    /// Id of a GPU that the program has opened. [`NONE`](Self::NONE) stands for any device of the process.
     Device(u32);
-    /// A Vulkan queue, a CUDA stream.
+    /// Id of a queue: a Vulkan queue or a CUDA stream, to which the program submits work.
     Queue(u32);
-    /// A kernel.
+    /// Id of a kernel: GPU code with its entry point and specialisation.
     Kernel(u32);
-    /// The text of a label.
+    /// Id of the text of a label.
     Text(u32);
-    /// An allocation of device memory.
+    /// Id of an allocation of device memory.
     Allocation(u32);
-    /// A buffer. [`NONE`](Self::NONE) stands for an image, a null descriptor, or an unknown buffer.
+    /// Id of a Vulkan buffer. [`NONE`](Self::NONE) stands for an image, a null descriptor, or an unknown buffer.
     Buffer(u32);
-    /// The contents of a descriptor set at one moment. [`NONE`](Self::NONE) stands for no buffers.
+    /// Id of the buffers that a descriptor set holds at one moment. [`NONE`](Self::NONE) stands for no buffers.
     BindingContent(u32);
-    /// A command recording: the contents of a command buffer between two resets.
+    /// Id of a command recording: the contents of a command buffer between two resets.
     CommandRecording(u32);
-    /// A submitted execution of a command recording.
+    /// Id of an instance: one submitted execution of a command recording.
     Instance(u64);
-    /// A semaphore.
+    /// Id of a Vulkan semaphore.
     Semaphore(u32);
-    /// A thread of the host, by the system's number. [`NONE`](Self::NONE) stands for an unknown thread.
+    /// Id of a host thread: the number that the system gives it. [`NONE`](Self::NONE) stands for an unknown thread.
     Thread(u32);
-    /// A window that the program asked for (`start_capture`), by its number in the process from 1.
+    /// Id of a window, the part of a run that a program chose to record (`start_capture`): its number in the
+    /// process, from 1.
     Capture(u32);
-    /// A domain of labels. [`NONE`](Self::NONE) is the default domain.
+    /// Id of a domain (of NVTX), whose labels nest only among themselves. [`NONE`](Self::NONE) is the default
+    /// domain.
     LabelDomain(u32);
-    /// A category of labels. [`NONE`](Self::NONE) stands for no category.
+    /// Id of a category (of NVTX) of labels. [`NONE`](Self::NONE) stands for no category.
     LabelCategory(u32);
-    /// A range of labels that may end on another thread.
+    /// Id of a label that may end on another thread than the one that set it.
     LabelRange(u64);
-    /// A function of an API that the program calls.
+    /// Id of a function of an API that the program calls.
     Function(u32);
-    /// A combination of kernel, queue and launch parameters.
+    /// Id of a combination of kernel, queue and launch parameters, which many launches share.
     Launch(u32);
-    /// A combination of queue, kind and memory of transfers.
+    /// Id of a combination of queue, kind and memory, which many transfers share.
     Route(u32);
-    /// A memory pool.
+    /// Id of a CUDA memory pool.
     Pool(u32);
-    /// A line of a host function, as numbered in the log of one thread.
+    /// Id of a line of a Python function, unique in the log of one thread.
     Frame(u32);
-    /// A CUDA event. [`NONE`](Self::NONE) stands for an unknown event.
+    /// Id of a CUDA event. [`NONE`](Self::NONE) stands for an unknown event.
     CudaEvent(u32);
-    /// Links a call to the work that it caused. Correlations are given in the order of calls and wrap at 2^32.
-    /// [`NONE`](Self::NONE) stands for no correlation.
+    /// A correlation, the number that CUDA gives to a call and to the work that the call caused. Correlations are
+    /// given in the order of calls and wrap at 2^32. [`NONE`](Self::NONE) stands for no correlation.
     Correlation(u32);
 }
 
@@ -94,7 +98,7 @@ impl Correlation {
     }
 }
 
-/// Hands out new ids, from 1.
+/// Hands out new ids of one type, from 1.
 #[derive(Debug)]
 pub struct Counter<Id> {
     next: AtomicU64,
@@ -110,7 +114,7 @@ impl<Id: From<Number>> Counter<Id> {
         }
     }
 
-    /// Returns a new id.
+    /// Returns the next id; no other call returns it.
     #[inline]
     pub fn next(&self) -> Id {
         Id::from(Number(self.next.fetch_add(1, Relaxed)))

@@ -1,4 +1,5 @@
-//! The crash-safe event log between a recorded program and the recording session.
+//! The crash-safe event log between a recorded program and the recording session: hooks (our libraries inside the
+//! program) write events, and the session reads them, also after the program was killed.
 //!
 //! Each thread of the program appends records to a memory-mapped chunk file that it alone writes: an event takes no
 //! lock, no system call and no allocation. A record counts from the moment when the chunk's committed length is
@@ -13,7 +14,6 @@
 //! Every record has a sequence number from a counter of the process, taken when its bytes are in place, just before
 //! it is committed. The [`reader`] delivers records in that order, which respects "happened before" between threads.
 //! The counter lives in the control page, so after the program's death the reader knows exactly how many records were
-//! begun and never committed: they are a counted loss.
 //! begun and never committed: they are a counted loss.
 #![warn(missing_docs)]
 
@@ -50,8 +50,8 @@ pub mod env {
     pub const LIMIT: &str = "GAPSCOPE_SPOOL_LIMIT";
     /// `0`: recording is off until the session, or a label, starts it.
     pub const RECORDING: &str = "GAPSCOPE_RECORDING";
-    /// How timestamps leave the GPU: `ask` the driver, or `copy` them inside the command buffers. By default the hook
-    /// chooses by driver.
+    /// The way in which timestamps leave the GPU: `ask` the driver, or `copy` them inside the command buffers. By
+    /// default the hook chooses by driver.
     pub const RESULTS: &str = "GAPSCOPE_RESULTS";
     /// Recording starts when a debug label that contains this text begins.
     pub const START_LABEL: &str = "GAPSCOPE_START_LABEL";
@@ -93,7 +93,7 @@ pub enum Error {
     Foreign {
         /// The file.
         path: std::path::PathBuf,
-        /// What is wrong with the file.
+        /// The fault of the file.
         reason: String,
     },
 }

@@ -1,4 +1,5 @@
-//! Finds the rank of a process in a distributed program, as started by `torchrun` or `mpirun`.
+//! Finds the rank of a process, its number among the processes of a distributed program, in the variables that
+//! launchers such as `torchrun` and `mpirun` set.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +14,8 @@ pub struct Rank {
     pub local_rank: Option<u32>,
 }
 
-/// The variables in which a launcher passes the rank, the number of ranks, and the rank on the machine.
+/// The names of the variables in which a launcher passes the rank, the number of ranks, and the rank on the
+/// machine.
 struct LauncherVariables {
     rank: &'static str,
     world_size: &'static [&'static str],
@@ -72,7 +74,8 @@ const LAUNCHERS: [LauncherVariables; 8] = [
 ];
 
 impl Rank {
-    /// Returns the rank in an environment; `None` for a process that is alone.
+    /// Returns the rank that an environment gives; `None` where no launcher gives one, and in a program of one
+    /// process. `variable` returns a variable's value by its name.
     pub fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Option<Rank> {
         let number = |name: &str| variable(name)?.trim().parse::<u32>().ok();
         let first = |names: &[&str]| names.iter().find_map(|name| number(name));

@@ -1,4 +1,5 @@
-//! Reads the spool for the session, in the order of sequence numbers.
+//! Reads the spool for the session: chunk files of all threads go in, events in the order of their sequence numbers
+//! come out, and what is missing is counted.
 
 use crate::chunk::ChunkReader;
 use crate::{Control, Error, Event, ids};
@@ -8,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::time::{Duration, Instant};
 
-/// How long an uncommitted sequence number is waited for: after that its thread has ended between taking and
-/// committing it, or hangs. A record that comes still later is skipped, so that it is counted once.
+/// The longest wait for an uncommitted sequence number: after it, the number's thread has ended between taking and
+/// committing the number, or hangs. A record that comes still later is skipped, so that it is counted once.
 const GAP_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Finds the processes under one spool folder.
@@ -68,7 +69,7 @@ pub struct Damage {
     pub undecodable_records: u64,
 }
 
-/// The logs of one process.
+/// The logs of one process, from which the session takes events.
 pub struct ProcessSpool {
     folder: PathBuf,
     control: Control,
@@ -79,7 +80,7 @@ pub struct ProcessSpool {
     damage: Damage,
     /// Missing records that the drop counter explains.
     explained: u64,
-    /// The number that is being waited for, and since when.
+    /// The sequence number that is being waited for, and since when.
     waited_for: Option<(u64, Instant)>,
 }
 
@@ -92,6 +93,7 @@ impl std::fmt::Debug for ProcessSpool {
     }
 }
 
+/// The log of one thread: its chunks, the oldest first, and the offset of the next record in the first of them.
 #[derive(Default)]
 struct ThreadLog {
     chunks: VecDeque<Chunk>,

@@ -1,4 +1,5 @@
-//! Writes the spool inside the recorded program.
+//! Writes the spool inside the recorded program: events of hooks go in, records in a chunk file of the calling
+//! thread come out. What cannot be kept is dropped and counted.
 
 use crate::chunk::ChunkWriter;
 use crate::event::{CommonEvent, EventGroup};
@@ -15,16 +16,19 @@ use std::sync::{Mutex, TryLockError};
 /// Size of a thread's first chunk, which is small so that many threads with few records do not fill the spool. Each
 /// next chunk is larger, up to [`MAX_CHUNK_BYTES`].
 const FIRST_CHUNK_BYTES: usize = 64 << 10;
+/// The size up to which a thread's chunks grow; only a record that needs more gets a larger one.
 const MAX_CHUNK_BYTES: usize = 1 << 20;
+/// The factor by which each chunk is larger than the one before.
 const CHUNK_GROWTH: usize = 4;
 /// Size of a chunk when there is no space for a larger one, and of the log for records of ending threads.
 const MIN_CHUNK_BYTES: usize = 16 << 10;
-/// How long no chunk is created after a failure: a program that records into a full disk must not pay for an attempt
-/// with each record.
+/// The time after a failure in which no chunk is created: a program that records into a full disk must not pay for
+/// an attempt with each record.
 const RETRY_NS: i64 = 10_000_000;
-/// How often a thread tries to lock the log of late records before it drops one.
+/// The number of attempts of a thread to lock the log of late records, before it drops its record.
 const LATE_LOCK_ATTEMPTS: u32 = 1000;
-/// Default of [`crate::env::LIMIT`]: 2 GiB.
+/// Bytes of chunk files that may wait for the session where [`crate::env::LIMIT`] sets no other limit (2 GiB);
+/// records beyond it are dropped and counted.
 const DEFAULT_LIMIT_BYTES: u64 = 2 << 30;
 
 /// Returns the first event of a process ([`CommonEvent::Process`]); called again in each forked child that records.
@@ -51,6 +55,7 @@ struct Process {
     parent: Option<&'static ProcessFolder>,
 }
 
+/// The folder of a process in the spool, with its control page and its chunk files.
 struct ProcessFolder {
     path: PathBuf,
     control: Control,
@@ -72,6 +77,7 @@ thread_local! {
     static LOG: RefCell<Option<ThreadLog>> = const { RefCell::new(None) };
 }
 
+/// The log of one thread, whose records go to its current chunk.
 struct ThreadLog {
     generation: u32,
     thread: u32,

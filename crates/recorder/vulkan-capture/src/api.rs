@@ -1,5 +1,5 @@
-//! Describes Vulkan around the layer: devices, what the program asked them for, and the commands that no capture can
-//! hold.
+//! Describes Vulkan around the layer: devices, the features that the program asked of them, and the commands that
+//! no capture can hold.
 
 pub mod device;
 pub mod features;

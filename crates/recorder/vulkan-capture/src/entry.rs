@@ -1,4 +1,5 @@
-//! Tells the loader and the shared hooks what this layer is.
+//! Implements what the loader and the shared hooks (`gapscope-vulkan-layer`) ask of a layer: which devices it has,
+//! what it changes of a new one (nothing), and its own hooks.
 
 use ash::vk;
 use gapscope_spool::hook::guard;
@@ -25,7 +26,7 @@ pub unsafe extern "system" fn vkNegotiateLoaderLayerInterfaceVersion(
     unsafe { entry::negotiate::<Device>(interface) }
 }
 
-/// The plan of a device, which is made as the program asks for it.
+/// The plan for a new device: it is made exactly as the program asks for it.
 pub struct Unchanged;
 
 impl DevicePlan for Unchanged {

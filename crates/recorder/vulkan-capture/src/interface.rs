@@ -1,5 +1,5 @@
-//! Exports the functions that the program itself may call: see [`gapscope_spool::interface`]. Under this layer a
-//! capture of the program's own is one that can be replayed, and labels of its threads may choose the window.
+//! Exports the functions that the program itself may call: see [`gapscope_spool::interface`]. Under this layer, a
+//! capture that the program begins can be replayed, and labels of its threads may choose the window.
 
 use std::ffi::{OsStr, c_char};
 use std::os::unix::ffi::OsStrExt;
@@ -10,7 +10,7 @@ use gapscope_spool::interface::{Status, Table, VERSION};
 
 use crate::window::{Capture, Labels, capture};
 
-/// Longer texts are refused.
+/// The most bytes of a text that the program passes; longer texts are refused.
 const MAX_TEXT_BYTES: usize = 64 * 1024;
 
 static TABLE: Table = Table {
@@ -44,6 +44,8 @@ fn guarded(work: impl FnOnce(&'static Capture) -> Status) -> i32 {
     status.unwrap_or(Status::Internal) as i32
 }
 
+/// Returns the bytes of a text that the program passes; `None` if it is null or too long.
+///
 /// # Safety
 /// `text` is null or points to `bytes` bytes.
 unsafe fn bytes_at<'a>(text: *const c_char, bytes: usize) -> Option<&'a [u8]> {

@@ -1,4 +1,5 @@
-//! The Vulkan layer that captures: it writes a window of a program's GPU work so that the work can be run again.
+//! The Vulkan layer that captures: it writes a window of a program's GPU work (the part between two moments) so
+//! that `gapscope replay` can run that work again.
 //!
 //! This is another layer than the one that records, since inside a window it changes when work runs: one submission
 //! at a time, each waited for. Outside of the window it only keeps what a window may need.

@@ -1,4 +1,4 @@
-//! Keeps what is known of the program's objects, by their handles.
+//! Keeps the state of the program's objects, such as buffers and pipelines, by their handles.
 
 pub mod command;
 pub mod kernels;
@@ -16,7 +16,8 @@ use command::CommandBuffer;
 use kernels::{Module, Pipeline, PipelineLayout};
 use memory::{Buffer, Memory};
 
-/// The descriptors of a set, by their index among all of the set. What was never written is not there.
+/// The descriptors of a set, by their index among all descriptors of the set. Descriptors that were never written
+/// are absent.
 pub type Contents = BTreeMap<u32, Descriptor>;
 
 /// The objects of a device.

@@ -1,4 +1,4 @@
-//! Decides when a window is open, and writes the submissions of the window.
+//! Decides when a window (the captured part of the run) is open, and writes the submissions of the window.
 
 mod bound_state;
 mod capture;

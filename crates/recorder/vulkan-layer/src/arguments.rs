@@ -1,4 +1,5 @@
-//! Reads arrays, texts and chains of structures that programs and drivers pass.
+//! Reads the arguments of Vulkan calls: arrays, texts and chains of structures that programs and drivers pass by
+//! pointer.
 
 use ash::vk;
 use std::borrow::Cow;
@@ -30,7 +31,7 @@ pub unsafe fn chain(
     })
 }
 
-/// Returns the structure of one kind in a pNext chain.
+/// Returns the structure of a type in a pNext chain; `None` if the chain has none.
 ///
 /// # Safety
 /// `first` is a valid pNext chain, and `T` the structure of that type.

@@ -1,4 +1,5 @@
-//! Reads barriers and waits for events, of either version, in the words of synchronization2.
+//! Reads barriers (which order commands) and waits for events. Both versions of Vulkan's functions go in; stages
+//! and accesses as synchronization2, the newer version, has them come out.
 
 use ash::vk;
 
@@ -127,6 +128,8 @@ impl Barriers<'_> {
     }
 }
 
+/// Visits the dependencies of a barrier of synchronization2, those of buffers with their ranges.
+///
 /// # Safety
 /// `info` is valid.
 unsafe fn for_each2(

@@ -1,4 +1,5 @@
-//! Represents the commands that both layers follow, decoded from either version of their functions.
+//! The commands that both layers follow. Each is decoded from either version of its function and handed to the
+//! layer.
 
 use std::borrow::Cow;
 use std::ffi::c_void;
@@ -27,6 +28,7 @@ pub enum Command<'a> {
     },
     /// Something is bound that compute does not use.
     BindOther,
+    /// A kernel runs with `groups` workgroups.
     Dispatch {
         /// `None` if the command has no base.
         base: Option<[u32; 3]>,
@@ -36,11 +38,13 @@ pub enum Command<'a> {
         buffer: vk::Buffer,
         offset: u64,
     },
+    /// Regions of a buffer are copied to another.
     CopyBuffer {
         from: vk::Buffer,
         to: vk::Buffer,
         regions: CopyRegions<'a>,
     },
+    /// A buffer is filled with a value.
     FillBuffer {
         buffer: vk::Buffer,
         offset: u64,
@@ -48,13 +52,17 @@ pub enum Command<'a> {
         bytes: u64,
         value: u32,
     },
+    /// Data of the command is written to a buffer.
     UpdateBuffer {
         buffer: vk::Buffer,
         offset: u64,
         data: &'a [u8],
     },
+    /// Later commands wait for earlier ones.
     PipelineBarrier(Barriers<'a>),
+    /// Later commands wait for events.
     WaitEvents(&'a [vk::Event], Barriers<'a>),
+    /// Secondary command buffers are executed.
     ExecuteCommands(&'a [vk::CommandBuffer]),
 }
 

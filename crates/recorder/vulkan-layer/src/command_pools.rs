@@ -1,4 +1,4 @@
-//! Keeps the command buffers of each command pool, and the queue family that they are for.
+//! Keeps for each command pool its command buffers, and the queue family that they are for.
 
 use std::sync::{Mutex, MutexGuard};
 
@@ -7,6 +7,7 @@ use ash::vk::Handle;
 
 use crate::handles::{HandleMap, lock};
 
+/// A command pool with its queue family and its command buffers.
 pub struct CommandPool {
     pub family: u32,
     /// Whether the command buffers are protected: they must not write to memory that is not.

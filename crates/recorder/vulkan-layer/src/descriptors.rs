@@ -1,4 +1,5 @@
-//! Keeps descriptor sets with their layouts and pools, and decodes what writes, copies and templates put into them.
+//! Keeps descriptor sets (tables of buffers and images that programs bind for kernels) with their layouts and
+//! pools, and decodes the writes, copies and templates that fill them.
 
 use std::collections::BTreeMap;
 use std::ffi::c_void;
@@ -28,11 +29,11 @@ pub struct SetLayout {
     pub bindings: Vec<LayoutBinding>,
     /// The index of each binding's first descriptor.
     firsts: Vec<u32>,
-    /// How many descriptors a set has.
+    /// The number of descriptors of a set.
     count: u32,
 }
 
-/// Where a descriptor is in a set.
+/// The place of a descriptor in a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slot {
     pub binding: u32,
@@ -97,6 +98,8 @@ impl SetLayout {
         }
     }
 
+    /// Returns the layout that a create-info describes.
+    ///
     /// # Safety
     /// `info` is valid.
     unsafe fn from_info(info: &vk::DescriptorSetLayoutCreateInfo<'_>) -> SetLayout {
@@ -149,15 +152,15 @@ impl SetLayout {
             })
     }
 
-    /// Returns how many dynamic offsets a set takes when it is bound.
+    /// Returns the number of dynamic offsets that a set takes when it is bound.
     pub fn dynamic_count(&self) -> usize {
         let dynamic = self.bindings.iter().filter(|b| is_dynamic(b.kind));
         dynamic.map(|binding| binding.count as usize).sum()
     }
 }
 
-/// Visits what a write puts where, in a set of this layout. Without a layout, elements do not run over into the next
-/// binding.
+/// Visits each descriptor that a write puts into a set of this layout, with its slot. Without a layout, elements do
+/// not run over into the next binding.
 ///
 /// # Safety
 /// `write` is valid.
@@ -185,7 +188,7 @@ pub unsafe fn for_each_written(
     }
 }
 
-/// Visits what a template puts where, in a set of this layout, as [`for_each_written`] does.
+/// Visits each descriptor that a template puts into a set of this layout, as [`for_each_written`] does.
 ///
 /// # Safety
 /// `data` is what the template describes.
@@ -214,7 +217,8 @@ pub unsafe fn for_each_in_template(
     }
 }
 
-/// Returns how many descriptors a count means: an inline uniform block is one, and its count is of bytes.
+/// Returns the number of descriptors that a count of Vulkan means: for an inline uniform block, which is one
+/// descriptor, the count is of bytes.
 fn descriptor_count(kind: vk::DescriptorType, count: u32) -> u32 {
     match kind {
         vk::DescriptorType::INLINE_UNIFORM_BLOCK => 1,
@@ -251,7 +255,7 @@ fn place(
 
 /// The descriptors of a set, as a layer keeps them.
 pub trait SetContents {
-    /// What the layer needs to keep a descriptor.
+    /// The state that the layer needs to keep a descriptor.
     type Context;
     /// A descriptor, as the layer keeps it.
     type Kept: Copy;
@@ -272,7 +276,7 @@ pub trait SetContents {
     fn set(&mut self, slot: Slot, kept: Option<Self::Kept>);
 }
 
-/// Keeps the descriptors themselves, by index; what was never written is not there.
+/// Keeps the descriptors themselves, by index; those that were never written are absent.
 impl SetContents for BTreeMap<u32, Descriptor> {
     type Context = ();
     type Kept = Descriptor;
@@ -327,6 +331,8 @@ impl<C> Default for Descriptors<C> {
 }
 
 impl<C: SetContents> Descriptors<C> {
+    /// Keeps the layout of a handle.
+    ///
     /// # Safety
     /// `info` is valid.
     pub(crate) unsafe fn add_layout(
@@ -343,6 +349,7 @@ impl<C: SetContents> Descriptors<C> {
         self.layouts.remove(layout.as_raw());
     }
 
+    /// Returns the layout of a handle; `None` where the handle is not known.
     pub fn layout(&self, layout: vk::DescriptorSetLayout) -> Option<Arc<SetLayout>> {
         self.layouts.get(layout.as_raw())
     }
@@ -392,6 +399,8 @@ impl<C: SetContents> Descriptors<C> {
         self.sets.with(set.as_raw(), visit)
     }
 
+    /// Puts the descriptors of a write into their set.
+    ///
     /// # Safety
     /// `write` is valid.
     pub(crate) unsafe fn write(&self, context: &C::Context, write: &vk::WriteDescriptorSet<'_>) {
@@ -434,10 +443,13 @@ impl<C: SetContents> Descriptors<C> {
         self.templates.remove(template.as_raw());
     }
 
+    /// Returns the entries of an update template; `None` where the template is not known.
     pub fn template(&self, template: vk::DescriptorUpdateTemplate) -> Option<Template> {
         self.templates.get(template.as_raw())
     }
 
+    /// Puts the descriptors that a template describes into a set.
+    ///
     /// # Safety
     /// `data` is what the template describes.
     pub(crate) unsafe fn write_template(

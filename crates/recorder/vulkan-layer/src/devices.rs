@@ -1,4 +1,4 @@
-//! Finds the devices of a process by their dispatchable handles.
+//! Finds the layer's state of a device by a dispatchable handle (of a device, queue or command buffer).
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
@@ -10,6 +10,7 @@ use crate::loader::{self, GetDeviceProcAddr};
 /// The devices that have been made through a layer whose type for devices is `D`.
 pub struct Devices<D: 'static>(RwLock<Vec<Entry<D>>>);
 
+/// A device of the process, by the key that all its dispatchable handles share.
 struct Entry<D: 'static> {
     key: usize,
     /// `None` if calls on the device are passed on untouched.

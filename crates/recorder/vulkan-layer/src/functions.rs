@@ -1,4 +1,5 @@
-//! Resolves the next layer's functions of a device, once when it is made.
+//! The next layer's functions (those of the next library on the way to the driver), which are looked up once when a
+//! device is made.
 
 use ash::vk;
 
@@ -87,6 +88,8 @@ macro_rules! device_functions {
         }
 
         impl DeviceFunctions {
+            /// Looks up the next layer's functions of a device.
+            ///
             /// # Safety
             /// `device` has been made by the next layer, to which `get` belongs.
             pub unsafe fn load(device: vk::Device, get: GetDeviceProcAddr) -> DeviceFunctions {

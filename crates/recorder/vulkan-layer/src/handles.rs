@@ -1,4 +1,4 @@
-//! Maps Vulkan handles to what is known of the objects.
+//! Maps of Vulkan handles (the numbers by which programs name objects) to the layer's state of the objects.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -28,6 +28,7 @@ impl Hasher for HandleHasher {
 /// A hash map keyed by raw handle.
 pub type HandleMap<T> = HashMap<u64, T, BuildHasherDefault<HandleHasher>>;
 
+/// The number of parts of a map, each with a lock of its own.
 const SHARDS: usize = 16;
 
 /// A map for objects that several threads create and use, in shards so that they rarely contend.
@@ -58,10 +59,12 @@ impl<T> Handles<T> {
         self.shard(handle).remove(&handle)
     }
 
+    /// Reads or changes the value of a handle; `None` where the handle is not known.
     pub fn with<R>(&self, handle: u64, read: impl FnOnce(&mut T) -> R) -> Option<R> {
         self.shard(handle).get_mut(&handle).map(read)
     }
 
+    /// Returns a copy of the value of a handle; `None` where the handle is not known.
     pub fn get(&self, handle: u64) -> Option<T>
     where
         T: Clone,
@@ -75,6 +78,7 @@ impl<T> Handles<T> {
 pub struct Serial(u64);
 
 impl Serial {
+    /// Returns a serial number that no other object of the process has.
     pub fn next() -> Serial {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         Serial(NEXT.fetch_add(1, Relaxed))

@@ -1,4 +1,4 @@
-//! Keeps instances, with the next layer's functions for each.
+//! Keeps the instances of Vulkan that the program creates, with the next layer's functions for each.
 
 use std::ffi::CStr;
 use std::sync::{PoisonError, RwLock};
@@ -9,7 +9,7 @@ use ash::vk::Handle;
 use crate::arguments::slice;
 use crate::loader::{self, GetInstanceProcAddr};
 
-/// An instance. It is leaked: devices keep pointers to it.
+/// An instance. It is never freed, because devices keep pointers to it.
 pub struct Instance {
     pub handle: vk::Instance,
     /// The next layer's vkGetInstanceProcAddr.

@@ -1,5 +1,5 @@
-//! Defines what a layer tells the shared hooks: its devices, and what it does before and after each call that both
-//! layers hook.
+//! The traits that a layer implements for the shared hooks: its devices, and what it does before and after each
+//! call that both layers hook.
 
 use std::borrow::Cow;
 
@@ -136,7 +136,7 @@ pub struct SemaphoreInfo {
     pub is_shared: bool,
 }
 
-/// What a layer does when programs make and destroy objects. An object is added once the call has succeeded, and
+/// The work of a layer when programs make and destroy objects. An object is added once the call has succeeded, and
 /// removed before it is destroyed.
 pub trait ObjectHooks: Layer {
     /// The descriptors of a set, as the layer keeps them.
@@ -144,6 +144,7 @@ pub trait ObjectHooks: Layer {
     /// A call whose time is taken.
     type Timer;
 
+    /// Notes the start of a call whose time is taken.
     fn start_timer(&self) -> Self::Timer;
 
     /// Ends the time of a call; `bytes` is how much memory the call was about.
@@ -155,6 +156,8 @@ pub trait ObjectHooks: Layer {
         bytes: Option<u64>,
     );
 
+    /// Keeps an allocation that the program has made.
+    ///
     /// # Safety
     /// `info` is the program's, during its call.
     unsafe fn add_memory(&self, memory: vk::DeviceMemory, info: &vk::MemoryAllocateInfo<'_>);
@@ -189,6 +192,8 @@ pub trait ObjectHooks: Layer {
 
     fn remove_module(&self, module: vk::ShaderModule);
 
+    /// Keeps a compute pipeline that the program has created.
+    ///
     /// # Safety
     /// `info` is the program's, during its call.
     unsafe fn add_pipeline(&self, pipeline: vk::Pipeline, info: &vk::ComputePipelineCreateInfo<'_>);
@@ -199,6 +204,8 @@ pub trait ObjectHooks: Layer {
 
     fn remove_semaphore(&self, semaphore: vk::Semaphore);
 
+    /// Keeps the name that the program gives an object.
+    ///
     /// # Safety
     /// `handle` is a live object of that type, to which the calling thread has the access that naming it demands.
     unsafe fn name_object(&self, kind: vk::ObjectType, handle: u64, name: &str);
@@ -214,7 +221,8 @@ pub trait ObjectHooks: Layer {
     }
 }
 
-/// What a layer does with command buffers, to which the calling thread has the access that Vulkan demands of each call.
+/// The work of a layer with command buffers, to which the calling thread has the access that Vulkan demands of each
+/// call.
 pub trait CommandHooks: Layer {
     fn command_pools(&self) -> &CommandPools;
 
@@ -225,6 +233,8 @@ pub trait CommandHooks: Layer {
         level: vk::CommandBufferLevel,
     );
 
+    /// Forgets a command buffer that the program frees.
+    ///
     /// # Safety
     /// The program is freeing the command buffer.
     unsafe fn remove_command_buffer(&self, handle: vk::CommandBuffer);
@@ -259,7 +269,7 @@ pub trait CommandHooks: Layer {
     unsafe fn record_label(&'static self, handle: vk::CommandBuffer, label: Label<'_>);
 }
 
-/// What a layer does with queues.
+/// The work of a layer with queues.
 pub trait QueueHooks: Layer {
     /// Passes a submission on.
     ///

@@ -1,5 +1,6 @@
-//! What the layer that records and the layer that captures do alike. The hooks take the calls of a program and pass
-//! them on to the next layer; what the calls mean reaches the layer through the traits of [`layer`].
+//! The common parts of gapscope's two Vulkan layers (libraries between a program and its driver: one records, one
+//! captures). The hooks take the calls of a program and pass them on to the next layer; the meaning of the calls
+//! reaches the layer through the traits of [`layer`].
 //!
 //! Each module uses only those above it in this list:
 //!

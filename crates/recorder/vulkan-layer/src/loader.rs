@@ -1,4 +1,5 @@
-//! Binds the loader's layer interface (vk_layer.h), which ash does not.
+//! The structures and functions of the interface between Vulkan's loader and its layers (vk_layer.h), which ash
+//! does not have: by them a layer finds the next one.
 
 use ash::vk;
 use std::ffi::{c_char, c_void};
@@ -9,7 +10,7 @@ pub type GetDeviceProcAddr =
     unsafe extern "system" fn(vk::Device, *const c_char) -> vk::PFN_vkVoidFunction;
 pub type SetDeviceLoaderData = unsafe extern "system" fn(vk::Device, *mut c_void) -> vk::Result;
 
-/// VkLayerInstanceLink
+/// VkLayerInstanceLink: the functions of the next layer, for an instance.
 #[repr(C)]
 pub struct InstanceLink {
     pub next: *mut InstanceLink,
@@ -17,7 +18,7 @@ pub struct InstanceLink {
     pub get_physical_device_proc_addr: *const c_void,
 }
 
-/// VkLayerDeviceLink
+/// VkLayerDeviceLink: the functions of the next layer, for a device.
 #[repr(C)]
 pub struct DeviceLink {
     pub next: *mut DeviceLink,
@@ -39,7 +40,8 @@ const DEVICE_CREATE_INFO: i32 = 48;
 const LAYER_LINK_INFO: i32 = 0;
 const LOADER_DATA_CALLBACK: i32 = 1;
 
-/// VkNegotiateLayerInterface
+/// VkNegotiateLayerInterface: the structure in which the loader and a layer agree on a version, and the layer gives
+/// its functions.
 #[repr(C)]
 pub struct NegotiateLayerInterface {
     s_type: i32,

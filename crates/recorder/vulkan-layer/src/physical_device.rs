@@ -1,4 +1,4 @@
-//! Asks the next layer about a physical device.
+//! Asks the next layer about a physical device: its properties, extensions, queue families and memory.
 
 use std::ffi::CStr;
 

@@ -1,7 +1,7 @@
-//! Reads the commands of Vulkan's registry from `registry/commands.tsv`; the tests of both layers compare their hooks
-//! with them.
+//! Reads the list of all commands of Vulkan from `registry/commands.tsv`, with which the tests of both layers
+//! compare their hooks.
 
-/// The list, which `UPDATE=1 cargo test -p end-to-end registry` writes.
+/// The text of the list, which `UPDATE=1 cargo test -p end-to-end registry` writes.
 const COMMANDS: &str = include_str!("../registry/commands.tsv");
 
 /// A command of the registry.
@@ -78,7 +78,7 @@ pub fn check_table(table: &[(&[&str], &[&str])]) {
     }
 }
 
-/// Checks that no command that is listed as not hooked has a hook, and that the registry has each.
+/// Checks that no command that is listed as not hooked has a hook, and that the registry has each listed command.
 ///
 /// # Panics
 /// Panics if one has a hook, or is not in the registry.

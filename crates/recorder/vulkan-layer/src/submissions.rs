@@ -1,4 +1,5 @@
-//! Reads and changes the structures of submissions, of either version.
+//! Reads the structures of submissions, of either version of Vulkan's functions, and makes copies of them with
+//! other command buffers.
 
 use std::ffi::c_void;
 
@@ -10,13 +11,13 @@ use crate::arguments::{find, slice};
 #[derive(Clone, Copy)]
 pub struct SemaphoreUse {
     pub semaphore: vk::Semaphore,
-    /// The value means something if the semaphore is a timeline.
+    /// The value to wait for or to signal, which counts only for a timeline semaphore.
     pub value: u64,
     /// The stages of synchronization2 that wait, or that come before the signal.
     pub stages: u64,
 }
 
-/// Returns the semaphores that a chain gives values for, those to wait for and those to signal.
+/// Returns pairs of semaphore and value: those to wait for, then those to signal. The values are in the chain.
 ///
 /// # Safety
 /// The program's own structures, during its call.
@@ -59,10 +60,13 @@ pub trait SubmitInfo: Copy {
     /// An entry of the list of command buffers.
     type Entry;
 
+    /// Returns the command buffers of the batch, in order.
     unsafe fn command_buffers(&self) -> impl Iterator<Item = vk::CommandBuffer> + Clone;
 
+    /// Returns the semaphores that the batch waits for.
     unsafe fn waits(&self) -> impl Iterator<Item = SemaphoreUse>;
 
+    /// Returns the semaphores that the batch signals.
     unsafe fn signals(&self) -> impl Iterator<Item = SemaphoreUse>;
 
     /// Returns whether protected work is submitted: all command buffers must then be so.
@@ -78,7 +82,7 @@ pub trait SubmitInfo: Copy {
     fn set_command_buffers(&mut self, entries: &[Self::Entry]);
 }
 
-/// Calls with the structures changed: each has the command buffers of its list, unless that is `None`.
+/// Calls `call` with changed structures: each has the command buffers of its list, unless the list is `None`.
 ///
 /// # Safety
 /// The structures are the program's, during its call.

@@ -1,5 +1,5 @@
-//! Macros for tables of functions with parameters of the binary interface, so that the tables have functions that ash
-//! does not know.
+//! Macros for tables of functions. Parameters have the types of the binary interface, so that the tables have
+//! functions that ash (the crate with Vulkan's functions) does not know.
 
 /// A parameter that points to structures, arrays or a dispatchable handle.
 pub type Pointer = *const std::ffi::c_void;
@@ -18,6 +18,8 @@ macro_rules! function_table {
         }
 
         impl $table {
+            /// Looks up the next layer's functions of a device.
+            ///
             /// # Safety
             /// `device` has been made by the next layer, to which `get` belongs.
             pub unsafe fn load(

@@ -1,5 +1,5 @@
-//! Describes Vulkan around the layer: physical devices, what the layer adds to devices, and tables of the functions
-//! that only this layer hooks.
+//! Describes Vulkan around the layer: what a physical device offers, what the layer adds to a device that the
+//! program creates, and tables of the functions that only this layer hooks.
 
 pub mod device_plan;
 pub mod families;

@@ -1,4 +1,5 @@
-//! Keeps the state of a command buffer while it is recorded, and until it is recorded anew.
+//! The state of a command buffer: while the program records commands into it, they are timed and collected as a
+//! command recording, and the state is kept until the program records anew.
 
 mod effects;
 
@@ -20,7 +21,7 @@ use gapscope_spool::ids;
 use gapscope_vulkan_layer::command_pools::CommandPool;
 use std::sync::Arc;
 
-/// How many commands go to the spool as one block.
+/// The number of commands that go to the spool as one block.
 const BLOCK_COMMANDS: usize = 2048;
 
 /// The state of a command buffer.
@@ -34,14 +35,14 @@ pub struct CommandBuffer {
     protected: bool,
     secondary: bool,
     name: String,
-    /// The current command recording; none if it was started while the recorder was off.
+    /// Id of the current command recording; none if it was started while the recorder was off.
     pub recording: ids::CommandRecording,
     /// Whether dispatches and transfers get timestamps.
     times_commands: bool,
     serialised: bool,
     /// Whether the command recording may run twice at once, and so is timed from outside.
     pub simultaneous: bool,
-    /// Whether the command buffer is inside a render pass or the like, which is timed as a whole.
+    /// Whether the command buffer is inside a scope, such as a render pass, that is timed as a whole.
     pub in_scope: bool,
     /// Whether a command that acts or synchronises has been recorded. The start is timed before the first one.
     acted: bool,
@@ -52,7 +53,7 @@ pub struct CommandBuffer {
     /// Whether a rendering is suspended behind the last command: until it is resumed nothing may be added.
     pub suspended: bool,
     commands: Vec<Command>,
-    /// The bound compute kernel; none if it is not known.
+    /// Id of the bound compute kernel; none if it is not known.
     pub kernel: ids::Kernel,
     queries: QueryWriter,
     /// The query that counts from the first command that acts.
@@ -112,12 +113,14 @@ impl CommandBuffer {
         self.recording != ids::CommandRecording::NONE
     }
 
-    /// Names the command buffer and its later command recordings; returns the one that has started.
+    /// Names the command buffer and its later command recordings; returns the id of the current recording, or
+    /// `None` if there is none.
     pub fn set_name(&mut self, name: &str) -> Option<ids::CommandRecording> {
         name.clone_into(&mut self.name);
         self.is_recorded().then_some(self.recording)
     }
 
+    /// Appends a command to the recording; whole blocks go to the spool.
     #[inline]
     pub fn push(&mut self, command: Command) {
         self.commands.push(command);
@@ -163,6 +166,7 @@ impl CommandBuffer {
         self.kernel = ids::Kernel::NONE;
     }
 
+    /// Forgets the former command recording and, while the recorder is on, starts a new one.
     pub fn start_recording(&mut self, info: &vk::CommandBufferBeginInfo<'_>) {
         self.forget_recording();
         let recorder = self.device.recorder;
@@ -196,7 +200,7 @@ impl CommandBuffer {
         self.push(Command::new(Op::Begin, query, [0; 4]));
     }
 
-    /// Returns how the timestamps of the command recording that starts are delivered.
+    /// Returns the delivery of the timestamps of the command recording that starts.
     fn delivery(&self) -> Delivery {
         let family = self.device.families.get(self.family);
         match family.filter(|_| !self.in_scope) {
@@ -218,6 +222,7 @@ impl CommandBuffer {
         }
     }
 
+    /// Ends the command recording: writes its remaining commands, and keeps its queries for submissions.
     pub fn finish_recording(&mut self) {
         if !self.is_recorded() {
             return;
@@ -331,7 +336,7 @@ impl CommandBuffer {
         self.push(Command::new(Op::BindSet, NO_QUERY, [index, 0, 1, 0]));
     }
 
-    /// Records the same for all indices.
+    /// Records for all indices that descriptor buffers or heaps, which are not followed, are bound.
     pub fn forget_sets(&mut self) {
         for index in 0..self.bound_sets.max(1) {
             self.forget_set(index);

@@ -1,4 +1,5 @@
-//! Finds the state of a command buffer by its handle.
+//! Finds the state of a command buffer by its handle, without a lock where the thread has used the command buffer
+//! lately.
 
 use crate::command_buffer::CommandBuffer;
 use crate::handles::{HandleHasher, HandleMap};
@@ -22,6 +23,7 @@ unsafe impl Sync for Slot {}
 static SLOTS: RwLock<HandleMap<&'static Slot>> =
     RwLock::new(HandleMap::with_hasher(std::hash::BuildHasherDefault::new()));
 
+/// The number of command buffers that a thread's cache holds.
 const CACHE_SLOTS: usize = 16;
 
 thread_local! {
@@ -52,7 +54,7 @@ fn find_slot(handle: u64, index: usize) -> Option<&'static Slot> {
     Some(slot)
 }
 
-/// Returns the state of a command buffer.
+/// Returns the state of a command buffer; `None` for an unknown one.
 ///
 /// # Safety
 /// The calling thread has the access to the command buffer that Vulkan demands of the call it is in, and holds no

@@ -1,4 +1,5 @@
-//! Composes what is known of a logical device, and writes its events.
+//! A logical device (`VkDevice`) of the program, with all that the layer keeps for it: the next layer's functions,
+//! the program's objects, and the timing. Its creation and its end become events.
 
 use crate::api::device_plan::RecordingPlan;
 use crate::api::families::Families;
@@ -27,7 +28,8 @@ use gapscope_vulkan_layer::descriptors::Descriptors;
 use gapscope_vulkan_layer::layer::{self, NewDevice};
 use std::borrow::Cow;
 
-/// A logical device. It and its parts are leaked: what points to them may outlive them by a little.
+/// A logical device. It and its parts are never freed, because pointers to them may be used for a short time after
+/// the device's end.
 pub struct Device {
     pub id: ids::Device,
     pub recorder: &'static Recorder,
@@ -47,7 +49,8 @@ pub struct Device {
 
     pub queries: &'static Queries,
     pub brackets: &'static Brackets,
-    /// The counter queries, where the user asked for counters and the driver has some.
+    /// The queries that count for hardware counters; `None` where the user did not ask for counters, or the driver
+    /// has none.
     pub counters: Option<&'static CounterQueries>,
     clock: &'static Clock,
     pub harvester: &'static Harvester,
@@ -58,7 +61,7 @@ fn leak<T>(value: T) -> &'static T {
 }
 
 impl Device {
-    /// Writes the event of a device that has just been made, and samples its clock.
+    /// Creates the state of a device that has just been made, writes its event and samples its clock.
     ///
     /// # Safety
     /// The device is live, and has been made as `plan` says.
@@ -173,7 +176,7 @@ impl Device {
         });
     }
 
-    /// Writes the event of a queue when the program asks for it the first time.
+    /// Writes the event of a queue when the program asks for the queue the first time.
     pub fn write_queue(&self, queue: layer::Queue) {
         self.queues.add(queue.handle, || {
             let properties = self.families.get(queue.family)?;
@@ -193,19 +196,19 @@ impl Device {
         });
     }
 
-    /// Returns the id of a queue that is known.
+    /// Returns the id of a queue; `None` for a queue that the program has not asked for.
     pub fn queue_id(&self, handle: vk::Queue) -> Option<ids::Queue> {
         self.queues.get(handle).map(|queue| queue.id)
     }
 
-    /// Notes whether a call answered that the device is lost.
+    /// Ends the device when the result of a call says that it is lost.
     pub fn note_result(&self, result: vk::Result) {
         if result == vk::Result::ERROR_DEVICE_LOST && self.harvester.lose() {
             self.write_end(true);
         }
     }
 
-    /// Collects results after a call that returns when the GPU has finished something.
+    /// Collects results of timing after a host call, given by its result, that has waited for the GPU.
     pub fn after_wait(&self, result: vk::Result) {
         self.note_result(result);
         if result == vk::Result::SUCCESS {
@@ -213,7 +216,7 @@ impl Device {
         }
     }
 
-    /// Collects what has finished and destroys what is the layer's, before the program destroys the device.
+    /// Collects the remaining results and destroys the layer's own objects, before the program destroys the device.
     ///
     /// # Safety
     /// The device is live and idle.

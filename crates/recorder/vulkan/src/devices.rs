@@ -1,4 +1,4 @@
-//! Keeps the devices of the process, and does what concerns all of them.
+//! Keeps the devices of the process, finds a device by a handle, and stops or flushes all of them.
 
 use crate::api::functions::DeviceFunctions;
 use crate::api::instance::Instance;

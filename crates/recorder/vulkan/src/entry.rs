@@ -1,4 +1,5 @@
-//! Tells the loader and the shared hooks what this layer is.
+//! Implements what the loader and the shared hooks (`gapscope-vulkan-layer`) ask of a layer: which devices it has,
+//! what it adds to a new one, and its own hooks.
 
 use crate::api::device_plan::RecordingPlan;
 use crate::api::functions::DeviceFunctions;

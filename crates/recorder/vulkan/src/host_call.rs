@@ -1,4 +1,5 @@
-//! Times host calls, which explain gaps.
+//! Times calls of the program's threads to Vulkan and writes them as host calls, which explain gaps (times in which
+//! the GPU runs nothing).
 
 use crate::polls;
 use crate::recorder::Recorder;
@@ -13,6 +14,7 @@ pub struct HostCallTimer {
 }
 
 impl HostCallTimer {
+    /// Notes the time just before a call, while the recorder is on.
     pub fn start(recorder: &'static Recorder) -> HostCallTimer {
         HostCallTimer {
             recorder,
@@ -20,7 +22,7 @@ impl HostCallTimer {
         }
     }
 
-    /// Returns when the call started, or `None` while the recorder is off.
+    /// Returns the time at which the call started, or `None` while the recorder is off.
     pub fn start_ns(&self) -> Option<i64> {
         self.start_ns
     }

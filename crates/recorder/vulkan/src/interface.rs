@@ -1,4 +1,5 @@
-//! Exports the functions that the recorded program itself may call: see [`gapscope_spool::interface`].
+//! Exports the functions by which the recorded program may control its recording and set labels: see
+//! [`gapscope_spool::interface`].
 
 use crate::recorder::{Recorder, recorder};
 use crate::{devices, polls};

@@ -1,4 +1,4 @@
-//! Keeps what is known of the program's objects, by their handles.
+//! Keeps the state of the program's objects, such as buffers and kernels, by their handles.
 
 pub mod descriptors;
 pub mod images;

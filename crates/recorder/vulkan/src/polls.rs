@@ -1,13 +1,14 @@
-//! Folds calls that only ask for a state. Programs make thousands of them, so several are written as one.
+//! Folds polls (calls that only ask for a state, such as vkGetFenceStatus): programs make thousands of them, so
+//! several in a row are written as one host call.
 
 use gapscope_spool::Spool;
 use gapscope_spool::event::{HostCallKind, Span, VulkanEvent};
 use gapscope_spool::hook::guard;
 use std::cell::RefCell;
 
-/// Polls further apart than this are separate rows.
+/// The longest time between two polls of one row.
 const FOLD_GAP_NS: i64 = 1_000_000;
-/// A row of folded polls covers at most this time, so that little is lost at a sudden end.
+/// The longest time that a row of folded polls covers; it is short, so that little is lost at a sudden end.
 const FOLD_SPAN_NS: i64 = 10_000_000;
 
 /// Several polls of one kind with one outcome: a poll that finds its work done is no part of the wait before it.
@@ -31,7 +32,7 @@ thread_local! {
 }
 
 impl Polls {
-    /// Adds the next poll, if it belongs to these.
+    /// Returns these polls with the next one added; `None` if it does not belong to them.
     fn with(self, next: Polls) -> Option<Polls> {
         let kind = |polls: &Polls| (polls.call, polls.result);
         let (start_ns, end_ns) = (self.span.start_ns, next.span.end_ns());

@@ -1,4 +1,5 @@
-//! Holds what the whole process shares: the spool, the mode and the counters of ids.
+//! The recorder of the process, which all modules share: the spool, the mode of timing and the counters of ids. It
+//! exists where the session's environment asks for a recording.
 
 use crate::polls;
 use gapscope_spool::event::{CommonEvent, EventGroup, LossKind};
@@ -11,12 +12,15 @@ use std::sync::{OnceLock, PoisonError, RwLock};
 /// The granularity of timing, see `gapscope record --mode`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
+    /// Only command buffers have times.
     CommandBuffer,
+    /// Each dispatch has times; no barriers are added.
     Dispatch,
+    /// Each dispatch has times, and a barrier after it, so that dispatches do not overlap.
     DispatchSerialised,
 }
 
-/// The counters that give the ids of events.
+/// The counters from which things get the ids that events use, one for each kind of thing.
 #[derive(Default)]
 pub struct Ids {
     pub device: Counter<ids::Device>,
@@ -39,7 +43,7 @@ pub struct Recorder {
     texts: RwLock<Texts>,
 }
 
-/// The ids of the texts that have been written.
+/// The ids of label texts that have been written, by text.
 #[derive(Default)]
 struct Texts {
     /// The process that wrote the texts: a forked child has written none yet.
@@ -90,6 +94,7 @@ impl Recorder {
         Some(recorder)
     }
 
+    /// Writes an event to the log of the calling thread.
     pub fn write(&self, event: &impl EventGroup) {
         self.spool.write(event);
     }
@@ -103,6 +108,7 @@ impl Recorder {
         self.spool.recording()
     }
 
+    /// Writes that so many things of a kind were not recorded, and the reason.
     pub fn loss(&self, kind: LossKind, count: u64, reason: &str) {
         self.write(&CommonEvent::Loss {
             kind,

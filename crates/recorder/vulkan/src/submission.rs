@@ -1,4 +1,5 @@
-//! Prepares a submission before it reaches its queue, and writes it afterwards.
+//! Prepares a submission before it reaches its queue, and writes it as events afterwards. Each submitted command
+//! buffer becomes an instance: one execution of its command recording.
 
 use crate::command_buffer::CommandBuffer;
 use crate::command_buffers;
@@ -151,7 +152,7 @@ impl SubmitTarget {
         }
     }
 
-    /// Returns why an instance has no times.
+    /// Returns the reason why an instance has no times.
     fn untimed(self) -> Outcome {
         match self.device.families.get(self.queue.family) {
             Some(family) if family.timestamp_bits == 0 => Outcome::NoTimestamps,
@@ -175,19 +176,21 @@ impl SubmitTarget {
         unsafe { timing.prepare() };
     }
 
+    /// Returns the semaphores that a batch signals, with their values, and notes the values that they will reach.
     pub fn signals(self, semaphores: impl Iterator<Item = (vk::Semaphore, u64)>) -> Semaphores {
         self.waits(semaphores.inspect(|(handle, value)| {
             self.device.semaphores.will_reach(*handle, *value);
         }))
     }
 
+    /// Returns the semaphores that a batch waits for, with their values; unknown semaphores are left out.
     pub fn waits(self, semaphores: impl Iterator<Item = (vk::Semaphore, u64)>) -> Semaphores {
         semaphores
             .filter_map(|(handle, value)| self.device.semaphores.with_value(handle, value))
             .collect()
     }
 
-    /// Writes what has been submitted, and lets the harvester watch it.
+    /// Writes the events of a submission, and hands its instances to the harvester.
     pub fn finish(
         self,
         batches: Batches,

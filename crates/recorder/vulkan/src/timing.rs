@@ -1,5 +1,5 @@
-//! Times the work of a device: timestamp queries and where their results arrive, the clocks, and the thread that
-//! collects.
+//! Times the work of a device: writes timestamp queries around commands, gets their results from the driver, and
+//! samples the clocks.
 
 pub mod barriers;
 pub mod brackets;

@@ -1,4 +1,5 @@
-//! The table of calls at which CUPTI calls back, by its numbers for them.
+//! A table of the calls at which CUPTI calls back, by CUPTI's numbers. For each call it has the name, and the parts
+//! that are recorded.
 
 use super::effect::Effect;
 use crate::cupti::Cupti;
@@ -40,13 +41,13 @@ pub struct Call {
     /// The name in CUPTI, with its version.
     name: &'static str,
     domain: u32,
-    /// The id of its function.
+    /// The id of the function in events.
     pub function: ids::Function,
     pub class: FunctionClass,
-    /// The call itself is recorded.
+    /// Whether the call itself is recorded.
     pub is_recorded: bool,
     pub effect: Option<Effect>,
-    /// Its default stream is the thread's own.
+    /// Whether the call's default stream is the thread's own.
     pub per_thread: bool,
 }
 
@@ -74,7 +75,7 @@ impl Call {
         self.name
     }
 
-    /// Returns the definition of its function, which has to be written before the first call.
+    /// Returns the event that defines the call's function, which has to be written before the first call.
     pub fn definition(&self) -> CudaEvent<'static> {
         CudaEvent::Function {
             function: self.function,
@@ -83,7 +84,8 @@ impl Call {
         }
     }
 
-    /// Returns whether the program can call it: a CUPTI that is newer than the driver has functions that the driver lacks.
+    /// Returns whether the program can make the call: a CUPTI that is newer than the driver has functions that the
+    /// driver lacks.
     pub fn exists(&self) -> bool {
         self.domain != domain::DRIVER || driver::has(self.name)
     }
@@ -107,6 +109,7 @@ impl Calls {
         }))
     }
 
+    /// Returns the call with CUPTI's numbers; `None` if CUPTI lacks the call, or nothing of it is recorded.
     #[inline]
     pub fn get(&self, domain: u32, number: u32) -> Option<&Call> {
         let at = DOMAINS.iter().position(|d| *d == domain)?;

@@ -1,15 +1,16 @@
-//! The data that CUPTI passes to a callback.
+//! Reads the data that CUPTI passes to a callback: the call's parameters and result, the context, the kernel's name
+//! and the correlation.
 
 use crate::streams::CurrentContext;
 use gapscope_spool::ids;
 use std::ffi::{CStr, c_char, c_int, c_void};
 
-/// CUPTI_API_ENTER
+/// CUPTI_API_ENTER: the callback comes at the start of the call.
 const ENTER: c_int = 0;
-/// CUDA_ERROR_UNKNOWN, cudaErrorUnknown
+/// CUDA_ERROR_UNKNOWN and cudaErrorUnknown, for a call whose result CUPTI does not pass.
 const UNKNOWN: c_int = 999;
 
-/// CUpti_CallbackData: the same in CUDA 12.0 and 13.5.
+/// CUpti_CallbackData, the data of a callback. Its layout is equal in CUDA 12.0 and 13.5.
 #[repr(C)]
 pub struct CallbackData {
     site: c_int,

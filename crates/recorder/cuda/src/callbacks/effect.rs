@@ -1,9 +1,10 @@
-//! The effects of calls on events, graphs and streams.
+//! The effects of calls on events, graphs and streams, as far as recording must know them; a call's effect follows
+//! from its name.
 
 use gapscope_spool::event::WaitKind;
 use gapscope_spool::model::cuda::{self, FunctionClass};
 
-/// The effect of a call besides taking time.
+/// The effect of a call, apart from the time that it takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     /// Records an event on a stream; `has_flags` says that the third parameter has flags.
@@ -77,7 +78,8 @@ impl Effect {
         }
     }
 
-    /// Returns which parameter is the event: see generated_cuda_meta.h and generated_cuda_runtime_api_meta.h.
+    /// Returns the index of the parameter that is the event: see generated_cuda_meta.h and
+    /// generated_cuda_runtime_api_meta.h.
     pub fn event_parameter(self) -> Option<usize> {
         match self {
             Effect::Record { .. } | Effect::Wait(WaitKind::HostForEvent) | Effect::Destroy => {
@@ -91,7 +93,7 @@ impl Effect {
         }
     }
 
-    /// Returns which parameter is the stream.
+    /// Returns the index of the parameter that is the stream.
     pub fn stream_parameter(self) -> Option<usize> {
         match self {
             Effect::Wait(WaitKind::QueueForEvent | WaitKind::HostForQueue) => Some(0),
@@ -119,7 +121,8 @@ impl Effect {
     }
 }
 
-/// Returns which parameter of a prefetch is the stream. Flags follow a destination that is a structure of 8 bytes.
+/// Returns the index of the parameter of a prefetch that is the stream. Flags follow a destination that is a
+/// structure of 8 bytes.
 fn stream_of_prefetch(name: &str) -> Option<usize> {
     let has = |version| name.split('_').any(|part| part == version);
     match cuda::base_name(name) {

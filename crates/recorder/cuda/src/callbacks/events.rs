@@ -1,8 +1,9 @@
-//! Tracks the last record of each event, so that a wait can name it and never names a wrong one.
+//! Tracks the last record of each CUDA event (each call that put the event on a stream), so that a wait for the
+//! event can name the record that it waits for, and never names a wrong one.
 //!
-//! The program's threads use it without a lock. A record that may have been made at the same time as another record of the event, or as
-//! the wait, counts as unknown, and so do all records of an event that graphs record, too. (Graphs that get such an event by
-//! cuGraphAddNode, or while recording is off, are not noticed.)
+//! The program's threads use the table without a lock. A record that may have been made at the same time as another
+//! record of the event, or as the wait, counts as unknown, and so do all records of an event that graphs record,
+//! too. (Graphs that get such an event by cuGraphAddNode, or while recording is off, are not noticed.)
 
 use super::handle_table::HandleTable;
 use crate::wait_ring::Occurrence;
@@ -12,16 +13,16 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire};
 /// The most handles that are told apart; further events are unknown. The driver reuses the handles of destroyed events.
 const MAX_EVENTS: usize = 1 << 16;
 
-/// The record is known: it has ended, and nothing else happened to the event since it began.
+/// Flag: the record is known, because it has ended and nothing else happened to the event since its begin.
 const KNOWN: u64 = 1 << 63;
-/// Another record of the event began before the first one ended.
+/// Flag: another record of the event began before the first one ended.
 const MIXED: u64 = 1 << 62;
-/// A graph records the event, too, whenever it is launched.
+/// Flag: a graph records the event, too, whenever the graph is launched.
 const OF_GRAPH: u64 = 1 << 47;
-/// One record that has begun and not ended.
+/// The unit of the count of records that have begun and not ended.
 const OPEN: u64 = 1 << 48;
 const ALL_OPEN: u64 = MIXED - OPEN;
-/// The number of the last record.
+/// The bits with the number of the last record.
 const NUMBER: u64 = u32::MAX as u64;
 
 /// The events of this process.
@@ -52,7 +53,7 @@ impl Events {
         Events(HandleTable::new())
     }
 
-    /// Begins a record. `None`: there are too many events.
+    /// Begins a record and returns the event's state at that time; `None` where there are too many events.
     pub fn record_begins(&self, handle: usize) -> Option<Snapshot> {
         let slot = self.0.find(handle, true)?;
         let mut state = 0;
@@ -67,7 +68,7 @@ impl Events {
         Some(Snapshot { slot, state })
     }
 
-    /// Ends a record; `known`: it was passed on.
+    /// Ends a record; `known` says that the record was passed on.
     pub fn record_ends(&self, record: Snapshot, known: bool) {
         self.change(record.slot, |before| {
             let open = (before & ALL_OPEN).saturating_sub(OPEN);
@@ -88,7 +89,7 @@ impl Events {
         known.then_some(Snapshot { slot, state })
     }
 
-    /// Returns whether nothing has happened to the event since.
+    /// Returns whether nothing has happened to the event since the snapshot.
     pub fn is_still(&self, snapshot: Snapshot) -> bool {
         self.0.number(snapshot.slot).load(Acquire) == snapshot.state
     }

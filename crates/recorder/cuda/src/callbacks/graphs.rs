@@ -1,4 +1,5 @@
-//! Counts the host nodes of instantiated graphs: in them the device waits for host functions, of which CUPTI before 13.1 has no records.
+//! Counts the host nodes of instantiated CUDA graphs (work that is launched as a whole): at such a node the device
+//! waits for a function of the host, of which CUPTI before 13.1 has no records.
 //!
 //! They are counted once, when a graph is instantiated: later changes of nodes affect neither their number nor their kind. Launches
 //! look the number up without a lock. A graph that was instantiated while recording was off is unknown.
@@ -11,7 +12,8 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 
 /// The most handles that are told apart. The driver reuses the handles of destroyed graphs.
 const MAX_GRAPHS: usize = 1 << 14;
-/// How deep graphs inside graphs are searched.
+/// The depth to which graphs inside graphs are searched; a graph with deeper ones has an unknown number of host
+/// nodes.
 const MAX_DEPTH: u32 = 16;
 /// The number is unknown. Known numbers are stored plus one, so that a table of zeros is an empty one.
 const UNKNOWN: u64 = 0;
@@ -27,7 +29,7 @@ impl Graphs {
         Graphs(HandleTable::new())
     }
 
-    /// Notes that a graph was instantiated.
+    /// Notes that a graph was instantiated, with its number of host nodes, if that is known.
     pub fn instantiated(&self, handle: usize, host_nodes: Option<u32>) {
         let number = host_nodes.map_or(UNKNOWN, |count| u64::from(count) + 1);
         self.store(handle, true, number);
@@ -45,7 +47,7 @@ impl Graphs {
         }
     }
 
-    /// Returns the host nodes of a graph that is launched.
+    /// Returns the number of host nodes of a graph that is launched; `None` where it is unknown.
     pub fn host_nodes(&self, handle: usize) -> Option<u32> {
         let known = self.0.number(self.0.find(handle, false)?).load(Acquire);
         u32::try_from(known.checked_sub(1)?).ok()
@@ -58,7 +60,7 @@ impl Graphs {
     }
 }
 
-/// CUgraphNodeType
+/// Kinds of nodes (CUgraphNodeType).
 mod node {
     /// A host function.
     pub const HOST: i32 = 3;
@@ -77,7 +79,7 @@ struct GraphFunctions {
     nodes: Pointers,
     kind: Pair,
     child: Pair,
-    /// It exists since CUDA 12.0.
+    /// The function exists since CUDA 12.0.
     flags: Option<Pair>,
 }
 
@@ -123,6 +125,8 @@ pub unsafe fn is_for_device(executable: usize) -> bool {
 }
 
 impl GraphFunctions {
+    /// Returns the number of host nodes of a graph, at this depth inside others; `None` where it is unknown.
+    ///
     /// # Safety
     /// As for [`count_host_nodes`].
     unsafe fn count(&self, graph: *mut c_void, depth: u32) -> Option<u32> {

@@ -1,14 +1,16 @@
-//! A table of the program's handles with a number for each, which the program's threads use without a lock.
+//! A table from the program's handles to a number for each, of fixed size, which the program's threads use without
+//! a lock.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
-/// The slots that a handle may have.
+/// The number of slots in which a handle may be; where all are taken, the handle is not kept.
 const SLOTS_PER_HANDLE: usize = 16;
 
 /// A table of at most `SLOTS` handles, whose numbers are 0 at first.
 pub struct HandleTable<const SLOTS: usize>([Slot; SLOTS]);
 
+/// A slot of the table: a handle and its number.
 struct Slot {
     /// The handle; 0 marks a free slot.
     handle: AtomicU64,

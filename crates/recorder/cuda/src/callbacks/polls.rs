@@ -1,5 +1,6 @@
-//! Folds calls that ask whether work is done. A host that waits in this way makes a million of them a second: calls that follow each
-//! other become one event, which the next flush writes, or the thread when it does something else.
+//! Folds polls (calls that only ask whether work is done). A host that waits in this way makes a million of them a
+//! second: calls that follow each other become one event, which the next flush writes, or the thread when it does
+//! something else.
 
 use crate::recorder::Recorder;
 use gapscope_spool::event::{BETWEEN_POLLS_NS, CudaEvent, Span};
@@ -22,7 +23,7 @@ struct Slot(Mutex<Option<Polls>>);
 
 thread_local! {
     static THREAD: Cell<u32> = const { Cell::new(0) };
-    /// The thread may have polls that are not written.
+    /// Whether the thread may have polls that are not written.
     static HAS_POLLS: Cell<bool> = const { Cell::new(false) };
     /// Changes when something comes between two polls.
     static RUN: Cell<u32> = const { Cell::new(0) };

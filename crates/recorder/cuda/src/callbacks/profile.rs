@@ -1,4 +1,5 @@
-//! Profiles launches of the kernels that the user has chosen, one by one.
+//! Profiles launches of the kernels that the user has chosen, one by one: measures metrics (such as bytes or the
+//! use of units) of the kernel and writes them as an event.
 //!
 //! CUPTI's range profiler is on from the start of such a launch to its end, and nowhere else. Inside the call, CUPTI runs the kernel again
 //! and again with the memory that it had, until all metrics are counted. The call then takes a good part of a second; the time is
@@ -24,7 +25,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// A launch is being profiled, or launches are still to be profiled.
+/// Whether a launch is being profiled, or launches are still to be profiled.
 static IS_ON: AtomicBool = AtomicBool::new(false);
 static CHOICE: Mutex<Option<Choice>> = Mutex::new(None);
 /// The launch that is being profiled: one at a time.

@@ -1,4 +1,4 @@
-//! The offsets of the fields in CUPTI's records.
+//! Reads CUPTI's records of work, which are structures in C, by the offsets of their fields.
 //!
 //! CUPTI writes the newest version of each record that it knows, and new versions only append fields: in the headers of CUDA 12.0 to
 //! 13.5 every field below exists at one offset (a test compares with `layouts.txt`, which was made from the headers). Records of host
@@ -39,6 +39,8 @@ impl Plain for [u32; 3] {}
 impl Plain for [u8; 16] {}
 
 impl Record<'_> {
+    /// Creates a record from its address.
+    ///
     /// # Safety
     /// `at` points to a whole record that lives for `'a`.
     pub unsafe fn new<'a>(at: *const u8) -> Record<'a> {

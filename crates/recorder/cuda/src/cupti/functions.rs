@@ -1,4 +1,4 @@
-//! The functions of CUPTI that are used.
+//! The functions of CUPTI that the library calls, with their types, looked up by name at run time.
 
 use gapscope_cupti::SharedLibrary;
 use std::ffi::{c_char, c_int, c_void};

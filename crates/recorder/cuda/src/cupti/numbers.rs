@@ -12,7 +12,7 @@ pub const FIRST_WITH_GREEN_CONTEXTS: u32 = 22;
 /// The API version of CUDA 13.1, the first that times functions of the host.
 pub const FIRST_WITH_HOST_FUNCTIONS: u32 = 130_101;
 
-/// CUpti_ActivityKind
+/// Kinds of records (CUpti_ActivityKind).
 pub mod kind {
     pub const MEMCPY: u32 = 1;
     pub const MEMSET: u32 = 2;
@@ -30,7 +30,7 @@ pub mod kind {
     pub const HOST_LAUNCH: u32 = 58;
 }
 
-/// CUpti_CallbackDomain
+/// Domains of callbacks (CUpti_CallbackDomain): calls of the driver, of the runtime, and resources.
 pub mod domain {
     pub const DRIVER: u32 = 1;
     pub const RUNTIME: u32 = 2;
@@ -40,7 +40,7 @@ pub mod domain {
 /// The numbers of calls are below this in every CUPTI so far.
 pub const CALL_NUMBERS: u32 = 2000;
 
-/// CUpti_CallbackIdResource
+/// Callbacks of resources (CUpti_CallbackIdResource).
 pub mod resource {
     pub const CONTEXT_CREATED: u32 = 1;
     /// CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING
@@ -50,7 +50,7 @@ pub mod resource {
     pub const MODULE_ENDS: u32 = 7;
 }
 
-/// CUptiResult
+/// Results of CUPTI's functions (CUptiResult).
 pub mod code {
     /// No record is left in the buffer.
     pub const MAX_LIMIT_REACHED: i32 = 12;
@@ -70,5 +70,5 @@ pub const THREAD_IDS_OF_SYSTEM: u32 = 1;
 pub const FLUSH_FORCED: u32 = 1;
 /// INT_MAX: the device and the context of a graph that starts or ends on the host.
 pub const ON_HOST: u32 = i32::MAX as u32;
-/// CUPTI_SYNCHRONIZATION_INVALID_VALUE
+/// CUPTI_SYNCHRONIZATION_INVALID_VALUE: the number of a context or stream that is not known, or of none.
 pub const NO_ID: u32 = u32::MAX;

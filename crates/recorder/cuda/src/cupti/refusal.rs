@@ -1,4 +1,4 @@
-//! Explains refusals by CUPTI to profile.
+//! Explains the codes by which CUPTI refuses to profile or to sample, and says what the user can do.
 
 use gapscope_cupti::{Failure, code};
 

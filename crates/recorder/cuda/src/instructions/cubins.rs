@@ -1,4 +1,5 @@
-//! Keeps cubins that may tell the source lines of their instructions.
+//! Keeps cubins (files with machine code for GPUs) that have tables of source lines, and writes them as events, so
+//! that the session finds the lines of sampled instructions.
 //!
 //! CUPTI hands over each cubin as it is loaded, also those that the driver has made of PTX. The thread that loads a cubin copies it, if
 //! it has lines; the flusher's thread asks CUPTI for its checksum and writes it.
@@ -11,11 +12,11 @@ use std::ffi::c_void;
 use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// Larger cubins are not kept.
+/// The most bytes of a cubin; larger ones are not kept, and their samples have no lines.
 const MAX_CUBIN_BYTES: usize = 32 << 20;
-/// The most bytes of copies that wait to be written.
+/// The most bytes of copies that wait to be written; further cubins are not kept.
 const MAX_PENDING_BYTES: usize = 64 << 20;
-/// The most bytes that are written of a process.
+/// The most bytes of cubins that a process writes; further cubins are written without their bytes.
 const MAX_WRITTEN_BYTES: usize = 256 << 20;
 const ELF: &[u8] = b"\x7fELF";
 const LINES: &[u8] = b"\0.debug_line\0";
@@ -27,6 +28,7 @@ static PENDING: Mutex<PendingCubins> = Mutex::new(PendingCubins {
     bytes: 0,
 });
 
+/// The cubins that have not been written yet, and the bytes of their copies.
 #[derive(Default)]
 struct PendingCubins {
     copies: Vec<Vec<u8>>,
@@ -42,7 +44,7 @@ pub struct WrittenCubins {
     bytes: usize,
 }
 
-/// CUpti_ModuleResourceData
+/// CUpti_ModuleResourceData: CUPTI's description of loaded code.
 #[repr(C)]
 struct ModuleResource {
     id: u32,
@@ -56,7 +58,7 @@ pub fn prepare(libcupti: &Path) -> bool {
     library.is_ok_and(|library| LIBRARY.set(library).is_ok() || LIBRARY.get().is_some())
 }
 
-/// Keeps code that was loaded.
+/// Keeps a copy of a loaded cubin that has line tables; of one that is too large, only the checksum.
 ///
 /// # Safety
 /// The pointer is null, or CUPTI's description of a module, whose code exists.

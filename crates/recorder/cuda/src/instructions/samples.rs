@@ -1,4 +1,4 @@
-//! SampleBatches samples on their way to the spool.
+//! Filters CUPTI's samples by function, and collects those of one function into one event.
 
 use crate::recorder::Recorder;
 use gapscope_cupti::PcSamples;
@@ -50,7 +50,7 @@ pub struct SampleBatches<'a> {
     recorder: &'a Recorder,
     device: ids::Device,
     filter: &'a mut FunctionFilter,
-    /// False: the samples are thrown away.
+    /// Whether the samples are written; otherwise they are thrown away.
     are_recorded: bool,
     cubin: u64,
     function: String,
@@ -78,6 +78,8 @@ impl<'a> SampleBatches<'a> {
         }
     }
 
+    /// Adds the samples of one instruction, if its function is wanted. Samples of another function are written
+    /// before.
     pub fn add(&mut self, pc: &PcSamples<'_>) {
         if !self.are_recorded {
             return;
@@ -101,6 +103,7 @@ impl<'a> SampleBatches<'a> {
         }
     }
 
+    /// Writes the samples that have been collected.
     pub fn write(&mut self) {
         if self.samples.is_empty() {
             return;

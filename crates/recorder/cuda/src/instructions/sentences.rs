@@ -1,14 +1,16 @@
-//! Words the reasons why instructions are not sampled, for the report.
+//! The reasons why instructions are not sampled, as sentences for the report.
 
 use crate::cupti::refusal;
 use crate::recorder::Recorder;
 use gapscope_cupti::{Failure, LibraryError, code};
 use std::fmt::Display;
 
+/// Notes for the report that no instructions were sampled.
 pub fn not_sampled(recorder: &Recorder, why: impl Display) {
     recorder.note(&format!("Instructions were not sampled: {why}."));
 }
 
+/// Notes for the report that sampling ended before the recording did.
 pub fn note_end(recorder: &Recorder, why: impl Display) {
     recorder.note(&format!(
         "Instructions were sampled in a part of the recording only: {why}."
@@ -26,7 +28,7 @@ pub fn unusable(error: &LibraryError) -> String {
     }
 }
 
-/// Why a context is not sampled: a sentence without its full stop.
+/// The reason why a context is not sampled, as a sentence without its full stop.
 #[derive(Debug, thiserror::Error)]
 pub enum SamplingError {
     #[error("CUPTI does not say which device a context is of")]

@@ -1,4 +1,5 @@
-//! Finds out how long code is of which only the address is known, by its first bytes.
+//! Finds out where GPU code is and how many bytes it has. Programs give the driver only an address; the format and
+//! its length follow from the first bytes there.
 
 use gapscope_spool::event::SourceFormat;
 
@@ -7,18 +8,22 @@ const ELF: [u8; 4] = *b"\x7fELF";
 const POINTER_TO_FAT_BINARY: [u8; 4] = 0x4662_43b1_u32.to_le_bytes();
 const FAT_BINARY: [u8; 4] = 0xba55_ed50_u32.to_le_bytes();
 
-/// The place and length of code.
+/// The place and the length of code, or the reason why they are not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
+    /// The code starts at the address that was asked about, with so many bytes.
     Bytes(usize),
-    /// The code is at this address, with so many bytes.
+    /// The address points to a structure, and the code is elsewhere: its address, and its bytes.
     Elsewhere(usize, usize),
+    /// The address is 0.
     Nothing,
+    /// The code is a text longer than the caller's maximum.
     TooLarge,
+    /// The bytes have no known format.
     Unknown,
 }
 
-/// Returns the format of code.
+/// Returns the format of code by its first bytes; `None` where they have no known format.
 pub fn format(bytes: &[u8]) -> Option<SourceFormat> {
     match bytes.first_chunk::<4>() {
         Some(&ELF) => Some(SourceFormat::Cubin),
@@ -68,6 +73,8 @@ pub unsafe fn measure(at: usize, max_bytes: usize) -> Extent {
     }
 }
 
+/// Returns the number of bytes of a fat binary, which its header states.
+///
 /// # Safety
 /// A fat binary is at this address.
 unsafe fn fat_binary_bytes(code: *const u8) -> usize {
@@ -81,6 +88,8 @@ unsafe fn fat_binary_bytes(code: *const u8) -> usize {
     usize::from(header).saturating_add(rest as usize)
 }
 
+/// Returns the number of bytes of an ELF file: the end of its last part, by its headers.
+///
 /// # Safety
 /// An ELF file of 64 bits is at this address.
 unsafe fn elf_bytes(code: *const u8) -> usize {

@@ -1,4 +1,4 @@
-//! Reads nvtxEventAttributes_t, the attributes of a label.
+//! Reads nvtxEventAttributes_t, the structure with the text, category and payload of a label.
 
 use super::payload::PayloadData;
 use super::text::Text;

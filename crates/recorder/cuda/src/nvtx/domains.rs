@@ -1,4 +1,5 @@
-//! Domains and registered strings: handles that the program keeps and that stay valid in forked children.
+//! Domains (groups of labels, usually one for each library) and registered strings: the program gets handles for
+//! them and keeps these. Handles stay valid in forked children.
 
 use super::text::{RegisteredString, Text};
 use crate::per_process::PerProcess;
@@ -118,6 +119,8 @@ pub unsafe extern "C" fn register_w(
     // SAFETY: the program's own text.
     register(unsafe { Text::wide(text) })
 }
+/// Writes the name of a category of a domain.
+///
 /// # Safety
 /// The domain is null or a handle of ours.
 unsafe fn name_category(domain: *const Domain, number: u32, name: Text<'_>) {

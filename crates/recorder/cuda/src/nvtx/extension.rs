@@ -1,4 +1,5 @@
-//! Fills the table of functions of NVTX's payload extension, for each module that uses it.
+//! Fills the table of functions of NVTX's payload extension (labels with structured values), for each module that
+//! uses it.
 //!
 //! Offsets and numbers: nvToolsExtPayload.h and nvtxExtTypes.h of NVTX 3.1 to 3.5; the extension's version 1.3 is the first with these
 //! structures.
@@ -12,7 +13,7 @@ use gapscope_spool::hook::guard;
 use gapscope_spool::monotonic_ns;
 use std::ffi::c_void;
 
-/// NVTX_EXT_PAYLOAD_MODULEID
+/// NVTX_EXT_PAYLOAD_MODULEID: the number of the payload extension.
 const PAYLOAD: u16 = 2;
 /// NVTX_EXT_PAYLOAD_COMPATID: major and minor version.
 const VERSIONS: std::ops::RangeInclusive<u16> = 0x0103..=0x01ff;

@@ -1,4 +1,5 @@
-//! Writes the ends of labels to the log of the thread that sets them.
+//! The functions that the program calls to begin and end labels; each writes one end of a label to the log of the
+//! calling thread.
 
 use super::attributes::Attributes;
 use super::domains::{self, Domain};
@@ -48,6 +49,8 @@ impl<'a> From<Text<'a>> for LabelContent<'a> {
 }
 
 impl<'a> LabelContent<'a> {
+    /// Returns the content that a label's attributes describe.
+    ///
     /// # Safety
     /// `attributes` is null or valid, and the program waits while they are used.
     unsafe fn attributes(attributes: *const c_void) -> LabelContent<'a> {
@@ -62,6 +65,8 @@ impl<'a> LabelContent<'a> {
             }
         }
     }
+    /// Returns the content that payloads alone describe.
+    ///
     /// # Safety
     /// `payloads` is null or has `count` elements, and the program waits while they are used.
     unsafe fn payloads(payloads: *const PayloadData, count: usize) -> LabelContent<'a> {

@@ -1,5 +1,5 @@
-//! Passes on names that the program gives threads and streams, by functions or as resources of a domain. The trace has no place for
-//! names of devices, contexts, events and locks.
+//! Writes the names that the program gives threads and streams, by functions or as resources of a domain. Names of
+//! devices, contexts, events and locks have no place in the trace.
 
 use super::domains::Domain;
 use super::text::Text;
@@ -30,6 +30,8 @@ pub unsafe extern "C" fn thread_w(thread: u32, name: *const u32) {
     // SAFETY: the program's own text.
     name_thread(thread, unsafe { Text::wide(name) });
 }
+/// Passes on the program's name for a stream.
+///
 /// # Safety
 /// `stream` is a live stream of the program.
 unsafe fn name_stream(stream: *mut c_void, name: Text<'_>) {

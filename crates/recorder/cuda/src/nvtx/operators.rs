@@ -90,7 +90,7 @@ fn name(text: &[u8]) -> Option<&[u8]> {
     Some(without_number(name, b", seq = ").unwrap_or(name))
 }
 
-/// Returns a text without the key and number that end it.
+/// Returns a text without the key and the number at its end; `None` if it does not end so.
 fn without_number<'a>(text: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
     let digits = text.iter().rev().take_while(|byte| byte.is_ascii_digit());
     let digits = digits.count();

@@ -1,5 +1,5 @@
-//! Decodes payloads: labels with values in C structures, whose layouts the program has registered. NCCL describes its collectives in
-//! this way.
+//! Decodes payloads: values in C structures that the program attaches to labels, and whose layouts it has
+//! registered. NCCL describes its collectives (operations of several ranks, such as an all-reduce) in this way.
 
 mod data;
 mod read;

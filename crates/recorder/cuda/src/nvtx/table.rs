@@ -1,15 +1,15 @@
-//! Fills the tables of functions that NVTX offers to a tool.
+//! Fills the tables of functions that NVTX offers to a tool, so that the program's NVTX calls reach this library.
 
 use super::{domains, label, names};
 use std::ffi::{c_int, c_void};
 
-/// NvtxGetExportTableFunc_t
+/// NvtxGetExportTableFunc_t: the function by which NVTX gives a tool its tables.
 pub type GetExportTable = unsafe extern "C" fn(u32) -> *const c_void;
 
-/// NVTX_ETID_CALLBACKS
+/// NVTX_ETID_CALLBACKS: the number of the table of callbacks.
 const CALLBACKS: u32 = 1;
 
-/// NvtxExportTableCallbacks
+/// NvtxExportTableCallbacks: the table of callbacks.
 #[repr(C)]
 struct Callbacks {
     bytes: usize,
@@ -84,7 +84,8 @@ const MODULES: [TableModule; 4] = [
     ),
 ];
 
-/// Puts our functions into a module's tables. Returns false where it has none: it must not believe that a tool listens.
+/// Puts our functions into a module's tables. Returns false where the module has none: it must not believe that a
+/// tool listens.
 ///
 /// # Safety
 /// `get` is the function that NVTX passed.

@@ -1,4 +1,4 @@
-//! Reads texts that the program passes or has registered.
+//! Texts as the program passes them to NVTX (narrow, wide or registered), and their ids in events.
 
 use crate::labels;
 use crate::recorder::Recorder;
@@ -18,6 +18,8 @@ pub enum Text<'a> {
 }
 
 impl<'a> Text<'a> {
+    /// Reads a text of bytes.
+    ///
     /// # Safety
     /// `text` is null or NUL-terminated, and lives for `'a`.
     pub unsafe fn narrow(text: *const c_char) -> Text<'a> {
@@ -69,7 +71,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Returns its id in events; 0 for none.
+    /// Returns the id of the text in events; 0 for no text.
     #[inline]
     pub fn id(&self, recorder: &Recorder) -> ids::Text {
         match self {
@@ -79,7 +81,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Returns its characters.
+    /// Returns the characters of the text.
     pub fn to_text(&self) -> String {
         match self {
             Text::None => String::new(),
@@ -105,7 +107,7 @@ impl RegisteredString {
         }
     }
 
-    /// Returns its id in this process's events.
+    /// Returns the id of the string in this process's events.
     #[inline]
     pub fn id(&self, recorder: &Recorder) -> ids::Text {
         let generation = generation();

@@ -1,4 +1,5 @@
-//! Writes devices when work names them, so that idle ones are not part of the trace.
+//! Keeps the facts that CUPTI tells of each GPU, and writes a device as an event when work first names it, so that
+//! idle devices are not part of the trace.
 
 use crate::cupti::fields::{self, Record};
 use crate::driver;
@@ -13,6 +14,7 @@ use std::ffi::{CStr, c_char};
 #[derive(Debug, Default)]
 pub struct Devices(FxHashMap<u32, Device>);
 
+/// A device: its facts, once CUPTI has told them, and whether it is used by work and written.
 #[derive(Debug, Default)]
 struct Device {
     facts: Option<DeviceFacts>,
@@ -20,6 +22,7 @@ struct Device {
     written: bool,
 }
 
+/// The facts of a device that its event holds.
 #[derive(Debug)]
 struct DeviceFacts {
     name: String,
@@ -29,6 +32,8 @@ struct DeviceFacts {
 }
 
 impl Devices {
+    /// Keeps the facts that a record tells of a device.
+    ///
     /// # Safety
     /// The record is a device's.
     pub unsafe fn describe(&mut self, record: &Record<'_>, recorder: &Recorder) {
@@ -126,7 +131,7 @@ impl Device {
     }
 }
 
-/// A part of a GPU (MIG). The parts of one GPU work at the same time, as different GPUs do.
+/// A part of a GPU that works as a device of its own (MIG), at the same time as the GPU's other parts.
 struct Partition {
     gpu_instance: u32,
     compute_instance: u32,
@@ -142,7 +147,7 @@ impl Partition {
         format!("{gpu}{profile} {of_gpu}/{of_compute}")
     }
 
-    /// Returns its own UUID, or the GPU's combined with the instances.
+    /// Returns the part's own UUID, or the GPU's combined with the numbers of the instances.
     fn uuid(&self, gpu: [u8; 16]) -> [u8; 16] {
         if self.uuid != [0; 16] {
             return self.uuid;

@@ -1,4 +1,5 @@
-//! Gives kernels and launch shapes their ids, and defines each before its first use.
+//! Gives ids to kernels and launch shapes (kernel, queue and parameters, which many launches share), and writes the
+//! definition of each before its first use.
 
 use crate::cupti::fields::Record;
 use crate::cupti::fields::kernel::*;
@@ -12,6 +13,7 @@ use std::ffi::{CStr, CString, c_char};
 /// The most launch shapes that are remembered: a program whose every launch differs must not fill the memory.
 const MAX_SHAPES: usize = 1 << 16;
 
+/// The ids of kernels and launch shapes that have been written.
 #[derive(Debug, Default)]
 pub struct Kernels {
     /// The kernels by name.
@@ -24,6 +26,7 @@ pub struct Kernels {
     last: Option<(LaunchShape, ids::Launch)>,
 }
 
+/// The kernel whose name was at an address, and the number of the buffer for which the name was last compared.
 #[derive(Debug)]
 struct CachedName {
     kernel: ids::Kernel,

@@ -1,4 +1,4 @@
-//! Counts losses until the next batch is written.
+//! Counts losses (records that are missing or unusable) by kind and reason, until the next batch is written.
 
 use crate::recorder::Recorder;
 use gapscope_spool::event::LossKind;
@@ -10,6 +10,7 @@ pub const NO_TIMES: &str = "CUPTI delivered none";
 #[derive(Debug, Default)]
 pub struct Losses(Vec<Loss>);
 
+/// A number of losses of one kind, for one reason.
 #[derive(Debug)]
 struct Loss {
     kind: LossKind,

@@ -1,4 +1,4 @@
-//! Turns records of memory operations into allocations, frees and memory pools.
+//! Turns CUPTI's records of memory operations into events: allocations, frees and memory pools.
 
 use super::devices::Devices;
 use super::losses::{Losses, NO_TIMES};
@@ -13,6 +13,7 @@ use std::collections::VecDeque;
 /// The most older allocations that are kept of an address: their frees come soon, or are lost.
 const MAX_OLDER: usize = 16;
 
+/// The ids of allocations and memory pools, by their addresses.
 #[derive(Debug, Default)]
 pub struct Memory {
     /// The live allocations by address.
@@ -24,12 +25,14 @@ pub struct Memory {
     pools: FxHashMap<PoolKey, ids::Pool>,
 }
 
+/// An allocation, with the time at which it was made.
 #[derive(Debug, Clone, Copy)]
 struct Allocation {
     id: ids::Allocation,
     made_ns: i64,
 }
 
+/// A memory pool, by its device and its address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct PoolKey {
     device: u32,
@@ -37,6 +40,8 @@ struct PoolKey {
 }
 
 impl Memory {
+    /// Writes an allocation or a free as an event; what cannot be told is counted as lost.
+    ///
     /// # Safety
     /// The record is a memory operation's.
     pub unsafe fn record(
@@ -111,6 +116,8 @@ impl Memory {
         }
         Some(freed.id)
     }
+    /// Writes the state of a memory pool as an event.
+    ///
     /// # Safety
     /// The record is a memory pool's.
     pub unsafe fn pool(

@@ -1,4 +1,5 @@
-//! Turns operations that the program's threads passed on into waits, submissions and records of events.
+//! Turns operations that callbacks passed on from the program's threads into activities: waits, submissions and
+//! records of CUDA events.
 
 use super::reader::Reader;
 use crate::cupti::numbers::NO_ID;
@@ -6,7 +7,7 @@ use crate::wait_ring::{OPERATIONS, Operation, OperationKind};
 use gapscope_spool::event::{Activity, LossKind, Span, WaitKind};
 use gapscope_spool::ids;
 
-/// The most operations that may wait for their context.
+/// The most operations that may wait for their context; further ones are read at once.
 const MAX_WAITING: usize = 1 << 16;
 
 const NO_QUEUE: &str = "their stream is not known";

@@ -11,6 +11,8 @@ use gapscope_spool::ids;
 const OBJECT_THREAD: u32 = 2;
 
 impl Reader {
+    /// Packs a record of time that the driver or the tracing took.
+    ///
     /// # Safety
     /// The record is an overhead's.
     pub(super) unsafe fn overhead(&mut self, record: &Record<'_>) {

@@ -1,4 +1,4 @@
-//! Makes a stream a queue at the first work or operation on it.
+//! Gives a CUDA stream its id as a queue, and writes the queue at the first work or operation on the stream.
 
 use super::devices::Devices;
 use crate::cupti::fields::{self, Record};
@@ -13,6 +13,7 @@ use rustc_hash::FxHashMap;
 /// VkQueueFlags of a stream: compute and transfer.
 const COMPUTE_AND_TRANSFER: u32 = 2 | 4;
 
+/// The contexts and streams of the process, and the ids of those streams that are queues in the trace.
 #[derive(Debug, Default)]
 pub struct Queues {
     pub devices: Devices,
@@ -26,6 +27,7 @@ pub struct Queues {
     last: Option<(StreamId, ids::Queue)>,
 }
 
+/// The facts of a context (a program's state on one GPU).
 #[derive(Debug)]
 struct Context {
     device: u32,
@@ -34,6 +36,7 @@ struct Context {
     is_green: bool,
 }
 
+/// The facts of a stream.
 #[derive(Debug, Clone, Copy)]
 struct Stream {
     kind: StreamKind,
@@ -41,6 +44,8 @@ struct Stream {
 }
 
 impl Queues {
+    /// Keeps the facts that a record tells of a context.
+    ///
     /// # Safety
     /// The record is a context's.
     pub unsafe fn describe_context(&mut self, record: &Record<'_>) {
@@ -57,6 +62,8 @@ impl Queues {
             self.contexts.insert(record.get(ID), context);
         }
     }
+    /// Keeps the facts that a record tells of a stream, and writes them if the stream is a queue already.
+    ///
     /// # Safety
     /// The record is a stream's.
     pub unsafe fn describe_stream(&mut self, record: &Record<'_>, recorder: &Recorder) {
@@ -83,7 +90,7 @@ impl Queues {
         }
     }
 
-    /// Returns the queue of a stream.
+    /// Returns the id of the queue that a stream is.
     #[inline]
     pub fn of_stream(&mut self, device: u32, stream: StreamId, recorder: &Recorder) -> ids::Queue {
         if let Some((last, queue)) = self.last
@@ -99,7 +106,7 @@ impl Queues {
         queue
     }
 
-    /// Returns the queue of a stream whose device is not named; none where nothing is known of it.
+    /// Returns the id of the queue of a stream whose device is not named; none where the stream is not known.
     pub fn of_known_stream(&mut self, stream: StreamId, recorder: &Recorder) -> ids::Queue {
         if !stream.is_known() {
             return ids::Queue::NONE;
@@ -134,7 +141,7 @@ impl Queues {
         self.contexts.contains_key(&context)
     }
 
-    /// Returns any queue of a context; none where it has none so far.
+    /// Returns the id of any queue of a context; none where the context has no queue so far.
     pub fn any_of_context(&self, context: u32) -> ids::Queue {
         let queues = self.queues.iter().filter(|(id, _)| id.context == context);
         queues.map(|(_, queue)| *queue).min().unwrap_or_default()

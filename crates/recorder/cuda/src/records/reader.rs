@@ -1,4 +1,5 @@
-//! Reads all records of a process, with the definitions that were written before.
+//! Reads all records of a process: keeps the devices, queues and kernels that records name, packs activities into
+//! batches, and writes these.
 
 use super::kernels::Kernels;
 use super::losses::Losses;
@@ -71,7 +72,7 @@ impl Reader {
         }
     }
 
-    /// Writes the rest, and the total count.
+    /// Writes the activities that are not written yet, and the total count.
     pub fn close(&mut self) {
         self.write();
         self.queues.devices.close(self.recorder);

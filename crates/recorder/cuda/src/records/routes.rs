@@ -1,16 +1,19 @@
-//! Gives routes their ids: the kinds of memory between which transfers move data.
+//! Gives ids to routes (queue, kind, and the memory from which and to which transfers move data), and writes the
+//! definition of each before its first use.
 
 use crate::recorder::Recorder;
 use gapscope_spool::event::{CudaEvent, MemoryPlace, TransferKind};
 use gapscope_spool::ids;
 use rustc_hash::FxHashMap;
 
+/// The ids of routes that have been written, and the last route.
 #[derive(Debug, Default)]
 pub struct Routes {
     routes: FxHashMap<RouteKey, ids::Route>,
     last: Option<(RouteKey, ids::Route)>,
 }
 
+/// A route: the queue, the kind of transfer, and the memory that transfers read and write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RouteKey {
     queue: ids::Queue,
@@ -20,7 +23,7 @@ pub struct RouteKey {
 }
 
 impl RouteKey {
-    /// Creates a key from a CUpti_ActivityMemcpyKind and two CUpti_ActivityMemoryKind.
+    /// Creates a key from a CUpti_ActivityMemcpyKind and two Returns the place of a CUpti_ActivityMemoryKind..
     pub fn copy(queue: ids::Queue, [kind, source, destination]: [u8; 3]) -> RouteKey {
         RouteKey {
             queue,
@@ -60,6 +63,7 @@ fn place(kind: u16) -> MemoryPlace {
 }
 
 impl Routes {
+    /// Returns the id of a route, which is written before its first use.
     #[inline]
     pub fn route(&mut self, key: RouteKey, recorder: &Recorder) -> ids::Route {
         if let Some((last, route)) = &self.last

@@ -2,7 +2,7 @@
 
 use gapscope_spool::event::Span;
 
-/// Returns a time, if CUPTI knows it.
+/// Returns a time; `None` where CUPTI says 0, which means that it is unknown.
 pub fn known(ns: u64) -> Option<i64> {
     i64::try_from(ns).ok().filter(|ns| *ns > 0)
 }

@@ -1,5 +1,5 @@
-//! Packs records of work on a device, and of functions that the host runs for a stream. Records without times are passed on without
-//! them, and the session counts them.
+//! Packs records of work (kernels, transfers, graphs) and of functions that the host runs for a stream as
+//! activities. Records without times are passed on without them, and the session counts them.
 
 use super::reader::Reader;
 use super::routes::RouteKey;
@@ -36,6 +36,8 @@ macro_rules! transfer_fields {
 }
 
 impl Reader {
+    /// Packs a record of a kernel that ran.
+    ///
     /// # Safety
     /// The record is a kernel's.
     #[inline]
@@ -59,6 +61,8 @@ impl Reader {
             });
         }
     }
+    /// Packs a record of a transfer with the route `key`.
+    ///
     /// # Safety
     /// The record has these fields.
     unsafe fn transfer(&mut self, record: &Record<'_>, key: RouteKey, fields: &TransferFields) {
@@ -76,6 +80,8 @@ impl Reader {
             });
         }
     }
+    /// Packs a record of a copy.
+    ///
     /// # Safety
     /// The record is a copy's.
     pub(super) unsafe fn copy(&mut self, record: &Record<'_>) {
@@ -88,6 +94,8 @@ impl Reader {
             self.transfer(record, key, &transfer_fields!());
         }
     }
+    /// Packs a record of a copy between two devices.
+    ///
     /// # Safety
     /// The record is a peer copy's.
     pub(super) unsafe fn peer_copy(&mut self, record: &Record<'_>) {
@@ -104,6 +112,8 @@ impl Reader {
             self.transfer(record, key, &transfer_fields!());
         }
     }
+    /// Packs a record of a fill.
+    ///
     /// # Safety
     /// The record is a memset's.
     pub(super) unsafe fn fill(&mut self, record: &Record<'_>) {
@@ -115,6 +125,8 @@ impl Reader {
             self.transfer(record, key, &transfer_fields!());
         }
     }
+    /// Packs a record of a whole graph that ran; a graph on an unknown device is counted as lost.
+    ///
     /// # Safety
     /// The record is a graph's.
     pub(super) unsafe fn graph(&mut self, record: &Record<'_>) {
@@ -168,6 +180,8 @@ impl Reader {
             })
         }
     }
+    /// Packs a record of a function that the host ran for a stream.
+    ///
     /// # Safety
     /// The record is a host function's.
     pub(super) unsafe fn host_launch(&mut self, record: &Record<'_>) {
@@ -178,6 +192,8 @@ impl Reader {
             self.host_function(record, queue, [CORRELATION, THREAD], [START, END]);
         }
     }
+    /// Packs a record of a function that the host ran as a node of a graph.
+    ///
     /// # Safety
     /// The record is a graph's host node's.
     pub(super) unsafe fn host_node(&mut self, record: &Record<'_>) {
@@ -189,6 +205,8 @@ impl Reader {
         }
     }
 
+    /// Packs a function that the host ran. `queue` are the fields of device, context and stream.
+    ///
     /// # Safety
     /// The record has these fields.
     unsafe fn host_function(

@@ -1,4 +1,5 @@
-//! The kinds of CUPTI's records that are switched on, without those that the environment leaves out.
+//! The kinds of CUPTI's records that are switched on (some always, some while recording is on), without those that
+//! the environment leaves out.
 
 use crate::cupti::numbers::{FIRST_WITH_HOST_FUNCTIONS, kind};
 use crate::cupti::{Code, Cupti};
@@ -7,7 +8,7 @@ use gapscope_spool::event::LossKind;
 
 /// A kind of CUPTI's records.
 pub struct Kind {
-    /// CUpti_ActivityKind
+    /// The number of the kind in CUPTI (CUpti_ActivityKind).
     number: u32,
     /// The name in [`gapscope_spool::env::CUDA_WITHOUT`]; empty where the kind is always on.
     name: &'static str,
@@ -21,7 +22,7 @@ impl Kind {
     }
 }
 
-/// Objects, and memory so that its timeline is whole: always on.
+/// The kinds for objects, and for memory, whose timeline must be whole. They are always on.
 pub static DEFINITIONS: [Kind; 5] = [
     Kind::new(kind::DEVICE, "", LossKind::CudaDevices),
     Kind::new(kind::CONTEXT, "", LossKind::CudaContexts),
@@ -30,7 +31,7 @@ pub static DEFINITIONS: [Kind; 5] = [
     Kind::new(kind::MEMORY_POOL, "pools", LossKind::MemoryPools),
 ];
 
-/// Graphs that are timed as wholes: always on.
+/// The kind for graphs that are timed as wholes, which is always on.
 pub static GRAPHS: [Kind; 1] = [Kind::new(kind::GRAPH_TRACE, "", LossKind::GraphLaunches)];
 
 /// Enables host functions and host nodes of graphs where CUPTI records them. They stay on, because CUPTI may not accept them once
@@ -45,7 +46,7 @@ pub fn enable_host_functions(recorder: &Recorder, cupti: &Cupti) {
     }
 }
 
-/// Work: on while recording is.
+/// The kinds for work, which are on while recording is.
 pub static WORK: [Kind; 5] = [
     Kind::new(kind::CONCURRENT_KERNEL, "kernels", LossKind::Dispatches),
     Kind::new(kind::MEMCPY, "copies", LossKind::Copies),

@@ -1,4 +1,4 @@
-//! Switches recording on and off, for the session, the program or a label.
+//! Switches recording on and off in this process, when the session, the program or a label asks for it.
 
 use super::flush::flush;
 use super::kinds::{self, WORK};
@@ -8,14 +8,14 @@ use crate::{callbacks, instructions, window};
 use gapscope_spool::event::LossKind;
 use std::sync::{Mutex, PoisonError};
 
-/// The records of callbacks, as name for the environment and kind of loss.
+/// The records that callbacks make, in pairs of name in the environment and kind of loss.
 static CALLBACKS: [(&str, LossKind); 3] = [
     ("calls", LossKind::HostCalls),
     ("waits", LossKind::Waits),
     ("events", LossKind::EventsOnQueues),
 ];
 
-/// [`WORK`] and callbacks are on. The lock is held while they are switched.
+/// Whether [`WORK`] and callbacks are on. The lock is held while they are switched.
 static ON: Mutex<bool> = Mutex::new(false);
 
 /// Switches recording for the program. The program's flag changes before the lock is released; otherwise [`follow_session`] might

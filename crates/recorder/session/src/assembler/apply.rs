@@ -1,4 +1,5 @@
-//! Applies events one at a time.
+//! Applies events one at a time: each is passed to the part of the assembler that keeps or completes what the event
+//! says.
 
 mod cuda;
 mod every_hook;

@@ -1,4 +1,5 @@
-//! Computes which buffer ranges a dispatch may reach through its bindings.
+//! Computes the buffer ranges that a dispatch may reach: from the descriptor sets (tables of buffers) that are
+//! bound, and the bindings that the kernel's code declares, comes the id of a binding set in the trace.
 
 use super::buffers::Buffers;
 use super::lru_map::LruMap;
@@ -16,6 +17,7 @@ const DYNAMIC: [u32; 2] = [8, 9];
 /// The content of a descriptor set, in ids of the trace.
 type Content = Arc<[ContentRange]>;
 
+/// A buffer range in the content of a descriptor set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct ContentRange {
     binding: u32,
@@ -28,7 +30,7 @@ struct ContentRange {
     buffer_bytes: u64,
 }
 
-/// A row of a binding set.
+/// A buffer range that a dispatch may reach: a row of a binding set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct ReachedRange {
     set: u32,
@@ -118,6 +120,7 @@ pub struct BoundSets {
     last: Option<(KernelId, Option<BindingSetId>)>,
 }
 
+/// A descriptor set that is bound at the index `set`, with its dynamic offsets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct BoundSet {
     set: u32,

@@ -1,4 +1,5 @@
-//! Tracks buffers and the allocations behind them.
+//! Tracks Vulkan buffers and the allocations behind them; each buffer becomes a row when it ends, or at the end of
+//! the trace.
 
 use gapscope_trace::ids::{AllocationId, BufferId, DeviceId, ProcessId};
 use gapscope_trace::tables::{Buffer, Table, Tables};
@@ -12,6 +13,7 @@ pub struct Buffers {
     alive: FxHashMap<BufferId, LiveBuffer>,
 }
 
+/// A buffer that exists, with its place in an allocation, once it has one.
 #[derive(Debug, Serialize, Deserialize)]
 struct LiveBuffer {
     process: ProcessId,

@@ -1,4 +1,5 @@
-//! Tracks the windows of a recording that a recorded program marks.
+//! Tracks windows: parts of a recording whose start and end the recorded program marks (`start_capture`), and which
+//! may become traces of their own.
 
 use super::Assembler;
 use gapscope_spool::ids as hook;
@@ -18,7 +19,7 @@ pub struct Capture {
     pub thread: ThreadId,
     /// The number of the window in its process.
     pub number: u32,
-    /// The trace that the program wants of the window.
+    /// The path of the trace that the program wants of the window; `None` if it wants none.
     pub path: Option<PathBuf>,
     /// The start on the host's clock.
     pub start_ns: i64,

@@ -1,4 +1,5 @@
-//! Converts readings of conditions to counters, in which only changes become rows.
+//! Converts readings of conditions (states of the machine or a GPU, such as heat or clocks) to counters, in which
+//! only changes become rows.
 
 use super::Assembler;
 use super::counters::Counters;
@@ -8,7 +9,7 @@ use gapscope_trace::tables::{Condition, Counter, CounterValue, Table, Tables};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// The time after which a value that is not read again counts as unknown.
+/// The longest time for which a value counts as known without another reading.
 const MAX_HOLD_NS: i64 = 30_000_000_000;
 
 /// The conditions of a trace.

@@ -1,4 +1,5 @@
-//! Tracks the counters of a trace and adds samples of hardware counters.
+//! Tracks the counters of a trace (quantities over time), and adds values of hardware counters: samples, and values
+//! that command buffers counted.
 
 use super::Assembler;
 use crate::counters::pipe::{Batch, Column};
@@ -24,6 +25,7 @@ struct Counted {
     counters: Vec<(CounterId, PerformanceUnit)>,
 }
 
+/// A sampled hardware counter of a device, with its id in the trace.
 #[derive(Debug, Serialize, Deserialize)]
 struct Sampled {
     device: DeviceId,

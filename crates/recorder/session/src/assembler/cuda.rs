@@ -43,14 +43,14 @@ pub struct Cuda {
     /// Profiles of launches whose work was not recorded yet.
     profiles: FxHashMap<Correlation, Profile>,
     instructions: Instructions,
-    /// The process has recorded events of CUDA.
+    /// Whether the process has recorded events of CUDA.
     pub(super) is_used: bool,
     /// The number of activities that the process has written, as its batches say.
     written: u64,
     came: u64,
 }
 
-/// A way to launch a kernel: the kernel, the queue and the number of workgroups.
+/// The facts that launches share: the kernel, the queue and the number of workgroups.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct KernelLaunch {
     kernel: KernelId,
@@ -58,7 +58,7 @@ struct KernelLaunch {
     groups: [u32; 3],
 }
 
-/// A way of transfers: the queue and the kinds of memory.
+/// The facts that transfers share: the queue, the kind, and the kinds of memory.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Route {
     queue: QueueId,
@@ -85,7 +85,7 @@ pub(super) struct Batch<'a> {
     pub bytes: &'a [u8],
 }
 
-/// Returns the thread of a record.
+/// Returns the thread of a record; `None` if it is not known.
 fn known_thread(thread: hook::Thread) -> Option<ThreadId> {
     thread.some().map(|thread| ThreadId(thread.0))
 }
@@ -104,7 +104,7 @@ impl Assembler {
         timeline.add_function(FunctionId(function.0), Function { class, name });
     }
 
-    /// Adds a way in which the program launches kernels.
+    /// Keeps the facts that the launches with an id share.
     pub(super) fn cuda_launch(
         &mut self,
         process: ProcessId,
@@ -125,13 +125,13 @@ impl Assembler {
         self.processes[process].cuda.launches.insert(launch, known);
     }
 
-    /// Removes the launches below an id, which are not used any more.
+    /// Removes the facts of launches below an id, which no later activity names.
     pub(super) fn cuda_launches_end(&mut self, process: ProcessId, below: hook::Launch) {
         let cuda = &mut self.processes[process].cuda;
         cuda.launches.retain(|launch, _| *launch >= below);
     }
 
-    /// Adds a way of transfers.
+    /// Keeps the facts that the transfers with an id share.
     pub(super) fn cuda_route(
         &mut self,
         process: ProcessId,
@@ -255,7 +255,7 @@ impl Assembler {
         change(&mut state.timeline, &mut out)
     }
 
-    /// Returns a possible span: damaged data must not make work that lasts for centuries.
+    /// Returns a span if it is possible: damaged data must not make work that lasts for centuries.
     fn checked(&mut self, span: Option<Span>) -> Option<Span> {
         const MAX_NS: i64 = 1 << 60;
         let span = span.filter(|s| {

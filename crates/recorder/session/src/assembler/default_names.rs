@@ -1,4 +1,5 @@
-//! Recognises names that engines and compilers give to every object.
+//! Recognises the names that engines and compilers give to every object, so that only names of the program's own
+//! are shown.
 
 /// Entry points that compilers give to every kernel, and placeholder names that people use.
 const GENERIC: [&str; 15] = [

@@ -1,4 +1,5 @@
-//! The state of devices and queues, with the instances that wait for the clock of their device.
+//! The state of devices and queues, and of the instances (submitted executions of command recordings) that wait
+//! until their device's clock is settled.
 
 use super::cross_buffer_labels::CrossBufferLabels;
 use super::instance::Instance;
@@ -19,7 +20,7 @@ pub struct Device {
     pub waiting: VecDeque<Instance>,
     /// The memory that the waiting instances hold.
     pub waiting_bytes: usize,
-    /// The device is gone, and its clock gets no more samples.
+    /// Whether the device is gone, so that its clock gets no more samples.
     pub ended: bool,
 }
 

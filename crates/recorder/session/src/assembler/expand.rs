@@ -1,4 +1,5 @@
-//! Expands finished instances into rows.
+//! Expands a finished instance (a submitted execution of a command recording) into rows: each command of the
+//! recording becomes a row with the times that the instance's timestamps give.
 
 use super::cross_buffer_labels::{CrossBufferLabelId, CrossBufferLabels};
 use super::instance::{Instance, RawInterval};
@@ -30,7 +31,7 @@ pub struct Expansion<'a> {
     /// The reason why the instance has no times, if it has none.
     pub reason: &'static str,
     pub timing: Timing,
-    /// The mode is not `command-buffer`, so that times inside the command buffer are wanted.
+    /// Whether times inside the command buffer are wanted, as in all modes but `command-buffer`.
     pub sampled: bool,
     pub kernels: &'a mut Kernels,
     pub labels: &'a mut Labels,
@@ -40,7 +41,7 @@ pub struct Expansion<'a> {
     pub state: State,
 }
 
-/// The state that changes from command to command.
+/// The state of an expansion that changes from command to command.
 #[derive(Default)]
 pub struct State {
     position: u32,
@@ -53,7 +54,7 @@ pub struct State {
     lost: [[u64; REASONS]; LOSSES.len()],
 }
 
-/// A label that is open in the command buffer, with the span of the timed work inside it.
+/// A label that is open in the command buffer, with the span of the timed work inside the label.
 struct OpenLabel {
     label: LabelId,
     text: TextId,
@@ -67,7 +68,9 @@ struct OpenLabel {
 enum TopLevel {
     #[default]
     None,
+    /// There is one label.
     Only(LabelId),
+    /// There are several labels.
     Several,
 }
 

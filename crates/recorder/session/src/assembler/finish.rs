@@ -1,4 +1,5 @@
-//! Turns finished instances into rows once their device's clock is settled.
+//! Turns finished instances into rows once their device's clock is settled (no later sample changes the host times
+//! of their ticks).
 
 use super::device::{Device, Queue};
 use super::expand::{Expansion, State};

@@ -1,4 +1,5 @@
-//! The state of instances: submitted executions of command recordings that have not become rows yet.
+//! The state of an instance (a submitted execution of a command recording): its times arrive in parts, until it
+//! becomes rows.
 
 use super::cross_buffer_labels::BufferLabels;
 use crate::clock::{Ticks, Unplaced};
@@ -22,19 +23,19 @@ pub struct Instance {
     pub queue: QueueId,
     /// The start of the call that submitted the instance.
     pub submitted_ns: i64,
-    /// The label around the submission.
+    /// The id of the label around the submission; `None` if there is none.
     pub label: Option<LabelId>,
     /// Labels that span this and other command buffers.
     pub spanning: BufferLabels,
     /// The timestamps of the recording and of the recordings that it executes.
     pub timestamps: Vec<Timestamps>,
-    /// The ticks of the bracket around the instance.
+    /// The ticks before and after the instance that a bracket of the hook wrote; `None` without a bracket.
     pub bracket: Option<RawInterval>,
     /// The counted values: the queue family, and a value for each of its counters.
     pub counted: Option<(u32, Vec<f64>)>,
-    /// The outcome of the timing.
+    /// The outcome of the timing; `None` before it is known.
     pub outcome: Option<Outcome>,
-    /// The time at which the host saw the instance finished.
+    /// The time at which the host saw the instance finished; `None` before.
     pub seen_ns: Option<i64>,
     /// The position on the device's clock.
     pub position: ClockPosition,
@@ -47,7 +48,7 @@ pub struct RawInterval {
     pub end: u64,
 }
 
-/// A reading of a device's clock, raw and unwrapped.
+/// A reading of a device's clock: its raw ticks, and the ticks without the clock's wraps (unwrapped).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reading {
     /// The ticks that the device wrote.
@@ -83,7 +84,7 @@ pub enum NoPosition {
     NotDelivered,
     /// The timestamps are zero, or end before they start.
     Invalid,
-    /// See [`Unplaced`].
+    /// The clock cannot place the timestamps, for the reason that [`Unplaced`] gives.
     Unplaced(Unplaced),
 }
 

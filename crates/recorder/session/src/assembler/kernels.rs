@@ -1,4 +1,5 @@
-//! Tracks kernels and chooses their names.
+//! Tracks kernels (code with entry point and specialisation), chooses the names under which the trace shows them,
+//! and writes their rows.
 
 use super::default_names;
 use super::hashes::hex;
@@ -269,7 +270,7 @@ impl Kernels {
     }
 }
 
-/// Facts about all kernels that the name of each depends on.
+/// Facts about all kernels, on which the name of each kernel depends.
 struct Naming<'a> {
     /// Labels, by text, that are around dispatches of several kernels.
     shared_labels: FxHashSet<&'a str>,

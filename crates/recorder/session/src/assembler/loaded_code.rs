@@ -1,4 +1,5 @@
-//! Finds the code of kernels whose records have only a name (CUDA) in the code that the process loaded.
+//! Finds the code of CUDA kernels: records of work have only a kernel's name, which is looked up in the code that
+//! the process loaded.
 
 use super::{Assembler, Source, hashes};
 use crate::code;
@@ -25,7 +26,7 @@ pub struct KernelCode {
     pub source: [u8; 16],
     /// The path of the source file.
     pub file: Option<Arc<str>>,
-    /// Other loaded code has a kernel of this name, so that it is unknown which of them ran.
+    /// Whether other loaded code has a kernel of this name, so that it is unknown which of them ran.
     pub is_one_of_several: bool,
 }
 

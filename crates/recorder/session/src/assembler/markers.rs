@@ -1,4 +1,4 @@
-//! Writes the rows of labels in command buffers.
+//! Writes the rows of labels that command buffers contain (in a trace, a marker is the row of a label).
 
 use super::cross_buffer_labels::CrossBufferLabel;
 use gapscope_spool::event::Span;

@@ -1,4 +1,5 @@
-//! Tracks devices, queues and other objects of processes, to which later events refer.
+//! Tracks devices, queues, memory pools and other objects of processes, to which later events refer, and gives them
+//! ids of the trace.
 
 use super::device::{Device, Queue};
 use super::process::Allocation;
@@ -100,6 +101,7 @@ impl Assembler {
         }
     }
 
+    /// Keeps the name that the program gave an object; an empty text takes the name away.
     pub(super) fn name(&mut self, process: ProcessId, object: Object, name: &str) {
         let state = &mut self.processes[process];
         let name = Some(name).filter(|n| !n.is_empty()).map(str::to_owned);

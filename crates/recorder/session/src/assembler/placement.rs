@@ -1,4 +1,5 @@
-//! Maps the raw ticks of an instance to the host's clock, or explains why they cannot be mapped.
+//! Maps the raw ticks (times as the device wrote them) of an instance to the host's clock, or gives the reason why
+//! they cannot be mapped.
 
 use super::instance::{RawInterval, Reading};
 use crate::clock::{DeviceClock, Ticks};

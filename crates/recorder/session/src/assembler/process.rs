@@ -1,4 +1,4 @@
-//! The state of a recorded process, which maps its ids to the trace's.
+//! The state of a recorded process: the objects that its events have defined, and their ids in the trace.
 
 use super::bindings::Contents;
 use super::cuda::Cuda;
@@ -53,9 +53,9 @@ pub struct Process {
     pub last_caller: Option<ThreadId>,
     /// The CUDA state.
     pub cuda: Cuda,
-    /// A hook could not record the process's GPU work, and gives the reason in its next event.
+    /// Whether a hook could not record the process's GPU work; its next event gives the reason.
     pub is_refused: bool,
-    /// The process is gone, and no more events come.
+    /// Whether the process is gone, so that no more events come.
     pub finished: bool,
 }
 

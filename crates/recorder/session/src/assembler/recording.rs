@@ -1,4 +1,5 @@
-//! Command recordings: the commands of a command buffer with ids of the trace, which are expanded for each instance.
+//! Command recordings: the commands of a command buffer, with ids of the trace. A recording is kept until it can no
+//! longer be submitted, and expanded into rows for each instance (execution).
 
 use super::bindings::BoundSets;
 use gapscope_spool::event::{NO_QUERY, OpaqueWorkKind, TransferKind};
@@ -23,7 +24,7 @@ pub struct Recording {
     pub end_query: u32,
     /// The number of instances that are not expanded yet, and of recordings that execute this one.
     pub users: u32,
-    /// The recording can no longer be submitted.
+    /// Whether the recording can no longer be submitted.
     pub ended: bool,
     /// The executed secondary recordings, with the number of executions.
     pub secondaries: FxHashMap<hook::CommandRecording, u32>,
@@ -86,7 +87,7 @@ impl Recording {
 pub enum Step {
     /// The command buffer starts.
     Begin { query: u32 },
-    /// It ends.
+    /// The command buffer ends.
     End { query: u32 },
     /// A kernel execution.
     Dispatch {
@@ -113,7 +114,7 @@ pub enum Step {
     LabelBegin { text: TextId },
     /// The innermost label ends.
     LabelEnd,
-    /// An instant.
+    /// A label without a duration.
     LabelInstant { text: TextId },
     /// A secondary recording is executed.
     Execute {

@@ -1,4 +1,5 @@
-//! Tracks semaphores to find the submission that another submission waits for.
+//! Tracks the semaphores by which submissions wait for each other, to find the submission that another one waits
+//! for.
 
 use gapscope_spool::event::SemaphoreValue;
 use gapscope_spool::ids as hook;
@@ -20,6 +21,8 @@ pub struct Semaphores {
     timelines: FxHashMap<hook::Semaphore, Timeline>,
 }
 
+/// A timeline semaphore, whose state is a growing number: pairs of value and signal, and of value and waiting
+/// submission.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Timeline {
     signals: VecDeque<(u64, Signal)>,
@@ -27,6 +30,7 @@ struct Timeline {
     waits: Vec<(u64, SubmissionId)>,
 }
 
+/// The origin of a signal: a submission, or the host at a time.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 enum Signal {
     Submission(SubmissionId),

@@ -1,4 +1,5 @@
-//! Converts stacks of host threads to rows, with each frame and each stack once.
+//! Converts stacks of host threads (a sample says where a thread was; its frames are the functions) to rows, with
+//! each frame and each stack once.
 
 use super::Assembler;
 use gapscope_stacks as sampler;

@@ -1,4 +1,4 @@
-//! Adds submissions.
+//! Adds a submission: its row, and an instance for each of its command buffers, which waits for its times.
 
 use super::Assembler;
 use super::instance::{ClockPosition, Instance};
@@ -9,7 +9,7 @@ use gapscope_trace::build::TextId;
 use gapscope_trace::ids::{ProcessId, ThreadId};
 use gapscope_trace::tables::{Submission, SubmissionKind, Tables};
 
-/// The call of a submission.
+/// The host call that made a submission.
 pub(super) struct SubmitCall {
     pub thread: hook::Thread,
     /// The id of the queue in the process.
@@ -18,6 +18,7 @@ pub(super) struct SubmitCall {
 }
 
 impl Assembler {
+    /// Appends the row of a submission, and keeps its instances until their times have come.
     pub(super) fn submit(
         &mut self,
         process: ProcessId,

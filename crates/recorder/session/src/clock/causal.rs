@@ -10,16 +10,16 @@ use gapscope_trace::manifest::{Clock, ClockMethod};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// How fast the library's map may move from one moment to a near one, in ns a second: three times the drift between
-/// the clocks of an H200 and its host (6.4 to 6.7 us a second), as if the library did not correct it.
+/// The rate at which the library's map may move from one moment to a near one, in ns a second: three times the
+/// drift between the clocks of an H200 and its host (6.4 to 6.7 us a second), as if the library did not correct it.
 const NEAR_NS_PER_S: i64 = 20_000;
-/// How far the map may move between far moments: a step and a rate. The library pairs the two clocks anew whenever it
-/// prepares records, so far moments are not much further apart than near ones. The values are three times what
-/// `clock-drift` of tests/cuda-programs measured on one H200, in windows of 100 ms. With a wait for each of 10^6
-/// launches in 10 s, the least distances moved by at most 849 ns from window to window, and by 184 ns a second
-/// between the halves. Without waits, in 30,000 launches in 30 s, they lay 0.6 us below to 6.9 us above their median
-/// and moved by 1.3 ns a second; what lies above is taken for the launches' own latency, which such a run cannot tell
-/// from the clocks.
+/// The distance by which the map may move between far moments: a step and a rate. The library pairs the two clocks
+/// anew whenever it prepares records, so far moments are not much further apart than near ones. The values are
+/// three times what `clock-drift` of tests/cuda-programs measured on one H200, in windows of 100 ms. With a wait
+/// for each of 10^6 launches in 10 s, the least distances moved by at most 849 ns from window to window, and by 184
+/// ns a second between the halves. Without waits, in 30,000 launches in 30 s, they lay 0.6 us below to 6.9 us above
+/// their median and moved by 1.3 ns a second; what lies above is taken for the launches' own latency, which such a
+/// run cannot tell from the clocks.
 const STEP_NS: i64 = 2_600;
 const FAR_NS_PER_S: i64 = 600;
 /// The first length of the windows of time, each of which keeps its least distances. The bound includes what the
@@ -178,7 +178,7 @@ impl Causal {
         spread
     }
 
-    /// Returns how far the offset moves in this many windows.
+    /// Returns the distance by which the offset may move in this many windows.
     fn moved_ns(&self, windows: i64, ns_per_s: i64) -> i64 {
         // The width of a window is a whole number of milliseconds.
         let milliseconds = windows.saturating_mul(self.width_ns) / 1_000_000;

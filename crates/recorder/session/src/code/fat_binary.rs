@@ -14,9 +14,10 @@ const ZSTD_FLAG: u64 = 0x8000;
 const MAX_ENTRY_BYTES: usize = 64 << 20;
 /// The most bytes that are unpacked from all entries, because a small file may claim to hold terabytes.
 const MAX_TOTAL_BYTES: usize = 4 * MAX_ENTRY_BYTES;
+/// The most entries of a fat binary that are read.
 const MAX_ENTRIES: usize = 256;
 
-/// The fields of an entry's header.
+/// An entry of a fat binary: the fields of its header, and its bytes.
 struct Entry<'a> {
     kind: u16,
     flags: u64,

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// The bits of an address that are left for the offset in a section; the bits above hold the section's number.
 const SECTION_BITS: u32 = 32;
-/// Tables with more rows are cut off.
+/// The most rows of a table; larger ones are cut off.
 const MAX_ROWS: usize = 1 << 22;
 
 /// The line table of a cubin.

@@ -1,4 +1,4 @@
-//! Finds the kernels in PTX, which is text.
+//! Finds the kernels in PTX (NVIDIA's assembly text), with the source files that they name.
 
 use super::{Kernel, LAUNCHERS, Piece};
 use rustc_hash::FxHashMap;

@@ -14,6 +14,7 @@ const EVENTS: [(&str, Condition); 3] = [
     ("oom_kill ", Condition::GroupKilled),
 ];
 
+/// The files of the program's control group that are read.
 pub struct Cgroup {
     stalls: Vec<PressureFile>,
     events: Option<MemoryEvents>,
@@ -26,6 +27,7 @@ struct MemoryUse {
     source: Arc<str>,
 }
 
+/// The file that counts how often the group reached its memory limits.
 struct MemoryEvents {
     path: PathBuf,
     source: Arc<str>,
@@ -33,7 +35,7 @@ struct MemoryEvents {
     first: Option<[Option<u64>; EVENTS.len()]>,
 }
 
-/// Why a process has no control group that can be read.
+/// The reason why a process has no control group that can be read.
 #[derive(Debug, thiserror::Error)]
 pub enum CgroupError {
     #[error(transparent)]
@@ -182,7 +184,7 @@ impl MemoryUse {
     }
 }
 
-/// Returns where control groups of version 2 are mounted.
+/// Returns the folder at which control groups of version 2 are mounted.
 fn mount_point(root: &Path) -> Option<PathBuf> {
     let mounts = std::fs::read_to_string(root.join("proc/self/mountinfo")).ok()?;
     let of_version_2 = |line: &&str| {

@@ -14,19 +14,22 @@ pub struct DrmCards {
     cards: Vec<FollowedCard>,
 }
 
+/// The card of a GPU, with the sensors that are read.
 struct FollowedCard {
     uuid: Arc<str>,
     sensors: Vec<Sensor>,
 }
 
+/// A condition of a card, with the files from which it is read.
 struct Sensor {
     condition: Condition,
     kind: SensorKind,
     source: Arc<str>,
 }
 
+/// The way in which a sensor's files give its value.
 enum SensorKind {
-    /// A file with a number, and how many units of the condition its unit is.
+    /// A file with a number, and the number of the condition's units in one of the file's.
     Level(PathBuf, f64),
     /// A file with the energy so far in microjoules, and the time and value of the last reading.
     Energy(PathBuf, Option<(i64, f64)>),
@@ -34,7 +37,7 @@ enum SensorKind {
     Any(Vec<PathBuf>),
 }
 
-/// Why the card of a GPU is not known.
+/// The reason why the card of a GPU is not known.
 #[derive(Debug, thiserror::Error)]
 enum CardError {
     #[error("the drivers of NVIDIA's, AMD's and Intel's GPUs are asked for them, and no others")]

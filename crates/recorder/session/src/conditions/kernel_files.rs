@@ -1,4 +1,5 @@
-//! Reads files of `/proc` and of control groups: pressure stall information, and lines of keys and numbers.
+//! Reads files of `/proc` and of control groups: pressure stall information (PSI, the time in which processes
+//! waited for a resource), and lines of keys and numbers.
 
 use super::ConditionUpdate;
 use gapscope_trace::tables::Condition;
@@ -6,7 +7,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Why a file of the kernel cannot be read or understood.
+/// The reason why a file of the kernel cannot be read or understood.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     #[error("pressure stall information is switched off; boot with psi=1 to have {}", .0.display())]
@@ -44,6 +45,7 @@ pub struct PressureFile {
     last: Option<(i64, StallTotals)>,
 }
 
+/// The total times, in microseconds, in which some processes, or all of them, waited for a resource.
 #[derive(Clone, Copy)]
 struct StallTotals {
     some_us: u64,

@@ -16,6 +16,7 @@ pub struct MachineSampler {
     files: Option<MachineFiles>,
 }
 
+/// The files that are read, and the source of the program's values, as counters name it.
 struct MachineFiles {
     stalls: Vec<PressureFile>,
     group: Option<Cgroup>,
@@ -46,6 +47,7 @@ impl MachineSampler {
         }
     }
 
+    /// Includes the memory of a process from now on.
     pub fn add_process(&mut self, pid: u32) {
         self.processes.push(pid);
     }

@@ -1,4 +1,5 @@
-//! Asks NVIDIA's library NVML for conditions of GPUs. The library is loaded when the first such GPU is recorded.
+//! Asks NVML, NVIDIA's library about the state of GPUs, for conditions such as clocks, heat and power. The library
+//! is loaded when the first such GPU is recorded.
 #![allow(unsafe_code)]
 
 use super::{ConditionSubject, ConditionUpdate, Gpu, Reading};
@@ -19,7 +20,7 @@ use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
 const LIBRARY: &str = "libnvidia-ml.so.1";
-/// A question that fails this often in a row is not asked again.
+/// The most failures of a question in a row; after them, it is not asked again.
 const MAX_FAILURES: u8 = 10;
 
 /// The bits of `nvmlDeviceGetCurrentClocksEventReasons` (nvml.h), which tell why a clock is where it is.
@@ -46,6 +47,7 @@ pub struct NvmlGpus {
     source: Option<Arc<str>>,
 }
 
+/// A GPU with the questions that are asked about it.
 struct FollowedGpu {
     gpu: Gpu,
     device: nvmlDevice_t,
@@ -60,6 +62,7 @@ struct Question {
     last: Option<(i64, u64)>,
 }
 
+/// The kinds of questions to NVML, each of which gives one condition or several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum QuestionKind {
     SmClock,
@@ -241,7 +244,7 @@ impl QuestionKind {
     }
 }
 
-/// Why NVML cannot be used, or does not know a GPU.
+/// The reason why NVML cannot be used, or does not know a GPU.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum NvmlError {
     /// The system's loader refused the library, for this reason.

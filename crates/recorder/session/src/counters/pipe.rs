@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 use std::io::{ErrorKind, Read, Write};
 use std::path::PathBuf;
 
+/// The most bytes of a frame; a longer one is not written, and ends the reading.
 const MAX_FRAME_BYTES: u32 = 4 << 20;
+/// The number of samples at which a batch is sent.
 pub const MAX_BATCH_SAMPLES: usize = 512;
 
 /// A message of the session.
@@ -139,7 +141,7 @@ impl Batch {
     }
 }
 
-/// How reading ended.
+/// The way in which reading ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReadEnd {
     /// The stream ended after a frame.

@@ -89,6 +89,7 @@ pub fn can_sample_counters() -> Result<String, SamplerError> {
     }
 }
 
+/// The session's first request: the counters, the time between samples, and the file that the command runs.
 #[derive(Debug)]
 struct SamplingTask {
     counters: Vec<HardwareCounter>,
@@ -140,7 +141,7 @@ struct Libraries {
 #[derive(Debug, Clone)]
 struct CudaDevice {
     uuid: Uuid,
-    /// These facts are asked for before anything is sampled, as CUPTI demands.
+    /// The facts of the chip, which are asked for before anything is sampled, as CUPTI demands.
     chip_facts: Result<ChipFacts, Failure>,
 }
 
@@ -152,11 +153,12 @@ fn chip_facts(cupti: &Cupti, index: usize) -> Result<ChipFacts, Failure> {
     Ok((cupti.chip_name(index)?, availability.into()))
 }
 
+/// The state of the process that samples.
 struct Sampler {
     task: Arc<SamplingTask>,
     reporter: Reporter,
     libraries: Option<Libraries>,
-    /// Why there are no libraries.
+    /// The reason why there are no libraries.
     refused: Option<SamplerError>,
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
@@ -180,6 +182,7 @@ impl Sampler {
         }
     }
 
+    /// Samples the GPUs that the session names, until it ends the sampling.
     fn follow(&mut self, requests: &mut UnixStream) {
         loop {
             match pipe::read(requests) {

@@ -1,10 +1,10 @@
-//! Chooses the counters to sample, and the metrics that count them.
+//! Chooses the counters to sample from the user's wish, and the vendor's metrics that count them.
 
 use gapscope_model::HardwareCounter;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// What to sample, and how often.
+/// The user's choice of counters, and of the time between samples.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CounterOptions {
     /// The counters to sample.

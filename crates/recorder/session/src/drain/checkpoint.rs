@@ -1,4 +1,4 @@
-//! Writes and reads the state from which another session can continue a recording.
+//! Writes and reads checkpoints: the state of a recording from which another session can continue it.
 
 use super::RecordingHeader;
 use crate::Error;
@@ -29,7 +29,7 @@ pub struct Checkpoint {
     pub unmeasured: Vec<Unmeasured>,
 }
 
-/// How far the spool of a process has been read.
+/// The position up to which the spool of a process has been read.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SpoolPosition {
     pub folder: String,

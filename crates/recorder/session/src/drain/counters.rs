@@ -1,4 +1,4 @@
-//! Adds samples of hardware counters to the traces of their devices.
+//! Passes samples of hardware counters to the traces that have the sampled device.
 
 use super::Drain;
 use crate::conditions;

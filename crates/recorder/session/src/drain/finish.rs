@@ -1,4 +1,4 @@
-//! Completes a recording's traces and counts what was lost.
+//! Completes a recording's traces when the program has ended: ends all processes, and counts what was lost.
 
 use super::{Drain, LAYER_FOLDER, SPOOL_FOLDER};
 use crate::Error;

@@ -47,6 +47,7 @@ impl DrainedProcess {
             .store(u32::from(on), Relaxed);
     }
 
+    /// Tells the process that one of its windows is finished, and whether its trace could not be written.
     pub(super) fn window_done(&self, number: u32, failed: bool) {
         let page = self.spool.control().page();
         if failed {
@@ -55,6 +56,7 @@ impl DrainedProcess {
         page.captures_finished.fetch_max(number, Release);
     }
 
+    /// Returns the bytes of spool that the process has created and that are not deleted yet.
     pub(super) fn waiting_bytes(&self) -> u64 {
         let page = self.spool.control().page();
         page.bytes_created
@@ -62,6 +64,7 @@ impl DrainedProcess {
             .saturating_sub(page.bytes_drained.load(Relaxed))
     }
 
+    /// Returns the numbers of records that were lost, before and after the last resumption.
     pub(super) fn damage(&self) -> Damage {
         let new = self.spool.damage();
         Damage {

@@ -63,6 +63,8 @@ impl Drain {
         }
     }
 
+    /// Writes the rows of all ranks so far, with their manifests, and returns the written parts in the order of the
+    /// ranks' traces.
     pub(super) fn close_rank_parts(&mut self) -> Result<Vec<Parts>, Error> {
         let mut parts = Vec::with_capacity(self.ranks.len());
         for at in 0..self.ranks.len() {
@@ -73,6 +75,7 @@ impl Drain {
         Ok(parts)
     }
 
+    /// Returns the manifest of a rank's trace.
     pub(super) fn rank_manifest(&self, rank: &RankTrace) -> Manifest {
         let mut manifest = self.manifest_of(&rank.assembler);
         manifest.rank = Some(manifest::Rank {

@@ -1,4 +1,4 @@
-//! Adds samples of stacks to the traces of the processes that they concern.
+//! Passes samples of stacks (where host threads were) to the traces of the processes that they concern.
 
 use super::Drain;
 use crate::assembler::{Assembler, FrameFacts, SampleFacts};

@@ -13,7 +13,7 @@ const SUCCESS: c_int = 0;
 /// The size of the buffer for a device's name. The driver cuts longer names.
 const NAME_BYTES: usize = 256;
 
-/// What the CUDA driver supports and finds.
+/// The answers of the CUDA driver: its version, and the devices that it finds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cuda {
     /// The newest CUDA version that the driver supports, as 1000 × major + 10 × minor.
@@ -35,7 +35,7 @@ pub struct Cupti {
     pub version: Option<u32>,
 }
 
-/// Why the CUDA driver gives no answer.
+/// The reason why the CUDA driver gives no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CudaDriverError {
     /// The driver cannot be loaded, in the words of the system's loader.

@@ -5,7 +5,7 @@ use gapscope_trace::manifest::Host;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-/// Returns what is known of this machine. What the system does not tell stays empty.
+/// Returns the description of this machine. A fact that the system does not tell stays empty.
 pub fn describe() -> Host {
     let kernel = rustix::system::uname();
     let kernel = format!(

@@ -1,10 +1,12 @@
-//! The entries that a driver's tracing library reports afterwards, in batches ([`super::CudaEvent::Activities`]).
+//! Activities: entries about device work, waits and overheads that a driver's tracing library (CUPTI) reports after
+//! they happened. The CUDA library writes them in batches ([`super::CudaEvent::Activities`]), and the session
+//! unpacks them.
 
 use super::{OverheadKind, Span, WaitKind};
 use crate::ids;
 
-/// An entry of a batch. It is unrelated to the thread that wrote it, and neither order nor delay are guaranteed: an
-/// entry may be older than one of an earlier batch.
+/// One activity. The thread that wrote the batch says nothing about it. Activities come in any order and late: one
+/// may be older than those of an earlier batch.
 ///
 /// A host call and the work on the device that it caused have the same `correlation` (all nodes of a graph have that
 /// of the call that launched the graph). Correlations are unique in a process until they wrap.

@@ -1,8 +1,10 @@
-//! The commands of a command recording.
+//! The commands of a command recording (what a Vulkan command buffer contains): the Vulkan layer writes 24 bytes
+//! for each, and the session decodes them.
 
 use bytemuck::{Pod, Zeroable};
 
-/// The kind of a [`Command`], with the meaning of `a`–`d`.
+/// The kind of a [`Command`]. Each variant says what the operands `a` to `d` hold; unnamed operands are unused. The
+/// `query` is the index of a timestamp among those of the command recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Op {
@@ -53,13 +55,13 @@ pub struct Command {
     op: u32,
     /// Index of the first timestamp among the command recording's queries, or [`super::NO_QUERY`].
     pub query: u32,
-    /// See [`Op`].
+    /// Operand, as [`Op`] says.
     pub a: u32,
-    /// See [`Op`].
+    /// Operand, as [`Op`] says.
     pub b: u32,
-    /// See [`Op`].
+    /// Operand, as [`Op`] says.
     pub c: u32,
-    /// See [`Op`].
+    /// Operand, as [`Op`] says.
     pub d: u32,
 }
 
@@ -107,12 +109,12 @@ impl Command {
             .filter(|op| *op as u32 == self.op)
     }
 
-    /// Returns `a` and `b` as one number.
+    /// Returns `a` (low word) and `b` (high word) as one number.
     pub fn ab(&self) -> u64 {
         u64::from(self.a) | u64::from(self.b) << 32
     }
 
-    /// Returns `c` and `d` as one number.
+    /// Returns `c` (low word) and `d` (high word) as one number.
     pub fn cd(&self) -> u64 {
         u64::from(self.c) | u64::from(self.d) << 32
     }

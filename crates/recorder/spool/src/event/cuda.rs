@@ -155,7 +155,7 @@ pub enum CudaEvent<'a> {
         correlation: ids::Correlation,
         /// The kernel, as the code calls it.
         kernel: Cow<'a, str>,
-        /// How long the thread was held up, launch included.
+        /// The time for which the thread was held up, launch included.
         span: Span,
         /// Number of times that the kernel ran; 0 when nothing was measured.
         passes: u32,

@@ -1,9 +1,10 @@
-//! Encodes events as bytes. A record's header holds the group of its event, which thus costs no byte.
+//! Encodes events as bytes and decodes them. The group of an event (common, Vulkan or CUDA) is in the record's
+//! header and takes no byte of the encoding.
 
 use super::{CommonEvent, CudaEvent, Event, VulkanEvent};
 use serde::Serialize;
 
-/// A group of events that hooks write.
+/// A type of events that can be written to the spool: those of every hook, of Vulkan or of CUDA.
 pub trait EventGroup: Serialize {
     /// The number of the group in records.
     const GROUP: u32;
@@ -33,7 +34,7 @@ impl EventGroup for CudaEvent<'_> {
 }
 
 impl Event<'_> {
-    /// Decodes an event that [`EventGroup::encode`] wrote.
+    /// Decodes an event of a group from its bytes; `None` for an unknown group or damaged bytes.
     pub fn decode(group: u32, bytes: &[u8]) -> Option<Event<'_>> {
         match group {
             CommonEvent::GROUP => postcard::from_bytes(bytes).ok().map(Event::Common),

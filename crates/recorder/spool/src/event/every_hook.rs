@@ -48,12 +48,12 @@ pub enum CommonEvent<'a> {
         uuid: [u8; 16],
         /// Nanoseconds per tick, according to the driver.
         nanoseconds_per_tick: f64,
-        /// The source of clock samples.
+        /// The way in which a device's clock is related to the host's.
         clock: ClockSource,
         /// Sizes of the memory heaps in bytes.
         heaps: Vec<u64>,
     },
-    /// The device is gone.
+    /// A device was destroyed or lost.
     DeviceEnd {
         /// The device.
         device: ids::Device,
@@ -88,7 +88,7 @@ pub enum CommonEvent<'a> {
         /// Valid bits of a timestamp; 0 when the queue has no timestamps.
         timestamp_bits: u32,
     },
-    /// The code of kernels.
+    /// The code of one kernel or several, written once.
     Source {
         /// First 16 bytes of the BLAKE3 hash of `bytes`.
         hash: [u8; 16],
@@ -157,7 +157,7 @@ pub enum CommonEvent<'a> {
         edge: LabelEdge,
         /// Text of the label; absent at the end.
         text: ids::Text,
-        /// When the program set it.
+        /// Time at which the program set the label.
         at_ns: i64,
     },
     /// The program starts or stops a window in which it is recorded (`start_capture`).
@@ -176,9 +176,9 @@ pub enum CommonEvent<'a> {
     Loss {
         /// The kind of loss.
         kind: LossKind,
-        /// How many were lost.
+        /// The number of things that were lost.
         count: u64,
-        /// Why, as a stable phrase.
+        /// The reason, as a phrase that is the same for every loss of this sort.
         reason: Cow<'a, str>,
     },
     /// A sentence that belongs in every report of the recording.
@@ -221,7 +221,7 @@ pub enum ClockSource {
     Host,
 }
 
-/// The format of a source.
+/// The format of the code in a [`CommonEvent::Source`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SourceFormat {
     /// A SPIR-V module.
@@ -234,7 +234,7 @@ pub enum SourceFormat {
     FatBinary,
 }
 
-/// A named object.
+/// An object that a [`CommonEvent::Name`] gives a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Object {
     /// A kernel, named by its pipeline.

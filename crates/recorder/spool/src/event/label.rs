@@ -1,10 +1,11 @@
-//! Labels that describe the program's work.
+//! Labels: texts by which a program, or gapscope for it, describes what its work is for. The types say where a
+//! label applies and which end of it an event marks.
 
 use crate::ids;
 use gapscope_model::{MODULE_DOMAIN, OPERATOR_DOMAIN};
 use serde::{Deserialize, Serialize};
 
-/// The place of a label.
+/// The place to which a label applies: a queue, a thread, a domain on a thread, or the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LabelScope {
     /// On a queue: it covers everything submitted to the queue until its end.
@@ -63,7 +64,7 @@ impl Layer {
     }
 }
 
-/// The end of a label that an event marks.
+/// The part of a label that an event marks: its begin, its end, or all of a label without a duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub enum LabelEdge {
@@ -72,7 +73,7 @@ pub enum LabelEdge {
     Instant,
 }
 
-/// The value that a program gave a label.
+/// A number that a program attached to a label.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum Payload {
     /// An unsigned integer.

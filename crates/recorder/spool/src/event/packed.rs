@@ -1,4 +1,5 @@
-//! Packs [`Activity`] entries into bytes: about 7 for a kernel.
+//! Packs [`Activity`] entries into bytes, about 7 for a kernel, and unpacks them again. The hook packs a batch; the
+//! session unpacks it.
 //!
 //! Each entry is a tag (3 bits of kind, 5 of flags) and LEB128 numbers. Times, correlations and nodes are stored as
 //! differences from the last entry of the same kind in the same batch, so that each batch can be read on its own.
@@ -27,6 +28,7 @@ const SAME: u8 = 0x40;
 /// Bytes of the longest entry: a tag, six numbers of at most 10 bytes and a byte.
 const MAX_ENTRY_BYTES: usize = 62;
 
+/// The numbers of the last entry of one kind, from which the next entry stores differences.
 #[derive(Debug, Clone, Copy, Default)]
 struct LastEntry {
     end_ns: i64,
@@ -180,6 +182,7 @@ impl Packer {
     }
 }
 
+/// An entry that is being packed.
 struct Entry<'a> {
     bytes: &'a mut Vec<u8>,
     last: &'a mut LastEntry,
@@ -279,6 +282,7 @@ pub fn unpack(bytes: &[u8]) -> impl Iterator<Item = Result<Activity, Torn>> + '_
     })
 }
 
+/// The position in a batch that is being unpacked.
 struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,

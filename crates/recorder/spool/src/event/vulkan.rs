@@ -99,7 +99,7 @@ pub enum VulkanEvent<'a> {
         instance: ids::Instance,
         /// Whether it has times, or why not.
         outcome: Outcome,
-        /// When the hook saw that it had finished, which is no earlier than it did, or gave up.
+        /// Time at which the hook saw that the instance had finished, which is never before its end, or gave up.
         seen_ns: i64,
     },
     /// A host call, or several of one kind folded into one.
@@ -152,7 +152,7 @@ pub enum VulkanEvent<'a> {
     CountersRefused {
         /// The device.
         device: ids::Device,
-        /// Why, as the end of a sentence.
+        /// The reason, as the end of a sentence.
         reason: Cow<'a, str>,
     },
     /// Counter values of an instance, from its first command that acts on.
@@ -221,7 +221,7 @@ pub struct Binding {
     pub kind: u32,
 }
 
-/// A command buffer in a submission.
+/// A command buffer in a submission: the id of the execution, and of the executed recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Instance {
     /// Id of this execution.
@@ -239,14 +239,15 @@ pub struct SemaphoreValue {
     pub value: u64,
 }
 
-/// The outcome of timing an instance. All values but `Timed` mean unknown times.
+/// Whether an instance has times, and if not, why. All values but `Timed` mean unknown times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
     /// The timestamps have been written.
     Timed,
     /// The queue's family has no timestamps.
     NoTimestamps,
-    /// It ran (or may have run), but its timestamps never came: the program ended, reset or freed it first.
+    /// The instance ran (or may have run), but its timestamps never came: the program ended, or reset or freed the
+    /// command buffer first.
     NotSeen,
     /// The device was lost.
     DeviceLost,

@@ -1,4 +1,4 @@
-//! The program's side of the interface: finds and calls loaded hooks.
+//! The program's side of the interface: finds the hooks that are loaded in this process, and calls their functions.
 
 use super::{Entry, MIN_TABLE_BYTES, SYMBOL, Status, Table, VERSION};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};

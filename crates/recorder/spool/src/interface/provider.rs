@@ -1,4 +1,5 @@
-//! The hook's side of the interface: answers the program's calls.
+//! The hook's side of the interface: answers the calls by which a program starts and stops windows, and sets
+//! labels.
 
 use super::{Status, Table, VERSION};
 use crate::event::{CommonEvent, LabelEdge, LabelScope, Layer, Object};
@@ -43,6 +44,7 @@ pub trait Provider: Sync + 'static {
     fn flush(&self) -> bool;
 }
 
+/// The open window of a process, and whether the process was recorded before it.
 struct OpenCapture {
     generation: u32,
     capture: u32,
@@ -96,6 +98,8 @@ fn guarded<H: Provider>(work: impl FnOnce(&'static H) -> Status) -> i32 {
     status.unwrap_or(Status::Internal) as i32
 }
 
+/// Returns the bytes of a text that the program passes; `None` if it is null or too long.
+///
 /// # Safety
 /// `text` is null or points to `bytes` bytes.
 unsafe fn bytes_at<'a>(text: *const c_char, bytes: usize) -> Option<&'a [u8]> {
@@ -284,6 +288,8 @@ extern "C" fn pop_layer<H: Provider>(layer: u32) -> i32 {
     })
 }
 
+/// Sets one end of a label of the calling thread, and returns the [`Status`] as a number.
+///
 /// # Safety
 /// `text` is null or points to `bytes` bytes.
 unsafe fn label<H: Provider>(text: *const c_char, bytes: usize, edge: LabelEdge) -> i32 {

@@ -1,4 +1,5 @@
-//! Remembers the lines that a thread has written to its log, with their ids.
+//! Remembers the Python source lines that a thread has written to its log, so that a stack names a line by its id
+//! and each line is written seldom.
 
 use super::python::CodePosition;
 use crate::ids;
@@ -7,7 +8,7 @@ use crate::writer::generation;
 /// Number of slots. Lines that share a slot evict each other and are then written again.
 const SLOTS: usize = 1 << 9;
 
-/// Lines by their positions in code.
+/// The ids of lines, by their positions in the interpreter's code objects.
 pub struct LineCache {
     /// A forked child has another log.
     generation: u32,

@@ -32,6 +32,7 @@ pub struct CodePosition {
 }
 
 impl CodePosition {
+    /// Returns a hash of the position, for caches.
     pub fn hash(&self) -> usize {
         let mixed =
             (self.code ^ self.instruction.rotate_left(17)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -43,7 +44,7 @@ impl CodePosition {
 pub struct SourceLine {
     pub function: String,
     pub file: String,
-    /// SourceLine number; 0 when unknown.
+    /// The number of the line; 0 when unknown.
     pub line: u32,
 }
 
@@ -55,6 +56,7 @@ pub struct Python {
     is_initialized: unsafe extern "C" fn() -> c_int,
 }
 
+/// A way to read memory of this process; `None` where an address cannot be read.
 trait Memory {
     fn read(&self, address: u64, bytes: &mut [u8]) -> Option<()>;
 }

@@ -1,4 +1,5 @@
-//! Composes what is known of a logical device: the next layer's functions, and the program's objects.
+//! A logical device (`VkDevice`) of the program, with all that the layer keeps for it: the next layer's functions,
+//! and the program's objects.
 
 use std::ffi::{CStr, c_void};
 use std::sync::{Mutex, RwLock};
@@ -17,7 +18,7 @@ use crate::api::features;
 use crate::api::refused::RefusedCommands;
 use crate::objects::Objects;
 
-/// A logical device. It is leaked: hooks may still run on other threads.
+/// A logical device. It is never freed, because hooks on other threads may still use it.
 pub struct Device {
     pub handle: vk::Device,
     /// The next layer's functions, for calls of the program.

@@ -1,4 +1,5 @@
-//! Describes a device and what a program asked it for, for the capture's header.
+//! Describes a device for the header of a capture: its properties, and the extensions and features that the program
+//! enabled.
 
 mod names;
 

@@ -1,11 +1,12 @@
-//! Tests that every command of the registry that acts is kept, refused, or listed here with the reason.
+//! Tests that no command is forgotten: every command of Vulkan's registry (the list of all its functions) that acts
+//! is kept, refused, or listed here with the reason.
 
 use gapscope_vulkan_layer::{entry, registry};
 
 use crate::api::device::Device;
 use crate::hooks::refused;
 
-/// Commands outside of render passes that act and have no hook.
+/// Commands outside of render passes that act and have no hook, in pairs of reason and names.
 const NOT_HOOKED: &[(&str, &[&str])] = &[
     (
         "inside of a scope whose begin is refused, or its end",

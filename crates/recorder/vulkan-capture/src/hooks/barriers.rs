@@ -1,4 +1,5 @@
-//! Turns barriers into those that a capture keeps, in the words of synchronization2.
+//! Converts a program's barriers (which order commands), of either version of Vulkan's functions, to barriers as a
+//! capture keeps them, with the stages and accesses of synchronization2 (the newer version).
 
 use ash::vk;
 use gapscope_capture::model::Dependency;
@@ -6,6 +7,8 @@ use gapscope_vulkan_layer::barriers::{Barriers, Barriers1};
 
 use crate::objects::command::{Barrier, BufferBarrier};
 
+/// Returns a barrier as it is kept.
+///
 /// # Safety
 /// The program's own structures, during its call.
 pub unsafe fn barrier(barriers: Barriers<'_>) -> Barrier {

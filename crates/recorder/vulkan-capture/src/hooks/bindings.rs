@@ -1,4 +1,5 @@
-//! Keeps what dispatches run with: descriptor sets, pushed descriptors and push constants.
+//! Records the bindings with which dispatches run: descriptor sets (tables of buffers), pushed descriptors and push
+//! constants (small values).
 
 use std::ffi::c_void;
 
@@ -29,6 +30,8 @@ pub fn bind_sets(
     }
 }
 
+/// Returns the command that pushes descriptors for a set.
+///
 /// # Safety
 /// The descriptors are the program's, during its call.
 pub unsafe fn push_descriptors(

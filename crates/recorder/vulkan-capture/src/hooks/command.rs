@@ -1,4 +1,4 @@
-//! The body of hooks that keep a command.
+//! The macro and functions by which hooks keep a command in the state of its command buffer.
 
 use ash::vk::{self, Handle};
 use gapscope_vulkan_layer::handles::lock;

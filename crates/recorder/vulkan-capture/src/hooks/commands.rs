@@ -1,4 +1,4 @@
-//! Keeps command buffers, and the commands that both layers follow.
+//! Keeps the command buffers of the program, and those of their commands that both layers follow.
 
 use ash::vk::{self, Handle};
 use gapscope_capture::model::{self, CopyRegion};

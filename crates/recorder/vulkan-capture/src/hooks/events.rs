@@ -1,4 +1,4 @@
-//! Keeps how command buffers set and reset events.
+//! Hooks of the commands that set and reset events (flags that order work); they are kept in the command buffer.
 
 use ash::vk;
 

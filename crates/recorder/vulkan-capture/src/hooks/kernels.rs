@@ -1,4 +1,5 @@
-//! Keeps pipeline layouts as programs create and destroy them.
+//! Hooks of the creation and destruction of pipeline layouts (which bindings a kernel has); they are kept for the
+//! capture.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Gives buffers one more usage: to be copied from.
+//! Adds a usage to each buffer that the program creates, so that the layer can copy from it.
 
 use ash::vk;
 use gapscope_vulkan_layer::arguments::find;
@@ -6,7 +6,7 @@ use gapscope_vulkan_layer::device_hooks;
 
 use crate::api::device::Device;
 
-/// VkBufferUsageFlags2CreateInfo
+/// VkBufferUsageFlags2CreateInfo: the usage of a buffer, in a structure of its own.
 #[repr(C)]
 struct Usage2 {
     head: vk::BaseInStructure<'static>,

@@ -1,4 +1,5 @@
-//! Keeps the objects that programs make and destroy.
+//! Keeps the memory, buffers, modules, pipelines, semaphores and descriptors that programs create and destroy,
+//! because a window may need them.
 
 use std::sync::{Arc, Mutex, OnceLock};
 

@@ -1,4 +1,5 @@
-//! Captures submissions, and keeps the program's waits for queues and the layer's apart.
+//! Hands each submission to the capture, which may write it to a window, and keeps waits of the program for queues
+//! apart from those of the layer.
 
 use std::cell::Cell;
 use std::sync::PoisonError;

@@ -1,4 +1,5 @@
-//! Keeps the commands of command buffers, with handles as the program gave them, which are resolved when it submits.
+//! The commands of a command buffer, with the program's handles. They are resolved into the objects of a capture
+//! when the program submits the command buffer.
 
 use std::sync::Arc;
 
@@ -13,18 +14,21 @@ use crate::objects::kernels::{Pipeline, PipelineLayout};
 pub enum Command {
     /// A compute pipeline is bound; `None` if it is not known.
     Pipeline(Option<Arc<Pipeline>>),
+    /// Descriptor sets are bound from the index `first` on, with their dynamic offsets.
     Sets {
         layout: Arc<PipelineLayout>,
         first: u32,
         sets: Vec<vk::DescriptorSet>,
         offsets: Vec<u32>,
     },
+    /// Descriptors are pushed for the set at the index `set`: pairs of index and descriptor.
     PushDescriptors {
         pipeline_layout: Arc<PipelineLayout>,
         set: u32,
         layout: Arc<SetLayout>,
         written: Vec<(u32, Descriptor)>,
     },
+    /// Bytes of the push constants are set.
     PushConstants {
         /// `None` if the layout is not known.
         layout: Option<Arc<PipelineLayout>>,
@@ -32,33 +36,40 @@ pub enum Command {
         offset: u32,
         bytes: Vec<u8>,
     },
+    /// A kernel runs with `groups` workgroups, numbered from `base` on.
     Dispatch {
         base: [u32; 3],
         groups: [u32; 3],
     },
+    /// A kernel runs; the workgroups are in a buffer.
     DispatchIndirect {
         buffer: vk::Buffer,
         offset: u64,
     },
+    /// Regions of a buffer are copied to another.
     Copy {
         from: vk::Buffer,
         to: vk::Buffer,
         regions: Vec<CopyRegion>,
     },
+    /// A buffer is filled with a value.
     Fill {
         buffer: vk::Buffer,
         offset: u64,
         bytes: u64,
         value: u32,
     },
+    /// Data of the command is written to a buffer.
     Update {
         buffer: vk::Buffer,
         offset: u64,
         data: Vec<u8>,
     },
+    /// Later commands wait for earlier ones.
     Barrier(Barrier),
     SetEvent(vk::Event),
     ResetEvent(vk::Event),
+    /// Later commands wait for events.
     WaitEvents(Vec<vk::Event>, Barrier),
     Label(Label),
     /// Results of queries are copied: `bytes` at most.
@@ -67,6 +78,7 @@ pub enum Command {
         offset: u64,
         bytes: u64,
     },
+    /// Secondary command buffers are executed.
     Secondary(Vec<vk::CommandBuffer>),
     /// A command that touches no memory of buffers, and that cannot be recorded a second time.
     Once,
@@ -86,6 +98,7 @@ impl Command {
         )
     }
 
+    /// Returns whether the command is a dispatch, direct or indirect.
     pub fn is_dispatch(&self) -> bool {
         matches!(
             self,
@@ -122,7 +135,8 @@ pub struct CommandBuffer {
 }
 
 impl CommandBuffer {
-    /// Returns how many dispatches the command buffer has itself, and the secondary command buffers that it executes.
+    /// Returns the number of dispatches in the command buffer itself, and the secondary command buffers that it
+    /// executes.
     pub fn dispatches(&self) -> (u64, Vec<vk::CommandBuffer>) {
         let mut count = 0;
         let mut secondary = Vec::new();

@@ -1,4 +1,5 @@
-//! Keeps shader modules, pipeline layouts and compute pipelines.
+//! Keeps shader modules (code), pipeline layouts (which bindings the code has) and compute pipelines (kernels) with
+//! all that a capture needs to make them again.
 
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -38,7 +39,7 @@ impl Module {
             .collect()
     }
 
-    /// Returns what the module can reach, which is read when it is asked for first.
+    /// Returns the memory that the module can reach; its code is read at the first call.
     pub fn interface(&self) -> &Interface {
         self.interface.get_or_init(|| spirv::interface(&self.code))
     }
@@ -77,7 +78,7 @@ pub struct Pipeline {
     pub required_subgroup_size: Option<u32>,
     pub robustness: Option<model::Robustness>,
     pub name: Mutex<Option<String>>,
-    /// Why the pipeline cannot be captured.
+    /// The reason why the pipeline cannot be captured; `None` if it can.
     pub refusal: Option<Refusal>,
 }
 
@@ -98,7 +99,8 @@ impl Pipeline {
 }
 
 impl Pipeline {
-    /// Keeps what a compute pipeline was made from; `module` is the stage's shader module, unless that is not known.
+    /// Returns a pipeline with all from which it was made; `module` is the stage's shader module, unless that is
+    /// not known.
     ///
     /// # Safety
     /// `info` is the program's, during its call.
@@ -158,7 +160,7 @@ struct ChainedInfo {
     refusal: Option<Refusal>,
 }
 
-/// VkPipelineCreateFlags2CreateInfo
+/// VkPipelineCreateFlags2CreateInfo: the flags of a pipeline, in a structure of its own.
 #[repr(C)]
 struct Flags2 {
     head: vk::BaseInStructure<'static>,

@@ -1,4 +1,4 @@
-//! Keeps allocations and buffers.
+//! Keeps allocations of device memory and buffers, and why the content of an allocation cannot be known.
 
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -13,7 +13,7 @@ pub struct Memory {
     pub serial: Serial,
     pub bytes: u64,
     pub properties: vk::MemoryPropertyFlags,
-    /// Why the content cannot be known.
+    /// The reason why the content cannot be known; `None` if it can.
     pub refusal: Option<Refusal>,
 }
 
@@ -40,7 +40,8 @@ pub struct Buffer {
     pub name: Mutex<Option<String>>,
 }
 
-/// Returns why the content of an allocation cannot be known, from what is chained to its create-info.
+/// Returns the reason why the content of an allocation cannot be known, from the structures that are chained to its
+/// create-info.
 ///
 /// # Safety
 /// `structures` is a valid pNext chain.
@@ -49,6 +50,8 @@ pub unsafe fn refusal(structures: *const std::ffi::c_void) -> Option<Refusal> {
     unsafe { chain(structures).find_map(|structure| refusal_of(structure)) }
 }
 
+/// Returns the reason why a structure makes the content of its allocation unknown; `None` if it does not.
+///
 /// # Safety
 /// `structure` is of the type that it says.
 unsafe fn refusal_of(structure: *const vk::BaseInStructure<'_>) -> Option<Refusal> {

@@ -1,8 +1,8 @@
-//! Says why something that the program does cannot be captured.
+//! The reason why something that the program does cannot be captured, as text for the reader of the capture.
 
 use std::borrow::Cow;
 
-/// The reason that a reader of the capture is told.
+/// The reason why something cannot be captured, as the reader of the capture is told.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Refusal(Cow<'static, str>);

@@ -1,26 +1,27 @@
-//! Says what a SPIR-V module can reach: its descriptors, which of them it only reads, and memory by address.
+//! Reads from a SPIR-V module (Vulkan's code for GPUs) which memory it can reach: its descriptors, which of them it
+//! only reads, and whether it uses memory by address.
 
 use std::collections::BTreeMap;
 
 use gapscope_spirv::Description;
 
-/// What a module can reach.
+/// The memory that a module can reach.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Interface {
     /// Set and binding of each descriptor that a variable names.
     pub bindings: BTreeMap<(u32, u32), Access>,
-    /// It has pointers to memory that no descriptor names.
+    /// Whether the module has pointers to memory that no descriptor names.
     pub uses_addresses: bool,
 }
 
-/// What a module may do to a descriptor.
+/// The access that a module may make through a descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Access {
-    /// It cannot write through it.
+    /// Whether the module cannot write through the descriptor.
     pub read_only: bool,
 }
 
-/// Reads a module. Words that are not SPIR-V reach nothing.
+/// Returns the memory that a module can reach; nothing for words that are not SPIR-V.
 pub fn interface(words: &[u32]) -> Interface {
     let described = Description::read(words);
     let mut bindings = BTreeMap::new();

@@ -1,4 +1,5 @@
-//! Follows what is bound while a command buffer runs.
+//! Follows the bindings of a command buffer, command by command, so that each dispatch gets the pipeline,
+//! descriptors and push constants with which it runs.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,6 +20,7 @@ pub struct BoundState {
     push_constants: Vec<u8>,
 }
 
+/// The descriptors that are bound at one index: those of a set, or descriptors that the command buffer pushed.
 enum BoundSet {
     Set {
         set: vk::DescriptorSet,
@@ -30,11 +32,11 @@ enum BoundSet {
     },
 }
 
-/// The kernel needs a descriptor set that is not known.
+/// The error that a kernel needs a descriptor set that is not known.
 pub struct UnknownSet;
 
 impl BoundState {
-    /// Follows a command that sets something up; others change nothing.
+    /// Takes over the bindings that a command makes; other commands change nothing.
     pub fn set_up(&mut self, command: &Command) {
         match command {
             Command::Pipeline(pipeline) => self.pipeline.clone_from(pipeline),
@@ -86,8 +88,8 @@ impl BoundState {
         constants
     }
 
-    /// Returns the descriptors of a binding, by their elements, with their dynamic offsets applied. What was never
-    /// written is left out.
+    /// Returns the descriptors of a binding, by their elements, with their dynamic offsets applied. Descriptors
+    /// that were never written are left out.
     pub fn descriptors(
         &self,
         device: &Device,

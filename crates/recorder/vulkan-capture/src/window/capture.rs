@@ -1,4 +1,5 @@
-//! Counts submissions, and opens and ends the window of the capture that a process was asked for.
+//! The capture that a process was asked for: counts submissions, opens the window where the user's choice says so,
+//! hands it submissions, and ends it.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -45,24 +46,25 @@ struct SubmissionNumbers {
     dispatches: u64,
 }
 
+/// The open window, if there is one.
 #[derive(Default)]
 struct WindowState {
     open: Option<OpenWindow>,
-    /// How many windows have been begun.
+    /// The number of windows that have been begun.
     begun: u32,
 }
 
 /// Whether the only window has ended, so that nothing that the program records from here on is needed.
 static ALL_WINDOWS_OVER: AtomicBool = AtomicBool::new(false);
 
-/// Follows what a program records as long as a window may need it.
+/// Runs `work`, which keeps what a program records, unless no window can need it any more. A panic in it is caught.
 pub fn follow<R>(work: impl FnOnce() -> R) {
     if !ALL_WINDOWS_OVER.load(Relaxed) {
         hook::guard(work);
     }
 }
 
-/// Returns the capture that this process was asked for, if it was.
+/// Returns the capture that this process was asked for; `None` if it was asked for none.
 pub fn capture() -> Option<&'static Capture> {
     static CAPTURE: OnceLock<Option<Capture>> = OnceLock::new();
     let made = CAPTURE.get_or_init(|| hook::guard(Capture::from_environment).flatten());
@@ -137,7 +139,7 @@ impl Capture {
         }
     }
 
-    /// Returns why a window ends with the program: a window of everything is then complete.
+    /// Returns the reason for a window that ends with the program: a window of everything is then complete.
     fn reason_at_end(&self) -> EndReason {
         match self.request.window {
             Window::All if !self.is_own.load(Relaxed) => EndReason::Complete,
@@ -239,7 +241,7 @@ impl Capture {
         }
     }
 
-    /// Returns which dispatches of the submission are in the window, if the window counts dispatches.
+    /// Returns the dispatches of the submission that are in the window, if the window counts dispatches.
     fn dispatches_of(&self, counted: &SubmissionNumbers) -> Option<Dispatches> {
         let Window::Dispatches(range) = &self.request.window else {
             return None;
@@ -344,7 +346,7 @@ impl Capture {
         work()
     }
 
-    /// The program begins a capture; returns its number.
+    /// Begins a capture that the program asks for, and returns its number.
     pub fn start_own(&self, path: Option<PathBuf>) -> Result<u32, Status> {
         let mut state = self.lock_window();
         match self.request.window {
@@ -383,7 +385,7 @@ impl Capture {
         }
     }
 
-    /// Lets no window begin by itself any more.
+    /// Makes no further window begin by itself.
     fn disarm(&self) {
         self.is_armed.store(false, Relaxed);
         let is_last = matches!(

@@ -1,4 +1,5 @@
-//! Keeps sets of bytes as intervals that do not touch.
+//! A set of bytes, kept as intervals that do not touch. Ranges are added; the parts of a range that are missing
+//! come out.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -1,4 +1,5 @@
-//! Keeps what a capture says so far of the content of an allocation.
+//! Keeps for an allocation which bytes a capture knows so far, with their hashes, so that only unknown or changed
+//! memory is written.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -40,7 +41,7 @@ impl KnownContent {
         self.overlapping(piece).next().is_some()
     }
 
-    /// Sets the content of a piece. What is left of other pieces is still known, but not by its hash.
+    /// Sets the content of a piece. The remaining parts of overlapping pieces stay known, without a hash.
     pub fn set(&mut self, piece: Range<u64>, hash: Option<Hash>) {
         let overlapping: Vec<_> = self.overlapping(&piece).collect();
         for (start, end) in overlapping {

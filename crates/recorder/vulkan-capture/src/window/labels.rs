@@ -1,4 +1,4 @@
-//! Keeps the labels that are open on queues and threads.
+//! Keeps the labels that are open on queues and threads, because a label's text may choose the window.
 
 use std::cell::RefCell;
 use std::sync::Mutex;
@@ -19,10 +19,12 @@ thread_local! {
 }
 
 impl Labels {
+    /// Begins a label of a queue.
     pub fn begin(&self, queue: u64, text: String) {
         lock(&self.queues).entry(queue).or_default().push(text);
     }
 
+    /// Ends the innermost label of a queue.
     pub fn end(&self, queue: u64) {
         if let Some(open) = lock(&self.queues).get_mut(&queue) {
             open.pop();

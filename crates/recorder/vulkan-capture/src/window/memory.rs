@@ -1,4 +1,5 @@
-//! Writes the content of memory: what a capture does not know yet, and what a submission has written.
+//! Writes the content of memory to the capture: before a submission what the capture does not know yet, afterwards
+//! what the submission has written.
 
 use std::collections::HashMap;
 use std::io;
@@ -95,7 +96,7 @@ impl OpenWindow {
         }
     }
 
-    /// Returns what memory holds now.
+    /// Returns the present content of memory.
     pub(super) fn content_of(
         &mut self,
         queue: &Queue,

@@ -1,4 +1,5 @@
-//! Gives objects their numbers in a capture, and writes the record of each before what names it.
+//! Numbers the objects of a capture. A record that describes an object is written before the first record that
+//! names it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,13 +24,14 @@ pub struct ObjectIds {
     new: Vec<NewRecord>,
 }
 
-/// A record that is still to be written.
+/// A record of a new object that is still to be written.
 enum NewRecord {
     Record(Box<Record>),
     /// A module, whose code is written first.
     Module(ModuleId, Arc<Module>),
 }
 
+/// The kinds of objects, each of which has its own numbers.
 #[derive(Clone, Copy)]
 enum ObjectKind {
     Memory,
@@ -57,6 +59,7 @@ impl ObjectIds {
         self.new.push(NewRecord::Record(Box::new(record)));
     }
 
+    /// Returns the number of an allocation; a new one gets a record.
     pub fn memory(&mut self, memory: &Memory) -> MemoryId {
         let (id, is_new) = self.number(memory.serial, ObjectKind::Memory);
         if is_new {
@@ -87,6 +90,7 @@ impl ObjectIds {
         BufferId(id)
     }
 
+    /// Returns the number of a pipeline; a new one gets records of itself and of its module and layout.
     pub fn pipeline(&mut self, pipeline: &Pipeline) -> PipelineId {
         let layout = self.pipeline_layout(&pipeline.layout);
         let module = self.module(&pipeline.module);
@@ -153,6 +157,7 @@ impl ObjectIds {
         SetLayoutId(id)
     }
 
+    /// Returns the number of a queue; a new one gets a record.
     pub fn queue(&mut self, device: &Device, queue: &Queue) -> QueueId {
         let known = self.queues.iter().position(|known| *known == queue.handle);
         let id = known.unwrap_or_else(|| {
@@ -172,6 +177,7 @@ impl ObjectIds {
         id
     }
 
+    /// Returns the number of a semaphore, by its serial number.
     pub fn semaphore(&mut self, serial: Serial) -> SemaphoreId {
         SemaphoreId(self.number(serial, ObjectKind::Semaphore).0)
     }

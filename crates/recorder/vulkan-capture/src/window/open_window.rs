@@ -1,4 +1,5 @@
-//! Writes an open window, one submission at a time.
+//! Writes an open window, one submission at a time: writes the memory that the work needs, passes the submission
+//! on, waits for it, and writes what it has written.
 
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -24,9 +25,9 @@ use super::staging::{Failure, Staging};
 use super::submit_call::{SubmitBatch, SubmitCall, TimingPair};
 use crate::api::device::Device;
 
-/// How long work may take that was submitted before the window.
+/// The longest wait for work that was submitted before the window; beyond it, the window ends.
 const MAX_EARLIER_WORK: Duration = Duration::from_secs(20);
-/// How long a submission of the window may take.
+/// The longest wait for a submission of the window; beyond it, the window ends.
 const MAX_SUBMISSION: Duration = Duration::from_secs(3600);
 
 /// A window that is being written.
@@ -53,7 +54,7 @@ pub struct OpenWindow {
 pub struct Dispatches {
     /// The captured dispatches, counted from the submission's first.
     pub captured: Range<u64>,
-    /// How many dispatches the submission has.
+    /// The number of all dispatches of the submission.
     pub count: u64,
 }
 
@@ -79,7 +80,7 @@ impl CapturedWork {
     }
 }
 
-/// Why a window cannot begin.
+/// The reason why a window cannot begin.
 #[derive(Debug, thiserror::Error)]
 pub enum BeginError {
     #[error("{} exists", .0.display())]
@@ -172,7 +173,7 @@ impl OpenWindow {
         }
     }
 
-    /// Captures a submission, or these of its dispatches.
+    /// Captures a submission, or only the given dispatches of it.
     ///
     /// # Safety
     /// It is the program's own call, and nobody else uses the queues.
@@ -234,6 +235,8 @@ impl OpenWindow {
         }
     }
 
+    /// Captures all of a submission.
+    ///
     /// # Safety
     /// As for [`OpenWindow::submit`].
     unsafe fn submit_whole(
@@ -265,6 +268,8 @@ impl OpenWindow {
         self.write_after(queue, work, device_ns, &call.batches())
     }
 
+    /// Captures the part of a submission that is in the window.
+    ///
     /// # Safety
     /// As for [`OpenWindow::submit`].
     unsafe fn submit_split(

@@ -1,4 +1,5 @@
-//! Keeps the captures that the program begins itself, through the SDK.
+//! Keeps the captures that the program begins itself, through the SDK: whether each waits for its first submission,
+//! is open, or has ended.
 
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -10,15 +11,19 @@ use gapscope_vulkan_layer::handles::lock;
 #[derive(Default)]
 pub struct ProgramCaptures(Mutex<Vec<CaptureState>>);
 
+/// The state of a capture that the program has asked for.
 enum CaptureState {
     /// The capture begins with the next submission, at this path if the program gave one.
     Asked(Option<PathBuf>),
+    /// The window of the capture is open.
     Open,
+    /// The window has ended, and holds work that can be replayed.
     Written,
+    /// The window has ended without work.
     Failed,
 }
 
-/// What is left to do when the program ends a capture.
+/// The state in which a capture is when the program ends it, from which follows what is left to do.
 pub enum StopOutcome {
     /// The window is open, and ends.
     EndWindow,

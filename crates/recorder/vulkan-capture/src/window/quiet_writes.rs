@@ -1,10 +1,11 @@
-//! Writes files inside the program, which must not notice when there is no space.
+//! Writes files inside the program without a signal reaching it when a file may not grow, and words the error as
+//! the reason why the window ends.
 
 use std::io;
 
 use gapscope_capture::model::EndReason;
 
-/// Returns why a window ends that cannot be written.
+/// Returns the reason for the end of a window that cannot be written.
 pub fn end_reason(error: io::Error) -> EndReason {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {

@@ -1,4 +1,5 @@
-//! Records parts of the program's command buffers again, into command buffers of the layer.
+//! Records some commands of the program's command buffers again, into command buffers of the layer, where a window
+//! holds only a part of them.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use crate::objects::kernels::{Pipeline, PipelineLayout};
 
 const COMPUTE: vk::PipelineBindPoint = vk::PipelineBindPoint::COMPUTE;
 
-/// Returns whether all that a command buffer does is known well enough to do it again in parts.
+/// Returns whether every command of a command buffer is known well enough to be recorded again.
 pub fn is_repeatable(device: &Device, buffer: vk::CommandBuffer) -> bool {
     let known = device.objects.command_buffers.get(buffer.as_raw());
     known.is_some_and(|known| {
@@ -66,7 +67,7 @@ fn is_known(device: &Device, command: &Command) -> bool {
     }
 }
 
-/// Records some of the commands of a repeatable command buffer, which those before them set up.
+/// Records some of the commands of a repeatable command buffer, after the bindings that earlier commands made.
 ///
 /// # Safety
 /// `into` is ours and not in use; the program's command buffer is being submitted, so that what it names is live.
@@ -97,6 +98,8 @@ pub unsafe fn record(
     }
 }
 
+/// Records one kept command into a command buffer of the layer.
+///
 /// # Safety
 /// As for [`record`]; the command buffer is being recorded.
 unsafe fn repeat(device: &Device, into: vk::CommandBuffer, command: &Command) {
@@ -234,6 +237,8 @@ unsafe fn push(
     }
 }
 
+/// Records a barrier by the function of Vulkan 1.0.
+///
 /// # Safety
 /// As for [`repeat`]; all its dependencies have the same stages.
 unsafe fn barrier1(device: &Device, into: vk::CommandBuffer, barrier: &Barrier) {
@@ -277,6 +282,8 @@ unsafe fn barrier1(device: &Device, into: vk::CommandBuffer, barrier: &Barrier) 
     }
 }
 
+/// Records a barrier by the function of synchronization2.
+///
 /// # Safety
 /// As for [`repeat`]; the program has used synchronization2.
 unsafe fn barrier2(device: &Device, into: vk::CommandBuffer, barrier: &Barrier) {

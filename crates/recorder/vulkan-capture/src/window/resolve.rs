@@ -1,4 +1,5 @@
-//! Resolves submitted command buffers into the commands of a capture, and the memory that they may access.
+//! Resolves submitted command buffers: kept commands with the program's handles go in; the records of a capture
+//! come out, and the ranges of memory that the commands may access.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -18,7 +19,7 @@ use crate::objects::refusal::Refusal;
 
 /// One command of the model can write no more.
 const MAX_UPDATE_BYTES: u64 = 65_536;
-/// Command buffers that execute each other deeper than this go in a circle.
+/// The deepest nesting of command buffers that execute each other; deeper ones are taken for a circle.
 const MAX_NESTING: u32 = 8;
 
 /// A range of memory that a command may access.
@@ -33,9 +34,10 @@ pub struct AccessedRange {
     pub access: Access,
 }
 
-/// How a command accesses memory.
+/// The way in which a command accesses memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
+    /// The command only reads.
     Read,
     /// The command may read, and write some of the range or all.
     ReadWrite,
@@ -75,7 +77,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Resolves some of the commands of a command buffer of the call, which those before them set up.
+    /// Resolves some of the commands of a command buffer of the call, with the bindings that earlier commands made.
     pub fn command_buffer(
         &mut self,
         buffer: vk::CommandBuffer,
@@ -132,7 +134,7 @@ impl<'a> Resolver<'a> {
             } => {
                 let mut range = self.located(*buffer, *offset, *bytes)?;
                 if *bytes == vk::WHOLE_SIZE {
-                    // A rest that is no whole word is left alone.
+                    // Bytes after the last whole word are left alone.
                     range.bytes.end -= (range.bytes.end - range.bytes.start) % 4;
                 }
                 let range = self.touch(range, Access::Overwrite);
@@ -343,7 +345,7 @@ impl<'a> Resolver<'a> {
         }));
     }
 
-    /// Returns where a range of a buffer is.
+    /// Returns the range of memory in which a range of a buffer is.
     fn located(
         &self,
         buffer: vk::Buffer,

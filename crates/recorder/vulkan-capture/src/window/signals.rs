@@ -1,5 +1,5 @@
-//! Reads the count of signals that `gapscope capture` has received from a file that both map, so that the program's
-//! own handlers are left alone.
+//! Reads the number of signals that `gapscope capture` has received, by which the user opens and ends windows. The
+//! number is in a file that both processes map, so that the program's own signal handlers are left alone.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -48,7 +48,7 @@ impl Signals {
         count % 2 == 1 && count != self.off_at.load(Relaxed)
     }
 
-    /// Lets no window begin before the next but one signal.
+    /// Makes no window begin before the next but one signal.
     pub fn turn_off(&self) {
         self.off_at.store(self.count.load(Relaxed), Relaxed);
     }

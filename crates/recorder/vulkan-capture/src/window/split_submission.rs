@@ -1,4 +1,5 @@
-//! Cuts a submission of which a window holds only some dispatches into what runs before, in and after the window.
+//! Cuts a submission of which a window holds only some dispatches into three parts: what runs before the window, in
+//! it, and after it.
 
 use std::ops::Range;
 
@@ -16,7 +17,7 @@ pub struct BufferPart {
     pub batch: usize,
     /// The program's command buffer.
     pub of: vk::CommandBuffer,
-    /// Which commands of it belong to the part.
+    /// The indices of its commands that belong to the part.
     pub commands: Range<usize>,
     /// The command buffer that is to be executed: the program's, if the part is whole, or one of the layer.
     pub run: vk::CommandBuffer,
@@ -30,7 +31,7 @@ pub struct SplitSubmission {
     pub after: Vec<BufferPart>,
 }
 
-/// Where the window's first dispatch is, and what follows its last.
+/// The places of the window's first dispatch, and of the command after its last.
 struct Cuts {
     /// The numbers of the command buffer, and of the command in it.
     start: (usize, usize),
@@ -38,7 +39,8 @@ struct Cuts {
 }
 
 impl SplitSubmission {
-    /// Cuts a call around these of its dispatches; `None` if all of them are captured, or the call cannot be cut.
+    /// Cuts a call around the given dispatches; `None` if all dispatches of the call are captured, or the call
+    /// cannot be cut.
     pub fn cut(
         call: &SubmitCall<'_>,
         dispatches: &Range<u64>,

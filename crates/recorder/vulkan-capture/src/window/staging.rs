@@ -1,5 +1,5 @@
-//! Runs work of the layer on the program's queues: memory is copied to where the host can read it, and submissions
-//! are timed.
+//! Runs work of the layer on the program's queues: copies memory of the GPU to where the host can read it, and
+//! measures the time of submissions.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -11,10 +11,10 @@ use gapscope_vulkan_layer::layer::Queue;
 use super::submit_call::TimingPair;
 use crate::api::device::Device;
 
-/// The most that is copied at a time.
+/// The most bytes that are copied at a time; larger reads take several copies.
 const MAX_STAGING_BYTES: u64 = 64 << 20;
 
-/// Why work of the layer on the device failed.
+/// The reason why work of the layer on the device failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     #[error("{what}: {result:?}")]
@@ -75,6 +75,7 @@ unsafe impl Send for Staging {}
 // SAFETY: as above; nothing is read through a shared reference.
 unsafe impl Sync for Staging {}
 
+/// Returns a function that makes a failure of `what` from Vulkan's result.
 pub fn failed(what: &'static str) -> impl Fn(vk::Result) -> Failure {
     move |result| Failure::Vulkan { what, result }
 }
@@ -416,7 +417,8 @@ impl Staging {
         family.timing.map(|(_, around)| around)
     }
 
-    /// Returns how long the device worked between them. They have run.
+    /// Returns the time for which the device worked between the command buffers of [`Self::around`], which have
+    /// run.
     pub fn elapsed_ns(&mut self, family: u32) -> Option<u64> {
         let bits = self
             .device

@@ -1,4 +1,5 @@
-//! Reads and passes on a call that submits, in either version.
+//! A program's call that submits, of either version of Vulkan: reads its batches, and passes it on as it is or with
+//! other command buffers.
 
 use std::cell::Cell;
 
@@ -46,6 +47,7 @@ impl SubmitCall<'_> {
         self.device.queue(self.queue)
     }
 
+    /// Returns the batches of the call.
     pub fn batches(&self) -> Vec<SubmitBatch> {
         // SAFETY: the program's structures are valid during its call.
         unsafe {
@@ -123,6 +125,8 @@ impl SubmitCall<'_> {
     }
 }
 
+/// Returns the batch that a structure of the program describes.
+///
 /// # Safety
 /// `info` is valid.
 unsafe fn batch<I: SubmitInfo>(info: &I) -> SubmitBatch {
@@ -138,8 +142,8 @@ unsafe fn batch<I: SubmitInfo>(info: &I) -> SubmitBatch {
 }
 
 impl SubmitCall<'_> {
-    /// Returns why a semaphore keeps the call from running now, or `None` if nothing does once earlier work is
-    /// finished.
+    /// Returns the reason why a semaphore keeps the call from running now, or `None` if nothing does once earlier
+    /// work is finished.
     pub fn waits_for_what_has_not_come(&self) -> Option<String> {
         let mut signalled: Vec<(u64, u64)> = Vec::new();
         for batch in self.batches() {

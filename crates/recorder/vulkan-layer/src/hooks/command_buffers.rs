@@ -1,4 +1,4 @@
-//! Hooks of command pools and command buffers: how programs create, begin, reset and free them.
+//! Hooks of command pools and command buffers: their creation, begin, reset and end of life.
 
 use ash::vk;
 use ash::vk::Handle;

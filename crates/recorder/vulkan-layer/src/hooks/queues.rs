@@ -1,4 +1,4 @@
-//! Hooks of submissions, waits for queues, and semaphores.
+//! Hooks of submissions of work to queues, waits for queues, and semaphores.
 
 use ash::vk;
 

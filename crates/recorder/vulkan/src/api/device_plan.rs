@@ -1,5 +1,6 @@
-//! Plans what the layer adds to a device that the program makes: the extension that reads both clocks, host query
-//! reset, and performance queries where the user asked for counters.
+//! Plans what the layer adds to a device that the program creates. The program's VkDeviceCreateInfo goes in; a
+//! changed copy comes out, with the extension that reads both clocks, host query reset (queries are reset by a host
+//! call), and performance queries (which count for hardware counters) where the user asked for counters.
 
 use crate::api::arguments::slice;
 use crate::api::features::{self, ChainWithHostQueryReset, HostQueryReset};
@@ -16,7 +17,7 @@ pub struct RecordingPlan {
     pub calibrated: bool,
     /// Whether queries can be reset from the host.
     pub host_query_reset: bool,
-    /// Why queries cannot be reset from the host, where that would be better.
+    /// The reason why queries cannot be reset from the host, where that would be better.
     pub no_host_query_reset: Option<&'static str>,
     adds_calibration: bool,
     adds_extension: bool,
@@ -24,7 +25,7 @@ pub struct RecordingPlan {
     counters: CounterPlan,
 }
 
-/// Whether performance queries are added.
+/// Whether performance queries are added, and if not, why.
 enum CounterPlan {
     NotAsked,
     /// Performance queries are not available, for this reason.
@@ -32,7 +33,7 @@ enum CounterPlan {
     Added(vk::PhysicalDevicePerformanceQueryFeaturesKHR<'static>),
 }
 
-/// How host query reset is added to the program's features.
+/// The way in which host query reset is added to the program's features.
 enum AddReset {
     No,
     /// Host query reset is a structure of its own before the chain.
@@ -42,6 +43,8 @@ enum AddReset {
 }
 
 impl RecordingPlan {
+    /// Plans the additions to a device that the program creates with `info`.
+    ///
     /// # Safety
     /// `info` is the program's, during its call.
     pub unsafe fn new(physical: PhysicalDevice, info: &vk::DeviceCreateInfo<'_>) -> RecordingPlan {

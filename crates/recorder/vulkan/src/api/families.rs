@@ -1,8 +1,9 @@
-//! Queue families, and how timestamps leave the GPU in each.
+//! Describes the queue families of a device: groups of queues with the same abilities. For each family it says by
+//! which way the results of timestamps leave the GPU.
 
 use ash::vk;
 
-/// How the results of a queue family leave the GPU.
+/// The way in which the results of timestamps leave the GPU.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Delivery {
     /// The host resets the queries before each submission and asks the driver for results, so that nothing but
@@ -16,7 +17,7 @@ pub enum Delivery {
     None,
 }
 
-/// A queue family.
+/// A queue family, as timing needs to know it.
 #[derive(Clone, Copy)]
 pub struct Family {
     pub flags: vk::QueueFlags,
@@ -41,7 +42,7 @@ impl Families {
         self.0.get(index as usize)
     }
 
-    /// Returns whether some family delivers its results this way.
+    /// Returns whether some family has this delivery.
     pub fn have(&self, delivery: Delivery) -> bool {
         self.0.iter().any(|family| family.delivery == delivery)
     }

@@ -1,4 +1,5 @@
-//! Enables host query reset in a program's chain of feature structures, which the layer must not write to.
+//! Enables host query reset among the features that a program asks of a new device. Features come as a chain of
+//! structures that the layer must not write to, so the changed part of the chain is copied.
 
 mod sizes;
 
@@ -30,7 +31,7 @@ pub enum HostQueryReset {
 /// The head that all structures of a chain share.
 type Head = vk::BaseInStructure<'static>;
 
-/// Returns where a structure keeps the feature.
+/// Returns the place of the feature host query reset in a structure; `None` for a structure without it.
 ///
 /// # Safety
 /// `structure` is a structure of its type.
@@ -51,7 +52,7 @@ unsafe fn feature(structure: *mut Head) -> Option<*mut vk::Bool32> {
     }
 }
 
-/// Returns whether a chain decides on performance queries.
+/// Returns whether a chain has the structure that decides on performance queries.
 ///
 /// # Safety
 /// `chain` is a valid pNext chain of a VkDeviceCreateInfo.
@@ -61,7 +62,7 @@ pub unsafe fn asks_for_performance_queries(chain: *const c_void) -> bool {
     unsafe { find::<Head>(chain, wanted) }.is_some()
 }
 
-/// Looks for the feature in a chain.
+/// Returns the state of host query reset in a chain, with a changed copy where one is needed.
 ///
 /// # Safety
 /// `chain` is a valid pNext chain of a VkDeviceCreateInfo, with the loader's structures in it.

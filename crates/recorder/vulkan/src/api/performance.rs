@@ -1,4 +1,5 @@
-//! Chooses what performance queries (`VK_KHR_performance_query`) of a driver count.
+//! Chooses the hardware counters that performance queries (`VK_KHR_performance_query`) count on a queue family, and
+//! turns raw results into values.
 
 use crate::api::arguments::text_in;
 use crate::api::loader::GetInstanceProcAddr;
@@ -9,7 +10,7 @@ use std::ffi::CStr;
 
 pub const EXTENSION: &CStr = ash::khr::performance_query::NAME;
 
-/// Some drivers have thousands of counters.
+/// The most counters in one query; further counters of a driver are left out. Some drivers have thousands.
 const MAX_COUNTERS_PER_QUERY: usize = 32;
 
 /// The counters that the queries of a queue family count in one pass.
@@ -21,7 +22,7 @@ pub struct FamilyCounters {
 }
 
 impl FamilyCounters {
-    /// Returns the values of raw results.
+    /// Returns the value of each counter from the raw results of a query.
     pub fn values(&self, results: &[u64]) -> Vec<f64> {
         let results = results.iter().zip(&self.storages);
         results
@@ -30,7 +31,7 @@ impl FamilyCounters {
     }
 }
 
-/// Reads a result, which is a union: the bytes at its start count.
+/// Returns the value of a raw result, which is a union: its first bytes are a number of the type `storage`.
 fn value(raw: u64, storage: Storage) -> f64 {
     match storage {
         Storage::INT32 => f64::from(raw as u32 as i32),

@@ -1,4 +1,5 @@
-//! Asks the next layer what the recorder needs to know of a physical device.
+//! Asks the next layer (the next library on the way to the driver) about a physical device: its identity,
+//! properties, queue families, clocks and counters.
 
 use crate::api::arguments::text_in;
 use crate::api::families::{Delivery, Families, Family};
@@ -10,7 +11,7 @@ use gapscope_spool::event::DeviceProperties;
 use std::ffi::{CStr, c_void};
 use std::ops::Deref;
 
-/// A physical device, as the recorder asks for it.
+/// A physical device, with the questions that only the recorder has.
 #[derive(Clone, Copy)]
 pub struct PhysicalDevice(gapscope_vulkan_layer::physical_device::PhysicalDevice);
 
@@ -25,7 +26,7 @@ impl Deref for PhysicalDevice {
 /// The extension by which devices before Vulkan 1.2 have host query reset.
 pub const HOST_QUERY_RESET: &CStr = ash::ext::host_query_reset::NAME;
 
-/// Where host query reset comes from.
+/// The source of host query reset: a version of Vulkan, or an extension.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum HostQueryResetBy {
     /// Vulkan 1.2 has the feature.
@@ -63,7 +64,7 @@ impl PhysicalDevice {
             .filter(|_| self.api_version() >= vk::API_VERSION_1_2)
     }
 
-    /// Returns what Vulkan 1.2 says of the driver; empty before.
+    /// Returns the driver's name and version by Vulkan 1.2; empty texts for older devices.
     fn driver(self) -> vk::PhysicalDeviceDriverProperties<'static> {
         let mut driver = vk::PhysicalDeviceDriverProperties::default();
         if let Some(get) = self.properties2_of_1_2() {
@@ -96,8 +97,8 @@ impl PhysicalDevice {
         identity
     }
 
-    /// Returns the size of the device, where the driver has one of its vendor's extensions that give it. The query
-    /// needs none of them enabled.
+    /// Returns the number of multiprocessors and the threads of each; `None` where the driver has none of its
+    /// vendor's extensions that tell them. The extension need not be enabled.
     pub fn limits(self) -> Option<DeviceProperties> {
         let get = self.properties2_of_1_2()?;
         let ask = |structures: *mut c_void| {
@@ -167,7 +168,8 @@ impl PhysicalDevice {
         }
     }
 
-    /// Returns what a queue family can count in one pass. `get` belongs to the next layer of the device.
+    /// Returns the counters that a queue family can count in one pass. `get` belongs to the next layer of the
+    /// device.
     pub fn counters(self, get: GetInstanceProcAddr, family: u32) -> Option<FamilyCounters> {
         // SAFETY: the device has the extension.
         unsafe { performance::counters(self.instance.handle, self.handle, get, family) }
@@ -219,7 +221,7 @@ impl PhysicalDevice {
         self.families(true).have(Delivery::Asked)
     }
 
-    /// Returns where host query reset comes from.
+    /// Returns the source of host query reset.
     ///
     /// # Errors
     /// Returns the reason why it is not available.

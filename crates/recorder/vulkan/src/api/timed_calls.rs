@@ -1,4 +1,5 @@
-//! A table of the host calls that may take long and of which only the time is recorded.
+//! A table of host calls that may take long, such as the creation of pipelines, and of which only the time is
+//! recorded. Hooks and functions are generated from it.
 
 use gapscope_vulkan_layer::function_table;
 use gapscope_vulkan_layer::table::Pointer;

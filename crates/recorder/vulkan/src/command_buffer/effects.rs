@@ -1,11 +1,11 @@
-//! Records commands by their effect, and what is timed as a whole: render passes and other scopes, renderings that
-//! are suspended and resumed, and secondary command buffers.
+//! Records commands of which only the effect is known, and work that is timed as a whole (opaque work): render
+//! passes and other scopes, renderings that are suspended and resumed, and secondary command buffers.
 
 use super::CommandBuffer;
 use ash::vk;
 use gapscope_spool::event::{Command, NO_QUERY, Op, OpaqueWorkKind};
 
-/// The effect of a command whose parameters tell no more.
+/// The effect of a command that is recorded without its other parameters.
 #[derive(Clone, Copy)]
 pub enum Effect {
     /// The command is timed as a whole.
@@ -27,7 +27,7 @@ pub enum Effect {
 }
 
 impl CommandBuffer {
-    /// Prepares for a command and returns its first query.
+    /// Prepares for a command with this effect: returns the effect to be recorded, and the first query.
     pub fn before_effect(&mut self, effect: Effect) -> (Effect, u32) {
         let query = match effect {
             // Work inside a scope is part of the scope.

@@ -1,11 +1,12 @@
-//! Tests that every command of the registry that acts and every function of queues is hooked, or listed here with the
-//! reason.
+//! Tests that no command is forgotten: every command of Vulkan's registry (the list of all its functions) that
+//! acts, and every function of queues, has a hook or is listed here with the reason why not.
 
 use crate::device::Device;
 use crate::hooks::{opaque, timed_calls};
 use gapscope_vulkan_layer::{entry, registry};
 
-/// Commands outside of render passes that act, and functions of queues, which have no hook.
+/// The functions without a hook, in pairs of reason and names: commands outside of render passes that act, and
+/// functions of queues.
 const NOT_HOOKED: &[(&str, &[&str])] = &[
     (
         "part of the video coding scope, which is timed as a whole",

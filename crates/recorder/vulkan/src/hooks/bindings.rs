@@ -1,4 +1,5 @@
-//! Records how command buffers bind shader objects and descriptor buffers.
+//! Hooks of the commands that bind shader objects and descriptor buffers; the binding is recorded in the command
+//! buffer's state.
 
 use crate::api::arguments::slice;
 use crate::hooks::command::command;

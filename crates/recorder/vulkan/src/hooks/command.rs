@@ -1,4 +1,4 @@
-//! The body of the hooks of this layer's own `vkCmd*` functions.
+//! The macro that makes the body of the hooks of this layer's own `vkCmd*` functions.
 
 /// Calls the next layer's function; while the command buffer is recorded, `$start` runs before and `$record` after
 /// it. The state comes from a cache of the thread, so that the device is not looked up.

@@ -235,6 +235,8 @@ impl CommandBuffer {
         }
     }
 
+    /// Records descriptors that a command pushes for the set at `index`.
+    ///
     /// # Safety
     /// The program's own structures, during its call.
     unsafe fn push_descriptors(&mut self, index: u32, descriptors: PushedDescriptors<'_>) {

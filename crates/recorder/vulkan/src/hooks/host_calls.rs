@@ -1,4 +1,5 @@
-//! Records waits, polls, signals and presentation.
+//! Hooks of host calls that wait, ask for a state (polls), signal, or present images; each call is recorded with
+//! its time.
 
 use crate::api::arguments::slice;
 use crate::device::Device;

@@ -1,4 +1,4 @@
-//! Follows images as programs create and destroy them.
+//! Hooks of the creation and destruction of images, whose texel sizes are kept for the sizes of copies.
 
 use crate::device::Device;
 use ash::vk;

@@ -1,4 +1,4 @@
-//! Records shader objects as programs create and destroy them.
+//! Hooks of the creation and destruction of shader objects (kernels without a pipeline).
 
 use crate::api::arguments::slice;
 use crate::device::Device;

@@ -1,4 +1,4 @@
-//! Records debug labels and object names.
+//! Records debug labels, by which programs describe their work, and the names that they give to objects.
 
 use crate::command_buffers;
 use crate::device::Device;

@@ -1,4 +1,4 @@
-//! Records how long programs take to map device memory.
+//! Hooks of the calls that map device memory; the time and the bytes of each call are recorded.
 
 use crate::device::Device;
 use crate::host_call::HostCallTimer;

@@ -1,4 +1,5 @@
-//! Records the objects that programs make and destroy.
+//! Records memory, buffers, shader modules, pipelines, semaphores and descriptors as programs create and destroy
+//! them.
 
 use crate::device::Device;
 use crate::hooks::labels;

@@ -1,5 +1,5 @@
-//! Hooks of the commands that are recorded by what they are: render passes, ray tracing, clears and the rest of the
-//! table in [`crate::api::opaque`].
+//! Hooks of the commands that are recorded by their effect: opaque work (timed as a whole) such as render passes,
+//! ray tracing and clears, and the others in the table of [`crate::api::opaque`].
 
 use crate::api::arguments::slice;
 use crate::api::opaque::recorded_commands;
@@ -26,6 +26,8 @@ macro_rules! hooks {
 }
 recorded_commands!(hooks);
 
+/// Returns the flags of a rendering.
+///
 /// # Safety
 /// `info` is a VkRenderingInfo.
 unsafe fn rendering_flags(info: Pointer) -> vk::RenderingFlags {
@@ -33,14 +35,14 @@ unsafe fn rendering_flags(info: Pointer) -> vk::RenderingFlags {
     unsafe { (*info.cast::<vk::RenderingInfo<'_>>()).flags }
 }
 
-/// VkDeviceAddressRangeKHR
+/// VkDeviceAddressRangeKHR, which ash does not know: a range of device memory, by its address.
 #[repr(C)]
 struct AddressRange {
     address: u64,
     size: u64,
 }
 
-/// VkDeviceMemoryCopyKHR
+/// VkDeviceMemoryCopyKHR: one copied range.
 #[repr(C)]
 struct MemoryCopy {
     head: vk::BaseInStructure<'static>,
@@ -50,7 +52,7 @@ struct MemoryCopy {
     to_flags: u32,
 }
 
-/// VkCopyDeviceMemoryInfoKHR
+/// VkCopyDeviceMemoryInfoKHR: the copied ranges of a command.
 #[repr(C)]
 struct MemoryCopies {
     head: vk::BaseInStructure<'static>,
@@ -58,6 +60,8 @@ struct MemoryCopies {
     regions: *const MemoryCopy,
 }
 
+/// Returns the size of a range of addresses.
+///
 /// # Safety
 /// `range` is a VkDeviceAddressRangeKHR.
 unsafe fn range_bytes(range: Pointer) -> Option<u64> {
@@ -65,6 +69,8 @@ unsafe fn range_bytes(range: Pointer) -> Option<u64> {
     Some(unsafe { (*range.cast::<AddressRange>()).size })
 }
 
+/// Returns the sum of the sizes of all copied ranges.
+///
 /// # Safety
 /// `info` is a VkCopyDeviceMemoryInfoKHR.
 unsafe fn copied_bytes(info: Pointer) -> Option<u64> {

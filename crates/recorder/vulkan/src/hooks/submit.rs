@@ -1,4 +1,4 @@
-//! Records submissions, waits for queues and labels of queues.
+//! Records submissions of command buffers to queues, waits for queues, and labels of queues.
 
 use crate::api::arguments::slice;
 use crate::device::Device;
@@ -14,7 +14,7 @@ use gapscope_vulkan_layer::submissions::{
     SemaphoreUse, SubmitInfo, with_command_buffers, with_values,
 };
 
-/// Prepares a batch of a submission.
+/// Returns a batch of a submission as it will be recorded, with brackets prepared where they are needed.
 ///
 /// # Safety
 /// The program's own structure, which it is submitting.
@@ -33,7 +33,8 @@ unsafe fn batch<I: SubmitInfo>(info: &I, target: SubmitTarget) -> Batch {
     }
 }
 
-/// Passes on a submission of the program in either form; `call` is the next layer's function.
+/// Passes on a submission of the program in either form, with brackets where they are needed, and records it.
+/// `call` is the next layer's function.
 ///
 /// # Safety
 /// The program's own call: the structures are valid until it returns.

@@ -1,4 +1,4 @@
-//! Records copies from and to images.
+//! Hooks of the commands that copy from and to images, which are recorded as transfers with their bytes.
 
 use crate::api::arguments::slice;
 use crate::command_buffer::CommandBuffer;

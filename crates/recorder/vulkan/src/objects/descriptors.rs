@@ -1,8 +1,9 @@
-//! Keeps which buffer ranges kernels can reach through descriptor sets.
+//! Keeps the buffer ranges in each descriptor set (a table of buffers that the program binds for kernels), so that
+//! the trace has what each dispatch may access.
 //!
-//! What a set holds at the moment in which it is bound is an immutable *content*, written once; a later update makes
-//! a new content. So binding a set costs two words in the command recording. (A set that is updated after it was
-//! bound, which needs `UPDATE_AFTER_BIND`, is recorded as it was when bound.)
+//! The buffers of a set at the moment in which it is bound are an immutable *content*, written once; a later update
+//! makes a new content. So binding a set costs two words in the command recording. (A set that is updated after it
+//! was bound, which needs `UPDATE_AFTER_BIND`, is recorded as it was when bound.)
 
 use crate::objects::memory::Memory;
 use crate::recorder::Recorder;
@@ -23,7 +24,7 @@ pub struct Bindings {
     entries: Vec<Binding>,
     /// The present content; none if it has not been written yet.
     content: BindingContent,
-    /// How many dynamic offsets the written content needs.
+    /// The number of dynamic offsets that the written content needs.
     dynamic: u32,
 }
 
@@ -32,7 +33,7 @@ pub struct Bindings {
 pub struct BoundContent {
     /// None if the content is not known.
     pub id: BindingContent,
-    /// How many dynamic offsets the content needs.
+    /// The number of dynamic offsets that the content needs.
     pub dynamic: u32,
 }
 
@@ -107,7 +108,7 @@ impl SetContents for Bindings {
 }
 
 impl Bindings {
-    /// Returns where the entry of a slot is, or would be inserted.
+    /// Returns the index of the entry of a slot, or the index at which it would be inserted.
     fn find(&self, slot: Slot) -> Result<usize, usize> {
         self.entries
             .binary_search_by_key(&(slot.binding, slot.element), |e| (e.binding, e.element))

@@ -1,4 +1,4 @@
-//! Keeps how many bytes a texel of an image has, so that copies have a size.
+//! Keeps the number of bytes of a texel (a pixel of an image) for each image, from which copies get their bytes.
 
 use crate::handles::Handles;
 use ash::vk;
@@ -9,6 +9,7 @@ use ash::vk::Handle;
 pub struct Images(Handles<u64>);
 
 impl Images {
+    /// Keeps the texel size of an image, if its format has one.
     pub fn add(&self, image: vk::Image, format: vk::Format) {
         if let Some(bytes) = texel_bytes(format) {
             self.0.insert(image.as_raw(), bytes);
@@ -19,8 +20,8 @@ impl Images {
         self.0.remove(image.as_raw());
     }
 
-    /// Returns how many bytes a copy of these extents (with their layers) from or to an image moves; `None` where its
-    /// format has no fixed texel size, or the image is not known, such as a swapchain's.
+    /// Returns the number of bytes that a copy of these extents (with their layers) from or to an image moves;
+    /// `None` where its format has no fixed texel size, or the image is not known, such as a swapchain's.
     pub fn copied_bytes(
         &self,
         image: vk::Image,

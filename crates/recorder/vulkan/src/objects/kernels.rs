@@ -1,4 +1,5 @@
-//! Keeps shader modules, compute pipelines and shader objects, and writes the kernels that they are.
+//! Keeps shader modules (code), compute pipelines and shader objects (kernels), and writes each new code and kernel
+//! as an event.
 
 use crate::api::arguments::{self, inline_code, slice, text_at};
 use crate::handles::{Handles, lock};
@@ -13,6 +14,7 @@ use std::collections::HashSet;
 use std::fmt::Write;
 use std::sync::{Arc, Mutex};
 
+/// A live shader module, as its kernels need it.
 #[derive(Clone)]
 struct Module {
     hash: [u8; 16],
@@ -42,16 +44,17 @@ impl Kernels {
         }
     }
 
-    /// Returns the kernel of a pipeline; `None` where it is not known, as of graphics pipelines.
+    /// Returns the id of the kernel of a pipeline; `None` where it is not known, as of graphics pipelines.
     pub fn kernel_of(&self, pipeline: vk::Pipeline) -> Option<ids::Kernel> {
         self.pipelines.get(pipeline.as_raw())
     }
 
-    /// Returns the kernel of a shader object; `None` where it is not known, as of other stages.
+    /// Returns the id of the kernel of a shader object; `None` where it is not known, as of other stages.
     pub fn kernel_of_shader(&self, shader: vk::ShaderEXT) -> Option<ids::Kernel> {
         self.shaders.get(shader.as_raw())
     }
 
+    /// Keeps a shader module, and writes its code if the code is new.
     pub fn add_module(&self, handle: vk::ShaderModule, code: &[u32]) {
         self.modules.insert(handle.as_raw(), self.describe(code));
     }
@@ -66,7 +69,7 @@ impl Kernels {
             .with(handle.as_raw(), |module| name.clone_into(&mut module.name));
     }
 
-    /// Writes the code of a module unless that has been done.
+    /// Describes the code of a module, and writes the code unless it has been written before.
     fn describe(&self, code: &[u32]) -> Module {
         let bytes: &[u8] = bytemuck::cast_slice(code);
         let mut hash = [0; 16];

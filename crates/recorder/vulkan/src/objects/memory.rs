@@ -1,4 +1,5 @@
-//! Keeps device memory and buffers, and writes their events.
+//! Keeps the device memory and the buffers of a device. As the program creates, binds and frees them, their events
+//! are written; other modules ask for the id of a buffer by its handle.
 
 use crate::handles::Handles;
 use crate::recorder::Recorder;
@@ -7,6 +8,7 @@ use ash::vk::Handle;
 use gapscope_spool::event::{CommonEvent, VulkanEvent};
 use gapscope_spool::{ids, monotonic_ns};
 
+/// A live buffer.
 #[derive(Clone, Copy)]
 struct Buffer {
     id: ids::Buffer,
@@ -37,16 +39,18 @@ impl Memory {
         }
     }
 
-    /// Returns the id of a buffer; none where it is not known.
+    /// Returns the id of a buffer, or [`ids::Buffer::NONE`] for an unknown one.
     pub fn buffer_id(&self, buffer: vk::Buffer) -> ids::Buffer {
         let id = self.buffers.with(buffer.as_raw(), |b| b.id);
         id.unwrap_or_default()
     }
 
+    /// Returns the size of a buffer; `None` for an unknown one.
     pub fn buffer_bytes(&self, buffer: vk::Buffer) -> Option<u64> {
         self.buffers.with(buffer.as_raw(), |b| b.bytes)
     }
 
+    /// Writes that a buffer was created, and keeps its id and size.
     pub fn add_buffer(&self, handle: vk::Buffer, bytes: u64) {
         let id = self.recorder.ids.buffer.next();
         self.buffers.insert(handle.as_raw(), Buffer { id, bytes });
@@ -58,6 +62,7 @@ impl Memory {
         });
     }
 
+    /// Writes that a buffer is destroyed, and forgets it.
     pub fn remove_buffer(&self, handle: vk::Buffer) {
         if let Some(buffer) = self.buffers.remove(handle.as_raw()) {
             self.recorder.write(&VulkanEvent::BufferEnd {
@@ -67,7 +72,7 @@ impl Memory {
         }
     }
 
-    /// Writes that a buffer got its memory.
+    /// Writes at which offset of which allocation a buffer lies; nothing where either is unknown.
     pub fn bind_buffer(&self, buffer: vk::Buffer, memory: vk::DeviceMemory, offset: u64) {
         let (Some(buffer), Some(memory)) = (
             self.buffers.get(buffer.as_raw()),
@@ -82,6 +87,7 @@ impl Memory {
         });
     }
 
+    /// Writes that memory was allocated, with its heap and size, and keeps its id.
     pub fn add_allocation(&self, handle: vk::DeviceMemory, info: &vk::MemoryAllocateInfo<'_>) {
         let types = &self.properties.memory_types;
         let memory_type = types.get(info.memory_type_index as usize);
@@ -96,6 +102,7 @@ impl Memory {
         });
     }
 
+    /// Writes that memory is freed, and forgets it.
     pub fn remove_allocation(&self, handle: vk::DeviceMemory) {
         if let Some(memory) = self.allocations.remove(handle.as_raw()) {
             self.recorder.write(&CommonEvent::Free {

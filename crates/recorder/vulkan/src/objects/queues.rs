@@ -1,4 +1,4 @@
-//! Keeps the queues that the program has asked for.
+//! Keeps the id and the family of each queue that the program has asked for.
 
 use crate::handles::HandleMap;
 use ash::vk;
@@ -6,6 +6,7 @@ use ash::vk::Handle;
 use gapscope_spool::ids;
 use std::sync::{PoisonError, RwLock};
 
+/// A queue that the program has asked for.
 #[derive(Clone, Copy)]
 pub struct Queue {
     pub id: ids::Queue,

@@ -1,4 +1,4 @@
-//! Keeps binary and timeline semaphores.
+//! Keeps the semaphores of a device: binary ones, and timeline semaphores, whose state is a growing number.
 
 use crate::handles::Handles;
 use ash::vk;
@@ -6,6 +6,7 @@ use ash::vk::Handle;
 use gapscope_spool::event::SemaphoreValue;
 use gapscope_spool::ids;
 
+/// A live semaphore.
 #[derive(Clone, Copy)]
 pub struct Semaphore {
     pub id: ids::Semaphore,
@@ -40,7 +41,7 @@ impl Semaphores {
         known.is_none_or(|semaphore| value >= semaphore.last_value)
     }
 
-    /// Returns a semaphore with a value that a call gives for it.
+    /// Returns the id of a semaphore with a value that a call gives for it; `None` for an unknown semaphore.
     pub fn with_value(&self, handle: vk::Semaphore, value: u64) -> Option<SemaphoreValue> {
         let known = self.0.get(handle.as_raw())?;
         Some(SemaphoreValue {

@@ -1,10 +1,11 @@
-//! Describes a SPIR-V module in the words of the spool.
+//! Describes a SPIR-V module (Vulkan's code for GPUs) for events: words of code go in; entry points, the source's
+//! name, and the accesses to buffers come out.
 
 use gapscope_spirv::numbers::storage_class;
 use gapscope_spirv::{BoundVariable, EntryPointSize};
 use gapscope_spool::event::BindingAccess;
 
-/// A module's own description. What it does not say is empty.
+/// The description of a module, from its own code. A field is empty where the code gives nothing for it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Description {
     /// Compute entry points, each with its workgroup size; zeros where it is not known.

@@ -1,4 +1,4 @@
-//! Records the barriers that the layer adds.
+//! Records the barriers (which order commands) that the layer adds to command buffers.
 
 use crate::api::functions::DeviceFunctions;
 use ash::vk;

@@ -1,5 +1,5 @@
-//! Makes command buffers of the layer around one that may run twice at once, whose inner timestamps would overwrite
-//! each other.
+//! Makes brackets: two command buffers of the layer that write a timestamp before and after one of the program's.
+//! They time a command buffer that may run twice at once, as the timestamps inside it would overwrite each other.
 
 use crate::api::families::Delivery;
 use crate::api::loader::SetDeviceLoaderData;
@@ -27,6 +27,7 @@ pub struct Brackets {
     state: Mutex<State>,
 }
 
+/// The command pools of brackets, and the brackets that nobody uses.
 #[derive(Default)]
 struct State {
     /// A command pool for each queue family.
@@ -46,7 +47,7 @@ impl Brackets {
         }
     }
 
-    /// Returns a bracket for a queue family; `None` where the family cannot be timed that way.
+    /// Returns a bracket for a queue family; `None` where the family has no timestamps, or no bracket can be made.
     pub fn take(&self, family: u32, delivery: Delivery) -> Option<Bracket> {
         if delivery == Delivery::None {
             return None;
@@ -62,6 +63,7 @@ impl Brackets {
         Some(bracket)
     }
 
+    /// Takes back a bracket whose results have been read, for later submissions.
     pub fn give_back(&self, bracket: Bracket) {
         lock(&self.state)
             .free
@@ -70,6 +72,8 @@ impl Brackets {
             .push(bracket);
     }
 
+    /// Destroys the command pools of all brackets.
+    ///
     /// # Safety
     /// No bracket is pending.
     pub unsafe fn destroy(&self) {

@@ -1,4 +1,5 @@
-//! Ranges of timestamp queries, and their results.
+//! A chunk: a range of timestamp queries that one command recording uses, and the memory in which their results
+//! arrive.
 
 use crate::api::functions::DeviceFunctions;
 use crate::timing::result_buffer::ResultBuffer;
@@ -7,7 +8,7 @@ use ash::vk;
 /// The bytes of a result: value and availability.
 pub const RESULT_BYTES: u64 = 16;
 
-/// A range of queries of a slab.
+/// A range of the queries of a slab (one query pool).
 #[derive(Clone, Copy)]
 pub struct Chunk {
     pub pool: vk::QueryPool,

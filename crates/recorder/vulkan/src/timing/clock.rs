@@ -1,4 +1,5 @@
-//! Samples the device's and the host's clock at one moment.
+//! Reads the device's and the host's clock at one moment and writes the pair as a clock sample, by which the
+//! session converts device times.
 
 use crate::api::functions::DeviceFunctions;
 use crate::recorder::Recorder;
@@ -10,7 +11,7 @@ use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 /// The least time between samples.
 const MIN_SAMPLE_INTERVAL_NS: i64 = 20_000_000;
 
-/// The clocks of a device.
+/// The clock of a device, and the host clock that it is compared with.
 pub struct Clock {
     recorder: &'static Recorder,
     functions: &'static DeviceFunctions,
@@ -36,6 +37,7 @@ impl Clock {
         }
     }
 
+    /// Returns whether the driver reads both clocks at one moment.
     pub fn is_calibrated(&self) -> bool {
         self.domain.is_some()
     }
@@ -49,7 +51,7 @@ impl Clock {
         }
     }
 
-    /// Writes a sample.
+    /// Reads both clocks and writes a sample.
     pub fn sample(&self) {
         let (Some(host), Some(get)) = (self.domain, self.functions.get_calibrated_timestamps)
         else {

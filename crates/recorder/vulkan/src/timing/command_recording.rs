@@ -1,4 +1,5 @@
-//! Reads the timestamps of one command recording from its chunks of queries.
+//! The timestamps of one command recording: prepares its queries for each execution, and reads the ticks (raw times
+//! of the device) afterwards.
 
 use crate::api::families::Delivery;
 use crate::handles::lock;
@@ -31,8 +32,8 @@ pub struct Timing {
     overlap: Mutex<Overlap>,
 }
 
-/// Instances of a command recording that may run twice at once. What they write to the queries is of use only when
-/// one ran alone.
+/// The pending instances of a command recording that may run twice at once. The times in its queries are of use
+/// only when one instance ran alone.
 #[derive(Default)]
 struct Overlap {
     outstanding: u32,
@@ -139,7 +140,7 @@ impl Timing {
         own
     }
 
-    /// Returns how many queries the recording and its secondaries have.
+    /// Returns the number of queries of the recording and of its secondaries.
     pub fn query_count(&self) -> u32 {
         let own: u32 = self.chunks.iter().map(|(_, used)| used).sum();
         self.children
@@ -147,7 +148,8 @@ impl Timing {
             .fold(own, |sum, child| sum + child.query_count())
     }
 
-    /// Hands out all ticks, chunk by chunk with the recording and the index of the first query, and forgets them.
+    /// Hands out all ticks chunk by chunk, each with the id of the recording and the index of its first query, and
+    /// forgets them.
     pub fn collect(
         &self,
         scratch: &mut Vec<u64>,

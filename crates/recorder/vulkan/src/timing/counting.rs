@@ -1,4 +1,5 @@
-//! Puts performance queries around what command buffers do, where the user asked for counters.
+//! Puts performance queries, which count for hardware counters, around the commands of command buffers, where the
+//! user asked for counters. The results are written as events of each instance.
 //!
 //! A query counts from the first command of a primary command buffer that acts to its end. A command buffer that may
 //! run twice at once has none, and what was counted is dropped where a secondary command buffer or a suspended
@@ -18,9 +19,9 @@ use std::borrow::Cow;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
-/// How many queries a pool has.
+/// The number of queries of a pool.
 const POOL_QUERIES: u32 = 64;
-/// Results that are not there after so many looks at finished work never come.
+/// The number of looks at finished work after which missing results are given up.
 const MAX_LOOKS: u32 = 25;
 
 /// The performance queries of a device.
@@ -34,6 +35,7 @@ pub struct CounterQueries {
     silent: AtomicBool,
 }
 
+/// The query pools of counters, and the queries that nobody uses.
 #[derive(Default)]
 struct State {
     pools: Vec<vk::QueryPool>,
@@ -202,6 +204,8 @@ impl Counting {
         }
     }
 
+    /// Begins the query in a command buffer.
+    ///
     /// # Safety
     /// The command buffer is being recorded outside of a render pass.
     pub unsafe fn begin(&self, cb: vk::CommandBuffer) {
@@ -212,7 +216,7 @@ impl Counting {
         }
     }
 
-    /// Ends the query before its command buffer ends: what it counts is not used.
+    /// Ends the query before its command buffer ends, so that its values are not used.
     ///
     /// # Safety
     /// As [`Self::begin`].
@@ -223,6 +227,8 @@ impl Counting {
         }
     }
 
+    /// Ends the query in its command buffer.
+    ///
     /// # Safety
     /// As [`Self::begin`].
     pub unsafe fn end(&self, cb: vk::CommandBuffer) {
@@ -297,7 +303,7 @@ impl Counting {
         there
     }
 
-    /// Writes what was counted while an instance ran, and forgets it.
+    /// Writes the values that were counted while an instance ran, and forgets them.
     pub fn write(&self, instance: ids::Instance) {
         let recorder = self.queries.recorder;
         let Some(counters) = self.queries.counters_of(self.family) else {

@@ -1,4 +1,5 @@
-//! Runs the thread that collects the results of a device's pending instances.
+//! Runs the thread that collects the results of pending instances (submitted executions whose times have not been
+//! read) and writes them as events. Threads of the program that have waited for the GPU collect, too.
 
 use crate::handles::lock;
 use crate::recorder::Recorder;
@@ -15,15 +16,15 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How often results are looked for while work is pending.
+/// The time between two looks for results while work is pending.
 const COLLECTION_INTERVAL: Duration = Duration::from_millis(4);
 /// Rounds without pending work after which the thread sleeps until it is woken.
 const IDLE_ROUNDS: u32 = 25;
-/// About what a query takes to be read and written. An instance that would take more than the budget is left to the
-/// layer's thread.
+/// About the time that a query takes to be read and written. An instance that would take more than the budget is
+/// left to the layer's thread.
 const NS_PER_QUERY: i64 = 20;
-/// How long the program's thread waits at most for the layer's thread, which holds its lock while it writes one
-/// instance.
+/// The longest time that the program's thread waits for the layer's thread, which holds its lock while it writes
+/// one instance.
 const MAX_LOCK_WAIT_NS: i64 = 20_000;
 
 /// Collects the results of a device, and samples its clock meanwhile.
@@ -177,7 +178,7 @@ impl Harvester {
         }
     }
 
-    /// Writes what an instance's queries hold, and forgets the instance.
+    /// Writes the times that an instance's queries hold, and forgets the instance.
     fn write(&self, pending: PendingInstance, scratch: &mut Vec<u64>) {
         let seen_ns = monotonic_ns();
         let PendingInstance { instance, times } = pending;
@@ -250,11 +251,12 @@ impl Harvester {
         self.write(pending, &mut scratch);
     }
 
+    /// Returns whether the device is lost, so that no results come.
     pub fn is_lost(&self) -> bool {
         self.lost.load(Relaxed)
     }
 
-    /// Notes that the device is lost and gives up what is pending. Returns true the first time.
+    /// Notes that the device is lost, and gives up the pending instances. Returns true the first time.
     pub fn lose(&self) -> bool {
         let first = !self.lost.swap(true, Relaxed);
         if first {
@@ -263,7 +265,7 @@ impl Harvester {
         first
     }
 
-    /// Gives up what is pending; returns how many instances there were.
+    /// Gives up the pending instances, and returns their number.
     pub fn abandon(&self) -> usize {
         let outcome = if self.is_lost() {
             Outcome::DeviceLost
@@ -285,7 +287,7 @@ impl Harvester {
         count
     }
 
-    /// Ends the thread and collects what has finished.
+    /// Ends the thread, and collects the instances that have finished.
     pub fn stop(&self) {
         self.stop.store(true, Relaxed);
         if let Some(thread) = lock(&self.thread).take() {

@@ -1,8 +1,9 @@
-//! Limits how much time the layer takes from the program's threads.
+//! Limits the time that the layer takes from the program's threads: each reports the time that it spends, and
+//! learns how much is left.
 
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
-/// The layer may spend one part in this many of the time that passes.
+/// The share of the time that the layer may spend: one part in this many.
 const SHARE: i64 = 100;
 /// The most time that can be saved up, which is there from the start: a process that lives for a short time may end
 /// without exit handlers.
@@ -11,18 +12,18 @@ const MAX_SAVED_NS: i64 = 2_000_000;
 /// The time that the layer may spend. Threads that spend at once may together spend a little more.
 #[derive(Default)]
 pub struct OverheadBudget {
-    /// When the budget was used up; it grows from there.
+    /// Time at which the budget was used up, from which on it grows.
     empty_at_ns: AtomicI64,
 }
 
 impl OverheadBudget {
-    /// Returns what is left at `now_ns`.
+    /// Returns the time that is left at `now_ns`.
     pub fn left(&self, now_ns: i64) -> i64 {
         let since_ns = now_ns.saturating_sub(self.empty_at_ns.load(Relaxed));
         (since_ns / SHARE).clamp(0, MAX_SAVED_NS)
     }
 
-    /// Takes what was spent from what was left at `now_ns`.
+    /// Takes the time that was spent from the time that was left at `now_ns`.
     pub fn spend(&self, now_ns: i64, spent_ns: i64) {
         let left_ns = self.left(now_ns) - spent_ns;
         let empty_at_ns = now_ns.saturating_sub(left_ns.saturating_mul(SHARE));

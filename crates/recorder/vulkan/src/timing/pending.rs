@@ -1,4 +1,5 @@
-//! Keeps the instances that have been submitted and whose results have not been collected.
+//! Keeps the pending instances of each queue: those that have been submitted and whose results have not been
+//! collected.
 
 use crate::handles::lock;
 use crate::timing::brackets::Bracket;
@@ -14,7 +15,7 @@ pub struct PendingInstance {
     pub times: TimeSource,
 }
 
-/// Where the times of an instance come from.
+/// The source of an instance's times.
 pub enum TimeSource {
     /// Timestamps inside the instance.
     Inside(Arc<Timing>),
@@ -38,6 +39,7 @@ impl TimeSource {
         self.timing().map_or(0, |timing| timing.query_count())
     }
 
+    /// Returns whether the results of the instance can be read.
     pub fn has_arrived(&self) -> bool {
         self.timing().is_none_or(|timing| timing.has_arrived())
     }
@@ -51,6 +53,7 @@ pub struct PendingInstances {
 }
 
 impl PendingInstances {
+    /// Adds the instances of a submission to those of its queue.
     pub fn add(&self, queue: ids::Queue, instances: impl Iterator<Item = PendingInstance>) {
         let mut queues = lock(&self.queues);
         match queues.iter_mut().find(|(id, _)| *id == queue) {

@@ -1,4 +1,4 @@
-//! Hands out timestamp queries.
+//! Hands out timestamp queries to command recordings, and takes them back for reuse.
 //!
 //! Queries come in slabs: one query pool, and memory with 16 bytes a query (value, availability). Command buffers
 //! take chunks of a slab, a small one first, since many hold only a few dispatches. A chunk goes back to its list
@@ -13,9 +13,9 @@ use ash::vk;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// How many queries a slab has.
+/// The number of queries of a slab.
 const SLAB_QUERIES: u32 = 16 * 1024;
-/// How many queries the first chunk of a command recording has, and how many the others have. The results of one
+/// The number of queries of the first chunk of a command recording, and of each further chunk. The results of one
 /// chunk are a multiple of 256 bytes, so that no two chunks share a block of non-coherent memory.
 const SMALL_CHUNK_QUERIES: u32 = 16;
 const LARGE_CHUNK_QUERIES: u32 = 1024;
@@ -35,6 +35,7 @@ pub struct Queries {
     state: Mutex<State>,
 }
 
+/// The chunks of queries that nobody uses, by their size and state.
 #[derive(Default)]
 struct State {
     slabs: Vec<Slab>,
@@ -93,6 +94,7 @@ impl Queries {
         Some(chunk)
     }
 
+    /// Takes back a chunk that nobody uses any more, for later recordings.
     pub fn give_back(&self, chunk: Chunk) {
         let mut state = lock(&self.state);
         if !chunk.reset {
@@ -199,7 +201,7 @@ struct Slab {
     memory: SlabMemory,
 }
 
-/// Where the results of a slab arrive.
+/// The place at which the results of a slab arrive.
 enum SlabMemory {
     /// The results arrive in host memory.
     Host { _results: Box<[[u64; 2]]> },

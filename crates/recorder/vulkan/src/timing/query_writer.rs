@@ -1,4 +1,5 @@
-//! Writes the timestamps of a command buffer while it is recorded.
+//! Writes the timestamps of a command buffer while it is recorded, in chunks of queries that it takes as it needs
+//! them.
 
 use crate::api::families::Delivery;
 use crate::api::functions::DeviceFunctions;
@@ -53,7 +54,7 @@ impl QueryWriter {
         }
     }
 
-    /// Forgets the command recording; what it has written is not used.
+    /// Forgets the command recording, whose timestamps are not used.
     pub fn reset(&mut self) {
         for (chunk, used) in self.chunks.drain(..) {
             // A recording was started and never ended: a timing gives its chunks back when dropped.
@@ -161,9 +162,10 @@ impl QueryWriter {
         }
     }
 
-    /// Ends the command recording: writes the second timestamp of its first pair and what delivers the results.
-    /// Returns its timing, with those of the secondaries that it executes, or `None` where nothing is timed. Unless
-    /// `whole`, nothing may be written any more: the timing keeps the queries, and what they hold is not asked for.
+    /// Ends the command recording: writes the second timestamp of its first pair, and the commands that deliver the
+    /// results. Returns its timing, with those of the secondaries that it executes, or `None` where nothing is
+    /// timed. Unless `whole`, nothing may be written any more: the timing keeps the queries, but nobody reads their
+    /// results.
     pub fn finish(
         &mut self,
         recording: ids::CommandRecording,

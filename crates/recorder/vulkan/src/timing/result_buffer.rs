@@ -1,9 +1,10 @@
-//! Maps device memory into which results of queries are copied.
+//! Device memory, mapped for the host, into which command buffers copy the results of queries.
 
 use crate::api::functions::DeviceFunctions;
 use ash::vk;
 
-/// A software GPU's memory is a file without a name, with some bytes more than asked for.
+/// The bytes that a software GPU adds to an allocation: its memory is a file without a name, which is larger than
+/// asked for.
 const SOFTWARE_DRIVERS_ADD: u64 = 64 << 10;
 
 /// A memory type that the host can read.
@@ -47,7 +48,7 @@ pub struct ResultBuffer {
 }
 
 impl ResultBuffer {
-    /// Makes a buffer of so many bytes, and returns it with its address.
+    /// Makes a buffer of `bytes` bytes, and returns the buffer with the address of its memory.
     pub fn create(
         functions: &DeviceFunctions,
         result_memory: ResultMemory,

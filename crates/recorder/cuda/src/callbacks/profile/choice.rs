@@ -1,4 +1,5 @@
-//! Decides which launches are the ones that the user has chosen.
+//! Decides for each launch, by the kernel's name, whether the user has chosen it for profiling, and counts how many
+//! are left.
 
 use super::launch::LaunchKind;
 use super::refusal;
@@ -15,14 +16,15 @@ pub struct Choice {
     /// The choices that each kernel name belongs to.
     names: FxHashMap<Box<str>, Option<MatchedKernel>>,
     noted: Vec<String>,
-    /// Something was launched.
+    /// Whether any kernel was launched.
     launched: bool,
 }
 
+/// A choice of the user, and the number of its launches that are still to be profiled.
 struct Remaining {
     wanted: Wanted,
     left: u32,
-    /// A launch of such a kernel was seen, whatever became of it.
+    /// Whether a launch of such a kernel was seen, also if it was not profiled.
     seen: bool,
 }
 
@@ -105,10 +107,12 @@ impl Choice {
         Some(is_new.then_some(sentence))
     }
 
+    /// Counts a launch as profiled.
     pub fn take(&mut self, chosen: &ChosenLaunch) {
         self.wanted[chosen.wanted].left -= 1;
     }
 
+    /// Counts a launch as not profiled after all.
     pub fn give_back(&mut self, chosen: &ChosenLaunch) {
         self.wanted[chosen.wanted].left += 1;
     }

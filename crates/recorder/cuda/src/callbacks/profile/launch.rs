@@ -1,18 +1,18 @@
-//! Classifies launches for profiling.
+//! Classifies a launch for profiling: whether it runs a kernel now, becomes part of a graph, or cannot be told.
 
 use crate::callbacks::data::CallbackData;
 use crate::callbacks::target::is_capturing;
 use crate::streams::StreamHandle;
 use gapscope_spool::model::cuda::base_name;
 
-/// A launch, as far as profiling is concerned.
+/// The kind of a launch, on which depends whether it can be profiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LaunchKind {
-    /// It launches a kernel now.
+    /// The launch runs a kernel now.
     Kernel,
-    /// It becomes part of a graph.
+    /// The launch becomes part of a graph.
     Captured,
-    /// Its stream is not known, or it is on several devices.
+    /// The launch's stream is not known, or the launch is on several devices.
     Unknown,
 }
 
@@ -23,6 +23,9 @@ const STREAM: usize = 5;
 const STREAM_OF_CONFIG: usize = 4;
 
 impl LaunchKind {
+    /// Returns the kind of a launch by the driver's function `function`. `per_thread` says that its default stream
+    /// is the thread's own.
+    ///
     /// # Safety
     /// The data is CUPTI's, at the start of this call of the driver.
     pub unsafe fn classify(data: &CallbackData, function: &str, per_thread: bool) -> LaunchKind {

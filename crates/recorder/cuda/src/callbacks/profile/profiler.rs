@@ -1,4 +1,4 @@
-//! Runs CUPTI's range profiler around one launch.
+//! Runs CUPTI's range profiler around one launch, and returns the values of the metrics that the GPU has.
 
 use super::refusal::ProfileError;
 use crate::driver;

@@ -1,4 +1,4 @@
-//! Words the reasons why launches were not profiled, for the report.
+//! The reasons why launches were not profiled, as sentences for the report.
 
 use crate::cupti::refusal;
 use gapscope_cupti::{Failure, LibraryError, code};
@@ -36,7 +36,7 @@ pub fn unmet(wanted: &Wanted, profiled: u32, seen: bool) -> String {
     }
 }
 
-/// Why a launch could not be profiled: a sentence without its full stop.
+/// The reason why a launch could not be profiled, as a sentence without its full stop.
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileError {
     #[error(transparent)]

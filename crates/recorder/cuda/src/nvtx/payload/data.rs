@@ -1,6 +1,6 @@
-//! Payloads as the program passes them.
+//! The structure in which the program passes a payload: its address, its size and the id of its layout.
 
-/// nvtxPayloadData_t
+/// nvtxPayloadData_t: a payload of the program, with the id of its schema.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct PayloadData {
@@ -11,7 +11,7 @@ pub struct PayloadData {
 }
 
 impl PayloadData {
-    /// Returns an array of the program's.
+    /// Returns an array of the program; an empty one if it is null or too long.
     ///
     /// # Safety
     /// `first` is null or has `count` elements that live for `'a`.

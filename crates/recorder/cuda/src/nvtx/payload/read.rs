@@ -1,4 +1,4 @@
-//! Decodes a program's bytes into names and values.
+//! Decodes a program's bytes by their layout into names and values, such as `bytes=4096, root=0`.
 
 use super::data::PayloadData;
 use super::schemas;
@@ -10,7 +10,7 @@ use std::cell::Cell;
 use std::ffi::{CStr, c_char};
 use std::fmt::{Display, Write as _};
 
-/// Longer values are cut: a trace is not for data.
+/// The most bytes of a value; longer values are cut, as a trace is not for data.
 const MAX_VALUE_BYTES: usize = 1 << 10;
 /// The first id of schemas that the program registers itself: NVTX_PAYLOAD_SCHEMA_ID_STATIC_START.
 const FIRST_OWN_SCHEMA: u64 = 1 << 24;
@@ -19,13 +19,13 @@ const REFERENCED: u64 = 1022;
 
 /// The decoded payloads of an event.
 pub struct Decoded<'a> {
-    /// The label's text, where they have it.
+    /// The label's text, where a payload has it.
     pub message: Option<Text<'a>>,
-    /// The label's category, where they have it.
+    /// The label's category, where a payload has it.
     pub category: Option<u32>,
     /// Names and values, such as `bytes=4096, root=0`.
     pub parts: &'a str,
-    /// All payloads were understood.
+    /// Whether all payloads were understood.
     pub understood: bool,
 }
 
@@ -65,6 +65,7 @@ pub unsafe fn read(
     let _ = PARTS.try_with(|kept| kept.set(parts));
 }
 
+/// The values that have been decoded so far, as text, and the label's text and category.
 struct Reader<'a> {
     parts: &'a mut String,
     message: Option<Text<'a>>,
@@ -73,6 +74,8 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
+    /// Decodes one payload by its schema.
+    ///
     /// # Safety
     /// The payload is the program's own.
     unsafe fn payload(&mut self, domain: *const Domain, data: &PayloadData) {
@@ -114,6 +117,8 @@ impl<'a> Reader<'a> {
             unsafe { self.field(data, name, *offset, *encoding, *role) };
         }
     }
+    /// Decodes the field of a payload at an offset, and adds it to the values.
+    ///
     /// # Safety
     /// The payload is the program's own and has such a field there, if it reaches that far.
     unsafe fn field(
@@ -160,6 +165,7 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// A decoded value.
 enum Value<'a> {
     Unsigned(u64),
     Signed(i64),

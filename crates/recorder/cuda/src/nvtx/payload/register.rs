@@ -1,4 +1,5 @@
-//! The functions by which the program registers layouts and enumerations.
+//! The functions by which the program registers layouts of payloads and enumerations (names of numbers). Each reads
+//! the program's description and returns an id.
 
 use super::schemas::{add, find, id_or_new};
 use super::shape::{Encoding, Enum, Field, Layout, Role, Shape, TEXT, UTF8, predefined};
@@ -197,7 +198,7 @@ unsafe fn layout(domain: *const Domain, entries: &[Entry], pack: usize, mut whol
     Layout { fields, whole }
 }
 
-/// Returns how an entry is read, its size and its alignment, as far as they are known.
+/// Returns the encoding of an entry, its size and its alignment, as far as they are known.
 fn describe(domain: *const Domain, entry: &Entry) -> (Option<Encoding>, Option<usize>, usize) {
     let array = entry.flags & flag::ARRAY;
     if (TEXT..=UTF32).contains(&entry.kind) {

@@ -1,11 +1,13 @@
-//! Keeps layouts and enumerations that the program has registered. They are found without a lock, in forked children too.
+//! Keeps schemas by their ids: layouts and enumerations that the program has registered. They are found without a
+//! lock, in forked children too.
 
 use super::shape::Shape;
 use crate::nvtx::domains::Domain;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
 
-/// The most schemas: a program that registers more does so again and again, and the rest is not understood.
+/// The most schemas of a process; payloads with further ones are not understood. Only a program that registers the
+/// same schemas again and again has more.
 const MAX_SCHEMAS: u32 = 1 << 12;
 
 /// The ids of schemas that the program registers without one: NVTX_PAYLOAD_SCHEMA_ID_DYNAMIC_START and the like.
@@ -45,6 +47,7 @@ pub fn find(domain: *const Domain, id: u64) -> Option<&'static Schema> {
     None
 }
 
+/// Keeps a schema that the program has registered in a domain.
 pub fn add(domain: *const Domain, id: u64, shape: Shape) {
     if COUNT.fetch_add(1, Relaxed) >= MAX_SCHEMAS {
         COUNT.fetch_sub(1, Relaxed);

@@ -1,4 +1,4 @@
-//! The shapes of the program's schemas: layouts of fields, and enumerations.
+//! The shape of a schema: a layout of fields with their offsets and types, or an enumeration.
 
 /// The shape of a schema.
 pub enum Shape {
@@ -6,10 +6,11 @@ pub enum Shape {
     Enum(Enum),
 }
 
+/// The fields of a C structure.
 #[derive(Debug, Default)]
 pub struct Layout {
     pub fields: Vec<Field>,
-    /// Every entry is among the fields.
+    /// Whether every entry of the layout is among the fields.
     pub whole: bool,
 }
 
@@ -34,10 +35,12 @@ pub enum Role {
     Hidden,
 }
 
-/// How a field is read.
+/// The way in which a field is read.
 #[derive(Debug, Clone, Copy)]
 pub enum Encoding {
+    /// An unsigned integer of this many bytes.
     Unsigned(usize),
+    /// A signed integer of this many bytes.
     Signed(usize),
     Float,
     Double,
@@ -53,6 +56,7 @@ pub enum Encoding {
     Enum(&'static Enum),
 }
 
+/// An enumeration: the bytes of its values, and pairs of value and name.
 #[derive(Debug)]
 pub struct Enum {
     pub bytes: usize,
@@ -60,6 +64,7 @@ pub struct Enum {
 }
 
 impl Enum {
+    /// Returns the name of a value; `None` for a value without one.
     pub fn name(&self, value: u64) -> Option<&str> {
         let found = self.names.iter().find(|(known, _)| *known == value);
         found.map(|(_, name)| name.as_str())
@@ -67,7 +72,7 @@ impl Enum {
 }
 
 impl Encoding {
-    /// Returns its bytes in the payload.
+    /// Returns the number of bytes of such a field in the payload.
     pub fn bytes(&self) -> usize {
         match self {
             Encoding::Unsigned(bytes) | Encoding::Signed(bytes) | Encoding::Text(bytes) => *bytes,
@@ -79,7 +84,8 @@ impl Encoding {
     }
 }
 
-/// Returns how an NVTX_PAYLOAD_ENTRY_TYPE_… is read, or the size of one that is not; `None` for an unknown type.
+/// Returns the encoding of an NVTX_PAYLOAD_ENTRY_TYPE_…, or the size of a type that is not read; `None` for an
+/// unknown type.
 pub fn predefined(kind: u64) -> Option<Result<Encoding, usize>> {
     Some(match kind {
         1 | 11 => Ok(Encoding::Signed(1)),
@@ -99,7 +105,7 @@ pub fn predefined(kind: u64) -> Option<Result<Encoding, usize>> {
     })
 }
 
-/// Returns how a value is read that is a payload by itself, without a schema.
+/// Returns the encoding of a value that is a payload by itself, without a schema.
 pub fn single(kind: u64) -> Option<Encoding> {
     match kind {
         TEXT | UTF8 => Some(Encoding::OpenText),

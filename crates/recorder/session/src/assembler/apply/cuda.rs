@@ -1,4 +1,4 @@
-//! Applies events of the CUDA library.
+//! Applies the events that only the CUDA library writes, each by a call of the function that keeps its content.
 
 use super::super::Assembler;
 use super::super::cuda::{Batch, CallRecord, FunctionSamples, Profile};
@@ -9,6 +9,7 @@ use gapscope_trace::ids::ProcessId;
 use gapscope_trace::tables::Tables;
 
 impl Assembler {
+    /// Applies an event of the CUDA library; `thread` wrote the event.
     pub(super) fn apply_cuda(
         &mut self,
         process: ProcessId,

@@ -1,4 +1,4 @@
-//! Applies events that every hook writes.
+//! Applies the events that every hook writes, such as those of devices, queues, kernels, memory and labels.
 
 use super::super::Assembler;
 use super::super::captures::CaptureRecord;
@@ -15,6 +15,7 @@ use gapscope_trace::ids::{ProcessId, ThreadId};
 use gapscope_trace::tables::{FrameKind, MemoryEvent, Tables, ThreadState};
 
 impl Assembler {
+    /// Applies an event that every hook writes; `thread` wrote the event.
     pub(super) fn apply_common(
         &mut self,
         process: ProcessId,

@@ -1,4 +1,4 @@
-//! Applies events of the Vulkan layer.
+//! Applies the events that only the Vulkan layer writes, such as those of commands, submissions and timestamps.
 
 use super::super::Assembler;
 use super::super::instance::RawInterval;
@@ -11,6 +11,7 @@ use gapscope_trace::ids::{ProcessId, ThreadId};
 use gapscope_trace::tables::{HostCall, Tables};
 
 impl Assembler {
+    /// Applies an event of the Vulkan layer; `thread` wrote the event.
     pub(super) fn apply_vulkan(
         &mut self,
         process: ProcessId,

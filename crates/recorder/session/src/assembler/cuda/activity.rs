@@ -1,4 +1,5 @@
-//! Adds activities of the tracing library one at a time.
+//! Adds activities (reports of CUDA's tracing library about work, waits and overheads) one at a time to the
+//! timeline of their process.
 
 use super::{Assembler, KernelLaunch, Route};
 use gapscope_model::{LossKind, TransferKind};
@@ -20,6 +21,7 @@ struct WaitRecord {
 }
 
 impl Assembler {
+    /// Adds an activity to the timeline of its process.
     #[inline]
     pub(super) fn activity(&mut self, process: ProcessId, activity: Activity, tables: &mut Tables) {
         match activity {

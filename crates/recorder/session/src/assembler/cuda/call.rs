@@ -1,4 +1,5 @@
-//! Adds records of the tracing library about host threads other than calls.
+//! Adds reports of CUDA's tracing library about host threads: functions that the host ran for a queue, and time
+//! that the driver or the tracing took.
 
 use super::{Assembler, known_thread};
 use gapscope_spool::event::{OverheadKind, Span};

@@ -1,4 +1,5 @@
-//! Ends the CUDA state of a process: incomplete calls and work are written or counted.
+//! Ends the CUDA state of a process: calls and work that never found their other half are written as they are, or
+//! counted as lost.
 
 use super::Assembler;
 use gapscope_model::LossKind;

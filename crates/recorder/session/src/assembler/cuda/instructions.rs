@@ -1,4 +1,5 @@
-//! Adds up samples of instructions over a recording, with their source lines.
+//! Adds up instruction samples: each says at which instruction of a kernel a warp (a group of threads) was, and why
+//! it did not go on. At the end of the process, the sums become rows of `pc_samples`, with their source lines.
 
 use super::{Assembler, Cuda};
 use crate::assembler::{Source, hashes};
@@ -13,9 +14,10 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// The maximum number of pairs of instruction and reason in a process.
+/// The maximum number of pairs of instruction and reason that a process has; samples of further pairs are counted
+/// as lost.
 const MAX_COUNTS: usize = 1 << 20;
-/// The maximum number of rows of all line tables of a process.
+/// The maximum number of rows of all line tables of a process; samples in code beyond it have no lines.
 const MAX_LINES: usize = 1 << 22;
 
 /// The instruction samples of a process.
@@ -29,7 +31,7 @@ pub struct Instructions {
     counts: FxHashMap<Key, u64>,
 }
 
-/// The sampling of a device.
+/// The sampling of a device: its period, and the names of the reasons for which threads wait.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Sampling {
     period_cycles: u64,
@@ -37,8 +39,10 @@ struct Sampling {
     reasons: FxHashMap<u32, Option<Arc<str>>>,
 }
 
+/// Code in NVIDIA's ELF format, which was loaded.
 #[derive(Debug, Serialize, Deserialize)]
 enum Cubin {
+    /// The code came without bytes, or its line table was beyond [`MAX_LINES`].
     NotKept,
     Kept {
         source: [u8; 16],
@@ -46,7 +50,7 @@ enum Cubin {
     },
 }
 
-/// The key of a count.
+/// The key by which samples are counted: device, code, instruction and reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 struct Key {
     device: hook::Device,
@@ -57,16 +61,18 @@ struct Key {
     reason: u32,
 }
 
-/// The samples of a function.
+/// New samples of one function.
 pub(in crate::assembler) struct FunctionSamples<'a> {
     pub device: hook::Device,
     pub cubin: u64,
     pub function: Cow<'a, str>,
+    /// For each pair of instruction and reason: the instruction's offset in bytes, the reason's number, and the
+    /// number of samples.
     pub samples: Cow<'a, [(u64, u32, u32)]>,
 }
 
 impl Assembler {
-    /// Records that a device is sampled from now on.
+    /// Notes that a device is sampled from now on, with the numbers and names of the reasons.
     pub(in crate::assembler) fn instruction_sampling(
         &mut self,
         process: ProcessId,
@@ -84,7 +90,7 @@ impl Assembler {
         instructions.sampling.insert(device, sampling);
     }
 
-    /// Adds loaded code with line tables.
+    /// Keeps the line tables of loaded code, once for each checksum.
     pub(in crate::assembler) fn sampled_cubin(
         &mut self,
         process: ProcessId,
@@ -117,7 +123,7 @@ impl Assembler {
         }
     }
 
-    /// Adds samples.
+    /// Adds samples of a function, and counts those that do not fit as lost.
     pub(in crate::assembler) fn instruction_samples(
         &mut self,
         process: ProcessId,
@@ -189,7 +195,7 @@ impl Assembler {
 }
 
 impl Instructions {
-    /// Adds samples and returns how many there was no room for.
+    /// Adds samples, and returns the number of those for which there was no room.
     fn add(&mut self, new: &FunctionSamples<'_>) -> u64 {
         let mut lost = 0u64;
         let next = self.functions.len() as u32;
@@ -230,6 +236,7 @@ impl Instructions {
         lost
     }
 
+    /// Returns the file and the line of a sampled instruction, or why it has none.
     fn line(&self, key: &Key, function: &str) -> Result<(&Arc<str>, u32), NoLine> {
         if function.is_empty() {
             return Err(NoLine::UnknownFunction);

@@ -1,4 +1,5 @@
-//! Joins profiles of launches with their kernels and writes the metrics.
+//! Joins the profile of a launch (metrics that were measured while its kernel ran) with the record of the kernel,
+//! and writes the metrics as rows.
 //!
 //! A profile comes before the call of its launch, and waits for the record of the kernel. The kernel ran several
 //! times, and each run may leave a record: the first record is the launch's.

@@ -18,6 +18,7 @@ pub struct Returns {
     queues: FxHashMap<QueueId, QueueReturns>,
 }
 
+/// The work and the waits of one queue that are remembered.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct QueueReturns {
     works: VecDeque<EndedWork>,
@@ -34,6 +35,7 @@ pub struct EndedWork {
     pub end_ns: i64,
 }
 
+/// A wait of the host for an event on a queue.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct EventWait {
     /// The correlation of the call that recorded the event on the queue.

@@ -1,4 +1,4 @@
-//! Tests that kernels get the best known name.
+//! Tests that kernels get the best of the names that events give for them.
 
 use super::Program;
 use super::program::Commands;

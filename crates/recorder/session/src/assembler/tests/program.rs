@@ -1,4 +1,5 @@
-//! A simulated program that writes the events that a hook would.
+//! A simulated program for tests: writes the events that a hook would, and returns the rows that the assembler
+//! makes of them.
 
 use crate::Names;
 use crate::assembler::Assembler;

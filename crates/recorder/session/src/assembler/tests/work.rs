@@ -1,4 +1,5 @@
-//! Tests that command buffers become rows.
+//! Tests that the commands of submitted command buffers become rows, with times or with the reason why these are
+//! unknown.
 
 use super::Program;
 use super::program::{Commands, losses};

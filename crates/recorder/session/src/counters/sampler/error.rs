@@ -3,7 +3,7 @@
 use gapscope_cupti::{Failure, code};
 use std::path::{Path, PathBuf};
 
-/// Why hardware counters cannot be sampled. The text has no full stop.
+/// The reason why hardware counters cannot be sampled, as a sentence without its full stop.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum SamplerError {
     /// No session is at the other end of stdin.

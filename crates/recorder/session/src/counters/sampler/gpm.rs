@@ -112,7 +112,7 @@ pub fn sample(
     }
 }
 
-/// Why GPM cannot sample a GPU.
+/// The reason why GPM cannot sample a GPU.
 #[derive(Debug, thiserror::Error)]
 enum GpmError {
     #[error("it has none of them")]

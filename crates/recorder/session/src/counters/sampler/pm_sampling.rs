@@ -1,4 +1,4 @@
-//! Samples one GPU with CUPTI's PM sampling.
+//! Samples one GPU with CUPTI's PM sampling, in which the GPU itself writes its counters at a fixed rate.
 
 use super::plan::Plan;
 use super::{Gpu, Libraries, Reporter, SamplerError, SamplingTask, wait_or_stop};
@@ -20,11 +20,11 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// The most samples that a poll expects. There is room for those of four polls.
 const MAX_POLL_SAMPLES: u64 = 1024;
 const MIN_POLL_SAMPLES: u64 = 50;
-/// This many samples without a length in one poll are no accident.
+/// The least number of samples without a length in one poll that counts as a fault and not as chance.
 const MIN_OUT_OF_STEP_SAMPLES: usize = 16;
-/// How long the rest may take after a stop.
+/// The longest time that reading the remaining samples may take after a stop.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(3);
-/// This many starts in a row that are followed by no sample end the sampling.
+/// The most starts in a row without a sample; after them, sampling ends.
 const MAX_STARTS: u32 = 5;
 /// Some devices accept these counters and then deliver no sample of any counter.
 const NVLINK_COUNTERS: [HardwareCounter; 2] =
@@ -59,7 +59,7 @@ pub fn sample(
     with(&rest).map_err(|refused| refused.why)
 }
 
-/// Why sampling ended early.
+/// The reason why sampling ended early.
 struct Refused {
     why: SamplerError,
     /// The counters that were accepted, when none of their samples came.
@@ -317,7 +317,7 @@ pub struct SampleStream<'a> {
     began_ns: i64,
     /// The end of the last sample.
     end_ns: Option<i64>,
-    /// Why the next samples may be missing.
+    /// The reason why the next samples may be missing.
     pub cause: Option<&'static str>,
     batch: Batch,
 }

@@ -1,4 +1,4 @@
-//! Gives the names of features, by the structures that programs chain.
+//! A table of the names of Vulkan's features, by the structures in which programs ask for them.
 
 use ash::vk;
 

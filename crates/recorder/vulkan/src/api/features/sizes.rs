@@ -1,4 +1,5 @@
-//! Gives the sizes of the structures that programs put into VkDeviceCreateInfo.
+//! A table of the sizes of the structures that programs may chain to VkDeviceCreateInfo, so that they can be
+//! copied.
 
 use ash::vk;
 

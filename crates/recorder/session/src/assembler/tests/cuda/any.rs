@@ -1,4 +1,5 @@
-//! Tests that any activities are survived.
+//! Tests that any activities, in any order, cause no panic, have one row each, and give the same rows when a
+//! session resumes.
 
 use super::*;
 

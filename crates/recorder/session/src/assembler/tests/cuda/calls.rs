@@ -1,4 +1,4 @@
-//! Tests host calls, time that the driver took, and memory.
+//! Tests the rows of host calls, of time that the driver took, and of memory.
 
 use super::*;
 use gapscope_trace::ids::{QueueId, ThreadId};

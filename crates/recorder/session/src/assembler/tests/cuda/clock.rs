@@ -1,4 +1,4 @@
-//! Tests the bounds of a device's times.
+//! Tests the stated error bounds of device times that come on the host's clock.
 
 use super::*;
 

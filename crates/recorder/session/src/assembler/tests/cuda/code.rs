@@ -1,4 +1,4 @@
-//! Tests which code a kernel gets.
+//! Tests which code of those that a process loaded a CUDA kernel gets, by its name.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Tests samples of instructions.
+//! Tests that instruction samples become rows with their source lines, or are counted as lost.
 
 use super::*;
 use gapscope_trace::ids::KernelId;

@@ -1,4 +1,4 @@
-//! Tests labels around launches.
+//! Tests the labels (texts that programs set around their work) that launches get.
 
 use super::*;
 use gapscope_spool::event::{Layer, Object};

@@ -1,4 +1,4 @@
-//! Tests launches and their work on the device.
+//! Tests that launches are joined with the work that they caused on the device.
 
 use super::*;
 use gapscope_spool::ids as hook;

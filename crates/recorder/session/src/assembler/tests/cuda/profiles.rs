@@ -1,4 +1,4 @@
-//! Tests launches that were profiled.
+//! Tests that the metrics of profiled launches become rows of the right kernel and submission.
 
 use super::*;
 use gapscope_model::kernel_profile::{METRICS, PROFILING_CALL, metric_name};
