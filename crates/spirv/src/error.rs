@@ -1,4 +1,4 @@
-//! Why a module cannot be read.
+//! Defines [`ReadError`], the reasons why bytes are not a valid SPIR-V module.
 
 /// Why words are not a SPIR-V module, or not a valid one. The text completes "its SPIR-V is not right: …".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -1,4 +1,5 @@
-//! Finds the first dispatch that writes a NaN or an infinity.
+//! Finds the first dispatch of a capture that writes a NaN or an infinity, by running it dispatch by dispatch and
+//! examining memory.
 
 use gapscope_capture::Capture;
 use gapscope_capture::model::{Binding, Command, Dispatch};
@@ -170,7 +171,7 @@ fn declared(session: &Session<'_>, dispatch: &Dispatch, binding: &Binding) -> Op
         .element
 }
 
-/// Returns the number of such values in a range, and index and text of the first.
+/// Returns the number of NaN and infinite values in a range, and the index and the text of the first.
 fn look(
     session: &mut Session<'_>,
     binding: &Binding,

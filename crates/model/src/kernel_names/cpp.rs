@@ -3,7 +3,7 @@
 //! It accepts the output of GNU's demangler, `at::native::(anonymous namespace)::k<4ul, {lambda(float)#1}>(int)`, and
 //! of Nsight's, `at::native::<unnamed>::k<(unsigned long)4, [lambda(float) (instance 1)]>(T1)`.
 
-/// The most bytes of a name that is parsed.
+/// The most bytes of a name that is parsed; longer names are not.
 const MAX_NAME_BYTES: usize = 1 << 16;
 const MAX_DEPTH: usize = 100;
 
@@ -226,7 +226,7 @@ fn segment<'t, 'a>(tokens: &'t [Token<'a>]) -> Segment<'t, 'a> {
     parsed
 }
 
-/// Returns the word of tokens that consist of one.
+/// Returns the word of tokens that are a single word; `None` for others.
 pub(super) fn word<'a>(tokens: &[Token<'a>]) -> Option<&'a str> {
     match tokens {
         [token] => token.word(),
@@ -236,7 +236,7 @@ pub(super) fn word<'a>(tokens: &[Token<'a>]) -> Option<&'a str> {
     }
 }
 
-/// Returns an integer, whatever its type.
+/// Returns the value of tokens that are one integer of any type; `None` for others.
 pub(super) fn number(tokens: &[Token]) -> Option<u64> {
     word(tokens)?.trim_end_matches(['u', 'l']).parse().ok()
 }

@@ -1,4 +1,5 @@
-//! Makes the rows of a replay's trace.
+//! Makes the rows of a replay's trace (submissions, command buffers, dispatches, transfers, labels) from the observed
+//! times.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -29,14 +30,14 @@ pub struct Rows {
     next_buffer: u64,
     /// Number of runs. If there are several, each has a label.
     runs: u32,
-    /// Numbers of dispatches and of transfers without times.
+    /// The number of dispatches without times, then that of transfers.
     pub untimed: [u64; 2],
 }
 
 /// A label that is open.
 struct OpenLabel {
     label: LabelId,
-    /// Bounds of the times of the work inside.
+    /// The first start and the last end of the work inside.
     start_ns: Option<i64>,
     end_ns: Option<i64>,
 }
