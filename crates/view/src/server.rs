@@ -1,4 +1,4 @@
-//! Opens, runs and ends the server.
+//! Opens traces and a port, and runs the HTTP server of the page until it is interrupted or dropped.
 
 use crate::Error;
 use crate::http::{self, Served};
@@ -16,7 +16,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// Rows that the page holds, in about 400 MB: all rows of ten million dispatches.
+/// The default number of rows that the page holds, in about 400 MB: all rows of ten million dispatches.
 const PAGE_ROWS: u64 = 16_000_000;
 
 /// The options of a server.
@@ -24,7 +24,7 @@ const PAGE_ROWS: u64 = 16_000_000;
 pub struct Options {
     /// The port; a free one is chosen where none is given.
     pub port: Option<u16>,
-    /// The trace is being recorded, and the server follows it.
+    /// Whether the trace is being recorded, so that the server follows it.
     pub live: bool,
     /// Names of kernels that replace the recorded ones.
     pub names: Option<Arc<Names>>,

@@ -3,7 +3,7 @@
 use gapscope_timeline::intervals::Interval;
 use std::ops::Range;
 
-/// Marks a slice with an instant, which has no length but has to be visible.
+/// The mark of a slice with an instant, which has no length but has to be visible.
 const INSTANT: u64 = 1 << 63;
 
 /// Equal slices of a time.

@@ -10,7 +10,7 @@ const MAX_SAMPLES: usize = 4096;
 /// The least length of a piece as a multiple of the errors at its ends, which makes its slope right to a thousandth.
 const MIN_PIECE_LENGTH: i64 = 1000;
 
-/// Extrapolation takes its rate from the last sample and a sample at least this far back.
+/// Extrapolation takes its rate from the outermost sample and the farthest sample within this distance.
 const BASELINE_NS: i64 = 10_000_000_000;
 
 /// The greatest relative deviation from the rate of a piece at which a clock counts as continuing.

@@ -1,5 +1,5 @@
 //! Maps any device tick to host time, with an error bound, by pairs of readings of both clocks ([`PairedClock`]). The
-//! SDK and imports use it, where all samples are kept.
+//! SDK and replays use it.
 
 use super::{Line, Point};
 use serde::Serialize;

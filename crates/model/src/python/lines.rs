@@ -1,6 +1,7 @@
 //! Decodes the line table of a code object: the location table of 3.11 and later (`Objects/locations.md` of CPython).
 
-/// The most bytes of a table that callers should read. The table of a module with 100,000 lines has about 1 MiB.
+/// The most bytes of a table; a longer one counts as inconsistent. The table of a module with 100,000 lines has about
+/// 1 MiB.
 pub const MAX_TABLE_BYTES: usize = 4 << 20;
 
 const INSTRUCTION_BYTES: u64 = 2;

@@ -1,4 +1,4 @@
-//! Answers SQL, and finds the rows of a trace that rows of an answer stand for.
+//! Answers requests with SQL, and requests for the row of a trace that a row of such an answer stands for.
 
 use super::Served;
 use super::answer::{Answer, Refusal, json};
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The program that answers SQL reads complete traces only.
+/// The refusal while a trace is recorded: the program that answers SQL reads complete traces only.
 const LIVE: &str = "SQL is answered when the recording has ended.";
 
 impl From<SqlError> for Refusal {
