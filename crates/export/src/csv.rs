@@ -18,7 +18,7 @@ pub struct Error {
     pub source: io::Error,
 }
 
-/// Marks one of several traces in one folder. Every table then begins with a column for the rank.
+/// The mark of one of several traces that share a folder. Every table then begins with a column for the rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RankColumn {
     /// The rank; absent for a trace without one.

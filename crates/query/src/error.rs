@@ -1,4 +1,4 @@
-//! Errors of queries.
+//! Defines [`Error`], the reasons why a query has no answer.
 
 use std::io;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ pub enum Error {
     /// The query failed while it ran.
     #[error("{0}")]
     Failed(String),
-    /// There is no saved query of that name.
+    /// There is no saved query with that name.
     #[error("no saved query is called {name}: there are {known}")]
     NoSaved {
         /// The requested name.

@@ -1,4 +1,4 @@
-//! Turns the manifests of traces into tables.
+//! Makes SQL tables of the manifests of traces (`trace.json`): `traces`, `devices` and others.
 
 use crate::schema::{ColumnFacts, Origin, TableFacts};
 use crate::source::{Source, Traces};
@@ -10,7 +10,7 @@ use datafusion::error::DataFusionError;
 use gapscope_trace::manifest::{ClockMethod, Exit};
 use std::sync::Arc;
 
-/// Returns the rows that one trace adds.
+/// A function that returns the rows that one trace adds to a table.
 type RowsOfTrace = fn(&Source) -> Vec<Vec<ScalarValue>>;
 
 struct ManifestTable {

@@ -79,7 +79,7 @@ pub fn copy_bandwidth(
     Ok(fastest)
 }
 
-/// Returns the two ways to copy one buffer to the other.
+/// Returns the two ways to copy one buffer to the other, each with its work.
 pub(super) fn works(bench: &mut Bench) -> Result<[(Copier, BenchWork); 2], Error> {
     let grid = Grid::new(bench.buffer_bytes()).ok_or(Error::Memory)?;
     let kernel = bench.kernel(&kernels::copy(grid.invocations))?;

@@ -1,4 +1,4 @@
-//! Formats values as texts.
+//! Formats single values of an answer as texts, for formats made of text.
 
 use datafusion::arrow::array::{Array, RecordBatch};
 use datafusion::arrow::datatypes::DataType;

@@ -10,9 +10,9 @@ use gapscope_timeline::quantity::count;
 use std::io::{self, Write};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Rows that are examined before the first is written.
+/// Number of rows that are examined for widths and decimals before the first is written.
 const MEASURED_ROWS: usize = 1000;
-/// The most characters of a cell; CSV, JSON and Parquet have the whole text.
+/// The most characters of a cell, beyond which it is cut; CSV, JSON and Parquet have the whole text.
 const MAX_CELL_CHARACTERS: usize = 100;
 /// Significant digits of the largest fraction in a column; CSV, JSON and Parquet have all digits.
 const SIGNIFICANT_DIGITS: i32 = 3;

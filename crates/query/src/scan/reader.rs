@@ -1,4 +1,5 @@
-//! Reads row groups one after the other and adds the columns that no file has.
+//! Reads the row groups of a partition one after the other into batches, and adds the columns that no file has: the
+//! trace's name, folder values, and names behind ids.
 
 use super::names::Names;
 use super::row_group::RowGroup;
@@ -40,7 +41,7 @@ struct SourceValues {
 
 enum OpenGroup {
     Columns(Batches),
-    /// No column of the file is needed; the number is that of the remaining rows.
+    /// The state where no column of the file is needed: the number of rows that remain.
     Rows(usize),
 }
 

@@ -1,5 +1,5 @@
-//! Admits only requests that have the server's token and come from its own page, and sets the headers that restrict
-//! the page.
+//! Admits only requests to the server's own address with its token, and writes only from its own page; sets the
+//! headers that restrict the page.
 
 use super::Served;
 use super::answer::Refusal;
