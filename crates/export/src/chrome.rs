@@ -63,6 +63,7 @@ pub(crate) fn end(manifest: &Manifest, origin_ns: i64, out: &mut impl Write) -> 
 /// The most groups of one trace. The groups of the next trace in a file are sorted behind them.
 const MAX_GROUPS: usize = 10_000;
 
+/// The state of writing the events of one trace.
 struct Writer<'a, W> {
     scene: &'a Scene<'a>,
     names: Vec<String>,

@@ -8,6 +8,7 @@ use std::num::NonZero;
 /// hundred kilobytes.
 const JOBS_PER_CORE: usize = 2;
 
+/// A task of a core: writing the results of earlier jobs, or encoding a job into a buffer.
 enum Job<'a, W, J> {
     Write(&'a mut W, &'a [Vec<u8>]),
     Encode(J, Vec<u8>),

@@ -134,6 +134,7 @@ pub(crate) fn write_part(
     Ok(scene.exported_with_samples())
 }
 
+/// The state of writing one trace, with messages that are reused.
 struct Writer<'a, W> {
     scene: &'a Scene<'a>,
     out: &'a mut W,

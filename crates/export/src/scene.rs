@@ -63,7 +63,7 @@ pub(crate) struct Flows {
 }
 
 impl Flows {
-    /// Makes the flows of so many calls from pairs of a call and a target. The targets of a call keep their order.
+    /// Makes the flows of `calls` calls from pairs of a call and a target. The targets of a call keep their order.
     fn new(calls: u32, mut pairs: Vec<(u32, u32)>) -> Flows {
         pairs.sort_by_key(|(call, _)| *call);
         let end = |call| pairs.partition_point(|(of, _)| *of <= call);

@@ -13,6 +13,7 @@ use std::sync::Arc;
 /// A function that returns the rows that one trace adds to a table.
 type RowsOfTrace = fn(&Source) -> Vec<Vec<ScalarValue>>;
 
+/// The definition of a table whose rows come from manifests.
 struct ManifestTable {
     name: &'static str,
     meaning: &'static str,
@@ -20,6 +21,7 @@ struct ManifestTable {
     rows: RowsOfTrace,
 }
 
+/// A table with its rows in memory.
 pub(crate) struct FilledTable {
     pub facts: Arc<TableFacts>,
     pub table: Arc<MemTable>,

@@ -40,7 +40,9 @@ const MAX_GRAPH_NODES: usize = 150;
 const MAX_GRAPH_ITEMS: usize = 1_000_000;
 /// The most rows that are listed for one kernel.
 const MAX_KERNEL_ROWS: usize = 1000;
+/// The most neighbours of a row that are listed on each side.
 const MAX_NEIGHBOURS: usize = 64;
+/// The most times for which a label was set that are listed.
 const MAX_INSTANCES: usize = 10_000;
 /// The most kernels whose change is listed.
 const MAX_COMPARED_KERNELS: usize = 200;

@@ -31,6 +31,7 @@ struct PreferencesFile {
     arranged: Vec<Arranged>,
 }
 
+/// The kept arrangement of the tracks of one trace, which is named by its [`identity`].
 #[derive(Debug, Serialize, Deserialize)]
 struct Arranged {
     trace: String,

@@ -68,6 +68,7 @@ pub struct Store {
     notes: Notes,
 }
 
+/// The state of a store: the trace as read so far, and for a live trace the reader of its new rows.
 #[derive(Default)]
 struct State {
     snapshot: Option<Result<Arc<Snapshot>, Error>>,

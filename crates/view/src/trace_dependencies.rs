@@ -123,6 +123,7 @@ fn kind(source: DrawnTable) -> WorkKind {
     }
 }
 
+/// Makes nodes of dependencies from the rows of a trace.
 struct NodeMaker<'a> {
     snapshot: &'a Snapshot,
 }

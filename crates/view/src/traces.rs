@@ -27,6 +27,7 @@ pub struct Traces {
     live: bool,
 }
 
+/// The traces that have been opened so far.
 struct Stores {
     /// The named traces, followed by those of ranks.
     all: Vec<Arc<Store>>,

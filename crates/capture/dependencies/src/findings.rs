@@ -170,6 +170,7 @@ const IN_PART: &str = "a dependency inside of a submission may rely on it, thoug
 const MAYBE_WAITED: &str = "a dependency between submissions may rely on it: what orders that is not known, for the host may have waited or not";
 const BEYOND_SEMAPHORES: &str = "a dependency between batches may rely on it: the stages of semaphores are not all that it needs";
 
+/// The state of judging barriers: the graph, its barriers, and the order of its batches.
 struct Finder<'a> {
     graph: &'a Graph,
     covers: Barriers<'a>,
@@ -319,9 +320,9 @@ impl Finder<'_> {
         Some(())
     }
 
-    /// Handles bytes on which a later access may depend beyond its edges: on the write before the last one, if the
-    /// last one may not exist. Of barriers that could order that, it is not known that they are needless. None: the
-    /// search takes too long.
+    /// Handles bytes on which a later access may depend beyond its edges: on the write before the last write, if the
+    /// last one may not exist. For barriers that could order such a dependency, it is not known whether they are
+    /// needless. Returns `None` if the search takes too long.
     fn beyond(
         &mut self,
         loose: HashMap<u64, Vec<Range<u64>>>,

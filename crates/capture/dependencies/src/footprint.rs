@@ -118,6 +118,7 @@ pub(crate) struct Evaluator<'c> {
     steps_left: u64,
 }
 
+/// The facts of a dispatch that its footprint depends on: dispatches with equal keys are evaluated once.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Key {
     pipeline: PipelineId,

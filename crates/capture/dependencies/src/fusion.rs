@@ -97,6 +97,7 @@ impl Graph {
     }
 }
 
+/// The graph with the edges by their earlier node (`after`) and by their later node (`before`).
 struct Finder<'a> {
     graph: &'a Graph,
     after: HashMap<usize, Vec<&'a Edge>>,

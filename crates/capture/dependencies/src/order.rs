@@ -156,9 +156,9 @@ impl<'a> Barriers<'a> {
         Some(found)
     }
 
-    /// Returns the barriers of a queue that carry the end of a node further than earlier ones do. Without the other
-    /// barriers, whatever comes after the node is ordered as before. `part` says how the node reaches the bytes; its
-    /// other end may be any access, up to the node `to`. None: the search takes too long.
+    /// Returns the barriers of a queue that order more work after a node than earlier barriers do. Without the other
+    /// barriers, all work after the node is ordered as before. `part` has the way in which the node reaches the
+    /// bytes; the later access may be any, up to the node `to`. Returns `None` if the search takes too long.
     pub fn leading(
         &mut self,
         queue: u32,

@@ -106,6 +106,7 @@ impl Window {
     }
 }
 
+/// The state of reading the commands of a capture in the order in which they ran.
 struct Reader<'a, 'f> {
     capture: &'a Capture,
     evaluator: Evaluator<'a>,

@@ -27,6 +27,7 @@ impl std::fmt::Display for Slot {
     }
 }
 
+/// The fault of a record or of a file; the text continues a sentence about the line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Fault {
     #[error("{0}")]

@@ -63,6 +63,7 @@ pub struct Chains<'a> {
     pub kernels: HashMap<PipelineId, Result<Kernel, Refusal>>,
 }
 
+/// A dispatch that may join the chain of the dispatch before it.
 struct Candidate<'a> {
     executed: usize,
     number: u64,

@@ -13,6 +13,7 @@ use gapscope_dependencies::{ByteSet, Run, Trail};
 
 use crate::refusal::Refusal;
 
+/// The most elements of a region, and the most invocations; beyond them merging is refused.
 const MAX_ELEMENTS: u64 = 1 << 28;
 
 /// Memory that a kernel of a chain writes and another one reaches.
@@ -36,6 +37,7 @@ pub struct Region {
     pub not_forwarded: Option<Refusal>,
 }
 
+/// The bytes of one bound range that the invocations of one kernel reach.
 struct Reach<'a> {
     kernel: usize,
     memory: MemoryId,

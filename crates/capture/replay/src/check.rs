@@ -72,6 +72,7 @@ pub fn check(
     Err(Error::Unfit(asked.unfit.into_iter().collect()))
 }
 
+/// The state of checking a capture: the needs found so far, and the reasons why the device does not fit.
 struct DeviceCheck<'a> {
     capture: &'a Capture,
     adapter: &'a Adapter,

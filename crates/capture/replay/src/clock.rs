@@ -22,6 +22,7 @@ pub struct DeviceClock {
     map: ClockMap,
 }
 
+/// The map from ticks to the host's clock, by the way in which the clocks were compared.
 #[derive(Debug)]
 enum ClockMap {
     /// Samples of both clocks at once, where the device can read them.

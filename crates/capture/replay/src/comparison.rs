@@ -170,6 +170,7 @@ pub fn compare(
     Ok(found)
 }
 
+/// The result for a piece with another hash: all values are within the tolerance, or the piece differs.
 enum Verdict {
     Within,
     Differs(Option<Differing>),

@@ -275,6 +275,7 @@ impl Drop for Memory {
     }
 }
 
+/// A buffer that has no memory yet, with its needs.
 struct Unbound {
     buffer: vk::Buffer,
     bytes: u64,

@@ -155,6 +155,7 @@ pub fn ranges(command: &Command) -> Vec<BufferRange> {
     }
 }
 
+/// The ranges that the capture touches, by allocation.
 #[derive(Debug, Default)]
 struct Touched(BTreeMap<MemoryId, Vec<Range<u64>>>);
 

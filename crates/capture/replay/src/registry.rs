@@ -315,7 +315,7 @@ pub const CAPABILITIES: &[(u32, &str, &[Need])] = &[
     (5426, "Shader64BitIndexingEXT", &[Feature("shader64BitIndexing")]),
 ];
 
-/// Extensions of SPIR-V by name, with their device extensions; none: a part of Vulkan 1.3.
+/// Extensions of SPIR-V by name, each with its device extension; `None` if it is a part of Vulkan 1.3.
 #[rustfmt::skip]
 pub const EXTENSIONS: &[(&str, Option<&str>)] = &[
     ("SPV_KHR_variable_pointers", None),

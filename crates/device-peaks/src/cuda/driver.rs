@@ -253,7 +253,7 @@ impl Context {
         Ok(Kernel(kernel))
     }
 
-    /// Launches a kernel on so many workgroups.
+    /// Launches a kernel with a number of workgroups, and of invocations in each, as `[workgroups, invocations]`.
     ///
     /// # Safety
     /// The parameters are those of the kernel: eight bytes each, of which it may read four. The memory that they address lives until
@@ -309,8 +309,8 @@ impl Context {
         Ok(started.elapsed().as_nanos() as f64)
     }
 
-    /// Returns the nanoseconds that each of so many calls of `each` takes on the device, by its events. One more call goes before
-    /// them, so that the device does not wait for the first.
+    /// Calls `each` repeatedly, and returns the nanoseconds that one call's work takes on the device on average, by
+    /// the device's events. One more call goes before, so that the device does not wait for the first.
     pub fn time(
         &self,
         count: u32,

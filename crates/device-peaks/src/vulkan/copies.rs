@@ -53,9 +53,9 @@ impl Bandwidth {
     }
 }
 
-/// Measures how fast a device copies between two large buffers, by a command or by a kernel, whichever is faster, each in the
-/// shortest of several runs. Without a `choice` it is the device of the name `captured`, else the first. None: its queue has no
-/// timestamps.
+/// Measures how fast a device copies between two large buffers, by a command or by a kernel, whichever is faster,
+/// each in the shortest of several runs. Without a `choice` it is the device with the name `captured`, else the
+/// first. Returns `None` if the device's queue has no timestamps.
 ///
 /// # Errors
 /// The device cannot be used.

@@ -75,6 +75,7 @@ struct CallStart {
     start_ns: i64,
 }
 
+/// The state of making a scene.
 struct Builder<'a> {
     trace: &'a Trace,
     slices: SlicesByOwner,

@@ -22,11 +22,13 @@ pub(crate) struct SceneNames {
     command_buffers: Vec<TextId>,
 }
 
+/// The texts of a kernel: its name, and the details that slices of its dispatches show.
 pub(crate) struct KernelText {
     pub name: TextId,
     pub details: Vec<(DetailKey, TextId)>,
 }
 
+/// The texts of a label.
 pub(crate) struct LabelText {
     pub text: TextId,
     /// The label's text behind those of the labels around it.

@@ -15,6 +15,7 @@ use gapscope_trace::tables::Dispatches;
 #[derive(Debug, Default)]
 pub(super) struct PieceStarts(Vec<PieceStart>);
 
+/// A piece of the table of dispatches, with the earliest start of a queue's dispatches in it.
 #[derive(Debug, Clone, Copy)]
 struct PieceStart {
     piece: u32,

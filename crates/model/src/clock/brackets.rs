@@ -56,12 +56,14 @@ struct Bound {
     offset_ns: i64,
 }
 
+/// The least and the greatest offset between the clocks that no bound contradicts.
 #[derive(Debug, Clone, Copy)]
 struct FeasibleOffsets {
     lower_ns: i64,
     upper_ns: i64,
 }
 
+/// The least and the greatest relative change of the offset that no bound contradicts.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct RateRange {
     least: f64,

@@ -37,6 +37,7 @@ pub struct Calibrated {
     cursor: usize,
 }
 
+/// A reading of both clocks at one moment, with its error and the rate of the piece that begins there.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Sample {
     ticks: i64,

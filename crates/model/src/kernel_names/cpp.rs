@@ -5,8 +5,10 @@
 
 /// The most bytes of a name that is parsed; longer names are not.
 const MAX_NAME_BYTES: usize = 1 << 16;
+/// The greatest depth of brackets in a name that is parsed; deeper names are not.
 const MAX_DEPTH: usize = 100;
 
+/// A part of a C++ name, with its position.
 #[derive(Debug, PartialEq)]
 pub(super) struct Token<'a> {
     pub kind: TokenKind<'a>,
@@ -15,6 +17,7 @@ pub(super) struct Token<'a> {
     start: usize,
 }
 
+/// The kind of a token, with its text or its contents.
 #[derive(Debug, PartialEq)]
 pub(super) enum TokenKind<'a> {
     /// An identifier or a number.
@@ -41,6 +44,7 @@ impl<'a> Token<'a> {
     }
 }
 
+/// A bracket that has not been closed yet, with the items that were read inside it.
 struct OpenBracket<'a> {
     bracket: char,
     spaced: bool,

@@ -110,6 +110,7 @@ pub struct LockOffsets {
     pub locked: u64,
 }
 
+/// The offsets of fields of a thread state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ThreadOffsets {
     pub next: u64,
@@ -121,6 +122,7 @@ pub(super) struct ThreadOffsets {
     pub chunk: u64,
 }
 
+/// The offsets of fields of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FrameOffsets {
     pub code: u64,
@@ -129,6 +131,7 @@ pub(super) struct FrameOffsets {
     pub owner: u64,
 }
 
+/// The offsets of fields of a code object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CodeOffsets {
     pub file: u64,
@@ -138,6 +141,7 @@ pub(super) struct CodeOffsets {
     pub instructions: u64,
 }
 
+/// The offsets of fields of a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TextOffsets {
     pub length: u64,

@@ -13,6 +13,7 @@ pub struct Lines<'a> {
     first_line: i32,
 }
 
+/// An entry of the table: a range of instructions with one source line.
 struct Entry {
     /// Start of the entry, in bytes from the first instruction.
     start: u64,

@@ -6,6 +6,7 @@ use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use std::fmt::Write as _;
 use std::io;
 
+/// The columns of a batch with their formatters.
 pub(super) struct Cells<'a> {
     columns: Vec<(&'a dyn Array, ArrayFormatter<'a>)>,
     text: String,

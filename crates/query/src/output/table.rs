@@ -38,6 +38,7 @@ const COUNT_COLUMNS: &[&str] = &[
     "transfers",
 ];
 
+/// Writes an answer as a table. The first rows wait until the widths of columns are settled.
 pub(super) struct TableWriter<'a> {
     out: &'a mut (dyn Write + Send),
     columns: Vec<Column>,
@@ -47,6 +48,7 @@ pub(super) struct TableWriter<'a> {
     is_plan: bool,
 }
 
+/// A column of the written table.
 struct Column {
     name: String,
     kind: Kind,

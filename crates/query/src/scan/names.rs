@@ -22,6 +22,7 @@ use std::collections::HashMap;
 use std::fmt::Display;
 use std::sync::Arc;
 
+/// The names behind the ids of one kind in one trace.
 pub(super) struct Names {
     /// The distinct names, or numbers.
     texts: ArrayRef,

@@ -23,6 +23,7 @@ use gapscope_trace::table_file::TableFile;
 use std::fmt;
 use std::sync::Arc;
 
+/// The plan that reads chosen columns of a table of all traces.
 #[derive(Debug)]
 pub(super) struct Scan {
     pub facts: Arc<TableFacts>,

@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 type Result<T> = std::result::Result<T, DataFusionError>;
 
+/// The state of reading the row groups of one partition; it is an iterator of batches.
 pub(super) struct Reader {
     library: Arc<Library>,
     files: Arc<Vec<Option<TableFile>>>,
@@ -39,6 +40,7 @@ struct SourceValues {
     values: HashMap<TraceValue, ArrayRef>,
 }
 
+/// The row group that is being read.
 enum OpenGroup {
     Columns(Batches),
     /// The state where no column of the file is needed: the number of rows that remain.

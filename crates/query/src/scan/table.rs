@@ -19,6 +19,7 @@ use gapscope_trace::table_file::TableFile;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+/// A table of the trace format, with the rows of all traces of a session.
 #[derive(Debug)]
 pub(crate) struct TraceTable {
     facts: Arc<TableFacts>,

@@ -30,6 +30,7 @@ impl From<SqlError> for Refusal {
     }
 }
 
+/// The body of a request with SQL.
 #[derive(Deserialize)]
 pub struct Question {
     sql: String,
@@ -59,6 +60,7 @@ async fn folders(served: &Arc<Served>) -> Result<Vec<PathBuf>, Refusal> {
     folders.ok_or_else(|| Refusal::bad_request(LIVE))
 }
 
+/// The parameter that names the table of a row to find.
 #[derive(Deserialize)]
 pub struct Table {
     table: String,

@@ -22,6 +22,7 @@ use values::Value;
 
 /// The most operations of a program with its functions inlined; beyond them lowering fails.
 const MAX_OPS: usize = 1_000_000;
+/// The most blocks of a program, then the most registers and the greatest depth of calls; beyond them lowering fails.
 const MAX_BLOCKS: usize = 20_000;
 const MAX_REGISTERS: u32 = 1 << 20;
 const MAX_CALL_DEPTH: usize = 24;

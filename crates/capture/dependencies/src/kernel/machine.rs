@@ -20,6 +20,7 @@ pub(crate) use trail::Sites;
 
 /// Number of invocations that run together.
 const LANES: usize = 64;
+/// The values of one register in all lanes, the invocations that run together.
 type Lanes = [u64; LANES];
 
 /// The workgroups and invocations of a dispatch.
@@ -181,6 +182,7 @@ pub(crate) fn follow(
     }
 }
 
+/// The state of a run that its threads share: the next invocation to take, and the steps so far.
 struct Shared<'a> {
     executable: &'a Executable,
     grid: Grid,
@@ -210,6 +212,7 @@ impl Shared<'_> {
     }
 }
 
+/// The state of one thread of a run: the registers and marks of the invocations that it runs together.
 struct Machine<'a> {
     shared: &'a Shared<'a>,
     registers: Vec<Lanes>,
@@ -501,6 +504,7 @@ fn blend(to: &mut Lanes, from: &Lanes, active: u64) {
     }
 }
 
+/// The operands of an operation on all lanes, in order.
 struct Columns<'a> {
     a: &'a Lanes,
     b: &'a Lanes,

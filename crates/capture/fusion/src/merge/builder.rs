@@ -37,6 +37,7 @@ pub struct Builder<'a> {
     pub values: HashMap<usize, (Word, Word)>,
 }
 
+/// A block of push constants of one kernel, with its place in the joined block.
 struct JoinedBlock {
     offset: u32,
     structure: Word,

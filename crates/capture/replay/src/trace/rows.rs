@@ -22,6 +22,7 @@ const QUEUE: QueueId = QueueId(0);
 /// The bindings of a dispatch: set, binding, element, buffer, offset, size, and whether the shader can only read.
 type BoundBuffers = Vec<(u32, u32, u32, u32, u64, u64, bool)>;
 
+/// The tables of the trace while rows are added.
 pub struct Rows {
     pub tables: Tables,
     labels: Labels,
