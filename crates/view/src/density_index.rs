@@ -1,4 +1,5 @@
-//! Indexes a trace for its first drawing: its tracks, its first and last time, and the busy share of each track in equal slices of time.
+//! Makes the index from which a trace is first drawn: its tracks, its first and last time, and for each track the
+//! share of equal slices of time in which a row ran.
 
 use crate::chunks::chunks;
 use crate::protocol::BINS;

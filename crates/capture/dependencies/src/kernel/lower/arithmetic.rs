@@ -1,4 +1,4 @@
-//! Lowers instructions that compute values.
+//! Lowers instructions that compute values from values: arithmetic, comparisons, conversions and selections.
 
 use super::values::Value;
 use super::{Lowering, Typed};

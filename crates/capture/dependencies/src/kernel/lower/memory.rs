@@ -1,4 +1,5 @@
-//! Lowers pointers, and reads and writes through them.
+//! Lowers pointers, and reads and writes through them: SPIR-V's access chains go in, offsets in buffers and accesses
+//! come out.
 
 use super::values::{Base, Pointer, Value};
 use super::{Lowering, Typed};
