@@ -52,7 +52,7 @@ macro_rules! numbered {
             /// All of them, in the order of their numbers from 0.
             pub const ALL: &[$name] = &[$($name::$variant,)+];
 
-            /// Returns the one of this number.
+            /// Returns the variant with this number.
             pub fn from_number(number: u8) -> $name {
                 *Self::ALL.get(usize::from(number)).unwrap_or(&Self::Unknown)
             }

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-/// Why a query has no answer. Each prints as one sentence that says what to do.
+/// Why a query has no answer. Each reason prints as one sentence, with advice.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

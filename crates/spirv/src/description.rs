@@ -1,4 +1,5 @@
-//! Describes a module in one walk over its words, for hooks: entry points, the source's name, and what code does to descriptors.
+//! Describes a module in one walk over its words, for hooks: finds entry points, the source's name, and the accesses
+//! of the code to descriptors.
 
 use std::collections::HashMap;
 

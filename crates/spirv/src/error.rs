@@ -23,7 +23,7 @@ pub enum ReadError {
     /// The header's bound of ids or its schema is invalid.
     #[error("its header is not right")]
     Header,
-    /// An instruction has no length, or is longer than what is left of the module.
+    /// An instruction has no length, or is longer than the rest of the module.
     #[error("the instruction at word {at} is cut off")]
     TornInstruction {
         /// Index of the instruction's first word.

@@ -58,7 +58,7 @@ pub enum Error {
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error message.
         reason: String,
     },
     /// The file exists already.

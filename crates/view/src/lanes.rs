@@ -57,8 +57,8 @@ impl Columns {
 }
 
 impl PlacedRows {
-    /// Takes up the rows that were added to the trace since the last time, as those of `generation`. `all` are the rows of the track, where they are
-    /// known.
+    /// Places the rows that were added to the trace since the last call, as those of `generation`. `all` are the rows
+    /// of the track, where they are known.
     pub fn extend(
         &mut self,
         id: TrackId,

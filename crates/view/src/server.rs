@@ -32,9 +32,10 @@ pub struct Options {
     pub state: Option<PathBuf>,
     /// The program that answers SQL; by default `gapscope-query` beside this program or in PATH.
     pub query_program: Option<PathBuf>,
-    /// How long a query may take; by default a minute.
+    /// The longest time that a query may take; by default a minute.
     pub longest_query: Option<Duration>,
-    /// How many rows of tracks the page holds at once, of 24 bytes each; by default 16 million. Larger traces are shown in parts.
+    /// The most rows of tracks that the page holds at once, of 24 bytes each; by default 16 million. Larger traces
+    /// are shown in parts.
     pub page_rows: Option<u64>,
 }
 

@@ -100,7 +100,7 @@ impl Snapshot {
     /// Reads the columns of a complete trace that drawing needs.
     ///
     /// # Errors
-    /// It cannot be opened.
+    /// The trace cannot be opened.
     pub fn quick(folder: &Path, names: Option<&Arc<Names>>) -> Result<Snapshot, Error> {
         let (trace, diagnostics) = gapscope_trace::read(folder, &drawing().named(names))?;
         match WholeCommandBuffers::quick(&trace, || untimed(&trace)) {
@@ -115,7 +115,7 @@ impl Snapshot {
     /// Reads all columns of a trace.
     ///
     /// # Errors
-    /// It cannot be opened.
+    /// The trace cannot be opened.
     pub fn full(folder: &Path, names: Option<&Arc<Names>>) -> Result<Snapshot, Error> {
         let (trace, diagnostics) = gapscope_trace::read(folder, &Selection::all().named(names))?;
         Ok(Snapshot::new(trace, diagnostics))

@@ -278,7 +278,7 @@ impl TraceSource for Store {
     }
 }
 
-/// Says when new rows of a live trace are shown.
+/// The time at which new rows of a live trace are shown.
 #[derive(PartialEq, Eq)]
 enum TakeUp {
     Now,
@@ -286,7 +286,7 @@ enum TakeUp {
     Later,
 }
 
-/// Takes up new rows of a live trace.
+/// Adds the new rows of a live trace to its snapshot.
 fn take_up(
     folder: &Path,
     names: Option<&Arc<Names>>,

@@ -34,7 +34,7 @@ pub struct Dependencies {
     pub barriers: Vec<BarrierUse>,
     /// Why hazards and needs of barriers are not known; `None` where they are known.
     pub unknown: Option<String>,
-    /// How fast the device moves bytes, or why that is not known. Callers measure it and set this field.
+    /// The bandwidth of the device's memory, or why it is not known. Callers measure it and set this field.
     pub bandwidth: Result<Bandwidth, UnknownBandwidth>,
 }
 

@@ -20,7 +20,7 @@ pub struct Fusion {
     pub second: usize,
     /// The buffer that is written and read.
     pub buffer: Arc<str>,
-    /// What merging them saves, or why they cannot be merged.
+    /// The saving of merging the dispatches, or why they cannot be merged.
     pub saving: Result<Saving, Refusal>,
 }
 

@@ -253,7 +253,8 @@ impl<'a> Barriers<'a> {
     }
 }
 
-/// How far barriers have carried the end of the first command of an edge, as barriers are taken in order.
+/// The work that waits for the first command of an edge, as far as barriers are taken in order: the stages that wait,
+/// and whether its writes are available and visible to the second command.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Reached {
     /// The stages that wait for the first command.

@@ -1,7 +1,7 @@
 //! The [`Record`]s of a capture, in the order in which they are written.
 //!
-//! Enumerations of Vulkan are its numbers (`vk.xml` says what they mean), sizes and offsets are bytes. Objects have
-//! ids of this capture; an object's record comes before the first record that names it.
+//! Vulkan's enumerations are kept as Vulkan's numbers (`vk.xml` has their meanings), sizes and offsets are bytes. Ids
+//! of objects are numbers of this capture alone; an object's record comes before the first record that names it.
 
 use std::fmt;
 

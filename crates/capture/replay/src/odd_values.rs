@@ -110,7 +110,7 @@ pub fn find_odd_value(
 }
 
 impl Search {
-    /// Runs one dispatch and examines what it wrote. Returns whether such a value was found.
+    /// Runs one dispatch, and examines the memory that it wrote. Returns whether a NaN or an infinity was found.
     fn dispatch(
         &mut self,
         session: &mut Session<'_>,

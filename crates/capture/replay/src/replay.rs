@@ -14,7 +14,7 @@ use crate::trace;
 /// The most differences that are described; further ones are only counted.
 pub const MAX_DIFFERENCES: usize = 100;
 
-/// Runs a capture and compares what it leaves in memory.
+/// Runs a capture, and compares the memory that it leaves with the program's.
 ///
 /// # Errors
 /// The capture cannot be run.

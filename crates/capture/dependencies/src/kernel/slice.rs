@@ -17,7 +17,7 @@ use needs::Needs;
 /// take a few rounds.
 const MAX_ROUNDS: usize = 64;
 
-/// The part of a program that must be run, and what is known about its accesses without running it.
+/// The part of a program that must be run, and the facts about its accesses that are known without running it.
 #[derive(Debug)]
 pub(crate) struct Slice {
     pub executable: Executable,
