@@ -84,7 +84,7 @@ pub struct Access {
     pub memory: u64,
     /// Offset in the allocation from which `set` counts.
     pub offset: u64,
-    /// The bytes.
+    /// The reached bytes, counted from `offset`.
     pub set: Arc<ByteSet>,
     /// The way in which the bytes are reached.
     pub scope: Scope,

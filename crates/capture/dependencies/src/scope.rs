@@ -39,16 +39,16 @@ pub enum Scope {
     StorageRead,
     /// A kernel writes a storage buffer.
     StorageWrite,
-    /// A copy reads.
+    /// A copy reads its source.
     CopyRead,
-    /// A copy writes.
+    /// A copy writes its destination.
     CopyWrite,
-    /// A fill or an update writes.
+    /// A fill or an update writes its range.
     ClearWrite,
 }
 
 impl Scope {
-    /// All scopes.
+    /// All variants.
     pub(crate) const ALL: [Scope; 7] = [
         Scope::IndirectRead,
         Scope::UniformRead,

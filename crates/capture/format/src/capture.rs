@@ -14,21 +14,21 @@ use crate::model::*;
 pub struct Capture {
     /// The program, the device and the window.
     pub header: Header,
-    /// Allocations.
+    /// Allocations of device memory by id.
     pub memories: BTreeMap<MemoryId, Memory>,
-    /// Buffers.
+    /// Buffers by id, each with its place in an allocation.
     pub buffers: BTreeMap<BufferId, Buffer>,
-    /// Shaders.
+    /// Shader modules by id.
     pub modules: BTreeMap<ModuleId, Module>,
-    /// Layouts of descriptor sets.
+    /// Layouts of descriptor sets by id.
     pub set_layouts: BTreeMap<SetLayoutId, SetLayout>,
-    /// Pipeline layouts.
+    /// Pipeline layouts by id.
     pub pipeline_layouts: BTreeMap<PipelineLayoutId, PipelineLayout>,
-    /// Compute pipelines.
+    /// Compute pipelines by id.
     pub pipelines: BTreeMap<PipelineId, Pipeline>,
-    /// Queues.
+    /// Queues that the window submitted to, by id.
     pub queues: BTreeMap<QueueId, Queue>,
-    /// The commands of command buffers.
+    /// The commands of command buffers, by the id of their recording.
     pub commands: BTreeMap<CommandsId, Vec<Command>>,
     /// Content, submissions and outcomes in order.
     pub steps: Vec<Step>,

@@ -200,7 +200,7 @@ impl<'a> Draft<'a> {
         Ok(id)
     }
 
-    /// Adds a submission.
+    /// Adds a submission record as it is.
     pub fn submission(&mut self, of: Submission) -> Result<(), DraftError> {
         self.writer.record(&Record::Submission(of))?;
         Ok(())

@@ -26,7 +26,7 @@ pub enum Form {
     Forwarded,
 }
 
-/// A merged chain.
+/// The kernel and the dispatch that a chain is merged into.
 #[derive(Debug, Clone)]
 pub struct Merged {
     /// SPIR-V with the entry point `main`.

@@ -69,9 +69,9 @@ pub struct Matrix {
     pub component: i32,
     /// `VkScopeKHR`
     pub scope: u32,
-    /// Rows.
+    /// Number of rows.
     pub rows: u32,
-    /// Columns.
+    /// Number of columns.
     pub columns: u32,
     /// The matrix's role in `A × B + C`: 0 is A, 1 is B, 2 is the accumulator C.
     pub role: u32,

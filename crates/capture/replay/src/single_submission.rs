@@ -30,7 +30,7 @@ pub struct SingleSubmission<'a> {
 const WHOLE: TimestampPair = 0;
 
 impl<'a> SingleSubmission<'a> {
-    /// Records a program.
+    /// Records a program as one submission.
     pub fn new(
         session: &Session<'a>,
         recording_options: RecordingOptions,

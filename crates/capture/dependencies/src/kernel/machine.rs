@@ -26,7 +26,7 @@ type Lanes = [u64; LANES];
 /// The workgroups and invocations of a dispatch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grid {
-    /// The first workgroup.
+    /// Number of the first workgroup by axis.
     pub base: [u32; 3],
     /// Number of workgroups by axis.
     pub groups: [u32; 3],
