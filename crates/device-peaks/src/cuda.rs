@@ -1,4 +1,5 @@
-//! Measures CUDA's devices.
+//! Measures CUDA devices: for each device the bandwidth of its memory, and the rates of arithmetic, matrix products
+//! and launches.
 
 mod cublas;
 mod driver;
@@ -16,19 +17,19 @@ use driver::{Context, Device, Driver, Kernel};
 
 const KERNELS: &str = include_str!("cuda/kernels.ptx");
 const THREADS: u32 = 256;
-/// Workgroups for each multiprocessor: so many that all of its threads are used, on every generation.
+/// Number of workgroups for each multiprocessor, which suffices to use all of its threads on every generation.
 const WORKGROUPS_PER_MULTIPROCESSOR: u32 = 8;
 const MAX_BUFFER_BYTES: u64 = 4 << 30;
-/// Bytes of a vector that an invocation reads or writes at once, and the number of vectors in a round.
+/// Bytes of a vector, which an invocation reads or writes at once; below, the number of vectors in a round.
 const VECTOR_BYTES: u64 = 16;
 const VECTORS_PER_ROUND: u64 = 4;
-/// Multiply-adds of an invocation in a round, in eight chains.
+/// Number of multiply-adds of an invocation in a round, in eight independent chains.
 const MULTIPLY_ADDS_PER_ROUND: u32 = 256;
 const ROUNDS: u32 = 1024;
-/// Empty kernels that are timed together.
+/// Number of empty kernels that are timed together.
 const LAUNCHES: u32 = 1000;
 
-/// Measures those of CUDA's devices that were asked for.
+/// Measures the CUDA devices that were asked for, and returns their figures.
 ///
 /// # Errors
 /// CUDA cannot be used here.
@@ -81,7 +82,8 @@ fn measure_device(
     }
 }
 
-/// Returns the module of PTX, with its multiply-adds in turn in each of eight chains.
+/// Returns the text of the module in PTX (NVIDIA's portable assembly), with its multiply-adds in turn in each of
+/// eight chains.
 fn kernels() -> String {
     let line = |number| format!("    fma.rn.f32 %f{0}, %f{0}, %x, %y;\n", number % 8);
     let lines: String = (0..MULTIPLY_ADDS_PER_ROUND).map(line).collect();
@@ -275,7 +277,7 @@ mod tests {
         assert_eq!(in_loop, MULTIPLY_ADDS_PER_ROUND as usize);
     }
 
-    /// Finds NVIDIA's assembler.
+    /// Returns the path of NVIDIA's assembler `ptxas`, if it is installed.
     fn ptxas() -> Option<PathBuf> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let mut places: Vec<PathBuf> = std::env::split_paths(&path).collect();

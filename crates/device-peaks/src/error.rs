@@ -1,4 +1,4 @@
-//! Why a device, or one figure of it, cannot be measured.
+//! Defines [`Error`], the reasons why a device, or one of its figures, cannot be measured.
 
 use std::ffi::{NulError, c_int};
 
@@ -37,7 +37,7 @@ pub enum Error {
         /// The first line of the log.
         line: String,
     },
-    /// The device times something with no time, or with less.
+    /// The device measured a time of 0 or less.
     #[error("the device says that it took {0} ns")]
     Time(f64),
     /// The memory is too small for the buffers.

@@ -27,7 +27,7 @@ pub use vulkan::{Bandwidth, Copier, copy_bandwidth};
 pub struct Measurements {
     /// The devices that were measured.
     pub devices: Vec<MeasuredDevice>,
-    /// Those that could not be, as sentences without their full stop.
+    /// The devices that could not be measured, as sentences without their full stop.
     pub failed: Vec<String>,
     /// Why an interface has no devices here, as sentences without their full stop.
     pub absent: Vec<String>,
@@ -35,8 +35,8 @@ pub struct Measurements {
     pub listed: Vec<String>,
 }
 
-/// Measures devices one after the other: those that `choice` numbers or names, else all. `progress` is told what is measured next.
-/// With `quick` the figures are less certain.
+/// Measures devices one after the other: those that `choice` numbers or names, else all. `progress` is called with
+/// the name of the next measurement. With `quick` the figures are less certain.
 pub fn measure(
     choice: Option<&DeviceChoice>,
     quick: bool,

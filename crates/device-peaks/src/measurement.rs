@@ -11,12 +11,13 @@ use crate::samples::Samples;
 
 /// The devices of an interface by name, each with its figures or why it could not be measured.
 pub type Measured = Vec<(String, Result<Measurement, Error>)>;
-/// A function that is told what is measured next.
+/// A function that is called with the name of the next measurement.
 pub type Progress<'a> = &'a dyn Fn(&str);
 
-/// Quartiles that are further apart than this share of the median mean that something else was at work.
+/// The greatest distance of the quartiles of steady times, as a share of the median; a greater one gets a note, since
+/// other work probably ran.
 const MAX_STEADY_SPREAD: f64 = 0.05;
-/// The figure that the host clock times, which is never so steady.
+/// The figure that the host's clock times, which is never so steady.
 const LATENCY: &str = "launch_latency_ns";
 
 /// The figures of a device that is being measured.
@@ -44,7 +45,8 @@ impl Measurement {
         }
     }
 
-    /// Takes a figure, or notes why it is unknown. Other figures stay as they are.
+    /// Calls `take` with a result's value, or notes why the figure named `what` is unknown. Other figures stay as
+    /// they are.
     pub fn take<T>(
         &mut self,
         what: &str,
@@ -62,7 +64,7 @@ impl Measurement {
         self.kept.source.is_empty()
     }
 
-    /// Takes the time of a copy of so many bytes, each read and written. The fastest of several copies counts.
+    /// Adds the time of a copy of `bytes` bytes, each read and written. The fastest of several copies counts.
     pub fn copy(&mut self, bytes: u64, samples: Samples, by: &str) {
         let rate = per_second(2 * bytes, samples);
         if keep_faster(&mut self.kept.limits.copy_bytes_per_s, rate) {
@@ -70,13 +72,13 @@ impl Measurement {
         }
     }
 
-    /// Takes the time to read so many bytes.
+    /// Adds the time of a read of `bytes` bytes.
     pub fn read(&mut self, bytes: u64, samples: Samples, by: &str) {
         self.kept.limits.read_bytes_per_s = Some(per_second(bytes, samples));
         self.state("read_bytes_per_s", samples, by);
     }
 
-    /// Takes the time to write so many bytes. The fastest of several writes counts.
+    /// Adds the time of a write of `bytes` bytes. The fastest of several writes counts.
     pub fn write(&mut self, bytes: u64, samples: Samples, by: &str) {
         let rate = per_second(bytes, samples);
         if keep_faster(&mut self.kept.limits.write_bytes_per_s, rate) {
@@ -84,13 +86,13 @@ impl Measurement {
         }
     }
 
-    /// Takes the time of so many multiply-adds, each of two operations.
+    /// Adds the time of `count` multiply-adds, each of two operations.
     pub fn multiply_adds(&mut self, count: u64, samples: Samples, by: &str) {
         self.kept.limits.fma_f32_flops = Some(per_second(2 * count, samples));
         self.state("fma_f32_flops", samples, by);
     }
 
-    /// Takes the time of products of matrices. The fastest of several counts.
+    /// Adds the time of a product of matrices with `flops` operations. The fastest of several products counts.
     pub fn matrix(&mut self, inputs: &str, flops: u64, samples: Samples, by: &str) {
         let rate = per_second(flops, samples);
         let rates = &mut self.kept.limits.matrix_flops;
@@ -100,13 +102,13 @@ impl Measurement {
         }
     }
 
-    /// Takes the time from one launch to the next.
+    /// Adds the time from one launch to the next.
     pub fn launches(&mut self, samples: Samples, by: &str) {
         self.kept.limits.launch_interval_ns = Some(samples.median_ns.round() as u64);
         self.state("launch_interval_ns", samples, by);
     }
 
-    /// Takes the time from a launch until it has been waited for.
+    /// Adds the time from a launch until the host has waited for it.
     pub fn awaited(&mut self, samples: Samples, by: &str) {
         self.kept.limits.launch_latency_ns = Some(samples.median_ns.round() as u64);
         self.state(LATENCY, samples, by);

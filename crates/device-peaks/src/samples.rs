@@ -1,39 +1,40 @@
-//! Repeats one measurement until its figure is certain enough.
+//! Repeats a measurement, first until the device's clocks are settled, then for the figure: a function that returns
+//! nanoseconds goes in, median and spread come out.
 
 use std::time::{Duration, Instant};
 
 use crate::error::Error;
 
-/// The time that a measurement may take.
+/// The limits of the time that a measurement may take.
 #[derive(Debug, Clone, Copy)]
 pub struct Effort {
     /// The greatest number of repetitions that count.
     max_repetitions: usize,
-    /// The longest time that passes before them, until clocks are settled.
+    /// The longest time of the repetitions before those that count, until clocks are settled.
     max_warm_up: Duration,
-    /// The longest time of those that count, once there are three.
+    /// The longest time of the repetitions that count, once there are three.
     max_time: Duration,
 }
 
 /// The smallest number of repetitions that count, however long they take.
 const MIN_REPETITIONS: usize = 3;
-/// Clocks are settled when so many repetitions differ by no more than this share.
+/// Clocks are settled when this number of repetitions differ by no more than this share.
 const SETTLED: (usize, f64) = (4, 0.01);
 
 impl Effort {
-    /// For figures to keep.
+    /// The effort for figures that are kept.
     pub const FULL: Effort = Effort {
         max_repetitions: 21,
         max_warm_up: Duration::from_millis(400),
         max_time: Duration::from_millis(600),
     };
-    /// For a first look.
+    /// The effort for a first look.
     pub const QUICK: Effort = Effort {
         max_repetitions: 5,
         max_warm_up: Duration::from_millis(40),
         max_time: Duration::from_millis(100),
     };
-    /// For the shortest of eight.
+    /// The effort for the shortest of eight repetitions.
     pub const SHORTEST: Effort = Effort {
         max_repetitions: 8,
         max_warm_up: Duration::from_millis(100),
@@ -41,12 +42,12 @@ impl Effort {
     };
 }
 
-/// The times of repetitions, summed up.
+/// Statistics of the times of repetitions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Samples {
-    /// The median, nanoseconds.
+    /// The median in nanoseconds.
     pub median_ns: f64,
-    /// The shortest, nanoseconds.
+    /// The shortest time in nanoseconds.
     pub least_ns: f64,
     /// The distance of the quartiles, as a share of the median.
     pub spread: f64,

@@ -1,4 +1,4 @@
-//! Lists the devices that there are, and selects those that were asked for.
+//! Defines [`Selection`], which lists all devices and decides which of them the user asked for.
 
 use gapscope_model::Api;
 use gapscope_replay::DeviceChoice;

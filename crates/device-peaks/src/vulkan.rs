@@ -1,4 +1,5 @@
-//! Measures Vulkan's devices.
+//! Measures Vulkan devices: for each device the bandwidth of its memory, and the rates of arithmetic, matrix products
+//! and launches.
 
 mod copies;
 mod kernels;
@@ -13,23 +14,23 @@ use crate::selection::Selection;
 pub use copies::{Bandwidth, Copier, copy_bandwidth};
 use kernels::{Grid, LOCAL_SIZE, MULTIPLY_ADDS_PER_ROUND, VECTOR_BYTES, VECTORS_PER_INVOCATION};
 
-/// The largest buffers, and those of a device that computes on the processor.
+/// The most bytes of a buffer on a GPU; below, on a device that computes on the processor.
 const MAX_BUFFER_BYTES: u64 = 1 << 30;
 const MAX_SOFTWARE_BUFFER_BYTES: u64 = 64 << 20;
-/// The multiply-adds of an invocation are done in so many rounds of a loop, by so many workgroups.
+/// Number of rounds of the loop in which an invocation does multiply-adds; below, the number of workgroups.
 const ROUNDS: u32 = 256;
 const WORKGROUPS: u32 = 8192;
 const SOFTWARE_ROUNDS_AND_WORKGROUPS: (u32, u32) = (64, 1024);
-/// Matrices are multiplied in rounds of a loop that the subgroups of a workgroup share: half a TFLOP in all, which slow devices end
-/// before a driver takes them for hung.
+/// Number of rounds of the loop in which the subgroups of a workgroup multiply matrices: half a TFLOP in all, which
+/// slow devices end before a driver takes them for hung.
 const MATRIX_ROUNDS: u32 = 1024;
 const SOFTWARE_MATRIX_ROUNDS_AND_WORKGROUPS: (u32, u32) = (64, 16);
-/// Workgroups that make noise: far more than the matrices take.
+/// The most workgroups that make noise for the matrices, far more than these take.
 const MAX_NOISE_WORKGROUPS: u32 = 64;
-/// Empty kernels that are timed together.
+/// Number of empty kernels that are timed together.
 const LAUNCHES: u32 = 1000;
 
-/// Measures those of Vulkan's devices that were asked for.
+/// Measures the Vulkan devices that were asked for, and returns their figures.
 ///
 /// # Errors
 /// Vulkan cannot be used here.
@@ -114,7 +115,7 @@ fn measure_device(
     Ok(measurement)
 }
 
-/// Measures each shape in which the device multiplies matrices of a type. The fastest one counts.
+/// Measures each shape in which the device multiplies matrices of a type. The fastest shape counts.
 fn measure_matrices(
     bench: &mut Bench,
     measurement: &mut Measurement,
@@ -167,7 +168,7 @@ fn measure_matrices(
     Ok(())
 }
 
-/// Times so many of the same work together, again and again.
+/// Times `count` repetitions of the same work together, repeatedly.
 fn repeat_work(
     bench: &Bench,
     effort: Effort,

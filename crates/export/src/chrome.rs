@@ -14,7 +14,7 @@ use gapscope_timeline::counters::Sample;
 use gapscope_trace::Manifest;
 use std::io::{self, Write};
 
-/// Writes a trace.
+/// Writes a trace as one file, and returns the counts of its rows.
 ///
 /// # Errors
 /// Writing to `out` fails.
@@ -25,12 +25,12 @@ pub fn write(scene: &Scene, out: &mut (impl Write + Send)) -> io::Result<Exporte
     Ok(exported)
 }
 
-/// Writes what comes before the events.
+/// Writes the part of a file before the events.
 pub(crate) fn begin(out: &mut impl Write) -> io::Result<()> {
     out.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")
 }
 
-/// Writes the events of a trace. `any` tells that events precede them.
+/// Writes the events of a trace. `any` is true if events precede them in the file.
 pub(crate) fn write_part(
     scene: &Scene,
     any: bool,
@@ -48,7 +48,7 @@ pub(crate) fn write_part(
     Ok(scene.exported())
 }
 
-/// Writes what comes after the events.
+/// Writes the part of a file after the events.
 pub(crate) fn end(manifest: &Manifest, origin_ns: i64, out: &mut impl Write) -> io::Result<()> {
     out.write_all(b"\n],\"otherData\":{")?;
     writeln!(
@@ -63,6 +63,7 @@ pub(crate) fn end(manifest: &Manifest, origin_ns: i64, out: &mut impl Write) -> 
 /// The most groups of one trace. The groups of the next trace in a file are sorted behind them.
 const MAX_GROUPS: usize = 10_000;
 
+/// The state of writing the events of one trace.
 struct Writer<'a, W> {
     scene: &'a Scene<'a>,
     names: Vec<String>,

@@ -18,7 +18,7 @@ pub struct Error {
     pub source: io::Error,
 }
 
-/// Marks one of several traces in one folder. Every table then begins with a column for the rank.
+/// The mark of one of several traces that share a folder. Every table then begins with a column for the rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RankColumn {
     /// The rank; absent for a trace without one.
@@ -119,8 +119,8 @@ impl IndependentTable {
 }
 
 /// Writes the tables of a trace that are not [`independent_tables`] into an existing folder, and its manifest, which
-/// for a rank is `trace.rank=N.json`. `each` hands over the dispatches piece by piece, in their order. Returns what
-/// `each` returned; `None` when it returned nothing, and then no file is left.
+/// for a rank is `trace.rank=N.json`. `each` passes on the dispatches piece by piece, in their order. Returns the
+/// result of `each`; `None` when it returned nothing, and then no file is left.
 ///
 /// # Errors
 /// A file cannot be written.

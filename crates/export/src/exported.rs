@@ -1,4 +1,4 @@
-//! Counts the rows that an export has.
+//! Defines [`Exported`], the counts of rows that an export has and lacks, which every format's `write` returns.
 
 /// The rows of one table.
 #[derive(Debug, Clone, PartialEq, Eq)]

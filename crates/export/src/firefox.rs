@@ -22,7 +22,7 @@ use gapscope_trace::tables::CounterUnit;
 use markers::Markers;
 use std::io::{self, Write};
 
-/// Writes a trace.
+/// Writes a trace as one profile, and returns the counts of its rows.
 ///
 /// # Errors
 /// Writing to `out` fails.
@@ -93,7 +93,7 @@ fn with_profile(
     write(&serde_json::to_vec(&profile)?, &markers)
 }
 
-/// Adds a counter. The profiler draws straight lines between samples, so each step is two samples.
+/// Adds a counter to the profile. The profiler draws straight lines between samples, so each step is two samples.
 fn add_counter(scene: &Scene, counter: &Counter, process: ProcessHandle, profile: &mut Profile) {
     let category = match counter.unit {
         CounterUnit::Bytes => "Memory",

@@ -1,4 +1,4 @@
-//! Writes parts of JSON.
+//! Writes parts of JSON that several formats share: strings, and the commas of lists.
 
 use crate::texts::Texts;
 use std::io::{self, Write};

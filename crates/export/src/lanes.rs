@@ -1,11 +1,12 @@
-//! Splits slices into lanes: tracks for tools that show one slice at a time, or nested slices.
+//! Splits slices, which may overlap, into lanes in which they follow or contain each other, for tools that show only
+//! one slice at a time or nested slices.
 
 use crate::packed::Lane;
 use crate::slice::{LaneSlice, Slice};
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::lanes::Lanes;
 
-/// How slices may share a lane.
+/// The way in which slices may share a lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sharing {
     /// Slices follow each other.
@@ -14,8 +15,8 @@ pub(crate) enum Sharing {
     Nested,
 }
 
-/// The most lanes that are searched for a place for a nested slice. Other slices go to lanes of [`Sharing::Apart`],
-/// so that a million crossing calls do not take for ever.
+/// The most lanes that are searched for a place for a nested slice. A slice without a place there goes to lanes of
+/// [`Sharing::Apart`], so that a million crossing calls do not take for ever.
 const MAX_NESTED_LANES: usize = 32;
 
 /// Splits slices into lanes, each in order of time with a slice before those inside it. Every slice is in exactly one

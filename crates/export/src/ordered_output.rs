@@ -1,13 +1,14 @@
-//! Encodes jobs on all cores and writes the results in order.
+//! Encodes jobs (parts of a file) on all cores, and writes the results in the order of the jobs.
 
 use gapscope_trace::parallel;
 use std::io::{self, Write};
 use std::num::NonZero;
 
-/// How many jobs for each core are encoded while the previous results are written. The text of a job takes some
+/// Number of jobs for each core that are encoded while the previous results are written. The text of a job takes some
 /// hundred kilobytes.
 const JOBS_PER_CORE: usize = 2;
 
+/// A task of a core: writing the results of earlier jobs, or encoding a job into a buffer.
 enum Job<'a, W, J> {
     Write(&'a mut W, &'a [Vec<u8>]),
     Encode(J, Vec<u8>),

@@ -1,5 +1,5 @@
-//! Packs slices until they are written: in some fifteen bytes each instead of a hundred, and compressed, in blocks
-//! that any core can write.
+//! Packs the slices of a lane until they are written, in blocks that cores unpack independently: a slice takes some
+//! fifteen bytes instead of a hundred, before compression.
 
 use crate::slice::{Dispatch, LaneSlice, Marker, Slice, SliceKind};
 use gapscope_timeline::intervals::Interval;
@@ -24,13 +24,13 @@ pub(crate) struct Block {
     /// The start of the slice before the block.
     before_ns: i64,
     pub count: u32,
-    /// For each slice the time since the start of the one before, and its length.
+    /// For each slice the time since the start of the slice before, and its length.
     times: PackedBytes,
     /// The other facts of each slice, which resemble those of its neighbours as times do not.
     rest: PackedBytes,
 }
 
-/// Packed bytes, which are compressed when nothing more is added.
+/// Packed bytes, which are compressed once the block is full.
 #[derive(Debug)]
 enum PackedBytes {
     Plain(Vec<u8>),
@@ -65,7 +65,7 @@ impl Lane {
         lane
     }
 
-    /// Appends a slice, which begins no earlier than the one before. `rest` comes from [`pack_dispatch`],
+    /// Appends a slice, which begins no earlier than the slice before. `rest` comes from [`pack_dispatch`],
     /// [`pack_marker`] or [`pack_row`].
     pub fn push(&mut self, start_ns: i64, end_ns: i64, rest: &[u8]) {
         let full = |block: &Block| block.count == BLOCK_SLICES;
@@ -104,7 +104,7 @@ impl Lane {
         }
     }
 
-    /// Unpacks the slices.
+    /// Returns the unpacked slices in order.
     pub fn slices(&self) -> impl Iterator<Item = LaneSlice> {
         self.blocks.iter().flat_map(Block::slices)
     }
@@ -149,7 +149,7 @@ impl Block {
         (self.times()).map(move |times| rest.rest(times.start_ns, times.end_ns))
     }
 
-    /// Unpacks only the times of the slices.
+    /// Returns the times of the slices, without unpacking their other facts.
     pub fn times(&self) -> impl Iterator<Item = Interval> {
         let mut times = Unpack::new(&self.times);
         let mut before_ns = self.before_ns;
@@ -230,7 +230,7 @@ fn pack_flow(flow: u32, to: &mut Vec<u8>) {
     }
 }
 
-/// Appends a number in groups of seven bits, the lowest first.
+/// Appends a number in groups of seven bits, the lowest first, so that small numbers take one byte.
 #[inline]
 fn pack(to: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {

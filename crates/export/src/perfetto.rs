@@ -98,7 +98,7 @@ const UUID_BITS: u32 = 20;
 /// one.
 const FIRST_UUID: u64 = 0x6761_7073_0000_0001;
 
-/// Writes a trace.
+/// Writes a trace as one file, and returns the counts of its rows.
 ///
 /// # Errors
 /// Writing to `out` fails.
@@ -134,10 +134,11 @@ pub(crate) fn write_part(
     Ok(scene.exported_with_samples())
 }
 
+/// The state of writing one trace, with messages that are reused.
 struct Writer<'a, W> {
     scene: &'a Scene<'a>,
     out: &'a mut W,
-    /// The time that is subtracted: 0, or the first time if that is negative.
+    /// The time that is subtracted from all times: 0, or the first time if it is negative.
     base_ns: i64,
     packet: Message,
     event: Message,

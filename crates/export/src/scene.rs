@@ -1,4 +1,5 @@
-//! The scene of a trace: what every format shows, as groups of tracks of lanes.
+//! Defines [`Scene`], the parts of a trace that every format shows: groups (processes, GPUs) of tracks (queues,
+//! threads) of lanes of slices. `builder` makes it, the modules of the formats write it.
 
 mod builder;
 mod counters;
@@ -48,7 +49,7 @@ pub struct Scene<'a> {
     pub(crate) rows: Vec<TableRows>,
     /// The place of the trace among those of its file.
     pub(crate) place: PlaceInFile,
-    /// The rows of command buffers by id.
+    /// The row of each command buffer, by its id.
     command_buffers: IdIndex<CommandBufferId>,
 }
 
@@ -62,7 +63,7 @@ pub(crate) struct Flows {
 }
 
 impl Flows {
-    /// Makes the flows of so many calls from pairs of a call and a target. The targets of a call keep their order.
+    /// Makes the flows of `calls` calls from pairs of a call and a target. The targets of a call keep their order.
     fn new(calls: u32, mut pairs: Vec<(u32, u32)>) -> Flows {
         pairs.sort_by_key(|(call, _)| *call);
         let end = |call| pairs.partition_point(|(of, _)| *of <= call);
@@ -122,7 +123,7 @@ pub(crate) struct Group {
     pub samples: Vec<ThreadSamples>,
 }
 
-/// Slices of one source.
+/// The slices of one source, such as a queue's work or a thread's calls, in lanes.
 #[derive(Debug)]
 pub(crate) struct Track {
     pub name: String,
@@ -228,7 +229,7 @@ impl Scene<'_> {
         Some(self.trace.tables.command_buffers.submission[row])
     }
 
-    /// Returns a time since the start of what is drawn, never negative.
+    /// Returns the nanoseconds from the start of the scene to a time; 0 for an earlier time.
     pub(crate) fn ns(&self, ns: i64) -> u64 {
         ns.saturating_sub(self.origin_ns).max(0) as u64
     }

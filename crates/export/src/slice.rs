@@ -1,9 +1,9 @@
-//! Slices: rows with a start and an end, ready to be drawn.
+//! Defines slices, rows of a trace with a start and an end that a timeline draws, and their facts.
 
 use gapscope_trace::ids::{CommandBufferId, KernelId, LabelId, SubmissionId};
 use gapscope_trace::tables::{Dispatches, MarkerScope, Markers};
 
-/// A row that is drawn.
+/// A row that is drawn: its times, its table and row, and the arrows that begin or end there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Slice {
     pub start_ns: i64,
@@ -51,7 +51,7 @@ impl Dispatch {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LaneSlice {
     pub slice: Slice,
-    /// The default where the slice is of another kind.
+    /// The facts of a slice of this kind; the default where the slice is of another kind.
     pub dispatch: Dispatch,
     /// The default where the slice is of another kind.
     pub marker: Marker,

@@ -13,7 +13,7 @@ use crate::texts::cut;
 use gapscope_trace::tables::Table;
 use std::io::{self, Write};
 
-/// Writes a trace.
+/// Writes a trace as one file, and returns the counts of its rows.
 ///
 /// # Errors
 /// Writing to `out` fails.
@@ -27,7 +27,7 @@ pub fn write(scene: &Scene, out: &mut (impl Write + Send)) -> io::Result<Exporte
     Ok(scene.exported_with_samples())
 }
 
-/// Writes what comes before frames and profiles.
+/// Writes the part of a file before frames and profiles.
 pub(crate) fn begin(out: &mut impl Write) -> io::Result<()> {
     let schema = "https://www.speedscope.app/file-format-schema.json";
     write!(

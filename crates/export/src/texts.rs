@@ -1,4 +1,4 @@
-//! Keeps each text that exports show once.
+//! Defines [`Texts`], which keeps each distinct text that an export shows once, under a number.
 
 use rustc_hash::FxHashMap;
 
@@ -6,7 +6,8 @@ use rustc_hash::FxHashMap;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct TextId(pub u32);
 
-/// Longer texts are cut, because viewers repeat names a million times and lay out each. The trace has them whole.
+/// The most characters of a text; a longer one is cut, because viewers repeat names a million times and lay out each.
+/// The trace has it whole.
 const MAX_CHARACTERS: usize = 1000;
 
 /// Cuts a text that is too long.

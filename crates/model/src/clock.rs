@@ -27,9 +27,9 @@ pub struct Ticks(pub i64);
 /// The quality of a clock's map.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Fit {
-    /// Greatest error of a mapped time; `None` where the readings contradict each other.
+    /// The greatest error of a mapped time; `None` where the readings contradict each other.
     pub error_ns: Option<i64>,
-    /// Samples or bounds used.
+    /// Number of samples or bounds that the map rests on.
     pub samples: u32,
     /// Rate of the device's clock against the host's, less one, in parts per million; `None` when unknown.
     pub drift_ppm: Option<f64>,

@@ -1,4 +1,5 @@
-//! Defines enumerations whose values have a text, in the trace, and a number, in the spool.
+//! Defines the macro `kind!`, which makes enumerations whose values have a text, in the trace, and a number, in the
+//! spool (the event log that hooks write).
 
 /// Defines an enumeration of kinds. Unknown texts and numbers read as `Unknown`, which is the default.
 macro_rules! kind {

@@ -1,4 +1,4 @@
-//! Kinds of work, host calls and places.
+//! Defines the kinds of work, host calls, memory places, markers and other items that hooks, spool and trace share.
 
 use crate::kind::kind;
 

@@ -219,9 +219,9 @@ pub struct Loss {
     /// The kind, such as `dispatch times` or `records`.
     #[serde(rename = "what")]
     pub kind: LossKind,
-    /// How many were lost.
+    /// The number of things that were lost.
     pub count: u64,
-    /// Why.
+    /// The reason of the loss, as a phrase.
     pub reason: Cow<'static, str>,
 }
 
@@ -234,7 +234,7 @@ impl std::fmt::Display for Loss {
 /// The most different losses; further ones are counted together, because reasons may contain texts of the program.
 const MAX_ENTRIES: usize = 256;
 
-/// Counts by kind of loss and reason.
+/// The counts of losses by kind and reason.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ledger {
     counts: BTreeMap<LossKind, BTreeMap<Cow<'static, str>, u64>>,

@@ -7,7 +7,7 @@ pub struct Mapping<'a> {
     pub start: u64,
     /// The address after the last one.
     pub end: u64,
-    /// The process may read it.
+    /// Whether the process may read the memory.
     pub is_readable: bool,
     /// The offset of `start` in the file.
     pub offset: u64,
@@ -15,7 +15,7 @@ pub struct Mapping<'a> {
     pub path: Option<&'a [u8]>,
 }
 
-/// Returns the mappings in the order of their addresses, without the lines that make no sense.
+/// Returns the mappings in the order of the file, without invalid lines.
 pub fn mappings(maps: &[u8]) -> impl Iterator<Item = Mapping<'_>> {
     maps.split(|byte| *byte == b'\n').filter_map(mapping)
 }

@@ -46,7 +46,7 @@ pub enum CurrentFrame {
     AddressAt(u64),
 }
 
-/// A frame.
+/// A frame: a call of a Python function that runs on a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame {
     /// The address of the code object; 0 for a frame of the interpreter itself.
@@ -57,7 +57,7 @@ pub struct Frame {
     pub previous: u64,
 }
 
-/// The fields of a code object.
+/// The fields of a code object, which describes a compiled Python function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Code {
     /// The address of the qualified name, a string.
@@ -122,7 +122,7 @@ impl Layout {
         words.max(frame.owner + 1) as usize
     }
 
-    /// Decodes a frame.
+    /// Decodes a frame from its bytes.
     pub fn frame(&self, bytes: &[u8]) -> Result<Frame, Inconsistent> {
         let owner = *at::<1>(bytes, self.frame.owner)?
             .first()

@@ -2,15 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Polls of a thread that follow each other so closely are one wait.
+/// The greatest time between two polls of a thread that count as one wait.
 pub const BETWEEN_POLLS_NS: i64 = 100_000;
 
 /// An interval of nanoseconds on the host's monotonic clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
-    /// Start.
+    /// Start of the interval.
     pub start_ns: i64,
-    /// Never negative, unless it was read from damage; of work on the device never 0.
+    /// Length of the interval: never negative, unless read from a damaged file; never 0 for work on the device.
     pub duration_ns: i64,
 }
 
@@ -34,7 +34,7 @@ impl Span {
             .then(|| Span::between(start_ns, end_ns))
     }
 
-    /// Returns the end.
+    /// Returns the end of the interval.
     pub fn end_ns(&self) -> i64 {
         self.start_ns.saturating_add(self.duration_ns)
     }
@@ -52,7 +52,7 @@ macro_rules! numbered {
             /// All of them, in the order of their numbers from 0.
             pub const ALL: &[$name] = &[$($name::$variant,)+];
 
-            /// Returns the one of this number.
+            /// Returns the variant with this number.
             pub fn from_number(number: u8) -> $name {
                 *Self::ALL.get(usize::from(number)).unwrap_or(&Self::Unknown)
             }
@@ -77,7 +77,7 @@ numbered! {
 }
 
 numbered! {
-    /// What took time besides the program's own work.
+    /// The cause of time that is not the program's own work.
     OverheadKind {
         /// The driver compiled code.
         Compiler,
@@ -103,7 +103,7 @@ numbered! {
 }
 
 impl OverheadKind {
-    /// Tells whether the tracing caused the time: a program that is not recorded does not have it.
+    /// Returns true if tracing caused the time, so that a program that is not recorded does not have it.
     pub fn is_tracing(self) -> bool {
         use OverheadKind::*;
         matches!(

@@ -110,6 +110,7 @@ fn definition(
     }
 }
 
+/// The intervals of work by owner, a device or a process.
 struct Activity<K>(BTreeMap<K, Vec<Interval>>);
 
 fn selection(mode: SamplingMode) -> Selection {

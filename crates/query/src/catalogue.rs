@@ -1,4 +1,4 @@
-//! Describes the tables and saved queries as JSON.
+//! Makes the JSON that `gapscope query` prints for programs about its tables, their columns and the saved queries.
 
 use crate::saved;
 use crate::session::{Session, type_name};

@@ -26,6 +26,7 @@ use std::sync::Arc;
 
 type Result<T> = std::result::Result<T, DataFusionError>;
 
+/// The definition of a computed table: its name, columns and the function that computes the rows.
 pub(crate) struct ComputedDefinition {
     pub name: &'static str,
     pub meaning: &'static str,
@@ -35,6 +36,7 @@ pub(crate) struct ComputedDefinition {
     pub rows: fn(&Library, &Source) -> Vec<ArrayRef>,
 }
 
+/// A computed table as DataFusion sees it.
 #[derive(Debug)]
 pub(crate) struct ComputedTable {
     facts: Arc<TableFacts>,
@@ -135,6 +137,7 @@ impl TableProvider for ComputedTable {
     }
 }
 
+/// The plan that computes the rows of a table. A partition is a list of traces, by index.
 #[derive(Debug)]
 struct ComputedScan {
     facts: Arc<TableFacts>,

@@ -1,9 +1,9 @@
-//! Errors of queries.
+//! Defines [`Error`], the reasons why a query has no answer.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why a query has no answer. Each prints as one sentence that says what to do.
+/// Why a query has no answer. Each reason prints as one sentence, with advice.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -16,7 +16,7 @@ pub enum Error {
     /// The query failed while it ran.
     #[error("{0}")]
     Failed(String),
-    /// There is no saved query of that name.
+    /// There is no saved query with that name.
     #[error("no saved query is called {name}: there are {known}")]
     NoSaved {
         /// The requested name.

@@ -1,4 +1,5 @@
-//! Computes the table `gaps`: why devices were idle, by the same analyses as `gapscope report`.
+//! Computes the table `gaps`: the times in which a device ran nothing, with their causes, by the same analyses as
+//! `gapscope report`.
 
 use crate::computed::ComputedDefinition;
 use crate::library::Library;

@@ -1,5 +1,5 @@
-//! Computes the table `kernel_counters`: hardware counters by kernel and the limits that they show, by the same
-//! analyses as `gapscope report`.
+//! Computes the table `kernel_counters`: the values of hardware counters while each kernel ran, and the limit of the
+//! kernel that they show, by the same analyses as `gapscope report`.
 
 use crate::computed::ComputedDefinition;
 use crate::library::Library;

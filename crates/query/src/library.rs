@@ -1,4 +1,4 @@
-//! The traces of a session, and remarks on problems with reading them.
+//! Holds the traces of a session, and collects remarks on problems with reading them.
 
 use crate::source::Traces;
 use gapscope_trace::Diagnostic;
@@ -23,7 +23,7 @@ impl Library {
         }
     }
 
-    /// Adds a remark about missing data, once.
+    /// Adds a remark about missing data, unless it was added before.
     pub fn remark(&self, sentence: String) {
         let mut remarks = self.lock();
         if !remarks.contains(&sentence) {

@@ -1,4 +1,5 @@
-//! The program behind `gapscope query`, which `gapscope` starts with its own arguments.
+//! The program behind `gapscope query`, which `gapscope` starts with its own arguments: answers one statement, or
+//! opens the prompt.
 #![forbid(unsafe_code)]
 
 use clap::{Args, Command, FromArgMatches};

@@ -1,4 +1,4 @@
-//! Turns the manifests of traces into tables.
+//! Makes SQL tables of the manifests of traces (`trace.json`): `traces`, `devices` and others.
 
 use crate::schema::{ColumnFacts, Origin, TableFacts};
 use crate::source::{Source, Traces};
@@ -10,9 +10,10 @@ use datafusion::error::DataFusionError;
 use gapscope_trace::manifest::{ClockMethod, Exit};
 use std::sync::Arc;
 
-/// Returns the rows that one trace adds.
+/// A function that returns the rows that one trace adds to a table.
 type RowsOfTrace = fn(&Source) -> Vec<Vec<ScalarValue>>;
 
+/// The definition of a table whose rows come from manifests.
 struct ManifestTable {
     name: &'static str,
     meaning: &'static str,
@@ -20,6 +21,7 @@ struct ManifestTable {
     rows: RowsOfTrace,
 }
 
+/// A table with its rows in memory.
 pub(crate) struct FilledTable {
     pub facts: Arc<TableFacts>,
     pub table: Arc<MemTable>,

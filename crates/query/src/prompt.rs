@@ -1,4 +1,4 @@
-//! The prompt: answers one statement after the other, with history and completion.
+//! Runs the interactive prompt in the terminal: answers one statement after the other, with history and completion.
 
 use crate::{Error, Format, Session, saved};
 use rustyline::completion::Completer;

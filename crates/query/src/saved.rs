@@ -1,4 +1,4 @@
-//! SavedQuery queries for common questions.
+//! Lists the saved queries, SQL for common questions, which users run by name.
 
 use crate::{Error, Session};
 
@@ -7,7 +7,7 @@ use crate::{Error, Session};
 pub struct SavedQuery {
     /// Name of the query.
     pub name: &'static str,
-    /// The question that it answers.
+    /// The question that the query answers.
     pub meaning: &'static str,
     /// The SQL, in which `{by}` stands for the columns that tell traces apart, each with a comma.
     sql: &'static str,

@@ -1,4 +1,4 @@
-//! Reads one table of all traces, as a plan of DataFusion.
+//! Reads one table of all traces, as a plan of DataFusion (the SQL engine).
 
 mod names;
 mod plan;

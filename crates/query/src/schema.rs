@@ -15,6 +15,7 @@ pub(crate) struct TableFacts {
     pub schema: SchemaRef,
 }
 
+/// A column of an SQL table: its name, type, meaning, and the origin of its values.
 #[derive(Debug, Clone)]
 pub(crate) struct ColumnFacts {
     pub name: String,
@@ -23,6 +24,7 @@ pub(crate) struct ColumnFacts {
     pub origin: Origin,
 }
 
+/// The origin of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Origin {
     Trace(TraceValue),

@@ -25,7 +25,7 @@ use std::time::Duration;
 const BATCH_ROWS: usize = 1 << 14;
 const STOP_EVERY: Duration = Duration::from_millis(50);
 
-/// The tables of some traces.
+/// The SQL tables of some traces, and the engine that answers queries on them.
 pub struct Session {
     library: Arc<Library>,
     max_rows: Option<u64>,
@@ -106,11 +106,11 @@ impl Session {
         self.library.take_remarks()
     }
 
-    /// Answers one statement. Memory does not grow with the answer: data to sort or group goes to temporary files
-    /// when it is larger than the memory limit allows.
+    /// Answers one statement, and writes the answer to `out`. Memory does not grow with the answer: data to sort or
+    /// group goes to temporary files when it exceeds the memory limit.
     ///
     /// # Errors
-    /// The SQL is wrong, the query fails, or `out` does.
+    /// The SQL is wrong, the query fails, or writing to `out` fails.
     pub fn run(
         &self,
         sql: &str,
@@ -120,7 +120,7 @@ impl Session {
         self.run_until(sql, format, out, &AtomicBool::new(false))
     }
 
-    /// Like [`Self::run`], but gives up when `stop` is set.
+    /// Answers one statement as [`Self::run`] does, but gives up when `stop` is set.
     pub(crate) fn run_until(
         &self,
         sql: &str,
@@ -195,7 +195,7 @@ impl Session {
         Ok(frame)
     }
 
-    /// Describes the tables and columns, of one table if it is named.
+    /// Returns a text that describes all tables and columns, or those of `table`.
     ///
     /// # Errors
     /// There is no such table.
@@ -245,7 +245,7 @@ fn engine_memory_bytes() -> usize {
     usize::try_from(memory::limit() / 3 * 2).unwrap_or(usize::MAX)
 }
 
-/// Describes an error in one sentence with a hint.
+/// Returns an error of the engine as one sentence with a hint.
 fn describe(error: &DataFusionError, tables: &[Arc<TableFacts>]) -> String {
     match error {
         DataFusionError::Context(_, inner) | DataFusionError::Diagnostic(_, inner) => {

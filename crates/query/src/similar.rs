@@ -1,4 +1,4 @@
-//! Suggests names for misspelt ones.
+//! Finds the known names of tables, columns or queries that are most similar to a misspelt one.
 
 /// Returns the names of `known` that are most similar to `name`, the best first, if they are similar enough.
 pub(crate) fn similar<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {

@@ -267,7 +267,7 @@ fn partitions(path: &Path) -> BTreeMap<String, Option<String>> {
         .collect()
 }
 
-/// Decodes `%20` and the like, which stand for characters that folder names lack.
+/// Decodes escapes such as `%20`, which stand for characters that folder names lack.
 fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

@@ -1,10 +1,10 @@
-//! Restricts queries to one statement that reads.
+//! Refuses texts with several statements, and statements that write.
 
 use datafusion::sql::parser::{DFParser, Statement};
 use datafusion::sql::sqlparser::ast::Statement as Ast;
 
-/// Returns why a text is refused, in one sentence. Invalid SQL, and statements that the engine refuses itself, are
-/// not judged here.
+/// Returns why a text is refused, in one sentence; `None` if it is not. Invalid SQL, and statements that the engine
+/// refuses itself, are not judged here.
 pub(crate) fn refusal(sql: &str) -> Option<String> {
     if sql.trim().is_empty() {
         return Some(

@@ -1,4 +1,5 @@
-//! Evaluates the integer constants of a module, specialised.
+//! Evaluates the integer constants of a module with the values that a pipeline gives its specialisation constants: an
+//! id goes in, a number comes out.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
@@ -9,9 +10,10 @@ use crate::numbers::op;
 /// The values of specialisation constants as little-endian bytes, by `SpecId`.
 pub type Specialisation = BTreeMap<u32, Vec<u8>>;
 
-/// No compiler nests expressions more deeply.
+/// The greatest depth of nested expressions; no compiler nests them more deeply, and beyond it the value is unknown.
 const MAX_DEPTH: u32 = 64;
-/// Without a bound, a small module could take for ever.
+/// The most steps of all evaluations of a module; beyond them values are unknown. Without a limit, a small module
+/// could take for ever.
 const MAX_STEPS: u32 = 100_000;
 
 /// The integer constants of a module.
@@ -46,7 +48,7 @@ impl<'a> Constants<'a> {
         }
     }
 
-    /// Returns the value of a constant; none: it is no integer, or made in a way that is not followed.
+    /// Returns the value of a constant; `None` if it is no integer, or is computed in a way that is not followed.
     pub fn value(&self, id: u32) -> Option<u64> {
         self.nested(id, MAX_DEPTH)
     }
@@ -56,7 +58,7 @@ impl<'a> Constants<'a> {
         self.value(id)?.try_into().ok()
     }
 
-    /// Returns the values of three constants of 32 bits.
+    /// Returns the values of three constants of 32 bits, such as the sizes of a workgroup.
     pub fn words(&self, ids: [u32; 3]) -> Option<[u32; 3]> {
         let [x, y, z] = ids.map(|id| self.word(id));
         Some([x?, y?, z?])
@@ -78,13 +80,13 @@ impl<'a> Constants<'a> {
         self.module.operands(constant).first().copied()
     }
 
-    /// Counts a step of an evaluation that rests on constants; none: there were too many.
+    /// Counts a step of an evaluation that rests on constants; returns `None` once there were too many.
     pub fn step(&self) -> Option<()> {
         self.steps_left.set(self.steps_left.get().checked_sub(1)?);
         Some(())
     }
 
-    /// The opcode of a constant, and its operands behind type and result.
+    /// Returns the opcode of a constant, and its operands behind type and result.
     fn get(&self, id: u32) -> Option<(u16, &'a [u32])> {
         let constant = *self.by_id.get(&id)?;
         Some((constant.op, self.module.operands(constant).get(2..)?))
@@ -120,7 +122,7 @@ impl<'a> Constants<'a> {
     }
 }
 
-/// Evaluates an operation of two integers of 32 bits; none: it is not followed, or divides by zero.
+/// Evaluates an operation on two integers of 32 bits; returns `None` if it is not followed, or divides by zero.
 fn evaluate(operation: u16, a: u64, b: u64) -> Option<u64> {
     let word = |value: u64| value & 0xffff_ffff;
     Some(match operation {

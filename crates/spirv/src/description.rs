@@ -1,4 +1,5 @@
-//! Describes a module in one walk over its words, for hooks: entry points, the source's name, and what code does to descriptors.
+//! Describes a module in one walk over its words, for hooks: finds entry points, the source's name, and the accesses
+//! of the code to descriptors.
 
 use std::collections::HashMap;
 
@@ -16,7 +17,7 @@ pub struct Description {
     pub source_name: String,
     /// Variables of descriptors, by set, binding and id.
     pub variables: Vec<BoundVariable>,
-    /// There are pointers to memory that no descriptor names.
+    /// Whether the module has pointers to memory that no descriptor names.
     pub uses_addresses: bool,
 }
 
@@ -29,7 +30,7 @@ pub struct EntryPointSize {
     pub local_size: [u32; 3],
 }
 
-/// A variable that names a descriptor, and what any code of the module does with it.
+/// A variable that names a descriptor, with the accesses of any code of the module to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BoundVariable {
     /// Descriptor set; 0 where the module does not say.
@@ -38,13 +39,13 @@ pub struct BoundVariable {
     pub binding: u32,
     /// The variable's id.
     pub id: u32,
-    /// Storage class; for an untyped variable as well.
+    /// Storage class (the kind of memory that the variable is in).
     pub class: u32,
-    /// An instruction that is known reads it.
+    /// Whether a known instruction reads the variable.
     pub reads: bool,
-    /// An instruction that is known writes it.
+    /// Whether a known instruction writes the variable.
     pub writes: bool,
-    /// It may be written, as an instruction names it that is not known to leave it as it is.
+    /// Whether the variable may be written: an instruction names it that is not known to leave it unchanged.
     pub may_be_written: bool,
 }
 
@@ -142,7 +143,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Follows pointers through an instruction.
+    /// Follows pointers through an instruction, and notes the reads and writes of their variables.
     fn follow(&mut self, op: u16, operands: &[u32]) {
         match (op, operands) {
             (
@@ -200,7 +201,7 @@ impl<'a> Reader<'a> {
             ) => self.use_freely(std::slice::from_ref(pointer)),
             // A function may use a pointer that it is given in any way.
             (op::FUNCTION_CALL, [_, _, _, arguments @ ..]) => self.use_freely(arguments),
-            // The result is followed for one of the two sources.
+            // The result is followed as a pointer from one of the two sources.
             (op::SELECT, [_, id, _, a, b]) => {
                 self.derive(*id, *a);
                 self.use_freely(std::slice::from_ref(b));

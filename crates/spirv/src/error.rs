@@ -1,4 +1,4 @@
-//! Why a module cannot be read.
+//! Defines [`ReadError`], the reasons why bytes are not a valid SPIR-V module.
 
 /// Why words are not a SPIR-V module, or not a valid one. The text completes "its SPIR-V is not right: …".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -23,7 +23,7 @@ pub enum ReadError {
     /// The header's bound of ids or its schema is invalid.
     #[error("its header is not right")]
     Header,
-    /// An instruction has no length, or is longer than what is left of the module.
+    /// An instruction has no length, or is longer than the rest of the module.
     #[error("the instruction at word {at} is cut off")]
     TornInstruction {
         /// Index of the instruction's first word.

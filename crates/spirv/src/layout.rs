@@ -1,11 +1,12 @@
-//! Says where the scalars of a type are: in a buffer as its decorations say, in a variable of the kernel one after the other.
+//! Finds the scalars of a type: their offsets in a buffer, as the type's decorations give them, and their number in a
+//! variable of a kernel.
 
 use crate::module::Module;
 use crate::types::Type;
 
-/// No compiler nests types more deeply.
+/// The greatest depth of nested types; no compiler nests them more deeply, and beyond it the layout is unknown.
 const MAX_DEPTH: u32 = 24;
-/// No compiler makes a type that takes more steps to walk through.
+/// The most steps of a walk through a type; no compiler's type takes more, and beyond them the layout is unknown.
 const MAX_STEPS: u32 = 1 << 17;
 
 /// Scalars of a type that a buffer holds without a hole between them.
@@ -24,12 +25,12 @@ pub struct Piece {
 pub struct MatrixLayout {
     /// Bytes from one column to the next, or from one row to the next.
     pub stride: u32,
-    /// Rows are contiguous, and not columns.
+    /// Whether rows are contiguous, and not columns.
     pub row_major: bool,
 }
 
 impl Module {
-    /// Returns the bytes of a scalar type.
+    /// Returns the size in bytes of the scalar type with this id; `None` for another type.
     pub fn scalar_bytes(&self, id: u32) -> Option<u32> {
         match self.types.get(&id)? {
             Type::Int { bits, .. } | Type::Float { bits, .. } => Some(bits / 8),
@@ -37,7 +38,7 @@ impl Module {
         }
     }
 
-    /// Returns the bits of a scalar type, or of the components of a vector; a boolean has one.
+    /// Returns the number of bits of a scalar type, or of the components of a vector; a boolean has one.
     pub fn bits(&self, id: u32) -> Option<u8> {
         match self.types.get(&id)? {
             Type::Bool => Some(1),
@@ -47,7 +48,7 @@ impl Module {
         }
     }
 
-    /// Returns whether a type is a signed integer, or a vector of them.
+    /// Returns whether a type is a signed integer, or a vector of signed integers.
     pub fn is_signed(&self, id: u32) -> bool {
         match self.types.get(&id) {
             Some(Type::Int { signed, .. }) => *signed,
@@ -56,8 +57,8 @@ impl Module {
         }
     }
 
-    /// Returns the number of scalars of a type; none: more than `max`, or unknown. `length` evaluates the constant that is an
-    /// array's length.
+    /// Returns the number of scalars of a type; `None` if it is more than `max`, or unknown. `length` evaluates the
+    /// constant that is an array's length.
     pub fn scalars(&self, id: u32, max: u32, length: &dyn Fn(u32) -> Option<u32>) -> Option<u32> {
         self.nested_scalars(id, max, length, MAX_DEPTH, &mut { MAX_STEPS })
     }
@@ -96,8 +97,8 @@ impl Module {
         (count <= max).then_some(count)
     }
 
-    /// Returns the pieces of a type in a buffer, in the order of its scalars; none: they are more than `max`, or the layout is
-    /// not known.
+    /// Returns the pieces of a type in a buffer, in the order of its scalars; `None` if there are more than `max`, or
+    /// the layout is not known.
     pub fn pieces(
         &self,
         id: u32,

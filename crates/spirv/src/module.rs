@@ -1,4 +1,5 @@
-//! Reads a module into its parts.
+//! Defines [`Module`], the parts of a SPIR-V module by id (types, constants, variables, functions), and questions
+//! about it. Bytes go in.
 
 mod reader;
 
@@ -10,31 +11,31 @@ use crate::types::Type;
 use crate::words::Header;
 use reader::Reader;
 
-/// SPIR-V's universal limit of ids.
+/// SPIR-V's universal limit of ids; a module with more is invalid.
 const MAX_BOUND: u32 = 0x3f_ffff;
 
-/// An instruction of a [`Module`]: its opcode, and where its operands are.
+/// An instruction of a [`Module`]: its opcode, and the place of its operands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoredInstruction {
     /// Opcode.
     pub op: u16,
     operand_count: u16,
-    /// Index of its first word.
+    /// Index of the instruction's first word in the module.
     at: usize,
 }
 
 /// A variable outside of functions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Variable {
-    /// The id of its type, which is a pointer.
+    /// The id of the variable's type, which is a pointer.
     pub type_id: u32,
-    /// Storage class.
+    /// Storage class (the kind of memory that the variable is in).
     pub class: u32,
-    /// The id of its initial value.
+    /// The id of the variable's initial value.
     pub initializer: Option<u32>,
 }
 
-/// The decorations of an id.
+/// The decorations of an id: facts such as its binding, and its layout in memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[allow(missing_docs)] // They have the specification's names.
 pub struct Decorations {
@@ -55,7 +56,7 @@ pub struct MemberDecorations {
     pub built_in: Option<u32>,
 }
 
-/// A function.
+/// A function of a module.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Function {
     /// The ids of the parameters, each with that of its type.
@@ -67,9 +68,9 @@ pub struct Function {
 /// The size of workgroups as an execution mode gives it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LocalSize {
-    /// Numbers.
+    /// The sizes as numbers, by axis.
     Literal([u32; 3]),
-    /// Ids of constants.
+    /// The ids of constants that are the sizes, by axis.
     Ids([u32; 3]),
 }
 
@@ -78,15 +79,15 @@ pub enum LocalSize {
 pub struct EntryPoint {
     /// Name.
     pub name: String,
-    /// The id of its function.
+    /// The id of the entry point's function.
     pub function: u32,
-    /// The ids of the variables in its interface: since 1.4 all that it uses.
+    /// The ids of the variables in the entry point's interface: since SPIR-V 1.4 all that it uses.
     pub interface: Vec<u32>,
     /// Execution modes with their operands.
     pub modes: Vec<(u32, Vec<u32>)>,
 }
 
-/// The parts of a module.
+/// The parts of a module, most of them by id.
 #[derive(Debug, Default)]
 pub struct Module {
     words: Vec<u32>,
@@ -115,8 +116,8 @@ pub struct Module {
 }
 
 impl Module {
-    /// Reads a module from its little-endian bytes. Instructions that are not known are skipped, and so is what is wrong in
-    /// others, of which [`Module::check`] tells.
+    /// Reads a module from its little-endian bytes. Unknown instructions are skipped, and so are invalid ones, which
+    /// [`Module::check`] reports.
     ///
     /// # Errors
     /// The bytes are not SPIR-V, an instruction is cut off, or there are too many.
@@ -143,11 +144,11 @@ impl Module {
         Ok(module)
     }
 
-    /// Checks that what was read may reach a driver: that the header, the instructions that are known, and the ids that they
-    /// define are valid.
+    /// Checks that the module may be given to a driver: that the header, the known instructions, and the ids that
+    /// these define are valid.
     ///
     /// # Errors
-    /// The first thing that is invalid.
+    /// The error names the first invalid part.
     pub fn check(&self) -> Result<(), ReadError> {
         self.fault.clone().map_or(Ok(()), Err)
     }
@@ -169,10 +170,10 @@ impl Module {
         self.words.get(start..end).unwrap_or_default()
     }
 
-    /// Returns the compute entry point of this name.
+    /// Returns the compute entry point with this name.
     ///
     /// # Errors
-    /// There is none, or its function is not defined.
+    /// There is no such entry point, or its function is not defined.
     pub fn entry_point(&self, name: &str) -> Result<&EntryPoint, ReadError> {
         let found = self.entry_points.iter().find(|entry| entry.name == name);
         let found = found.ok_or_else(|| ReadError::NoEntryPoint(name.to_owned()))?;
@@ -182,7 +183,7 @@ impl Module {
         }
     }
 
-    /// Returns a function and all that it calls, by id.
+    /// Returns the ids of a function and of all functions that it calls, directly or not.
     pub fn reached_functions(&self, function: u32) -> HashSet<u32> {
         let mut reached = HashSet::from([function]);
         let mut open = vec![function];
@@ -200,7 +201,7 @@ impl Module {
         reached
     }
 
-    /// Returns the variables outside of functions that an entry point uses, by id.
+    /// Returns the ids of the variables outside of functions that an entry point uses.
     pub fn used_variables(&self, entry: &EntryPoint) -> BTreeSet<u32> {
         let mut used = BTreeSet::new();
         for id in self.reached_functions(entry.function) {
@@ -254,7 +255,7 @@ impl Header {
 }
 
 impl EntryPoint {
-    /// Returns the size of workgroups, as far as an execution mode gives it.
+    /// Returns the size of workgroups; `None` if no execution mode gives it.
     pub fn local_size(&self) -> Option<LocalSize> {
         let triple = |wanted: u32| {
             let mut modes = self.modes.iter().filter(|(mode, _)| *mode == wanted);
@@ -265,7 +266,7 @@ impl EntryPoint {
     }
 }
 
-/// The operands of an instruction that may be pointers to variables.
+/// Returns the operands of an instruction that may be pointers to variables.
 fn named_pointers(op: u16, operands: &[u32]) -> &[u32] {
     match (op, operands) {
         (op::FUNCTION_CALL, [_, _, _, arguments @ ..]) => arguments,

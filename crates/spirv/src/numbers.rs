@@ -1,4 +1,5 @@
-//! The numbers of SPIR-V that gapscope's readers tell apart, under the specification's names.
+//! Lists the numbers of SPIR-V's instructions, storage classes, decorations and modes that gapscope's readers tell
+//! apart, under the specification's names.
 
 /// Declares a module of constants.
 macro_rules! numbers {

@@ -1,8 +1,8 @@
-//! The types of a module, as far as the layout of memory depends on them.
+//! Defines [`Type`], a type of a module as far as the layout of memory depends on it.
 
 use crate::numbers::op;
 
-/// A type; other types are named by their ids.
+/// A type; its parts are the ids of other types.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)] // Operands have the specification's names.
 pub enum Type {
@@ -48,8 +48,9 @@ pub enum Type {
 }
 
 impl Type {
-    /// Reads a type from the operands behind its result; none: it is not one of the above. `is_defined` says whether an id is
-    /// that of an earlier type, which only members of structures and pointees need not be.
+    /// Reads a type from the operands behind its result id; returns `None` for a kind of type that is not listed.
+    /// `is_defined` returns whether an id is that of an earlier type, which only members of structures and pointees
+    /// need not be.
     pub(crate) fn read(
         op: u16,
         operands: &[u32],

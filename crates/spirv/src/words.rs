@@ -11,7 +11,7 @@ pub const HEADER_WORDS: usize = 5;
 pub struct Header {
     /// The version as the header has it: `0x1_0600` for 1.6.
     pub version: u32,
-    /// All ids are below this.
+    /// The bound of ids: all are below it.
     pub bound: u32,
     /// Reserved; 0 in every version.
     pub schema: u32,
@@ -38,7 +38,7 @@ impl Header {
 /// An instruction of a module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Instruction<'a> {
-    /// Index of its first word in the module.
+    /// Index of the instruction's first word in the module.
     pub at: usize,
     /// Opcode: one of [`crate::numbers::op`], or any other number.
     pub op: u16,
@@ -92,14 +92,14 @@ impl<'a> Iterator for Instructions<'a> {
 pub struct Literal<'a> {
     /// The text; bytes that are not UTF-8 are replaced.
     pub text: String,
-    /// The string is UTF-8 and ends in a zero byte, as SPIR-V demands.
+    /// Whether the string is UTF-8 and ends in a zero byte, as SPIR-V demands.
     pub is_valid: bool,
     /// The operands behind the string.
     pub rest: &'a [u32],
 }
 
 impl<'a> Literal<'a> {
-    /// Reads the string that operands begin with.
+    /// Reads the string at the start of operands.
     pub fn read(operands: &'a [u32]) -> Literal<'a> {
         let mut bytes = Vec::new();
         let mut is_terminated = false;

@@ -1,4 +1,4 @@
-//! Words of strangers: whatever they are, reading them ends and does not panic.
+//! Reads random words as modules: whatever they are, reading ends and does not panic.
 
 use gapscope_spirv::numbers::op;
 use gapscope_spirv::{Constants, Description, Module, Specialisation};

@@ -1,4 +1,5 @@
-//! Holds a trace with everything that its analyses have computed so far; each analysis runs when it is first asked for.
+//! Defines [`AnalysedTrace`], a trace with the results of its analyses, each of which runs when its result is first
+//! asked for.
 
 use crate::snapshot::Snapshot;
 use gapscope_analysis::dataflow::Dataflow;
@@ -12,7 +13,7 @@ use gapscope_timeline::counters::{Counter, counters};
 use std::cell::OnceCell;
 use std::sync::Arc;
 
-/// The longest gaps that findings list.
+/// The most gaps that findings list; the longest are listed.
 const MAX_LISTED_GAPS: usize = 1000;
 
 /// A trace with everything that its analyses have computed so far.
@@ -31,7 +32,7 @@ pub struct AnalysedTrace<'a> {
     finder: OnceCell<GapFinder<'a>>,
     counters: OnceCell<Vec<Counter>>,
     found: OnceCell<Findings>,
-    /// The answer to `findings`.
+    /// The bytes of the answer to the request `findings`.
     pub findings: OnceCell<Arc<Vec<u8>>>,
 }
 
@@ -98,15 +99,15 @@ impl<'a> AnalysedTrace<'a> {
     }
 }
 
-/// The parts of all gaps, each of one cause.
+/// The parts of all gaps (times in which a GPU runs nothing), each with one cause.
 #[derive(Debug, Default)]
 pub struct Gaps {
-    /// The index at which the parts of each GPU start, and the end of the last.
+    /// For each GPU the index of its first part, and then the number of all parts.
     pub bounds: Vec<usize>,
     pub start_ns: Vec<i64>,
     pub duration_ns: Vec<i64>,
     pub causes: Vec<Cause>,
-    /// The index of the first part of the same gap.
+    /// For each part the index of the first part of the same gap.
     pub firsts: Vec<u32>,
 }
 

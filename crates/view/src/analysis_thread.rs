@@ -1,4 +1,5 @@
-//! The thread that analyses a trace: it keeps the trace's timeline and answers one question after the other.
+//! Runs the thread that analyses a trace: functions of an [`AnalysedTrace`] (questions) go in, their results come
+//! out. The thread keeps the analysed trace between questions.
 
 use crate::Error;
 use crate::analysed_trace::AnalysedTrace;
@@ -10,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// Where the thread gets its trace from.
+/// The source from which the thread reads its trace.
 pub trait TraceSource: Send + Sync {
     /// Returns the name of the trace.
     fn name(&self) -> &str;
@@ -21,7 +22,8 @@ pub trait TraceSource: Send + Sync {
     /// Returns the trace with all its columns.
     fn full(&self) -> Result<Arc<Snapshot>, Error>;
 
-    /// Reads the columns that findings rest on; `None` where all columns are there already, or where the trace is live or damaged.
+    /// Reads the columns that findings rest on; `None` where all columns are in memory already, or where the trace is
+    /// being recorded or damaged.
     fn in_pieces(&self) -> Option<TraceInPieces>;
 }
 
@@ -35,12 +37,12 @@ pub struct TraceInPieces {
     pub remarks: Vec<String>,
 }
 
-/// Takes the analysed trace, or the error that prevents analysis.
+/// A function that takes the analysed trace, or the error that prevents analysis, and sends the answer.
 type Answer = Box<dyn for<'a, 'b> FnOnce(Result<&'b AnalysedTrace<'a>, Error>) + Send>;
 
 /// A question to the thread.
 struct Question {
-    /// The question needs columns that the findings do not rest on, such as those of dependencies.
+    /// Whether the question needs columns that the findings do not rest on, such as those of dependencies.
     of_all: bool,
     answer: Answer,
 }
@@ -74,7 +76,7 @@ impl AnalysisThread {
         });
     }
 
-    /// Makes the thread release the snapshot that it holds.
+    /// Makes the thread release the snapshot that it holds, so that a live trace can grow.
     pub fn look_again(&self) {
         self.send(false, |_| ());
     }

@@ -1,4 +1,5 @@
-//! Makes the answers that need analyses: findings, gaps, counters, ranges, graphs, instances and comparisons.
+//! Makes the page's answers that need analyses (findings, gaps, counters, ranges, graphs, instances of labels,
+//! comparisons) from an [`AnalysedTrace`].
 
 use crate::Error;
 use crate::analysed_trace::AnalysedTrace;
@@ -31,17 +32,19 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Slices of the activity by cause.
+/// Number of slices of time in the activity by cause.
 const SLICES: usize = 1024;
-/// Nodes of the folded graph: as many as the page can lay out well.
+/// The most nodes of the graph, which is folded until it has no more: as many as the page can lay out well.
 const MAX_GRAPH_NODES: usize = 150;
-/// Dispatches and transfers that the graph covers, which takes some seconds.
+/// The most dispatches and transfers that the graph covers, which takes some seconds; later ones are left out.
 const MAX_GRAPH_ITEMS: usize = 1_000_000;
-/// Rows that are listed for one kernel.
+/// The most rows that are listed for one kernel.
 const MAX_KERNEL_ROWS: usize = 1000;
+/// The most neighbours of a row that are listed on each side.
 const MAX_NEIGHBOURS: usize = 64;
+/// The most times for which a label was set that are listed.
 const MAX_INSTANCES: usize = 10_000;
-/// Kernels whose change is listed.
+/// The most kernels whose change is listed.
 const MAX_COMPARED_KERNELS: usize = 200;
 
 /// Returns the findings as the page gets them; they are made once.
@@ -269,7 +272,7 @@ fn busy_in(timeline: &gapscope_timeline::Timeline, window: Interval) -> Option<i
         .map(|_| gapscope_timeline::intervals::length_ns(&inside))
 }
 
-/// Makes the folded graph of the data flow.
+/// Makes the graph of the data flow between kernels, in which repetitions are folded.
 pub fn graph(analysed: &AnalysedTrace, window: Option<Interval>) -> Value {
     let graph = match unknown_because(analysed.timeline.trace, DATAFLOW) {
         Some(sentence) => Err(sentence),
@@ -387,7 +390,7 @@ pub enum Extent {
     Range(Interval),
 }
 
-/// Compares equal work.
+/// Compares the work of two sides.
 ///
 /// # Errors
 /// A trace cannot be read, or a side has no work or no known causes.

@@ -1,11 +1,11 @@
-//! Splits rows into chunks for work on all cores.
+//! Splits a number of rows into ranges (chunks) that cores work on in parallel.
 
 use std::ops::Range;
 
-/// Rows of a chunk.
+/// Number of rows of a chunk.
 pub const CHUNK_ROWS: usize = 1 << 17;
 
-/// Splits `rows` rows into chunks.
+/// Returns the ranges of the chunks of `rows` rows.
 pub fn chunks(rows: usize) -> impl Iterator<Item = Range<usize>> {
     (0..rows)
         .step_by(CHUNK_ROWS)

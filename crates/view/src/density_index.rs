@@ -1,4 +1,5 @@
-//! Indexes a trace for its first drawing: its tracks, its first and last time, and the busy share of each track in equal slices of time.
+//! Makes the index from which a trace is first drawn: its tracks, its first and last time, and for each track the
+//! share of equal slices of time in which a row ran.
 
 use crate::chunks::chunks;
 use crate::protocol::BINS;
@@ -13,7 +14,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The rows of one track and how busy it is.
+/// The rows of one track, and its busy share over time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrackDensity {
     pub id: TrackId,
@@ -21,7 +22,7 @@ pub struct TrackDensity {
     pub rows: u64,
     /// Number of rows without known times.
     pub untimed: u64,
-    /// The kinds of its rows, where they are host calls.
+    /// The kinds of the track's rows, where they are host calls.
     pub calls: CallKinds,
     /// The share of each slice in which a row ran, times 255: 0 where nothing ran, 255 where something ran all the time.
     pub busy: Vec<u8>,
@@ -70,7 +71,7 @@ pub struct DensityIndex {
 struct TrackPart {
     id: TrackId,
     source: DrawnTable,
-    /// The rows, as ranges: most are neighbours.
+    /// The rows as ranges, because most are neighbours.
     rows: Vec<Range<u32>>,
     untimed: u64,
     calls: CallKinds,
@@ -93,7 +94,7 @@ struct TimeSummary {
     /// Start of the first row and of the last one in the table's order.
     first_ns: i64,
     last_ns: i64,
-    /// A row starts before one that precedes it in the table.
+    /// Whether a row starts before a row that precedes it in the table.
     unordered: bool,
 }
 
@@ -348,7 +349,7 @@ mod tests {
             panic!("one queue has one track");
         };
         assert_eq!(track.rows, 5);
-        // What ran at one time counts once.
+        // Rows that run at the same time count once.
         assert_eq!(track.busy[..6], [255, 128, 255, 0, 255, 0]);
     }
 

@@ -1,4 +1,5 @@
-//! Turns dependencies of a capture, or of a range of a trace, into a message of bounded size.
+//! Turns dependencies between commands of a capture, or of a range of a trace, into a message of bounded size for the
+//! page.
 
 use crate::protocol::{
     self, CriticalPath, DependencyAccess, DependencyBarrier, DependencyEdge, DependencyNode,
@@ -10,14 +11,14 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::ops::Range;
 
-/// Nodes in one answer: as many as the page can lay out well.
+/// The most nodes in one answer, as many as the page can lay out well; further ones are in the next part.
 pub const MAX_DEPENDENCY_NODES: usize = 2_000;
-/// Edges in one answer.
+/// The most edges in one answer; the smallest are left out.
 const MAX_DEPENDENCY_EDGES: usize = 10_000;
-/// Accesses that are listed for a node.
+/// The most accesses that are listed for a node.
 const MAX_NODE_ACCESSES: usize = 64;
 pub const MAX_EDGE_BUFFERS: usize = 8;
-/// Barriers in one answer.
+/// The most barriers in one answer.
 const MAX_BARRIERS: usize = 10_000;
 
 /// A part of a graph of dependencies, from which a message is made.
@@ -25,13 +26,13 @@ pub struct DependenciesPart<'a> {
     pub found: &'a Dependencies,
     /// The nodes of this part.
     pub nodes: Range<usize>,
-    /// Nodes before the first one of `found`: the page counts them, too.
+    /// Number of nodes before the first one that was analysed, which the page counts, too.
     pub before: usize,
-    /// All nodes that there are.
+    /// Number of all nodes of the graph.
     pub count: usize,
     /// Returns the row of a trace that a node stands for.
     pub place: &'a dyn Fn(usize) -> Option<NodePlace>,
-    /// Describes a submission.
+    /// Returns the description of a submission.
     pub submission: &'a dyn Fn(usize) -> DependencySubmission,
     pub remarks: Vec<String>,
 }
@@ -93,8 +94,8 @@ impl DependenciesPart<'_> {
         }
     }
 
-    /// Returns the edges between the nodes of this part, of too many the most important ones; how many are left out; and how many have one end
-    /// in another part.
+    /// Returns the edges between the nodes of this part (if there are too many, the most important), the number of
+    /// those that are left out, and the number of edges with one end in another part.
     fn edges(&self, path: &[usize]) -> (Vec<usize>, usize, usize) {
         let mut inside = Vec::new();
         let mut outside = 0;

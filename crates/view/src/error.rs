@@ -1,4 +1,4 @@
-//! The errors of serving and writing the page.
+//! Defines [`Error`], the reasons why a trace or capture cannot be served or written as a page.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ pub enum Error {
     /// The capture cannot be opened.
     #[error("{0}")]
     Capture(String),
-    /// A capture was named together with something else.
+    /// A capture was named together with another path.
     #[error("{} is a capture, which is shown by itself: name no other beside it", path.display())]
     Several {
         /// The capture.
@@ -47,7 +47,7 @@ pub enum Error {
     Port {
         /// The port.
         port: u16,
-        /// What the system said.
+        /// The system's error message.
         reason: String,
     },
     /// The system refuses something that the server needs.
@@ -58,7 +58,7 @@ pub enum Error {
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error message.
         reason: String,
     },
     /// The file exists already.

@@ -1,4 +1,5 @@
-//! Writes frames: raw columns with a JSON header, in the layout of `PROTOCOL.md`.
+//! Writes frames, the page's answers with many rows: a JSON header that names the columns, then their raw numbers, in
+//! the layout of `PROTOCOL.md`.
 
 use crate::protocol::{ColumnHeader, ColumnType, FrameHeader};
 use serde::Serialize;
@@ -36,7 +37,7 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// Starts a frame of `rows` rows, whose header says `of_kind` besides the columns.
+    /// Starts a frame of `rows` rows, whose header has the keys of `of_kind` besides the columns.
     pub fn new(
         of_kind: impl Serialize,
         rows: usize,
@@ -106,7 +107,7 @@ impl Frame {
     }
 }
 
-/// Returns a frame up to its data.
+/// Returns the bytes of a frame up to the data of its columns.
 pub fn head(header: &impl Serialize) -> Vec<u8> {
     // Types of the protocol can all be written as JSON.
     let header = serde_json::to_string(header).unwrap_or_default();

@@ -1,4 +1,5 @@
-//! Names the groups of tracks: GPUs, recorded processes and the host.
+//! Makes the groups that tracks are drawn in, with ids and names: one for each GPU and recorded process, and one for
+//! the host.
 
 use crate::protocol::{Group, GroupKind};
 use crate::texts::cut;

@@ -1,4 +1,5 @@
-//! Writes the page with its answers as one HTML file, for one trace, the traces of its ranks, two traces to compare, or a capture.
+//! Writes the page as one HTML file with the answers that it may ask for, for one trace, the traces of its ranks, two
+//! traces to compare, or a capture.
 
 mod comparisons;
 mod trace;
@@ -27,13 +28,13 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use trace::TraceAnswers;
 
-/// Drawn rows of a file: where there are more, tracks are folded.
+/// The most drawn rows of a file: where there are more, large tracks have busy shares instead of rows.
 pub const MAX_FILE_ROWS: u64 = 200_000;
 
-/// What became of a file.
+/// The facts of a file that was written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WrittenFile {
-    /// Its size in bytes.
+    /// Size of the file in bytes.
     pub bytes: u64,
     /// A sentence on what was left out and why; absent when everything is in the file.
     pub folded: Option<String>,
@@ -140,7 +141,7 @@ fn all(saved: &SavedView, names: Option<&Arc<Names>>) -> Result<FileAnswers, Err
         ..Overview::new(overviews, program, Some(facts(&written)))
     };
     answers.push(FileAnswer::json("overview", &overview));
-    // Two traces that are compared are not ranks.
+    // Two traces that are to be compared are not ranks.
     if digests.len() > 1 && are_ranks {
         answers.push(FileAnswer::json("ranks", &together(&digests, &of_ranks)));
     }
@@ -179,7 +180,7 @@ fn captured(path: &Path) -> Result<FileAnswers, Error> {
     })
 }
 
-/// Returns what the page says about the file itself.
+/// Returns the facts that the page shows about its file.
 fn facts(written: &WrittenFile) -> FileFacts {
     FileFacts {
         folded: written.folded.clone(),

@@ -1,4 +1,4 @@
-//! Routes requests to answers.
+//! Routes the page's HTTP requests to the functions that make the answers.
 
 mod access;
 mod answer;
@@ -31,7 +31,8 @@ use request::{Key, Parameters, Range, Time, TraceRequest, blocking, interval};
 use serde::Deserialize;
 use std::sync::Arc;
 
-/// An answer about a range has at most this part of the rows that the page may hold, since there are many tracks.
+/// An answer about a range has at most the rows that the page may hold divided by this number, since there are many
+/// tracks.
 const PART_SHARE: u64 = 64;
 
 /// Everything that the routes answer from.
@@ -44,7 +45,7 @@ pub struct Served {
     pub preferences: Preferences,
     /// Rows of a trace that the page may hold: larger traces are shown in parts.
     pub page_rows: u64,
-    /// The first part of every path.
+    /// The first part of every path: without the token, a request is refused.
     pub token: String,
     pub port: u16,
 }

@@ -1,4 +1,5 @@
-//! Indexes the rows of a trace by id and by the rows that they belong to.
+//! Indexes the rows of a trace by id, and by the rows that they belong to, such as command buffers by their
+//! submission.
 
 use crate::track::{DrawnTable, ROW_BITS};
 use gapscope_trace::Trace;
@@ -9,7 +10,8 @@ use gapscope_trace::lookup::{IdIndex, NONE};
 use gapscope_trace::tables::{HostCallKind, Table};
 use rustc_hash::FxHashMap;
 
-/// The kinds of work inside of command buffers, in the order of the two highest bits of their places.
+/// The tables of work inside of command buffers. The two highest bits of a place (a table and a row in one number)
+/// are an index into this list.
 pub const WORK: [DrawnTable; 3] = [
     DrawnTable::Dispatch,
     DrawnTable::Transfer,
@@ -24,14 +26,14 @@ struct CallStart {
     start_ns: i64,
 }
 
-/// A row, or its place, and the row or id that it belongs to.
+/// A row or place, with the row or id that it belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct OwnedRow {
     owner: u32,
     row: u32,
 }
 
-/// Rows by id, and by the rows that they belong to.
+/// The rows of a trace by id, and by the rows that they belong to.
 #[derive(Debug)]
 pub struct Index {
     pub kernels: IdIndex<KernelId>,

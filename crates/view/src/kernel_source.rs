@@ -1,4 +1,5 @@
-//! Reads the code of a kernel from the trace's folder as text.
+//! Reads the code of a kernel from the trace's folder and returns it as text: the source if the code contains it,
+//! else assembly.
 
 use crate::protocol::{Missing, OrMissing, SourceText};
 use gapscope_trace::Trace;
@@ -10,9 +11,9 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// Longer code is not read.
+/// The most bytes of a file of code; a longer one is not read.
 const MAX_CODE_BYTES: u64 = 32 << 20;
-/// Longer text is cut.
+/// The most bytes of the text; a longer one is cut.
 const MAX_TEXT_BYTES: usize = 4 << 20;
 
 /// Returns the code of the kernel in row `row`; `None` when there is no such row.
@@ -76,7 +77,8 @@ pub fn kernel_source(trace: &Trace, folder: &Path, row: usize) -> Option<OrMissi
     })
 }
 
-/// Returns true where bytes do not have their hash. Only hashes that gapscope writes, the first half of BLAKE3, can be checked.
+/// Returns true where bytes have another hash than the recorded one. Only hashes that gapscope writes, the first half
+/// of BLAKE3, can be checked.
 fn is_changed(hash: &str, bytes: &[u8]) -> bool {
     const DIGITS: usize = 32;
     let now = blake3::hash(bytes).to_hex();
@@ -132,7 +134,7 @@ fn text(bytes: &[u8], extension: &str) -> Result<(String, String), CodeError> {
     Ok((language.to_owned(), text.trim_end_matches('\0').to_owned()))
 }
 
-/// Returns the source text of SPIR-V where its debug information has it, else its assembly.
+/// Returns language and text of SPIR-V: the source where its debug information has it, else its assembly.
 fn spirv(bytes: &[u8]) -> Result<(String, String), CodeError> {
     // The library may panic when it meets damaged code.
     let module = guarded(|| rspirv::dr::load_bytes(bytes).ok());

@@ -1,4 +1,4 @@
-//! Splits the rows of a track into lanes without overlaps, and writes them as frames.
+//! Splits the rows of a track into lanes, in each of which rows do not overlap, and writes them as frames.
 
 use crate::density_index::TableRows;
 use crate::frame::Frame;
@@ -16,7 +16,7 @@ use gapscope_trace::lookup::IdIndex;
 #[derive(Debug, Default)]
 pub struct PlacedRows {
     lanes: Lanes,
-    /// Number of rows of each table of the track that have been taken up.
+    /// For each table of the track the number of rows that have been placed.
     taken: Vec<usize>,
     additions: Vec<Addition>,
 }
@@ -57,8 +57,8 @@ impl Columns {
 }
 
 impl PlacedRows {
-    /// Takes up the rows that were added to the trace since the last time, as those of `generation`. `all` are the rows of the track, where they are
-    /// known.
+    /// Places the rows that were added to the trace since the last call, as those of `generation`. `all` are the rows
+    /// of the track, where they are known.
     pub fn extend(
         &mut self,
         id: TrackId,

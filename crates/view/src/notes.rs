@@ -1,4 +1,4 @@
-//! Reads and writes the reader's notes on a trace, in a file of the trace's folder.
+//! Reads and writes the notes that a reader of the page makes on a trace, in a file of the trace's folder.
 
 use crate::Error;
 use crate::protocol::{Note, NotesAnswer, OrMissing};
@@ -8,11 +8,11 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// The file in the folder of a trace.
+/// Name of the file in the folder of a trace.
 const FILE: &str = "notes.json";
 /// The only version of the file that this gapscope writes and reads.
 const FORMAT: u32 = 1;
-/// Notes of a trace.
+/// The most notes of a trace; more are refused.
 const MAX_NOTES: usize = 1000;
 const MAX_NOTE_CHARACTERS: usize = 10_000;
 const MAX_FILE_BYTES: u64 = 8 << 20;
@@ -29,7 +29,7 @@ struct NotesFile {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ReplacedNotes {
-    /// The revision that the page has changed.
+    /// The revision of the notes that the page has read and changed.
     revision: String,
     notes: Vec<Note>,
 }

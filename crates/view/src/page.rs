@@ -1,4 +1,5 @@
-//! Embeds the built page, and splits it for a file with data.
+//! Holds the files of the built page, which are compiled in, and makes one HTML page of them in two parts, between
+//! which data is written.
 
 /// A file of the page.
 pub struct File {

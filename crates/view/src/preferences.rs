@@ -14,10 +14,10 @@ use std::sync::{Mutex, PoisonError};
 const FILE: &str = "view.json";
 /// The only version of the file that this gapscope writes and reads.
 const FORMAT: u32 = 1;
-/// Traces whose arrangement is kept; the oldest is dropped.
+/// The most traces whose arrangement is kept; beyond them the oldest is dropped.
 const MAX_ARRANGEMENTS: usize = 200;
 const MAX_QUERIES: usize = 30;
-/// Bytes of an arrangement or of a query.
+/// The most bytes of an arrangement or of a query; a longer one is refused.
 const MAX_TEXT_BYTES: usize = 60_000;
 const MAX_FILE_BYTES: u64 = 32 << 20;
 
@@ -31,6 +31,7 @@ struct PreferencesFile {
     arranged: Vec<Arranged>,
 }
 
+/// The kept arrangement of the tracks of one trace, which is named by its [`identity`].
 #[derive(Debug, Serialize, Deserialize)]
 struct Arranged {
     trace: String,
@@ -63,7 +64,7 @@ pub struct Preferences {
 }
 
 impl Preferences {
-    /// Uses the preferences in a folder; without a folder nothing is kept.
+    /// Makes the preferences that are kept in a folder; without a folder nothing is kept.
     pub fn new(folder: Option<&Path>) -> Preferences {
         Preferences {
             file: folder.map(|folder| folder.join(FILE)),

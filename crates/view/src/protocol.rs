@@ -1,5 +1,5 @@
-//! The messages that the page receives, as the types that are written. `PROTOCOL.md` says what is asked for them, and the page's TypeScript
-//! types (`web/src/generated/protocol.ts`) are generated from them.
+//! Defines the types of the messages that the page receives as JSON. `PROTOCOL.md` lists the requests that they
+//! answer, and the page's TypeScript types (`web/src/generated/protocol.ts`) are generated from them.
 //!
 //! Times are nanoseconds from the trace's origin. Integers that may pass 2^53 are strings of digits.
 

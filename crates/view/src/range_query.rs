@@ -6,14 +6,14 @@ use crate::time_bins::{BinPart, TimeBins, within};
 use gapscope_timeline::intervals::Interval;
 use std::ops::Range;
 
-/// Slices of a range that has too many rows.
+/// Number of slices into which a range with too many rows is cut.
 pub const SLICES: usize = 4096;
 
 /// A range of a track that is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RangeQuery {
     pub range: Interval,
-    /// Rows of an answer: where there are more, the answer has slices.
+    /// The most rows of an answer: where there are more, the answer has slices.
     pub most_rows: usize,
 }
 
@@ -27,7 +27,7 @@ pub enum RangeRows {
 pub struct LaneSlices {
     /// The share of each slice in which a row ran, times 255: 0 where nothing ran.
     busy: Vec<u8>,
-    /// The row that ran longest in each slice; an arbitrary one where none ran.
+    /// The row that ran longest in each slice; arbitrary where no row ran.
     longest: Vec<usize>,
 }
 

@@ -1,4 +1,5 @@
-//! Compares the ranks of a program.
+//! Compares the ranks of a distributed program (its processes, or the devices of one), each with a trace, for the
+//! page.
 
 use crate::Error;
 use crate::protocol::{OrMissing, RanksAnswer, cut_texts};
@@ -7,14 +8,15 @@ use gapscope_comparison::ranks::{RankDigest, ranks};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// Collectives whose arrivals are listed: those with the greatest skews.
+/// The most collectives (operations that several ranks take part in) whose arrivals are listed: those with the
+/// greatest skews.
 const MAX_LISTED_COLLECTIVES: usize = 1000;
 
-/// A trace and the number of the rank that it is of.
+/// A trace of one rank, with the rank's number.
 pub struct RankTrace {
     /// Index among the served traces.
     pub trace: usize,
-    /// The rank.
+    /// Number of the rank.
     pub rank: u32,
     /// The trace.
     pub store: Arc<Store>,

@@ -68,6 +68,7 @@ pub fn shift(trace: &mut Trace, origin_ns: i64) {
     }
 }
 
+/// A time, or an absent one, that can be rebased.
 trait Time {
     fn shift(&mut self, origin_ns: i64);
 }

@@ -1,4 +1,5 @@
-//! Makes the details of one row: its columns, and the rows that it belongs to.
+//! Makes the details of one row that the page shows beside the timeline: its columns, and links to the rows that it
+//! belongs to.
 
 use crate::lanes;
 use crate::protocol::{Binding, Field, Link, OrMissing, Row, RowKernel, RowLabel, WorkLink};
@@ -12,9 +13,9 @@ use gapscope_trace::ids::{
 use gapscope_trace::tables::*;
 use std::collections::BTreeMap;
 
-/// Links that are listed for one relation.
+/// The most links that are listed for one relation; `link_counts` counts all.
 const MAX_LINKS: usize = 64;
-/// Bindings that are listed for a dispatch.
+/// The most bindings that are listed for a dispatch.
 const MAX_BINDINGS: usize = 1000;
 
 /// Tables whose rows have details; those with a track come first.
@@ -32,7 +33,7 @@ pub const TABLES: [&str; 11] = [
     "memory",
 ];
 
-/// The context of a row: what it is, and what it belongs to.
+/// The context of a row: its name, times and label, and the rows that it belongs to.
 #[derive(Debug, Default)]
 struct RowContext {
     title: String,
@@ -438,7 +439,7 @@ fn bindings(snapshot: &Snapshot, set: Option<BindingSetId>) -> OrMissing<Vec<Bin
     OrMissing::There(bindings.collect())
 }
 
-/// Says in a sentence why a row has no times.
+/// Returns a sentence that says why a row has no times.
 fn unknown_because(snapshot: &Snapshot, source: DrawnTable, row: usize) -> String {
     let (index, tables) = (snapshot.index(), &snapshot.trace.tables);
     let id = match source {

@@ -5,7 +5,7 @@ use gapscope_trace::column::Values as _;
 use gapscope_trace::tables::Table as _;
 use std::collections::BTreeMap;
 
-/// The reason why values do not identify a row.
+/// The reason why values do not identify a single row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RowLookupError {
     #[error("Its values are not numbers.")]
@@ -84,7 +84,7 @@ pub fn find_row(
     })
 }
 
-/// Finds the only one of `rows` with the values.
+/// Returns the only one of `rows` with the values.
 fn only(
     rows: usize,
     columns: Vec<Column>,

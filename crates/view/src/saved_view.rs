@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 /// The greatest version of the file that this gapscope reads.
 const VERSION: u64 = 1;
-/// Bytes of a saved view.
+/// The most bytes of a saved view; a larger file is refused.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 /// The name in the state that says which of several ranks comes first; the page has it in the query of its address.
 const FIRST: &str = "first";
@@ -64,7 +64,7 @@ impl SavedView {
         }
     }
 
-    /// Adds the state to the page's address.
+    /// Returns the page's address `url` with the state behind it.
     pub fn address(&self, url: &str) -> String {
         let mut address = url.to_owned();
         let (first, state): (Vec<_>, Vec<_>) =

@@ -14,7 +14,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-/// Kernels that are listed.
+/// The most kernels that are listed.
 const MAX_LISTED_KERNELS: usize = 2_000;
 
 /// A capture that is served.
@@ -186,7 +186,7 @@ impl ServedCapture {
     }
 }
 
-/// Ends a problem with a full stop.
+/// Returns the text of a problem with a full stop at its end.
 fn sentence(problem: &str) -> String {
     match problem.ends_with('.') {
         true => problem.to_owned(),

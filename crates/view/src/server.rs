@@ -1,4 +1,4 @@
-//! Opens, runs and ends the server.
+//! Opens traces and a port, and runs the HTTP server of the page until it is interrupted or dropped.
 
 use crate::Error;
 use crate::http::{self, Served};
@@ -16,7 +16,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// Rows that the page holds, in about 400 MB: all rows of ten million dispatches.
+/// The default number of rows that the page holds, in about 400 MB: all rows of ten million dispatches.
 const PAGE_ROWS: u64 = 16_000_000;
 
 /// The options of a server.
@@ -24,7 +24,7 @@ const PAGE_ROWS: u64 = 16_000_000;
 pub struct Options {
     /// The port; a free one is chosen where none is given.
     pub port: Option<u16>,
-    /// The trace is being recorded, and the server follows it.
+    /// Whether the trace is being recorded, so that the server follows it.
     pub live: bool,
     /// Names of kernels that replace the recorded ones.
     pub names: Option<Arc<Names>>,
@@ -32,9 +32,10 @@ pub struct Options {
     pub state: Option<PathBuf>,
     /// The program that answers SQL; by default `gapscope-query` beside this program or in PATH.
     pub query_program: Option<PathBuf>,
-    /// How long a query may take; by default a minute.
+    /// The longest time that a query may take; by default a minute.
     pub longest_query: Option<Duration>,
-    /// How many rows of tracks the page holds at once, of 24 bytes each; by default 16 million. Larger traces are shown in parts.
+    /// The most rows of tracks that the page holds at once, of 24 bytes each; by default 16 million. Larger traces
+    /// are shown in parts.
     pub page_rows: Option<u64>,
 }
 

@@ -1,4 +1,5 @@
-//! Holds a trace in memory as it is at one time, with the indexes that drawing and details need.
+//! Defines [`Snapshot`], a trace in memory as it is at one moment, with the indexes that drawing and details need. A
+//! snapshot of a live trace grows by new rows.
 
 use crate::chunks::chunks;
 use crate::density_index::DensityIndex;
@@ -26,9 +27,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 /// A trace in memory with the indexes that the page needs. Its times count from the start of the recording.
 #[derive(Debug)]
 pub struct Snapshot {
-    /// Grows with each change.
+    /// A number that grows with each change of the trace.
     pub generation: u64,
-    /// Grows when rows and texts are numbered anew.
+    /// A number that grows when rows and texts are numbered anew.
     pub edition: u64,
     /// True while the trace is being recorded.
     pub live: bool,
@@ -99,7 +100,7 @@ impl Snapshot {
     /// Reads the columns of a complete trace that drawing needs.
     ///
     /// # Errors
-    /// It cannot be opened.
+    /// The trace cannot be opened.
     pub fn quick(folder: &Path, names: Option<&Arc<Names>>) -> Result<Snapshot, Error> {
         let (trace, diagnostics) = gapscope_trace::read(folder, &drawing().named(names))?;
         match WholeCommandBuffers::quick(&trace, || untimed(&trace)) {
@@ -111,10 +112,10 @@ impl Snapshot {
         }
     }
 
-    /// Reads all of a trace.
+    /// Reads all columns of a trace.
     ///
     /// # Errors
-    /// It cannot be opened.
+    /// The trace cannot be opened.
     pub fn full(folder: &Path, names: Option<&Arc<Names>>) -> Result<Snapshot, Error> {
         let (trace, diagnostics) = gapscope_trace::read(folder, &Selection::all().named(names))?;
         Ok(Snapshot::new(trace, diagnostics))
@@ -188,7 +189,7 @@ impl Snapshot {
         })
     }
 
-    /// Takes up the manifest of a live trace, whose times have not been rebased.
+    /// Replaces the manifest by a newer one of a live trace, whose times have not been rebased.
     pub fn take_manifest(&mut self, manifest: Manifest) {
         let mut trace = Trace {
             manifest,
@@ -199,7 +200,7 @@ impl Snapshot {
         self.trace.manifest = trace.manifest;
     }
 
-    /// Takes up new rows of a live trace, whose times have not been rebased.
+    /// Adds new rows of a live trace, whose times have not been rebased.
     pub fn grow(&mut self, mut rows: Tables, diagnostics: Vec<Diagnostic>) {
         rebase_times::shift_tables(&mut rows, self.origin_ns);
         self.trace.tables.append(&mut rows);

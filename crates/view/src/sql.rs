@@ -10,15 +10,15 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
 use tokio::sync::Semaphore;
 
-/// Rows of an answer.
+/// The most rows of an answer; the answer says whether there are more.
 pub const MAX_ROWS: usize = 1000;
-/// Bytes of an answer, whose texts may be long.
+/// The most bytes of an answer, whose texts may be long.
 const MAX_ANSWER_BYTES: usize = 32 << 20;
-/// Bytes of the program's standard error.
+/// The most bytes that are read of the program's standard error.
 const MAX_STDERR_BYTES: usize = 64 << 10;
-/// Queries that run at a time: each may take all cores and much memory.
+/// The most queries that run at a time, since each may take all cores and much memory; others wait.
 const MAX_RUNNING: usize = 2;
-/// How long a query may take by default.
+/// The longest time that a query may take by default; then it is stopped.
 const MAX_DURATION: Duration = Duration::from_secs(60);
 
 /// Runs the program that answers SQL.

@@ -1,4 +1,5 @@
-//! Writes frames with samples of threads' stacks: all samples for the tracks, and those in gaps for the code of idle time.
+//! Writes frames with samples of threads' stacks (the functions that a host thread was in at a moment): all samples
+//! for the tracks, and those in gaps for the code of idle time.
 
 use crate::analysed_trace::AnalysedTrace;
 use crate::frame::Frame;
@@ -16,7 +17,7 @@ use rustc_hash::FxHashMap;
 use std::collections::HashSet;
 use std::hash::Hash;
 
-/// Stands for an unknown value in columns of indices and ids.
+/// The value that stands for an unknown one in columns of indices and ids.
 const NONE: u32 = u32::MAX;
 const PARTS: [(SampleRole, &str); 3] = [
     (SampleRole::Sampled, "sampled"),

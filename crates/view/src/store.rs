@@ -1,4 +1,5 @@
-//! Holds a trace that is served: reads it when it is needed, and follows it while it is recorded.
+//! Defines [`Store`], a trace that is served: reads its columns when they are needed, and adds new rows while it is
+//! recorded.
 
 use crate::Error;
 use crate::analysis_thread::{AnalysisThread, TraceInPieces, TraceSource};
@@ -61,12 +62,13 @@ pub struct Store {
     name: String,
     state: Mutex<State>,
     ready: Condvar,
-    /// Held while all columns are read, so that they are read once.
+    /// A lock that is held while all columns are read, so that they are read once.
     filling: Mutex<()>,
     analyst: AnalysisThread,
     notes: Notes,
 }
 
+/// The state of a store: the trace as read so far, and for a live trace the reader of its new rows.
 #[derive(Default)]
 struct State {
     snapshot: Option<Result<Arc<Snapshot>, Error>>,
@@ -213,7 +215,7 @@ impl Store {
         Ok(self.snapshot()?.edition)
     }
 
-    /// Takes up new rows of a live trace.
+    /// Reads new rows of a live trace into the snapshot.
     fn look(&self) {
         let mut state = self.state();
         let State {
@@ -276,15 +278,15 @@ impl TraceSource for Store {
     }
 }
 
-/// Says when new rows of a live trace are shown.
+/// The time at which new rows of a live trace are shown.
 #[derive(PartialEq, Eq)]
 enum TakeUp {
     Now,
-    /// A reader still holds the snapshot: the next look tries again.
+    /// A reader still holds the snapshot, so that rows are added at the next look.
     Later,
 }
 
-/// Takes up new rows of a live trace.
+/// Adds the new rows of a live trace to its snapshot.
 fn take_up(
     folder: &Path,
     names: Option<&Arc<Names>>,
@@ -293,7 +295,7 @@ fn take_up(
 ) -> Result<TakeUp, gapscope_trace::Error> {
     let manifest = read_manifest(folder)?;
     if manifest.complete {
-        // The files of a completed trace are new, and names of kernels are better: all is read again.
+        // A completed trace has new files and better names of kernels, so that all is read again.
         let mut complete = Snapshot::full(folder, names)?;
         complete.generation = snapshot.generation + 1;
         complete.edition = snapshot.edition + 1;

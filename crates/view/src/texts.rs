@@ -1,4 +1,5 @@
-//! Collects the texts that the page shows, each once, and finds the text that names a row.
+//! Collects the texts of a trace that the page shows, each once under a number, and finds the number of the text that
+//! names a row.
 
 use gapscope_analysis::gaps::Cause;
 use gapscope_timeline::vocabulary::KernelNames;
@@ -8,10 +9,11 @@ use gapscope_trace::lookup::IdIndex;
 use gapscope_trace::tables::{HostCallKind, OpaqueWorkKind, Table, TransferKind};
 use rustc_hash::FxHashMap;
 
-/// Stands for no text in columns.
+/// The number that stands for no text in columns.
 pub const NONE: u32 = u32::MAX;
 
-/// Characters of a text: the page lays out each text, and may show one a thousand times.
+/// The most characters of a text, beyond which it is cut: the page lays out each text, and may show one a thousand
+/// times.
 const MAX_TEXT_CHARACTERS: usize = 1000;
 
 /// Cuts a text that is too long.
@@ -148,7 +150,7 @@ impl Texts {
         self.ids.get(cut(text).as_str()).copied()
     }
 
-    /// Returns the name of a kernel by its id in the trace.
+    /// Returns the number of the name of a kernel, by the kernel's id in the trace.
     #[inline]
     pub fn kernel(&self, id: KernelId) -> u32 {
         let row = self.kernel_index.get(id);
@@ -156,14 +158,14 @@ impl Texts {
             .unwrap_or(self.unknown_kernel)
     }
 
-    /// Returns a label's own text.
+    /// Returns the number of a label's own text.
     pub fn label(&self, id: LabelId) -> u32 {
         let row = self.label_index.get(id);
         row.and_then(|row| self.label_texts.get(row).copied())
             .unwrap_or(self.unknown_label)
     }
 
-    /// Returns the path of a label from the outermost in.
+    /// Returns the number of the text of a label's path, from the outermost label in.
     pub fn label_path(&self, id: LabelId) -> u32 {
         let row = self.label_index.get(id);
         row.and_then(|row| self.label_paths.get(row).copied())
@@ -177,7 +179,7 @@ impl Texts {
             .unwrap_or(0)
     }
 
-    /// Returns the name of a command buffer by its row.
+    /// Returns the number of the name of a command buffer, by its row.
     pub fn command_buffer(&self, row: usize) -> u32 {
         self.command_buffers
             .get(row)

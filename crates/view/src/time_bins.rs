@@ -1,12 +1,13 @@
-//! Cuts a time into equal slices, and computes the busy share of each from intervals.
+//! Cuts a range of time into equal slices, and computes the busy share of each slice (the part in which something
+//! ran) from intervals.
 
 use gapscope_timeline::intervals::Interval;
 use std::ops::Range;
 
-/// Marks a slice with an instant, which has no length but has to be visible.
+/// The mark of a slice with an instant, which has no length but has to be visible.
 const INSTANT: u64 = 1 << 63;
 
-/// Equal slices of a time.
+/// The equal slices of a range of time.
 pub struct TimeBins {
     /// The start of each slice, and the end of the last.
     bounds_ns: Vec<i64>,
@@ -19,7 +20,7 @@ pub struct BinPart {
 }
 
 impl TimeBins {
-    /// Cuts a time into `count` slices, at least one.
+    /// Cuts a range of time into `count` slices, at least one.
     pub fn new(extent: Interval, count: usize) -> TimeBins {
         let length = i128::from(extent.end_ns) - i128::from(extent.start_ns);
         let bound = |bin: usize| {

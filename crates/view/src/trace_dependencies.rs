@@ -15,13 +15,13 @@ use gapscope_trace::tables::{Access as Allowed, Table, TransferKind};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Nodes on each side of a row.
+/// The most nodes on each side of a row.
 const AROUND: usize = 200;
 /// The number of the first memory that stands for a buffer whose allocation is unknown.
 const OWN_MEMORY: u64 = 1 << 32;
-/// Keeps sums of addresses of a damaged trace inside of 64 bits.
+/// The greatest address; greater ones, as of a damaged trace, are lowered, so that sums fit 64 bits.
 const MAX_ADDRESS: u64 = u64::MAX >> 2;
-/// Stands for a submission that is not known.
+/// The row that stands for an unknown submission.
 const NO_SUBMISSION: usize = usize::MAX;
 
 const REASON: &str = "a recording has only the ranges that are bound, and no memory barriers: `gapscope capture` has both";
@@ -123,6 +123,7 @@ fn kind(source: DrawnTable) -> WorkKind {
     }
 }
 
+/// Makes nodes of dependencies from the rows of a trace.
 struct NodeMaker<'a> {
     snapshot: &'a Snapshot,
 }

@@ -1,4 +1,5 @@
-//! Holds the traces that are served: those that were named, and those of a program's ranks.
+//! Holds the traces that are served, named ones and those of a program's ranks, and makes the answers that concern
+//! several of them.
 
 use crate::Error;
 use crate::answers::findings;
@@ -13,7 +14,7 @@ use std::time::{Duration, Instant};
 
 /// The time between two looks at live traces while a request waits for them.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// How long a request waits.
+/// The longest time that a request waits.
 const WAIT: Duration = Duration::from_secs(10);
 
 /// The traces that are served, in the order of the overview.
@@ -26,6 +27,7 @@ pub struct Traces {
     live: bool,
 }
 
+/// The traces that have been opened so far.
 struct Stores {
     /// The named traces, followed by those of ranks.
     all: Vec<Arc<Store>>,
@@ -99,7 +101,7 @@ impl Traces {
         self.stores().all.get(index).cloned()
     }
 
-    /// Returns all traces that there are by now, and whether they are ranks of one program.
+    /// Returns all traces that exist by now, and whether they are ranks of one program.
     fn all(&self) -> (Vec<Arc<Store>>, bool) {
         let mut stores = self.stores();
         if let Some(recording) = self.recording.as_deref().filter(|_| self.live) {

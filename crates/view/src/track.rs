@@ -1,4 +1,5 @@
-//! Defines tracks: their ids, and the track of each row.
+//! Defines tracks, the rows of the page's timeline that are drawn together: their ids, the tables behind them, and
+//! the track of each row of a trace.
 
 use crate::protocol::TrackKind;
 use gapscope_timeline::counters::CounterKey;
@@ -9,7 +10,7 @@ use gapscope_trace::manifest::SamplingMode;
 use gapscope_trace::tables::{HostCallKind, MarkerScope, Timing};
 use std::fmt;
 
-/// The id of a track.
+/// The id of a track: the kind of its rows, and the queue, GPU or thread that they belong to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum TrackId {
     /// The work of a queue.
@@ -300,7 +301,7 @@ impl WholeCommandBuffers {
     }
 }
 
-/// Bits of a place that are the row; the bits above are an index into [`TrackId::tables`].
+/// Number of the low bits of a place that are the row; the bits above are an index into [`TrackId::tables`].
 pub const ROW_BITS: u32 = 30;
 
 /// Returns the table and row of a place on a track.

@@ -1,8 +1,8 @@
-//! Sets of bytes.
+//! Defines [`ByteSet`], a set of byte offsets in some memory. Footprints and edges are made of such sets.
 
 use std::ops::Range;
 
-/// A set of bytes of some memory, as sorted ranges that do not touch.
+/// A set of byte offsets, as sorted ranges that neither overlap nor touch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ByteSet {
     ranges: Vec<Range<u64>>,
@@ -38,7 +38,7 @@ impl ByteSet {
         &self.ranges
     }
 
-    /// Returns the number of bytes.
+    /// Returns the number of bytes in the set.
     pub fn bytes(&self) -> u64 {
         self.ranges
             .iter()
@@ -46,19 +46,19 @@ impl ByteSet {
             .sum()
     }
 
-    /// Returns whether there are no bytes.
+    /// Returns whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
-    /// Adds other bytes.
+    /// Adds the bytes of another set.
     pub fn add(&mut self, more: &ByteSet) {
         let mut all = std::mem::take(&mut self.ranges);
         all.extend_from_slice(&more.ranges);
         *self = ByteSet::from_unsorted(all);
     }
 
-    /// Removes the bytes of a range.
+    /// Removes the bytes of a range from the set.
     pub fn remove(&mut self, gone: &Range<u64>) {
         let parts = self.ranges.drain(..).flat_map(|of| {
             let before = of.start..of.end.min(gone.start);
@@ -68,18 +68,18 @@ impl ByteSet {
         self.ranges = parts.filter(|part| !part.is_empty()).collect();
     }
 
-    /// Returns whether a byte is in a range.
+    /// Returns whether a byte of the set is in a range.
     pub fn overlaps(&self, range: &Range<u64>) -> bool {
         self.within(range.clone()).next().is_some()
     }
 
-    /// Returns the ranges moved by an offset.
+    /// Returns the ranges of the set, moved up by an offset.
     pub fn shifted(&self, by: u64) -> impl Iterator<Item = Range<u64>> + '_ {
         (self.ranges.iter())
             .map(move |range| range.start.saturating_add(by)..range.end.saturating_add(by))
     }
 
-    /// Returns the parts of the ranges that are in a range.
+    /// Returns the parts of the set's ranges that are in a range.
     pub fn within(&self, range: Range<u64>) -> impl Iterator<Item = Range<u64>> + '_ {
         let first = self.ranges.partition_point(|of| of.end <= range.start);
         (self.ranges[first..].iter())

@@ -1,4 +1,5 @@
-//! Keeps track of what memory holds while the window runs: the bytes of the capture, until a command overwrites them.
+//! Keeps track of the bytes in memory while the commands of a window are followed in order: those of the capture,
+//! until a command overwrites them. Kernels whose addresses depend on loaded indices are evaluated with these bytes.
 
 use std::collections::BTreeMap;
 use std::collections::HashMap;
@@ -8,25 +9,27 @@ use std::sync::Arc;
 use gapscope_capture::model::{Content, MemoryId};
 use gapscope_capture::{Capture, Hash};
 
-/// The most chunks that are kept after they were read.
+/// The most chunks (pieces of memory that a capture stores under a hash) that are kept after they were read.
 const MAX_CHUNKS: usize = 256;
 
-/// The known contents of memory.
+/// The known contents of memory at one moment of the window.
 #[derive(Debug, Default)]
 pub(crate) struct Contents {
-    /// KnownRange ranges of each allocation, by their first bytes.
+    /// The known ranges of each allocation, by the offset of their first byte.
     known: HashMap<MemoryId, BTreeMap<u64, KnownRange>>,
     chunks: HashMap<Hash, Option<Arc<[u8]>>>,
 }
 
+/// A range of memory whose bytes are known; its first byte is its key in the map.
 #[derive(Debug, Clone)]
 struct KnownRange {
     end: u64,
     source: Source,
-    /// Offset of the range's first byte in the source.
+    /// Offset in the source of the range's first byte.
     at: u64,
 }
 
+/// Where the bytes of a known range are: in a chunk of the capture, here, or in a word that is repeated.
 #[derive(Debug, Clone)]
 enum Source {
     Chunk(Hash),
@@ -35,7 +38,7 @@ enum Source {
 }
 
 impl Contents {
-    /// Sets the bytes that the capture has of a content.
+    /// Sets the bytes of a content record of the capture.
     pub fn set(&mut self, capture: &Capture, content: &Content) {
         let mut begin = content.offset;
         for hash in &content.chunks {
@@ -46,18 +49,18 @@ impl Contents {
         }
     }
 
-    /// Writes bytes.
+    /// Records that bytes were written at an offset of an allocation.
     pub fn write(&mut self, memory: MemoryId, offset: u64, bytes: &[u8]) {
         let range = offset..offset + bytes.len() as u64;
         self.insert(memory, range, Source::Bytes(bytes.into()), 0);
     }
 
-    /// Fills a range with a word.
+    /// Records that a range was filled with a repeated word.
     pub fn fill(&mut self, memory: MemoryId, range: Range<u64>, word: u32) {
         self.insert(memory, range, Source::Word(word), 0);
     }
 
-    /// Copies bytes. Bytes that are not known are not known at their new place either.
+    /// Records that bytes were copied. Unknown bytes make their new place unknown, too.
     pub fn copy(&mut self, from: (MemoryId, u64), to: (MemoryId, u64), bytes: u64) {
         let end = from.1 + bytes;
         let pieces: Vec<(u64, KnownRange)> = match self.known.get(&from.0) {
@@ -76,7 +79,7 @@ impl Contents {
         }
     }
 
-    /// Forgets the bytes of a range, which something unknown overwrites.
+    /// Forgets the bytes of a range, because unknown bytes overwrite them.
     pub fn forget(&mut self, memory: MemoryId, range: Range<u64>) {
         let Some(known) = self.known.get_mut(&memory) else {
             return;
@@ -100,7 +103,7 @@ impl Contents {
         }
     }
 
-    /// Forgets all bytes.
+    /// Forgets the bytes of all memory.
     pub fn forget_all(&mut self) {
         self.known.clear();
     }
@@ -170,7 +173,7 @@ fn chunk(
     chunks.entry(hash).or_insert_with(read).clone()
 }
 
-/// Returns the known ranges that overlap a range, by their first bytes.
+/// Returns the known ranges that overlap a range, each with the offset of its first byte.
 fn within(
     known: &BTreeMap<u64, KnownRange>,
     range: Range<u64>,

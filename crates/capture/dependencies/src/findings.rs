@@ -1,4 +1,5 @@
-//! Derives findings from the dependencies of a capture: hazards, barriers that nothing needs, and the critical path.
+//! Derives findings from the graph and the barriers of a capture: hazards (dependent commands that nothing orders),
+//! and for each barrier whether a dependency needs it.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -17,41 +18,42 @@ use crate::order::{Barriers, Batches, Order};
 use crate::traffic::{Bandwidth, UnknownBandwidth};
 use crate::window::{Barrier, Window};
 
-/// The dependencies of a window of work.
+/// The dependencies between the commands of a window, and the findings about its barriers.
 #[derive(Debug)]
 pub struct Dependencies {
-    /// Commands, and the edges between them.
+    /// The commands as nodes, and the edges between them.
     pub graph: Graph,
-    /// The order of each edge's ends.
+    /// For each edge of the graph, what orders its two ends.
     pub orders: Vec<Order>,
-    /// Indices of edges whose ends are not ordered although they must be. Their bytes are exact.
+    /// Indices of edges with exact bytes whose ends must be ordered but are not.
     pub hazards: Vec<usize>,
-    /// Indices of edges whose ends are not ordered, and that may not exist, as their bytes are only bounded.
+    /// Indices of edges whose ends are not ordered, and that may not exist, because their bytes are only an upper
+    /// bound.
     pub possible_hazards: Vec<usize>,
-    /// Barriers in the order of submission.
+    /// The barriers in the order of submission.
     pub barriers: Vec<BarrierUse>,
-    /// Why hazards and barriers are not known; none: they are known.
+    /// Why hazards and needs of barriers are not known; `None` where they are known.
     pub unknown: Option<String>,
-    /// How fast the device moves bytes, or why that is not known. Nothing here measures it.
+    /// The bandwidth of the device's memory, or why it is not known. Callers measure it and set this field.
     pub bandwidth: Result<Bandwidth, UnknownBandwidth>,
 }
 
-/// A barrier, and whether something needs it.
+/// A barrier, and whether a dependency needs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BarrierUse {
-    /// Number of nodes before the barrier.
+    /// Number of nodes before the barrier, of all queues.
     pub position: usize,
     /// Number of the submission, from 0.
     pub submission: usize,
-    /// The commands that have the barrier.
+    /// Id of the command recording that has the barrier.
     pub commands: CommandsId,
-    /// Index of the barrier in these commands.
+    /// Index of the barrier in that recording.
     pub index: usize,
     /// Index of the barrier among [`Capture::executed`].
     pub executed: usize,
-    /// Whether something needs the barrier.
+    /// Whether a dependency needs the barrier.
     pub need: Need,
-    /// Why that is not known, of [`Need::Unknown`].
+    /// Why the need is not known; `None` unless `need` is [`Need::Unknown`].
     pub reason: Option<String>,
 }
 
@@ -86,7 +88,7 @@ impl Need {
 }
 
 impl Dependencies {
-    /// Finds the dependencies of a capture. `progress` is told how many commands are done.
+    /// Finds the dependencies of a capture. `progress` is called with the number of commands that are done.
     pub fn from_capture(
         capture: &Capture,
         limits: Limits,
@@ -133,7 +135,7 @@ impl Dependencies {
         }
     }
 
-    /// Finds the dependencies of nodes whose barriers are not known, for this reason.
+    /// Finds the dependencies of nodes whose barriers are not known for the given reason.
     pub fn without_barriers(nodes: Vec<Node>, reason: &str) -> Dependencies {
         let graph = Graph::new(nodes);
         Dependencies {
@@ -148,7 +150,7 @@ impl Dependencies {
     }
 }
 
-/// Returns why barriers cannot be judged.
+/// Returns why barriers cannot be judged; `None` if they can.
 fn unknown(graph: &Graph) -> Option<String> {
     if graph.cut_at.is_some() {
         return Some("there are too many dependencies to look at".to_owned());
@@ -162,19 +164,20 @@ fn unknown(graph: &Graph) -> Option<String> {
     })
 }
 
-/// The reason where barriers are too many.
+/// The reason that is given when the search through barriers exceeds its limit.
 const MANY_BARRIERS: &str = "there are too many barriers to look at";
 const IN_PART: &str = "a dependency inside of a submission may rely on it, though by Vulkan's rules it does not order it";
 const MAYBE_WAITED: &str = "a dependency between submissions may rely on it: what orders that is not known, for the host may have waited or not";
 const BEYOND_SEMAPHORES: &str = "a dependency between batches may rely on it: the stages of semaphores are not all that it needs";
 
+/// The state of judging barriers: the graph, its barriers, and the order of its batches.
 struct Finder<'a> {
     graph: &'a Graph,
     covers: Barriers<'a>,
     batches: Batches,
 }
 
-/// Takes every part of an edge.
+/// Selects every part of an edge.
 fn every(_: &EdgePart) -> bool {
     true
 }
@@ -203,16 +206,16 @@ impl Finder<'_> {
         }
     }
 
-    /// Returns whether an edge is of exact bytes that something other than atomic operations reaches, and its ends
-    /// are not ordered.
+    /// Returns whether an edge is a hazard: its ends are not ordered, and it has exact bytes that are not only
+    /// reached by atomic operations.
     fn is_hazard(&mut self, edge: &Edge) -> bool {
         let certain = |part: &EdgePart| part.exact && !part.atomic;
         let queue = self.ends(edge).0.queue;
         self.covers.cover(queue, edge, &certain, &|_| true) == Some(false)
     }
 
-    /// Finds a set of barriers that covers every edge, or piece of one, that all barriers cover. The shortest edges
-    /// come first.
+    /// Finds a set of barriers that covers every edge, or piece of an edge, that all barriers together cover. The
+    /// shortest edges are covered first.
     fn needs(
         &mut self,
         barriers: &[Barrier],
@@ -259,7 +262,8 @@ impl Finder<'_> {
         uses.collect()
     }
 
-    /// Marks needed barriers, and notes why it is not known of others; none: the search takes too long.
+    /// Marks needed barriers, and notes why the need of others is not known; returns `None` if the search takes too
+    /// long.
     fn judge(
         &mut self,
         orders: &[Order],
@@ -268,7 +272,7 @@ impl Finder<'_> {
     ) -> Option<()> {
         self.covers.renew();
         let graph = self.graph;
-        // Bytes of edges that are not ordered or may not exist. Other edges do not follow from those.
+        // Bytes of edges that are not ordered or may not exist, from which other edges do not follow.
         let mut loose: HashMap<u64, Vec<Range<u64>>> = HashMap::new();
         let mut covered: Vec<Cow<'_, Edge>> = Vec::new();
         for (edge, order) in graph.edges.iter().zip(orders) {
@@ -316,9 +320,9 @@ impl Finder<'_> {
         Some(())
     }
 
-    /// Handles bytes on which a later access may depend beyond its edges: on the write before the last one, if the
-    /// last one may not exist. Of barriers that could order that, it is not known that they are needless. None: the
-    /// search takes too long.
+    /// Handles bytes on which a later access may depend beyond its edges: on the write before the last write, if the
+    /// last one may not exist. For barriers that could order such a dependency, it is not known whether they are
+    /// needless. Returns `None` if the search takes too long.
     fn beyond(
         &mut self,
         loose: HashMap<u64, Vec<Range<u64>>>,
@@ -367,7 +371,7 @@ impl Finder<'_> {
         }
     }
 
-    /// Marks barriers as needed until an edge is covered; none: the search takes too long.
+    /// Marks barriers as needed until an edge is covered; returns `None` if the search takes too long.
     fn keep(&mut self, edge: &Edge, needed: &mut [bool]) -> Option<()> {
         let queue = self.ends(edge).0.queue;
         if self.covers.cover(queue, edge, &every, &|n| needed[n])? {

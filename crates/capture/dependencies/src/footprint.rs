@@ -1,4 +1,5 @@
-//! Finds the bytes that a dispatch reads and writes.
+//! Finds the bytes that a dispatch reads and writes, its footprint: a dispatch and the module of its kernel go in, a
+//! set of bytes for each bound buffer comes out.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,14 +19,14 @@ use crate::kernel::slice::{Reach, Slice, slice};
 use crate::trail::{BindingTrail, Trail};
 use gapscope_spirv::Module;
 
-/// Limits of the effort.
+/// Limits of the time and memory that finding footprints may take. Bytes that would exceed one are only bounded.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Operations of single invocations for one dispatch.
+    /// The most operations of single invocations for one dispatch.
     pub steps: u64,
-    /// Operations of single invocations for all dispatches of a capture.
+    /// The most operations of single invocations for all dispatches of a capture together.
     pub steps_of_all: u64,
-    /// Ranges of a set of bytes.
+    /// The most ranges of one set of bytes.
     pub ranges: usize,
     /// Number of threads to use.
     pub threads: usize,
@@ -42,14 +43,15 @@ impl Default for Limits {
     }
 }
 
-/// Bytes of a buffer that a dispatch reaches, exactly or at most.
+/// The bytes of a buffer that a dispatch reads, or those that it writes: exactly, or an upper bound.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Extent {
-    /// The bytes, from the first bound one on.
+    /// The bytes, counted from the first byte that is bound.
     pub set: Arc<ByteSet>,
-    /// Why some of these bytes may not be reached, while no others are; none: the bytes are exact.
+    /// Why `set` is only an upper bound; `None` if it is exact.
     pub bound: Option<Reason>,
-    /// A hash of which invocation reaches what. Equal maps have equal hashes. None: not known.
+    /// A hash of the pairs of invocation and bytes. Equal hashes mean that the same invocations reach the same bytes.
+    /// `None` if unknown.
     pub map: Option<u128>,
 }
 
@@ -62,26 +64,26 @@ impl Extent {
         }
     }
 
-    /// Returns whether nothing is reached.
+    /// Returns whether no byte is reached.
     pub fn is_empty(&self) -> bool {
         self.set.is_empty()
     }
 }
 
-/// The bytes that are reached through a descriptor.
+/// The bytes that a dispatch reaches through one descriptor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BindingFootprint {
     /// Number of the set.
     pub set: u32,
     /// Number of the binding.
     pub binding: u32,
-    /// Index among the descriptors of the binding.
+    /// Index of the descriptor in the array of the binding.
     pub element: u32,
     /// The bytes that are read.
     pub reads: Extent,
     /// The bytes that are written.
     pub writes: Extent,
-    /// Only atomic operations reach the bytes.
+    /// Whether only atomic operations reach the bytes.
     pub atomic: bool,
 }
 
@@ -90,14 +92,15 @@ pub struct BindingFootprint {
 pub struct Footprint {
     /// The bytes behind each descriptor that has a buffer, in order.
     pub bindings: Vec<BindingFootprint>,
-    /// Access to other memory: whether it may be read, whether it may be written, and why; none: there is none.
+    /// Access to memory outside of the bindings: whether it may be read, whether it may be written, and why; `None`
+    /// if there is no such access.
     pub beyond: Option<(bool, bool, Reason)>,
-    /// Workgroups and invocations, if they are known.
+    /// The workgroups and invocations, if they are known.
     pub grid: Option<Grid>,
 }
 
 impl Footprint {
-    /// Returns whether all bytes are exact.
+    /// Returns whether the bytes of all bindings are exact and no other memory is reached.
     pub fn is_exact(&self) -> bool {
         let exact = |extent: &Extent| extent.bound.is_none();
         self.beyond.is_none()
@@ -115,6 +118,7 @@ pub(crate) struct Evaluator<'c> {
     steps_left: u64,
 }
 
+/// The facts of a dispatch that its footprint depends on: dispatches with equal keys are evaluated once.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Key {
     pipeline: PipelineId,
@@ -136,7 +140,7 @@ impl<'c> Evaluator<'c> {
         }
     }
 
-    /// Returns the footprint of a dispatch. `groups` are its workgroups, if they are known.
+    /// Returns the footprint of a dispatch. `groups` is its number of workgroups, if known.
     pub fn footprint(
         &mut self,
         dispatch: &Dispatch,
@@ -158,7 +162,7 @@ impl<'c> Evaluator<'c> {
         found
     }
 
-    /// Returns what each invocation of a dispatch reaches.
+    /// Returns the bytes that each invocation of a dispatch reaches.
     pub fn trail(
         &mut self,
         dispatch: &Dispatch,
@@ -343,7 +347,7 @@ fn is_beyond_content(buffers: &[BoundBuffer], marks: &[Marks]) -> bool {
     both.any(|(buffer, marks)| buffer.content.is_some() && marks.outside.0)
 }
 
-/// Larger buffers hold data rather than indices.
+/// The largest buffer whose contents are used to follow addresses: larger ones hold data rather than indices.
 const CONTENT_BYTES: u64 = 256 << 10;
 
 /// Returns whether a binding is a storage buffer that is only read, and that no other binding of the dispatch writes.
@@ -366,7 +370,7 @@ fn is_unchanged(capture: &Capture, binding: &Binding, all: &[Binding]) -> bool {
     binding.read_only && !all.iter().any(is_written)
 }
 
-/// Returns for each buffer its size and the bytes of a mark.
+/// Returns for each buffer its size, and the number of bytes that one mark stands for.
 fn sizes(sliced: &Slice, buffers: &[BoundBuffer]) -> Vec<(u64, u32)> {
     let each = buffers.iter().zip(&sliced.buffers);
     each.map(|(buffer, reach)| (buffer.bytes, reach.scalar_bytes))
@@ -393,7 +397,7 @@ fn constant(constant: &Constant) -> (u32, u64) {
     (constant.id, u64::from_le_bytes(bytes))
 }
 
-/// Returns the size of subgroups as a kernel sees it, if all have the same.
+/// Returns the subgroup size as a kernel sees it, if all subgroups have the same.
 fn subgroup_size(capture: &Capture, pipeline: &Pipeline, module: &Module) -> Option<u32> {
     const ALLOW_VARYING: u32 = 1;
     match pipeline.required_subgroup_size {
@@ -405,7 +409,7 @@ fn subgroup_size(capture: &Capture, pipeline: &Pipeline, module: &Module) -> Opt
     }
 }
 
-/// Returns the footprint of a dispatch that may reach all that is bound.
+/// Returns the footprint of a dispatch that may read and write all bound bytes, for the given reason.
 fn all(bindings: &[Binding], reason: &Reason) -> Footprint {
     let reach = |binding: &Binding| Reach {
         reads: true,

@@ -14,22 +14,22 @@ use crate::graph::{Access, Edge, EdgeKind, Graph, Node, NodeKind};
 /// Two dispatches of which the second reads what the first wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fusion {
-    /// The node that writes.
+    /// Index of the node that writes.
     pub first: usize,
-    /// The node that reads.
+    /// Index of the node that reads.
     pub second: usize,
     /// The buffer that is written and read.
     pub buffer: Arc<str>,
-    /// What merging them saves, or why they cannot be merged.
+    /// The saving of merging the dispatches, or why they cannot be merged.
     pub saving: Result<Saving, Refusal>,
 }
 
 /// The saving of merging two dispatches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Saving {
-    /// Bytes that are no longer moved.
+    /// Number of bytes that a merged kernel no longer moves.
     pub bytes: u64,
-    /// The result must still be written, as another command reads it or nothing in the window overwrites it.
+    /// Whether the result must still be written: another command reads it, or no command of the window overwrites it.
     pub store_needed: bool,
 }
 
@@ -38,17 +38,17 @@ pub struct Saving {
 pub enum Refusal {
     /// The bytes that one of them reaches are not known exactly.
     NotExact,
-    /// They are on different queues or in different submissions.
+    /// The dispatches are on different queues or in different submissions.
     Apart,
-    /// They have different workgroups.
+    /// The dispatches have different workgroups.
     Grid,
-    /// The second reads more or less than the first wrote.
+    /// The second dispatch reads more or fewer bytes than the first wrote.
     Part,
-    /// An invocation reads what another one wrote.
+    /// An invocation reads bytes that another invocation wrote.
     Map,
-    /// The second overwrites bytes that another invocation of the first reads or writes.
+    /// The second dispatch overwrites bytes that another invocation of the first reads or writes.
     Overwrites,
-    /// A command between them must come after the first, and one before the second.
+    /// A command in between depends on the first dispatch, and the second depends on a command in between.
     Between,
 }
 
@@ -70,7 +70,7 @@ impl Refusal {
 }
 
 impl Graph {
-    /// Returns the pairs of dispatches of which the second reads what the first wrote last.
+    /// Returns the pairs of dispatches of which the second reads what the first wrote last, mergeable or not.
     pub fn fusions(&self) -> Vec<Fusion> {
         let is_dispatch = |node: usize| self.nodes[node].kind == Some(NodeKind::Dispatch);
         let mut after: HashMap<usize, Vec<&Edge>> = HashMap::new();
@@ -97,6 +97,7 @@ impl Graph {
     }
 }
 
+/// The graph with the edges by their earlier node (`after`) and by their later node (`before`).
 struct Finder<'a> {
     graph: &'a Graph,
     after: HashMap<usize, Vec<&'a Edge>>,
@@ -141,8 +142,8 @@ impl Finder<'_> {
         })
     }
 
-    /// Checks that the second overwrites bytes of the first only in the same invocation, and that no command must
-    /// come between them.
+    /// Checks that the second dispatch overwrites bytes of the first only in the same invocation, and that no command
+    /// must come between the two.
     fn keeps_order(&self, first: &Node, second: &Node, edge: &Edge) -> Result<(), Refusal> {
         for write in second.accesses.iter().filter(|access| access.writes()) {
             for other in first.accesses.iter().filter(|other| meet(write, other)) {
@@ -165,7 +166,7 @@ impl Finder<'_> {
         }
     }
 
-    /// Returns whether a result is overwritten in the window, and only the second node reads it before.
+    /// Returns whether a result is overwritten in the window, and until then only the second node reads it.
     fn is_dead(&self, edge: &Edge, write: &Access) -> bool {
         let others = self.after.get(&edge.from).map_or(&[][..], Vec::as_slice);
         let reads = (others.iter()).filter(|other| other.kind == EdgeKind::ReadAfterWrite);

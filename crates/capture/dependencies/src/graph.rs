@@ -1,7 +1,8 @@
-//! Finds the edges between commands that reach the same bytes.
+//! Finds the edges between commands that reach the same bytes: [`Node`]s with their accesses go in, a [`Graph`] comes
+//! out.
 //!
-//! Memory is one space of bytes, addressed by allocation and offset. Commands are taken in the order of submission.
-//! Each byte has its last write and the reads since, and a command that reaches the byte depends on those.
+//! A byte is addressed by its allocation and offset. Commands are taken in the order of submission. Each byte has its
+//! last write and the reads since, and a command that reaches the byte depends on those.
 
 mod segments;
 
@@ -17,11 +18,11 @@ use crate::footprint::Grid;
 use crate::scope::Scope;
 use segments::{AccessRef, Segments};
 
-/// The most edges of a graph.
+/// The most edges of a graph; beyond them the graph ends at [`Graph::cut_at`].
 const MAX_EDGES: usize = 1_000_000;
-/// The most pieces of memory that are examined.
+/// The most pieces of memory that are examined; beyond them the graph ends at [`Graph::cut_at`].
 const MAX_LOOKS: u64 = 200_000_000;
-/// The most ranges that a part of an edge keeps.
+/// The most ranges that a part of an edge keeps; further ones are merged with the last.
 const MAX_RANGES: usize = 64;
 
 /// The kind of a command.
@@ -50,10 +51,10 @@ impl NodeKind {
     }
 }
 
-/// A dispatch or a transfer.
+/// A dispatch or a transfer of the window, with the bytes that it reaches.
 #[derive(Debug, Clone, Default)]
 pub struct Node {
-    /// Kind of the command, which is never none in a graph.
+    /// Kind of the command, which is never `None` in a graph.
     pub kind: Option<NodeKind>,
     /// Name of the kernel, or the kind of transfer.
     pub name: String,
@@ -61,40 +62,42 @@ pub struct Node {
     pub labels: Vec<String>,
     /// Number of the submission, from 0.
     pub submission: usize,
-    /// Number of the batch among those of all submissions, from 0.
+    /// Number of the batch (an element of a submission, with its own semaphores) among all submissions' batches, from
+    /// 0.
     pub batch: usize,
     /// Number of the queue.
     pub queue: u32,
     /// The bytes that the node reaches.
     pub accesses: Vec<Access>,
-    /// Why the node may reach other memory than its accesses; none: it does not.
+    /// Why the node may reach memory outside of its accesses; `None` if it does not.
     pub beyond: Option<String>,
-    /// Duration in nanoseconds.
+    /// Duration on the device in nanoseconds, if it was recorded.
     pub duration_ns: Option<u64>,
     /// Workgroups and invocations of a dispatch, if they are known.
     pub grid: Option<Grid>,
 }
 
-/// Bytes that a node reaches.
+/// Bytes that a node reaches in one way, through one buffer.
 #[derive(Debug, Clone)]
 pub struct Access {
     /// Number of the allocation.
     pub memory: u64,
-    /// Offset of the set in the allocation.
+    /// Offset in the allocation from which `set` counts.
     pub offset: u64,
-    /// The bytes.
+    /// The reached bytes, counted from `offset`.
     pub set: Arc<ByteSet>,
     /// The way in which the bytes are reached.
     pub scope: Scope,
-    /// Why some of the bytes may not be reached; none: the bytes are exact.
+    /// Why `set` is only an upper bound; `None` if it is exact.
     pub bound: Option<String>,
-    /// Only atomic operations reach the bytes.
+    /// Whether only atomic operations reach the bytes.
     pub atomic: bool,
     /// Name of the buffer, or its number.
     pub buffer: Arc<str>,
-    /// A hash of which invocation reaches what. Equal maps have equal hashes. None: not known.
+    /// A hash of the pairs of invocation and bytes. Equal hashes mean that the same invocations reach the same bytes.
+    /// `None` if unknown.
     pub map: Option<u128>,
-    /// Set, binding and element of the descriptor of a dispatch.
+    /// Set, binding and element of the descriptor; `None` for a transfer.
     pub binding: Option<(u32, u32, u32)>,
 }
 
@@ -140,34 +143,34 @@ impl EdgeKind {
     }
 }
 
-/// A dependency of one node on another.
+/// A dependency of a later node on an earlier one.
 #[derive(Debug, Clone)]
 pub struct Edge {
-    /// The earlier node.
+    /// Index of the earlier node.
     pub from: usize,
-    /// The later node.
+    /// Index of the later node.
     pub to: usize,
     /// Why the nodes must be in this order.
     pub kind: EdgeKind,
-    /// Number of bytes that both reach: exactly or at most.
+    /// Number of bytes that both nodes reach, an upper bound unless `exact`.
     pub bytes: u64,
-    /// Both nodes reach exactly these bytes.
+    /// Whether the accesses of both nodes are exact.
     pub exact: bool,
-    /// Buffers of the bytes, as the later node names them.
+    /// The buffers that the bytes belong to, as the later node names them.
     pub buffers: Vec<Arc<str>>,
     pub(crate) parts: Vec<EdgePart>,
 }
 
-/// The bytes of an edge that both nodes reach in one way.
+/// The bytes of an edge in one allocation that the earlier node reaches in one way, and the later node in one way.
 #[derive(Debug, Clone)]
 pub(crate) struct EdgePart {
     pub memory: u64,
     pub ranges: Vec<Range<u64>>,
     pub from: Scope,
     pub to: Scope,
-    /// The bytes of both ends are exact.
+    /// Whether the accesses of both ends are exact.
     pub exact: bool,
-    /// Both ends are atomic.
+    /// Whether only atomic operations reach the bytes at both ends.
     pub atomic: bool,
 }
 
@@ -187,19 +190,19 @@ impl EdgePart {
     }
 }
 
-/// Nodes and edges.
+/// The commands of a window as nodes, and their dependencies as edges.
 #[derive(Debug, Default)]
 pub struct Graph {
     /// Nodes in the order of submission.
     pub nodes: Vec<Node>,
-    /// Edges by the later node, then by the earlier one.
+    /// Edges, sorted by the later node, then by the earlier one.
     pub edges: Vec<Edge>,
-    /// The node from which on edges are missing, as there are too many.
+    /// Index of the node from which on edges are missing, because a limit was reached; `None` if all edges are there.
     pub cut_at: Option<usize>,
 }
 
 impl Graph {
-    /// Finds the edges between nodes.
+    /// Finds the edges between nodes, which are in the order of submission.
     pub fn new(nodes: Vec<Node>) -> Graph {
         let mut graph = Graph::default();
         let mut memories: HashMap<u64, Segments> = HashMap::new();
@@ -234,7 +237,7 @@ impl Graph {
     }
 }
 
-/// The edges to a node.
+/// The edges to one later node, by the earlier node and the kind of edge, while they are collected.
 struct EdgesToNode<'a> {
     nodes: &'a [Node],
     to: usize,

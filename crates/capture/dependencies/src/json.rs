@@ -1,4 +1,5 @@
-//! Dependencies as JSON and DOT. Keys are stable. What is not known is null, and `unknown` says what and why.
+//! Writes [`Dependencies`] as JSON and as DOT (the graph format of Graphviz). Keys of the JSON are stable. Unknown
+//! values are null, and `unknown` lists them with reasons.
 
 use std::borrow::Cow;
 use std::collections::HashSet;

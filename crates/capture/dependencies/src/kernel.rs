@@ -1,8 +1,9 @@
-//! Evaluates kernels: SPIR-V goes in, and the bytes that a dispatch reads and writes come out.
+//! Evaluates kernels: the SPIR-V of a kernel and the facts of a dispatch go in, and the bytes that the dispatch reads
+//! and writes come out.
 //!
-//! [`lower`] makes one flat [`program`] of a kernel and all that is known of a dispatch. [`fold`] finds more values
-//! that are known, [`slice`] keeps what addresses depend on and says what cannot be known, and [`machine`] runs that
-//! for all invocations.
+//! [`lower`] makes one flat [`program`] of a kernel, in which the known facts of a dispatch are constants. [`fold`]
+//! finds more values that are known, [`slice`] keeps only the operations that addresses depend on and finds the
+//! addresses that cannot be known, and [`machine`] runs the kept operations for all invocations.
 
 pub(crate) mod code;
 mod flow;

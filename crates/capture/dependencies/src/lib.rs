@@ -8,8 +8,8 @@
 //!
 //! # Internals
 //! `gapscope_spirv` reads a module, `kernel` evaluates it, and `footprint` returns the bytes of one dispatch.
-//! `window` does so for all commands of a capture. `graph` finds the edges between them, `order` what orders these,
-//! and `findings` what follows from that.
+//! `window` does so for all commands of a capture. `graph` finds the edges between commands, `order` the barriers and
+//! semaphores that order the ends of each edge, and `findings` the hazards and the needless barriers.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

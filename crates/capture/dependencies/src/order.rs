@@ -1,4 +1,5 @@
-//! Decides what orders the ends of an edge: barriers on its queue, or semaphores between its batches.
+//! Decides what orders the two commands of an edge: barriers on their queue, semaphores between their batches, or
+//! nothing.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -10,7 +11,7 @@ use crate::graph::{Edge, EdgeKind, EdgePart, Node};
 use crate::scope::{Scope, Scopes, Stages};
 use crate::window::{Barrier, WindowBatch};
 
-/// The most barriers that are examined for all edges together.
+/// The most barriers that are examined for all edges together; beyond them the order is unknown.
 const MAX_LOOKS: u64 = 100_000_000;
 
 /// The order of the ends of an edge.
@@ -43,7 +44,7 @@ impl Order {
 pub(crate) struct Barriers<'a> {
     all: &'a [Barrier],
     by_queue: HashMap<u32, Vec<usize>>,
-    /// Barriers with a part for this allocation, by queue and allocation.
+    /// By queue and allocation, the barriers with a part for that allocation.
     in_part: HashMap<(u32, u64), Vec<usize>>,
     /// The union of the scopes of all barriers of a queue.
     scopes: HashMap<u32, Scopes>,
@@ -75,12 +76,12 @@ impl<'a> Barriers<'a> {
         }
     }
 
-    /// Returns the barriers between two nodes of a queue.
+    /// Returns the indices of the barriers between two nodes of a queue.
     pub fn between(&self, queue: u32, from: usize, to: usize) -> &[usize] {
         self.within(self.by_queue.get(&queue), from, to)
     }
 
-    /// Returns those of some barriers that are between two nodes.
+    /// Returns those of the given barriers that are between two nodes.
     fn within<'s>(&self, of: Option<&'s Vec<usize>>, from: usize, to: usize) -> &'s [usize] {
         let of = of.map_or(&[][..], Vec::as_slice);
         let begin = of.partition_point(|number| self.all[*number].position <= from);
@@ -88,8 +89,8 @@ impl<'a> Barriers<'a> {
         &of[begin..end.max(begin)]
     }
 
-    /// Returns whether the barriers of a queue that `takes` selects order the ends of an edge; none: the search takes
-    /// too long.
+    /// Returns whether the barriers of a queue that `takes` selects order the ends of an edge; `None` if the search
+    /// takes too long.
     pub fn cover(
         &mut self,
         queue: u32,
@@ -103,7 +104,7 @@ impl<'a> Barriers<'a> {
             .collect();
         for part in edge.parts.iter().filter(|part| parts(part)) {
             let pieces = match edge.kind {
-                // An execution dependency is enough, which holds for all memory.
+                // An execution dependency, which holds for all memory, is enough here.
                 EdgeKind::WriteAfterRead => vec![Range::default()],
                 _ => self.pieces(part, &between),
             };
@@ -129,7 +130,7 @@ impl<'a> Barriers<'a> {
         Some(true)
     }
 
-    /// Splits an edge into pieces, and returns for each whether the barriers between its ends order it; none: the
+    /// Splits an edge into pieces, and returns for each whether the barriers between its ends order it; `None` if the
     /// search takes too long.
     pub fn split(&mut self, queue: u32, edge: &Edge) -> Option<Vec<(Edge, bool)>> {
         let between = self.between(queue, edge.from, edge.to).to_vec();
@@ -155,9 +156,9 @@ impl<'a> Barriers<'a> {
         Some(found)
     }
 
-    /// Returns the barriers of a queue that carry the end of a node further than earlier ones do. Without the other
-    /// barriers, whatever comes after the node is ordered as before. `part` says how the node reaches the bytes; its
-    /// other end may be any access, up to the node `to`. None: the search takes too long.
+    /// Returns the barriers of a queue that order more work after a node than earlier barriers do. Without the other
+    /// barriers, all work after the node is ordered as before. `part` has the way in which the node reaches the
+    /// bytes; the later access may be any, up to the node `to`. Returns `None` if the search takes too long.
     pub fn leading(
         &mut self,
         queue: u32,
@@ -206,7 +207,7 @@ impl<'a> Barriers<'a> {
         Some(leading)
     }
 
-    /// Counts a step; none: from here on there are too many.
+    /// Counts a step; returns `None` once there are too many.
     fn look(&mut self) -> Option<()> {
         self.looks_left = self.looks_left.saturating_sub(1);
         (self.looks_left > 0).then_some(())
@@ -219,7 +220,7 @@ impl<'a> Barriers<'a> {
         }
     }
 
-    /// Returns whether there were too many steps.
+    /// Returns whether the limit of steps was reached.
     pub fn is_spent(&self) -> bool {
         self.looks_left == 0
     }
@@ -252,10 +253,11 @@ impl<'a> Barriers<'a> {
     }
 }
 
-/// The scopes that barriers have carried the end of the first command to.
+/// The work that waits for the first command of an edge, as far as barriers are taken in order: the stages that wait,
+/// and whether its writes are available and visible to the second command.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Reached {
-    /// Stages that wait for it.
+    /// The stages that wait for the first command.
     stages: Stages,
     available: bool,
     visible: bool,
@@ -282,12 +284,13 @@ impl Reached {
     }
 }
 
-/// The order of batches by semaphores: for each batch, the last one of each queue that comes before it.
+/// The order of batches by semaphores: for each batch and each queue, the last batch of that queue that semaphores
+/// place before it.
 pub(crate) struct Batches {
     before: Vec<HashMap<u32, usize>>,
-    /// Stages that every wait holds back.
+    /// The stages that every wait for a semaphore holds back.
     waiting: Stages,
-    /// Stages that every signal comes after.
+    /// The stages that every signal of a semaphore comes after.
     signalled: Stages,
 }
 

@@ -1,17 +1,18 @@
-//! Finds the longest chain of dependencies, and how much could run beside it.
+//! Finds the critical path of a [`Graph`]: the chain of dependent commands that takes longest, and so bounds the time
+//! of the window however much runs in parallel.
 
 use crate::graph::Graph;
 
-/// The longest chain of dependencies.
+/// The chain of dependent commands with the greatest length.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CriticalPath {
-    /// Nodes of the chain, from the first to the last.
+    /// Indices of the chain's nodes, from the first to the last.
     pub nodes: Vec<usize>,
-    /// Length of the chain: in nanoseconds, or its number of nodes.
+    /// Length of the chain: in nanoseconds if `timed`, else its number of nodes.
     pub length: u64,
-    /// Sum over all nodes.
+    /// Sum of the lengths of all nodes of the graph.
     pub work: u64,
-    /// Lengths are in nanoseconds, as the duration of every node is known. Otherwise each node counts 1.
+    /// Whether lengths are in nanoseconds, because the duration of every node is known. Otherwise each node counts 1.
     pub timed: bool,
 }
 
@@ -23,7 +24,7 @@ impl CriticalPath {
 }
 
 impl Graph {
-    /// Finds the longest chain; none: there is no node, or edges are missing.
+    /// Finds the longest chain; returns `None` if there is no node, or edges are missing.
     pub fn critical_path(&self) -> Option<CriticalPath> {
         if self.nodes.is_empty() || self.cut_at.is_some() {
             return None;

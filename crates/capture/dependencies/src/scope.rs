@@ -1,5 +1,5 @@
-//! Decides when the scopes of a barrier contain an access (Vulkan specification, "Execution and Memory
-//! Dependencies").
+//! Decides when the scopes of a barrier, which are sets of pipeline stages and kinds of access before and after it,
+//! contain an access (Vulkan specification, "Execution and Memory Dependencies").
 
 use gapscope_capture::model::Dependency;
 
@@ -39,16 +39,16 @@ pub enum Scope {
     StorageRead,
     /// A kernel writes a storage buffer.
     StorageWrite,
-    /// A copy reads.
+    /// A copy reads its source.
     CopyRead,
-    /// A copy writes.
+    /// A copy writes its destination.
     CopyWrite,
-    /// A fill or an update writes.
+    /// A fill or an update writes its range.
     ClearWrite,
 }
 
 impl Scope {
-    /// All scopes.
+    /// All variants.
     pub(crate) const ALL: [Scope; 7] = [
         Scope::IndirectRead,
         Scope::UniformRead,
@@ -59,7 +59,7 @@ impl Scope {
         Scope::ClearWrite,
     ];
 
-    /// Returns the stage of an access.
+    /// Returns the pipeline stage of an access, as a `VkPipelineStageFlagBits2`.
     fn stage(self) -> u64 {
         match self {
             Scope::IndirectRead => stage::DRAW_INDIRECT,
@@ -86,7 +86,7 @@ impl Scope {
     }
 }
 
-/// The scopes of a part of a barrier.
+/// The scopes of a part of a barrier: the stages and accesses that come before it, and those that wait for it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Scopes {
     after_stages: u64,
@@ -115,7 +115,7 @@ impl Scopes {
         }
     }
 
-    /// Returns whether accesses of this kind are in the first execution scope.
+    /// Returns whether accesses of this kind are in the first execution scope: the barrier waits for them.
     pub fn is_after(self, scope: Scope) -> bool {
         self.after_stages & scope.stage() != 0
     }
@@ -125,12 +125,13 @@ impl Scopes {
         self.is_after(scope) && self.after_access & scope.accesses() != 0
     }
 
-    /// Returns whether the first scope goes on from another barrier's second scope.
+    /// Returns whether the first execution scope contains one of the stages of another barrier's second scope, so
+    /// that the two barriers form a chain.
     pub fn follows(self, stages: Stages) -> bool {
         self.after_stages & stages.0 != 0
     }
 
-    /// Returns the second execution scope.
+    /// Returns the second execution scope: the stages that wait for the barrier.
     pub fn before(self) -> Stages {
         Stages(self.before_stages)
     }
@@ -146,12 +147,12 @@ impl Scopes {
     }
 }
 
-/// A set of stages.
+/// A set of pipeline stages, as the bits of Vulkan's stage flags.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Stages(u64);
 
 impl Stages {
-    /// Every stage.
+    /// The set of all stages.
     pub const ALL: Stages = Stages(u64::MAX);
 
     /// Returns the stages that all waits hold back.
@@ -195,7 +196,7 @@ fn second(stages: u64) -> u64 {
     stages
 }
 
-/// Adds the stages that a name of several stands for. `all` is another name for all stages.
+/// Replaces flags that stand for several stages by those stages. `all` is another flag for all stages.
 fn everything(stages: u64, all: u64) -> u64 {
     const NAMES: u64 = stage::TOP_OF_PIPE | stage::BOTTOM_OF_PIPE | stage::ALL_COMMANDS;
     let mut expanded = stages & !NAMES;

@@ -1,4 +1,5 @@
-//! Compares the bytes that a command must move with the bandwidth of the device.
+//! Compares the bytes that a command must move with the bandwidth of the device: how long they take at least, and
+//! which share of the bandwidth the command reached.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -33,20 +34,21 @@ pub enum UnknownBandwidth {
 }
 
 impl Bandwidth {
-    /// Returns the nanoseconds that so many bytes take.
+    /// Returns the number of nanoseconds that a number of bytes takes.
     pub fn time_ns(&self, bytes: u64) -> f64 {
         bytes as f64 / self.bytes_per_s * 1e9
     }
 }
 
 impl Node {
-    /// Returns the number of different bytes that the node reads, and of those that it writes: exactly or at most.
+    /// Returns the number of different bytes that the node reads, and the number that it writes; upper bounds unless
+    /// the node is exact.
     pub fn bytes(&self) -> (u64, u64) {
         self.sums(&|_| true)
     }
 
     /// Returns the number of different bytes that the node certainly reads, plus those that it certainly writes;
-    /// none: no byte is certain.
+    /// `None` if no byte is certain.
     pub fn least_bytes(&self) -> Option<u64> {
         let is_exact = |access: &Access| access.bound.is_none();
         if !self.is_exact() && !self.accesses.iter().any(is_exact) {
@@ -56,8 +58,8 @@ impl Node {
         Some(read.saturating_add(written))
     }
 
-    /// Returns the share of a bandwidth that the node's certain bytes reach in its time. A share above 1 means that
-    /// caches serve a part of the bytes. None: the bytes or the time are not known.
+    /// Returns the share of a bandwidth that the node's certain bytes reach in its time; `None` if the bytes or the
+    /// time are not known. A share above 1 means that caches serve a part of the bytes.
     pub fn bandwidth_share(&self, bandwidth: &Bandwidth) -> Option<f64> {
         let took = self.duration_ns.filter(|ns| *ns > 0)?;
         Some(bandwidth.time_ns(self.least_bytes()?) / took as f64)

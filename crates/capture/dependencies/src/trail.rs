@@ -1,4 +1,5 @@
-//! The bytes that single invocations of a dispatch reach.
+//! Defines [`Trail`], the bytes that each invocation of a dispatch reaches. `trails` makes them for fusion, which
+//! proves with them that kernels may be merged.
 
 use crate::kernel::machine::Run;
 use crate::kernel::reason::Reason;
@@ -10,27 +11,27 @@ pub struct BindingTrail {
     pub set: u32,
     /// Number of the binding.
     pub binding: u32,
-    /// Index among the descriptors of the binding.
+    /// Index of the descriptor in the array of the binding.
     pub element: u32,
-    /// Runs that are read.
+    /// Runs of invocations that read.
     pub reads: Vec<Run>,
-    /// Runs that are written.
+    /// Runs of invocations that write.
     pub writes: Vec<Run>,
-    /// Atomic operations reach the buffer.
+    /// Whether atomic operations reach the buffer.
     pub atomic: bool,
-    /// Why more may be reached than this; none: the runs are exact.
+    /// Why more than the runs may be reached; `None` if they are exact.
     pub unknown: Option<Reason>,
 }
 
 /// The bytes that single invocations of a dispatch reach.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trail {
-    /// Invocations of a workgroup.
+    /// Number of invocations of a workgroup by axis.
     pub local_size: [u32; 3],
     /// Number of invocations in all workgroups.
     pub invocations: u64,
     /// The bytes behind each descriptor that has a buffer, in order.
     pub bindings: Vec<BindingTrail>,
-    /// Why other memory may be reached; none: it is not.
+    /// Why memory outside of the bindings may be reached; `None` if it is not.
     pub beyond: Option<Reason>,
 }

@@ -1,4 +1,5 @@
-//! Splits the commands of a capture into nodes, barriers and batches.
+//! Reads the executed commands of a capture, and returns them as nodes with the bytes that they reach, as barriers,
+//! and as batches with their semaphores.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,11 +18,13 @@ use crate::kernel::reason::Reason;
 use crate::scope::{Scope, Scopes, Stages};
 use crate::trail::Trail;
 
-/// Takes the index of a dispatch among [`Capture::executed`], and what its invocations reach or why that is not known.
+/// A callback that takes the index of a dispatch among [`Capture::executed`], the dispatch, and its trail or why that
+/// is not known.
 pub type TrailSink<'f> = dyn FnMut(usize, &Dispatch, Result<Arc<Trail>, Reason>) + 'f;
 
 /// Follows each invocation of the dispatches of a capture that `wanted` selects by their index among
-/// [`Capture::executed`]. A kernel with the same constants, buffers and workgroups is followed once.
+/// [`Capture::executed`], and calls `found` with each trail. A kernel with the same constants, buffers and workgroups
+/// is followed once.
 pub fn trails(
     capture: &Capture,
     limits: Limits,
@@ -31,7 +34,7 @@ pub fn trails(
     Window::read(capture, limits, &mut |_| (), Some((wanted, found)));
 }
 
-/// The commands of a capture.
+/// The commands of a capture, ready for the graph.
 #[derive(Debug, Default)]
 pub(crate) struct Window {
     pub nodes: Vec<Node>,
@@ -39,14 +42,14 @@ pub(crate) struct Window {
     pub batches: Vec<WindowBatch>,
 }
 
-/// A barrier with its position.
+/// A barrier of the window with its position among the nodes.
 #[derive(Debug)]
 pub(crate) struct Barrier {
     /// Number of nodes before the barrier, of all queues.
     pub position: usize,
     pub submission: usize,
     pub queue: u32,
-    /// The commands that have the barrier, and its index in them.
+    /// Id of the command recording that has the barrier; `index` is its index there.
     pub commands: CommandsId,
     pub index: usize,
     /// Index of the barrier among all executed commands.
@@ -54,23 +57,24 @@ pub(crate) struct Barrier {
     pub parts: Vec<BarrierPart>,
 }
 
-/// The scopes of a part of a barrier, and the range of an allocation that it is for; none: all memory.
+/// A part of a barrier: its scopes, and the allocation and range that it is for; `None` if it is for all memory.
 pub(crate) type BarrierPart = (Scopes, Option<(u64, Range<u64>)>);
 
-/// A batch: its queue and its semaphores.
+/// A batch (an element of a submission): its queue, and the semaphores that it waits for and signals, each with its
+/// value if it is a timeline semaphore.
 #[derive(Debug)]
 pub(crate) struct WindowBatch {
     pub queue: u32,
     pub waits: Vec<(u32, Option<u64>)>,
     pub signals: Vec<(u32, Option<u64>)>,
-    /// Stages that all its waits hold back.
+    /// The stages that all waits of the batch hold back.
     pub waiting: Stages,
-    /// Stages that all its signals come after.
+    /// The stages that all signals of the batch come after.
     pub signalled: Stages,
 }
 
 impl Window {
-    /// Reads a capture. `progress` is told how many commands are done.
+    /// Reads the commands of a capture. `progress` is called with the number of commands that are done.
     pub fn new(capture: &Capture, limits: Limits, progress: &mut dyn FnMut(usize)) -> Window {
         Window::read(capture, limits, progress, None)
     }
@@ -102,6 +106,7 @@ impl Window {
     }
 }
 
+/// The state of reading the commands of a capture in the order in which they ran.
 struct Reader<'a, 'f> {
     capture: &'a Capture,
     evaluator: Evaluator<'a>,
@@ -113,7 +118,7 @@ struct Reader<'a, 'f> {
     trails: Option<Trails<'a, 'f>>,
 }
 
-/// Selects the dispatches to follow, and takes what their invocations reach.
+/// A function that selects the dispatches to follow, and the callback that takes their trails.
 type Trails<'a, 'f> = (&'a dyn Fn(usize) -> bool, &'a mut TrailSink<'f>);
 
 impl Reader<'_, '_> {
@@ -283,7 +288,7 @@ impl Reader<'_, '_> {
         Some([x, y, z].map(|word| u32::from_le_bytes(*word)))
     }
 
-    /// Forgets the contents that a dispatch may overwrite.
+    /// Forgets the known contents that a dispatch may overwrite.
     fn overwritten(&mut self, bindings: &[Binding], footprint: &Footprint) {
         if matches!(footprint.beyond, Some((_, true, _))) {
             self.contents.forget_all();

@@ -1,4 +1,5 @@
-//! A capture in memory, and questions about it.
+//! Defines [`Capture`], all records of a capture in memory. `files` fills it from the capture's folder; replay,
+//! dependencies and fusion read it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -7,34 +8,35 @@ use crate::content::Hash;
 use crate::content_file::ContentFile;
 use crate::model::*;
 
-/// A capture. Whatever one of its records names is in the capture, and in bounds.
+/// The records of a capture by their ids. Every object that a record names is in the capture, and every range is in
+/// bounds.
 #[derive(Debug)]
 pub struct Capture {
     /// The program, the device and the window.
     pub header: Header,
-    /// Allocations.
+    /// Allocations of device memory by id.
     pub memories: BTreeMap<MemoryId, Memory>,
-    /// Buffers.
+    /// Buffers by id, each with its place in an allocation.
     pub buffers: BTreeMap<BufferId, Buffer>,
-    /// Shaders.
+    /// Shader modules by id.
     pub modules: BTreeMap<ModuleId, Module>,
-    /// Layouts of descriptor sets.
+    /// Layouts of descriptor sets by id.
     pub set_layouts: BTreeMap<SetLayoutId, SetLayout>,
-    /// Pipeline layouts.
+    /// Pipeline layouts by id.
     pub pipeline_layouts: BTreeMap<PipelineLayoutId, PipelineLayout>,
-    /// Compute pipelines.
+    /// Compute pipelines by id.
     pub pipelines: BTreeMap<PipelineId, Pipeline>,
-    /// Queues.
+    /// Queues that the window submitted to, by id.
     pub queues: BTreeMap<QueueId, Queue>,
-    /// The commands of command buffers.
+    /// The commands of command buffers, by the id of their recording.
     pub commands: BTreeMap<CommandsId, Vec<Command>>,
     /// Content, submissions and outcomes in order.
     pub steps: Vec<Step>,
-    /// The end of the window; none: the capture was cut off.
+    /// The end of the window; `None` if the capture was cut off.
     pub end: Option<End>,
     pub(crate) content: ContentFile,
     pub(crate) chunks: HashMap<Hash, Chunk>,
-    /// Descriptor type and count of each binding of the layouts.
+    /// Descriptor type and count, by layout and number of the binding.
     pub(crate) slots: HashMap<(SetLayoutId, u32), (u32, u32)>,
     /// Number of commands that [`Capture::executed`] returns.
     pub(crate) executed: u64,
@@ -43,11 +45,11 @@ pub struct Capture {
 /// A step of a window.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// Memory is given bytes.
+    /// Bytes that memory holds before the next submission.
     Content(Content),
     /// Work is handed to a queue.
     Submission(Submission),
-    /// Memory must hold bytes with these hashes.
+    /// Hashes of the bytes that memory must hold after the submissions before.
     Outcome(Outcome),
 }
 
@@ -72,10 +74,10 @@ impl Capture {
         }
     }
 
-    /// Reads a piece of content, which has [`Capture::chunk_bytes`] bytes.
+    /// Reads the chunk (a piece of content) with this hash, which has [`Capture::chunk_bytes`] bytes.
     ///
     /// # Errors
-    /// The piece is not in the file, or does not have this hash.
+    /// The chunk is not in the file, or its bytes have another hash.
     pub fn chunk(&self, hash: Hash) -> io::Result<Vec<u8>> {
         let damaged = |what: &str| {
             io::Error::new(io::ErrorKind::InvalidData, format!("content {hash} {what}"))
@@ -84,14 +86,14 @@ impl Capture {
         let frame = (self.content.read(chunk)).map_err(|_| damaged("is cut off"))?;
         let bytes = zstd::bulk::decompress(&frame, chunk.bytes as usize)
             .map_err(|_| damaged("cannot be decompressed"))?;
-        // The size was relied on where the piece has its place.
+        // Callers have relied on the size that the record gives.
         if bytes.len() != chunk.bytes as usize || Hash::new(&bytes) != hash {
             return Err(damaged("has been changed"));
         }
         Ok(bytes)
     }
 
-    /// Returns the size of a piece.
+    /// Returns the size of the chunk with this hash; `None` if the capture does not have it.
     pub fn chunk_bytes(&self, hash: Hash) -> Option<u32> {
         self.chunks.get(&hash).map(|chunk| chunk.bytes)
     }
@@ -105,7 +107,7 @@ impl Capture {
         (buffer.memory, buffer.offset + range.offset)
     }
 
-    /// Returns the submissions.
+    /// Returns the submissions in order.
     pub fn submissions(&self) -> impl Iterator<Item = &Submission> {
         self.steps.iter().filter_map(|step| match step {
             Step::Submission(submission) => Some(submission),

@@ -1,4 +1,5 @@
-//! Adds records to a capture, and refuses invalid ones.
+//! Adds records to a [`Capture`] one by one, and refuses a record that names an object that is not there, or a range
+//! that is out of bounds.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -10,19 +11,19 @@ use crate::content::{CHUNK_BYTES, Hash, MAX_CHUNK_BYTES, ZSTD_RATIO, piece_count
 use crate::invalid::{Fault, Slot};
 use crate::model::*;
 
-/// No device has more push constants.
+/// The most bytes of push constants: no device has more. A layout with more is refused.
 const MAX_PUSH_CONSTANT_BYTES: u64 = 64 << 10;
-/// `vkCmdUpdateBuffer` takes no more bytes.
+/// The most bytes of an update: `vkCmdUpdateBuffer` takes no more. A larger update is refused.
 const MAX_UPDATE_BYTES: u64 = 64 << 10;
 const SPIRV_HEADER_BYTES: u32 = 4 * gapscope_spirv::HEADER_WORDS as u32;
-/// No window runs more commands. Without a bound, a line of a few kilobytes could run a long command buffer a
-/// thousand times.
+/// The most commands that a window runs; a submission beyond it is refused. Without a limit, a line of a few
+/// kilobytes could run a long command buffer a thousand times.
 const MAX_EXECUTED: u64 = 1 << 27;
 /// `VkDescriptorType` of uniform and storage buffers, with and without dynamic offsets.
 const BUFFER_DESCRIPTORS: std::ops::RangeInclusive<u32> = 6..=9;
 
 impl Capture {
-    /// Adds a record if all that it names is here. An invalid record changes nothing.
+    /// Adds a record if everything that it names is there. An invalid record changes nothing.
     pub(crate) fn add(&mut self, record: Record) -> Result<(), Fault> {
         if self.end.is_some() {
             return Err(Fault::AfterEnd);
@@ -293,7 +294,7 @@ impl Capture {
         inside(range.offset, range.bytes, buffer.bytes)
     }
 
-    /// Returns the size of a piece that is here.
+    /// Returns the size of the chunk with this hash, or a fault if there is none.
     fn has(&self, hash: Hash) -> Result<u32, Fault> {
         self.chunk_bytes(hash).ok_or(Fault::NoContent(hash))
     }
@@ -310,7 +311,7 @@ fn known<'a, I: Ord + fmt::Display, T>(
     })
 }
 
-/// Adds an object, unless its number is taken: earlier records were checked against the first one.
+/// Adds an object, unless its id is taken: earlier records were checked against the object that has it.
 fn new<I: Ord + fmt::Display, T>(map: &mut BTreeMap<I, T>, id: I, object: T) -> Result<(), Fault> {
     match map.entry(id) {
         Entry::Vacant(entry) => {

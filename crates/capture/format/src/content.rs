@@ -6,9 +6,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::hex;
 
-/// Memory is split at multiples of this, so that equal bytes at the same place are equal pieces.
+/// The size of pieces of memory, which are split at its multiples, so that equal bytes at the same place are equal
+/// pieces.
 pub const CHUNK_BYTES: u64 = 64 * 1024;
-/// No shader is larger.
+/// The most bytes of a piece; no shader, which is one piece, is larger.
 pub(crate) const MAX_CHUNK_BYTES: u32 = 64 << 20;
 /// A frame of zstd expands by at most this factor: four bytes may stand for 128 KiB.
 pub(crate) const ZSTD_RATIO: u64 = 32 << 10;
@@ -18,7 +19,7 @@ pub(crate) const ZSTD_RATIO: u64 = 32 << 10;
 pub struct Hash([u8; 16]);
 
 impl Hash {
-    /// Hashes bytes.
+    /// Returns the hash of bytes.
     pub fn new(bytes: &[u8]) -> Hash {
         Hash::first_half(blake3::hash(bytes))
     }
@@ -72,7 +73,7 @@ impl<'de> Deserialize<'de> for Hash {
     }
 }
 
-/// Splits `bytes` bytes from `offset` on, and returns offset and size of each piece.
+/// Splits `bytes` bytes from `offset` on, and returns each piece as offset and size.
 pub fn pieces(offset: u64, bytes: u64) -> impl Iterator<Item = (u64, u64)> {
     let end = offset.saturating_add(bytes);
     let mut at = offset;
@@ -89,7 +90,7 @@ pub fn pieces(offset: u64, bytes: u64) -> impl Iterator<Item = (u64, u64)> {
     })
 }
 
-/// Returns the number of [`pieces`].
+/// Returns the number of pieces that [`pieces`] returns.
 pub fn piece_count(offset: u64, bytes: u64) -> u64 {
     match offset.checked_add(bytes) {
         Some(end) if bytes > 0 => (end - 1) / CHUNK_BYTES - offset / CHUNK_BYTES + 1,

@@ -1,4 +1,4 @@
-//! Reads frames from `content.bin`.
+//! Reads `content.bin`: a [`Chunk`] record with the place of a compressed frame goes in, the frame's bytes come out.
 
 use std::fs::File;
 use std::io;
@@ -11,7 +11,7 @@ use crate::model::Chunk;
 #[derive(Debug)]
 pub(crate) struct ContentFile {
     file: File,
-    /// Size of the file when it was last asked for.
+    /// Size of the file when it was last read.
     bytes: u64,
     /// End of the last frame that was claimed.
     taken: u64,
@@ -26,7 +26,7 @@ impl ContentFile {
         }
     }
 
-    /// Claims the next frame, if the file holds all of it.
+    /// Claims the frame of a chunk, which must not overlap frames claimed before, and must be in the file completely.
     pub(crate) fn take(&mut self, chunk: &Chunk) -> Result<(), Fault> {
         let Chunk {
             hash, at, stored, ..

@@ -1,4 +1,5 @@
-//! Reads the files of a capture, and takes none of them on trust.
+//! Reads the folder of a capture into a [`Capture`]. The files are not trusted: whatever is in them, reading ends,
+//! takes bounded memory and does not panic.
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
@@ -12,10 +13,11 @@ use crate::invalid::{Fault, InvalidRecord};
 use crate::model::*;
 use crate::{CONTENT, Capture, FORMAT, RECORDS};
 
-/// No program writes a longer line: it would be some 500,000 dispatches in one command buffer.
+/// The most bytes of a line of `capture.jsonl`, some 500,000 dispatches in one command buffer. A longer line is
+/// invalid.
 const MAX_LINE_BYTES: u64 = 256 << 20;
 
-/// Why there is no capture to read.
+/// Why a folder cannot be read as a capture at all.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// A file is missing, or cannot be read.
@@ -31,7 +33,7 @@ pub enum ReadError {
     NotACapture {
         /// The file of records.
         path: PathBuf,
-        /// What is wrong with the first line.
+        /// Why the first line is invalid.
         reason: InvalidRecord,
     },
     /// A later version of gapscope wrote the capture.
@@ -46,12 +48,12 @@ pub enum ReadError {
     },
 }
 
-/// The place where a capture stops being valid. What stands before it was read.
+/// The first invalid line of a capture. The records before it were read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// The line of `capture.jsonl`, from 1.
     pub line: usize,
-    /// What is wrong with the line.
+    /// Why the line is invalid.
     pub reason: InvalidRecord,
 }
 
@@ -66,8 +68,8 @@ impl fmt::Display for Problem {
 }
 
 impl Capture {
-    /// Reads the records up to the first one that is invalid, which is the problem that comes with the capture.
-    /// Content is read when it is asked for.
+    /// Reads the records up to the first invalid one, and returns the capture and the problem with that record, if
+    /// there is one. Content is read only when [`Capture::chunk`] is called.
     ///
     /// # Errors
     /// There is no capture, or a later version wrote it.
@@ -168,7 +170,7 @@ fn check_format(line: &[u8]) -> Result<(), ReadError> {
     }
 }
 
-/// Takes the parser's message about a line, without the line's number, which is always 1.
+/// Returns a fault with the parser's message, without its line number, which is always 1.
 fn not_a_record(error: &serde_json::Error) -> Fault {
     let text = error.to_string();
     let what = text

@@ -1,4 +1,4 @@
-//! Converts short runs of bytes to hexadecimal digits and back.
+//! Converts bytes to hexadecimal digits and back, as serde does for fields of records such as push constants.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serializer};

@@ -1,4 +1,4 @@
-//! Says why a record of a capture is invalid.
+//! Defines the reasons for which a record of a capture is invalid, with their texts.
 
 use crate::CONTENT;
 use crate::content::Hash;
@@ -8,7 +8,7 @@ use crate::content::Hash;
 #[error(transparent)]
 pub struct InvalidRecord(#[from] pub(crate) Fault);
 
-/// A place of a descriptor in a pipeline layout.
+/// A descriptor of a pipeline layout, as errors name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Slot {
     pub set: u32,
@@ -27,6 +27,7 @@ impl std::fmt::Display for Slot {
     }
 }
 
+/// The fault of a record or of a file; the text continues a sentence about the line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Fault {
     #[error("{0}")]

@@ -5,8 +5,8 @@
 //! files only grow, and content is written before the record that names it, so that a capture that was cut off is
 //! valid as far as it goes. `docs/capture-format.md` describes the files for other programs.
 //!
-//! Records say what the window *means* rather than what was called: a dispatch has its pipeline, its bindings and its
-//! push constants as they were when it was submitted.
+//! Records have the effect of the program's calls instead of the calls themselves: a dispatch has its pipeline, its
+//! bindings and its push constants as they were when it was submitted.
 //!
 //! - [`model`]: the records.
 //! - [`request`]: what the layer is asked to capture.

@@ -1,7 +1,7 @@
 //! The [`Record`]s of a capture, in the order in which they are written.
 //!
-//! Enumerations of Vulkan are its numbers (`vk.xml` says what they mean), sizes and offsets are bytes. Objects have
-//! ids of this capture; an object's record comes before the first record that names it.
+//! Vulkan's enumerations are kept as Vulkan's numbers (`vk.xml` has their meanings), sizes and offsets are bytes. Ids
+//! of objects are numbers of this capture alone; an object's record comes before the first record that names it.
 
 use std::fmt;
 
@@ -59,7 +59,7 @@ ids! {
 pub enum Record {
     /// The first record, and only that one.
     Capture(Header),
-    /// A piece of content in `content.bin`.
+    /// The place of a piece of content in `content.bin`.
     Chunk(Chunk),
     /// An allocation.
     Memory(Memory),
@@ -75,8 +75,7 @@ pub enum Record {
     Pipeline(Pipeline),
     /// A queue.
     Queue(Queue),
-    /// Bytes of memory as they are before the next submission, which may touch them first or after the host wrote
-    /// them.
+    /// Bytes of memory before the next submission: it is the first that may touch them, or the host wrote them.
     Content(Content),
     /// The commands of a command buffer.
     Commands(Commands),
@@ -84,7 +83,7 @@ pub enum Record {
     Submission(Submission),
     /// Hashes of memory after the last submission, which a replay is compared with.
     Outcome(Outcome),
-    /// The last record but for a check. Without an end the capture was cut off.
+    /// The end of the window: the last record before the last check. A capture without it was cut off.
     End(End),
     /// The hash of all bytes of the file before this line. A check stands before each submission and at the end.
     Check(Hash),

@@ -1,4 +1,5 @@
-//! Requests of `gapscope capture` to the layer in the program, and its answers.
+//! Defines the [`Request`] that `gapscope capture` sends to the layer in the program, through an environment
+//! variable, and the [`Notice`]s that the layer sends back, through a file.
 
 use std::fmt;
 use std::io::Write;
@@ -17,10 +18,10 @@ pub struct Request {
     pub output: PathBuf,
     /// The window to capture.
     pub window: Window,
-    /// Keep the bytes that the window wrote, and not only their hashes.
+    /// Whether to keep the bytes that the window wrote, and not only their hashes.
     #[serde(default)]
     pub keep_outputs: bool,
-    /// A folder in which command and layer exchange files. It outlives the program.
+    /// A folder in which the command and the layer exchange files. It outlives the program.
     pub exchange: PathBuf,
 }
 
@@ -36,9 +37,9 @@ pub enum Window {
     Dispatches(Range<u64>),
     /// The first consecutive submissions under a label that contains this text.
     Label(String),
-    /// The windows that the program begins and ends by the SDK.
+    /// The windows that the program begins and ends with calls of gapscope's SDK.
     Program,
-    /// The work from one signal to the next.
+    /// The work from one signal of the command to the next.
     Signal,
 }
 
@@ -55,7 +56,7 @@ impl fmt::Display for Window {
     }
 }
 
-/// A notice of a process that was asked to capture: a line of the file that [`Request::notices`] reads.
+/// A notice from a process that was asked to capture: a line of the file that [`Request::notices`] reads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Notice {
@@ -65,7 +66,7 @@ pub enum Notice {
     Begun(PathBuf),
     /// The process could not begin a capture, for this reason.
     NotBegun(String),
-    /// A capture broke off. The reason is told here as well, since the capture's end may not fit on its disk.
+    /// A capture broke off. The notice repeats the reason, since the capture's end may not fit on its disk.
     BrokenOff {
         /// The capture's folder.
         capture: PathBuf,
@@ -101,7 +102,7 @@ impl Request {
         self.exchange.join("notices")
     }
 
-    /// Tells the command something. If that fails, nothing is told.
+    /// Sends a notice to the command; failures are ignored.
     pub fn notify(&self, notice: &Notice) {
         let file = (std::fs::File::options().append(true).create(true)).open(self.notices_file());
         if let (Ok(mut file), Ok(mut line)) = (file, serde_json::to_vec(notice)) {
@@ -111,7 +112,7 @@ impl Request {
         }
     }
 
-    /// Reads what processes have told.
+    /// Returns the notices that processes have sent so far.
     pub fn notices(&self) -> Vec<Notice> {
         let text = std::fs::read_to_string(self.notices_file()).unwrap_or_default();
         (text.lines())

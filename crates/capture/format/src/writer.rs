@@ -1,4 +1,4 @@
-//! Writes a capture while the program runs.
+//! Writes a capture while the program runs: records and bytes go in, the two files of the capture's folder come out.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -10,7 +10,7 @@ use crate::content::{Hash, MAX_CHUNK_BYTES, RunningHash, pieces};
 use crate::model::{Chunk, Content, ContentCause, MemoryId, Outcome, Record};
 use crate::{CONTENT, RECORDS};
 
-/// A capture that is being written. If it is dropped without an end, it counts as cut off.
+/// A capture that is being written. Without an `End` record it counts as cut off.
 #[derive(Debug)]
 pub struct Writer {
     records: BufWriter<File>,
@@ -54,7 +54,7 @@ impl Writer {
             Record::Capture(_) | Record::Submission(_) => {}
             _ => return Ok(()),
         }
-        // It may take long until the next record comes.
+        // The next record may come much later.
         self.records.flush()
     }
 
@@ -141,7 +141,7 @@ impl Writer {
     }
 }
 
-/// Splits bytes that begin at `offset` in their allocation.
+/// Splits bytes that begin at `offset` in their allocation into pieces.
 fn of(bytes: &[u8], offset: u64) -> impl Iterator<Item = &[u8]> {
     pieces(offset, bytes.len() as u64)
         .map(move |(at, size)| &bytes[(at - offset) as usize..][..size as usize])

@@ -1,4 +1,5 @@
-//! Finds chains of dispatches that can be merged.
+//! Finds chains of dispatches that can be merged: a capture goes in; its chains come out, and neighbours that do not
+//! form a chain, with the reason.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -22,13 +23,13 @@ pub struct Member<'a> {
     pub executed: usize,
     /// Number of the dispatch in the window.
     pub number: u64,
-    /// The dispatch.
+    /// The dispatch itself.
     pub dispatch: &'a Dispatch,
-    /// What the dispatch's invocations reach.
+    /// The bytes that each invocation of the dispatch reaches.
     pub trail: Arc<Trail>,
 }
 
-/// Dispatches that can be merged.
+/// Consecutive dispatches that can be merged into one.
 #[derive(Debug, Clone)]
 pub struct Chain<'a> {
     /// The dispatches, at least two.
@@ -58,20 +59,21 @@ pub struct Chains<'a> {
     pub chains: Vec<Chain<'a>>,
     /// Refusals in the order of the window.
     pub refused: Vec<Refused>,
-    /// The kernels that were read.
+    /// The kernels that were read, by the id of the pipeline, or why they cannot be merged.
     pub kernels: HashMap<PipelineId, Result<Kernel, Refusal>>,
 }
 
+/// A dispatch that may join the chain of the dispatch before it.
 struct Candidate<'a> {
     executed: usize,
     number: u64,
     dispatch: &'a Dispatch,
     list: usize,
-    /// The command that stands between the dispatch and the one before it.
+    /// The kind of the command that stands between the dispatch and the dispatch before it.
     between: Option<&'static str>,
 }
 
-/// Examines all dispatches of a capture.
+/// Examines all dispatches of a capture, and returns the chains.
 pub fn find<'a>(capture: &'a Capture, limits: Limits) -> Chains<'a> {
     let dispatches = dispatches(capture);
     let mut found = Chains::default();
@@ -149,7 +151,7 @@ fn ends_with(chain: &Chain<'_>, of: &Candidate<'_>) -> bool {
         .is_some_and(|last| last.executed == of.executed)
 }
 
-/// Adds a dispatch to the chain that ends with the one before it, or begins a chain.
+/// Adds a dispatch to the chain that ends with the dispatch before it, or begins a chain.
 fn join<'a>(
     capture: &Capture,
     open: &mut Option<Chain<'a>>,

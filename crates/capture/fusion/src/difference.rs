@@ -1,4 +1,5 @@
-//! Compares 32-bit floating-point numbers.
+//! Compares two outputs as 32-bit floating-point numbers: two slices of bytes go in, counts and the greatest
+//! differences come out.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -19,7 +20,7 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// Compares bytes.
+    /// Adds the differences between two slices of bytes.
     pub fn add(&mut self, one: &[u8], other: &[u8]) {
         let numbers = one.as_chunks::<4>().0.iter().zip(other.as_chunks::<4>().0);
         for (one, other) in numbers {
@@ -39,7 +40,8 @@ impl Difference {
     }
 }
 
-/// Returns the index of a float in the order of all floats.
+/// Returns the index of a float among all floats in their order, so that differences of indices are units in the last
+/// place.
 fn place(of: f32) -> i64 {
     let bits = of.to_bits() as i32;
     let magnitude = i64::from(bits & i32::MAX);

@@ -1,4 +1,4 @@
-//! Writes a capture that is made from another one.
+//! Writes a new capture with the objects of another one, and with changed commands or added kernels.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,7 +9,7 @@ use gapscope_capture::{CHUNK_BYTES, Capture, Hash, ReadError, Writer};
 
 use crate::merge::ENTRY;
 
-/// A capture that is being written, with the objects of another one.
+/// A capture that is being written, with the objects of another capture.
 pub struct Draft<'a> {
     source: &'a Capture,
     writer: Writer,
@@ -27,11 +27,11 @@ pub struct NewKernel<'a> {
     pub descriptors: &'a [u32],
     /// Bytes of push constants.
     pub push_constants: u32,
-    /// A pipeline whose flags the new one takes.
+    /// A pipeline whose flags the new pipeline takes.
     pub like: Option<&'a Pipeline>,
 }
 
-/// Why a capture cannot be made from another one.
+/// Why a capture cannot be made from another capture.
 #[derive(Debug, thiserror::Error)]
 pub enum DraftError {
     /// Reading or writing failed.
@@ -46,7 +46,7 @@ pub enum DraftError {
 }
 
 impl<'a> Draft<'a> {
-    /// Begins a capture with all objects of another one, in a folder that does not exist.
+    /// Begins a capture with all objects of `source`, in a folder that must not exist.
     pub fn new(source: &'a Capture, folder: &Path) -> Result<Draft<'a>, DraftError> {
         let mut writer = Writer::create(folder, source.header.clone())?;
         let mut record = |of: Record| writer.record(&of);
@@ -95,7 +95,7 @@ impl<'a> Draft<'a> {
         self.next
     }
 
-    /// Adds a kernel.
+    /// Adds a kernel with its layouts, and returns the id of its pipeline.
     pub fn kernel(&mut self, of: &NewKernel<'_>) -> Result<PipelineId, DraftError> {
         let number = self.number();
         let bytes: Vec<u8> = of
@@ -152,7 +152,7 @@ impl<'a> Draft<'a> {
         Ok(id)
     }
 
-    /// Adds an allocation with one buffer in it.
+    /// Adds an allocation with one buffer in it, and returns the id of the buffer.
     pub fn buffer(&mut self, bytes: u64) -> Result<BufferId, DraftError> {
         let number = self.number();
         self.writer.record(&Record::Memory(Memory {
@@ -182,7 +182,7 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    /// Adds commands of the other capture.
+    /// Adds commands of the other capture, and returns their id in the new one.
     pub fn same_commands(&mut self, id: CommandsId) -> Result<CommandsId, DraftError> {
         if self.written.insert(id, ()).is_none() {
             let commands = self.source.commands[&id].clone();
@@ -192,7 +192,7 @@ impl<'a> Draft<'a> {
         Ok(id)
     }
 
-    /// Adds new commands.
+    /// Adds new commands, and returns their id.
     pub fn commands(&mut self, commands: Vec<Command>) -> Result<CommandsId, DraftError> {
         let id = CommandsId(self.number());
         self.writer
@@ -200,7 +200,7 @@ impl<'a> Draft<'a> {
         Ok(id)
     }
 
-    /// Adds a submission.
+    /// Adds a submission record as it is.
     pub fn submission(&mut self, of: Submission) -> Result<(), DraftError> {
         self.writer.record(&Record::Submission(of))?;
         Ok(())
@@ -221,8 +221,7 @@ impl<'a> Draft<'a> {
         })
     }
 
-    /// Adds an outcome without the pieces that `keeps` refuses, which is given offset and size of each. Returns the
-    /// number of pieces that were left out.
+    /// Adds an outcome without the pieces for whose offset and size `keeps` returns false, and returns their number.
     pub fn outcome(
         &mut self,
         of: &Outcome,

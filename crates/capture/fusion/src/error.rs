@@ -1,4 +1,4 @@
-//! Why fusion has no result.
+//! Defines [`FuseError`], the reasons why fusion has no result.
 
 use crate::draft::DraftError;
 
@@ -15,7 +15,7 @@ pub enum FuseError {
     /// A changed capture cannot be made.
     #[error(transparent)]
     Draft(#[from] DraftError),
-    /// There is no folder for changed captures.
+    /// The folder for changed captures cannot be made.
     #[error("cannot make a folder for changed captures: {0}")]
     Io(#[from] std::io::Error),
 }

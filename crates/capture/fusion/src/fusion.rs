@@ -1,4 +1,5 @@
-//! Runs a capture as it is and with its chains merged, and reports what merging saves.
+//! Runs a capture as it is and with its chains merged, and returns a report of the times and of differences in
+//! outputs.
 
 use gapscope_capture::Capture;
 use gapscope_capture::Step;
@@ -17,14 +18,14 @@ use crate::predict::{Costs, predict};
 use crate::refusal::Refusal;
 use crate::rewrite::{Form, Rewritten, merged, rewrite};
 
-/// Options of runs.
+/// Options of the runs of a capture in all its forms.
 #[derive(Debug, Clone, Default)]
 pub struct FuseOptions {
-    /// The device; none: the one with the captured device's name, else the first.
+    /// The device; `None` for the device with the captured device's name, else the first.
     pub device: Option<DeviceChoice>,
-    /// Keep accesses outside of buffers inside, where the device can.
+    /// Whether to keep accesses within the bounds of their buffers, if the device can.
     pub robust: bool,
-    /// Number of rounds, in each of which every form runs once.
+    /// Number of rounds; in each round every form (as captured, stored, forwarded) runs once.
     pub repeat: u32,
 }
 
@@ -101,7 +102,7 @@ pub struct FormReport {
     pub difference: Option<Difference>,
 }
 
-/// Runs a capture in all forms. `progress` is told what is done next.
+/// Runs a capture in all forms, and returns the report. `progress` is called with a text before each part.
 ///
 /// # Errors
 /// The capture cannot be run, or changed captures cannot be made.
@@ -243,7 +244,7 @@ impl FormReport {
 }
 
 impl Fusion {
-    /// Returns whether everything that was compared is equal in the captured and the stored form.
+    /// Returns whether all outputs that were compared are equal in the captured and the stored form.
     pub fn is_exact(&self) -> bool {
         let equal = |of: &FormReport| of.outputs_compared == of.outputs_equal;
         let same = |of: &FormReport| equal(of) && of.difference.is_none_or(|of| of.different == 0);
@@ -312,7 +313,7 @@ fn ends(capture: &Capture) -> Vec<(MemoryId, u64, u64)> {
     after
 }
 
-/// Compares the bytes that both have.
+/// Compares the bytes that both forms have.
 fn compare(
     one: &[(MemoryId, u64, u64)],
     of_one: &[Vec<u8>],

@@ -1,4 +1,5 @@
-//! Finds out whether other commands read what a chain stores.
+//! Finds out whether other commands read the values that a chain stores, so that stores without a reader can be left
+//! out.
 
 use std::collections::HashMap;
 
@@ -8,7 +9,7 @@ use gapscope_dependencies::{ByteSet, Node};
 
 use crate::proof::Region;
 
-/// Returns the number of a command among those that are nodes of the graph.
+/// Returns the index in the graph of the command with the index `executed` among [`Capture::executed`].
 pub fn node_of(capture: &Capture, executed: usize) -> usize {
     let before = capture.executed().take(executed);
     before
@@ -59,7 +60,7 @@ pub fn is_dead(
     left.is_empty()
 }
 
-/// Removes what a command writes from the bytes that are undefined.
+/// Removes the bytes that a command writes from those that are undefined.
 pub fn written(node: &Node, undefined: &mut HashMap<MemoryId, ByteSet>) {
     for (memory, bytes) in undefined.iter_mut() {
         let here = node

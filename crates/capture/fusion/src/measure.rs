@@ -1,4 +1,4 @@
-//! Times the parts of a chain on a device, by small captures made from the one that is examined.
+//! Times the parts of a chain on a device: each part is written as a small capture that runs it repeatedly.
 
 mod copy;
 
@@ -19,7 +19,7 @@ use crate::error::FuseError;
 use crate::merge::ENTRY;
 use crate::rewrite::Merged;
 
-/// Times commands on a device.
+/// Prepares and times small captures on one device.
 pub struct Probe<'a> {
     pub capture: &'a Capture,
     pub device: Option<&'a DeviceChoice>,
@@ -27,26 +27,26 @@ pub struct Probe<'a> {
     pub made: u32,
 }
 
-/// A small capture to time.
+/// A small capture to time, in a folder of its own.
 pub struct PreparedCapture {
     capture: Capture,
     folder: PathBuf,
     count: u32,
-    /// Nanoseconds of one of its commands with the barrier after it, in the shortest run; none: the queue has no
-    /// timestamps.
+    /// Nanoseconds of one command of the capture with the barrier after it, in the shortest run; `None` if the queue
+    /// has no timestamps.
     pub least_ns: Option<f64>,
 }
 
 impl Drop for PreparedCapture {
     fn drop(&mut self) {
-        // The folder may be as large as the capture itself. If it cannot be removed here, it is removed with the
-        // folder that it is in.
+        // The folder may be as large as the original capture. If removing it fails here, it is removed with its
+        // parent folder.
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 
 const RUNS: u32 = 2;
-/// Rounds in which everything prepared is run.
+/// Number of rounds in which all prepared captures run.
 const ROUNDS: u32 = 4;
 /// `VK_DESCRIPTOR_TYPE_STORAGE_BUFFER`
 const STORAGE: u32 = 7;
@@ -85,7 +85,7 @@ impl Probe<'_> {
         }))
     }
 
-    /// Runs everything prepared in turn, so that all of it meets the same conditions of the machine.
+    /// Runs all prepared captures in turn, so that all meet the same conditions of the machine.
     pub fn run(&self, all: &mut [PreparedCapture]) -> Result<(), FuseError> {
         let options = Options {
             device: self.device.cloned(),
@@ -128,7 +128,7 @@ impl Probe<'_> {
             .unwrap_or(COMPUTE)
     }
 
-    /// Writes the contents of memory before a command, as far as the capture has them.
+    /// Writes into a draft the contents of memory before a command, as far as the capture has them.
     fn contents(&self, draft: &mut Draft<'_>, executed: usize) -> Result<(), FuseError> {
         let mut at = 0;
         for step in &self.capture.steps {
@@ -149,7 +149,7 @@ impl Probe<'_> {
         Ok(())
     }
 
-    /// Prepares copies between two buffers of so many bytes.
+    /// Prepares copies between two buffers of `bytes` bytes.
     pub fn bandwidth(&mut self, bytes: u64) -> Result<Option<PreparedCapture>, FuseError> {
         self.prepare(None, count(bytes), AFTER_TRANSFER, |draft| {
             let (from, to) = (draft.buffer(bytes)?, draft.buffer(bytes)?);
@@ -187,7 +187,7 @@ impl Probe<'_> {
         })
     }
 
-    /// Prepares a kernel that copies so many bytes with the workgroups of a chain, one word an invocation.
+    /// Prepares a kernel that copies `bytes` bytes with the workgroups of a chain, one word an invocation.
     pub fn copying(
         &mut self,
         chain: &Chain<'_>,
@@ -227,7 +227,7 @@ impl Probe<'_> {
         })
     }
 
-    /// Prepares a dispatch of a chain.
+    /// Prepares one dispatch of a chain.
     pub fn member(
         &mut self,
         chain: &Chain<'_>,
@@ -310,7 +310,7 @@ const AFTER_TRANSFER: Dependency = {
     }
 };
 
-/// Builds a kernel that does nothing.
+/// Returns the SPIR-V of a kernel that does nothing.
 fn nothing(local_size: [u32; 3]) -> Vec<u32> {
     let mut builder = Builder::new();
     builder.set_version(1, 3);

@@ -1,4 +1,5 @@
-//! Reads the SPIR-V of a kernel for merging: keeps one entry point, freezes constants, and drops what it does not use.
+//! Reads the SPIR-V of a kernel for merging: bytes, entry point and specialisation constants go in, a [`Kernel`]
+//! comes out, in which these constants are fixed and unused code is removed.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -17,14 +18,14 @@ pub struct Kernel {
     pub entry: Word,
     /// The entry point's execution modes except the local size, sorted.
     pub modes: Vec<Instruction>,
-    /// Set and binding of the variables of descriptors.
+    /// Set and binding of each descriptor's variable, by the variable's id.
     pub bound: BTreeMap<Word, (u32, u32)>,
-    /// The variable of push constants.
+    /// Id of the variable of push constants.
     pub push_constants: Option<Word>,
 }
 
 impl Kernel {
-    /// Reads a kernel from SPIR-V. `constants` are specialisation constants by number.
+    /// Reads a kernel from SPIR-V. `constants` are specialisation constants as pairs of number and bits.
     pub fn read(code: &[u8], entry: &str, constants: &[(u32, u64)]) -> Result<Kernel, Refusal> {
         let mut loader = Loader::new();
         rspirv::binary::parse_bytes(code, &mut loader)
@@ -94,7 +95,7 @@ fn is_local_size(mode: &Instruction) -> bool {
     )
 }
 
-/// Returns the ids that code uses.
+/// Returns the ids that instructions of the module use.
 fn used(module: &Module) -> HashSet<Word> {
     let mut used = HashSet::new();
     for function in &module.functions {
@@ -105,7 +106,7 @@ fn used(module: &Module) -> HashSet<Word> {
     used
 }
 
-/// Returns the ids that are defined.
+/// Returns the ids that the module defines.
 fn ids(module: &Module) -> HashSet<Word> {
     module
         .all_inst_iter()

@@ -1,9 +1,9 @@
-//! Predicts what merging a chain saves.
+//! Predicts the time that merging a chain saves, from times of its parts alone.
 //!
-//! A kernel that does nothing else, with the size and the workgroups of the chain, measures the cost of loads and
-//! stores: on a GPU that of memory, on a CPU mostly that of instructions. A kernel that takes little longer than its
-//! bytes at that speed waits for them, and the rest of its time adds to them. One that takes much longer hides them
-//! behind its arithmetic, and merging saves only its launch.
+//! The cost of loads and stores is measured by a kernel that only copies, with the size and the workgroups of the
+//! chain. A kernel of the chain whose bytes take a large share of its time at that speed waits for memory; the rest
+//! of its time adds to that of the bytes. A kernel that takes much longer hides its bytes behind arithmetic, so that
+//! merging saves only its launch.
 
 use gapscope_dependencies::Node;
 use gapscope_device_peaks::{Bandwidth, Copier};
@@ -41,10 +41,10 @@ pub struct Costs {
     pub merged_ns: Option<f64>,
 }
 
-/// A kernel waits for memory if its bytes take more than this share of its time.
+/// A kernel counts as waiting for memory if its bytes take more than this share of its time.
 const MEMORY_SHARE: f64 = 1.0 / 3.0;
 
-/// Measures and predicts the costs of a chain; none: the queue has no timestamps.
+/// Measures and predicts the costs of a chain; returns `None` if the queue has no timestamps.
 pub fn predict(
     probe: &mut Probe<'_>,
     found: &Chains<'_>,
@@ -131,8 +131,8 @@ impl Costs {
         let memory_bound: Vec<bool> = (members_ns.iter().zip(&members_bytes))
             .map(|(ns, bytes)| memory_ns(*bytes) > MEMORY_SHARE * beside(ns))
             .collect();
-        // Time that adds to the bytes of kernels that wait for them, and the arithmetic of kernels that hide them.
-        // Arithmetic that hides behind bytes is not known, and counts as 0.
+        // `adding` is time of kernels that wait for memory beyond that of their bytes; `hiding` is the arithmetic of
+        // the other kernels. Arithmetic that hides behind bytes is not known, and counts as 0.
         let (mut adding, mut hiding) = (0.0, 0.0);
         for ((ns, bytes), waits) in members_ns.iter().zip(&members_bytes).zip(&memory_bound) {
             match waits {

@@ -13,29 +13,31 @@ use gapscope_dependencies::{ByteSet, Run, Trail};
 
 use crate::refusal::Refusal;
 
+/// The most elements of a region, and the most invocations; beyond them merging is refused.
 const MAX_ELEMENTS: u64 = 1 << 28;
 
 /// Memory that a kernel of a chain writes and another one reaches.
 #[derive(Debug, Clone)]
 pub struct Region {
-    /// The allocation.
+    /// Id of the allocation.
     pub memory: MemoryId,
-    /// The range of it that is bound.
+    /// The bound range of the allocation.
     pub range: Range<u64>,
-    /// Index of the first kernel that writes it.
+    /// Index of the first kernel that writes the memory.
     pub writer: usize,
-    /// Indices of the kernels that load what an earlier one stored.
+    /// Indices of the kernels that load what an earlier kernel stored.
     pub carried_into: Vec<usize>,
-    /// For each kernel whether it loads from here.
+    /// For each kernel whether it loads from the memory.
     pub loads: Vec<bool>,
     /// For each kernel the bytes that it stores, by their offset in the allocation.
     pub stores: Vec<ByteSet>,
-    /// For each kernel whether the last kernel that stores here overwrites all that this one stored.
+    /// For each kernel whether the last kernel that stores here overwrites all bytes that the kernel stored.
     pub is_overwritten: Vec<bool>,
-    /// Why values cannot be forwarded in registers; none: they can.
+    /// Why values cannot be forwarded in registers; `None` if they can.
     pub not_forwarded: Option<Refusal>,
 }
 
+/// The bytes of one bound range that the invocations of one kernel reach.
 struct Reach<'a> {
     kernel: usize,
     memory: MemoryId,
@@ -154,7 +156,7 @@ fn scan(group: &[Reach<'_>], members: &[(&Dispatch, &Trail)]) -> Result<Region, 
     let sizes: Vec<u32> = runs().map(|(_, _, run)| run.bytes).collect();
     let mut several = sizes.iter().any(|bytes| *bytes != sizes[0]);
     let mut owners = vec![0_u32; elements as usize];
-    // The element that each invocation reaches, counted from 1; 0: none.
+    // For each invocation the element that it reaches, counted from 1; 0 if it reaches none.
     let mut places = vec![0_u32; invocations as usize];
     for (reach, _, run) in runs() {
         for (invocation, offset) in run.each() {

@@ -1,4 +1,4 @@
-//! Why dispatches cannot be merged.
+//! Defines [`Refusal`], the reasons why dispatches cannot be merged.
 
 use schemars::JsonSchema;
 use serde::Serialize;

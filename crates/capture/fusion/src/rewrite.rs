@@ -1,4 +1,5 @@
-//! Writes a capture in which chains are merged.
+//! Writes a capture in which each chain is one dispatch of a merged kernel: a capture and its chains go in, a new
+//! capture comes out.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -25,12 +26,13 @@ pub enum Form {
     Forwarded,
 }
 
-/// A merged chain.
+/// The kernel and the dispatch that a chain is merged into.
 #[derive(Debug, Clone)]
 pub struct Merged {
     /// SPIR-V with the entry point `main`.
     pub words: Vec<u32>,
-    /// The dispatch that replaces the chain. Its pipeline is still the first member's.
+    /// The dispatch that replaces the chain. Its pipeline id is that of the first member until the merged kernel is
+    /// added.
     pub dispatch: Dispatch,
     /// Bytes that are no longer stored, each counted as often as it was stored.
     pub bytes_not_stored: u64,
@@ -43,18 +45,18 @@ pub struct Merged {
 /// A capture in which chains are merged.
 #[derive(Debug)]
 pub struct Rewritten {
-    /// The capture.
+    /// The capture with merged chains.
     pub capture: Capture,
-    /// For each chain why it was not merged in this form; none: it was.
+    /// For each chain why it was not merged in this form; `None` if it was.
     pub refused: Vec<Option<Refusal>>,
     /// Pieces of outcomes that cannot be compared, as their bytes are no longer stored.
     pub outputs_left_out: u64,
 }
 
-/// Size of push constants that every device supports.
+/// The size of push constants that every device supports; a chain that needs more is refused.
 const PUSH_CONSTANTS: u32 = 128;
 
-/// Merges a chain. `nodes` are the commands of its capture.
+/// Merges the kernels of a chain. `nodes` are the commands of the chain's capture.
 pub fn merged(
     capture: &Capture,
     found: &Chains<'_>,
@@ -342,8 +344,8 @@ pub fn rewrite(
     })
 }
 
-/// Puts merged dispatches in the places of chains. Barriers between members stand before and after the merged
-/// dispatch, so that everything they ordered is still ordered.
+/// Puts merged dispatches in the places of chains. Barriers between members are put before and after the merged
+/// dispatch, so that all commands that they ordered are still ordered.
 fn replace(
     commands: &[Command],
     range: &Range<usize>,

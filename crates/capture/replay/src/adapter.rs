@@ -1,4 +1,5 @@
-//! Lists Vulkan devices and reads what they can do.
+//! Lists Vulkan devices, selects the one to use, and reads its properties: features, limits, extensions and shapes of
+//! matrices.
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
@@ -18,7 +19,7 @@ pub struct Instance {
     pub has_labels: bool,
 }
 
-/// A device that may be opened.
+/// A Vulkan device with its properties, not opened yet.
 pub struct Adapter {
     pub instance: Rc<Instance>,
     pub physical: vk::PhysicalDevice,
@@ -27,11 +28,11 @@ pub struct Adapter {
     pub features: Features,
     pub memory: vk::PhysicalDeviceMemoryProperties,
     pub families: Vec<vk::QueueFamilyProperties>,
-    /// The device can read its clock and the host's monotonic clock at once.
+    /// Whether the device can read its clock and the host's monotonic clock at once.
     pub calibrates: bool,
 }
 
-/// The properties of a device.
+/// The properties of a device that captures are checked against.
 #[derive(Debug, Clone, Default)]
 pub struct Properties {
     pub name: String,
@@ -68,7 +69,7 @@ pub struct Shape {
     scope: i32,
 }
 
-/// The device to use.
+/// The user's choice of a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DeviceChoice {
     /// A number, from 0, in the order in which the driver lists devices.
@@ -78,7 +79,7 @@ pub enum DeviceChoice {
 }
 
 impl DeviceChoice {
-    /// Reads a number, or a part of a name, as a user typed it.
+    /// Returns the choice that a user typed: a number, or a part of a name.
     pub fn from_text(text: &str) -> DeviceChoice {
         match text.parse() {
             Ok(number) => DeviceChoice::Number(number),
@@ -94,7 +95,7 @@ thread_local! {
 }
 
 impl Instance {
-    /// Returns the instance of this thread, and makes it if there is none.
+    /// Returns the instance of this thread, and makes it on the first call.
     pub fn for_thread() -> Result<Rc<Instance>, Error> {
         INSTANCE.with(|kept| {
             if let Some(instance) = kept.get() {
@@ -146,7 +147,7 @@ impl Instance {
         }))
     }
 
-    /// Returns the device of a choice. Without one it is the device with the captured device's name, else the first.
+    /// Returns the device of a choice; without a choice the device with the captured device's name, else the first.
     pub fn adapter(
         self: &Rc<Instance>,
         choice: Option<&DeviceChoice>,
@@ -256,8 +257,8 @@ impl Adapter {
         })
     }
 
-    /// Returns the queue family to run on: one that computes, if possible with the flags of the captured queue's
-    /// family.
+    /// Returns the index of the queue family to run on: one that computes, if possible with the flags of the captured
+    /// queue's family.
     pub fn family(&self, captured: Option<u32>) -> Result<u32, Error> {
         let computes = |family: &vk::QueueFamilyProperties| {
             family.queue_flags.contains(vk::QueueFlags::COMPUTE)
@@ -331,7 +332,7 @@ impl Properties {
 }
 
 impl Shape {
-    /// Returns `m`, `n` and `k` if a subgroup multiplies inputs of this type and adds them up in that one.
+    /// Returns `[m, n, k]` if a subgroup multiplies inputs of the type `input` and adds them up in the type `sum`.
     pub fn for_types(&self, input: i32, sum: i32) -> Option<[u32; 3]> {
         let fits = [self.a, self.b, self.c, self.result] == [input, input, sum, sum];
         let by_subgroup = self.scope == vk::ScopeKHR::SUBGROUP.as_raw();

@@ -1,4 +1,4 @@
-//! Runs one dispatch alone, again and again, to time it.
+//! Runs one dispatch of a capture repeatedly and alone, to time it.
 
 use gapscope_capture::Capture;
 use gapscope_capture::model::{Command, Dispatch};
@@ -13,7 +13,7 @@ use crate::result::Replay;
 use crate::session::{RecordingOptions, Session, observe};
 
 /// Runs everything before a dispatch once, and then the dispatch repeatedly, each time on the memory that it found
-/// first.
+/// the first time.
 pub fn replay(capture: &Capture, number: u64, options: &Options) -> Result<Replay, Error> {
     let dispatch = find(capture, number)?;
     let mut session = before(capture, number, options)?;
@@ -79,7 +79,7 @@ fn before<'a>(capture: &'a Capture, number: u64, options: &Options) -> Result<Se
     Ok(session)
 }
 
-/// Returns the dispatch of a number.
+/// Returns the dispatch with this number in the capture.
 pub fn find(capture: &Capture, number: u64) -> Result<&Dispatch, Error> {
     let whole = Program::new(capture, Extent::Whole);
     let count = whole.dispatches;

@@ -1,4 +1,5 @@
-//! Records the program's barriers for memory of ours and a queue that computes.
+//! Records the barriers of the captured program into a command buffer of the replay: their ranges move to the
+//! replay's memory, and stages that a compute queue does not have are left out.
 
 use ash::vk;
 use gapscope_capture::Capture;
@@ -11,7 +12,7 @@ use crate::regions::Regions;
 use vk::AccessFlags2 as Access;
 use vk::PipelineStageFlags2 as Stage;
 
-/// Stages with the accesses that they may have. A window of compute has no others.
+/// Stages with the accesses that they may have. Windows of compute work have no others.
 const STAGES: [(Stage, Access); 8] = [
     (Stage::TOP_OF_PIPE, Access::NONE),
     (Stage::BOTTOM_OF_PIPE, Access::NONE),
@@ -39,7 +40,7 @@ const STAGES: [(Stage, Access); 8] = [
 const TRANSFERS: Access =
     Access::from_raw(Access::TRANSFER_READ.as_raw() | Access::TRANSFER_WRITE.as_raw());
 
-/// Records a barrier.
+/// Records a barrier of the capture.
 pub fn record(
     gpu: &Gpu,
     commands: vk::CommandBuffer,
@@ -105,7 +106,7 @@ fn both(of: Dependency) -> ((Stage, Access), (Stage, Access)) {
     )
 }
 
-/// Returns those of stages and accesses that a queue that computes supports.
+/// Returns those of the given stages and accesses that a compute queue supports.
 fn served(stages: u64, accesses: u64) -> (Stage, Access) {
     let (stages, accesses) = (Stage::from_raw(stages), Access::from_raw(accesses));
     let general = Access::MEMORY_READ | Access::MEMORY_WRITE;

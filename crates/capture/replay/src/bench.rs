@@ -1,4 +1,5 @@
-//! Times kernels and copies of the caller on a device, to measure what the device can do.
+//! Times a caller's kernels and copies on a device: SPIR-V and sizes go in, nanoseconds come out. The crate
+//! `gapscope-device-peaks` measures Vulkan devices with it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -17,7 +18,7 @@ use crate::recording::CommandRecording;
 /// Number of bindings of every kernel: storage buffers 0 and 1.
 const BINDINGS: u32 = 2;
 
-/// Features that kernels with cooperative matrices need, beside the one for their type.
+/// Features that kernels with cooperative matrices need, beside the feature of their type.
 const MATRICES: [&str; 2] = ["cooperativeMatrix", "vulkanMemoryModel"];
 
 /// An open device with two storage buffers, to which its kernels are bound.
@@ -36,15 +37,15 @@ pub struct Bench {
     set: vk::DescriptorSet,
 }
 
-/// One of the two buffers.
+/// One of the two buffers, by its binding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Buffer(u32);
 
-/// A kernel of a bench.
+/// A kernel of a bench, by its index.
 #[derive(Debug, Clone, Copy)]
 pub struct Kernel(usize);
 
-/// Types of inputs and sums of cooperative matrices.
+/// The types of inputs and sums of cooperative matrices, which a subgroup multiplies together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MatrixType {
     /// Floats of 16 bits, added up in 32 bits.
@@ -56,9 +57,9 @@ pub enum MatrixType {
 /// Work that can be timed.
 #[derive(Debug, Clone, Copy)]
 pub enum BenchWork {
-    /// A dispatch of so many workgroups in each dimension.
+    /// A dispatch of a kernel with a number of workgroups by axis.
     Dispatch(Kernel, [u32; 3]),
-    /// A copy of one whole buffer to the other by `vkCmdCopyBuffer`.
+    /// A copy of the first buffer as a whole to the second by `vkCmdCopyBuffer`.
     Copy(Buffer, Buffer),
 }
 
@@ -216,8 +217,8 @@ impl Bench {
         self.software
     }
 
-    /// Returns the shapes (`m`, `n`, `k`) in which a subgroup multiplies matrices of this type and adds them up; none
-    /// if the device cannot.
+    /// Returns the shapes `[m, n, k]` in which a subgroup multiplies matrices of this type and adds them up; empty if
+    /// the device cannot.
     pub fn matrices(&self, of: MatrixType) -> Vec<[u32; 3]> {
         let (feature, input, sum) = match of {
             MatrixType::F16 => (
@@ -238,7 +239,7 @@ impl Bench {
         {
             return Vec::new();
         }
-        // The driver lists multiplications that saturate once more.
+        // The driver lists saturating multiplications separately.
         let listed = self.gpu.properties.matrices.iter();
         let shapes: BTreeSet<[u32; 3]> = listed
             .filter_map(|shape| shape.for_types(input.as_raw(), sum.as_raw()))
@@ -285,8 +286,7 @@ impl Bench {
         Ok(Kernel(self.pipelines.len() - 1))
     }
 
-    /// Records the same work `count` times, each with a full barrier after it. Once more it goes before them, which
-    /// is not timed.
+    /// Records the same work `count` times, each with a full barrier after it, and once more before them, untimed.
     ///
     /// # Errors
     /// The driver refuses the work, or the device was lost.

@@ -1,4 +1,5 @@
-//! Checks whether a device serves a capture, before anything runs.
+//! Checks before anything runs whether a device can run a capture: a capture and an adapter go in, the features and
+//! extensions to enable come out, or all reasons why the device does not fit.
 
 mod dispatch;
 pub mod kernel;
@@ -14,15 +15,15 @@ use crate::program::Program;
 use crate::regions::Regions;
 use crate::shader::Shader;
 
-/// The most reasons that are listed.
+/// The most reasons that are listed; further ones are left out.
 const MAX_UNFIT: usize = 100;
 
-/// The features, extensions and shaders of a capture that fits a device.
+/// The features and extensions that a capture needs on a device that fits, and its shaders.
 #[derive(Debug, Default)]
 pub struct DeviceNeeds {
     /// Features to enable.
     pub features: BTreeSet<&'static str>,
-    /// Extensions to enable, beside those of the features.
+    /// Extensions to enable, beside those that the features belong to.
     pub extensions: BTreeSet<String>,
     /// Shaders of the pipelines that run.
     pub shaders: BTreeMap<PipelineId, Shader>,
@@ -33,7 +34,7 @@ pub struct DeviceNeeds {
 /// Checks each pipeline and each dispatch of a capture.
 ///
 /// # Errors
-/// The device lacks something, which is listed by kernel; or content is damaged.
+/// The device lacks features, limits or extensions, which are listed by kernel; or content is damaged.
 pub fn check(
     capture: &Capture,
     program: &Program<'_>,
@@ -71,6 +72,7 @@ pub fn check(
     Err(Error::Unfit(asked.unfit.into_iter().collect()))
 }
 
+/// The state of checking a capture: the needs found so far, and the reasons why the device does not fit.
 struct DeviceCheck<'a> {
     capture: &'a Capture,
     adapter: &'a Adapter,
@@ -94,7 +96,7 @@ impl DeviceCheck<'_> {
         }
     }
 
-    /// Enables a feature, and those that it needs.
+    /// Enables a feature, and the features that it needs.
     fn enable(&mut self, name: &'static str) {
         let also: &[&'static str] = match name {
             "variablePointers" => &["variablePointersStorageBuffer"],

@@ -1,4 +1,4 @@
-//! Converts timestamps of a device to nanoseconds, and to the host clock.
+//! Converts timestamps of a device, which are ticks of its clock, to nanoseconds and to the host's monotonic clock.
 
 use ash::vk;
 use gapscope_model::clock::{Brackets, ClockPair, PairedClock, Ticks};
@@ -17,11 +17,12 @@ pub struct DeviceClock {
     period_ns: f64,
     /// The valid bits of a timestamp.
     mask: u64,
-    /// The first tick that was seen. Other ticks are counted from it.
+    /// The first tick that was seen, from which other ticks are counted.
     first: Option<u64>,
     map: ClockMap,
 }
 
+/// The map from ticks to the host's clock, by the way in which the clocks were compared.
 #[derive(Debug)]
 enum ClockMap {
     /// Samples of both clocks at once, where the device can read them.
@@ -30,7 +31,7 @@ enum ClockMap {
     Bracketed(Brackets),
 }
 
-/// The quality of the map from ticks to the host clock.
+/// The quality of the map from ticks to the host's clock.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ClockFit {
     pub calibrated: bool,
@@ -60,7 +61,7 @@ impl DeviceClock {
         clock
     }
 
-    /// Returns the nanoseconds from one tick to another.
+    /// Returns the nanoseconds from a tick `from` to a later tick `to`; 0 if `to` seems earlier.
     pub fn between_ns(&self, (from, to): (u64, u64)) -> u64 {
         let ticks = to.wrapping_sub(from) & self.mask;
         // If the end seems to be before the start, the duration is not known.
@@ -70,7 +71,8 @@ impl DeviceClock {
         (ticks as f64 * self.period_ns).round() as u64
     }
 
-    /// Adds what a run tells of the clock: its ticks, and the host times of its submission and of its seen end.
+    /// Improves the map by a run: takes the ticks of its start and end, and the host times of its submission and of
+    /// the moment when the host saw its end.
     pub fn learn(&mut self, gpu: &Gpu, (start, end): (u64, u64), host_ns: (u64, u64)) {
         if let ClockMap::Paired(_) = self.map {
             if let Some(pair) = sample(gpu) {
@@ -85,7 +87,7 @@ impl DeviceClock {
         }
     }
 
-    /// Returns the host time of a tick in nanoseconds; none: not known.
+    /// Returns the host time of a tick in nanoseconds; `None` if it is not known.
     pub fn host_ns(&mut self, ticks: u64) -> Option<i64> {
         let unwrapped = self.unwrapped(ticks);
         match &mut self.map {
@@ -145,7 +147,7 @@ impl DeviceClock {
 /// An offset that keeps ticks before the first one positive.
 const BASE: i64 = 1 << 40;
 
-/// Reads both clocks at once, if the device can.
+/// Reads both clocks at once; returns `None` if the device cannot.
 fn sample(gpu: &Gpu) -> Option<ClockPair> {
     let functions = gpu.calibrated.as_ref()?;
     let of = |domain| vk::CalibratedTimestampInfoEXT::default().time_domain(domain);

@@ -1,4 +1,4 @@
-//! Times each command of a window.
+//! Times each dispatch and transfer of a capture on a device, and returns the medians.
 
 use std::collections::BTreeMap;
 
@@ -23,16 +23,16 @@ pub struct CommandTimes {
     pub median_ns: BTreeMap<usize, u64>,
     /// Number of runs that were timed.
     pub runs: u32,
-    /// Pieces of outputs that were compared with the program's in all runs.
+    /// Number of pieces of outputs that were compared with the program's, in all runs.
     pub outputs_compared: u64,
-    /// Pieces that differ.
+    /// Number of pieces that differ.
     pub outputs_different: u64,
     /// Notes for readers.
     pub notes: Vec<String>,
 }
 
 /// Times each command of a capture with a barrier after it, in [`Options::repeat`] runs after [`Options::warm_up`]
-/// others. The options for schedule, extent, a single dispatch and a trace are ignored.
+/// untimed ones. The options for schedule, extent, a single dispatch and a trace are ignored.
 ///
 /// # Errors
 /// The capture cannot be run.

@@ -1,4 +1,5 @@
-//! Compares the contents of memory after a replay with those that the program left.
+//! Compares the contents of memory after a replay with those that the program left: hashes of the capture and bytes
+//! of the device go in, the pieces that differ come out.
 
 use std::collections::BTreeMap;
 
@@ -14,17 +15,18 @@ use crate::regions::{RegionOffset, Regions};
 use crate::shader::Shader;
 use crate::values::{Differing, Element};
 
-/// The most writers that are named for one difference: the last ones matter.
+/// The most writers that are named for one difference; earlier ones are left out.
 const MAX_WRITERS: usize = 8;
 
-/// A piece of an outcome: at most [`gapscope_capture::CHUNK_BYTES`].
+/// A piece of an outcome, of at most [`gapscope_capture::CHUNK_BYTES`] bytes, with the hash that the program left
+/// there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece {
     pub memory: MemoryId,
     pub offset: u64,
     pub bytes: u64,
     pub hash: Hash,
-    /// Number of the submission that it follows; none: it precedes the first.
+    /// Number of the submission that the piece follows; `None` if it precedes the first.
     pub after: Option<usize>,
 }
 
@@ -91,7 +93,7 @@ pub fn pieces(outcome: &Outcome, after: Option<usize>) -> Vec<Piece> {
     pieces
 }
 
-/// Returns the pieces that the capture has of memory at the end of a program.
+/// Returns the pieces with the last known hashes of memory at the end of a program.
 pub fn last(capture: &Capture, program: &Program<'_>) -> Vec<Piece> {
     let mut after = None;
     let mut known: Vec<Piece> = Vec::new();
@@ -121,16 +123,16 @@ fn overlaps(piece: &Piece, memory: MemoryId, offset: u64, bytes: u64) -> bool {
     piece.memory == memory && piece.offset < offset + bytes && offset < piece.offset + piece.bytes
 }
 
-/// The pieces that differ from the program's.
+/// The result of a comparison: the pieces that differ from the program's.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Comparison {
-    /// Pieces that differ, each with the first element that does, if the capture has the bytes.
+    /// Pieces that differ, each with the first differing element, if the capture has the bytes.
     pub different: Vec<(Piece, Option<Differing>)>,
     /// Number of pieces that differ only within the tolerance.
     pub within: u64,
 }
 
-/// Compares bytes that are not equal.
+/// Compares pieces whose hashes differ, by their bytes.
 pub struct Comparer<'a> {
     pub capture: &'a Capture,
     pub program: &'a Program<'a>,
@@ -168,6 +170,7 @@ pub fn compare(
     Ok(found)
 }
 
+/// The result for a piece with another hash: all values are within the tolerance, or the piece differs.
 enum Verdict {
     Within,
     Differs(Option<Differing>),
@@ -183,7 +186,7 @@ impl Comparer<'_> {
         let Some(captured) = captured.filter(|captured| captured.len() == replayed.len()) else {
             return Verdict::Differs(None);
         };
-        // Without a declared type of elements the bytes are compared, of which none are near enough.
+        // Without a declared type of elements the bytes are compared, for which no tolerance applies.
         let declared = self.element(piece);
         let element = declared.unwrap_or(Element::U8);
         let tolerance = self
@@ -250,7 +253,7 @@ pub fn is_writable(binding: &Binding) -> bool {
     !binding.read_only && crate::check::kernel::STORAGE.contains(&binding.descriptor_type)
 }
 
-/// Describes a difference: its buffers and its writers.
+/// Returns the description of a differing piece: its buffers and the commands that wrote to it.
 pub fn describe(
     capture: &Capture,
     program: &Program<'_>,

@@ -1,4 +1,5 @@
-//! Makes descriptor sets: one for all dispatches that bind the same to a set of the same layout.
+//! Makes the descriptor sets of a program's dispatches: dispatches that bind the same buffers to a set of the same
+//! layout share one.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -14,10 +15,10 @@ use crate::pipelines::{Pipelines, bindings};
 use crate::program::Program;
 use crate::regions::{RegionOffset, Regions};
 
-/// A layout with the buffers that are bound.
+/// The id of a set's layout, and the descriptors of the set: equal keys share a set.
 type SetKey = (SetLayoutId, Vec<BoundDescriptor>);
 
-/// Binding, element, and the place and size of the buffer; none: a null descriptor.
+/// A descriptor: binding, element, and the place and size of its buffer range; `None` for a null descriptor.
 type BoundDescriptor = (u32, u32, Option<(RegionOffset, u64)>);
 
 /// The descriptor sets of a program's dispatches.
@@ -28,7 +29,7 @@ pub struct Descriptors {
 }
 
 impl Descriptors {
-    /// Makes and fills the sets.
+    /// Makes and fills the sets of all dispatches.
     pub fn new(
         gpu: &Rc<Gpu>,
         capture: &Capture,
@@ -85,7 +86,7 @@ impl Descriptors {
         Ok(made)
     }
 
-    /// Returns the sets of a dispatch with their numbers.
+    /// Returns the sets of a dispatch as pairs of set number and set.
     pub fn sets(
         &self,
         capture: &Capture,
@@ -109,7 +110,7 @@ impl Drop for Descriptors {
     }
 }
 
-/// Returns the layout and buffers of each set of a dispatch.
+/// Returns the sets of a dispatch as pairs of set number and key.
 fn keys(capture: &Capture, regions: &Regions, dispatch: &Dispatch) -> Vec<(u32, SetKey)> {
     let layout = &capture.pipeline_layouts[&capture.pipelines[&dispatch.pipeline].layout];
     let numbered = (0..).zip(&layout.sets);

@@ -1,4 +1,4 @@
-//! Lists Vulkan devices without opening any.
+//! Lists Vulkan devices with their drivers and clocks, without opening any.
 
 use ash::{khr, vk};
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use crate::error::Error;
 pub struct Device {
     /// Name of the device.
     pub name: String,
-    /// The driver's name with its version; none before Vulkan 1.2.
+    /// The driver's name with its version; `None` before Vulkan 1.2.
     pub driver: Option<String>,
     /// The version of Vulkan, such as `1.3`.
     pub vulkan: String,
@@ -19,10 +19,10 @@ pub struct Device {
     pub queue_families: u32,
     /// Number of those families that write timestamps.
     pub timed_queue_families: u32,
-    /// The device can read its clock and the host's at once.
+    /// Whether the device can read its clock and the host's at once.
     pub is_calibrated: bool,
-    /// The device offers `VK_KHR_performance_query`. Its counters are known only once a program has opened the
-    /// device.
+    /// Whether the device offers `VK_KHR_performance_query`. Its counters are known only once a program has opened
+    /// the device.
     pub has_performance_queries: bool,
 }
 

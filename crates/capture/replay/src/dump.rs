@@ -1,4 +1,4 @@
-//! Writes the contents of a buffer after a dispatch to a file.
+//! Runs a capture up to a dispatch, and writes the contents of a buffer then to a file.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -17,7 +17,7 @@ use crate::regions::RegionOffset;
 use crate::session::{RecordingOptions, Session};
 use crate::values::{Element, npy_head};
 
-/// Bytes that are read and written at once.
+/// Number of bytes that are read and written at once.
 const STEP_BYTES: u64 = 8 << 20;
 
 /// A buffer that was written to a file.

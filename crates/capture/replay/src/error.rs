@@ -1,4 +1,4 @@
-//! Why a capture cannot be run.
+//! Defines [`Error`], the reasons why a capture cannot be run.
 
 use std::io;
 
@@ -11,7 +11,7 @@ pub enum Error {
     /// Vulkan's loader cannot be loaded.
     #[error("the Vulkan loader could not be loaded ({0}): install it and a driver")]
     NoLoader(String),
-    /// There is no device, or none that can be used.
+    /// There is no usable device.
     #[error("no Vulkan device of version 1.3 that computes was found{0}")]
     NoDevice(String),
     /// No device has the number or name that was asked for.
@@ -54,7 +54,7 @@ pub enum Error {
     /// The driver refused a call.
     #[error("the driver could not {call}: {result}")]
     Vulkan {
-        /// What the call was to do.
+        /// The purpose of the call, as a part of the sentence.
         call: &'static str,
         /// The driver's answer.
         result: vk::Result,
@@ -94,7 +94,7 @@ impl Error {
     }
 }
 
-/// The sentence names no more reasons. The JSON has all of them.
+/// The most reasons that the sentence of [`Error::Unfit`] names; the JSON has all.
 const MAX_SENTENCES: usize = 8;
 
 fn sentences(all: &[Unfit]) -> String {

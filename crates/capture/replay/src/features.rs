@@ -1,4 +1,5 @@
-//! Reads and enables features of a device by their names.
+//! Reads and enables the features of a device (optional abilities that Vulkan lists as members of structures) by
+//! their names.
 
 use std::collections::BTreeSet;
 use std::ffi::c_void;
@@ -8,10 +9,10 @@ use ash::vk;
 
 use crate::registry::{BLOCKS, FEATURES};
 
-/// A number of members that no structure of features exceeds.
+/// Room for the members of a structure: no structure of features has more.
 const MEMBERS: usize = 128;
 
-/// Any structure of features: all of them begin like this, and go on with `VkBool32`s.
+/// A structure of features of any kind: all begin with these fields and continue with `VkBool32`s.
 #[repr(C)]
 #[derive(Debug, Clone)]
 struct AnyFeatures {
@@ -23,7 +24,7 @@ struct AnyFeatures {
 /// The structures of [`BLOCKS`] that a device knows, as a chain.
 #[derive(Debug)]
 pub struct Features {
-    /// Structures by number of the block; none: the device lacks the extension.
+    /// Structures by number of the block; `None` if the device lacks the extension.
     blocks: Vec<Option<Box<AnyFeatures>>>,
 }
 
@@ -55,7 +56,7 @@ impl Features {
         next
     }
 
-    /// Returns whether the feature of this name is on.
+    /// Returns whether the feature with this name is on.
     pub fn has(&self, name: &str) -> bool {
         place(name).is_some_and(|(block, member)| {
             let block = self.blocks[block].as_ref();

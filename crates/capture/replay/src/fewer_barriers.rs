@@ -1,4 +1,5 @@
-//! Runs a capture in turn with all of its barriers and with fewer.
+//! Runs a capture in turn with all of its barriers and without chosen ones, and returns the times and the differences
+//! of both forms.
 
 use std::collections::BTreeSet;
 
@@ -15,14 +16,14 @@ use crate::replay::{MAX_DIFFERENCES, Runner, device_ns};
 use crate::result::{Replay, median};
 use crate::session::{RecordingOptions, Session};
 
-/// Runs with all barriers and with fewer.
+/// The results of runs with all barriers and with fewer.
 #[derive(Debug, Clone, Serialize)]
 pub struct FewerBarriers {
-    /// The device that both ran on.
+    /// The device that all runs were made on.
     pub device: String,
     /// The device's driver.
     pub driver: String,
-    /// The captured device and this one have the same driver, which compiles the same code for both.
+    /// Whether the captured device and this one have the same driver, which compiles the same code for both.
     pub same_device: bool,
     /// Order and overlap of the submissions.
     pub schedule: Schedule,
@@ -36,7 +37,7 @@ pub struct FewerBarriers {
     pub left_out_count: u64,
     /// Runs with all barriers.
     pub all: BarrierRuns,
-    /// Runs without those barriers.
+    /// Runs without the barriers that were left out.
     pub fewer: BarrierRuns,
     /// Notes for readers.
     pub notes: Vec<String>,
@@ -45,7 +46,8 @@ pub struct FewerBarriers {
 /// Runs with the same barriers.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct BarrierRuns {
-    /// Device time of each timed run in nanoseconds, from the first command of each submission to its last; none: not known.
+    /// Device time of each timed run in nanoseconds, from the first command of each submission to its last; `None` if
+    /// it is not known.
     pub runs_ns: Vec<Option<u64>>,
     /// Median of the runs.
     pub median_ns: Option<u64>,
@@ -117,7 +119,8 @@ pub fn replay_without(
     ];
     let runs = options.warm_up.saturating_add(options.repeat.max(1));
     for run in 0..runs {
-        // The second form finds the machine as the first one left it, so that they change places.
+        // The form that runs second finds the machine as the first left it, so that the forms take turns in being
+        // first.
         for turn in [0, 1] {
             let (runner, of) = &mut forms[(turn + run as usize) % 2];
             let mut observed = Vec::new();

@@ -1,4 +1,4 @@
-//! The device that a replay runs on, with one queue.
+//! Opens the device that a replay runs on, with one queue, and submits command buffers to it.
 
 use std::collections::BTreeSet;
 use std::ffi::{CString, c_char};
@@ -10,18 +10,18 @@ use crate::adapter::{Adapter, Instance, Properties};
 use crate::error::Error;
 use crate::features::Features;
 
-/// An open device.
+/// An open device with its queue.
 pub struct Gpu {
     pub raw: ash::Device,
     pub queue: vk::Queue,
     pub family: u32,
     pub family_flags: vk::QueueFlags,
-    /// Number of valid bits of a timestamp; 0: the queue has no timestamps.
+    /// Number of valid bits of a timestamp; 0 if the queue has no timestamps.
     pub timestamp_bits: u32,
     pub properties: Properties,
     pub memory: vk::PhysicalDeviceMemoryProperties,
     pub labels: Option<ext::debug_utils::Device>,
-    /// Functions that read both clocks at once, where the device has them.
+    /// Functions that read the clocks of device and host at once; `None` if the device lacks them.
     pub calibrated: Option<ext::calibrated_timestamps::Device>,
     pool: vk::CommandPool,
     fence: vk::Fence,
@@ -30,7 +30,7 @@ pub struct Gpu {
 }
 
 impl Gpu {
-    /// Opens a device with these features and extensions. Only the extension for its clock is added.
+    /// Opens a device with these features and extensions, and with the extension for its clock.
     pub fn open(
         adapter: &Adapter,
         queue_flags: Option<u32>,
@@ -102,7 +102,7 @@ impl Gpu {
         }))
     }
 
-    /// Begins a command buffer.
+    /// Allocates a command buffer and begins recording.
     pub fn begin(&self, flags: vk::CommandBufferUsageFlags) -> Result<vk::CommandBuffer, Error> {
         let info = vk::CommandBufferAllocateInfo::default()
             .command_pool(self.pool)
@@ -130,7 +130,7 @@ impl Gpu {
         self.wait(what)
     }
 
-    /// Hands a command buffer to the queue. [`Self::wait`] must come before the next.
+    /// Submits a command buffer to the queue. [`Self::wait`] must be called before the next submission.
     pub fn submit(&self, buffer: vk::CommandBuffer, what: &'static str) -> Result<(), Error> {
         let buffers = [buffer];
         let info = vk::SubmitInfo::default().command_buffers(&buffers);

@@ -1,4 +1,4 @@
-//! Runs a capture on a Vulkan device, and compares what it leaves in memory with what it left in the program.
+//! Runs a capture on a Vulkan device, and compares the memory that it leaves with the memory that the program left.
 //!
 //! ```no_run
 //! use gapscope_capture::Capture;

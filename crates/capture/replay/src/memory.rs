@@ -1,4 +1,4 @@
-//! Allocates the regions on the device, and copies bytes to and from them.
+//! Allocates device memory for the [`Regions`] of a capture, and copies bytes to and from it.
 
 use std::rc::Rc;
 
@@ -93,7 +93,7 @@ impl Memory {
         self.send(&copies)
     }
 
-    /// Reads pieces of at most [`STAGING_BYTES`] each, and hands them over in order.
+    /// Reads pieces of at most [`STAGING_BYTES`] each, and passes them to `take` in order.
     pub fn download(
         &mut self,
         pieces: &[(RegionOffset, u64)],
@@ -192,7 +192,7 @@ impl Memory {
         })
     }
 
-    /// Panics if a range is not inside its region, as such a mistake must not reach the driver.
+    /// Panics if a range is not inside its region, because such a mistake must not reach the driver.
     fn check(&self, place: RegionOffset, size: u64) {
         let end = place.offset.checked_add(size);
         assert!(
@@ -275,6 +275,7 @@ impl Drop for Memory {
     }
 }
 
+/// A buffer that has no memory yet, with its needs.
 struct Unbound {
     buffer: vk::Buffer,
     bytes: u64,
@@ -344,7 +345,7 @@ impl Staging {
         }
     }
 
-    /// Hands over bytes that the device wrote.
+    /// Passes bytes that the device wrote to `take`.
     fn read(&self, offset: u64, bytes: u64, take: impl FnOnce(&[u8])) {
         self.check(offset, bytes);
         // SAFETY: as above; the device has written the bytes, and writes no more until this returns.

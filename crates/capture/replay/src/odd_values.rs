@@ -1,4 +1,5 @@
-//! Finds the first dispatch that writes a NaN or an infinity.
+//! Finds the first dispatch of a capture that writes a NaN or an infinity, by running it dispatch by dispatch and
+//! examining memory.
 
 use gapscope_capture::Capture;
 use gapscope_capture::model::{Binding, Command, Dispatch};
@@ -109,7 +110,7 @@ pub fn find_odd_value(
 }
 
 impl Search {
-    /// Runs one dispatch and examines what it wrote. Returns whether such a value was found.
+    /// Runs one dispatch, and examines the memory that it wrote. Returns whether a NaN or an infinity was found.
     fn dispatch(
         &mut self,
         session: &mut Session<'_>,
@@ -170,7 +171,7 @@ fn declared(session: &Session<'_>, dispatch: &Dispatch, binding: &Binding) -> Op
         .element
 }
 
-/// Returns the number of such values in a range, and index and text of the first.
+/// Returns the number of NaN and infinite values in a range, and the index and the text of the first.
 fn look(
     session: &mut Session<'_>,
     binding: &Binding,

@@ -1,4 +1,4 @@
-//! The options of a replay.
+//! Defines [`Options`], the settings of a replay: device, order of the work, number of runs, tolerance.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use crate::program::Extent;
 /// Options of a replay.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// The device; none: the one with the captured device's name, else the first.
+    /// The device; `None` for the device with the captured device's name, else the first.
     pub device: Option<DeviceChoice>,
     /// Order and overlap of the submissions.
     pub schedule: Schedule,
@@ -19,16 +19,16 @@ pub struct Options {
     pub extent: Extent,
     /// Number of runs that are timed; 0 means 1.
     pub repeat: u32,
-    /// Number of runs before those.
+    /// Number of untimed runs before the timed ones.
     pub warm_up: u32,
-    /// The folder for a trace of the timed runs.
+    /// The folder for a trace of the timed runs; `None` for no trace.
     pub trace: Option<PathBuf>,
-    /// Run only this dispatch, on memory as the work before it leaves it.
+    /// The only dispatch to time, on memory as the work before it leaves it; `None` for all work.
     pub only: Option<u64>,
-    /// The greatest error of a floating-point value, as a share of the greater of 1 and the captured value. It counts
-    /// only where the capture has the bytes of its outputs.
+    /// The greatest error of a floating-point value, as a share of the greater of 1 and the captured value. It
+    /// applies only where the capture has the bytes of its outputs.
     pub tolerance: Option<f64>,
-    /// Keep accesses outside of buffers inside, where the device can.
+    /// Whether to keep accesses within the bounds of their buffers, if the device can.
     pub robust: bool,
 }
 

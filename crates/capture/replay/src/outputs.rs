@@ -1,4 +1,4 @@
-//! Reads memory after a run.
+//! Runs a capture and returns chosen bytes of its memory.
 
 use gapscope_capture::Capture;
 use gapscope_capture::model::MemoryId;

@@ -1,4 +1,4 @@
-//! Makes pipelines and their layouts from a capture.
+//! Makes the Vulkan pipelines, pipeline layouts and set layouts of a capture on a device.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CString;
@@ -18,7 +18,7 @@ use crate::shader::Shader;
 /// `VK_PIPELINE_CREATE_DISABLE_OPTIMIZATION_BIT`
 const DISABLE_OPTIMIZATION: u64 = 1;
 
-/// The pipelines and layouts of a program.
+/// The pipelines and layouts of a program, by their ids in the capture.
 pub struct Pipelines {
     gpu: Rc<Gpu>,
     set_layouts: BTreeMap<SetLayoutId, vk::DescriptorSetLayout>,
@@ -27,7 +27,7 @@ pub struct Pipelines {
     pipelines: BTreeMap<PipelineId, vk::Pipeline>,
 }
 
-/// A pipeline layout.
+/// A pipeline layout with its push constants.
 #[derive(Debug, Clone, Copy)]
 pub struct Layout {
     pub raw: vk::PipelineLayout,
@@ -35,7 +35,8 @@ pub struct Layout {
 }
 
 impl Pipelines {
-    /// Makes the pipelines of the shaders. `with_base` has those with dispatches that do not begin at the origin.
+    /// Makes a pipeline for each shader. `with_base` has the pipelines with dispatches that do not begin at workgroup
+    /// 0.
     pub fn new(
         gpu: &Rc<Gpu>,
         capture: &Capture,
@@ -207,7 +208,8 @@ impl Drop for Pipelines {
     }
 }
 
-/// Returns the bindings of a set's layout as plain descriptors: type and count by binding.
+/// Returns the bindings of a set's layout: by binding number the descriptor type without dynamic offsets, and the
+/// count.
 pub fn bindings(capture: &Capture, id: SetLayoutId) -> BTreeMap<u32, (vk::DescriptorType, u32)> {
     let of = capture.set_layouts[&id].bindings.iter();
     let buffers = of.filter(|binding| is_buffer(binding) && binding.count > 0);

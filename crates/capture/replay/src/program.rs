@@ -1,9 +1,10 @@
-//! Selects the steps of a capture that a replay runs: all of them, or those up to a dispatch.
+//! Selects the steps of a capture that a replay runs, all or those up to a dispatch: a capture and an [`Extent`] go
+//! in, a [`Program`] comes out.
 
 use gapscope_capture::model::{Command, Content, Dispatch, Outcome, Submission};
 use gapscope_capture::{Capture, Step};
 
-/// The part of a capture that runs.
+/// The part of a capture to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Extent {
     /// The whole capture.
@@ -33,7 +34,7 @@ pub enum ProgramStep<'a> {
     Outcome(&'a Outcome),
 }
 
-/// A submission, or the first part of one.
+/// A submission of a program: a captured submission, or its first part.
 #[derive(Debug)]
 pub struct ProgramSubmission<'a> {
     /// Number of the submission in the capture, from 0.
@@ -45,12 +46,12 @@ pub struct ProgramSubmission<'a> {
 /// A command buffer of a submission.
 #[derive(Debug)]
 pub struct ProgramBuffer<'a> {
-    /// It is the first of its batch, and the batch waits for a semaphore.
+    /// Whether the command buffer is the first of its batch, and the batch waits for a semaphore.
     pub waits: bool,
     pub commands: &'a [Command],
-    /// Number of its first dispatch.
+    /// Number of the first dispatch in the command buffer.
     pub first_dispatch: u64,
-    /// RegionOffset of its first command among [`Capture::executed`].
+    /// Index of the command buffer's first command among [`Capture::executed`].
     pub first_command: usize,
 }
 
@@ -87,7 +88,7 @@ impl<'a> Program<'a> {
         })
     }
 
-    /// Returns the dispatches with their numbers.
+    /// Returns pairs of a dispatch's number and the dispatch.
     pub fn dispatched(&self) -> impl Iterator<Item = (u64, &'a Dispatch)> {
         self.submissions()
             .flat_map(|submitted| submitted.dispatches())
@@ -132,7 +133,7 @@ impl<'a> Program<'a> {
         is_whole
     }
 
-    /// Counts the dispatches of a command buffer, and returns the number of its commands that run if not all do.
+    /// Counts the dispatches of a command buffer, and returns the number of its commands that run; `None` if all run.
     fn end(&mut self, commands: &[Command], extent: Extent) -> Option<usize> {
         for (index, command) in commands.iter().enumerate() {
             if !matches!(command, Command::Dispatch(_)) {
@@ -151,7 +152,7 @@ impl<'a> Program<'a> {
 }
 
 impl<'a> ProgramSubmission<'a> {
-    /// Returns the dispatches of the submission with their numbers.
+    /// Returns the dispatches of the submission as pairs of number and dispatch.
     pub fn dispatches(&self) -> impl Iterator<Item = (u64, &'a Dispatch)> + use<'a> {
         let buffers: Vec<_> = self
             .buffers

@@ -1,4 +1,4 @@
-//! Records a submission into a command buffer of ours, with timestamps.
+//! Records a submission of the capture into a Vulkan command buffer of the replay, with timestamps around the work.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -16,7 +16,7 @@ use crate::pipelines::Pipelines;
 use crate::program::ProgramSubmission;
 use crate::regions::Regions;
 
-/// The most queries in one pool.
+/// The most queries (slots for timestamps) in one pool; work beyond them has no timestamps.
 const MAX_QUERIES: u32 = 1 << 20;
 
 /// The work that gets timestamps.
@@ -28,7 +28,7 @@ pub enum TimestampScope {
     Dispatches,
 }
 
-/// Everything that commands are recorded from.
+/// The objects that commands are recorded from: device, capture, memory, pipelines and descriptor sets.
 pub struct CommandSource<'a> {
     pub gpu: &'a Rc<Gpu>,
     pub capture: &'a Capture,
@@ -36,9 +36,9 @@ pub struct CommandSource<'a> {
     pub memory: &'a Memory,
     pub pipelines: &'a Pipelines,
     pub descriptors: &'a Descriptors,
-    /// Barriers that are left out, by their places among [`Capture::executed`].
+    /// Barriers that are left out, by their indices among [`Capture::executed`].
     pub left_out: &'a BTreeSet<usize>,
-    /// A barrier follows each dispatch and transfer.
+    /// Whether a full barrier follows each dispatch and transfer.
     pub serialised: bool,
     pub timed: TimestampScope,
 }
@@ -51,7 +51,7 @@ pub struct CommandRecording {
     queries: u32,
 }
 
-/// A pair of timestamps by its number: the queries `2 * pair` and `2 * pair + 1`.
+/// The number of a pair of timestamps, before and after some work: the queries `2 * pair` and `2 * pair + 1`.
 pub type TimestampPair = u32;
 
 impl CommandRecording {
@@ -81,7 +81,7 @@ impl CommandRecording {
         Ok(recording)
     }
 
-    /// Writes a timestamp once everything before has passed this stage. Without room nothing is written.
+    /// Records the write of a timestamp once everything before has passed a stage. Without room nothing is recorded.
     pub fn stamp(&self, query: u32, stage: vk::PipelineStageFlags2) {
         if query < self.queries {
             // SAFETY: the command buffer is being recorded; each query is written once.
@@ -93,7 +93,7 @@ impl CommandRecording {
         }
     }
 
-    /// Returns the ticks of the last run by query; none: not known.
+    /// Returns the ticks of the last run by query; `None` for a query that was not written.
     pub fn ticks(&self) -> Result<Vec<Option<u64>>, Error> {
         let mut raw = vec![[0_u64; 2]; self.queries as usize];
         if raw.is_empty() {
@@ -142,7 +142,7 @@ pub struct SubmissionTimestamps {
 /// The pair around a command buffer, and those of its dispatches and transfers by their positions.
 pub type BufferTimestamps = (Option<TimestampPair>, Vec<(usize, TimestampPair)>);
 
-/// Returns the number of pairs that a submission needs.
+/// Returns the number of pairs of timestamps that a submission needs.
 pub fn pairs(submitted: &ProgramSubmission<'_>, timed: TimestampScope) -> usize {
     let of_buffer = |commands: &[Command]| 1 + commands.iter().filter(|c| is_work(c)).count();
     match timed {

@@ -1,4 +1,5 @@
-//! Finds the parts of the program's memory that a capture touches. Only those exist in a replay.
+//! Finds the parts of the program's memory that a capture touches, its regions. Only these exist in a replay, and
+//! [`Regions::place`] finds in them the bytes of the program's allocations.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -18,7 +19,7 @@ pub struct Region {
     pub bytes: u64,
 }
 
-/// A byte of a region.
+/// The place of a byte: a region and an offset in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RegionOffset {
     /// Number of the region.
@@ -31,7 +32,7 @@ pub struct RegionOffset {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Regions {
     all: Vec<Region>,
-    /// Numbers of an allocation's regions in order.
+    /// The numbers of each allocation's regions.
     of_memory: BTreeMap<MemoryId, Range<usize>>,
 }
 
@@ -75,7 +76,7 @@ impl Regions {
         sizes.fold(0, u64::saturating_add)
     }
 
-    /// Returns the place of a byte of an allocation. Every byte that the capture touches has one.
+    /// Returns the place of a byte of an allocation; `None` only for a byte that the capture does not touch.
     pub fn place(&self, memory: MemoryId, offset: u64) -> Option<RegionOffset> {
         let numbers = self.of_memory.get(&memory)?.clone();
         let regions = &self.all[numbers.clone()];
@@ -96,8 +97,7 @@ impl Regions {
         self.place(memory, offset)
     }
 
-    /// Splits a range of an allocation into the parts that are in regions: each with its offset in the range, its
-    /// place and its size.
+    /// Returns the parts of an allocation's range that are in regions, each as offset in the range, place and size.
     pub fn parts(
         &self,
         memory: MemoryId,
@@ -155,6 +155,7 @@ pub fn ranges(command: &Command) -> Vec<BufferRange> {
     }
 }
 
+/// The ranges that the capture touches, by allocation.
 #[derive(Debug, Default)]
 struct Touched(BTreeMap<MemoryId, Vec<Range<u64>>>);
 

@@ -1,12 +1,12 @@
-//! Lists what capabilities and extensions of compute shaders need of Vulkan, after the registry's tables (`vk.xml`
-//! 1.4.366). What serves images alone is left out.
+//! Lists the Vulkan features and extensions that capabilities and extensions of compute shaders need, after the
+//! tables of Vulkan's registry (`vk.xml` 1.4.366). `check` looks them up. Capabilities for images alone are left out.
 
 /// A structure of features that `vkGetPhysicalDeviceFeatures2` fills. All of its members are `VkBool32`.
 #[derive(Debug)]
 pub struct Block {
     /// `VkStructureType`
     pub s_type: i32,
-    /// The extension that adds the structure; none: it is a part of Vulkan 1.3.
+    /// The extension that adds the structure; `None` if it is a part of Vulkan 1.3.
     pub extension: Option<&'static str>,
 }
 
@@ -315,7 +315,7 @@ pub const CAPABILITIES: &[(u32, &str, &[Need])] = &[
     (5426, "Shader64BitIndexingEXT", &[Feature("shader64BitIndexing")]),
 ];
 
-/// Extensions of SPIR-V by name, with their device extensions; none: a part of Vulkan 1.3.
+/// Extensions of SPIR-V by name, each with its device extension; `None` if it is a part of Vulkan 1.3.
 #[rustfmt::skip]
 pub const EXTENSIONS: &[(&str, Option<&str>)] = &[
     ("SPV_KHR_variable_pointers", None),

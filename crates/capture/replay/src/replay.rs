@@ -1,4 +1,4 @@
-//! Runs a capture as options say.
+//! Runs a capture with given options, repeatedly, and returns times and differences.
 
 use gapscope_capture::Capture;
 
@@ -11,10 +11,10 @@ use crate::session::{Observation, RecordingOptions, Session};
 use crate::single_submission::SingleSubmission;
 use crate::trace;
 
-/// The most differences that are described. All are counted.
+/// The most differences that are described; further ones are only counted.
 pub const MAX_DIFFERENCES: usize = 100;
 
-/// Runs a capture and compares what it leaves in memory.
+/// Runs a capture, and compares the memory that it leaves with the program's.
 ///
 /// # Errors
 /// The capture cannot be run.
@@ -79,7 +79,7 @@ pub fn replay(capture: &Capture, options: &Options) -> Result<Replay, Error> {
     Ok(result)
 }
 
-/// A recorded program.
+/// A program that is recorded and can be run repeatedly: by submission, or all in one.
 pub enum Runner<'a> {
     Apart(Vec<(CommandRecording, SubmissionTimestamps)>),
     SingleSubmission(SingleSubmission<'a>),
@@ -121,7 +121,7 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// Returns the sum of the device times of a run's submissions.
+/// Returns the sum of the device times of a run's submissions; `None` if one is not known.
 pub fn device_ns(session: &Session<'_>, observed: &[Observation]) -> Option<u64> {
     let each = observed
         .iter()

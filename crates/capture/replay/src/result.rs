@@ -1,4 +1,4 @@
-//! Sums up the runs of a replay.
+//! Defines [`Replay`], the result of a replay, and computes its sums from the runs.
 
 use gapscope_capture::model::Submission;
 use schemars::JsonSchema;
@@ -66,7 +66,7 @@ impl Replay {
         self.outputs_compared - self.outputs_equal - self.outputs_within
     }
 
-    /// Makes a result of a session in which nothing has run.
+    /// Makes the result of a session before its first run.
     pub(crate) fn new(session: &Session<'_>, options: &Options) -> Replay {
         let properties = &session.gpu.properties;
         let header = &session.capture.header;
@@ -104,7 +104,7 @@ impl Replay {
         }
     }
 
-    /// Sums up the timed runs.
+    /// Sets median, shortest and longest run from the timed runs.
     pub(crate) fn summarise(&mut self) {
         let mut known: Vec<u64> = self.runs_ns.iter().copied().flatten().collect();
         known.sort_unstable();
@@ -114,7 +114,7 @@ impl Replay {
     }
 }
 
-/// Returns the median of sorted values.
+/// Returns the median of sorted values; `None` if there are none.
 pub fn median(sorted: &[u64]) -> Option<u64> {
     let middle = sorted.len() / 2;
     match sorted.len() % 2 {
@@ -127,7 +127,7 @@ pub fn median(sorted: &[u64]) -> Option<u64> {
     }
 }
 
-/// Returns the device time of a submission of the program. A submission of fences or semaphores alone takes none.
+/// Returns the device time of a captured submission. A submission of fences or semaphores alone takes 0.
 fn recorded_ns(submission: &Submission) -> Option<u64> {
     let is_empty = submission
         .batches

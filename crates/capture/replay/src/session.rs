@@ -1,4 +1,5 @@
-//! Prepares a capture on a device, and runs its submissions.
+//! Prepares a capture on a device (checks it, allocates memory, makes pipelines and descriptor sets), then records
+//! and runs its submissions and compares the memory that they leave.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -22,8 +23,8 @@ use crate::recording::{
 use crate::regions::{RegionOffset, Regions};
 use crate::shader::Shader;
 
-/// A capture with all that its replay needs. Fields are dropped in order, and those that are made from the device
-/// come before it.
+/// A capture with all objects that its replay needs. Fields are dropped in order, and those that are made from the
+/// device come before it.
 pub struct Session<'a> {
     pub capture: &'a Capture,
     pub program: Program<'a>,
@@ -36,22 +37,22 @@ pub struct Session<'a> {
     /// Notes for readers.
     pub notes: Vec<String>,
     pub shaders: BTreeMap<PipelineId, Shader>,
-    /// The tolerance of values: see [`Comparer`].
+    /// The tolerance of values, as in [`Comparer`].
     pub tolerance: Option<f64>,
-    /// Barriers that are left out, by their places among [`Capture::executed`].
+    /// Barriers that are left out, by their indices among [`Capture::executed`].
     pub left_out: BTreeSet<usize>,
 }
 
 /// Options of recording a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordingOptions {
-    /// A barrier follows each command.
+    /// Whether a barrier follows each command.
     pub serialised: bool,
     /// The work that gets timestamps.
     pub timed: TimestampScope,
 }
 
-/// The observation of one run of work that was submitted at once.
+/// The times of one run of work that was submitted at once.
 #[derive(Debug, Clone)]
 pub struct Observation {
     /// Number of the timed run, from 0.
@@ -71,10 +72,10 @@ pub struct Observation {
 }
 
 impl<'a> Session<'a> {
-    /// Checks that the device serves the capture, and makes all that the program needs.
+    /// Checks that the device can run the capture, and makes all objects that the program needs.
     ///
     /// # Errors
-    /// There is no such device, it lacks something, or a driver refuses.
+    /// There is no such device, it cannot run the capture, or the driver refuses a call.
     pub fn open(
         capture: &'a Capture,
         extent: Extent,
@@ -203,7 +204,7 @@ impl<'a> Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    /// Compares pieces of what memory holds now.
+    /// Compares pieces of memory as they are now with the program's.
     pub fn compare(&mut self, pieces: &[Piece]) -> Result<Comparison, Error> {
         let judge = judge(self.capture, &self.program, &self.shaders, self.tolerance);
         comparison::compare(&mut self.memory, &self.regions, pieces, &judge)
@@ -270,7 +271,7 @@ pub fn upload(
     )
 }
 
-/// Returns the chunks of a content with their places.
+/// Returns the chunks of a content record, each with its place.
 pub fn chunks<'a>(
     capture: &'a Capture,
     regions: &'a Regions,
@@ -289,7 +290,7 @@ pub fn chunks<'a>(
 }
 
 impl Observation {
-    /// Returns the ticks of a pair.
+    /// Returns the two ticks of a pair of timestamps; `None` if one is not known.
     pub fn pair(&self, pair: u32) -> Option<(u64, u64)> {
         let of = |query: u32| self.ticks.get(query as usize).copied().flatten();
         Some((of(2 * pair)?, of(2 * pair + 1)?))

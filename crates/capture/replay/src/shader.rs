@@ -1,4 +1,5 @@
-//! Reads from a SPIR-V module what a device must have to run one entry point of it.
+//! Reads from a SPIR-V module the capabilities, descriptors, memory and matrices that one of its entry points needs;
+//! `check` compares them with a device.
 
 #[cfg(test)]
 mod tests;
@@ -11,7 +12,7 @@ use gapscope_spirv::{Constants, HEADER_WORDS, LocalSize, Module, ReadError, Spec
 
 pub use types::Element;
 
-/// An entry point of a module: what it needs of a device, and the descriptors that it uses.
+/// An entry point of a module: its needs of a device, and the descriptors that it uses.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shader {
     /// The module's words.
@@ -22,23 +23,23 @@ pub struct Shader {
     pub capabilities: BTreeSet<u32>,
     /// Operands of `OpExtension`.
     pub extensions: BTreeSet<String>,
-    /// The size of workgroups, specialised; none: it rests on constants that cannot be evaluated.
+    /// The size of workgroups, specialised; `None` if it depends on constants that cannot be evaluated.
     pub local_size: Option<[u32; 3]>,
-    /// Ids give the size of workgroups (`LocalSizeId`).
+    /// Whether ids give the size of workgroups (`LocalSizeId`).
     pub has_size_ids: bool,
     /// Descriptors that the entry point uses.
     pub slots: Vec<Slot>,
-    /// Shared memory of a workgroup, in bytes; none: it rests on constants that cannot be evaluated.
+    /// Shared memory of a workgroup in bytes; `None` if it depends on constants that cannot be evaluated.
     pub shared_bytes: Option<u64>,
-    /// Shared memory begins as zeros.
+    /// Whether shared memory begins as zeros.
     pub zeroes_shared_memory: bool,
-    /// It reads or writes memory by device addresses.
+    /// Whether the shader reads or writes memory by device addresses.
     pub follows_addresses: bool,
-    /// Its results may depend on how many threads a subgroup has.
+    /// Whether results may depend on the number of invocations of a subgroup.
     pub knows_subgroups: bool,
-    /// Float controls: the number of the capability, and the width in bits.
+    /// Float controls as pairs of the capability's number and the width in bits.
     pub float_controls: BTreeSet<(u32, u32)>,
-    /// Cooperative matrices.
+    /// The types of the cooperative matrices in the module.
     pub matrices: BTreeSet<Matrix>,
     /// The sizes of specialisation constants in bytes, by `SpecId`.
     pub constant_bytes: BTreeMap<u32, u64>,
@@ -53,11 +54,11 @@ pub struct Slot {
     pub set: u32,
     /// Number of the binding.
     pub binding: u32,
-    /// It is a buffer.
+    /// Whether the descriptor is a buffer.
     pub is_buffer: bool,
-    /// The number of descriptors; none: the layout says it.
+    /// The number of descriptors; `None` if only the layout gives it.
     pub count: Option<u32>,
-    /// The elements of the buffer, where it is an array of plain numbers.
+    /// The type of the buffer's elements; `None` unless it is an array of plain numbers.
     pub element: Option<Element>,
 }
 
@@ -68,26 +69,28 @@ pub struct Matrix {
     pub component: i32,
     /// `VkScopeKHR`
     pub scope: u32,
-    /// Rows.
+    /// Number of rows.
     pub rows: u32,
-    /// Columns.
+    /// Number of columns.
     pub columns: u32,
-    /// 0: A, 1: B, 2: accumulator.
+    /// The matrix's role in `A × B + C`: 0 is A, 1 is B, 2 is the accumulator C.
     pub role: u32,
 }
 
-/// Capabilities of `GroupNonUniform` and its kin, and those of `SubgroupBallotKHR`, `SubgroupVoteKHR`,
-/// `GroupNonUniformPartitionedEXT` and `GroupNonUniformRotateKHR`.
+/// Returns whether a number is that of `GroupNonUniform` or a related capability, or of `SubgroupBallotKHR`,
+/// `SubgroupVoteKHR`, `GroupNonUniformPartitionedEXT` or `GroupNonUniformRotateKHR`.
 fn is_subgroup_capability(number: u32) -> bool {
     matches!(number, 61..=68 | 4423 | 4431 | 5297 | 6026)
 }
 
-/// `SubgroupSize`, `NumSubgroups`, `SubgroupId`, `SubgroupLocalInvocationId` and the masks.
+/// Returns whether a number is that of the built-in `SubgroupSize`, `NumSubgroups`, `SubgroupId`,
+/// `SubgroupLocalInvocationId` or a subgroup mask.
 fn is_subgroup_built_in(number: u32) -> bool {
     matches!(number, 36 | 38 | 40 | 41 | 4416..=4420)
 }
 
-/// The float control of an execution mode: `DenormPreserve` to `RoundingModeRTZ`, whose capabilities are numbered alike.
+/// Returns the float control of an execution mode from `DenormPreserve` to `RoundingModeRTZ`, whose capabilities have
+/// corresponding numbers; `None` for another mode.
 fn float_control((mode, values): &(u32, Vec<u32>)) -> Option<(u32, u32)> {
     match (mode, values.as_slice()) {
         (4459..=4463, [width]) => Some((mode + 5, *width)),
@@ -171,7 +174,7 @@ impl Shader {
         })
     }
 
-    /// Removes the declaration of a capability that the shader makes no use of.
+    /// Removes the declaration of a capability that the shader does not use.
     pub fn undeclare(&mut self, capability: u32) {
         // Capabilities come first, and each has two words.
         const HEAD: u32 = 2 << 16 | op::CAPABILITY as u32;

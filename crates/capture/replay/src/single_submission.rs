@@ -1,4 +1,5 @@
-//! Runs all work of a program in one submission, to time the device without the host.
+//! Records all work of a program as one submission and runs it, to time the device without waits for the host. Copies
+//! on the device stand for the host's writes in between.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +21,7 @@ pub struct SingleSubmission<'a> {
     parts: Vec<(usize, SubmissionTimestamps)>,
     /// Timestamps around the copies that stand for the host's writes.
     writes: Vec<TimestampPair>,
-    /// The bytes of those writes. It is dropped after the recording that copies from it.
+    /// The bytes of the host's writes. They are dropped after the recording that copies from them.
     _staging: Option<Staging>,
     pieces: Vec<comparison::Piece>,
 }
@@ -29,7 +30,7 @@ pub struct SingleSubmission<'a> {
 const WHOLE: TimestampPair = 0;
 
 impl<'a> SingleSubmission<'a> {
-    /// Records a program.
+    /// Records a program as one submission.
     pub fn new(
         session: &Session<'a>,
         recording_options: RecordingOptions,
@@ -130,7 +131,7 @@ struct ContentPlan<'a> {
     first: Vec<&'a Content>,
     /// Contents by the number of the program's submission that they precede.
     between: BTreeMap<usize, Vec<&'a Content>>,
-    /// The size of these contents.
+    /// The size of the contents in `between`.
     bytes: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Writes a replay as a trace.
+//! Writes the runs of a replay as a gapscope trace: session and observations go in, a trace folder comes out.
 
 mod manifest;
 mod rows;
@@ -12,12 +12,12 @@ use crate::session::{Observation, Session};
 
 pub use manifest::RunFacts;
 
-/// Creates the folder of a trace before anything runs, so that an existing one is said at once.
+/// Creates the folder of a trace before anything runs, so that an existing folder is reported at once.
 pub fn begin(folder: &Path) -> Result<TraceWriter, Error> {
     Ok(TraceWriter::create(folder)?)
 }
 
-/// Writes the observed runs.
+/// Writes the observed runs into the trace.
 pub fn write(
     mut writer: TraceWriter,
     session: &mut Session<'_>,

@@ -1,4 +1,5 @@
-//! Compares numbers in memory, and finds those that are NaN or infinite.
+//! Reads numbers of a given [`Element`] type from bytes: compares them, prints them, and finds those that are NaN or
+//! infinite.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -19,7 +20,7 @@ pub struct Differing {
 }
 
 impl Element {
-    /// Returns the type of this name.
+    /// Returns the type with this name; `None` if there is none.
     pub fn from_name(name: &str) -> Option<Element> {
         Element::ALL
             .into_iter()
@@ -76,7 +77,7 @@ impl Element {
         (count, first)
     }
 
-    /// Returns the name of the type in NumPy's format.
+    /// Returns the name of the type in NumPy's file format.
     pub fn numpy(self) -> &'static str {
         match self {
             Element::F16 => "<f2",
@@ -94,7 +95,7 @@ impl Element {
     }
 }
 
-/// Returns the head of a `.npy` file with one dimension.
+/// Returns the header of a `.npy` file with an array of one dimension.
 pub fn npy_head(element: Element, count: u64) -> Vec<u8> {
     let mut description = format!(
         "{{'descr': '{}', 'fortran_order': False, 'shape': ({count},), }}",
@@ -111,7 +112,7 @@ pub fn npy_head(element: Element, count: u64) -> Vec<u8> {
     head
 }
 
-/// Converts a half-precision number.
+/// Converts the bits of a half-precision number.
 fn half(bits: u16) -> f32 {
     let sign = if bits >> 15 == 1 { -1.0 } else { 1.0 };
     let (exponent, fraction) = (i32::from(bits >> 10 & 0x1f), f32::from(bits & 0x3ff));

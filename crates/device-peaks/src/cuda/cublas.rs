@@ -1,5 +1,6 @@
-//! Finds cuBLAS and multiplies matrices by it. Its kernels are NVIDIA's own for each generation: a kernel of one instruction alone,
-//! such as `mma.sync` on Hopper, stays below the rates that programs reach.
+//! Finds cuBLAS, NVIDIA's library for matrix products, and multiplies matrices with it. It has the best kernels for
+//! each generation: a kernel of one instruction alone, such as `mma.sync` on Hopper, stays below the rates that
+//! programs reach.
 
 use std::ffi::{c_int, c_void};
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use libloading::Library;
 use super::driver::{Context, Memory, check};
 use crate::error::Error;
 
-/// Rows and columns of the matrices.
+/// Number of rows, and of columns, of the matrices.
 pub const SIZE: u64 = 8192;
 
 /// The types and values of the inputs of a multiplication.
@@ -21,9 +22,10 @@ pub struct Inputs {
     types: [c_int; 2],
     /// `cublasComputeType_t`
     compute: c_int,
-    /// The bits of a word of inputs that are noise, and those that are set: numbers of ±[0.5, 1), or any integers.
+    /// Two masks of a word of inputs: the bits that are noise, and those that are set. They make numbers of ±[0.5,
+    /// 1), or any integers.
     pub bits: [u32; 2],
-    /// The first matrix has to be transposed.
+    /// Whether the first matrix has to be transposed.
     transposed: bool,
 }
 
@@ -87,7 +89,7 @@ type Multiply = unsafe extern "C" fn(
     c_int,
 ) -> c_int;
 
-/// cuBLAS on a context. Its library stays loaded.
+/// A handle of cuBLAS on a CUDA context. Its library stays loaded.
 pub struct Cublas {
     handle: Handle,
     destroy: Destroy,

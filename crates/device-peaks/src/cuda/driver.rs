@@ -1,4 +1,5 @@
-//! Wraps the functions of CUDA's driver that measuring needs.
+//! Wraps the functions of the CUDA driver that measuring needs, loaded when a program runs, in safe types: driver,
+//! device, context, kernel, memory.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::ptr;
@@ -62,11 +63,11 @@ functions! {
     elapsed "cuEventElapsedTime" (*mut f32, *mut c_void, *mut c_void);
 }
 
-/// The driver, initialised. Its library stays loaded.
+/// The initialised CUDA driver. Its library stays loaded.
 #[derive(Clone, Copy)]
 pub struct Driver(Functions);
 
-/// Turns the answer of CUDA or cuBLAS into a result.
+/// Turns the status code of a CUDA or cuBLAS call into a result.
 pub fn check(call: &'static str, code: c_int) -> Result<(), Error> {
     match code {
         SUCCESS => Ok(()),
@@ -89,7 +90,7 @@ impl Driver {
         Ok(Driver(functions))
     }
 
-    /// Returns the newest CUDA that the driver supports, as 1000 × major + 10 × minor.
+    /// Returns the newest version of CUDA that the driver supports, as 1000 × major + 10 × minor.
     pub fn version(self) -> Option<u32> {
         let mut version = 0;
         // SAFETY: it stores a number.
@@ -105,7 +106,7 @@ impl Driver {
         Ok(count)
     }
 
-    /// Returns the device of a number.
+    /// Returns the device with this number.
     pub fn device(self, number: c_int) -> Result<Device, Error> {
         let mut handle = 0;
         let mut name = [0u8; NAME_BYTES];
@@ -190,7 +191,7 @@ impl Context {
         Ok(made)
     }
 
-    /// Returns the bytes of the device's memory that are free.
+    /// Returns the number of free bytes of the device's memory.
     pub fn free_bytes(&self) -> Result<u64, Error> {
         let (mut free, mut total) = (0, 0);
         // SAFETY: it stores two numbers.
@@ -213,7 +214,7 @@ impl Context {
         })
     }
 
-    /// Loads a module of PTX and returns its kernel of this name.
+    /// Loads a module of PTX, and returns its kernel with this name.
     pub fn kernel(&self, ptx: &CStr, name: &str) -> Result<Kernel, Error> {
         let (mut module, mut kernel) = (ptr::null_mut(), ptr::null_mut());
         let name = CString::new(name)?;
@@ -252,7 +253,7 @@ impl Context {
         Ok(Kernel(kernel))
     }
 
-    /// Launches a kernel on so many workgroups.
+    /// Launches a kernel with a number of workgroups, and of invocations in each, as `[workgroups, invocations]`.
     ///
     /// # Safety
     /// The parameters are those of the kernel: eight bytes each, of which it may read four. The memory that they address lives until
@@ -297,7 +298,7 @@ impl Context {
         check("cuMemsetD32Async", code)
     }
 
-    /// Returns the nanoseconds from a call until its work has been waited for, by the host clock.
+    /// Calls `once`, and returns the nanoseconds by the host's clock until its work has been waited for.
     pub fn await_one(&self, once: &mut dyn FnMut() -> Result<(), Error>) -> Result<f64, Error> {
         let started = Instant::now();
         once()?;
@@ -308,8 +309,8 @@ impl Context {
         Ok(started.elapsed().as_nanos() as f64)
     }
 
-    /// Returns the nanoseconds that each of so many calls of `each` takes on the device, by its events. One more call goes before
-    /// them, so that the device does not wait for the first.
+    /// Calls `each` repeatedly, and returns the nanoseconds that one call's work takes on the device on average, by
+    /// the device's events. One more call goes before, so that the device does not wait for the first.
     pub fn time(
         &self,
         count: u32,

@@ -53,9 +53,9 @@ impl Bandwidth {
     }
 }
 
-/// Measures how fast a device copies between two large buffers, by a command or by a kernel, whichever is faster, each in the
-/// shortest of several runs. Without a `choice` it is the device of the name `captured`, else the first. None: its queue has no
-/// timestamps.
+/// Measures how fast a device copies between two large buffers, by a command or by a kernel, whichever is faster,
+/// each in the shortest of several runs. Without a `choice` it is the device with the name `captured`, else the
+/// first. Returns `None` if the device's queue has no timestamps.
 ///
 /// # Errors
 /// The device cannot be used.
@@ -79,7 +79,7 @@ pub fn copy_bandwidth(
     Ok(fastest)
 }
 
-/// Returns the two ways to copy one buffer to the other.
+/// Returns the two ways to copy one buffer to the other, each with its work.
 pub(super) fn works(bench: &mut Bench) -> Result<[(Copier, BenchWork); 2], Error> {
     let grid = Grid::new(bench.buffer_bytes()).ok_or(Error::Memory)?;
     let kernel = bench.kernel(&kernels::copy(grid.invocations))?;

@@ -1,4 +1,5 @@
-//! Builds kernels in SPIR-V. Those that measure memory read and write vectors of sixteen bytes, several an invocation.
+//! Builds the SPIR-V of the kernels that Vulkan devices are measured with. Kernels for memory read and write vectors
+//! of sixteen bytes, several an invocation.
 
 use gapscope_replay::MatrixType;
 use rspirv::binary::Assemble;
@@ -9,32 +10,32 @@ use rspirv::spirv::{
     MemoryModel, Scope, SelectionControl, StorageClass, Word,
 };
 
-/// Invocations of a workgroup: a number that every device can run.
+/// Number of invocations of a workgroup, which every device can run.
 pub const LOCAL_SIZE: u32 = 128;
 // The low bits of an invocation's number say which one of its workgroup it is.
 const _: () = assert!(LOCAL_SIZE.is_power_of_two());
-/// Bytes of a vector, and the number of vectors of an invocation.
+/// Bytes of a vector; below, the number of vectors of an invocation.
 pub const VECTOR_BYTES: u64 = 16;
 pub const VECTORS_PER_INVOCATION: u64 = 4;
-/// Multiply-adds of an invocation in a round, in eight chains.
+/// Number of multiply-adds of an invocation in a round, in eight independent chains.
 pub const MULTIPLY_ADDS_PER_ROUND: u32 = 64;
 const CHAINS: usize = 8;
 /// `Fma` of GLSL.std.450
 const FMA: Word = 50;
 
-/// Multiplications of matrices in a round of [`multiply_matrices`]: each of so many left ones by each of so many right ones.
+/// Number of multiplications in a round of [`multiply_matrices`]: of each left matrix by each right one.
 pub const MULTIPLICATIONS_PER_ROUND: u32 = (LEFT_MATRICES * RIGHT_MATRICES) as u32;
 const LEFT_MATRICES: usize = 2;
 const RIGHT_MATRICES: usize = 4;
 
-/// A dispatch whose invocations have the vectors of a whole buffer.
+/// The size of a dispatch whose invocations together have the vectors of a whole buffer.
 pub struct Grid {
     pub invocations: u32,
     pub workgroups: [u32; 3],
 }
 
 impl Grid {
-    /// Returns the grid for a buffer; none: the buffer is too small.
+    /// Returns the grid for a buffer; `None` if the buffer is too small.
     pub fn new(buffer_bytes: u64) -> Option<Grid> {
         let invocations = buffer_bytes / (VECTOR_BYTES * VECTORS_PER_INVOCATION);
         let workgroups = invocations / u64::from(LOCAL_SIZE);
@@ -46,7 +47,7 @@ impl Grid {
     }
 }
 
-/// Builds a kernel that reads all of binding 0 in a grid of so many invocations.
+/// Builds a kernel that reads all of binding 0 in a grid of `grid` invocations.
 pub fn read(grid: u32) -> Vec<Word> {
     built(|kernel| {
         let mut sum = None;
@@ -90,7 +91,7 @@ pub fn write() -> Vec<Word> {
     })
 }
 
-/// Builds a kernel that copies all of binding 0 to binding 1 in a grid of so many invocations.
+/// Builds a kernel that copies all of binding 0 to binding 1 in a grid of `grid` invocations.
 pub fn copy(grid: u32) -> Vec<Word> {
     built(|kernel| {
         let mut values = Vec::new();
@@ -111,7 +112,7 @@ pub fn nothing() -> Vec<Word> {
     built(|_| Ok(()))
 }
 
-/// Builds a kernel of multiply-adds in a loop of so many rounds.
+/// Builds a kernel of multiply-adds in a loop of `rounds` rounds.
 pub fn multiply_add(rounds: u32) -> Vec<Word> {
     built(|kernel| {
         let b = &mut kernel.b;

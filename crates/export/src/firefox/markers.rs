@@ -37,6 +37,7 @@ pub(super) struct Markers<'a> {
     threads: Vec<Thread<'a>>,
 }
 
+/// A lane as a thread of the profile, in which texts have numbers of their own.
 struct Thread<'a> {
     lane: &'a Lane,
     /// The number of each text in the thread, or [`NO_NUMBER`].

@@ -1,4 +1,4 @@
-//! Adds samples of threads to a profile.
+//! Adds the samples of threads' stacks to a profile, with their frames.
 
 use crate::scene::{Scene, ThreadSamples};
 use fxprof_processed_profile::{

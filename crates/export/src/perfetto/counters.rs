@@ -1,4 +1,4 @@
-//! Writes counters: those of GPUs as GPU counters, others as counter tracks.
+//! Writes the counters of a scene: those of GPUs as Perfetto's GPU counters, others as counter tracks.
 
 use super::protobuf::Message;
 use super::{Writer, event, packet, track};

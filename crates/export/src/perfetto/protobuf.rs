@@ -1,4 +1,5 @@
-//! Encodes protobuf's wire format, as far as the exporter needs it.
+//! Encodes protobuf's wire format, as far as the exporter needs it: numbers of fields and their values go in, bytes
+//! come out.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,5 @@
-//! Writes the work of queues as render stages.
+//! Writes the work of queues as render stages, Perfetto's events for work on a GPU, which refer to specifications
+//! (names of queues and of kinds of work) by id.
 
 use super::protobuf::Message;
 use super::{Writer, interned, packet};
@@ -29,7 +30,7 @@ mod stage {
     pub const LAUNCH: u32 = 21;
 }
 
-/// The categories of specifications.
+/// The numbers of the categories of specifications.
 const OTHER: u64 = 0;
 const GRAPHICS: u64 = 1;
 const COMPUTE: u64 = 2;
@@ -437,7 +438,7 @@ struct TrackContext {
 }
 
 impl<W: Write + Send> Writer<'_, W> {
-    /// Writes the work of a queue. Perfetto itself splits what overlaps.
+    /// Writes the work of a queue. Perfetto itself splits overlapping work.
     pub(super) fn render_stages(&mut self, gpu: u32, track: &Track) -> io::Result<()> {
         let queue = track.queue.unwrap_or_default();
         let of = TrackContext {

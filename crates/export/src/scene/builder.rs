@@ -1,4 +1,4 @@
-//! Makes the scene of a trace.
+//! Makes the [`Scene`] of a trace, from the whole trace in memory or from its dispatches piece by piece.
 
 use super::gaps::GapSlices;
 use super::groups::{self, PidAllocator};
@@ -22,7 +22,7 @@ use rustc_hash::FxHashMap;
 use std::mem::take;
 use std::sync::mpsc::sync_channel;
 
-/// The earliest piece of work of a target.
+/// The earliest piece of work of a target, a command buffer or submission that an arrow may lead to.
 #[derive(Debug, Clone, Copy)]
 struct FirstWork {
     start_ns: i64,
@@ -49,7 +49,7 @@ impl Launch {
     }
 }
 
-/// The target of the launch before, because neighbours mostly share one.
+/// The target of the previous launch, kept because neighbours mostly share one.
 #[derive(Debug, Default)]
 struct LastTarget(Option<(Launch, Option<usize>)>);
 
@@ -75,6 +75,7 @@ struct CallStart {
     start_ns: i64,
 }
 
+/// The state of making a scene.
 struct Builder<'a> {
     trace: &'a Trace,
     slices: SlicesByOwner,

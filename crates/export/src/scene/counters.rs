@@ -1,4 +1,4 @@
-//! Adds counters to the groups of their owners.
+//! Adds the trace's counters, quantities over time, to the groups of their owners: GPUs, processes or the machine.
 
 use super::{Counter, Group};
 use crate::texts::cut;
@@ -35,7 +35,7 @@ pub(super) fn add(
     }
 }
 
-/// Returns when the value of a sample ceases to be known.
+/// Returns the time at which the value of a sample ceases to be known; `None` if it holds to the end.
 fn end_of(sample: &Sample) -> Option<i64> {
     Some(sample.start_ns.saturating_add(sample.duration_ns?))
 }

@@ -1,4 +1,5 @@
-//! Returns the name and the details of slices.
+//! Returns the name and the details of slices, such as the kernel and the workgroups of a dispatch, as pairs of key
+//! and value that all formats show.
 
 use super::Scene;
 use crate::slice::{LaneSlice, SliceKind};
@@ -76,7 +77,7 @@ impl Scene<'_> {
         }
     }
 
-    /// Hands over each known detail of a slice. `E` is the error of `take`.
+    /// Calls `take` with each known detail of a slice. `E` is the error of `take`.
     pub(crate) fn details<E>(
         &self,
         drawn: &LaneSlice,

@@ -1,4 +1,4 @@
-//! Draws the gaps of each GPU, as the analyses find them.
+//! Makes slices of the gaps of each GPU (times in which it runs nothing), by the causes that the analyses find.
 
 use crate::slice::{Slice, SliceKind};
 use gapscope_analysis::gaps::{Cause, each_gap_between};
@@ -6,7 +6,7 @@ use gapscope_analysis::unread::{CAUSES, unknown_because};
 use gapscope_timeline::Timeline;
 use gapscope_trace::ids::SubmissionId;
 
-/// A cause of a gap. A gap with several causes is drawn as several slices.
+/// The part of a gap with one cause. A gap with several causes is drawn as several slices.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct GapRow {
     pub cause: Cause,

@@ -1,4 +1,5 @@
-//! Draws labels before everything else, so that their table need not be in memory beside dispatches.
+//! Packs the labels of a trace into lanes before everything else, so that their table need not be in memory beside
+//! dispatches.
 
 use super::slices_by_owner::{SlicesByOwner, ThreadKey};
 use crate::lanes::{self, Sharing};
@@ -80,7 +81,7 @@ impl Labels {
         labels
     }
 
-    /// Puts the lanes where they are drawn.
+    /// Moves the lanes to the queues and threads that they are drawn on.
     pub(super) fn place(self, slices: &mut SlicesByOwner) {
         for (owner, lanes) in self.owners {
             match owner {

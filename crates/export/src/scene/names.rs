@@ -1,4 +1,4 @@
-//! The names of kernels, labels and command buffers.
+//! Collects the names of kernels, labels and command buffers, and finds the text of each by id or row.
 
 use super::DetailKey;
 use crate::texts::{TextId, Texts};
@@ -10,7 +10,7 @@ use gapscope_trace::lookup::{IdIndex, LabelPaths};
 use gapscope_trace::tables::{HostCallKind, MarkerScope, OpaqueWorkKind, Timing, TransferKind};
 use rustc_hash::FxHashMap;
 
-/// All texts of a scene.
+/// All texts of a scene, with the indexes that find them.
 pub(crate) struct SceneNames {
     pub texts: Texts,
     statics: FxHashMap<&'static str, TextId>,
@@ -22,14 +22,16 @@ pub(crate) struct SceneNames {
     command_buffers: Vec<TextId>,
 }
 
+/// The texts of a kernel: its name, and the details that slices of its dispatches show.
 pub(crate) struct KernelText {
     pub name: TextId,
     pub details: Vec<(DetailKey, TextId)>,
 }
 
+/// The texts of a label.
 pub(crate) struct LabelText {
     pub text: TextId,
-    /// The text with those of the labels around it.
+    /// The label's text behind those of the labels around it.
     pub path: TextId,
 }
 
@@ -127,7 +129,7 @@ impl SceneNames {
     }
 }
 
-/// Returns every text that does not come from a trace.
+/// Returns every text that formats show and that does not come from a trace.
 fn statics() -> impl Iterator<Item = &'static str> {
     let kinds = [
         TransferKind::TEXTS,

@@ -1,4 +1,4 @@
-//! Groups samples of host threads that stand for time by thread.
+//! Groups by host thread the samples of stacks that stand for a period of time.
 
 use gapscope_trace::Trace;
 use gapscope_trace::ids::{ProcessId, ThreadId};

@@ -1,4 +1,4 @@
-//! Keeps slices by the queue or thread that they are drawn on.
+//! Collects the slices of a scene by the queue or thread that they are drawn on, until `groups` makes tracks of them.
 
 use super::work_lanes::PieceStarts;
 use crate::packed::Lane;
@@ -12,11 +12,11 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 pub(super) struct QueueSlices {
     pub id: QueueId,
-    /// The earliest starts of its dispatches.
+    /// The earliest starts of the queue's dispatches, by piece.
     pub starts: PieceStarts,
-    /// Transfers and opaque work.
+    /// The transfers and the opaque work (GPU work that is timed as a whole) of the queue.
     pub others: Vec<Slice>,
-    /// All its work, once that is drawn.
+    /// The lanes of all work of the queue, once they are made.
     pub work: Vec<Lane>,
     pub command_buffers: Vec<Slice>,
     /// Labels in command buffers, by the device's time.

@@ -11,10 +11,11 @@ use gapscope_timeline::lanes::Lanes;
 use gapscope_trace::ids::QueueId;
 use gapscope_trace::tables::Dispatches;
 
-/// How early the dispatches of a queue begin, by piece.
+/// The earliest start of the dispatches of a queue, by piece.
 #[derive(Debug, Default)]
 pub(super) struct PieceStarts(Vec<PieceStart>);
 
+/// A piece of the table of dispatches, with the earliest start of a queue's dispatches in it.
 #[derive(Debug, Clone, Copy)]
 struct PieceStart {
     piece: u32,
@@ -41,7 +42,7 @@ impl PieceStarts {
         self.0.reverse();
     }
 
-    /// Returns how early a dispatch after a piece begins, once settled; absent when there is none.
+    /// Returns the earliest start of a dispatch after a piece, once settled; `None` when there is no such dispatch.
     fn behind(&mut self, piece: u32) -> Option<i64> {
         while self.0.pop_if(|next| next.piece <= piece).is_some() {}
         self.0.last().map(|next| next.start_ns)
@@ -57,7 +58,7 @@ pub(super) struct WorkLanes {
     /// Other work than dispatches, in order.
     others: std::iter::Peekable<std::vec::IntoIter<Slice>>,
     waiting: Vec<WaitingDispatch>,
-    /// How many of `waiting` were not ready when they were last checked.
+    /// Number of rows of `waiting` that were not ready when they were last checked.
     unready: usize,
     /// The packed facts of the waiting dispatches.
     packed: Vec<u8>,
@@ -91,7 +92,7 @@ impl PieceWork {
 struct WaitingDispatch {
     start_ns: i64,
     end_ns: i64,
-    /// Where the packed facts begin.
+    /// Offset at which the packed facts begin.
     at: usize,
     length: usize,
 }

@@ -1,4 +1,5 @@
-//! Maps clocks without samples: what encloses each command buffer bounds the offset.
+//! Maps device ticks to host time where the two clocks cannot be read at once: the host times between which each
+//! command buffer ran bound the offset between the clocks.
 //!
 //! A command buffer starts no earlier than its submission, and ends no later than it is seen to have finished. Both
 //! bound the offset between the clocks at one moment and, as the rate deviates by at most a known tolerance, near
@@ -9,10 +10,11 @@ use super::{Fit, RATE_TOLERANCE, Rate, Ticks, within_decades};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Distance between knots, and length of the windows whose tightest bounds are kept.
+/// Distance between knots (points between which the map is straight), and length of the windows of time whose
+/// tightest bounds are kept.
 const KNOT_NS: i64 = 20_000_000;
 
-/// Windows farther away than this add nothing to nearer ones.
+/// The most windows to either side whose bounds are considered; farther ones add nothing to nearer ones.
 const HORIZON_WINDOWS: i64 = 1000;
 
 /// The relative change that a fitted rate may still undergo.
@@ -21,7 +23,7 @@ const RATE_WANDER: f64 = 20e-6;
 /// The least distance between bounds that determine the rate.
 const FIT_NS: i64 = 1_000_000_000;
 
-/// Number of windows that the rate is fitted against.
+/// The most earlier windows that the rate is fitted against.
 const MAX_REFERENCES: usize = 16;
 
 /// Bounds of the offset between two clocks, and the map through them.
@@ -35,7 +37,7 @@ pub struct Brackets {
     change: RateRange,
     used: u32,
     error_ns: i64,
-    /// True once bounds contradicted each other: the error is then unknown.
+    /// Whether bounds ever contradicted each other: the error is then unknown.
     contradicted: bool,
 }
 
@@ -49,17 +51,19 @@ struct Window {
 /// A bound of the offset.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Bound {
-    /// Time of the bound on the nominal device clock.
+    /// Time of the bound in nanoseconds of the device's clock at its nominal rate.
     at: i64,
     offset_ns: i64,
 }
 
+/// The least and the greatest offset between the clocks that no bound contradicts.
 #[derive(Debug, Clone, Copy)]
 struct FeasibleOffsets {
     lower_ns: i64,
     upper_ns: i64,
 }
 
+/// The least and the greatest relative change of the offset that no bound contradicts.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct RateRange {
     least: f64,
@@ -80,7 +84,7 @@ impl FeasibleOffsets {
         self.lower_ns.midpoint(self.upper_ns)
     }
 
-    /// Returns the middle, with half the width as its error.
+    /// Returns the middle of the feasible offsets, with half their width as error.
     fn offset(self) -> Offset {
         Offset {
             offset_ns: self.middle_ns(),
@@ -257,7 +261,7 @@ impl Brackets {
         (feasible.lower_ns <= feasible.upper_ns).then(|| feasible.offset())
     }
 
-    /// Returns the map at a knot. A knot is fixed on first use.
+    /// Returns the offset at a knot, which is fixed on first use.
     fn knot(&mut self, index: i64) -> Option<Offset> {
         if let Some(knot) = self.knots.get(&index) {
             return Some(*knot);

@@ -1,4 +1,4 @@
-//! Maps clocks that the driver reads together: linear pieces between samples.
+//! Maps device ticks to host time by samples in which the driver reads both clocks together: linear between samples.
 
 use super::{Fit, Line, Point, RATE_TOLERANCE, Rate, Ticks, within_decades};
 use serde::{Deserialize, Serialize};
@@ -10,13 +10,13 @@ const MAX_SAMPLES: usize = 4096;
 /// The least length of a piece as a multiple of the errors at its ends, which makes its slope right to a thousandth.
 const MIN_PIECE_LENGTH: i64 = 1000;
 
-/// Extrapolation takes its rate from samples this far back.
+/// Extrapolation takes its rate from the outermost sample and the farthest sample within this distance.
 const BASELINE_NS: i64 = 10_000_000_000;
 
-/// The relative deviation of a continuing clock, as far as a piece determines its rate.
+/// The greatest relative deviation from the rate of a piece at which a clock counts as continuing.
 const RATE_STEADINESS: f64 = 2.0 / MIN_PIECE_LENGTH as f64;
 
-/// The least jump of a clock that restarts.
+/// The least difference between expected and read times that counts as a restart of a clock.
 const MIN_LEAP_NS: i64 = 10_000_000;
 
 /// Maps device ticks to host time by linear pieces between samples.
@@ -26,7 +26,7 @@ pub struct Calibrated {
     samples: VecDeque<Sample>,
     first: Option<Sample>,
     used: u32,
-    /// Greatest error of pieces that were used and are no longer kept.
+    /// The greatest error of pieces that times were mapped with and that are no longer kept.
     dropped_error_ns: i64,
     /// Greatest error of a time that was mapped outside the samples.
     outside_error_ns: i64,
@@ -37,6 +37,7 @@ pub struct Calibrated {
     cursor: usize,
 }
 
+/// A reading of both clocks at one moment, with its error and the rate of the piece that begins there.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Sample {
     ticks: i64,

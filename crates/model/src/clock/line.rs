@@ -1,4 +1,5 @@
-//! Straight lines between samples, in integers.
+//! Defines [`Line`], the straight line between two samples of device and host clock: ticks go in, host nanoseconds
+//! come out, in exact integers.
 
 /// The readings of both clocks at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,5 @@
-//! Maps any device tick by pairs of readings of both clocks.
+//! Maps any device tick to host time, with an error bound, by pairs of readings of both clocks ([`PairedClock`]). The
+//! SDK and replays use it.
 
 use super::{Line, Point};
 use serde::Serialize;

@@ -1,4 +1,5 @@
-//! Multiplies by a rate without accumulating rounding errors.
+//! Defines [`Rate`], nanoseconds per tick as a fixed-point number, so that products with large tick counts are exact
+//! to a nanosecond.
 
 use serde::{Deserialize, Serialize};
 

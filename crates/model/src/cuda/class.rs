@@ -1,4 +1,5 @@
-//! The classes of CUDA functions, and what each class means for a timeline.
+//! Defines [`FunctionClass`], the effect of a CUDA function on a timeline, and derives from it whether calls are
+//! recorded and as which kind.
 
 use crate::kind::kind;
 use crate::{HostCallKind, LossKind, SubmissionKind};

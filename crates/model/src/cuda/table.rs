@@ -1,4 +1,4 @@
-//! The CUDA functions that are recorded, or that matter for dependencies.
+//! Lists the CUDA functions that are recorded, or that matter for dependencies, each with its class.
 //!
 //! Names are those of CUPTI's callbacks in CUDA 12.0 to 13.5, without suffixes. Functions that only read or set
 //! state, or are for Windows or 32-bit programs, are left out: CUPTI then reports nothing of them, and they cost
@@ -6,7 +6,7 @@
 
 use super::class::FunctionClass::{self, *};
 
-/// Sorted by name, for binary search.
+/// Pairs of function name and class, sorted by name for binary search.
 pub(super) const FUNCTIONS: &[(&str, FunctionClass)] = &[
     ("__cudaLaunchKernel", LaunchKernel),
     ("cuArray3DCreate", AllocateMemory),

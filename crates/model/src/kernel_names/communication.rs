@@ -59,7 +59,8 @@ const EXCLUDED_WORDS: [&str; 6] = [
     "copyout",
 ];
 
-/// The most bytes of a name that are examined. A function's own name comes before its arguments, which have no limit.
+/// The most bytes of a name that are examined; the rest is ignored. A function's own name comes before its arguments,
+/// which have no limit.
 const MAX_NAME_BYTES: usize = 4096;
 
 /// Returns true when a kernel of this name mostly moves data between devices or waits for other devices.
@@ -93,7 +94,8 @@ fn path(name: &str) -> Vec<&str> {
     }
 }
 
-/// Parses names with their lengths in front, such as `N4vllm26cross_device_reduce_1stageIf…`.
+/// Returns the path of a mangled name, whose parts have their lengths in front, such as
+/// `N4vllm26cross_device_reduce_1stageIf…`.
 fn mangled_path(mangled: &str) -> Vec<&str> {
     let mut rest = mangled.trim_start_matches(['N', 'K', 'L']);
     let mut path = Vec::new();

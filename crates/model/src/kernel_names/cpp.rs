@@ -3,10 +3,12 @@
 //! It accepts the output of GNU's demangler, `at::native::(anonymous namespace)::k<4ul, {lambda(float)#1}>(int)`, and
 //! of Nsight's, `at::native::<unnamed>::k<(unsigned long)4, [lambda(float) (instance 1)]>(T1)`.
 
-/// The most bytes of a name that is parsed.
+/// The most bytes of a name that is parsed; longer names are not.
 const MAX_NAME_BYTES: usize = 1 << 16;
+/// The greatest depth of brackets in a name that is parsed; deeper names are not.
 const MAX_DEPTH: usize = 100;
 
+/// A part of a C++ name, with its position.
 #[derive(Debug, PartialEq)]
 pub(super) struct Token<'a> {
     pub kind: TokenKind<'a>,
@@ -15,6 +17,7 @@ pub(super) struct Token<'a> {
     start: usize,
 }
 
+/// The kind of a token, with its text or its contents.
 #[derive(Debug, PartialEq)]
 pub(super) enum TokenKind<'a> {
     /// An identifier or a number.
@@ -41,6 +44,7 @@ impl<'a> Token<'a> {
     }
 }
 
+/// A bracket that has not been closed yet, with the items that were read inside it.
 struct OpenBracket<'a> {
     bracket: char,
     spaced: bool,
@@ -226,7 +230,7 @@ fn segment<'t, 'a>(tokens: &'t [Token<'a>]) -> Segment<'t, 'a> {
     parsed
 }
 
-/// Returns the word of tokens that consist of one.
+/// Returns the word of tokens that are a single word; `None` for others.
 pub(super) fn word<'a>(tokens: &[Token<'a>]) -> Option<&'a str> {
     match tokens {
         [token] => token.word(),
@@ -236,7 +240,7 @@ pub(super) fn word<'a>(tokens: &[Token<'a>]) -> Option<&'a str> {
     }
 }
 
-/// Returns an integer, whatever its type.
+/// Returns the value of tokens that are one integer of any type; `None` for others.
 pub(super) fn number(tokens: &[Token]) -> Option<u64> {
     word(tokens)?.trim_end_matches(['u', 'l']).parse().ok()
 }

@@ -1,4 +1,5 @@
-//! Demangles the names of C++ kernels.
+//! Demangles the names of C++ kernels: a linker's name such as `_ZN2at6native…` goes in, a full and a short C++ name
+//! come out.
 
 use cpp_demangle::{DemangleOptions, Symbol};
 
@@ -6,7 +7,7 @@ use cpp_demangle::{DemangleOptions, Symbol};
 /// one.
 const MAX_CHARACTERS: usize = 4096;
 
-/// A demangled name.
+/// A demangled C++ name in two lengths.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CppName {
     /// The name with namespaces and parameters.

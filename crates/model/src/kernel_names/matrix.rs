@@ -2,7 +2,7 @@
 //! underscores, which are reordered by interest: `nvjet_sm90_tst_128x256_64x4_1x2_h_bz_coopA_bias_TNN` becomes `gemm
 //! bf16 128x256 bias TNN (nvjet sm90 tst 64x4 1x2 h bz coopA)`. Only words that all kernels have are dropped.
 
-/// The properties of a kernel, from its words.
+/// The properties of a matrix product or convolution, from the words of its kernel's name.
 #[derive(Default)]
 struct Product<'a> {
     operation: &'a str,
@@ -168,7 +168,7 @@ fn xmma(words: &[&str]) -> Option<String> {
     product.name()
 }
 
-/// Splits two types, such as `f32f32`.
+/// Returns the two types in a word such as `f32f32`.
 fn pair(word: &str) -> Option<(&str, &str)> {
     (2..word.len().saturating_sub(1)).find_map(|at| {
         let (a, b) = (word.get(..at)?, word.get(at..)?);

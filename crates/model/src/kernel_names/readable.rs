@@ -1,4 +1,5 @@
-//! Makes the kernel names of compilers and libraries readable.
+//! Turns a kernel's name into a readable one: recognises the library or compiler that made the name, and calls the
+//! parser for it.
 
 use super::cpp::{self, Segment, Token, TokenKind};
 use super::{fused, matrix, operations, pytorch, templates};

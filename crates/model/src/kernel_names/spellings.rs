@@ -1,4 +1,4 @@
-//! Collects all names of one kernel.
+//! Collects the names under which a user may know a kernel: in the code, in C++, and in reports.
 
 use super::{demangle, readable};
 
@@ -7,7 +7,7 @@ use super::{demangle, readable};
 pub struct Spellings(Vec<String>);
 
 impl Spellings {
-    /// Spells a kernel by its name in the code, which may be mangled.
+    /// Collects the spellings of a kernel from its name in the code, which may be mangled.
     pub fn new(in_code: &str) -> Spellings {
         let mut names = vec![in_code.to_owned()];
         let mut add = |name: &str| {

@@ -1,4 +1,4 @@
-//! Lists all metrics of a profile.
+//! Lists all metrics of a profile of a kernel launch, with names, topics and meanings.
 
 use super::{MetricSection, MetricUnit, Stall};
 
@@ -7,14 +7,14 @@ use super::{MetricSection, MetricUnit, Stall};
 pub struct Metric {
     /// Name in Nsight Compute and CUPTI.
     pub name: &'static str,
-    /// Topic.
+    /// The topic that reports list the metric under.
     pub section: MetricSection,
     /// Meaning, as a sentence.
     pub meaning: &'static str,
 }
 
 impl Metric {
-    /// Returns the metric of this name from [`METRICS`] and [`GRID`].
+    /// Returns the metric with this name from [`METRICS`] and [`GRID`]; `None` for another name.
     pub fn by_name(name: &str) -> Option<&'static Metric> {
         let all = METRICS.iter().chain([&GRID]);
         all.into_iter().find(|metric| metric.name == name)

@@ -1,4 +1,5 @@
-//! The reasons for which warps do not issue.
+//! Defines [`Stall`], the reasons for which a warp (32 threads of a CUDA kernel that run together) does not issue its
+//! next instruction.
 
 /// Declares the reasons.
 macro_rules! stalls {

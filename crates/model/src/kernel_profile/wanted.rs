@@ -1,9 +1,10 @@
-//! Parses which kernel launches to profile.
+//! Parses the user's request for profiles of kernel launches, `NAME` or `NAME:N`, and passes it on through an
+//! environment variable.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// The first launches of kernels whose names contain a text: `NAME` or `NAME:N`.
+/// A request for profiles of the first launches of kernels whose names contain a text: `NAME` or `NAME:N`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
     /// A part of one of the kernel's [`Spellings`](crate::kernel_names::Spellings).
@@ -17,7 +18,7 @@ pub struct Wanted {
 pub enum WantedError {
     /// The name is missing.
     NoName,
-    /// The number is 0 or too great.
+    /// The number in this text is 0 or too great.
     Number(String),
 }
 
@@ -39,7 +40,7 @@ impl fmt::Display for WantedError {
 impl std::error::Error for WantedError {}
 
 impl Wanted {
-    /// The most launches; each takes a good part of a second.
+    /// The most launches; a greater number is an error. Profiling a launch takes a good part of a second.
     pub const MAX_LAUNCHES: u32 = 1000;
 
     /// Formats several requests for an environment variable, one a line.

@@ -1,8 +1,9 @@
-//! Reads numbers out of bytes that may be too short.
+//! Reads numbers at offsets of bytes that may be too short.
 
 use std::fmt;
 
-/// Bytes that are inconsistent, because they changed while they were read or are something else.
+/// The error for bytes that are inconsistent, because they changed while they were read or are not the expected
+/// structure; the text says which part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Inconsistent(pub &'static str);
 

@@ -1,4 +1,5 @@
-//! The offsets of the structures that make up an interpreter's stacks.
+//! Defines [`Layout`], the offsets of fields in the memory structures of a Python interpreter that its stacks are
+//! read from, and lists them by version.
 
 use std::fmt;
 
@@ -74,7 +75,7 @@ pub struct Layout {
     pub next_interpreter: u64,
     /// Offset in an interpreter of the address of its first thread state.
     pub first_thread: u64,
-    /// Position of the lock.
+    /// Position of the interpreter's lock (GIL).
     pub lock: Lock,
     pub(super) thread: ThreadOffsets,
     pub(super) frame: FrameOffsets,
@@ -95,7 +96,7 @@ pub enum Lock {
     BehindInterpreter {
         /// Offset of the pointer in the interpreter.
         pointer: u64,
-        /// Offsets in the structure that it points to.
+        /// Offsets in the structure that the pointer points to.
         lock: LockOffsets,
     },
 }
@@ -109,6 +110,7 @@ pub struct LockOffsets {
     pub locked: u64,
 }
 
+/// The offsets of fields of a thread state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ThreadOffsets {
     pub next: u64,
@@ -120,6 +122,7 @@ pub(super) struct ThreadOffsets {
     pub chunk: u64,
 }
 
+/// The offsets of fields of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FrameOffsets {
     pub code: u64,
@@ -128,6 +131,7 @@ pub(super) struct FrameOffsets {
     pub owner: u64,
 }
 
+/// The offsets of fields of a code object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CodeOffsets {
     pub file: u64,
@@ -137,6 +141,7 @@ pub(super) struct CodeOffsets {
     pub instructions: u64,
 }
 
+/// The offsets of fields of a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TextOffsets {
     pub length: u64,

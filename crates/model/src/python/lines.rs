@@ -1,6 +1,7 @@
 //! Decodes the line table of a code object: the location table of 3.11 and later (`Objects/locations.md` of CPython).
 
-/// The most bytes of a table. That of a module with 100,000 lines has about 1 MiB.
+/// The most bytes of a table; a longer one counts as inconsistent. The table of a module with 100,000 lines has about
+/// 1 MiB.
 pub const MAX_TABLE_BYTES: usize = 4 << 20;
 
 const INSTRUCTION_BYTES: u64 = 2;
@@ -12,11 +13,12 @@ pub struct Lines<'a> {
     first_line: i32,
 }
 
+/// An entry of the table: a range of instructions with one source line.
 struct Entry {
-    /// The range in bytes from the first instruction.
+    /// Start of the entry, in bytes from the first instruction.
     start: u64,
     end: u64,
-    /// `None` for instructions that the compiler added.
+    /// The source line; `None` for instructions that the compiler added.
     line: Option<i32>,
 }
 
@@ -83,7 +85,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// Lines count from 1; the start of a module has 0.
+/// Returns a source line, which counts from 1; the start of a module has 0.
 fn line(line: i32) -> Option<u32> {
     u32::try_from(line).ok().filter(|line| *line > 0)
 }

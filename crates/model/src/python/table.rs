@@ -8,7 +8,7 @@ use super::layout::{
 };
 
 const COOKIE: &[u8; 8] = b"xdebugpy";
-/// The greatest offset in `_PyRuntime` and interpreters, which are large.
+/// The greatest offset in `_PyRuntime` and interpreters, which are large; a table with a greater one is refused.
 const MAX_INTERPRETER_OFFSET: u64 = 16 << 20;
 /// The size of `PyCompactUnicodeObject` less that of `PyASCIIObject`.
 const COMPACT_MORE_BYTES: u64 = 16;

@@ -1,4 +1,4 @@
-//! Formats values as texts.
+//! Formats single values of an answer as texts, for formats made of text.
 
 use datafusion::arrow::array::{Array, RecordBatch};
 use datafusion::arrow::datatypes::DataType;
@@ -6,6 +6,7 @@ use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use std::fmt::Write as _;
 use std::io;
 
+/// The columns of a batch with their formatters.
 pub(super) struct Cells<'a> {
     columns: Vec<(&'a dyn Array, ArrayFormatter<'a>)>,
     text: String,

@@ -1,4 +1,4 @@
-//! Writes answers as JSON lines: the columns, then an array for each row.
+//! Writes answers as JSON lines for programs: one line with the columns, then an array for each row.
 
 use super::cells::Cells;
 use super::writer::Writer;

@@ -10,9 +10,9 @@ use gapscope_timeline::quantity::count;
 use std::io::{self, Write};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Rows that are examined before the first is written.
+/// Number of rows that are examined for widths and decimals before the first is written.
 const MEASURED_ROWS: usize = 1000;
-/// The most characters of a cell; CSV, JSON and Parquet have the whole text.
+/// The most characters of a cell, beyond which it is cut; CSV, JSON and Parquet have the whole text.
 const MAX_CELL_CHARACTERS: usize = 100;
 /// Significant digits of the largest fraction in a column; CSV, JSON and Parquet have all digits.
 const SIGNIFICANT_DIGITS: i32 = 3;
@@ -38,6 +38,7 @@ const COUNT_COLUMNS: &[&str] = &[
     "transfers",
 ];
 
+/// Writes an answer as a table. The first rows wait until the widths of columns are settled.
 pub(super) struct TableWriter<'a> {
     out: &'a mut (dyn Write + Send),
     columns: Vec<Column>,
@@ -47,6 +48,7 @@ pub(super) struct TableWriter<'a> {
     is_plan: bool,
 }
 
+/// A column of the written table.
 struct Column {
     name: String,
     kind: Kind,

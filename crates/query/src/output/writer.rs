@@ -1,4 +1,4 @@
-//! The interface of the writers of all formats.
+//! Defines [`Writer`], the interface that the writer of each format of answers has.
 
 use datafusion::arrow::array::RecordBatch;
 use std::io;

@@ -1,4 +1,5 @@
-//! Resolves the ids of one trace to names.
+//! Resolves the ids in rows of one trace to names, such as `kernel` to `kernel_name`: columns of ids go in, a column
+//! of names comes out.
 
 use crate::library::Library;
 use crate::schema::{IdName, StackProperty};
@@ -21,8 +22,9 @@ use std::collections::HashMap;
 use std::fmt::Display;
 use std::sync::Arc;
 
+/// The names behind the ids of one kind in one trace.
 pub(super) struct Names {
-    /// Distinct names, or numbers.
+    /// The distinct names, or numbers.
     texts: ArrayRef,
     /// Maps key columns to indexes into the names.
     resolve_keys: KeyResolver,

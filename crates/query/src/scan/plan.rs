@@ -1,4 +1,5 @@
-//! The plan that reads a table: which row groups of which traces, on which partition.
+//! Defines DataFusion's plan that reads a table: the row groups (parts of a Parquet file) of all traces, distributed
+//! over partitions that run in parallel.
 
 use super::reader::Reader;
 use super::row_group::RowGroup;
@@ -22,6 +23,7 @@ use gapscope_trace::table_file::TableFile;
 use std::fmt;
 use std::sync::Arc;
 
+/// The plan that reads chosen columns of a table of all traces.
 #[derive(Debug)]
 pub(super) struct Scan {
     pub facts: Arc<TableFacts>,
@@ -156,7 +158,7 @@ impl ExecutionPlan for Scan {
         )))
     }
 
-    /// Returns the number of rows: it is all that `count(*)` needs, and joins choose their sides by it.
+    /// Returns the number of rows, which is all that `count(*)` needs, and by which joins choose their sides.
     fn partition_statistics(
         &self,
         partition: Option<usize>,

@@ -1,4 +1,5 @@
-//! Reads row groups one after the other and adds the columns that no file has.
+//! Reads the row groups of a partition one after the other into batches, and adds the columns that no file has: the
+//! trace's name, folder values, and names behind ids.
 
 use super::names::Names;
 use super::row_group::RowGroup;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 
 type Result<T> = std::result::Result<T, DataFusionError>;
 
+/// The state of reading the row groups of one partition; it is an iterator of batches.
 pub(super) struct Reader {
     library: Arc<Library>,
     files: Arc<Vec<Option<TableFile>>>,
@@ -38,9 +40,10 @@ struct SourceValues {
     values: HashMap<TraceValue, ArrayRef>,
 }
 
+/// The row group that is being read.
 enum OpenGroup {
     Columns(Batches),
-    /// No column of the file is needed; the number is that of the remaining rows.
+    /// The state where no column of the file is needed: the number of rows that remain.
     Rows(usize),
 }
 

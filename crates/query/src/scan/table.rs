@@ -1,4 +1,5 @@
-//! Provides a table of all traces to DataFusion.
+//! Provides a table of all traces to DataFusion: opens the files, and makes a plan for the columns and filters of a
+//! query.
 
 use super::plan::Scan;
 use super::prune::Pruning;
@@ -18,12 +19,13 @@ use gapscope_trace::table_file::TableFile;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+/// A table of the trace format, with the rows of all traces of a session.
 #[derive(Debug)]
 pub(crate) struct TraceTable {
     facts: Arc<TableFacts>,
     library: Arc<Library>,
-    /// By source; absent where the file cannot be read, or the trace's version lacks the table. Footers are read when
-    /// the table is first used.
+    /// The file of each source; `None` where it cannot be read, or the trace's version lacks the table. Footers are
+    /// read when the table is first used.
     files: OnceLock<Arc<Vec<Option<TableFile>>>>,
 }
 

@@ -1,4 +1,4 @@
-//! Reads the instructions of a module into its tables.
+//! Fills the tables of a [`Module`] from its words, instruction by instruction.
 
 use super::{EntryPoint, Function, Module, StoredInstruction, Variable};
 use crate::error::ReadError;
@@ -6,15 +6,15 @@ use crate::numbers::{GL_COMPUTE, WORKGROUP_SIZE, decoration, op};
 use crate::types::Type;
 use crate::words::{Instruction, Instructions, Literal};
 
-/// More instructions are refused. The largest kernel of llama.cpp has some 50,000.
+/// The most instructions of a module; one with more is refused. The largest kernel of llama.cpp has some 50,000.
 const MAX_INSTRUCTIONS: usize = 2_000_000;
 
 /// The state of reading a module.
 pub(super) struct Reader {
     pub module: Module,
-    /// All ids are below this.
+    /// The bound of ids: all are below it.
     pub bound: u32,
-    /// The function whose end has not come yet, and its id.
+    /// The id of the function whose end has not been read yet, and the function.
     pub function: Option<(u32, Function)>,
 }
 

@@ -1,4 +1,4 @@
-//! Makes the comparisons of a file: whole traces with each other, and labels that stand beside each other.
+//! Makes the comparisons that a file has: of whole traces with each other, and of labels inside of the same label.
 
 use super::FileAnswer;
 use crate::analysed_trace::AnalysedTrace;
@@ -8,7 +8,7 @@ use form_urlencoded::Serializer;
 use gapscope_analysis::equal_work::WorkCost;
 use gapscope_analysis::unread::{CAUSES, unknown_because};
 
-/// Labels of a trace that are compared with each other.
+/// The most labels of a trace that are compared with each other; [`ComparisonCosts::left_out`] counts the others.
 const MAX_COMPARED_LABELS: usize = 6;
 
 /// The costs of the sides of one trace: the whole trace, and the labels that are likeliest to be compared.
@@ -81,7 +81,7 @@ impl ComparisonCosts {
         self.left_out += of.left_out;
     }
 
-    /// Says in a sentence how many labels are not compared.
+    /// Returns a sentence with the number of labels that are not compared; `None` if all are.
     pub(super) fn left_out(&self) -> Option<String> {
         (self.left_out > 0).then(|| {
             format!(
@@ -91,7 +91,7 @@ impl ComparisonCosts {
         })
     }
 
-    /// Compares every side with every other that may be its counterpart.
+    /// Returns the comparisons of every side with every other side that may be its counterpart.
     pub(super) fn answers(&self) -> Vec<FileAnswer> {
         let mut answers = Vec::new();
         for (a, before_extent, before) in &self.sides {

@@ -1,4 +1,5 @@
-//! Makes the answers that a file has for one trace.
+//! Makes the answers that an HTML file has for one trace, and the sentences about those that it lacks for want of
+//! room.
 
 use super::comparisons::ComparisonSides;
 use super::{FileAnswer, MAX_FILE_ROWS};
@@ -20,11 +21,11 @@ use gapscope_trace::tables::Table;
 use gapscope_trace::{Diagnostic, Names, UnreadTable, table_sizes};
 use std::sync::Arc;
 
-/// Tracks with at most so many rows are kept even where the trace is folded.
+/// The most rows of a track that is kept even where the file has no room for all rows of the trace.
 const SMALL_TRACK: u64 = 20_000;
-/// Rows in one block of details.
+/// Number of rows in one block of details.
 const BLOCK: usize = 256;
-/// Rows of a table that have details: one row takes some hundred bytes.
+/// The most rows of a table that have details, some hundred bytes each.
 const MAX_DETAILED_ROWS: usize = 200_000;
 
 /// The answers of a file for one trace, and what was left out of them.

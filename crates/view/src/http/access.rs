@@ -1,4 +1,5 @@
-//! Decides which requests are admitted, and sets the headers that restrict the page.
+//! Admits only requests to the server's own address with its token, and writes only from its own page; sets the
+//! headers that restrict the page.
 
 use super::Served;
 use super::answer::Refusal;
@@ -42,7 +43,7 @@ fn check(served: &Served, request: &Request) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Ends of paths that may be written.
+/// Ends of the paths that accept writes.
 const WRITABLE: [&str; 3] = ["/notes", "/arrangement", "/queries"];
 
 /// Returns true for a write of the page itself: a form of another page cannot send JSON, and scripts of another page need permission first.
@@ -67,7 +68,8 @@ fn names_this_server(headers: &HeaderMap, port: u16) -> bool {
     host.is_some_and(|host| own.iter().any(|own| own == host)) && hosts.next().is_none()
 }
 
-/// Compares in constant time, so that the duration does not reveal how much was right.
+/// Returns whether the token of a request is right. The comparison takes constant time, so that its duration reveals
+/// nothing.
 fn same(given: &str, token: &str) -> bool {
     given.len() == token.len()
         && given

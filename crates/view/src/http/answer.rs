@@ -7,10 +7,10 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
-/// The content of an answer, or a refusal.
+/// The result of a request: the content of the answer, or a refusal.
 pub type Answer = Result<Content, Refusal>;
 
-/// The content of an answer.
+/// The content of an answer, by its media type.
 pub enum Content {
     Json(Vec<u8>),
     Frame(Vec<u8>),
@@ -50,7 +50,7 @@ impl Refusal {
         }
     }
 
-    /// Refuses an answer that rests on what cannot be read.
+    /// Returns the refusal of an answer that rests on data that cannot be read.
     pub fn unknown(sentence: String) -> Refusal {
         Refusal {
             status: StatusCode::UNPROCESSABLE_ENTITY,

@@ -1,4 +1,4 @@
-//! Answers requests for arrangements of tracks and for queries that were asked.
+//! Answers requests that read or keep the reader's preferences: arrangements of tracks, and queries that were asked.
 
 use super::Served;
 use super::answer::{Answer, Refusal, json};

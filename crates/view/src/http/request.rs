@@ -1,4 +1,4 @@
-//! Extracts the path and the query of a request as types.
+//! Parses the path and the query of a request into types, and runs its work on a thread of its own.
 
 use super::Served;
 use super::answer::{Answer, Refusal};
@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
 
-/// The variable parts of a path. A path that does not fit is not found.
+/// The variable parts of a path. A path that cannot be parsed is answered as not found.
 pub struct Key<T>(pub T);
 
 impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Key<T> {

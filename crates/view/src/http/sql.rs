@@ -1,4 +1,4 @@
-//! Answers SQL, and finds the rows of a trace that rows of an answer stand for.
+//! Answers requests with SQL, and requests for the row of a trace that a row of such an answer stands for.
 
 use super::Served;
 use super::answer::{Answer, Refusal, json};
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The program that answers SQL reads complete traces only.
+/// The refusal while a trace is recorded: the program that answers SQL reads complete traces only.
 const LIVE: &str = "SQL is answered when the recording has ended.";
 
 impl From<SqlError> for Refusal {
@@ -30,6 +30,7 @@ impl From<SqlError> for Refusal {
     }
 }
 
+/// The body of a request with SQL.
 #[derive(Deserialize)]
 pub struct Question {
     sql: String,
@@ -59,6 +60,7 @@ async fn folders(served: &Arc<Served>) -> Result<Vec<PathBuf>, Refusal> {
     folders.ok_or_else(|| Refusal::bad_request(LIVE))
 }
 
+/// The parameter that names the table of a row to find.
 #[derive(Deserialize)]
 pub struct Table {
     table: String,

@@ -1,4 +1,5 @@
-//! Dependencies of a capture, or of a range of a trace.
+//! The messages that say which commands of a capture, or of a range of a trace, depend on which. `dependencies` makes
+//! them, the page draws them as a graph.
 
 use gapscope_dependencies::{EdgeKind, Need, NodeKind, Order};
 use schemars::JsonSchema;

@@ -1,4 +1,5 @@
-//! Findings, graphs, instances and ranks.
+//! The messages with the results of analyses: findings, graphs of the data flow, instances of labels, and compared
+//! ranks. `answers` and `ranks` make them.
 
 use gapscope_analysis::cause_note::CauseNote;
 use gapscope_analysis::dataflow::FlowNode;

@@ -1,4 +1,5 @@
-//! The headers of frames.
+//! The headers of frames, the answers with many rows: they describe the columns of numbers that follow. `frame`
+//! writes them.
 
 use gapscope_analysis::code::{IdleCause, StackLine};
 use gapscope_trace::ids::{ProcessId, ThreadId};

@@ -1,4 +1,5 @@
-//! What is open: traces with their groups and tracks, or a capture.
+//! The message that the page asks for first: the open traces with their groups and tracks, or the open capture.
+//! `overview` and `served_capture` make it.
 
 use gapscope_analysis::gaps::{Cause, CauseFacts};
 use gapscope_trace::UnreadTable;

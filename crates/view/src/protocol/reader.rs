@@ -1,4 +1,4 @@
-//! What the reader writes and asks: notes, queries, SQL.
+//! The messages with notes that the reader of the page writes, with queries that were asked, and with answers of SQL.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

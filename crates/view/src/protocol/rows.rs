@@ -1,4 +1,5 @@
-//! Everything about single rows.
+//! The messages about single rows of a trace: details, links to other rows, neighbours in the graph of dependencies,
+//! and the code of a kernel.
 
 use super::OrMissing;
 use gapscope_analysis::dataflow::Hazard;

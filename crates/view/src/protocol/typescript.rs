@@ -5,10 +5,10 @@ use gapscope_analysis::equal_work::WorkComparison;
 use schemars::generate::SchemaSettings;
 use std::path::Path;
 
-/// Columns of a line.
+/// The most columns of a line of the written file.
 const MAX_COLUMNS: usize = 160;
 
-/// The types of all messages, and all types that they are made of.
+/// Returns the TypeScript text of the types of all messages, and of all types that they are made of.
 fn types() -> String {
     let settings = SchemaSettings::draft2020_12().for_serialize();
     let mut generator = settings.into_generator();
@@ -112,7 +112,7 @@ fn type_of(schema: &Value) -> String {
     list(&schema["type"], &named).unwrap_or_else(|| named(&schema["type"]))
 }
 
-/// The type of a schema that names one of the types of JSON.
+/// Returns the TypeScript type of a schema that names one of the types of JSON.
 fn named_type(name: &str, schema: &Value) -> String {
     match name {
         "integer" | "number" => "number".to_owned(),
@@ -146,7 +146,7 @@ fn named_type(name: &str, schema: &Value) -> String {
     }
 }
 
-/// The first paragraph of a description, without links into the code.
+/// Returns the first paragraph of a description, without links into the code.
 fn in_one_line(doc: &str) -> String {
     let first = doc.split("\n\n").next().unwrap_or_default();
     let mut plain = String::new();

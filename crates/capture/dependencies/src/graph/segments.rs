@@ -1,28 +1,30 @@
-//! Splits the bytes of an allocation into pieces that the same commands reached.
+//! Splits the bytes of an allocation into pieces, each with the access that last wrote it and the reads since.
+//! Accesses go in, in the order of submission; the earlier accesses that each one depends on come out.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::EdgeKind;
 
-/// An access of a node.
+/// An access of a node, by the indices of the node and of the access in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct AccessRef {
     pub node: u32,
     pub access: u32,
 }
 
-/// Pieces by their first bytes.
+/// The pieces of one allocation, by the offset of their first byte.
 #[derive(Debug, Default)]
 pub(super) struct Segments {
     pieces: BTreeMap<u64, Piece>,
 }
 
+/// A range of bytes that the same accesses reached last.
 #[derive(Debug, Clone, Default)]
 struct Piece {
     end: u64,
     writer: Option<AccessRef>,
-    /// Reads since the last write.
+    /// The reads since the last write.
     readers: Vec<AccessRef>,
 }
 
@@ -90,7 +92,7 @@ impl Segments {
             self.pieces.insert(range.start, piece);
             return looks;
         }
-        // The gaps between the pieces, which nothing reached before.
+        // The gaps between the pieces, which no access reached before.
         let mut holes = Vec::new();
         for begin in inside {
             if at < begin {
@@ -112,7 +114,7 @@ impl Segments {
         looks
     }
 
-    /// Splits the piece that contains a byte.
+    /// Splits the piece that contains a byte, so that a piece begins there.
     fn cut(&mut self, at: u64) {
         let Some((_, piece)) = self.pieces.range_mut(..at).next_back() else {
             return;

@@ -1,27 +1,29 @@
-//! Evaluates operations on integers and booleans, for one value or for 64 at once.
+//! Evaluates the arithmetic of kernels: an operation and its integer or boolean operands go in, its result comes out,
+//! for one invocation or for 64 at once.
 //!
-//! A value of n bits is kept in the low n bits of a word; the other bits are 0.
+//! A value of n bits is kept in the low n bits of a 64-bit word; the other bits are 0.
 
-/// An operation. `SDiv`, `SLess` and the like take their operands as signed.
+/// An arithmetic operation of up to three operands. `SDiv`, `SLess` and the like take them as signed, `UDiv`, `ULess`
+/// and the like as unsigned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Code {
     Copy,
     Add,
     Sub,
     Mul,
-    /// The high half of a product.
+    /// Returns the high half of a product.
     UMulHigh,
     SMulHigh,
-    /// 1 where an addition wraps.
+    /// Returns 1 where an addition wraps, else 0.
     Carry,
-    /// 1 where a subtraction wraps.
+    /// Returns 1 where a subtraction wraps, else 0.
     Borrow,
     UDiv,
     SDiv,
     URem,
-    /// The remainder with the sign of the first operand.
+    /// Returns the remainder with the sign of the first operand.
     SRem,
-    /// The remainder with the sign of the second operand.
+    /// Returns the remainder with the sign of the second operand.
     SMod,
     Negate,
     And,
@@ -56,13 +58,13 @@ pub(crate) enum Code {
     SIndex,
 }
 
-/// The values that an operation is applied to.
+/// The operands of an operation: single values, or arrays with a value for each invocation.
 pub(crate) trait Operands {
     type Result;
     fn each(self, function: impl Fn(u64, u64, u64) -> u64) -> Self::Result;
 }
 
-/// One value for each operand.
+/// The operands of an operation on single values, in order.
 pub(crate) struct Single(pub u64, pub u64, pub u64);
 
 impl Operands for Single {
@@ -72,7 +74,7 @@ impl Operands for Single {
     }
 }
 
-/// Returns a word with the low bits set.
+/// Returns a word whose low `bits` bits are set.
 pub(crate) fn mask(bits: u8) -> u64 {
     match bits {
         64.. => u64::MAX,
@@ -80,14 +82,14 @@ pub(crate) fn mask(bits: u8) -> u64 {
     }
 }
 
-/// Returns a value as a signed number.
+/// Returns a value of `bits` bits as a signed number.
 pub(crate) fn signed(value: u64, bits: u8) -> i64 {
     let unused = 64_u32.saturating_sub(u32::from(bits.max(1)));
     ((value << unused) as i64) >> unused
 }
 
-/// Applies an operation to values of so many bits. Results that SPIR-V leaves undefined, such as that of a division
-/// by 0, are 0.
+/// Applies an operation to operands of `bits` bits, and returns its result. Results that SPIR-V leaves undefined,
+/// such as that of a division by 0, are 0.
 #[inline(always)]
 pub(crate) fn operate<O: Operands>(code: Code, bits: u8, on: O) -> O::Result {
     let all = mask(bits);

@@ -1,22 +1,23 @@
-//! Analyses the control flow of a program: which blocks are reached, and which branches decide that.
+//! Analyses the control flow of a [`Program`]: finds for each block where the ways from it meet again, and which
+//! branches decide whether it runs.
 
 use super::program::{BlockId, Program};
 
-/// The most pairs of blocks and branches that are kept.
+/// The most pairs of a block and a branch that decides over it; beyond them the analysis fails.
 const MAX_PAIRS: usize = 4_000_000;
 
 /// The control flow of a program.
 #[derive(Debug)]
 pub(crate) struct Flow {
     pub reached: Vec<bool>,
-    /// For each block the first block that every way from it to the end goes through; none: the end itself.
+    /// For each block the first block that every way from it to the end goes through; `None` for the end itself.
     pub after: Vec<Option<BlockId>>,
     /// For each block the blocks whose branches decide whether it runs.
     pub deciders: Vec<Vec<BlockId>>,
 }
 
 impl Flow {
-    /// Analyses a program; none: its branches are nested too deeply.
+    /// Analyses a program; returns `None` if its branches are nested too deeply.
     pub fn new(program: &Program) -> Option<Flow> {
         let count = program.blocks.len();
         let targets: Vec<Vec<BlockId>> = program.blocks.iter().map(|b| b.end.targets()).collect();
@@ -86,7 +87,7 @@ impl Ends {
         let mut order = Vec::new();
         let mut seen = vec![false; count + 1];
         walk(end, &sources, &mut seen, &mut order);
-        // An endless loop is taken to end where it is seen first.
+        // An endless loop counts as ending in the first of its blocks that is met.
         for block in (0..count).rev() {
             if reached[block] && !seen[block] {
                 all[block].push(end);
@@ -152,7 +153,7 @@ impl Ends {
     }
 }
 
-/// Appends the nodes that are reached from one, each after all that it leads to.
+/// Appends the nodes that are reached from `from` to `order`, each after the nodes that its edges lead to.
 fn walk(from: usize, edges: &[Vec<usize>], seen: &mut [bool], order: &mut Vec<usize>) {
     if std::mem::replace(&mut seen[from], true) {
         return;

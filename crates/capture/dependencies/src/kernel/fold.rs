@@ -1,4 +1,4 @@
-//! Replaces registers of a program by values that are known although they went through variables, where a compiler
+//! Replaces registers of a [`Program`] by known values, also where these went through variables, in which a compiler
 //! without optimisation keeps a kernel's parameters.
 //!
 //! A register that only one operation writes, and whose value is known, has that value wherever it is defined. A
@@ -7,7 +7,8 @@
 use super::code::{Code, Single, operate, word};
 use super::program::{Block, End, Op, Operand, Program, Register};
 
-/// The most rounds. Each may make more values known, but few programs need more than two.
+/// The most rounds. Each may make more values known, but few programs need more than two; after them the remaining
+/// registers stay.
 const MAX_ROUNDS: usize = 8;
 
 /// Replaces registers by known values until none is left to replace.
@@ -21,7 +22,7 @@ pub(crate) fn fold(program: &mut Program) {
     }
 }
 
-/// Returns the value of each register, if it is known.
+/// Returns the value of each register; `None` where it is not known.
 fn values(program: &Program, reached: &[bool]) -> Vec<Option<u64>> {
     let count = program.registers as usize;
     let mut writers = vec![0_u8; count];
@@ -45,7 +46,7 @@ fn values(program: &Program, reached: &[bool]) -> Vec<Option<u64>> {
                     written(*result, 1);
                 }
                 Op::Put { first, count, .. } => {
-                    // Any one of the registers may be written, so that none has one value.
+                    // The operation may write any of the registers, so that no value of them is known.
                     written(*first, *count);
                     written(*first, *count);
                 }
@@ -114,7 +115,7 @@ fn computed(values: &[Option<u64>], code: Code, bits: u8, operands: [Operand; 3]
     }
 }
 
-/// Replaces registers by their values, and returns whether there was one to replace.
+/// Replaces registers by their values, and returns whether a register was replaced.
 fn put(program: &mut Program, values: &[Option<u64>]) -> bool {
     let mut changed = false;
     let mut replace = |operand: &mut Operand| {

@@ -1,4 +1,5 @@
-//! Lowers a kernel to one flat program: functions are inlined, and what is known of the dispatch is filled in.
+//! Lowers a kernel: its SPIR-V [`Module`] and the known facts of a dispatch go in, one flat [`Program`] comes out, in
+//! which functions are inlined and known values are constants.
 
 mod arithmetic;
 mod composites;
@@ -19,40 +20,41 @@ use gapscope_spirv::numbers::op;
 use gapscope_spirv::{LocalSize, Module};
 use values::Value;
 
-/// The most operations of a program with its functions inlined.
+/// The most operations of a program with its functions inlined; beyond them lowering fails.
 const MAX_OPS: usize = 1_000_000;
+/// The most blocks of a program, then the most registers and the greatest depth of calls; beyond them lowering fails.
 const MAX_BLOCKS: usize = 20_000;
 const MAX_REGISTERS: u32 = 1 << 20;
 const MAX_CALL_DEPTH: usize = 24;
-/// The most scalars of a value or variable that are followed one by one.
+/// The most scalars of a value or variable; larger ones are unknown.
 const MAX_SCALARS: u32 = 1024;
 
-/// The known facts of a dispatch.
+/// The known facts of a dispatch that lowering fills in.
 #[derive(Debug)]
 pub(crate) struct Environment<'a> {
     /// Name of the entry point.
     pub entry: &'a str,
-    /// Specialisation constants by number, as bits.
+    /// Specialisation constants (values that the pipeline sets) as pairs of number and bits.
     pub constants: &'a [(u32, u64)],
     pub push_constants: &'a [u8],
     pub groups: [u32; 3],
     pub buffers: &'a [BoundBuffer],
-    /// The size of subgroups, if the device has only one.
+    /// The number of invocations of a subgroup, if the device has only one such size.
     pub subgroup_size: Option<u32>,
 }
 
-/// The buffer of a descriptor.
+/// The buffer range behind a descriptor.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct BoundBuffer {
     pub set: u32,
     pub binding: u32,
     pub element: u32,
     pub bytes: u64,
-    /// The contents of the whole buffer, if they are known.
+    /// The contents of the whole range, if they are known and used.
     pub content: Option<Arc<[u8]>>,
 }
 
-/// A kernel as a flat program.
+/// A kernel as a flat program, with its workgroup size.
 #[derive(Debug)]
 pub(crate) struct Lowered {
     pub program: Program,
@@ -60,7 +62,7 @@ pub(crate) struct Lowered {
     pub local_size: [u32; 3],
 }
 
-/// The kernel exceeds a limit.
+/// The error of a kernel that exceeds a limit.
 #[derive(Debug)]
 struct TooLarge;
 
@@ -105,13 +107,14 @@ pub(crate) fn lower(module: &Module, environment: &Environment) -> Result<Lowere
     })
 }
 
+/// The state of lowering one kernel.
 struct Lowering<'a> {
     module: &'a Module,
     environment: &'a Environment<'a>,
     program: Program,
     globals: HashMap<u32, Typed>,
     frame: Frame,
-    /// The block that instructions go to; none: they are never reached.
+    /// The block that instructions are added to; `None` where the code is never reached.
     current: Option<BlockId>,
     ops: usize,
     depth: usize,
@@ -128,7 +131,7 @@ struct Typed {
 #[derive(Debug, Default)]
 struct Frame {
     values: HashMap<u32, Typed>,
-    /// The block that each label begins, and the block that its branch leaves.
+    /// By the id of a label, the block that begins there; in `leaves`, the block whose branch ends the label's code.
     begins: HashMap<u32, BlockId>,
     leaves: HashMap<u32, BlockId>,
     label: u32,
@@ -136,7 +139,8 @@ struct Frame {
     returns: Vec<(BlockId, Option<u32>)>,
 }
 
-/// A phi whose sources are looked up at the end of the function.
+/// A phi instruction (a value that depends on the block run before), whose sources are looked up at the end of the
+/// function.
 #[derive(Debug)]
 struct PendingPhi {
     block: BlockId,

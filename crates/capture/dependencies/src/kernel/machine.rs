@@ -1,6 +1,7 @@
-//! Runs what is left of a kernel for all invocations of a dispatch, 64 at a time, and marks what they reach.
+//! Runs the [`Executable`] part of a kernel for all invocations of a dispatch, 64 at a time, and marks the bytes of
+//! each buffer that they reach.
 //!
-//! Invocations that branch differently are run one after the other: of the blocks in which some wait, the first is
+//! Invocations that branch differently run one after the other: of the blocks in which invocations wait, the first is
 //! always next.
 
 mod executable;
@@ -17,14 +18,15 @@ pub(crate) use marks::Marks;
 pub use trail::Run;
 pub(crate) use trail::Sites;
 
-/// Invocations that run together.
+/// Number of invocations that run together.
 const LANES: usize = 64;
+/// The values of one register in all lanes, the invocations that run together.
 type Lanes = [u64; LANES];
 
 /// The workgroups and invocations of a dispatch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grid {
-    /// The first workgroup.
+    /// Number of the first workgroup by axis.
     pub base: [u32; 3],
     /// Number of workgroups by axis.
     pub groups: [u32; 3],
@@ -33,7 +35,7 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// Returns the number of all invocations; none: 64 bits cannot hold it.
+    /// Returns the number of all invocations; `None` if 64 bits cannot hold it.
     fn invocations(self) -> Option<u64> {
         let sizes = self.groups.into_iter().chain(self.local);
         sizes.map(u64::from).try_fold(1, u64::checked_mul)
@@ -70,18 +72,18 @@ impl Grid {
     }
 }
 
-/// The limits of a run.
+/// The limits of a run; a run that exceeds one fails.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RunLimits {
-    /// Operations of single invocations.
+    /// The most operations of single invocations.
     pub steps: u64,
-    /// Bytes that marks may take.
+    /// The most bytes that marks may take.
     pub mark_bytes: u64,
     pub threads: usize,
 }
 
-/// Runs a kernel for all invocations, and returns the marks and the number of steps. `buffers` has the size of each
-/// buffer and the bytes of a mark. It is an error if the run takes more than is allowed.
+/// Runs a kernel for all invocations, and returns the marks of each buffer and the number of steps. `buffers` has for
+/// each buffer its size and the number of bytes that one mark stands for. A run that exceeds a limit is an error.
 pub(crate) fn run(
     executable: &Executable,
     grid: Grid,
@@ -137,10 +139,10 @@ pub(crate) fn run(
     (joined.unwrap_or_else(|| Ok(marks())), steps)
 }
 
-/// Invocations that a thread takes at once.
+/// Number of invocations that a thread takes at once.
 const SHARE: u64 = 64 * LANES as u64;
 
-/// Runs a kernel as [`run`] does, but on this thread alone, and returns also what single invocations reach.
+/// Runs a kernel as [`run`] does, but on this thread alone, and also returns the bytes that single invocations reach.
 pub(crate) fn follow(
     executable: &Executable,
     grid: Grid,
@@ -180,6 +182,7 @@ pub(crate) fn follow(
     }
 }
 
+/// The state of a run that its threads share: the next invocation to take, and the steps so far.
 struct Shared<'a> {
     executable: &'a Executable,
     grid: Grid,
@@ -209,10 +212,11 @@ impl Shared<'_> {
     }
 }
 
+/// The state of one thread of a run: the registers and marks of the invocations that it runs together.
 struct Machine<'a> {
     shared: &'a Shared<'a>,
     registers: Vec<Lanes>,
-    /// The lanes that wait in each block.
+    /// For each block the lanes that wait in it, a bit for each; a lane is one of the invocations that run together.
     waiting: Vec<u64>,
     /// The blocks in which lanes wait, a bit for each.
     occupied: Vec<u64>,
@@ -221,7 +225,7 @@ struct Machine<'a> {
     first: u64,
     steps: u64,
     tangle: Vec<Lanes>,
-    /// What single invocations reach, if that is asked for.
+    /// The bytes that single invocations reach; `None` if they are not asked for.
     sites: Option<Sites>,
     /// The number of the invocation in lane 0.
     base: u64,
@@ -380,7 +384,7 @@ impl<'a> Machine<'a> {
             return;
         };
         if rows.is_some() {
-            // All invocations of a subgroup reach the matrix together, and no single one does.
+            // All invocations of a subgroup reach the matrix together, so that no bytes belong to a single one.
             sites.overflow = true;
             return;
         }
@@ -477,10 +481,10 @@ impl<'a> Machine<'a> {
     }
 }
 
-/// Steps after which a thread checks whether all threads took too many.
+/// Number of steps after which a thread checks whether all threads together took too many.
 const CHECKED_EVERY: u64 = 1 << 22;
 
-/// Returns the numbers of the bits that are set.
+/// Returns the numbers of the bits that are set, which are the active lanes.
 fn lanes(mut active: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let lane = active.trailing_zeros() as usize;
@@ -500,6 +504,7 @@ fn blend(to: &mut Lanes, from: &Lanes, active: u64) {
     }
 }
 
+/// The operands of an operation on all lanes, in order.
 struct Columns<'a> {
     a: &'a Lanes,
     b: &'a Lanes,

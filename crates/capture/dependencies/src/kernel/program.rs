@@ -1,4 +1,5 @@
-//! A kernel as a flat control-flow graph of operations on registers, with functions inlined and constants known.
+//! Defines [`Program`], a kernel as one control-flow graph of operations on registers. `lower` makes it from SPIR-V,
+//! `fold` and `slice` reduce it to what the machine runs.
 
 use std::sync::Arc;
 
@@ -16,11 +17,11 @@ pub(crate) enum Operand {
     /// A value that is the same in all invocations.
     Known(u64),
     Register(Register),
-    /// A value that is not known, for this reason.
+    /// An unknown value, with the cause.
     Unknown(Cause),
 }
 
-/// An operation.
+/// An operation in a block.
 #[derive(Debug, Clone)]
 pub(crate) enum Op {
     Compute {
@@ -29,21 +30,21 @@ pub(crate) enum Op {
         result: Register,
         operands: [Operand; 3],
     },
-    /// Reads one of `count` registers from `first` on.
+    /// Reads the register at `index` among `count` registers from `first` on.
     Pick {
         result: Register,
         first: Register,
         count: u32,
         index: Operand,
     },
-    /// Writes one of `count` registers from `first` on.
+    /// Writes the register at `index` among `count` registers from `first` on.
     Put {
         first: Register,
         count: u32,
         index: Operand,
         value: Operand,
     },
-    /// Reads known content.
+    /// Reads bytes of known contents, such as push constants.
     Look {
         result: Register,
         content: usize,
@@ -62,7 +63,7 @@ pub(crate) struct Access {
     pub buffer: usize,
     /// Offset from the first bound byte.
     pub offset: Operand,
-    /// Bytes of a scalar.
+    /// Number of bytes of a scalar.
     pub scalar_bytes: u32,
     /// Number of scalars.
     pub scalars: u32,
@@ -93,21 +94,21 @@ impl Direction {
 /// An access that cannot be followed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Escape {
-    /// Index of the bound buffer; none: any memory may be reached.
+    /// Index of the bound buffer; `None` if any memory may be reached.
     pub buffer: Option<usize>,
     pub reads: bool,
     pub writes: bool,
     pub cause: Cause,
 }
 
-/// A value that depends on the block from which another was reached.
+/// A value at the start of a block that depends on the block run before.
 #[derive(Debug, Clone)]
 pub(crate) struct Phi {
     pub result: Register,
     pub sources: Vec<(BlockId, Operand)>,
 }
 
-/// The end of a block.
+/// The end of a block, which says which block runs next.
 #[derive(Debug, Clone)]
 pub(crate) enum End {
     Stop,
@@ -145,7 +146,7 @@ impl End {
         }
     }
 
-    /// Returns the operand that selects among several targets.
+    /// Returns the operand that selects among several targets; `None` if there is at most one target.
     pub fn selector(&self) -> Option<Operand> {
         match self {
             End::Stop | End::Jump(_) => None,
@@ -159,7 +160,7 @@ impl End {
     }
 }
 
-/// A block.
+/// A sequence of operations that is entered at its start and left at its end only.
 #[derive(Debug, Clone)]
 pub(crate) struct Block {
     pub phis: Vec<Phi>,
@@ -180,22 +181,22 @@ pub(crate) enum Input {
     LocalIndex,
 }
 
-/// A kernel. Block 0 is its entry.
+/// A kernel as a graph of blocks. Block 0 is its entry.
 #[derive(Debug, Default)]
 pub(crate) struct Program {
     pub blocks: Vec<Block>,
-    /// Blocks in the order of their code: those in a loop come before those after it.
+    /// Blocks in the order of their code: the blocks of a loop come before those after it.
     pub order: Vec<BlockId>,
     pub registers: u32,
     pub inputs: Vec<(Input, Register)>,
-    /// Variables by their first register, with the number of registers.
+    /// Variables, each as its first register and its number of registers.
     pub variables: Vec<(Register, u32)>,
-    /// Known contents, for [`Op::Look`].
+    /// Known bytes that [`Op::Look`] reads.
     pub contents: Vec<Arc<[u8]>>,
 }
 
 impl Program {
-    /// Returns which blocks some way leads to.
+    /// Returns for each block whether it can be reached from the entry.
     pub fn reached(&self) -> Vec<bool> {
         let mut reached = vec![false; self.blocks.len()];
         let mut stack = vec![0];

@@ -1,8 +1,9 @@
-//! Says why bytes that a kernel reaches are not known exactly.
+//! Defines why values and bytes are unknown: a [`Cause`] for a value of a kernel, a [`Reason`] for a set of bytes.
+//! Both have a text for people.
 
 use std::fmt;
 
-/// The reason why a value is not known.
+/// Why a value of a kernel is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Cause {
     LoadedData,
@@ -41,22 +42,22 @@ impl fmt::Display for Cause {
     }
 }
 
-/// Why a set of bytes is only a bound.
+/// Why a set of bytes is only an upper bound.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Reason {
     /// The address depends on something unknown.
     Place(String),
-    /// Something unknown decides whether it is reached.
+    /// Something unknown decides whether the bytes are reached.
     Condition(String),
-    /// A pointer to it goes where it cannot be followed.
+    /// A pointer to the memory is used in a way that cannot be followed.
     Escape(String),
     /// The kernel reaches beyond the bytes that are bound.
     Outside,
-    /// Numbers are reached at offsets that are no multiples of their size.
+    /// Scalars are reached at offsets that are no multiples of their size.
     Uneven,
     /// Following the kernel takes more than a limit.
     Limit(&'static str),
-    /// Following the kernel takes more operations of invocations than this.
+    /// Following the kernel takes more than this number of operations of invocations.
     Steps(u64),
     /// The kernel cannot be read.
     Kernel(&'static str),

@@ -1,4 +1,5 @@
-//! Keeps of a program what addresses depend on, and finds out which addresses cannot be known.
+//! Reduces a [`Program`] to the operations that known addresses depend on, and finds out which addresses cannot be
+//! known.
 //!
 //! A value is unknown if it depends on an unknown one, or on a branch that does. A read or write is followed if its
 //! address and all branches on the way to it are known. Only what these need is kept: a branch that decides nothing
@@ -12,34 +13,36 @@ use super::program::{BlockId, Direction, Op, Operand, Program, Register};
 use super::reason::{Cause, Reason};
 use needs::Needs;
 
-/// The most rounds in which unknown values are passed on through a program. Nested loops take a few.
+/// The most rounds in which unknown values are passed on through a program; beyond them slicing fails. Nested loops
+/// take a few rounds.
 const MAX_ROUNDS: usize = 64;
 
-/// The part of a program that is kept, and what is known without running it.
+/// The part of a program that must be run, and the facts about its accesses that are known without running it.
 #[derive(Debug)]
 pub(crate) struct Slice {
     pub executable: Executable,
     /// The accesses to each bound buffer.
     pub buffers: Vec<Reach>,
-    /// Access to other memory than the dispatch's buffers: whether it may be read, whether it may be written, and why.
+    /// Access to memory outside of the dispatch's buffers: whether it may be read, whether it may be written, and
+    /// why; `None` if there is no such access.
     pub beyond: Option<(bool, bool, Reason)>,
 }
 
-/// The accesses to a buffer.
+/// The accesses of a kernel to one buffer.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Reach {
     pub reads: bool,
     pub writes: bool,
-    /// Something other than an atomic operation reaches it.
+    /// Whether something other than an atomic operation reaches the buffer.
     pub plain: bool,
-    /// Why its reads are only bounded.
+    /// Why reads of the buffer are only bounded; `None` if they are followed.
     pub read_bound: Option<Reason>,
     pub write_bound: Option<Reason>,
-    /// Size of the smallest scalar that is read or written; 0: none is.
+    /// Size of the smallest scalar that is read or written; 0 if there is no access.
     pub scalar_bytes: u32,
 }
 
-/// Slices a program that uses so many buffers.
+/// Slices a program that uses `buffers` buffers.
 ///
 /// # Errors
 /// Slicing takes too long.
@@ -54,7 +57,7 @@ pub(crate) fn slice(program: &Program, buffers: usize) -> Result<Slice, Reason> 
         let numbered = block.ops.iter().enumerate();
         numbered.map(move |(index, op)| (id as BlockId, index as u32, op))
     });
-    // Accesses that are only bounded need nothing, so that they are found first.
+    // Accesses that are only bounded need no operations, so that they are found first.
     for (block, _, op) in ops.clone() {
         match op {
             Op::Access(access) => {
@@ -134,7 +137,7 @@ impl Reach {
 /// The values that are not known, with their causes.
 struct UnknownValues {
     registers: Vec<Option<Cause>>,
-    /// Why it is not known whether a block runs.
+    /// For each block why it is not known whether it runs; `None` if it is known.
     blocks: Vec<Option<Cause>>,
     changed: bool,
 }
@@ -171,7 +174,7 @@ impl UnknownValues {
         Err(Reason::Limit("64 rounds through its loops"))
     }
 
-    /// Returns why an operand is not known.
+    /// Returns why an operand is not known; `None` if it is known.
     fn of_operand(&self, operand: Operand) -> Option<Cause> {
         match operand {
             Operand::Known(_) => None,

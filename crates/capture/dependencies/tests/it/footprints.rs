@@ -1,4 +1,4 @@
-//! Checks the bytes that kernels are found to read and write.
+//! Checks the footprints of kernels: the bytes that they are found to read and write.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Modules of strangers: whatever they hold, evaluating them ends soon and does not panic.
+//! Evaluates damaged and malicious modules: whatever they hold, this ends soon and does not panic.
 
 use crate::program::{Program, compile, dispatch};
 use gapscope_dependencies::{Dependencies, Limits};

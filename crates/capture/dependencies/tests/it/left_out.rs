@@ -1,5 +1,5 @@
-//! Leaves out all needless barriers together, and checks that all that was ordered still is, by an independent set of
-//! rules.
+//! Leaves out all needless barriers together, and checks by an independent set of rules that all commands that were
+//! ordered still are.
 
 use proptest::prelude::*;
 

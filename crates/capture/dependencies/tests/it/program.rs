@@ -1,4 +1,4 @@
-//! Writes a window of work as a capture.
+//! Builds captures for the tests: buffers, kernels, commands and submissions go in, a capture comes out.
 
 use gapscope_capture::model::*;
 use gapscope_capture::{Capture, Writer};

@@ -1,4 +1,4 @@
-//! Finds hazards, needless barriers and critical paths of windows.
+//! Checks the hazards, needless barriers and critical paths that are found in captured windows.
 
 use crate::program::{Bound, Program, barrier, compile, dispatch, memory_barrier};
 use gapscope_capture::model::{

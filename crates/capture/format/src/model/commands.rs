@@ -82,9 +82,9 @@ pub struct Binding {
     /// `VkDescriptorType` of a uniform or storage buffer. Dynamic offsets are in the range already, and the type is
     /// still the dynamic one.
     pub descriptor_type: u32,
-    /// The bound range; none: a null descriptor.
+    /// The bound range; `None` for a null descriptor.
     pub range: Option<BufferRange>,
-    /// The shader can only read the buffer: it declares so, or writes through no variable of it.
+    /// Whether the shader can only read the buffer, because it says so or writes through no variable of the buffer.
     #[serde(default, skip_serializing_if = "super::is_false")]
     pub read_only: bool,
 }
@@ -116,7 +116,7 @@ pub struct CopyRegion {
 pub struct Fill {
     /// The range that is written, a multiple of 4 bytes.
     pub range: BufferRange,
-    /// The word that it is filled with.
+    /// The word that the range is filled with.
     pub value: u32,
 }
 
@@ -168,6 +168,6 @@ pub enum Label {
     Begin(String),
     /// The innermost label ends.
     End,
-    /// An instant.
+    /// A label of one moment.
     Instant(String),
 }

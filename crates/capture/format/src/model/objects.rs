@@ -79,7 +79,7 @@ pub struct PipelineLayout {
     pub id: PipelineLayoutId,
     /// `VkPipelineLayoutCreateFlags`
     pub flags: u32,
-    /// Layouts of the sets by number; none: the layout leaves the set out.
+    /// Layouts of the sets by number; `None` for a set that the layout leaves out.
     pub sets: Vec<Option<SetLayoutId>>,
     /// Ranges of push constants.
     pub push_constants: Vec<PushConstantRange>,

@@ -23,9 +23,9 @@ pub struct Content {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ContentCause {
-    /// The next submission is the first of the window that may touch it.
+    /// The next submission is the first of the window that may touch the bytes.
     FirstUse,
-    /// The host wrote since the last submission.
+    /// The host wrote the bytes since the last submission.
     HostWrite,
 }
 
@@ -37,7 +37,7 @@ pub struct Submission {
     pub queue: QueueId,
     /// Nanoseconds from the begin of the window to the program's call.
     pub called_ns: u64,
-    /// Nanoseconds that the device worked on this submission alone, from its first command to its last; none: the
+    /// Nanoseconds that the device worked on this submission alone, from its first command to its last; `None` if the
     /// queue has no timestamps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_ns: Option<u64>,
@@ -63,7 +63,7 @@ pub struct Batch {
 pub struct SemaphoreUse {
     /// The semaphore.
     pub semaphore: SemaphoreId,
-    /// Value of a timeline semaphore; none: the semaphore is binary.
+    /// Value of a timeline semaphore; `None` if the semaphore is binary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<u64>,
     /// `VkPipelineStageFlags2` that wait, or after which the semaphore is signalled.

@@ -1,4 +1,4 @@
-//! Generates captures with anything that the format allows.
+//! Generates random captures with any records that the format allows, for the other tests.
 
 use std::path::Path;
 

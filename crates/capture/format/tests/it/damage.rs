@@ -1,4 +1,4 @@
-//! Captures that were cut off or changed.
+//! Checks that captures that were cut off or changed are read up to the damage.
 
 use std::fs;
 use std::path::Path;

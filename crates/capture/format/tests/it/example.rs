@@ -1,4 +1,5 @@
-//! A capture with every kind of record: what the page shows, and what the fixture of this version holds.
+//! Makes a capture with every kind of record, which the page on the format shows and the kept fixture of this version
+//! holds.
 //!
 //! `x` has 64 floats. The first submission scales it into `y` and copies that to `z`; the second, after the host wrote `x`
 //! again, scales it with an indirect dispatch.

@@ -1,4 +1,4 @@
-//! Captures of strangers, with records that cannot be true.
+//! Checks that records that cannot be true, as in malicious captures, are refused.
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -1,4 +1,4 @@
-//! Captures that are read equal those that were written.
+//! Checks that captures that are read equal those that were written.
 
 use std::collections::BTreeMap;
 use std::path::Path;

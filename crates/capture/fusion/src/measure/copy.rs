@@ -1,4 +1,4 @@
-//! Builds kernels that copy words.
+//! Builds the SPIR-V of kernels that copy words from one buffer to another, to measure the cost of loads and stores.
 
 use rspirv::binary::Assemble;
 use rspirv::dr::{Builder, Error, Operand};
@@ -9,7 +9,8 @@ use rspirv::spirv::{
 
 use crate::merge::ENTRY;
 
-/// Builds a kernel that copies so many words from binding 0 to binding 1, one an invocation, as elementwise kernels do.
+/// Returns the SPIR-V of a kernel that copies `words` words from binding 0 to binding 1, one an invocation, as
+/// elementwise kernels do.
 pub fn kernel(local_size: [u32; 3], words: u32) -> Vec<Word> {
     // The builder fails only outside functions and blocks.
     build(local_size, words).unwrap_or_default()

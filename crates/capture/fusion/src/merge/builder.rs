@@ -1,4 +1,5 @@
-//! Builds a merged module from several.
+//! Builds a merged module: kernels are added one by one with their ids renumbered, and at the end the entry point
+//! that calls them.
 
 mod memory;
 mod push_constants;
@@ -22,13 +23,13 @@ pub struct Builder<'a> {
     pub module: Module,
     next: Word,
     version: Word,
-    /// Types and the like that may be declared only once.
+    /// The ids of types and other declarations that may be declared only once, by opcode and operands.
     types: HashMap<(Op, Vec<Operand>), Word>,
     imports: HashMap<Vec<Operand>, Word>,
     built_ins: HashMap<BuiltIn, (Word, Word)>,
     entries: Vec<Word>,
     named: HashSet<Word>,
-    /// The push-constant blocks of several kernels become one.
+    /// Whether push-constant blocks of several kernels become one.
     joins_push_constants: bool,
     /// The blocks of push constants that are joined.
     blocks: Vec<JoinedBlock>,
@@ -36,6 +37,7 @@ pub struct Builder<'a> {
     pub values: HashMap<usize, (Word, Word)>,
 }
 
+/// A block of push constants of one kernel, with its place in the joined block.
 struct JoinedBlock {
     offset: u32,
     structure: Word,
@@ -128,7 +130,7 @@ impl<'a> Builder<'a> {
         id
     }
 
-    /// Adds a kernel, which is called after those before it.
+    /// Adds a kernel, which is called after those added before.
     pub fn add(&mut self, number: usize, kernel: &Kernel) -> Result<(), Refusal> {
         let mut ids: HashMap<Word, Word> = HashMap::new();
         let mut gone: HashSet<Word> = HashSet::new();
@@ -250,7 +252,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Returns the pointee of a pointer type.
+    /// Returns the id of the type that a pointer type points to.
     pub fn pointee(&self, pointer: Word) -> Option<Word> {
         let of = (self.module.types_global_values.iter())
             .find(|of| of.result_id == Some(pointer) && of.class.opcode == Op::TypePointer)?;
@@ -328,7 +330,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Adds the entry point, and returns the module.
+    /// Adds the entry point, and returns the merged module.
     pub fn finish(mut self) -> Module {
         self.join_push_constants();
         let void = self.type_of(Op::TypeVoid, Vec::new());
@@ -419,7 +421,7 @@ fn same_modes(a: &[Instruction], b: &[Instruction]) -> bool {
     a.len() == b.len() && a.iter().chain(b).all(plain) && a.iter().zip(b).all(equal)
 }
 
-/// Returns whether a type may be declared only once.
+/// Returns whether SPIR-V lets a type with this opcode be declared only once.
 fn is_unique(op: Op) -> bool {
     matches!(
         op,

@@ -1,4 +1,4 @@
-//! Makes captures of kernels in WGSL, and merges and runs their chains.
+//! Makes captures from kernels in WGSL for the tests, and merges and runs their chains.
 
 use std::io::Write;
 use std::process::{Command as Process, Stdio};

@@ -1,4 +1,4 @@
-//! Merges random chains.
+//! Merges random chains, and checks that their results stay equal.
 
 use proptest::prelude::*;
 

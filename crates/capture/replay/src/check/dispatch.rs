@@ -1,4 +1,4 @@
-//! Checks a dispatch against the device.
+//! Checks a dispatch against the limits of the device: its workgroups, and the sizes and offsets of its buffers.
 
 use gapscope_capture::model::{Binding, Dispatch, Groups};
 

@@ -1,4 +1,5 @@
-//! Checks a pipeline against the device.
+//! Checks a pipeline against the device: the capabilities and extensions of its shader, its memory, its subgroups and
+//! its matrices.
 
 use gapscope_capture::model::{LayoutBinding, Pipeline, PipelineId};
 use gapscope_spirv::Specialisation;
@@ -40,8 +41,7 @@ impl DeviceCheck<'_> {
             }
         };
         if !self.adapter.features.has("storageInputOutput16") {
-            // A compute shader has no inputs and outputs of that kind, but compilers declare the capability all the
-            // same.
+            // A compute shader has no such inputs and outputs, but compilers declare the capability anyway.
             shader.undeclare(INPUT_OUTPUT_16);
         }
         self.capabilities(kernel, &shader);
@@ -365,7 +365,7 @@ pub const STORAGE: [u32; 2] = [7, 9];
 /// `VkDescriptorType` of uniform buffers, without and with a dynamic offset.
 pub const UNIFORM: [u32; 2] = [6, 8];
 
-/// Returns whether a binding is of buffers whose descriptors have a known size.
+/// Returns whether a binding is of uniform or storage buffers.
 pub fn is_buffer(binding: &LayoutBinding) -> bool {
     let kind = binding.descriptor_type;
     STORAGE.contains(&kind) || UNIFORM.contains(&kind)

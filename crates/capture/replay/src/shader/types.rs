@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::{Matrix, Slot};
 
-/// No compiler nests types more deeply.
+/// The greatest depth of nested types that is followed; no compiler nests them more deeply.
 const MAX_DEPTH: u32 = 64;
 
 /// The type of a plain number in memory.
@@ -56,7 +56,7 @@ impl Element {
         }
     }
 
-    /// Returns the name: `f32`.
+    /// Returns the name of the type, such as `f32`.
     pub fn name(self) -> &'static str {
         match self {
             Element::F16 => "f16",
@@ -73,7 +73,7 @@ impl Element {
         }
     }
 
-    /// Returns whether there are values that are no numbers.
+    /// Returns whether the type is of floating-point numbers.
     pub fn is_float(self) -> bool {
         matches!(self, Element::F16 | Element::F32 | Element::F64)
     }
@@ -87,7 +87,7 @@ pub struct Types<'a> {
 }
 
 impl Types<'_> {
-    /// Returns the descriptor that a variable names.
+    /// Returns the descriptor of a variable.
     pub fn slot(&self, variable: &Variable, set: u32, binding: u32) -> Slot {
         let mut pointee = self.pointee(variable);
         let count = match pointee.and_then(|id| self.get(id)) {
@@ -111,7 +111,7 @@ impl Types<'_> {
         }
     }
 
-    /// Returns the size of a variable, laid out without gaps but for alignment; none: not known.
+    /// Returns the size of a variable, laid out without gaps but for alignment; `None` if it is not known.
     pub fn variable_bytes(&self, variable: &Variable) -> Option<u64> {
         self.bytes(self.pointee(variable)?, MAX_DEPTH)
     }
@@ -159,7 +159,8 @@ impl Types<'_> {
         }
     }
 
-    /// The element of a block `struct { T data[]; }`, where T is a number, or a vector or array of numbers without gaps.
+    /// Returns the element type of a block `struct { T data[]; }`, where T is a number, or a vector or array of
+    /// numbers without gaps.
     fn element(&self, block: u32) -> Option<Element> {
         let Type::Struct(members) = self.get(block)? else {
             return None;
@@ -174,7 +175,8 @@ impl Types<'_> {
         (count > 0).then_some(element)
     }
 
-    /// The numbers of which a type is made without gaps, and their count (of an array without end: that of one element).
+    /// Returns the type of the numbers of which a type is made without gaps, and their count (for a run-time array
+    /// that of one element).
     fn numbers(&self, id: u32, depth: u32) -> Option<(Element, u64)> {
         let depth = depth.checked_sub(1)?;
         let (inner, length) = match *self.get(id)? {
@@ -229,7 +231,7 @@ impl Types<'_> {
     }
 }
 
-/// `VkComponentTypeKHR` of a number.
+/// Returns the `VkComponentTypeKHR` of a type of numbers.
 fn component_type(of: &Type) -> Option<i32> {
     const BFLOAT16: u32 = 0;
     const FLOAT8_E4M3: u32 = 4214;

@@ -1,4 +1,4 @@
-//! Makes the manifest of a replay's trace.
+//! Makes the manifest of a replay's trace: the facts of program, device, clock and losses.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -21,7 +21,7 @@ pub struct RunFacts {
     pub runs: u32,
 }
 
-/// Makes the manifest. `untimed` are the numbers of dispatches and of transfers without times.
+/// Makes the manifest. `untimed` has the number of dispatches without times, then that of transfers.
 pub fn build(
     session: &mut Session<'_>,
     observed: &[Observation],

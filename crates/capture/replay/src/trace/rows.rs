@@ -1,4 +1,5 @@
-//! Makes the rows of a replay's trace.
+//! Makes the rows of a replay's trace (submissions, command buffers, dispatches, transfers, labels) from the observed
+//! times.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,6 +22,7 @@ const QUEUE: QueueId = QueueId(0);
 /// The bindings of a dispatch: set, binding, element, buffer, offset, size, and whether the shader can only read.
 type BoundBuffers = Vec<(u32, u32, u32, u32, u64, u64, bool)>;
 
+/// The tables of the trace while rows are added.
 pub struct Rows {
     pub tables: Tables,
     labels: Labels,
@@ -29,14 +31,14 @@ pub struct Rows {
     next_buffer: u64,
     /// Number of runs. If there are several, each has a label.
     runs: u32,
-    /// Numbers of dispatches and of transfers without times.
+    /// The number of dispatches without times, then that of transfers.
     pub untimed: [u64; 2],
 }
 
 /// A label that is open.
 struct OpenLabel {
     label: LabelId,
-    /// Bounds of the times of the work inside.
+    /// The first start and the last end of the work inside.
     start_ns: Option<i64>,
     end_ns: Option<i64>,
 }

@@ -1,4 +1,4 @@
-//! Runs windows without barriers that nothing needs.
+//! Runs captures without the barriers that no dependency needs, and checks their outputs.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,5 @@
-//! Inspects single dispatches in replays.
+//! Checks the results of inspecting single dispatches: searches for infinities, dumps of buffers, and times of one
+//! dispatch.
 
 use gapscope_capture::Capture;
 use gapscope_capture::model::*;

@@ -1,4 +1,4 @@
-//! Captures that must not run, or not on this device.
+//! Checks that captures that are invalid, or that this device cannot run, are refused.
 
 use gapscope_capture::Capture;
 use gapscope_capture::model::*;

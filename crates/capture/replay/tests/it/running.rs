@@ -1,4 +1,4 @@
-//! Runs captures whose outputs equal the program's.
+//! Runs captures, and checks that their outputs equal those of the program.
 
 use gapscope_capture::Capture;
 use gapscope_capture::model::*;

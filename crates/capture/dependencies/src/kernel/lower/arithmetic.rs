@@ -1,4 +1,4 @@
-//! Lowers instructions that compute values.
+//! Lowers instructions that compute values from values: arithmetic, comparisons, conversions and selections.
 
 use super::values::Value;
 use super::{Lowering, Typed};
@@ -11,7 +11,8 @@ use gapscope_spirv::numbers::{glsl, op};
 const NONE: Operand = Operand::Known(0);
 
 impl Lowering<'_> {
-    /// Evaluates an instruction from the operands behind its type and result; none: it is not one of these.
+    /// Lowers an instruction from the operands behind its type and result ids, and returns its value; `None` if the
+    /// instruction is not arithmetic that is followed.
     pub(super) fn evaluate(&mut self, op: u16, type_id: u32, operands: &[u32]) -> Option<Value> {
         Some(match (op, operands) {
             (op::UNDEF, _) => self.zero(type_id),
@@ -49,7 +50,7 @@ impl Lowering<'_> {
                 })
             }
             (op::BITCAST, [value]) => self.bitcast(type_id, *value),
-            // The result is a structure of two.
+            // The result is a structure with two members.
             (op::I_ADD_CARRY..=op::S_MUL_EXTENDED, [a, b]) => {
                 let (low, high) = match op {
                     op::I_ADD_CARRY => (Code::Add, Code::Carry),
@@ -105,7 +106,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// Evaluates an instruction of `GLSL.std.450`.
+    /// Lowers an instruction of the extended set `GLSL.std.450`, and returns its value.
     fn extended(&mut self, number: u32, type_id: u32, arguments: &[u32]) -> Option<Value> {
         let code = match number {
             glsl::S_ABS => Code::SAbs,
@@ -153,7 +154,7 @@ impl Lowering<'_> {
         Some(value.scalars(self.scalars(of)?))
     }
 
-    /// Applies a function to each scalar of the arguments, which have as many as `type_id`.
+    /// Applies a function to each scalar of the arguments, which have as many scalars as the type `type_id`.
     fn each(
         &mut self,
         type_id: u32,
@@ -302,7 +303,7 @@ impl Lowering<'_> {
     }
 }
 
-/// Returns the operation of an instruction on two values, and whether they change places.
+/// Returns the operation for an instruction with two operands, and whether these must be swapped.
 fn binary(op: u16) -> Option<(Code, bool)> {
     let code = match op {
         op::I_ADD => Code::Add,
@@ -327,7 +328,7 @@ fn binary(op: u16) -> Option<(Code, bool)> {
         op::BITWISE_XOR => Code::Xor,
         _ => return None,
     };
-    // "Greater" is "less" of the operands the other way round.
+    // "Greater" is "less" with swapped operands.
     Some((
         code,
         matches!(op, op::U_GREATER_THAN..=op::S_GREATER_THAN_EQUAL),

@@ -1,4 +1,4 @@
-//! Lowers instructions on values with parts.
+//! Lowers instructions on composites: vectors, matrices, arrays and structures.
 
 use super::values::Value;
 use super::{Lowering, Typed};
@@ -8,7 +8,7 @@ use crate::kernel::reason::Cause;
 use gapscope_spirv::Type;
 
 impl Lowering<'_> {
-    /// Makes a composite of parts, which may be composites themselves.
+    /// Returns a composite of the values with the ids `parts`, which may be composites themselves.
     pub(super) fn construct(&mut self, type_id: u32, parts: &[u32]) -> Value {
         let Some(count) = self.scalars(type_id) else {
             return Value::Unknown(Cause::LargeVariable);

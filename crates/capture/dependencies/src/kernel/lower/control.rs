@@ -1,4 +1,4 @@
-//! Lowers functions, blocks and branches.
+//! Lowers functions, blocks and branches: calls are inlined, and branches end the blocks of the program.
 
 use super::values::{Pointer, Value};
 use super::{Frame, Lowering, MAX_CALL_DEPTH, MAX_OPS, MAX_REGISTERS, PendingPhi, TooLarge, Typed};
@@ -43,7 +43,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Begins the block of a label. The first one of a function is `entry`.
+    /// Begins the block of a label. The first label of a function begins `entry`.
     fn label(
         &mut self,
         instruction: &StoredInstruction,
@@ -169,7 +169,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Returns the value of a call in the block after it.
+    /// Returns the value of a call, for the block `after` in which the code goes on.
     fn returned(&mut self, type_id: u32, inner: &Frame, after: BlockId) -> Value {
         let value_of = |id: &Option<u32>| {
             let typed = id.and_then(|id| inner.values.get(&id).or(self.globals.get(&id)));

@@ -1,4 +1,4 @@
-//! Lowers the instructions of a function.
+//! Lowers single instructions of a function, and decides which of them are followed.
 
 use super::values::{Base, Pointer, Value};
 use super::{Lowering, TooLarge, Typed};
@@ -132,7 +132,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Returns why the result of an instruction is not known. An operation on unknown values is unknown for their
+    /// Returns why the result of an instruction is not known. An operation on an unknown operand has the operand's
     /// reason.
     fn cause_of(&self, op: u16, operands: &[u32]) -> Cause {
         let own = cause(op);
@@ -158,8 +158,8 @@ impl Lowering<'_> {
         self.frame.values.contains_key(&id) || self.globals.contains_key(&id)
     }
 
-    /// Assumes that an instruction that is not followed does anything through its pointers. A literal that is taken
-    /// for one does no harm.
+    /// Assumes that an instruction that is not followed may read and write through all its pointer operands. A
+    /// literal that is mistaken for a pointer's id does no harm.
     fn unfollowed(&mut self, op: u16, operands: &[u32]) {
         if is_image(op) {
             return self.escape(None, true, true, Cause::Image);
@@ -189,7 +189,7 @@ fn is_image(op: u16) -> bool {
     op == op::IMAGE_TEXEL_POINTER || matches!(op, 86..=106 | 305..=320 if op != op::NO_LINE)
 }
 
-/// Returns why the result of an instruction that is not followed is not known.
+/// Returns the reason why the result of an instruction that is not followed is unknown.
 fn cause(op: u16) -> Cause {
     match op {
         // Conversions; negation and arithmetic; products; classification; comparisons.

@@ -1,4 +1,5 @@
-//! Lowers reads and writes of cooperative matrices, which the invocations of a subgroup make together.
+//! Lowers reads and writes of cooperative matrices, which the invocations of a subgroup (a group that the device runs
+//! in step) make together.
 
 use super::Lowering;
 use super::values::{Base, Pointer};

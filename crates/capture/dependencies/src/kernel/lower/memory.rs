@@ -1,4 +1,5 @@
-//! Lowers pointers, and reads and writes through them.
+//! Lowers pointers, and reads and writes through them: SPIR-V's access chains go in, offsets in buffers and accesses
+//! come out.
 
 use super::values::{Base, Pointer, Value};
 use super::{Lowering, Typed};
@@ -8,7 +9,7 @@ use crate::kernel::reason::Cause;
 use gapscope_spirv::{MatrixLayout, Piece, Type};
 
 const NONE: Operand = Operand::Known(0);
-/// The most pieces of a value that is read or written at once.
+/// The most pieces of a value that one instruction reads or writes; beyond them the access is not followed.
 const MAX_PIECES: usize = 256;
 
 impl Lowering<'_> {
@@ -71,7 +72,8 @@ impl Lowering<'_> {
         Pointer { base, ..pointer }
     }
 
-    /// Follows `OpAccessChain` and the like.
+    /// Returns the pointer that an access chain (`OpAccessChain` and its variants) makes from a pointer and the ids
+    /// of indices.
     pub(super) fn chain(&mut self, pointer: Pointer, indices: &[u32]) -> Pointer {
         let mut pointer = pointer;
         for id in indices {
@@ -164,7 +166,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Returns the bytes from one part of the pointee to the next.
+    /// Returns the number of bytes from one element of the pointee to the next.
     fn stride(&self, pointer: &Pointer, of: &Type) -> Option<u32> {
         let module = self.module;
         match of {
@@ -206,7 +208,8 @@ impl Lowering<'_> {
         self.compute(code, bits, [offset, index, Operand::Known(stride.into())])
     }
 
-    /// Follows `OpPtrAccessChain`, whose first index selects among elements of which the pointer points to one.
+    /// Returns the pointer to another element of the array into which a pointer points, for the first index of
+    /// `OpPtrAccessChain`.
     pub(super) fn element(&mut self, id: u32, element: u32) -> Pointer {
         let typed = self.typed(id);
         let pointer = self.pointer(id);
@@ -225,7 +228,7 @@ impl Lowering<'_> {
         Pointer { offset, ..pointer }
     }
 
-    /// Reads a value.
+    /// Lowers a read of a value of the type `type_id`, and returns the value.
     pub(super) fn load(&mut self, pointer: &Pointer, type_id: u32) -> Value {
         match &pointer.base {
             Base::Local { first, count } => self.load_local(*first, *count, pointer, type_id),
@@ -308,7 +311,7 @@ impl Lowering<'_> {
         Value::registers(results, count)
     }
 
-    /// Reads known content.
+    /// Lowers a read of known bytes, and returns the value.
     fn look(&mut self, content: usize, offset: Operand, pieces: &[Piece]) -> Value {
         let mut scalars = Vec::new();
         for piece in pieces {
@@ -421,7 +424,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Makes registers unknown.
+    /// Makes registers unknown for the given cause.
     pub(super) fn clobber(&mut self, first: u32, count: u32, cause: Cause) {
         let unknown = vec![Operand::Unknown(cause); count as usize];
         self.put(first, &unknown);
@@ -442,7 +445,7 @@ impl Lowering<'_> {
         }));
     }
 
-    /// `OpArrayLength`
+    /// Returns the length of a buffer's run-time array (`OpArrayLength`).
     pub(super) fn array_length(&self, pointer: &Pointer, member: u32) -> Operand {
         let found = || {
             let (Base::Buffer(buffer), Operand::Known(offset)) = (&pointer.base, pointer.offset)

@@ -1,4 +1,4 @@
-//! The values of a kernel while it is lowered.
+//! Defines the values of a kernel while it is lowered, scalars and pointers, and finds them by their SPIR-V ids.
 
 use std::rc::Rc;
 
@@ -7,7 +7,7 @@ use crate::kernel::program::{Operand, Register};
 use crate::kernel::reason::Cause;
 use gapscope_spirv::MatrixLayout;
 
-/// A value.
+/// A value of a kernel while it is lowered.
 #[derive(Debug, Clone)]
 pub(super) enum Value {
     /// A scalar, or the scalars of a composite one after the other.
@@ -22,7 +22,7 @@ pub(super) struct Pointer {
     pub base: Base,
     /// The offset in bytes for buffers and content, else in scalars.
     pub offset: Operand,
-    /// The type that the pointer points to; 0: not known.
+    /// Id of the type that the pointer points to; 0 if unknown.
     pub type_id: u32,
     pub matrix: Option<MatrixLayout>,
 }
@@ -30,19 +30,19 @@ pub(super) struct Pointer {
 /// The memory that a pointer points into.
 #[derive(Debug, Clone)]
 pub(super) enum Base {
-    /// A bound buffer.
+    /// A bound buffer, by its index.
     Buffer(usize),
     /// An array of descriptors, of which none is chosen yet.
     Descriptors { set: u32, binding: u32 },
-    /// Known bytes: push constants.
+    /// Known bytes, such as push constants, by their index in the program's contents.
     Content(usize),
     /// A variable of the invocation, in registers.
     Local { first: Register, count: u32 },
     /// Values that do not change.
     Fixed(Rc<[Operand]>),
-    /// Memory that is no buffer and is not followed.
+    /// Memory other than buffers, which is not followed.
     Opaque(Cause),
-    /// Any memory.
+    /// Unknown memory, which may be a buffer.
     Lost(Cause),
 }
 
@@ -70,7 +70,7 @@ impl Value {
         Value::Scalars((first..first + count).map(Operand::Register).collect())
     }
 
-    /// Returns the scalars of a value, which must be so many.
+    /// Returns the scalars of a value, which should be `count`.
     pub fn scalars(&self, count: u32) -> Vec<Operand> {
         match self {
             Value::Scalars(scalars) if scalars.len() == count as usize => scalars.to_vec(),
@@ -94,7 +94,7 @@ impl Lowering<'_> {
         self.frame.values.insert(id, Typed { type_id, value });
     }
 
-    /// Returns the value of a scalar.
+    /// Returns the value with this id as one scalar.
     pub(super) fn scalar(&self, id: u32) -> Operand {
         self.typed(id).value.scalars(1)[0]
     }
@@ -103,7 +103,7 @@ impl Lowering<'_> {
         self.module.bits(self.typed(id).type_id)
     }
 
-    /// Returns the number of scalars of a type, unless there are too many.
+    /// Returns the number of scalars of a type; `None` if there are more than `MAX_SCALARS`.
     pub(super) fn scalars(&self, type_id: u32) -> Option<u32> {
         let length = |id| self.length(id);
         self.module.scalars(type_id, MAX_SCALARS, &length)

@@ -1,4 +1,5 @@
-//! Gives places to variables outside of functions: buffers, push constants and built-in inputs.
+//! Gives places to variables outside of functions: finds the buffer, the push constants or the built-in input that
+//! each one stands for.
 
 use super::Lowering;
 use super::Typed;

@@ -1,4 +1,5 @@
-//! The part of a kernel that is run.
+//! Defines the form of a kernel that the machine runs: `slice` builds it from a
+//! [`Program`](crate::kernel::program::Program), reduced to the operations that addresses depend on.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,15 +14,15 @@ pub(crate) struct Executable {
     pub instructions: Vec<Instruction>,
     pub registers: usize,
     pub inputs: Vec<(Input, u32)>,
-    /// Registers that begin as 0.
+    /// Registers that are 0 at the start.
     pub variables: Vec<u32>,
-    /// Registers that always have the same value.
+    /// Pairs of a value and the register that always has it.
     pub known: Vec<(u64, u32)>,
     pub contents: Vec<Arc<[u8]>>,
 }
 
 impl Executable {
-    /// Returns whether something depends on known content.
+    /// Returns whether an instruction reads known contents of memory.
     pub fn looks(&self) -> bool {
         let mut all = self.instructions.iter();
         all.any(|instruction| matches!(instruction, Instruction::Look { .. }))
@@ -34,7 +35,7 @@ pub(crate) struct Block {
     pub end: End,
 }
 
-/// An operation on registers.
+/// An operation on registers, which are given by their numbers.
 #[derive(Debug, Clone)]
 pub(crate) enum Instruction {
     Compute {
@@ -86,12 +87,12 @@ pub(crate) enum End {
     },
 }
 
-/// An edge to a block, with the registers that it copies: to, from.
+/// A jump to a block, with the registers that it copies, as pairs of destination and source.
 #[derive(Debug)]
 pub(crate) struct Edge {
     pub to: u32,
     pub copies: Vec<(u32, u32)>,
-    /// A copy reads a register that another copy writes.
+    /// Whether a copy reads a register that another copy writes.
     pub tangled: bool,
 }
 

@@ -1,4 +1,5 @@
-//! Marks the parts of a buffer that invocations reach, with a bit for each scalar.
+//! Marks the scalars of a buffer that invocations reach, with one bit for reads and one for writes; [`Marks::sets`]
+//! turns them into sets of bytes.
 
 use crate::bytes::ByteSet;
 use crate::kernel::program::Direction;
@@ -8,25 +9,26 @@ const PAGE: u64 = 1 << 15;
 const WORDS: usize = (PAGE / 64) as usize;
 type Page = Option<Box<[u64; WORDS]>>;
 
-/// The parts of a buffer that were reached.
+/// The scalars of a buffer that invocations read and wrote.
 #[derive(Debug)]
 pub(crate) struct Marks {
     /// Size of the buffer.
     bytes: u64,
-    /// Log2 of the bytes that a mark stands for.
+    /// Binary logarithm of the number of bytes that one mark stands for.
     scale: u32,
     pub read: Bits,
     pub written: Bits,
     /// Whether bytes beyond the buffer's end were read, and whether they were written.
     pub outside: (bool, bool),
-    /// A number was reached that does not begin where a mark does.
+    /// Whether a scalar was reached that does not begin where a mark does.
     pub uneven: bool,
-    /// Sums over all reads and over all writes of which invocation reaches what. Equal maps have equal sums.
+    /// The sum of hashes of all pairs of invocation and bytes, for reads here and for writes below. Runs in which the
+    /// same invocations reach the same bytes have equal sums.
     pub read_map: u128,
     pub written_map: u128,
 }
 
-/// A set of bits, in pages.
+/// A set of bits, in pages that are allocated when a bit of them is set.
 #[derive(Debug, Default)]
 pub(crate) struct Bits {
     pages: Vec<Page>,
@@ -34,7 +36,7 @@ pub(crate) struct Bits {
 }
 
 impl Marks {
-    /// Makes marks for a buffer of so many bytes, whose scalars have so many.
+    /// Makes empty marks for a buffer of `bytes` bytes with scalars of `scalar_bytes` bytes.
     pub fn new(bytes: u64, scalar_bytes: u32) -> Marks {
         Marks {
             bytes,
@@ -48,7 +50,7 @@ impl Marks {
         }
     }
 
-    /// Marks so many bytes from the offset of each active lane on. `first` is the number of the first invocation.
+    /// Marks `bytes` bytes from the offset of each active lane on. `first` is the number of the invocation in lane 0.
     pub fn mark(
         &mut self,
         offsets: &[u64],
@@ -116,14 +118,14 @@ impl Marks {
         self.written_map = self.written_map.wrapping_add(other.written_map);
     }
 
-    /// Returns the memory that the marks themselves take.
+    /// Returns the number of bytes of memory that the marks take.
     pub fn memory_bytes(&self) -> u64 {
         let pages = self.read.allocated + self.written.allocated;
         let tables = self.read.pages.len() + self.written.pages.len();
         pages * PAGE / 8 + tables as u64 * 8
     }
 
-    /// Returns the bytes that were read and those that were written; none: more than `most` ranges.
+    /// Returns the bytes that were read, and those that were written; `None` for a set of more than `most` ranges.
     pub fn sets(&self, most: usize) -> (Option<ByteSet>, Option<ByteSet>) {
         let set = |bits: &Bits| bits.ranges(self.scale, self.bytes, most);
         (set(&self.read), set(&self.written))

@@ -1,15 +1,17 @@
-//! Collects which invocation reaches what, as runs of invocations whose offsets grow in equal steps.
+//! Collects the offsets that each invocation reaches, compressed to [`Run`]s of invocations whose offsets grow in
+//! equal steps.
 
 use std::collections::HashMap;
 
 use crate::kernel::program::Direction;
 
-/// The most runs that are kept.
+/// The most runs that are kept; beyond them the trail is unknown.
 const MAX_RUNS: usize = 1 << 20;
-/// The limit as the reason names it.
+/// The limit `MAX_RUNS` as a reason names it.
 pub(crate) const RUNS: &str = "1,048,576 runs of equal steps";
 
-/// Consecutive invocations, in the order of workgroups and of invocations in them, whose offsets grow in equal steps.
+/// Consecutive invocations that reach offsets in equal steps. Invocations are numbered by workgroup, then in their
+/// workgroup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Run {
     /// Number of the first invocation.
@@ -20,12 +22,12 @@ pub struct Run {
     pub offset: u64,
     /// Bytes from one offset to the next, modulo 2⁶⁴.
     pub step: u64,
-    /// Bytes that each invocation reaches at once.
+    /// Number of bytes that each invocation reaches from its offset on.
     pub bytes: u32,
 }
 
 impl Run {
-    /// Returns each invocation with its offset.
+    /// Returns pairs of invocation and offset.
     pub fn each(self) -> impl Iterator<Item = (u64, u64)> {
         (0..self.count).map(move |at| {
             let offset = self.offset.wrapping_add(self.step.wrapping_mul(at));
@@ -39,7 +41,7 @@ impl Run {
 pub(crate) struct Sites {
     pub found: HashMap<usize, Site>,
     runs: usize,
-    /// There are too many runs, or an access that cannot be part of one.
+    /// Whether there are too many runs, or an access that cannot be part of a run.
     pub overflow: bool,
 }
 
@@ -52,7 +54,7 @@ pub(crate) struct Site {
 }
 
 impl Sites {
-    /// Adds an invocation that reaches bytes from an offset on.
+    /// Adds that an invocation reaches bytes from an offset on.
     pub fn add(
         &mut self,
         site: usize,

@@ -1,4 +1,5 @@
-//! Finds what of a program is needed, and builds the program that is left.
+//! Finds the operations and blocks of a [`Program`] that chosen operations depend on, and builds an [`Executable`] of
+//! them.
 
 use std::collections::HashMap;
 
@@ -21,7 +22,7 @@ pub(super) struct Needs<'a> {
     ops: Vec<Vec<bool>>,
     phis: Vec<Vec<bool>>,
     branches: Vec<bool>,
-    /// Blocks whose deciding branches have been handled.
+    /// For each block whether the branches that decide over it have been added.
     decided: Vec<bool>,
     registers: Vec<bool>,
     waiting: Vec<Register>,
@@ -67,7 +68,7 @@ impl<'a> Needs<'a> {
         }
     }
 
-    /// Adds an operation.
+    /// Adds a needed operation.
     pub fn op(&mut self, block: BlockId, index: u32) {
         let of = &mut self.ops[block as usize][index as usize];
         if std::mem::replace(of, true) {
@@ -163,7 +164,7 @@ impl<'a> Needs<'a> {
         }
     }
 
-    /// Builds the program that is left; none: it is inconsistent.
+    /// Builds the program of the needed operations; returns `None` if it is inconsistent.
     pub fn executable(&self) -> Option<Executable> {
         let program = self.program;
         let mut numbers = HashMap::new();
@@ -261,7 +262,7 @@ impl<'a> Needs<'a> {
     }
 }
 
-/// The registers of the program that is left.
+/// The registers of the program that is built, numbered anew.
 struct KeptRegisters {
     registers: HashMap<Register, u32>,
     known: HashMap<u64, u32>,

@@ -1,4 +1,5 @@
-//! Rewrites loads and stores of intermediates: volatile if they go through memory, else replaced by a variable.
+//! Rewrites the loads and stores of intermediates in the functions of a kernel: as volatile ones if values go through
+//! memory, else as accesses to a variable of the invocation.
 
 use std::collections::HashMap;
 
@@ -55,7 +56,7 @@ pub fn rewrite(
     Ok(())
 }
 
-/// Finds the pointers into intermediates.
+/// Returns the pointers into intermediates.
 fn reached(
     function: &Function,
     intermediates: &HashMap<Word, usize>,
@@ -155,7 +156,7 @@ fn make_volatile(of: &mut Instruction, at: usize) {
     }
 }
 
-/// Returns the types of values.
+/// Returns the id of the type of each value, by the value's id.
 fn value_types(builder: &Builder<'_>, functions: &[Function]) -> HashMap<Word, Word> {
     let global = builder.module.types_global_values.iter();
     let local = functions.iter().flat_map(Function::all_inst_iter);

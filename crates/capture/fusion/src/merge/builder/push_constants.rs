@@ -1,4 +1,4 @@
-//! Joins several blocks of push constants.
+//! Joins the push-constant blocks of several kernels into one block with the kernels' blocks as members.
 
 use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::{Decoration, Op, StorageClass};
