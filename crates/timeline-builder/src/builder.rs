@@ -87,10 +87,6 @@ pub trait Observer {
     fn joined(&mut self, _joined: Joined<'_>) {}
 }
 
-/// An observer that does nothing.
-pub struct NoObserver;
-impl Observer for NoObserver {}
-
 /// A piece of work and the call that launched it.
 #[derive(Debug, Clone, Copy)]
 pub struct Joined<'a> {

@@ -24,7 +24,7 @@ mod stream_captures;
 
 pub use bounds::Bounds;
 pub use builder::{
-    Finished, Ids, Joined, NoObserver, Observer, Output, ProfiledLaunch, Reasons, TimelineBuilder,
+    Finished, Ids, Joined, Observer, Output, ProfiledLaunch, Reasons, TimelineBuilder,
 };
 pub use event_waits::{EventOccurrence, StreamPlace};
 pub use input::{
