@@ -9,7 +9,7 @@ import { COUNTED } from "./counted.ts";
 import { fixture } from "./fixture.ts";
 import { writeRanks } from "./known-ranks.ts";
 import { KNOWN } from "./known.ts";
-import { FIREFOX, temporaryFolder, type Viewer, writeTrace } from "./product.ts";
+import { FIREFOX, loaded, temporaryFolder, type Viewer, writeTrace } from "./product.ts";
 import { SAMPLED } from "./sampled.ts";
 
 const pages = fixture();
@@ -124,7 +124,7 @@ describe.each([false, true])("accessibility, dark: %s", (dark) => {
   async function check(url: string, dark: boolean, shown = "#app"): Promise<Page> {
     const page = await pages.open(url, { dark });
     await page.waitForSelector(shown);
-    await page.waitForFunction(() => !/loading|Comparing…|Folding|Looking at|Analysing/i.test(document.querySelector("#app")?.textContent ?? ""));
+    await loaded(page);
     expect(await broken(page)).toEqual([]);
     return page;
   }

@@ -195,9 +195,22 @@ export async function openTrace(url: string, options: Parameters<typeof openPage
   return opened;
 }
 
-/** Waits until everything in sight has loaded. */
+/** Waits until everything in sight has loaded. A timeline out of sight is not drawn, and keeps the words that it had when it left. */
 export async function loaded(page: Page): Promise<void> {
-  await page.waitForFunction(() => !document.querySelector("#app")?.textContent?.includes("loading…"));
+  await page.waitForFunction(async () => {
+    const timelines = [...document.querySelectorAll("#app .timeline")];
+    const seen = await new Promise<IntersectionObserverEntry[]>((done) => {
+      if (timelines.length === 0) return done([]);
+      const observer = new IntersectionObserver((entries) => (observer.disconnect(), done(entries)));
+      for (const timeline of timelines) observer.observe(timeline);
+    });
+    const hidden = new Set(seen.filter(({ isIntersecting }) => !isIntersecting).map(({ target }) => target));
+    const texts = document.createTreeWalker(document.querySelector("#app") ?? document.body, NodeFilter.SHOW_TEXT | NodeFilter.SHOW_ELEMENT, (node) =>
+      hidden.has(node as Element) ? NodeFilter.FILTER_REJECT : node instanceof Text ? NodeFilter.FILTER_ACCEPT : NodeFilter.FILTER_SKIP,
+    );
+    while (texts.nextNode()) if (/loading|Comparing…|Folding|Looking at|Analysing/i.test(texts.currentNode.nodeValue ?? "")) return false;
+    return true;
+  });
 }
 
 /** The state that a timeline publishes. */
