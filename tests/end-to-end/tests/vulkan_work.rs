@@ -148,7 +148,17 @@ fn a_protected_submission_gets_no_command_buffers_that_are_not() {
 
 #[test]
 fn sparse_binding_waits_for_work_and_work_for_it() {
-    let trace = counts::check("sparse --iterations 3 --n 2", &Lavapipe);
+    check_turns(&counts::check("sparse --iterations 3 --n 2", &Lavapipe));
+}
+
+/// The first submission waits for the value with which the semaphore starts, which is no dependency.
+#[test]
+fn submissions_wait_in_turn_for_a_counter_that_starts_above_0() {
+    check_turns(&counts::check("submit2 --iterations 4", &Lavapipe));
+}
+
+/// Checks that each submission but the first waits for the one before, and for nothing else.
+fn check_turns(trace: &Trace) {
     let tables = &trace.tables;
     let mut submissions: Vec<_> = (0..tables.submissions.len())
         .map(|row| (tables.submissions.start_ns[row], tables.submissions.id[row]))

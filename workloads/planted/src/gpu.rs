@@ -320,8 +320,21 @@ impl Gpu {
         Ok(())
     }
 
-    pub fn semaphore(&self, kind: vk::SemaphoreType) -> Result<vk::Semaphore> {
-        let mut kind = vk::SemaphoreTypeCreateInfo::default().semaphore_type(kind);
+    /// Makes a binary semaphore.
+    pub fn semaphore(&self) -> Result<vk::Semaphore> {
+        self.semaphore_of(vk::SemaphoreTypeCreateInfo::default())
+    }
+
+    /// Makes a timeline semaphore that starts with a value.
+    pub fn timeline(&self, initial_value: u64) -> Result<vk::Semaphore> {
+        self.semaphore_of(
+            vk::SemaphoreTypeCreateInfo::default()
+                .semaphore_type(vk::SemaphoreType::TIMELINE)
+                .initial_value(initial_value),
+        )
+    }
+
+    fn semaphore_of(&self, mut kind: vk::SemaphoreTypeCreateInfo) -> Result<vk::Semaphore> {
         let info = vk::SemaphoreCreateInfo::default().push_next(&mut kind);
         let semaphore = unsafe { self.device.create_semaphore(&info, None)? };
         self.own(Object::Semaphore(semaphore));

@@ -131,7 +131,8 @@ pub enum TimedCall {
 /// A new semaphore.
 #[derive(Clone, Copy)]
 pub struct SemaphoreInfo {
-    pub is_timeline: bool,
+    /// The value with which a timeline semaphore starts; `None` for a binary semaphore.
+    pub initial_value: Option<u64>,
     /// Whether the semaphore may be exported, so that others signal it.
     pub is_shared: bool,
 }

@@ -178,15 +178,18 @@ impl SubmitTarget {
 
     /// Returns the semaphores that a batch signals, with their values, and notes the values that they will reach.
     pub fn signals(self, semaphores: impl Iterator<Item = (vk::Semaphore, u64)>) -> Semaphores {
-        self.waits(semaphores.inspect(|(handle, value)| {
-            self.device.semaphores.will_reach(*handle, *value);
-        }))
+        let known = &self.device.semaphores;
+        semaphores
+            .inspect(|(handle, value)| known.will_reach(*handle, *value))
+            .filter_map(|(handle, value)| known.with_value(handle, value))
+            .collect()
     }
 
-    /// Returns the semaphores that a batch waits for, with their values; unknown semaphores are left out.
+    /// Returns the semaphores that a batch waits for, with their values; unknown semaphores are left out, and those
+    /// that had their value from the start.
     pub fn waits(self, semaphores: impl Iterator<Item = (vk::Semaphore, u64)>) -> Semaphores {
         semaphores
-            .filter_map(|(handle, value)| self.device.semaphores.with_value(handle, value))
+            .filter_map(|(handle, value)| self.device.semaphores.waited(handle, value))
             .collect()
     }
 

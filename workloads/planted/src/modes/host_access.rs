@@ -41,7 +41,7 @@ pub fn wait_first(args: &Args, truth: &mut Truth) -> Result<()> {
         ));
     }
     let spin = Spin::new(&gpu, args)?;
-    let timeline = gpu.semaphore(vk::SemaphoreType::TIMELINE)?;
+    let timeline = gpu.timeline(0)?;
     let fence = gpu.fence()?;
     let buffers = gpu.primaries(&gpu.queues[0], args.iterations + 1)?;
     let first = spin.record_once(&gpu, buffers[0], args.n)?;

@@ -22,10 +22,7 @@ pub fn ping_pong(args: &Args, truth: &mut Truth) -> Result<()> {
         gpu.primaries(&gpu.queues[0], args.iterations)?,
         gpu.primaries(&gpu.queues[1], args.iterations)?,
     ];
-    let done = [
-        gpu.semaphore(vk::SemaphoreType::BINARY)?,
-        gpu.semaphore(vk::SemaphoreType::BINARY)?,
-    ];
+    let done = [gpu.semaphore()?, gpu.semaphore()?];
     for iteration in 0..args.iterations {
         for side in [0, 1] {
             let recorded =
@@ -64,6 +61,9 @@ pub fn ping_pong(args: &Args, truth: &mut Truth) -> Result<()> {
     Ok(())
 }
 
+/// The value with which the timeline semaphore of [`submit2`] starts: the first submission waits for it.
+const START: u64 = 40;
+
 pub fn submit2(args: &Args, truth: &mut Truth) -> Result<()> {
     let gpu = Gpu::open(args)?;
     if !gpu.timeline_submit2 {
@@ -72,11 +72,11 @@ pub fn submit2(args: &Args, truth: &mut Truth) -> Result<()> {
         ));
     }
     let spin = Spin::new(&gpu, args)?;
-    let timeline = gpu.semaphore(vk::SemaphoreType::TIMELINE)?;
-    let at = |value: u32| {
+    let timeline = gpu.timeline(START)?;
+    let at = |iterations: u32| {
         [vk::SemaphoreSubmitInfo::default()
             .semaphore(timeline)
-            .value(value.into())
+            .value(START + u64::from(iterations))
             .stage_mask(vk::PipelineStageFlags2::ALL_COMMANDS)]
     };
     for (iteration, buffer) in (0..).zip(gpu.primaries(&gpu.queues[0], args.iterations)?) {
@@ -91,7 +91,7 @@ pub fn submit2(args: &Args, truth: &mut Truth) -> Result<()> {
             gpu.device.queue_submit2(queue, &[batch], vk::Fence::null())
         })?;
     }
-    let (semaphores, values) = ([timeline], [args.iterations.into()]);
+    let (semaphores, values) = ([timeline], [START + u64::from(args.iterations)]);
     let wait = vk::SemaphoreWaitInfo::default()
         .semaphores(&semaphores)
         .values(&values);
@@ -133,7 +133,7 @@ pub fn sparse(args: &Args, truth: &mut Truth) -> Result<()> {
     let work = vk::QueueFlags::COMPUTE | vk::QueueFlags::SPARSE_BINDING;
     let setup = Setup::on(Gpu::with_queues(args, 1, work)?, args)?;
     let (gpu, queue) = (&setup.gpu, &setup.gpu.queues[0]);
-    let [worked, bound] = [0; 2].map(|_| gpu.semaphore(vk::SemaphoreType::BINARY));
+    let [worked, bound] = [0; 2].map(|_| gpu.semaphore());
     let (worked, bound) = ([worked?], [bound?]);
     for (iteration, buffer) in (0..).zip(gpu.primaries(queue, args.iterations)?) {
         let recorded = setup.spin.record_once(gpu, buffer, args.n)?;

@@ -80,7 +80,9 @@ impl Semaphores {
         }
         timeline.signals.push_back((semaphore.value, signal));
         timeline.waits.retain(|(value, submission)| {
-            let met = *value <= semaphore.value;
+            // A submission signals after its own waits, so that it cannot meet them.
+            let is_own = matches!(signal, Signal::Submission(id) if id == *submission);
+            let met = *value <= semaphore.value && !is_own;
             if met {
                 write(*submission, Some(signal), tables);
             }

@@ -112,7 +112,7 @@ impl ObjectHooks for Device {
     fn add_semaphore(&self, semaphore: vk::Semaphore, info: SemaphoreInfo) {
         let new = Semaphore {
             serial: Serial::next(),
-            is_timeline: info.is_timeline,
+            is_timeline: info.initial_value.is_some(),
             is_shared: info.is_shared,
         };
         self.objects.semaphores.insert(semaphore.as_raw(), new);

@@ -73,7 +73,7 @@ hooks! {
                 let exported = vk::StructureType::EXPORT_SEMAPHORE_CREATE_INFO;
                 let exported = find::<vk::ExportSemaphoreCreateInfo<'_>>((*info).p_next, exported);
                 let info = SemaphoreInfo {
-                    is_timeline: kind.is_some_and(|kind| kind.semaphore_type == vk::SemaphoreType::TIMELINE),
+                    initial_value: kind.and_then(|kind| (kind.semaphore_type == vk::SemaphoreType::TIMELINE).then_some(kind.initial_value)),
                     is_shared: exported.is_some_and(|exported| !exported.handle_types.is_empty()),
                 };
                 device.add_semaphore(*out, info);

@@ -87,8 +87,8 @@ impl ObjectHooks for Device {
     fn add_semaphore(&self, semaphore: vk::Semaphore, info: SemaphoreInfo) {
         let new = Semaphore {
             id: self.recorder.ids.semaphore.next(),
-            timeline: info.is_timeline,
-            last_value: 0,
+            initial_value: info.initial_value,
+            last_value: info.initial_value.unwrap_or(0),
         };
         self.semaphores.add(semaphore, new);
     }

@@ -10,8 +10,9 @@ use gapscope_spool::ids;
 #[derive(Clone, Copy)]
 pub struct Semaphore {
     pub id: ids::Semaphore,
-    pub timeline: bool,
-    /// The greatest value that a submission gives the semaphore.
+    /// The value with which a timeline semaphore started; `None` for a binary semaphore.
+    pub initial_value: Option<u64>,
+    /// The greatest value that a submission gives the semaphore, or its first.
     pub last_value: u64,
 }
 
@@ -47,8 +48,18 @@ impl Semaphores {
         Some(SemaphoreValue {
             semaphore: known.id,
             // A program may give a value for a binary semaphore, which means nothing.
-            value: if known.timeline { value } else { 0 },
+            value: known.initial_value.map_or(0, |_| value),
         })
+    }
+
+    /// Returns the id of a semaphore with the value that a submission waits for; `None` for an unknown semaphore, and
+    /// for a value that a timeline semaphore had from its start, which no signal brings.
+    pub fn waited(&self, handle: vk::Semaphore, value: u64) -> Option<SemaphoreValue> {
+        let semaphore = self.0.get(handle.as_raw())?;
+        match semaphore.initial_value {
+            Some(initial) if value <= initial => None,
+            _ => self.with_value(handle, value),
+        }
     }
 }
 
@@ -56,18 +67,40 @@ impl Semaphores {
 mod tests {
     use super::*;
 
+    fn timeline(initial_value: u64) -> Semaphore {
+        Semaphore {
+            id: ids::Semaphore(1),
+            initial_value: Some(initial_value),
+            last_value: initial_value,
+        }
+    }
+
+    #[test]
+    fn a_value_that_a_counter_starts_with_is_not_waited_for() {
+        let semaphores = Semaphores::default();
+        let [counter, binary] = [7, 8].map(vk::Semaphore::from_raw);
+        semaphores.add(counter, timeline(5));
+        semaphores.add(
+            binary,
+            Semaphore {
+                initial_value: None,
+                ..timeline(0)
+            },
+        );
+        assert!(semaphores.waited(counter, 0).is_none() && semaphores.waited(counter, 5).is_none());
+        assert_eq!(
+            semaphores.waited(counter, 6).map(|wait| wait.value),
+            Some(6)
+        );
+        assert_eq!(semaphores.waited(binary, 6).map(|wait| wait.value), Some(0));
+        assert!(semaphores.is_done(counter, 5), "nothing was submitted");
+    }
+
     #[test]
     fn a_counter_is_done_when_it_has_reached_the_last_value_submitted() {
         let semaphores = Semaphores::default();
         let handle = vk::Semaphore::from_raw(7);
-        semaphores.add(
-            handle,
-            Semaphore {
-                id: ids::Semaphore(1),
-                timeline: true,
-                last_value: 0,
-            },
-        );
+        semaphores.add(handle, timeline(0));
         assert!(semaphores.is_done(handle, 0), "nothing was submitted");
         semaphores.will_reach(handle, 5);
         semaphores.will_reach(handle, 4);

@@ -4,6 +4,7 @@ use super::Program;
 use super::program::Commands;
 use gapscope_spool::event::*;
 use gapscope_spool::ids as hook;
+use gapscope_trace::ids::SubmissionId;
 use gapscope_trace::tables::Table;
 
 #[test]
@@ -44,6 +45,20 @@ fn waits_find_the_submission_that_signals() {
             (5, None, None),
         ]
     );
+}
+
+#[test]
+fn a_submission_does_not_wait_for_its_own_signal() {
+    let at = |value| SemaphoreValue {
+        semaphore: hook::Semaphore(1),
+        value,
+    };
+    let mut program = Program::new();
+    // Submission 0 waits for the value that submission 1 signals, and then signals a greater one.
+    program.submit_to(1, &[], &[at(5)], &[at(6)]);
+    program.submit_to(2, &[], &[], &[at(5)]);
+    let (_, tables) = program.finish();
+    assert_eq!(tables.dependencies.waits_for, [Some(SubmissionId(1))]);
 }
 
 #[test]
