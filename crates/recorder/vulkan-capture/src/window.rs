@@ -19,4 +19,4 @@ mod submit_call;
 
 pub use capture::{Capture, capture, follow};
 pub use labels::Labels;
-pub use submit_call::{SubmitCall, SubmitInfos};
+pub use submit_call::SubmitCall;

@@ -141,8 +141,6 @@ hooked_functions! {
     get_semaphore_counter_value: PFN_vkGetSemaphoreCounterValue = "vkGetSemaphoreCounterValue" "vkGetSemaphoreCounterValueKHR";
     signal_semaphore: PFN_vkSignalSemaphore = "vkSignalSemaphore" "vkSignalSemaphoreKHR";
     queue_present: PFN_vkQueuePresentKHR = "vkQueuePresentKHR";
-    acquire_next_image: PFN_vkAcquireNextImageKHR = "vkAcquireNextImageKHR";
-    acquire_next_image2: PFN_vkAcquireNextImage2KHR = "vkAcquireNextImage2KHR";
     create_shaders: PFN_vkCreateShadersEXT = "vkCreateShadersEXT";
     destroy_shader: PFN_vkDestroyShaderEXT = "vkDestroyShaderEXT";
     map_memory: PFN_vkMapMemory = "vkMapMemory";

@@ -107,8 +107,6 @@ own_hooks! {
     "vkSignalSemaphore" | "vkSignalSemaphoreKHR" => host_calls::signal_semaphore,
     "vkGetQueryPoolResults" => host_calls::get_query_pool_results,
     "vkQueuePresentKHR" => host_calls::queue_present,
-    "vkAcquireNextImageKHR" => host_calls::acquire_next_image,
-    "vkAcquireNextImage2KHR" => host_calls::acquire_next_image2,
     "vkCreateShadersEXT" => kernels::create_shaders,
     "vkDestroyShaderEXT" => kernels::destroy_shader,
     "vkMapMemory" => memory::map_memory,

@@ -46,14 +46,14 @@ pub unsafe fn with_source<'a>(info: &vk::BufferCreateInfo<'a>) -> Option<vk::Buf
 }
 
 device_hooks! {
-    Device;
+    [Device]
 
     /// Answers for the buffer that vkCreateBuffer would make.
     fn get_device_buffer_memory_requirements(
         handle: vk::Device,
         info: *const vk::DeviceBufferMemoryRequirements<'_>,
         out: *mut vk::MemoryRequirements2<'_>,
-    ) = |_device, call| {
+    ) = around |_, call| {
         match with_source(&*(*info).p_create_info) {
             Some(ours) => {
                 let mut asked = *info;
@@ -62,5 +62,5 @@ device_hooks! {
             }
             None => call(handle, info, out),
         }
-    }
+    };
 }

@@ -22,7 +22,7 @@ use crate::api::device::Device;
 /// The capture that this process was asked for.
 pub struct Capture {
     request: Request,
-    /// Whether a window may begin, or is open: submissions then take a closer look.
+    /// Whether a window may begin, or is open.
     is_armed: AtomicBool,
     /// Submissions outside of a window share the lock; what begins, ends or fills a window has it alone.
     state: RwLock<WindowState>,
@@ -147,15 +147,16 @@ impl Capture {
         }
     }
 
+    /// Returns whether a window may begin, or is open.
+    pub fn is_armed(&self) -> bool {
+        self.is_armed.load(Relaxed)
+    }
+
     /// Passes a submission on, and captures it if it is in the window.
     ///
     /// # Safety
     /// It is the program's own call.
     pub unsafe fn submit(&self, call: &SubmitCall<'_>) -> vk::Result {
-        if !self.is_armed.load(Relaxed) {
-            // SAFETY: as the caller promises.
-            return unsafe { call.pass_on() };
-        }
         let counted = {
             let shared = self.state.read().unwrap_or_else(PoisonError::into_inner);
             let counted = hook::guard(|| match shared.open {
@@ -165,7 +166,7 @@ impl Capture {
             match counted {
                 Some(Some(counted)) if !self.begins_with(call, &counted) => {
                     // SAFETY: as the caller promises.
-                    return unsafe { call.pass_on() };
+                    return unsafe { call.pass_on(None) };
                 }
                 counted => counted.flatten(),
             }
@@ -177,7 +178,7 @@ impl Capture {
             unsafe { self.submit_alone(&mut state, call, &counted) };
         });
         // SAFETY: as the caller promises. It has not been passed on where the window ended before it.
-        (call.passed.get()).unwrap_or_else(|| unsafe { call.pass_on() })
+        (call.passed.get()).unwrap_or_else(|| unsafe { call.pass_on(None) })
     }
 
     /// Counts a submission, and its dispatches if the window counts dispatches.
@@ -266,7 +267,7 @@ impl Capture {
         call: &SubmitCall<'_>,
         counted: &SubmissionNumbers,
     ) {
-        if !self.is_armed.load(Relaxed) {
+        if !self.is_armed() {
             return;
         }
         if state.open.is_none() {
@@ -333,7 +334,7 @@ impl Capture {
 
     /// Ends an open window before `work`, which no capture can hold, and then does the work.
     pub fn refuse<R>(&self, what: &str, work: impl FnOnce() -> R) -> R {
-        if !self.is_armed.load(Relaxed) {
+        if !self.is_armed() {
             return work();
         }
         let mut state = self.lock_window();

@@ -257,14 +257,11 @@ impl CommandBuffer {
 }
 
 device_hooks! {
-    Device;
+    [Device]
 
-    fn end_command_buffer(handle: vk::CommandBuffer) -> vk::Result = |_device, call| {
-        guard(|| {
-            if let Some(state) = command_buffers::state(handle) {
-                state.finish_recording();
-            }
-        });
-        call(handle)
-    }
+    fn end_command_buffer(handle: vk::CommandBuffer) -> vk::Result = before |_| {
+        if let Some(state) = command_buffers::state(handle) {
+            state.finish_recording();
+        }
+    };
 }
