@@ -317,7 +317,7 @@ impl CommandBuffer {
         self.queries.end_pair();
         if self.serialised {
             // SAFETY: timed commands are outside render passes.
-            unsafe { barriers::between_commands(self.functions, self.handle) };
+            unsafe { barriers::between_commands(self.device.next, self.handle) };
         }
     }
 
