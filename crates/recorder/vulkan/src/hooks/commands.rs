@@ -6,7 +6,7 @@ use crate::command_buffer::CommandBuffer;
 use crate::command_buffers;
 use crate::device::Device;
 use crate::devices;
-use crate::hooks::{labels, transfers};
+use crate::hooks::labels;
 use crate::objects::descriptors::Bindings;
 use ash::vk;
 use gapscope_spool::event::{Command as Written, NO_QUERY, Op};
@@ -159,7 +159,7 @@ impl CommandBuffer {
                 let bytes = regions.iter().map(|region| region.size).sum();
                 let memory = &self.device.memory;
                 let (from, to) = (memory.buffer_id(from), memory.buffer_id(to));
-                transfers::transfer(self, Op::CopyBuffer, query, Some(bytes), from, to);
+                self.push_transfer(Op::CopyBuffer, query, Some(bytes), from, to);
             }
             Command::FillBuffer {
                 buffer,
@@ -176,12 +176,12 @@ impl CommandBuffer {
                     bytes => Some(bytes),
                 };
                 let to = memory.buffer_id(buffer);
-                transfers::transfer(self, Op::FillBuffer, query, bytes, ids::Buffer::NONE, to);
+                self.push_transfer(Op::FillBuffer, query, bytes, ids::Buffer::NONE, to);
             }
             Command::UpdateBuffer { buffer, data, .. } => {
                 let to = self.device.memory.buffer_id(buffer);
                 let bytes = Some(data.len() as u64);
-                transfers::transfer(self, Op::UpdateBuffer, query, bytes, ids::Buffer::NONE, to);
+                self.push_transfer(Op::UpdateBuffer, query, bytes, ids::Buffer::NONE, to);
             }
             // Waiting for events orders commands as a barrier does.
             Command::PipelineBarrier(barriers) | Command::WaitEvents(_, barriers) => {
