@@ -6,12 +6,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use gapscope_spool::hook::guard;
-use gapscope_spool::interface::{Status, Table, VERSION};
+use gapscope_spool::interface::{Status, Table, VERSION, bytes_at};
 
 use crate::window::{Capture, Labels, capture};
-
-/// The most bytes of a text that the program passes; longer texts are refused.
-const MAX_TEXT_BYTES: usize = 64 * 1024;
 
 static TABLE: Table = Table {
     version: VERSION,
@@ -42,18 +39,6 @@ fn guarded(work: impl FnOnce(&'static Capture) -> Status) -> i32 {
         None => Status::NotRecorded,
     });
     status.unwrap_or(Status::Internal) as i32
-}
-
-/// Returns the bytes of a text that the program passes; `None` if it is null or too long.
-///
-/// # Safety
-/// `text` is null or points to `bytes` bytes.
-unsafe fn bytes_at<'a>(text: *const c_char, bytes: usize) -> Option<&'a [u8]> {
-    if text.is_null() || bytes > MAX_TEXT_BYTES {
-        return None;
-    }
-    // SAFETY: as the caller promises.
-    Some(unsafe { std::slice::from_raw_parts(text.cast(), bytes) })
 }
 
 /// Labels that gapscope sets itself belong to recordings, and choose no window.
