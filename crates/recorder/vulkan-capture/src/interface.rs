@@ -1,5 +1,5 @@
 //! Exports the functions that the program itself may call: see [`gapscope_spool::interface`]. Under this layer, a
-//! capture that the program begins can be replayed, and labels of its threads may choose the window.
+//! window that the program begins becomes a capture, and labels of its threads may choose the window.
 
 use std::ffi::{OsStr, c_char};
 use std::os::unix::ffi::OsStrExt;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use gapscope_spool::hook::guard;
 use gapscope_spool::interface::{Status, Table, VERSION, bytes_at};
 
-use crate::window::{Capture, Labels, capture};
+use crate::window::{Labels, WindowControl, control};
 
 static TABLE: Table = Table {
     version: VERSION,
@@ -33,9 +33,9 @@ pub extern "C" fn gapscope_interface(version: u32) -> *const Table {
 }
 
 /// Runs a function of the interface; no panic leaves it.
-fn guarded(work: impl FnOnce(&'static Capture) -> Status) -> i32 {
-    let status = guard(|| match capture() {
-        Some(capture) => work(capture),
+fn guarded(work: impl FnOnce(&'static WindowControl) -> Status) -> i32 {
+    let status = guard(|| match control() {
+        Some(control) => work(control),
         None => Status::NotRecorded,
     });
     status.unwrap_or(Status::Internal) as i32
@@ -51,7 +51,7 @@ extern "C" fn pop_layer(_layer: u32) -> i32 {
 }
 
 extern "C" fn state() -> i32 {
-    guarded(Capture::own_possible)
+    guarded(WindowControl::program_may_start)
 }
 
 unsafe extern "C" fn start_capture(
@@ -59,7 +59,7 @@ unsafe extern "C" fn start_capture(
     path_bytes: usize,
     number: *mut u32,
 ) -> i32 {
-    guarded(|capture| {
+    guarded(|control| {
         let given = if path.is_null() {
             &[][..]
         } else {
@@ -72,7 +72,7 @@ unsafe extern "C" fn start_capture(
         if number.is_null() || given.contains(&0) {
             return Status::BadText;
         }
-        match capture.start_own(absolute(given)) {
+        match control.start_by_program(absolute(given)) {
             Ok(started) => {
                 // SAFETY: checked for null above; the caller's own variable.
                 unsafe { number.write(started) };
@@ -93,11 +93,11 @@ fn absolute(path: &[u8]) -> Option<PathBuf> {
 }
 
 extern "C" fn stop_capture(number: u32) -> i32 {
-    guarded(|capture| capture.stop_own(number))
+    guarded(|control| control.stop_by_program(number))
 }
 
 extern "C" fn capture_state(number: u32) -> i32 {
-    guarded(|capture| capture.own.state(number))
+    guarded(|control| control.program_windows.state(number))
 }
 
 unsafe extern "C" fn push_label(text: *const c_char, bytes: usize) -> i32 {

@@ -1,4 +1,4 @@
-//! Hands each submission to the capture, which may write it to a window, and keeps waits of the program for queues
+//! Hands each submission to the control of windows, which may write it to a window, and keeps waits of the program for queues
 //! apart from those of the layer.
 
 use std::sync::PoisonError;
@@ -24,12 +24,12 @@ impl QueueHooks for Device {
             Some(lists) => unsafe { with_command_buffers(infos, lists.iter().map(Some), &call) },
             None => call(infos),
         };
-        let capture = window::capture().filter(|capture| capture.is_armed());
+        let control = window::control().filter(|control| control.is_armed());
         // SAFETY: as the caller promises.
         let read = || unsafe { SubmitCall::new(self, queue, infos, &pass_on) };
-        match capture.and_then(|capture| Some((capture, guard(read)?))) {
+        match control.and_then(|control| Some((control, guard(read)?))) {
             // SAFETY: as the caller promises.
-            Some((capture, call)) => unsafe { capture.submit(&call) },
+            Some((control, call)) => unsafe { control.submit(&call) },
             None => call(infos),
         }
     }
@@ -40,8 +40,8 @@ impl QueueHooks for Device {
         _: &[vk::BindSparseInfo<'_>],
         pass_on: impl FnOnce() -> vk::Result,
     ) -> vk::Result {
-        match window::capture() {
-            Some(capture) => capture.refuse("vkQueueBindSparse", pass_on),
+        match window::control() {
+            Some(control) => control.refuse("vkQueueBindSparse", pass_on),
             None => pass_on(),
         }
     }
@@ -56,10 +56,10 @@ impl QueueHooks for Device {
     }
 
     fn label_queue(&self, queue: vk::Queue, label: Label<'_>) {
-        if let Some(capture) = window::capture() {
+        if let Some(control) = window::control() {
             match label {
-                Label::Begin(text) => capture.labels.begin(queue.as_raw(), text.into_owned()),
-                Label::End => capture.labels.end(queue.as_raw()),
+                Label::Begin(text) => control.labels.begin(queue.as_raw(), text.into_owned()),
+                Label::End => control.labels.end(queue.as_raw()),
                 Label::Instant(_) => {}
             }
         }
