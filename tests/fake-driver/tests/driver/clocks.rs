@@ -63,8 +63,7 @@ fn a_narrow_coarse_clock_wraps() {
             ("FAKE_VK_DISPATCH_NS", dispatch.as_str()),
             (SET_UP, set_up.as_str()),
         ];
-        let test = "clocks::a_narrow_coarse_clock_wraps";
-        let Some(outcome) = child::run(test, &variables, scenario) else {
+        let Some(outcome) = child::outcome(&variables, scenario) else {
             return;
         };
         outcome.assert_clean();
@@ -120,8 +119,5 @@ fn the_raw_clock_may_be_the_only_one_of_the_host() {
         assert!((before..=after).contains(&device), "{device}");
         assert!(raw <= clock_ns(libc::CLOCK_MONOTONIC_RAW));
     };
-    let test = "clocks::the_raw_clock_may_be_the_only_one_of_the_host";
-    if let Some(outcome) = child::run(test, &variables, scenario) {
-        outcome.assert_clean();
-    }
+    child::run(&variables, scenario, |outcome| outcome.assert_clean());
 }
