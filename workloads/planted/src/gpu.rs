@@ -328,6 +328,16 @@ impl Gpu {
         Ok(semaphore)
     }
 
+    /// Creates a pool of timestamps.
+    pub fn timestamps(&self, count: u32) -> Result<vk::QueryPool> {
+        let info = vk::QueryPoolCreateInfo::default()
+            .query_type(vk::QueryType::TIMESTAMP)
+            .query_count(count);
+        let pool = unsafe { self.device.create_query_pool(&info, None)? };
+        self.own(Object::QueryPool(pool));
+        Ok(pool)
+    }
+
     /// Submits to the first queue, as one batch.
     pub fn submit(&self, recorded: &[&Recorded], fence: vk::Fence) -> Result<()> {
         let buffers: Vec<_> = recorded.iter().map(|recorded| recorded.buffer).collect();
