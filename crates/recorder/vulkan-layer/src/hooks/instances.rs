@@ -45,8 +45,6 @@ pub(crate) unsafe extern "system" fn destroy_instance<L: Layer>(
         };
         L::guard(|| L::end_instance(instance));
         instance.remove();
-        if let Some(destroy) = instance.destroy {
-            destroy(handle, allocator);
-        }
+        (instance.next.fp_v1_0().destroy_instance)(handle, allocator);
     }
 }
