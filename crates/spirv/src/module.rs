@@ -175,10 +175,10 @@ impl Module {
     /// # Errors
     /// There is no such entry point, or its function is not defined.
     pub fn entry_point(&self, name: &str) -> Result<&EntryPoint, ReadError> {
-        let found = self.entry_points.iter().find(|entry| entry.name == name);
-        let found = found.ok_or_else(|| ReadError::NoEntryPoint(name.to_owned()))?;
-        match self.functions.contains_key(&found.function) {
-            true => Ok(found),
+        let entry = self.entry_points.iter().find(|entry| entry.name == name);
+        let entry = entry.ok_or_else(|| ReadError::NoEntryPoint(name.to_owned()))?;
+        match self.functions.contains_key(&entry.function) {
+            true => Ok(entry),
             false => Err(ReadError::NoFunction(name.to_owned())),
         }
     }

@@ -50,7 +50,7 @@ pub enum Vendor {
     Arm,
 }
 
-/// How the counters of `VK_KHR_performance_query` behave.
+/// The behaviour of the counters of `VK_KHR_performance_query`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Counters {
     Usual,

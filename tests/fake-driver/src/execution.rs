@@ -45,7 +45,7 @@ pub struct Execution<'a> {
     pub timestamp_bits: u32,
     pub command_buffer: usize,
     pub truth: Option<truth::Lines>,
-    /// What the counters have counted since the last query began.
+    /// The counts since the last query began.
     pub tally: Tally,
 }
 

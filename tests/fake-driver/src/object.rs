@@ -27,7 +27,7 @@ pub struct Object<T> {
 pub struct Header {
     loader_data: AtomicUsize,
     kind: AtomicI32,
-    /// How many submitted command buffers use the object.
+    /// The number of submitted command buffers that use the object.
     pending: AtomicU32,
 }
 

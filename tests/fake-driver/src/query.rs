@@ -27,7 +27,7 @@ pub struct Query {
     value: AtomicU64,
     /// The raw results of a performance query.
     results: Mutex<Vec<u64>>,
-    /// How many submitted commands reset, write or copy the query.
+    /// The number of submitted commands that reset, write or copy the query.
     pending: AtomicU32,
 }
 

@@ -60,7 +60,7 @@ unsafe extern "C" fn start_capture(
     number: *mut u32,
 ) -> i32 {
     guarded(|control| {
-        let given = if path.is_null() {
+        let path = if path.is_null() {
             &[][..]
         } else {
             // SAFETY: the caller's own text.
@@ -69,10 +69,10 @@ unsafe extern "C" fn start_capture(
                 None => return Status::BadText,
             }
         };
-        if number.is_null() || given.contains(&0) {
+        if number.is_null() || path.contains(&0) {
             return Status::BadText;
         }
-        match control.start_by_program(absolute(given)) {
+        match control.start_by_program(absolute(path)) {
             Ok(started) => {
                 // SAFETY: checked for null above; the caller's own variable.
                 unsafe { number.write(started) };

@@ -345,13 +345,13 @@ impl CommandBuffer {
 
     /// Returns the set that is pushed at an index.
     pub fn pushed_set(&mut self, index: u32) -> &mut Bindings {
-        let found = match self.pushed.iter().position(|(set, _)| *set == index) {
-            Some(found) => found,
+        let at = match self.pushed.iter().position(|(set, _)| *set == index) {
+            Some(at) => at,
             None => {
                 self.pushed.push((index, Bindings::default()));
                 self.pushed.len() - 1
             }
         };
-        &mut self.pushed[found].1
+        &mut self.pushed[at].1
     }
 }

@@ -98,12 +98,12 @@ impl<'a> SubmitCall<'a> {
         for batch in &self.batches {
             for wait in &batch.waits {
                 let raw = wait.semaphore.as_raw();
-                let known = self.device.objects.semaphores.get(raw);
-                if known.is_some_and(|known| known.is_shared) {
+                let semaphore = self.device.objects.semaphores.get(raw);
+                if semaphore.is_some_and(|semaphore| semaphore.is_shared) {
                     return Some("it waits for a semaphore that is shared with others".to_owned());
                 }
                 // A binary semaphore is waited for only after what signals it has been submitted.
-                if !known.is_some_and(|known| known.is_timeline)
+                if !semaphore.is_some_and(|semaphore| semaphore.is_timeline)
                     || signalled
                         .iter()
                         .any(|(s, value)| *s == raw && *value >= wait.value)

@@ -97,12 +97,12 @@ impl CounterQueries {
             vk::Result::TIMEOUT => return Err("another program has the profiling lock"),
             _ => return Err("the driver refuses the profiling lock"),
         }
-        for (number, of) in families.iter().enumerate() {
-            if let Some(of) = of {
+        for (number, counters) in families.iter().enumerate() {
+            if let Some(counters) = counters {
                 recorder.write(&VulkanEvent::CounterSet {
                     device,
                     family: number as u32,
-                    counters: Cow::Borrowed(&of.facts),
+                    counters: Cow::Borrowed(&counters.facts),
                 });
             }
         }
@@ -129,7 +129,10 @@ impl CounterQueries {
     pub fn take(&'static self, family: u32) -> Option<Counting> {
         let counters = self.counters_of(family)?;
         let mut state = lock(&self.state);
-        let at = state.free.iter().position(|(of, ..)| *of == family);
+        let at = state
+            .free
+            .iter()
+            .position(|(free_family, ..)| *free_family == family);
         let (_, pool, query) = match at {
             Some(at) => state.free.swap_remove(at),
             None => {
@@ -233,7 +236,7 @@ impl Counting {
     /// Prepares the query for an execution.
     ///
     /// # Safety
-    /// It is not pending.
+    /// The query is not pending.
     pub unsafe fn prepare(&self) {
         lock(&self.results).clear();
         self.looks.store(0, Relaxed);
@@ -263,8 +266,8 @@ impl Counting {
         if !results.is_empty() {
             return true;
         }
-        let mut found = vec![0u64; counters.indices.len()];
-        let bytes = std::mem::size_of_val(found.as_slice());
+        let mut raw = vec![0u64; counters.indices.len()];
+        let bytes = std::mem::size_of_val(raw.as_slice());
         // SAFETY: there is room for eight bytes of each counter.
         let result = unsafe {
             (next.fp_v1_0().get_query_pool_results)(
@@ -273,16 +276,16 @@ impl Counting {
                 self.query,
                 1,
                 bytes,
-                found.as_mut_ptr().cast(),
+                raw.as_mut_ptr().cast(),
                 bytes as u64,
                 vk::QueryResultFlags::empty(),
             )
         };
-        let there = result == vk::Result::SUCCESS;
-        if there {
-            *results = found;
+        let has_arrived = result == vk::Result::SUCCESS;
+        if has_arrived {
+            *results = raw;
         }
-        there
+        has_arrived
     }
 
     /// Writes the values that were counted while an instance ran, and forgets them.
