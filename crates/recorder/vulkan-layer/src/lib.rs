@@ -11,6 +11,10 @@
 //! 4. [`layer`]: what a layer does in a hook. [`hooks`]: the functions that the program calls. [`entry`]: how the
 //!    loader finds the hooks. [`registry`]: checks, for the layers' tests, that no command of Vulkan is forgotten.
 #![warn(clippy::undocumented_unsafe_blocks)]
+#![allow(
+    clippy::macro_metavars_in_unsafe,
+    reason = "a hook that a macro defines is unsafe code as a whole"
+)]
 
 pub mod arguments;
 pub mod barriers;
