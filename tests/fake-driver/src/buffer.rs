@@ -1,4 +1,4 @@
-//! Simulates buffers.
+//! Simulates buffers: creates them, binds them to memory, and finds the addresses of their parts for commands.
 
 use std::sync::OnceLock;
 

@@ -1,4 +1,5 @@
-//! Holds the state of a device: what it offers, the objects that live on it, loss.
+//! Holds the state of a device: the functions and features that it offers, the objects that live on it, and whether
+//! it is lost.
 
 use std::collections::BTreeMap;
 use std::ffi::CStr;

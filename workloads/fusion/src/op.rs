@@ -1,4 +1,4 @@
-//! The elementwise operations with their names, WGSL, f64 semantics and permitted GPU errors.
+//! Defines the elementwise operations with their names, WGSL, f64 semantics and permitted GPU errors.
 
 use std::fmt;
 

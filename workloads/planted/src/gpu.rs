@@ -1,4 +1,4 @@
-//! A device with its queues. Objects that are created on it live until it is destroyed.
+//! Opens a device with its queues. Objects that are created on the device live until it is destroyed.
 
 use std::ffi::CStr;
 use std::sync::{Arc, Mutex, PoisonError};

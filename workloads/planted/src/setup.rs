@@ -1,4 +1,4 @@
-//! The state with which a mode of one device, one queue and one command buffer at a time starts.
+//! Makes the state with which a mode of one device, one queue and one command buffer at a time starts.
 
 use anyhow::Result;
 use ash::vk;

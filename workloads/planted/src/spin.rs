@@ -1,4 +1,4 @@
-//! The work that most modes run: a kernel that spins over its own buffer.
+//! Makes the work that most modes run: a kernel that spins over its own buffer.
 
 use anyhow::Result;
 use ash::vk;

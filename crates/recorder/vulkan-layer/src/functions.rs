@@ -1,5 +1,4 @@
-//! The next layer's functions (those of the next library on the way to the driver), which are looked up once when a
-//! device is made.
+//! Looks up the next layer's functions (those of the next library on the way to the driver) when a device is made.
 
 use std::ffi::{CStr, c_void};
 

@@ -1,5 +1,5 @@
-//! The functions that the program calls instead of the next layer's, and that both layers hook: one file for each
-//! group.
+//! Defines the functions that the program calls instead of the next layer's, and that both layers hook: one file
+//! for each group. The macro [`crate::device_hooks`] makes them.
 
 mod command_buffers;
 mod commands;

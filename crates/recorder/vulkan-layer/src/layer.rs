@@ -1,4 +1,4 @@
-//! The traits that a layer implements for the shared hooks: its devices, and what it does before and after each
+//! Defines the traits that a layer implements for the shared hooks: its devices, and its work before and after each
 //! call that both layers hook.
 
 use std::borrow::Cow;

@@ -1,5 +1,5 @@
-//! Macros for tables of functions. Parameters have the types of the binary interface, so that the tables have
-//! functions that ash (the crate with Vulkan's functions) does not know.
+//! Defines macros for tables of functions. Parameters have the types of the binary interface, so that the tables
+//! have functions that ash (the crate with Vulkan's functions) does not know.
 
 /// A parameter that points to structures, arrays or a dispatchable handle.
 pub type Pointer = *const std::ffi::c_void;

@@ -1,5 +1,5 @@
-//! The state of a command buffer: while the program records commands into it, they are timed and collected as a
-//! command recording, and the state is kept until the program records anew.
+//! Keeps the state of a command buffer: while the program records commands into it, they are timed and collected as
+//! a command recording; the state is kept until the program records anew.
 
 mod effects;
 

@@ -1,5 +1,5 @@
-//! A logical device (`VkDevice`) of the program, with all that the layer keeps for it: the next layer's functions,
-//! the program's objects, and the timing. Its creation and its end become events.
+//! Keeps a logical device (`VkDevice`) of the program: the next layer's functions, the program's objects, and the
+//! timing. Its creation and its end become events.
 
 use crate::api::device_plan::RecordingPlan;
 use crate::api::families::Families;

@@ -1,3 +1,5 @@
+//! Tests that timestamps wrap as their valid bits say, and that calibrated timestamps read the configured clocks.
+
 use ash::vk;
 
 use crate::child;

@@ -1,3 +1,5 @@
+//! Tests that the device is lost after the configured number of submissions.
+
 use ash::vk;
 
 use crate::child;

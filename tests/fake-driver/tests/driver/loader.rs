@@ -1,3 +1,5 @@
+//! Tests that Khronos' validation layer finds no fault with the driver.
+
 use std::ffi::CStr;
 
 use ash::vk;

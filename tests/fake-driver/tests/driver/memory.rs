@@ -1,3 +1,5 @@
+//! Tests that transfers move bytes, and that memory which is not coherent shows stale ones.
+
 use std::cell::Cell;
 
 use ash::vk;

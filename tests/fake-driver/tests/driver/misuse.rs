@@ -1,3 +1,5 @@
+//! Tests that each misuse of the API is reported, by the driver's log of misuses.
+
 use ash::vk;
 
 use crate::child;

@@ -1,3 +1,5 @@
+//! Tests that queue families are as configured, and that a queue waits for another one's semaphore.
+
 use ash::vk;
 
 use crate::child;

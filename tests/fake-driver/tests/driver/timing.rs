@@ -1,3 +1,5 @@
+//! Tests that dispatches take the configured time, one after the other or with an overlap.
+
 use ash::vk;
 
 use crate::child;

@@ -1,5 +1,4 @@
-//! A logical device (`VkDevice`) of the program, with all that the layer keeps for it: the next layer's functions,
-//! and the program's objects.
+//! Keeps a logical device (`VkDevice`) of the program: the next layer's functions, and the program's objects.
 
 use std::sync::{Mutex, RwLock};
 

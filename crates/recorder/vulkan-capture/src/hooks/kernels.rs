@@ -1,4 +1,4 @@
-//! Hooks of the creation and destruction of pipeline layouts (which bindings a kernel has); they are kept for the
+//! Hooks the creation and destruction of pipeline layouts (which bindings a kernel has); they are kept for the
 //! capture.
 
 use std::sync::Arc;

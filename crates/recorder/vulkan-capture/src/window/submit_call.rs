@@ -1,5 +1,5 @@
-//! A program's call that submits, of either version of Vulkan: reads its batches, and passes it on as it is or with
-//! other command buffers.
+//! Reads the batches of a program's call that submits, of either version of Vulkan, and passes the call on as it is
+//! or with other command buffers.
 
 use std::cell::Cell;
 

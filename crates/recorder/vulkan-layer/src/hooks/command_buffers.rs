@@ -1,4 +1,4 @@
-//! Hooks of command pools and command buffers: their creation, begin, reset and end of life.
+//! Hooks the creation, begin, reset and end of command pools and command buffers.
 
 use ash::vk;
 use ash::vk::Handle;

@@ -1,4 +1,4 @@
-//! Hooks of descriptor sets, their layouts and their update templates.
+//! Hooks the creation, change and destruction of descriptor sets, their layouts and their update templates.
 
 use std::ffi::c_void;
 

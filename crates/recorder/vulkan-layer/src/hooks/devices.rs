@@ -1,4 +1,4 @@
-//! Hooks of devices and their queues.
+//! Hooks the creation and destruction of devices, and the calls by which programs get queues.
 
 use ash::vk;
 use ash::vk::Handle;

@@ -1,4 +1,4 @@
-//! Hooks of instances.
+//! Hooks the creation and destruction of instances.
 
 use ash::vk;
 use ash::vk::Handle;

@@ -1,4 +1,4 @@
-//! Hooks of shader modules and compute pipelines.
+//! Hooks the creation and destruction of shader modules and compute pipelines.
 
 use ash::vk;
 

@@ -1,4 +1,4 @@
-//! Hooks of device memory and buffers.
+//! Hooks the creation, binding and destruction of device memory and buffers.
 
 use ash::vk;
 

@@ -1,4 +1,4 @@
-//! Hooks of submissions of work to queues, waits for queues, and semaphores.
+//! Hooks submissions of work to queues, waits for queues, and semaphores.
 
 use ash::vk;
 

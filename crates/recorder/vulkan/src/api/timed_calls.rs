@@ -1,5 +1,5 @@
-//! A table of host calls that may take long, such as the creation of pipelines, and of which only the time is
-//! recorded. Hooks and functions are generated from it.
+//! Lists the host calls that may take long, such as the creation of pipelines, and of which only the time is
+//! recorded. Hooks and functions are generated from the table.
 
 use gapscope_vulkan_layer::function_table;
 use gapscope_vulkan_layer::table::Pointer;

@@ -1,4 +1,4 @@
-//! Hooks of the commands that bind shader objects and descriptor buffers; the binding is recorded in the command
+//! Hooks the commands that bind shader objects and descriptor buffers; the binding is recorded in the command
 //! buffer's state.
 
 use crate::api::arguments::slice;

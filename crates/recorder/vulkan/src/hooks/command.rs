@@ -1,4 +1,4 @@
-//! The macro that makes the hooks of this layer's own `vkCmd*` functions.
+//! Defines the macro that makes the hooks of this layer's own `vkCmd*` functions.
 
 /// Defines hooks of commands. Each calls the next layer's function of its own name from the table `$table`; while the command buffer is
 /// recorded, `$start` runs before and `$record` after it, with the value that `$start` gave. The state comes from a cache of the thread, so

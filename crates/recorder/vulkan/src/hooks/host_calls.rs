@@ -1,4 +1,4 @@
-//! Hooks of host calls that wait, ask for a state (polls), signal, or present images; each call is recorded with
+//! Hooks the host calls that wait, ask for a state (polls), signal, or present images; each call is recorded with
 //! its time.
 
 use crate::api::arguments::slice;

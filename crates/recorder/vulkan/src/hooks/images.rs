@@ -1,4 +1,4 @@
-//! Hooks of the creation and destruction of images, whose texel sizes are kept for the sizes of copies.
+//! Hooks the creation and destruction of images, whose texel sizes are kept for the sizes of copies.
 
 use crate::device::Device;
 use ash::vk;

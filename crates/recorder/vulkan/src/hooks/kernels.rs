@@ -1,4 +1,4 @@
-//! Hooks of the creation and destruction of shader objects (kernels without a pipeline).
+//! Hooks the creation and destruction of shader objects (kernels without a pipeline).
 
 use crate::api::arguments::slice;
 use crate::device::Device;

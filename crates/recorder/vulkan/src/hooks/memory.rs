@@ -1,4 +1,4 @@
-//! Hooks of the calls that map device memory; the time and the bytes of each call are recorded.
+//! Hooks the calls that map device memory; the time and the bytes of each call are recorded.
 
 use crate::device::Device;
 use crate::hooks::timed_calls::timed_hooks;

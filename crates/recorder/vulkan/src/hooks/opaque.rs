@@ -1,5 +1,5 @@
-//! Hooks of the commands that are recorded by their effect: opaque work (timed as a whole) such as render passes,
-//! ray tracing and clears, and the others in the table of [`crate::api::opaque`].
+//! Hooks the commands that are recorded by their effect: opaque work (timed as a whole) such as render passes, ray
+//! tracing and clears, and the others in the table of [`crate::api::opaque`].
 
 use crate::api::arguments::slice;
 use crate::api::opaque::recorded_commands;

@@ -1,4 +1,4 @@
-//! Hooks of the host calls of which only the time is recorded: those of the table in [`crate::api::timed_calls`]. A
+//! Hooks the host calls of which only the time is recorded: those of the table in [`crate::api::timed_calls`]. A
 //! macro makes the hooks of other host calls whose time is recorded.
 
 use crate::api::timed_calls::timed_calls;

@@ -1,4 +1,4 @@
-//! Hooks of the commands that copy from and to images, which are recorded as transfers with their bytes.
+//! Hooks the commands that copy from and to images, which are recorded as transfers with their bytes.
 
 use crate::api::arguments::slice;
 use crate::command_buffer::CommandBuffer;

@@ -1,5 +1,5 @@
-//! A chunk: a range of timestamp queries that one command recording uses, and the memory in which their results
-//! arrive.
+//! Keeps a chunk: a range of timestamp queries that one command recording uses, and the memory in which their
+//! results arrive.
 
 use crate::timing::result_buffer::ResultBuffer;
 use ash::vk;

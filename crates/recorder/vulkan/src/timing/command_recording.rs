@@ -1,5 +1,5 @@
-//! The timestamps of one command recording: prepares its queries for each execution, and reads the ticks (raw times
-//! of the device) afterwards.
+//! Keeps the timestamps of one command recording: prepares its queries for each execution, and reads the ticks (raw
+//! times of the device) afterwards.
 
 use crate::api::families::Delivery;
 use crate::handles::lock;

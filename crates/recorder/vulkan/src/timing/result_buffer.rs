@@ -1,4 +1,5 @@
-//! Device memory, mapped for the host, into which command buffers copy the results of queries.
+//! Makes mapped buffers of device memory, into which command buffers copy the results of queries, so that the host
+//! can read them.
 
 use ash::vk;
 
