@@ -17,10 +17,10 @@ const MAX_BOUND: u32 = 0x3f_ffff;
 /// An instruction of a [`Module`]: its opcode, and the place of its operands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoredInstruction {
-    /// Opcode.
+    /// The opcode: the number of the kind of instruction.
     pub op: u16,
     operand_count: u16,
-    /// Index of the instruction's first word in the module.
+    /// The index of the instruction's first word in the module.
     at: usize,
 }
 

@@ -21,7 +21,7 @@ use crate::misuse;
 use crate::object::{self, Body, Object};
 use crate::query::QueryPool;
 
-/// Where a command may be recorded.
+/// The places at which a command may be recorded.
 #[derive(Clone, Copy)]
 pub struct Allowed {
     /// The command needs a queue with any of these flags.

@@ -15,7 +15,7 @@ use crate::{chain, misuse};
 static STATE: Mutex<()> = Mutex::new(());
 static CHANGED: Condvar = Condvar::new();
 
-/// Changes something that others may wait for.
+/// Changes a state that other threads may wait for, and wakes them.
 pub fn update<R>(change: impl FnOnce() -> R) -> R {
     let state = lock(&STATE);
     let result = change();

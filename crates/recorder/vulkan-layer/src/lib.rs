@@ -1,6 +1,6 @@
-//! The common parts of gapscope's two Vulkan layers (libraries between a program and its driver: one records, one
-//! captures). The hooks take the calls of a program and pass them on to the next layer; the meaning of the calls
-//! reaches the layer through the traits of [`layer`].
+//! Implements the common parts of gapscope's two Vulkan layers (libraries between a program and its driver: one
+//! records, one captures). The hooks take the calls of a program and pass them on to the next layer; the meaning of
+//! the calls reaches the layer through the traits of [`layer`].
 //!
 //! Each module uses only those above it in this list:
 //!

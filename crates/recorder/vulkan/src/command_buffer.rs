@@ -62,7 +62,7 @@ pub struct CommandBuffer {
     open_opaque: Option<u32>,
     /// The timings of the secondary command buffers that this one executes.
     children: Vec<Arc<Timing>>,
-    /// One more than the greatest index at which a set has been bound.
+    /// The greatest index at which a set has been bound, plus 1.
     bound_sets: u32,
     /// The descriptors that have been pushed to each set, by its index.
     pushed: Vec<(u32, Bindings)>,

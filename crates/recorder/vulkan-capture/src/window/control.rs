@@ -24,7 +24,7 @@ pub struct WindowControl {
     request: Request,
     /// Whether a window may begin, or is open.
     is_armed: AtomicBool,
-    /// Submissions outside of a window share the lock; what begins, ends or fills a window has it alone.
+    /// Submissions outside of a window share the lock; a thread that begins, ends or fills a window has it alone.
     state: RwLock<WindowState>,
     submissions: AtomicU64,
     dispatches: AtomicU64,
@@ -155,7 +155,7 @@ impl WindowControl {
     /// Passes a submission on, and captures it if it is in the window.
     ///
     /// # Safety
-    /// It is the program's own call.
+    /// The call is the program's own.
     pub unsafe fn submit(&self, call: &SubmitCall<'_>) -> vk::Result {
         let counted = {
             let shared = self.state.read().unwrap_or_else(PoisonError::into_inner);
@@ -260,7 +260,7 @@ impl WindowControl {
     /// Captures a submission, which is passed on if it is in a window.
     ///
     /// # Safety
-    /// It is the program's own call.
+    /// The call is the program's own.
     unsafe fn submit_alone(
         &self,
         state: &mut WindowState,

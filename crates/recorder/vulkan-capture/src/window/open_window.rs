@@ -49,7 +49,7 @@ pub struct OpenWindow {
     unfinished: Option<vk::Queue>,
 }
 
-/// Which dispatches of a submission are in the window.
+/// The dispatches of a submission that are in the window.
 #[derive(Debug, Clone)]
 pub struct Dispatches {
     /// The captured dispatches, counted from the submission's first.
@@ -176,7 +176,7 @@ impl OpenWindow {
     /// Captures a submission, or only the given dispatches of it.
     ///
     /// # Safety
-    /// It is the program's own call, and nobody else uses the queues.
+    /// The call is the program's own, and nobody else uses the queues.
     pub unsafe fn submit(
         &mut self,
         call: &SubmitCall<'_>,
@@ -211,7 +211,7 @@ impl OpenWindow {
         Ok(queue)
     }
 
-    /// Resolves what is to be captured of a call.
+    /// Resolves the parts of a call that are to be captured: pairs of a command buffer and the indices of its commands.
     fn resolve(
         &mut self,
         parts: impl Iterator<Item = (vk::CommandBuffer, Range<usize>)>,

@@ -23,7 +23,7 @@ enum ProgramWindow {
     Failed,
 }
 
-/// What is left to do when the program ends a window.
+/// The work that is left when the program ends a window.
 pub enum StopOutcome {
     /// The window is open, and ends.
     EndWindow,

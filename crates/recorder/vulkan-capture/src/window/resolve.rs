@@ -47,7 +47,7 @@ pub enum Access {
 
 /// Results of queries that a command buffer copies, which are known afterwards.
 pub struct QueryResults {
-    /// Which of the submission's command buffers, and which of its commands.
+    /// The index of the command buffer in the submission, and that of the command in it.
     pub at: (usize, usize),
     /// The index of the accessed range, among all of the submission.
     pub touch: usize,

@@ -5,7 +5,6 @@ use crate::api::functions::DeviceFunctions;
 use crate::command_buffer::CommandBuffer;
 use crate::command_buffers;
 use crate::device::Device;
-use crate::devices;
 use crate::hooks::labels;
 use crate::objects::descriptors::Bindings;
 use ash::vk;
@@ -16,7 +15,7 @@ use gapscope_vulkan_layer::barriers::Barriers;
 use gapscope_vulkan_layer::command::{Command, Label, PushedDescriptors};
 use gapscope_vulkan_layer::command_pools::{CommandPool, CommandPools};
 use gapscope_vulkan_layer::device_hooks;
-use gapscope_vulkan_layer::layer::CommandHooks;
+use gapscope_vulkan_layer::layer::{self, CommandHooks};
 
 impl CommandHooks for Device {
     fn command_pools(&self) -> &CommandPools {
@@ -64,7 +63,7 @@ impl CommandHooks for Device {
         // SAFETY: as the caller promises.
         unsafe {
             let Some(state) = command_buffers::state(handle) else {
-                if let Some((_, next)) = devices::with(handle, function) {
+                if let Some((_, next)) = layer::find::<Device, _>(handle, function) {
                     call(next);
                 }
                 return;
