@@ -1,6 +1,6 @@
 //! Defines [`ReadError`], the reasons why bytes are not a valid SPIR-V module.
 
-/// Why words are not a SPIR-V module, or not a valid one. The text completes "its SPIR-V is not right: …".
+/// The reason why words are not a SPIR-V module, or not a valid one. The text completes "its SPIR-V is not right: …".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
     /// The length in bytes is not a multiple of four.
@@ -26,15 +26,15 @@ pub enum ReadError {
     /// An instruction has no length, or is longer than the rest of the module.
     #[error("the instruction at word {at} is cut off")]
     TornInstruction {
-        /// Index of the instruction's first word.
+        /// The index of the instruction's first word.
         at: usize,
     },
     /// The operands of an instruction are invalid.
     #[error("the instruction at word {at} ({op}) is not right")]
     Instruction {
-        /// Index of the instruction's first word.
+        /// The index of the instruction's first word.
         at: usize,
-        /// Opcode.
+        /// The opcode: the number of the kind of instruction.
         op: u16,
     },
     /// There are more instructions than any compiler emits.

@@ -17,10 +17,10 @@ const MAX_BOUND: u32 = 0x3f_ffff;
 /// An instruction of a [`Module`]: its opcode, and the place of its operands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoredInstruction {
-    /// Opcode.
+    /// The opcode: the number of the kind of instruction.
     pub op: u16,
     operand_count: u16,
-    /// Index of the instruction's first word in the module.
+    /// The index of the instruction's first word in the module.
     at: usize,
 }
 
@@ -175,10 +175,10 @@ impl Module {
     /// # Errors
     /// There is no such entry point, or its function is not defined.
     pub fn entry_point(&self, name: &str) -> Result<&EntryPoint, ReadError> {
-        let found = self.entry_points.iter().find(|entry| entry.name == name);
-        let found = found.ok_or_else(|| ReadError::NoEntryPoint(name.to_owned()))?;
-        match self.functions.contains_key(&found.function) {
-            true => Ok(found),
+        let entry = self.entry_points.iter().find(|entry| entry.name == name);
+        let entry = entry.ok_or_else(|| ReadError::NoEntryPoint(name.to_owned()))?;
+        match self.functions.contains_key(&entry.function) {
+            true => Ok(entry),
             false => Err(ReadError::NoFunction(name.to_owned())),
         }
     }

@@ -56,7 +56,7 @@ impl Type {
         operands: &[u32],
         is_defined: impl Fn(u32) -> bool,
     ) -> Option<Type> {
-        let found = match (op, operands) {
+        let read = match (op, operands) {
             (op::TYPE_BOOL, _) => Type::Bool,
             (op::TYPE_INT, &[bits @ (8 | 16 | 32 | 64), signed]) => Type::Int {
                 bits,
@@ -84,7 +84,7 @@ impl Type {
             }
             _ => return None,
         };
-        let part = match &found {
+        let part = match &read {
             Type::Vector { component: id, .. }
             | Type::Matrix { column: id, .. }
             | Type::Array { element: id, .. }
@@ -92,6 +92,6 @@ impl Type {
             | Type::CooperativeMatrix { component: id, .. } => Some(*id),
             _ => None,
         };
-        part.is_none_or(is_defined).then_some(found)
+        part.is_none_or(is_defined).then_some(read)
     }
 }

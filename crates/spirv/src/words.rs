@@ -38,9 +38,9 @@ impl Header {
 /// An instruction of a module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Instruction<'a> {
-    /// Index of the instruction's first word in the module.
+    /// The index of the instruction's first word in the module.
     pub at: usize,
-    /// Opcode: one of [`crate::numbers::op`], or any other number.
+    /// The opcode: one of [`crate::numbers::op`], or any other number.
     pub op: u16,
     /// All words after the first one, the type and id of the result among them.
     pub operands: &'a [u32],

@@ -1,10 +1,10 @@
-//! Simulates buffers.
+//! Simulates buffers: creates them, binds them to memory, and finds the addresses of their parts for commands.
 
 use std::sync::OnceLock;
 
 use ash::vk;
 
-use crate::device::{Device, plain_objects};
+use crate::device::{self, Device, destroy_functions, plain_objects};
 use crate::memory::{self, DeviceMemory};
 use crate::object::{self, Body, Object};
 use crate::{chain, misuse};
@@ -62,6 +62,10 @@ plain_objects! {
         vk::BufferViewCreateInfo<'_>;
 }
 
+destroy_functions! {
+    Buffer, destroy_buffer("vkDestroyBuffer");
+}
+
 pub unsafe extern "system" fn create_buffer(
     device: vk::Device,
     info: *const vk::BufferCreateInfo<'_>,
@@ -69,30 +73,15 @@ pub unsafe extern "system" fn create_buffer(
     out: *mut vk::Buffer,
 ) -> vk::Result {
     const CALL: &str = "vkCreateBuffer";
-    let Some(device) = object::get::<Device>(CALL, device) else {
-        return vk::Result::ERROR_UNKNOWN;
-    };
     let info = &*info;
     if info.size == 0 {
         misuse::report(CALL, "a buffer of no bytes");
     }
-    *out = device.create(Buffer {
+    device::create(CALL, device, out, |_| Buffer {
         bytes: info.size,
         usage: info.usage,
         bound: OnceLock::new(),
-    });
-    vk::Result::SUCCESS
-}
-
-pub unsafe extern "system" fn destroy_buffer(
-    device: vk::Device,
-    buffer: vk::Buffer,
-    _: *const vk::AllocationCallbacks<'_>,
-) {
-    const CALL: &str = "vkDestroyBuffer";
-    if let Some(device) = object::get::<Device>(CALL, device) {
-        device.destroy::<Buffer>(CALL, buffer);
-    }
+    })
 }
 
 pub unsafe extern "system" fn get_requirements(
@@ -168,14 +157,10 @@ pub unsafe extern "system" fn bind_memory2(
     count: u32,
     infos: *const vk::BindBufferMemoryInfo<'_>,
 ) -> vk::Result {
-    let mut result = vk::Result::SUCCESS;
-    for info in chain::slice(infos, count) {
-        let bound = bind_memory(device, info.buffer, info.memory, info.memory_offset);
-        if bound != vk::Result::SUCCESS {
-            result = bound;
-        }
-    }
-    result
+    let bind = |info: &vk::BindBufferMemoryInfo<'_>| {
+        bind_memory(device, info.buffer, info.memory, info.memory_offset)
+    };
+    memory::bind_all(chain::slice(infos, count), bind)
 }
 
 pub unsafe extern "system" fn get_device_address(

@@ -1,4 +1,4 @@
-//! Simulates calibrated timestamps.
+//! Simulates calibrated timestamps: reads the simulated clock of the device and the host's clocks at one moment.
 
 use ash::vk;
 

@@ -35,6 +35,13 @@ pub unsafe fn find<'a, T: vk::TaggedStructure>(first: *const c_void) -> Option<&
         .map(|item| &*(item as *const T))
 }
 
+/// Fills a structure of a chain, which stays in its place there.
+pub unsafe fn fill<T>(item: *mut vk::BaseOutStructure<'_>, content: T) {
+    let (kind, next) = ((*item).s_type, (*item).p_next);
+    item.cast::<T>().write(content);
+    ((*item).s_type, (*item).p_next) = (kind, next);
+}
+
 /// Answers an enumeration: with the count alone, or with as many items as there is room for.
 pub unsafe fn enumerate<T: Clone>(items: &[T], count: *mut u32, out: *mut T) -> vk::Result {
     enumerate_into(items, count, out, |item, slot| slot.write(item.clone()))

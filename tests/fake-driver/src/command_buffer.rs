@@ -8,7 +8,7 @@ use ash::vk::{self, Handle};
 
 use crate::command::{CommandBuffer, CommandPool, Recording, State};
 use crate::config::config;
-use crate::device::{Device, lock};
+use crate::device::{self, lock};
 use crate::external_sync::ExternalSync;
 use crate::object::{self, Object};
 use crate::{chain, misuse};
@@ -20,15 +20,12 @@ pub unsafe extern "system" fn create_pool(
     out: *mut vk::CommandPool,
 ) -> vk::Result {
     const CALL: &str = "vkCreateCommandPool";
-    let Some(device) = object::get::<Device>(CALL, device) else {
-        return vk::Result::ERROR_UNKNOWN;
-    };
     let index = (*info).queue_family_index;
     let Some(family) = config().families.get(index as usize) else {
         misuse::report(CALL, format_args!("there is no queue family {index}"));
         return vk::Result::ERROR_UNKNOWN;
     };
-    *out = device.create(CommandPool {
+    device::create(CALL, device, out, |device| CommandPool {
         family: index,
         queue_flags: family.flags,
         timestamp_bits: family.timestamp_bits,
@@ -36,8 +33,7 @@ pub unsafe extern "system" fn create_pool(
         flags: (*info).flags,
         buffers: Mutex::default(),
         sync: ExternalSync::default(),
-    });
-    vk::Result::SUCCESS
+    })
 }
 
 pub unsafe extern "system" fn destroy_pool(
@@ -46,10 +42,7 @@ pub unsafe extern "system" fn destroy_pool(
     _: *const vk::AllocationCallbacks<'_>,
 ) {
     const CALL: &str = "vkDestroyCommandPool";
-    let Some(device) = object::get::<Device>(CALL, device) else {
-        return;
-    };
-    let Some(pool) = device.destroy::<CommandPool>(CALL, pool) else {
+    let Some((_, pool)) = device::destroy::<CommandPool>(CALL, device, pool) else {
         return;
     };
     let _entered = pool.sync.enter(CALL, "command pool");

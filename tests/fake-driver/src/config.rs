@@ -50,7 +50,7 @@ pub enum Vendor {
     Arm,
 }
 
-/// How the counters of `VK_KHR_performance_query` behave.
+/// The behaviour of the counters of `VK_KHR_performance_query`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Counters {
     Usual,
@@ -90,22 +90,28 @@ impl Config {
             clock_offset_ns: value("FAKE_VK_CLOCK_OFFSET_NS", 0),
             clock_drift_ppm: value("FAKE_VK_CLOCK_DRIFT_PPM", 0.0),
             coherent: switch("FAKE_VK_COHERENT", true),
-            calibrated: parsed("FAKE_VK_CALIBRATED", calibrated).unwrap_or(Calibrated::Yes),
+            calibrated: choice(
+                "FAKE_VK_CALIBRATED",
+                &[
+                    ("0", Calibrated::No),
+                    ("1", Calibrated::Yes),
+                    ("raw", Calibrated::RawOnly),
+                ],
+            )
+            .unwrap_or(Calibrated::Yes),
             host_query_reset: switch("FAKE_VK_HOST_QUERY_RESET", true),
             size: parsed("FAKE_VK_SIZE", size),
-            counters: parsed("FAKE_VK_COUNTERS", counters),
+            counters: choice(
+                "FAKE_VK_COUNTERS",
+                &[
+                    ("1", Counters::Usual),
+                    ("locked", Counters::Locked),
+                    ("never", Counters::Never),
+                ],
+            ),
             lost_after: parsed("FAKE_VK_LOST_AFTER", |text| text.parse().ok()),
             null: switch("FAKE_VK_NULL", false),
         }
-    }
-}
-
-fn counters(text: &str) -> Option<Counters> {
-    match text {
-        "1" => Some(Counters::Usual),
-        "locked" => Some(Counters::Locked),
-        "never" => Some(Counters::Never),
-        _ => None,
     }
 }
 
@@ -138,22 +144,16 @@ fn value<T: FromStr>(name: &str, default: T) -> T {
     parsed(name, |text| text.parse().ok()).unwrap_or(default)
 }
 
-fn switch(name: &str, default: bool) -> bool {
-    let parse = |text: &str| match text {
-        "0" => Some(false),
-        "1" => Some(true),
-        _ => None,
-    };
-    parsed(name, parse).unwrap_or(default)
+/// Returns the choice whose text a variable has.
+fn choice<T: Copy>(name: &str, choices: &[(&str, T)]) -> Option<T> {
+    parsed(name, |text| {
+        let choice = choices.iter().find(|(known, _)| *known == text);
+        choice.map(|(_, value)| *value)
+    })
 }
 
-fn calibrated(text: &str) -> Option<Calibrated> {
-    match text {
-        "0" => Some(Calibrated::No),
-        "1" => Some(Calibrated::Yes),
-        "raw" => Some(Calibrated::RawOnly),
-        _ => None,
-    }
+fn switch(name: &str, default: bool) -> bool {
+    choice(name, &[("0", false), ("1", true)]).unwrap_or(default)
 }
 
 fn families(text: &str, default_bits: u32) -> Option<Vec<Family>> {

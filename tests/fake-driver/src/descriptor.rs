@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use ash::vk::{self, Handle};
 
 use crate::buffer::Buffer;
-use crate::device::{Device, lock, plain_objects};
+use crate::device::{self, lock, plain_objects};
 use crate::object::{self, Body, Object};
 use crate::{chain, misuse};
 
@@ -47,17 +47,12 @@ pub unsafe extern "system" fn create_pool(
     _: *const vk::AllocationCallbacks<'_>,
     out: *mut vk::DescriptorPool,
 ) -> vk::Result {
-    let Some(device) = object::get::<Device>("vkCreateDescriptorPool", device) else {
-        return vk::Result::ERROR_UNKNOWN;
-    };
-    *out = device.create(DescriptorPool {
+    let frees_sets = vk::DescriptorPoolCreateFlags::FREE_DESCRIPTOR_SET;
+    device::create("vkCreateDescriptorPool", device, out, |_| DescriptorPool {
         max_sets: (*info).max_sets as usize,
-        frees_sets: (*info)
-            .flags
-            .contains(vk::DescriptorPoolCreateFlags::FREE_DESCRIPTOR_SET),
+        frees_sets: (*info).flags.contains(frees_sets),
         sets: Mutex::default(),
-    });
-    vk::Result::SUCCESS
+    })
 }
 
 pub unsafe extern "system" fn destroy_pool(
@@ -66,10 +61,7 @@ pub unsafe extern "system" fn destroy_pool(
     _: *const vk::AllocationCallbacks<'_>,
 ) {
     const CALL: &str = "vkDestroyDescriptorPool";
-    let Some(device) = object::get::<Device>(CALL, device) else {
-        return;
-    };
-    if let Some(pool) = device.destroy::<DescriptorPool>(CALL, pool) {
+    if let Some((_, pool)) = device::destroy::<DescriptorPool>(CALL, device, pool) {
         free_all(CALL, pool);
     }
 }

@@ -1,4 +1,5 @@
-//! Holds the state of a device: what it offers, the objects that live on it, loss.
+//! Holds the state of a device: the functions and features that it offers, the objects that live on it, and whether
+//! it is lost.
 
 use std::collections::BTreeMap;
 use std::ffi::CStr;
@@ -92,6 +93,44 @@ pub fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Makes an object of a device for a call that creates one.
+pub unsafe fn create<T: Body>(
+    call: &str,
+    device: vk::Device,
+    out: *mut T::Handle,
+    body: impl FnOnce(&Device) -> T,
+) -> vk::Result {
+    let Some(device) = object::get::<Device>(call, device) else {
+        return vk::Result::ERROR_UNKNOWN;
+    };
+    *out = device.create(body(device));
+    vk::Result::SUCCESS
+}
+
+/// Destroys an object of a device for a call that does so, and returns both.
+pub fn destroy<T: Body>(
+    call: &str,
+    device: vk::Device,
+    handle: T::Handle,
+) -> Option<(&'static Object<Device>, &'static Object<T>)> {
+    let device = object::get::<Device>(call, device)?;
+    Some((device, device.destroy::<T>(call, handle)?))
+}
+
+/// Defines functions that do nothing but destroy an object.
+macro_rules! destroy_functions {
+    ($($name:ident, $destroy:ident($call:literal);)*) => {$(
+        pub unsafe extern "system" fn $destroy(
+            device: ash::vk::Device,
+            handle: ash::vk::$name,
+            _: *const ash::vk::AllocationCallbacks<'_>,
+        ) {
+            $crate::device::destroy::<$name>($call, device, handle);
+        }
+    )*};
+}
+pub(crate) use destroy_functions;
+
 /// Defines types whose objects are nothing but a handle.
 macro_rules! plain_objects {
     ($($name:ident, $create:ident($call_create:literal), $destroy:ident($call_destroy:literal), $info:ty;)*) => {$(
@@ -107,22 +146,10 @@ macro_rules! plain_objects {
             _: *const ash::vk::AllocationCallbacks<'_>,
             out: *mut ash::vk::$name,
         ) -> ash::vk::Result {
-            let Some(device) = $crate::object::get::<$crate::device::Device>($call_create, device) else {
-                return ash::vk::Result::ERROR_UNKNOWN;
-            };
-            *out = device.create($name);
-            ash::vk::Result::SUCCESS
+            $crate::device::create($call_create, device, out, |_| $name)
         }
 
-        pub unsafe extern "system" fn $destroy(
-            device: ash::vk::Device,
-            handle: ash::vk::$name,
-            _: *const ash::vk::AllocationCallbacks<'_>,
-        ) {
-            if let Some(device) = $crate::object::get::<$crate::device::Device>($call_destroy, device) {
-                device.destroy::<$name>($call_destroy, handle);
-            }
-        }
+        $crate::device::destroy_functions! { $name, $destroy($call_destroy); }
     )*};
 }
 pub(crate) use plain_objects;

@@ -60,10 +60,10 @@ const fn extension(name: &'static CStr) -> Since {
     Since::DeviceExtension(name)
 }
 
-/// Names with their types, so that the compiler checks each signature.
-macro_rules! entry_points {
-    ($($scope:ident, $since:expr => { $($name:literal: $type:ty = $function:path;)* })*) => {
-        static ENTRY_POINTS: &[EntryPoint] = &[$($(EntryPoint {
+/// Makes an entry point. The compiler checks the function's signature.
+macro_rules! entry_point {
+    ($scope:ident, $since:expr, $name:literal, $type:ty, $function:path) => {
+        EntryPoint {
             name: $name,
             scope: Scope::$scope,
             since: $since,
@@ -72,8 +72,29 @@ macro_rules! entry_points {
                 // SAFETY: callers cast it back to the type of its name.
                 unsafe { std::mem::transmute::<$type, unsafe extern "system" fn()>(function) }
             },
-        },)*)*];
+        }
     };
+}
+
+/// Makes the entry points of each function from its names and type. A name that a function has in an extension is followed by the
+/// extension.
+macro_rules! entry_points {
+    ($($scope:ident, $since:expr => {
+        $($name:literal $(| $alias:literal $(of $($extension:ident)::+)?)*: $type:ty = $function:path;)*
+    })*) => {
+        static ENTRY_POINTS: &[EntryPoint] = &[$($(
+            entry_point!($scope, $since, $name, $type, $function),
+            $(entry_point!(
+                $scope,
+                entry_points!(@since $since $(, $($extension)::+)?),
+                $alias,
+                $type,
+                $function
+            ),)*
+        )*)*];
+    };
+    (@since $since:expr) => { $since };
+    (@since $since:expr, $($extension:ident)::+) => { extension(ash::$($extension)::+::NAME) };
 }
 
 entry_points! {
@@ -84,43 +105,31 @@ entry_points! {
         "vkCreateInstance": PFN_vkCreateInstance = instance::create_instance;
         "vkDestroyInstance": PFN_vkDestroyInstance = instance::destroy_instance;
         "vkEnumeratePhysicalDevices": PFN_vkEnumeratePhysicalDevices = instance::enumerate_physical_devices;
-        "vkEnumeratePhysicalDeviceGroups": PFN_vkEnumeratePhysicalDeviceGroups = instance::enumerate_physical_device_groups;
-        "vkEnumeratePhysicalDeviceGroupsKHR": PFN_vkEnumeratePhysicalDeviceGroups = instance::enumerate_physical_device_groups;
+        "vkEnumeratePhysicalDeviceGroups" | "vkEnumeratePhysicalDeviceGroupsKHR": PFN_vkEnumeratePhysicalDeviceGroups = instance::enumerate_physical_device_groups;
         "vkCreateDebugUtilsMessengerEXT": PFN_vkCreateDebugUtilsMessengerEXT = debug_utils::create_messenger;
         "vkDestroyDebugUtilsMessengerEXT": PFN_vkDestroyDebugUtilsMessengerEXT = debug_utils::destroy_messenger;
         "vkSubmitDebugUtilsMessageEXT": PFN_vkSubmitDebugUtilsMessageEXT = debug_utils::submit_message;
     }
     PhysicalDevice, V1_0 => {
         "vkGetPhysicalDeviceProperties": PFN_vkGetPhysicalDeviceProperties = properties::get_properties;
-        "vkGetPhysicalDeviceProperties2": PFN_vkGetPhysicalDeviceProperties2 = properties::get_properties2;
-        "vkGetPhysicalDeviceProperties2KHR": PFN_vkGetPhysicalDeviceProperties2 = properties::get_properties2;
+        "vkGetPhysicalDeviceProperties2" | "vkGetPhysicalDeviceProperties2KHR": PFN_vkGetPhysicalDeviceProperties2 = properties::get_properties2;
         "vkGetPhysicalDeviceFeatures": PFN_vkGetPhysicalDeviceFeatures = features::get_features;
-        "vkGetPhysicalDeviceFeatures2": PFN_vkGetPhysicalDeviceFeatures2 = features::get_features2;
-        "vkGetPhysicalDeviceFeatures2KHR": PFN_vkGetPhysicalDeviceFeatures2 = features::get_features2;
+        "vkGetPhysicalDeviceFeatures2" | "vkGetPhysicalDeviceFeatures2KHR": PFN_vkGetPhysicalDeviceFeatures2 = features::get_features2;
         "vkGetPhysicalDeviceQueueFamilyProperties": PFN_vkGetPhysicalDeviceQueueFamilyProperties = physical_device::get_queue_families;
-        "vkGetPhysicalDeviceQueueFamilyProperties2": PFN_vkGetPhysicalDeviceQueueFamilyProperties2 = physical_device::get_queue_families2;
-        "vkGetPhysicalDeviceQueueFamilyProperties2KHR": PFN_vkGetPhysicalDeviceQueueFamilyProperties2 = physical_device::get_queue_families2;
+        "vkGetPhysicalDeviceQueueFamilyProperties2" | "vkGetPhysicalDeviceQueueFamilyProperties2KHR": PFN_vkGetPhysicalDeviceQueueFamilyProperties2 = physical_device::get_queue_families2;
         "vkGetPhysicalDeviceMemoryProperties": PFN_vkGetPhysicalDeviceMemoryProperties = physical_device::get_memory;
-        "vkGetPhysicalDeviceMemoryProperties2": PFN_vkGetPhysicalDeviceMemoryProperties2 = physical_device::get_memory2;
-        "vkGetPhysicalDeviceMemoryProperties2KHR": PFN_vkGetPhysicalDeviceMemoryProperties2 = physical_device::get_memory2;
+        "vkGetPhysicalDeviceMemoryProperties2" | "vkGetPhysicalDeviceMemoryProperties2KHR": PFN_vkGetPhysicalDeviceMemoryProperties2 = physical_device::get_memory2;
         "vkGetPhysicalDeviceFormatProperties": PFN_vkGetPhysicalDeviceFormatProperties = physical_device::get_format;
-        "vkGetPhysicalDeviceFormatProperties2": PFN_vkGetPhysicalDeviceFormatProperties2 = physical_device::get_format2;
-        "vkGetPhysicalDeviceFormatProperties2KHR": PFN_vkGetPhysicalDeviceFormatProperties2 = physical_device::get_format2;
+        "vkGetPhysicalDeviceFormatProperties2" | "vkGetPhysicalDeviceFormatProperties2KHR": PFN_vkGetPhysicalDeviceFormatProperties2 = physical_device::get_format2;
         "vkGetPhysicalDeviceImageFormatProperties": PFN_vkGetPhysicalDeviceImageFormatProperties = physical_device::get_image_format;
-        "vkGetPhysicalDeviceImageFormatProperties2": PFN_vkGetPhysicalDeviceImageFormatProperties2 = physical_device::get_image_format2;
-        "vkGetPhysicalDeviceImageFormatProperties2KHR": PFN_vkGetPhysicalDeviceImageFormatProperties2 = physical_device::get_image_format2;
+        "vkGetPhysicalDeviceImageFormatProperties2" | "vkGetPhysicalDeviceImageFormatProperties2KHR": PFN_vkGetPhysicalDeviceImageFormatProperties2 = physical_device::get_image_format2;
         "vkGetPhysicalDeviceSparseImageFormatProperties": PFN_vkGetPhysicalDeviceSparseImageFormatProperties = physical_device::get_sparse_image_format;
-        "vkGetPhysicalDeviceSparseImageFormatProperties2": PFN_vkGetPhysicalDeviceSparseImageFormatProperties2 = physical_device::get_sparse_image_format2;
-        "vkGetPhysicalDeviceSparseImageFormatProperties2KHR": PFN_vkGetPhysicalDeviceSparseImageFormatProperties2 = physical_device::get_sparse_image_format2;
-        "vkGetPhysicalDeviceExternalBufferProperties": PFN_vkGetPhysicalDeviceExternalBufferProperties = physical_device::get_external_buffer;
-        "vkGetPhysicalDeviceExternalBufferPropertiesKHR": PFN_vkGetPhysicalDeviceExternalBufferProperties = physical_device::get_external_buffer;
-        "vkGetPhysicalDeviceExternalFenceProperties": PFN_vkGetPhysicalDeviceExternalFenceProperties = physical_device::get_external_fence;
-        "vkGetPhysicalDeviceExternalFencePropertiesKHR": PFN_vkGetPhysicalDeviceExternalFenceProperties = physical_device::get_external_fence;
-        "vkGetPhysicalDeviceExternalSemaphoreProperties": PFN_vkGetPhysicalDeviceExternalSemaphoreProperties = physical_device::get_external_semaphore;
-        "vkGetPhysicalDeviceExternalSemaphorePropertiesKHR": PFN_vkGetPhysicalDeviceExternalSemaphoreProperties = physical_device::get_external_semaphore;
+        "vkGetPhysicalDeviceSparseImageFormatProperties2" | "vkGetPhysicalDeviceSparseImageFormatProperties2KHR": PFN_vkGetPhysicalDeviceSparseImageFormatProperties2 = physical_device::get_sparse_image_format2;
+        "vkGetPhysicalDeviceExternalBufferProperties" | "vkGetPhysicalDeviceExternalBufferPropertiesKHR": PFN_vkGetPhysicalDeviceExternalBufferProperties = physical_device::get_external_buffer;
+        "vkGetPhysicalDeviceExternalFenceProperties" | "vkGetPhysicalDeviceExternalFencePropertiesKHR": PFN_vkGetPhysicalDeviceExternalFenceProperties = physical_device::get_external_fence;
+        "vkGetPhysicalDeviceExternalSemaphoreProperties" | "vkGetPhysicalDeviceExternalSemaphorePropertiesKHR": PFN_vkGetPhysicalDeviceExternalSemaphoreProperties = physical_device::get_external_semaphore;
         "vkGetPhysicalDeviceToolProperties": PFN_vkGetPhysicalDeviceToolProperties = physical_device::get_tools;
-        "vkGetPhysicalDeviceCalibrateableTimeDomainsEXT": PFN_vkGetPhysicalDeviceCalibrateableTimeDomainsKHR = calibration::get_domains;
-        "vkGetPhysicalDeviceCalibrateableTimeDomainsKHR": PFN_vkGetPhysicalDeviceCalibrateableTimeDomainsKHR = calibration::get_domains;
+        "vkGetPhysicalDeviceCalibrateableTimeDomainsEXT" | "vkGetPhysicalDeviceCalibrateableTimeDomainsKHR": PFN_vkGetPhysicalDeviceCalibrateableTimeDomainsKHR = calibration::get_domains;
         "vkEnumeratePhysicalDeviceQueueFamilyPerformanceQueryCountersKHR": PFN_vkEnumeratePhysicalDeviceQueueFamilyPerformanceQueryCountersKHR = performance::enumerate_counters;
         "vkGetPhysicalDeviceQueueFamilyPerformanceQueryPassesKHR": PFN_vkGetPhysicalDeviceQueueFamilyPerformanceQueryPassesKHR = performance::get_passes;
         "vkEnumerateDeviceExtensionProperties": PFN_vkEnumerateDeviceExtensionProperties = physical_device::enumerate_device_extension_properties;
@@ -229,116 +238,56 @@ entry_points! {
     }
     Device, V1_1 => {
         "vkGetDeviceQueue2": PFN_vkGetDeviceQueue2 = device_calls::get_device_queue2;
-        "vkGetDeviceGroupPeerMemoryFeatures": PFN_vkGetDeviceGroupPeerMemoryFeatures = device_calls::get_peer_memory_features;
-        "vkGetBufferMemoryRequirements2": PFN_vkGetBufferMemoryRequirements2 = buffer::get_requirements2;
-        "vkBindBufferMemory2": PFN_vkBindBufferMemory2 = buffer::bind_memory2;
-        "vkGetImageMemoryRequirements2": PFN_vkGetImageMemoryRequirements2 = image::get_requirements2;
-        "vkBindImageMemory2": PFN_vkBindImageMemory2 = image::bind_memory2;
-        "vkTrimCommandPool": PFN_vkTrimCommandPool = command_buffer::trim_pool;
-        "vkGetDescriptorSetLayoutSupport": PFN_vkGetDescriptorSetLayoutSupport = descriptor::get_layout_support;
-        "vkCreateDescriptorUpdateTemplate": PFN_vkCreateDescriptorUpdateTemplate = descriptor::create_template;
-        "vkDestroyDescriptorUpdateTemplate": PFN_vkDestroyDescriptorUpdateTemplate = descriptor::destroy_template;
-        "vkUpdateDescriptorSetWithTemplate": PFN_vkUpdateDescriptorSetWithTemplate = descriptor::update_set_with_template;
-        "vkCmdDispatchBase": PFN_vkCmdDispatchBase = dispatch::dispatch_base;
-        "vkCmdSetDeviceMask": PFN_vkCmdSetDeviceMask = record::set_device_mask;
+        "vkGetDeviceGroupPeerMemoryFeatures" | "vkGetDeviceGroupPeerMemoryFeaturesKHR" of khr::device_group: PFN_vkGetDeviceGroupPeerMemoryFeatures = device_calls::get_peer_memory_features;
+        "vkGetBufferMemoryRequirements2" | "vkGetBufferMemoryRequirements2KHR" of khr::get_memory_requirements2: PFN_vkGetBufferMemoryRequirements2 = buffer::get_requirements2;
+        "vkBindBufferMemory2" | "vkBindBufferMemory2KHR" of khr::bind_memory2: PFN_vkBindBufferMemory2 = buffer::bind_memory2;
+        "vkGetImageMemoryRequirements2" | "vkGetImageMemoryRequirements2KHR" of khr::get_memory_requirements2: PFN_vkGetImageMemoryRequirements2 = image::get_requirements2;
+        "vkBindImageMemory2" | "vkBindImageMemory2KHR" of khr::bind_memory2: PFN_vkBindImageMemory2 = image::bind_memory2;
+        "vkTrimCommandPool" | "vkTrimCommandPoolKHR" of khr::maintenance1: PFN_vkTrimCommandPool = command_buffer::trim_pool;
+        "vkGetDescriptorSetLayoutSupport" | "vkGetDescriptorSetLayoutSupportKHR" of khr::maintenance3: PFN_vkGetDescriptorSetLayoutSupport = descriptor::get_layout_support;
+        "vkCreateDescriptorUpdateTemplate" | "vkCreateDescriptorUpdateTemplateKHR" of khr::descriptor_update_template: PFN_vkCreateDescriptorUpdateTemplate = descriptor::create_template;
+        "vkDestroyDescriptorUpdateTemplate" | "vkDestroyDescriptorUpdateTemplateKHR" of khr::descriptor_update_template: PFN_vkDestroyDescriptorUpdateTemplate = descriptor::destroy_template;
+        "vkUpdateDescriptorSetWithTemplate" | "vkUpdateDescriptorSetWithTemplateKHR" of khr::descriptor_update_template: PFN_vkUpdateDescriptorSetWithTemplate = descriptor::update_set_with_template;
+        "vkCmdDispatchBase" | "vkCmdDispatchBaseKHR" of khr::device_group: PFN_vkCmdDispatchBase = dispatch::dispatch_base;
+        "vkCmdSetDeviceMask" | "vkCmdSetDeviceMaskKHR" of khr::device_group: PFN_vkCmdSetDeviceMask = record::set_device_mask;
     }
     Device, V1_2 => {
-        "vkResetQueryPool": PFN_vkResetQueryPool = query::reset_pool;
-        "vkGetSemaphoreCounterValue": PFN_vkGetSemaphoreCounterValue = sync::get_counter_value;
-        "vkSignalSemaphore": PFN_vkSignalSemaphore = sync::signal_semaphore;
-        "vkWaitSemaphores": PFN_vkWaitSemaphores = sync::wait_semaphores;
-        "vkGetBufferDeviceAddress": PFN_vkGetBufferDeviceAddress = buffer::get_device_address;
-        "vkGetBufferOpaqueCaptureAddress": PFN_vkGetBufferOpaqueCaptureAddress = buffer::get_opaque_capture_address;
-        "vkCreateRenderPass2": PFN_vkCreateRenderPass2 = pipeline::create_render_pass2;
-        "vkCmdBeginRenderPass2": PFN_vkCmdBeginRenderPass2 = graphics::begin_render_pass2;
-        "vkCmdEndRenderPass2": PFN_vkCmdEndRenderPass2 = graphics::end_render_pass2;
+        "vkResetQueryPool" | "vkResetQueryPoolEXT" of ext::host_query_reset: PFN_vkResetQueryPool = query::reset_pool;
+        "vkGetSemaphoreCounterValue" | "vkGetSemaphoreCounterValueKHR" of khr::timeline_semaphore: PFN_vkGetSemaphoreCounterValue = sync::get_counter_value;
+        "vkSignalSemaphore" | "vkSignalSemaphoreKHR" of khr::timeline_semaphore: PFN_vkSignalSemaphore = sync::signal_semaphore;
+        "vkWaitSemaphores" | "vkWaitSemaphoresKHR" of khr::timeline_semaphore: PFN_vkWaitSemaphores = sync::wait_semaphores;
+        "vkGetBufferDeviceAddress" | "vkGetBufferDeviceAddressKHR" of khr::buffer_device_address: PFN_vkGetBufferDeviceAddress = buffer::get_device_address;
+        "vkGetBufferOpaqueCaptureAddress" | "vkGetBufferOpaqueCaptureAddressKHR" of khr::buffer_device_address: PFN_vkGetBufferOpaqueCaptureAddress = buffer::get_opaque_capture_address;
+        "vkCreateRenderPass2" | "vkCreateRenderPass2KHR" of khr::create_renderpass2: PFN_vkCreateRenderPass2 = pipeline::create_render_pass2;
+        "vkCmdBeginRenderPass2" | "vkCmdBeginRenderPass2KHR" of khr::create_renderpass2: PFN_vkCmdBeginRenderPass2 = graphics::begin_render_pass2;
+        "vkCmdEndRenderPass2" | "vkCmdEndRenderPass2KHR" of khr::create_renderpass2: PFN_vkCmdEndRenderPass2 = graphics::end_render_pass2;
     }
     Device, V1_3 => {
-        "vkQueueSubmit2": PFN_vkQueueSubmit2 = submit::submit2;
-        "vkCmdPipelineBarrier2": PFN_vkCmdPipelineBarrier2 = barrier::pipeline_barrier2;
-        "vkCmdWriteTimestamp2": PFN_vkCmdWriteTimestamp2 = timestamp::write_timestamp2;
-        "vkCmdCopyBuffer2": PFN_vkCmdCopyBuffer2 = transfer::copy_buffer2;
-        "vkCmdBeginRendering": PFN_vkCmdBeginRendering = graphics::begin_rendering;
-        "vkCmdEndRendering": PFN_vkCmdEndRendering = graphics::end_rendering;
-        "vkGetDeviceBufferMemoryRequirements": PFN_vkGetDeviceBufferMemoryRequirements = buffer::get_device_requirements;
-        "vkGetDeviceImageMemoryRequirements": PFN_vkGetDeviceImageMemoryRequirements = image::get_device_requirements;
+        "vkQueueSubmit2" | "vkQueueSubmit2KHR" of khr::synchronization2: PFN_vkQueueSubmit2 = submit::submit2;
+        "vkCmdPipelineBarrier2" | "vkCmdPipelineBarrier2KHR" of khr::synchronization2: PFN_vkCmdPipelineBarrier2 = barrier::pipeline_barrier2;
+        "vkCmdWriteTimestamp2" | "vkCmdWriteTimestamp2KHR" of khr::synchronization2: PFN_vkCmdWriteTimestamp2 = timestamp::write_timestamp2;
+        "vkCmdCopyBuffer2" | "vkCmdCopyBuffer2KHR" of khr::copy_commands2: PFN_vkCmdCopyBuffer2 = transfer::copy_buffer2;
+        "vkCmdBeginRendering" | "vkCmdBeginRenderingKHR" of khr::dynamic_rendering: PFN_vkCmdBeginRendering = graphics::begin_rendering;
+        "vkCmdEndRendering" | "vkCmdEndRenderingKHR" of khr::dynamic_rendering: PFN_vkCmdEndRendering = graphics::end_rendering;
+        "vkGetDeviceBufferMemoryRequirements" | "vkGetDeviceBufferMemoryRequirementsKHR" of khr::maintenance4: PFN_vkGetDeviceBufferMemoryRequirements = buffer::get_device_requirements;
+        "vkGetDeviceImageMemoryRequirements" | "vkGetDeviceImageMemoryRequirementsKHR" of khr::maintenance4: PFN_vkGetDeviceImageMemoryRequirements = image::get_device_requirements;
     }
     Device, extension(ash::khr::push_descriptor::NAME) => {
         "vkCmdPushDescriptorSetKHR": PFN_vkCmdPushDescriptorSetKHR = dispatch::push_descriptor_set;
         "vkCmdPushDescriptorSetWithTemplateKHR": PFN_vkCmdPushDescriptorSetWithTemplateKHR = dispatch::push_descriptor_set_with_template;
     }
     Device, extension(ash::ext::calibrated_timestamps::NAME) => {
-        "vkGetCalibratedTimestampsEXT": PFN_vkGetCalibratedTimestampsKHR = calibration::get_timestamps;
-    }
-    Device, extension(ash::khr::calibrated_timestamps::NAME) => {
-        "vkGetCalibratedTimestampsKHR": PFN_vkGetCalibratedTimestampsKHR = calibration::get_timestamps;
+        "vkGetCalibratedTimestampsEXT" | "vkGetCalibratedTimestampsKHR" of khr::calibrated_timestamps: PFN_vkGetCalibratedTimestampsKHR = calibration::get_timestamps;
     }
     Device, extension(ash::khr::performance_query::NAME) => {
         "vkAcquireProfilingLockKHR": PFN_vkAcquireProfilingLockKHR = performance::acquire_lock;
         "vkReleaseProfilingLockKHR": PFN_vkReleaseProfilingLockKHR = performance::release_lock;
-    }
-    Device, extension(ash::ext::host_query_reset::NAME) => {
-        "vkResetQueryPoolEXT": PFN_vkResetQueryPool = query::reset_pool;
-    }
-    Device, extension(ash::khr::timeline_semaphore::NAME) => {
-        "vkGetSemaphoreCounterValueKHR": PFN_vkGetSemaphoreCounterValue = sync::get_counter_value;
-        "vkSignalSemaphoreKHR": PFN_vkSignalSemaphore = sync::signal_semaphore;
-        "vkWaitSemaphoresKHR": PFN_vkWaitSemaphores = sync::wait_semaphores;
-    }
-    Device, extension(ash::khr::synchronization2::NAME) => {
-        "vkQueueSubmit2KHR": PFN_vkQueueSubmit2 = submit::submit2;
-        "vkCmdPipelineBarrier2KHR": PFN_vkCmdPipelineBarrier2 = barrier::pipeline_barrier2;
-        "vkCmdWriteTimestamp2KHR": PFN_vkCmdWriteTimestamp2 = timestamp::write_timestamp2;
-    }
-    Device, extension(ash::khr::buffer_device_address::NAME) => {
-        "vkGetBufferDeviceAddressKHR": PFN_vkGetBufferDeviceAddress = buffer::get_device_address;
-        "vkGetBufferOpaqueCaptureAddressKHR": PFN_vkGetBufferOpaqueCaptureAddress = buffer::get_opaque_capture_address;
-    }
-    Device, extension(ash::khr::copy_commands2::NAME) => {
-        "vkCmdCopyBuffer2KHR": PFN_vkCmdCopyBuffer2 = transfer::copy_buffer2;
-    }
-    Device, extension(ash::khr::device_group::NAME) => {
-        "vkCmdDispatchBaseKHR": PFN_vkCmdDispatchBase = dispatch::dispatch_base;
-        "vkCmdSetDeviceMaskKHR": PFN_vkCmdSetDeviceMask = record::set_device_mask;
-        "vkGetDeviceGroupPeerMemoryFeaturesKHR": PFN_vkGetDeviceGroupPeerMemoryFeatures = device_calls::get_peer_memory_features;
-    }
-    Device, extension(ash::khr::dynamic_rendering::NAME) => {
-        "vkCmdBeginRenderingKHR": PFN_vkCmdBeginRendering = graphics::begin_rendering;
-        "vkCmdEndRenderingKHR": PFN_vkCmdEndRendering = graphics::end_rendering;
     }
     Device, extension(ash::nv::memory_decompression::NAME) => {
         "vkCmdDecompressMemoryNV": PFN_vkCmdDecompressMemoryNV = graphics::decompress_memory;
     }
     Device, extension(FRAGMENT_DENSITY_MAP_OFFSET) => {
         "vkCmdEndRendering2EXT": graphics::EndRendering2 = graphics::end_rendering2;
-    }
-    Device, extension(ash::khr::create_renderpass2::NAME) => {
-        "vkCreateRenderPass2KHR": PFN_vkCreateRenderPass2 = pipeline::create_render_pass2;
-        "vkCmdBeginRenderPass2KHR": PFN_vkCmdBeginRenderPass2 = graphics::begin_render_pass2;
-        "vkCmdEndRenderPass2KHR": PFN_vkCmdEndRenderPass2 = graphics::end_render_pass2;
-    }
-    Device, extension(ash::khr::descriptor_update_template::NAME) => {
-        "vkCreateDescriptorUpdateTemplateKHR": PFN_vkCreateDescriptorUpdateTemplate = descriptor::create_template;
-        "vkDestroyDescriptorUpdateTemplateKHR": PFN_vkDestroyDescriptorUpdateTemplate = descriptor::destroy_template;
-        "vkUpdateDescriptorSetWithTemplateKHR": PFN_vkUpdateDescriptorSetWithTemplate = descriptor::update_set_with_template;
-    }
-    Device, extension(ash::khr::get_memory_requirements2::NAME) => {
-        "vkGetBufferMemoryRequirements2KHR": PFN_vkGetBufferMemoryRequirements2 = buffer::get_requirements2;
-        "vkGetImageMemoryRequirements2KHR": PFN_vkGetImageMemoryRequirements2 = image::get_requirements2;
-    }
-    Device, extension(ash::khr::bind_memory2::NAME) => {
-        "vkBindBufferMemory2KHR": PFN_vkBindBufferMemory2 = buffer::bind_memory2;
-        "vkBindImageMemory2KHR": PFN_vkBindImageMemory2 = image::bind_memory2;
-    }
-    Device, extension(ash::khr::maintenance1::NAME) => {
-        "vkTrimCommandPoolKHR": PFN_vkTrimCommandPool = command_buffer::trim_pool;
-    }
-    Device, extension(ash::khr::maintenance3::NAME) => {
-        "vkGetDescriptorSetLayoutSupportKHR": PFN_vkGetDescriptorSetLayoutSupport = descriptor::get_layout_support;
-    }
-    Device, extension(ash::khr::maintenance4::NAME) => {
-        "vkGetDeviceBufferMemoryRequirementsKHR": PFN_vkGetDeviceBufferMemoryRequirements = buffer::get_device_requirements;
-        "vkGetDeviceImageMemoryRequirementsKHR": PFN_vkGetDeviceImageMemoryRequirements = image::get_device_requirements;
     }
     Device, Since::InstanceExtension(ash::ext::debug_utils::NAME) => {
         "vkSetDebugUtilsObjectNameEXT": PFN_vkSetDebugUtilsObjectNameEXT = debug_utils::set_object_name;

@@ -8,12 +8,12 @@ use crate::performance::Tally;
 use crate::query::{check_results, result_bytes, write_results};
 use crate::truth::{self, LoggedCommand};
 
-/// Where a queue is on the simulated clock.
+/// The position of a queue on the simulated clock.
 #[derive(Default)]
 pub struct Cursor {
-    /// When the next work can start: what a timestamp at the top of the pipe sees.
+    /// The time at which the next work can start, which a timestamp at the top of the pipe gets.
     front_ns: u64,
-    /// When all the work so far is done: what a timestamp at the bottom sees.
+    /// The time at which all the work so far is done, which a timestamp at the bottom gets.
     done_ns: u64,
 }
 
@@ -45,7 +45,7 @@ pub struct Execution<'a> {
     pub timestamp_bits: u32,
     pub command_buffer: usize,
     pub truth: Option<truth::Lines>,
-    /// What the counters have counted since the last query began.
+    /// The counts since the last query began.
     pub tally: Tally,
 }
 

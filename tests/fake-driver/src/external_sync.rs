@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering::*};
 
 use crate::misuse;
 
-/// Guards what Vulkan calls externally synchronised. Under misuse the guard is a lock, so that the driver stays
-/// sound.
+/// Guards an object that the program must synchronise ("externally synchronised" in Vulkan). Under misuse the guard
+/// is a lock, so that the driver stays sound.
 #[derive(Default)]
 pub struct ExternalSync {
     entered: AtomicBool,

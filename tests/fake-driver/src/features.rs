@@ -27,39 +27,38 @@ impl Enabled {
         let v13 = chain::find::<vk::PhysicalDeviceVulkan13Features<'_>>(p_next)
             .copied()
             .unwrap_or_default();
-        let host_query_reset = chain::find::<vk::PhysicalDeviceHostQueryResetFeatures<'_>>(p_next);
-        let timeline = chain::find::<vk::PhysicalDeviceTimelineSemaphoreFeatures<'_>>(p_next);
-        let synchronization2 =
-            chain::find::<vk::PhysicalDeviceSynchronization2Features<'_>>(p_next);
-        let address = chain::find::<vk::PhysicalDeviceBufferDeviceAddressFeatures<'_>>(p_next);
+        macro_rules! either {
+            ($core:ident, $type:ident, $feature:ident) => {
+                $core.$feature != 0
+                    || chain::find::<vk::$type<'_>>(p_next)
+                        .is_some_and(|features| features.$feature != 0)
+            };
+        }
         let performance = chain::find::<vk::PhysicalDevicePerformanceQueryFeaturesKHR<'_>>(p_next);
-        let rendering = chain::find::<vk::PhysicalDeviceDynamicRenderingFeatures<'_>>(p_next);
-        let either = |core: vk::Bool32, single: Option<vk::Bool32>| {
-            core != 0 || single.is_some_and(|on| on != 0)
-        };
         Self {
-            host_query_reset: either(
-                v12.host_query_reset,
-                host_query_reset.map(|f| f.host_query_reset),
+            host_query_reset: either!(v12, PhysicalDeviceHostQueryResetFeatures, host_query_reset),
+            timeline_semaphore: either!(
+                v12,
+                PhysicalDeviceTimelineSemaphoreFeatures,
+                timeline_semaphore
             ),
-            timeline_semaphore: either(
-                v12.timeline_semaphore,
-                timeline.map(|f| f.timeline_semaphore),
+            synchronization2: either!(
+                v13,
+                PhysicalDeviceSynchronization2Features,
+                synchronization2
             ),
-            synchronization2: either(
-                v13.synchronization2,
-                synchronization2.map(|f| f.synchronization2),
+            buffer_device_address: either!(
+                v12,
+                PhysicalDeviceBufferDeviceAddressFeatures,
+                buffer_device_address
             ),
-            buffer_device_address: either(
-                v12.buffer_device_address,
-                address.map(|f| f.buffer_device_address),
-            ),
-            dynamic_rendering: either(
-                v13.dynamic_rendering,
-                rendering.map(|f| f.dynamic_rendering),
+            dynamic_rendering: either!(
+                v13,
+                PhysicalDeviceDynamicRenderingFeatures,
+                dynamic_rendering
             ),
             performance_queries: performance
-                .is_some_and(|f| f.performance_counter_query_pools != 0),
+                .is_some_and(|features| features.performance_counter_query_pools != 0),
         }
     }
 
@@ -155,18 +154,9 @@ macro_rules! fill_features {
                     let (out, source) = (&mut *item.cast::<vk::$type<'_>>(), $source());
                     $(out.$field = source.$field;)+
                 })*
-                <vk::PhysicalDeviceVulkan11Features<'_> as vk::TaggedStructure>::STRUCTURE_TYPE => {
-                    let out = item.cast::<vk::PhysicalDeviceVulkan11Features<'_>>();
-                    *out = vk::PhysicalDeviceVulkan11Features { p_next: (*out).p_next, ..v11() };
-                }
-                <vk::PhysicalDeviceVulkan12Features<'_> as vk::TaggedStructure>::STRUCTURE_TYPE => {
-                    let out = item.cast::<vk::PhysicalDeviceVulkan12Features<'_>>();
-                    *out = vk::PhysicalDeviceVulkan12Features { p_next: (*out).p_next, ..v12() };
-                }
-                <vk::PhysicalDeviceVulkan13Features<'_> as vk::TaggedStructure>::STRUCTURE_TYPE => {
-                    let out = item.cast::<vk::PhysicalDeviceVulkan13Features<'_>>();
-                    *out = vk::PhysicalDeviceVulkan13Features { p_next: (*out).p_next, ..v13() };
-                }
+                vk::StructureType::PHYSICAL_DEVICE_VULKAN_1_1_FEATURES => chain::fill(item, v11()),
+                vk::StructureType::PHYSICAL_DEVICE_VULKAN_1_2_FEATURES => chain::fill(item, v12()),
+                vk::StructureType::PHYSICAL_DEVICE_VULKAN_1_3_FEATURES => chain::fill(item, v13()),
                 _ => {}
             }
         }

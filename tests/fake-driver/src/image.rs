@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use ash::vk;
 
 use crate::buffer::memory_dedication;
-use crate::device::{Device, plain_objects};
+use crate::device::{self, destroy_functions, plain_objects};
 use crate::memory::{self, DeviceMemory};
 use crate::object::{self, Body};
 use crate::{chain, misuse};
@@ -28,6 +28,10 @@ plain_objects! {
     Sampler, create_sampler("vkCreateSampler"), destroy_sampler("vkDestroySampler"), vk::SamplerCreateInfo<'_>;
 }
 
+destroy_functions! {
+    Image, destroy_image("vkDestroyImage");
+}
+
 fn bytes(info: &vk::ImageCreateInfo<'_>) -> u64 {
     let vk::Extent3D {
         width,
@@ -46,25 +50,10 @@ pub unsafe extern "system" fn create_image(
     _: *const vk::AllocationCallbacks<'_>,
     out: *mut vk::Image,
 ) -> vk::Result {
-    let Some(device) = object::get::<Device>("vkCreateImage", device) else {
-        return vk::Result::ERROR_UNKNOWN;
-    };
-    *out = device.create(Image {
+    device::create("vkCreateImage", device, out, |_| Image {
         bytes: bytes(&*info),
         bound: OnceLock::new(),
-    });
-    vk::Result::SUCCESS
-}
-
-pub unsafe extern "system" fn destroy_image(
-    device: vk::Device,
-    image: vk::Image,
-    _: *const vk::AllocationCallbacks<'_>,
-) {
-    const CALL: &str = "vkDestroyImage";
-    if let Some(device) = object::get::<Device>(CALL, device) {
-        device.destroy::<Image>(CALL, image);
-    }
+    })
 }
 
 pub unsafe extern "system" fn get_requirements(
@@ -109,14 +98,8 @@ pub unsafe extern "system" fn bind_memory(
         return vk::Result::ERROR_UNKNOWN;
     };
     if offset.saturating_add(image.bytes) > allocation.bytes() {
-        misuse::report(
-            CALL,
-            format_args!(
-                "{} bytes at {offset} of {}",
-                image.bytes,
-                allocation.bytes()
-            ),
-        );
+        let (bytes, all) = (image.bytes, allocation.bytes());
+        misuse::report(CALL, format_args!("{bytes} bytes at {offset} of {all}"));
     }
     if image.bound.set(memory).is_err() {
         misuse::report(CALL, "the image already has memory");
@@ -129,14 +112,10 @@ pub unsafe extern "system" fn bind_memory2(
     count: u32,
     infos: *const vk::BindImageMemoryInfo<'_>,
 ) -> vk::Result {
-    let mut result = vk::Result::SUCCESS;
-    for info in chain::slice(infos, count) {
-        let bound = bind_memory(device, info.image, info.memory, info.memory_offset);
-        if bound != vk::Result::SUCCESS {
-            result = bound;
-        }
-    }
-    result
+    let bind = |info: &vk::BindImageMemoryInfo<'_>| {
+        bind_memory(device, info.image, info.memory, info.memory_offset)
+    };
+    memory::bind_all(chain::slice(infos, count), bind)
 }
 
 pub unsafe extern "system" fn get_subresource_layout(

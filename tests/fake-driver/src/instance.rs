@@ -1,4 +1,4 @@
-//! Simulates instances.
+//! Simulates instances: creates and destroys them, and lists their one physical device and their extensions.
 
 use std::ffi::{CStr, c_char};
 

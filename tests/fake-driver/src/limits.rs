@@ -7,7 +7,7 @@ use crate::memory::ATOM_BYTES;
 
 const MAX_ALLOCATIONS: u32 = 4096;
 pub const MAX_DESCRIPTORS: u32 = 1 << 20;
-const MAX_DYNAMIC_BUFFERS: u32 = 16;
+pub const MAX_DYNAMIC_BUFFERS: u32 = 16;
 
 pub fn core() -> vk::PhysicalDeviceLimits {
     let every_family_has_timestamps = config()
@@ -109,25 +109,40 @@ pub fn core() -> vk::PhysicalDeviceLimits {
     }
 }
 
-/// The limits of descriptors that are updated after they are bound are no lower than the others.
-pub fn descriptor_indexing() -> vk::PhysicalDeviceDescriptorIndexingProperties<'static> {
-    vk::PhysicalDeviceDescriptorIndexingProperties {
-        max_per_stage_descriptor_update_after_bind_samplers: MAX_DESCRIPTORS,
-        max_per_stage_descriptor_update_after_bind_uniform_buffers: MAX_DESCRIPTORS,
-        max_per_stage_descriptor_update_after_bind_storage_buffers: MAX_DESCRIPTORS,
-        max_per_stage_descriptor_update_after_bind_sampled_images: MAX_DESCRIPTORS,
-        max_per_stage_descriptor_update_after_bind_storage_images: MAX_DESCRIPTORS,
-        max_per_stage_descriptor_update_after_bind_input_attachments: MAX_DESCRIPTORS,
-        max_per_stage_update_after_bind_resources: MAX_DESCRIPTORS,
-        max_descriptor_set_update_after_bind_samplers: MAX_DESCRIPTORS,
-        max_descriptor_set_update_after_bind_uniform_buffers: MAX_DESCRIPTORS,
-        max_descriptor_set_update_after_bind_storage_buffers: MAX_DESCRIPTORS,
-        max_descriptor_set_update_after_bind_sampled_images: MAX_DESCRIPTORS,
-        max_descriptor_set_update_after_bind_storage_images: MAX_DESCRIPTORS,
-        max_descriptor_set_update_after_bind_input_attachments: MAX_DESCRIPTORS,
-        max_descriptor_set_update_after_bind_uniform_buffers_dynamic: MAX_DYNAMIC_BUFFERS,
-        max_descriptor_set_update_after_bind_storage_buffers_dynamic: MAX_DYNAMIC_BUFFERS,
-        max_update_after_bind_descriptors_in_all_pools: MAX_DESCRIPTORS,
-        ..Default::default()
-    }
+/// Makes properties of Vulkan with the limits of descriptors that are updated after they are bound, which are no lower than the others.
+macro_rules! with_descriptor_indexing {
+    ($properties:expr) => {
+        $properties
+            .max_per_stage_descriptor_update_after_bind_samplers($crate::limits::MAX_DESCRIPTORS)
+            .max_per_stage_descriptor_update_after_bind_uniform_buffers(
+                $crate::limits::MAX_DESCRIPTORS,
+            )
+            .max_per_stage_descriptor_update_after_bind_storage_buffers(
+                $crate::limits::MAX_DESCRIPTORS,
+            )
+            .max_per_stage_descriptor_update_after_bind_sampled_images(
+                $crate::limits::MAX_DESCRIPTORS,
+            )
+            .max_per_stage_descriptor_update_after_bind_storage_images(
+                $crate::limits::MAX_DESCRIPTORS,
+            )
+            .max_per_stage_descriptor_update_after_bind_input_attachments(
+                $crate::limits::MAX_DESCRIPTORS,
+            )
+            .max_per_stage_update_after_bind_resources($crate::limits::MAX_DESCRIPTORS)
+            .max_descriptor_set_update_after_bind_samplers($crate::limits::MAX_DESCRIPTORS)
+            .max_descriptor_set_update_after_bind_uniform_buffers($crate::limits::MAX_DESCRIPTORS)
+            .max_descriptor_set_update_after_bind_storage_buffers($crate::limits::MAX_DESCRIPTORS)
+            .max_descriptor_set_update_after_bind_sampled_images($crate::limits::MAX_DESCRIPTORS)
+            .max_descriptor_set_update_after_bind_storage_images($crate::limits::MAX_DESCRIPTORS)
+            .max_descriptor_set_update_after_bind_input_attachments($crate::limits::MAX_DESCRIPTORS)
+            .max_descriptor_set_update_after_bind_uniform_buffers_dynamic(
+                $crate::limits::MAX_DYNAMIC_BUFFERS,
+            )
+            .max_descriptor_set_update_after_bind_storage_buffers_dynamic(
+                $crate::limits::MAX_DYNAMIC_BUFFERS,
+            )
+            .max_update_after_bind_descriptors_in_all_pools($crate::limits::MAX_DESCRIPTORS)
+    };
 }
+pub(crate) use with_descriptor_indexing;

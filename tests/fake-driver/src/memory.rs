@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use ash::vk;
 
 use crate::config::config;
-use crate::device::{Device, lock};
+use crate::device::{self, Device, lock};
 use crate::object::{self, Body, Object};
 use crate::{chain, misuse};
 
@@ -59,6 +59,13 @@ pub fn requirements(bytes: u64) -> vk::MemoryRequirements {
         alignment: ALIGNMENT,
         memory_type_bits: (1 << TYPES) - 1,
     }
+}
+
+/// Binds all of several resources, and returns the last error, if there is one.
+pub fn bind_all<T>(infos: &[T], bind: impl FnMut(&T) -> vk::Result) -> vk::Result {
+    let results = infos.iter().map(bind);
+    let errors = results.filter(|result| *result != vk::Result::SUCCESS);
+    errors.last().unwrap_or(vk::Result::SUCCESS)
 }
 
 pub struct DeviceMemory {
@@ -164,11 +171,7 @@ pub unsafe extern "system" fn free_memory(
     memory: vk::DeviceMemory,
     _: *const vk::AllocationCallbacks<'_>,
 ) {
-    const CALL: &str = "vkFreeMemory";
-    let Some(device) = object::get::<Device>(CALL, device) else {
-        return;
-    };
-    let Some(memory) = device.destroy::<DeviceMemory>(CALL, memory) else {
+    let Some((_, memory)) = device::destroy::<DeviceMemory>("vkFreeMemory", device, memory) else {
         return;
     };
     // A misused allocation keeps its pages, so that the queue's thread does not fault.

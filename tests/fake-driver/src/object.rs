@@ -1,5 +1,6 @@
-//! Vulkan objects behind handles. A handle is the address of its object. Objects are never given back to the allocator: a
-//! destroyed handle is recognised when it is used again, where a real driver would crash or, worse, not.
+//! Keeps Vulkan objects behind handles. A handle is the address of its object. Objects are never given back to the
+//! allocator: a destroyed handle is recognised when it is used again, where a real driver would crash or, worse,
+//! not.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicUsize, Ordering::*};
@@ -27,7 +28,7 @@ pub struct Object<T> {
 pub struct Header {
     loader_data: AtomicUsize,
     kind: AtomicI32,
-    /// How many submitted command buffers use the object.
+    /// The number of submitted command buffers that use the object.
     pending: AtomicU32,
 }
 

@@ -95,13 +95,9 @@ pub unsafe extern "system" fn enumerate_counters(
     counters: *mut vk::PerformanceCounterKHR<'_>,
     descriptions: *mut vk::PerformanceCounterDescriptionKHR<'_>,
 ) -> vk::Result {
-    if counters.is_null() {
-        *count = COUNTERS.len() as u32;
-        return vk::Result::SUCCESS;
-    }
-    let given = (*count as usize).min(COUNTERS.len());
-    for (at, counter) in COUNTERS[..given].iter().enumerate() {
-        let out = &mut *counters.add(at);
+    let numbered: Vec<_> = COUNTERS.iter().enumerate().collect();
+    chain::enumerate_into(&numbered, count, counters, |&(at, counter), out| {
+        let out = &mut *out;
         (out.unit, out.scope, out.storage) = (counter.unit, counter.scope, counter.storage);
         out.uuid = [at as u8; 16];
         if !descriptions.is_null() {
@@ -109,12 +105,7 @@ pub unsafe extern "system" fn enumerate_counters(
             (out.name, out.category) = (chain::fixed(counter.name), chain::fixed(c"fake"));
             out.description = chain::fixed(c"as planted");
         }
-    }
-    *count = given as u32;
-    match given < COUNTERS.len() {
-        true => vk::Result::INCOMPLETE,
-        false => vk::Result::SUCCESS,
-    }
+    })
 }
 
 pub unsafe extern "system" fn get_passes(
@@ -123,12 +114,8 @@ pub unsafe extern "system" fn get_passes(
     passes: *mut u32,
 ) {
     let info = &*info;
-    let indices =
-        std::slice::from_raw_parts(info.p_counter_indices, info.counter_index_count as usize);
-    *passes = match indices.contains(&ALONE) && indices.len() > 1 {
-        true => 2,
-        false => 1,
-    };
+    let indices = chain::slice(info.p_counter_indices, info.counter_index_count);
+    *passes = 1 + u32::from(indices.contains(&ALONE) && indices.len() > 1);
 }
 
 /// Returns the counters of a pool that is made.
@@ -154,7 +141,7 @@ pub unsafe fn counters_of(
             format_args!("counters of {passes} passes, whose submissions do not say which"),
         );
     }
-    std::slice::from_raw_parts(info.p_counter_indices, info.counter_index_count as usize).to_vec()
+    chain::slice(info.p_counter_indices, info.counter_index_count).to_vec()
 }
 
 pub unsafe extern "system" fn acquire_lock(

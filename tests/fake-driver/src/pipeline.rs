@@ -5,7 +5,7 @@ use std::ffi::CStr;
 
 use ash::vk;
 
-use crate::device::{Device, plain_objects};
+use crate::device::{self, Device, destroy_functions, plain_objects};
 use crate::object::{self, Body};
 use crate::{chain, misuse};
 
@@ -32,6 +32,11 @@ plain_objects! {
         vk::RenderPassCreateInfo<'_>;
     Framebuffer, create_framebuffer("vkCreateFramebuffer"), destroy_framebuffer("vkDestroyFramebuffer"),
         vk::FramebufferCreateInfo<'_>;
+}
+
+destroy_functions! {
+    ShaderModule, destroy_shader_module("vkDestroyShaderModule");
+    Pipeline, destroy_pipeline("vkDestroyPipeline");
 }
 
 pub unsafe extern "system" fn create_render_pass2(
@@ -62,25 +67,10 @@ pub unsafe extern "system" fn create_shader_module(
 ) -> vk::Result {
     const CALL: &str = "vkCreateShaderModule";
     const SPIRV_MAGIC: u32 = 0x0723_0203;
-    let Some(device) = object::get::<Device>(CALL, device) else {
-        return vk::Result::ERROR_UNKNOWN;
-    };
     if chain::slice((*info).p_code, ((*info).code_size / 4) as u32).first() != Some(&SPIRV_MAGIC) {
         misuse::report(CALL, "the code is not SPIR-V");
     }
-    *out = device.create(ShaderModule);
-    vk::Result::SUCCESS
-}
-
-pub unsafe extern "system" fn destroy_shader_module(
-    device: vk::Device,
-    module: vk::ShaderModule,
-    _: *const vk::AllocationCallbacks<'_>,
-) {
-    const CALL: &str = "vkDestroyShaderModule";
-    if let Some(device) = object::get::<Device>(CALL, device) {
-        device.destroy::<ShaderModule>(CALL, module);
-    }
+    device::create(CALL, device, out, |_| ShaderModule)
 }
 
 pub unsafe extern "system" fn create_compute_pipelines(
@@ -125,17 +115,6 @@ pub unsafe extern "system" fn create_graphics_pipelines(
         });
     }
     vk::Result::SUCCESS
-}
-
-pub unsafe extern "system" fn destroy_pipeline(
-    device: vk::Device,
-    pipeline: vk::Pipeline,
-    _: *const vk::AllocationCallbacks<'_>,
-) {
-    const CALL: &str = "vkDestroyPipeline";
-    if let Some(device) = object::get::<Device>(CALL, device) {
-        device.destroy::<Pipeline>(CALL, pipeline);
-    }
 }
 
 pub unsafe extern "system" fn get_cache_data(

@@ -7,7 +7,7 @@ use ash::vk;
 use crate::chain;
 use crate::config::{Vendor, config};
 use crate::instance::API_VERSION;
-use crate::limits::{self, MAX_DESCRIPTORS};
+use crate::limits::{self, MAX_DESCRIPTORS, with_descriptor_indexing};
 use crate::memory::HEAP_BYTES;
 
 const NAME: &CStr = c"gapscope fake GPU";
@@ -51,40 +51,7 @@ fn v11() -> vk::PhysicalDeviceVulkan11Properties<'static> {
 }
 
 fn v12() -> vk::PhysicalDeviceVulkan12Properties<'static> {
-    let indexing = limits::descriptor_indexing();
-    vk::PhysicalDeviceVulkan12Properties {
-        max_per_stage_descriptor_update_after_bind_samplers: indexing
-            .max_per_stage_descriptor_update_after_bind_samplers,
-        max_per_stage_descriptor_update_after_bind_uniform_buffers: indexing
-            .max_per_stage_descriptor_update_after_bind_uniform_buffers,
-        max_per_stage_descriptor_update_after_bind_storage_buffers: indexing
-            .max_per_stage_descriptor_update_after_bind_storage_buffers,
-        max_per_stage_descriptor_update_after_bind_sampled_images: indexing
-            .max_per_stage_descriptor_update_after_bind_sampled_images,
-        max_per_stage_descriptor_update_after_bind_storage_images: indexing
-            .max_per_stage_descriptor_update_after_bind_storage_images,
-        max_per_stage_descriptor_update_after_bind_input_attachments: indexing
-            .max_per_stage_descriptor_update_after_bind_input_attachments,
-        max_per_stage_update_after_bind_resources: indexing
-            .max_per_stage_update_after_bind_resources,
-        max_descriptor_set_update_after_bind_samplers: indexing
-            .max_descriptor_set_update_after_bind_samplers,
-        max_descriptor_set_update_after_bind_uniform_buffers: indexing
-            .max_descriptor_set_update_after_bind_uniform_buffers,
-        max_descriptor_set_update_after_bind_storage_buffers: indexing
-            .max_descriptor_set_update_after_bind_storage_buffers,
-        max_descriptor_set_update_after_bind_sampled_images: indexing
-            .max_descriptor_set_update_after_bind_sampled_images,
-        max_descriptor_set_update_after_bind_storage_images: indexing
-            .max_descriptor_set_update_after_bind_storage_images,
-        max_descriptor_set_update_after_bind_input_attachments: indexing
-            .max_descriptor_set_update_after_bind_input_attachments,
-        max_descriptor_set_update_after_bind_uniform_buffers_dynamic: indexing
-            .max_descriptor_set_update_after_bind_uniform_buffers_dynamic,
-        max_descriptor_set_update_after_bind_storage_buffers_dynamic: indexing
-            .max_descriptor_set_update_after_bind_storage_buffers_dynamic,
-        max_update_after_bind_descriptors_in_all_pools: indexing
-            .max_update_after_bind_descriptors_in_all_pools,
+    with_descriptor_indexing!(vk::PhysicalDeviceVulkan12Properties {
         driver_name: chain::fixed(c"gapscope-fake"),
         driver_info: chain::fixed(c"tests only: no GPU work is done"),
         // This claim is as false as the others: wgpu ignores a driver that does not make it.
@@ -98,7 +65,7 @@ fn v12() -> vk::PhysicalDeviceVulkan12Properties<'static> {
         supported_depth_resolve_modes: vk::ResolveModeFlags::SAMPLE_ZERO,
         supported_stencil_resolve_modes: vk::ResolveModeFlags::SAMPLE_ZERO,
         ..vk::PhysicalDeviceVulkan12Properties::default()
-    }
+    })
 }
 
 fn v13() -> vk::PhysicalDeviceVulkan13Properties<'static> {
@@ -126,27 +93,9 @@ pub unsafe extern "system" fn get_properties2(
     (*out).properties = core();
     for item in chain::structures((*out).p_next) {
         match (*item).s_type {
-            vk::StructureType::PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES => {
-                let out = item.cast::<vk::PhysicalDeviceVulkan11Properties<'_>>();
-                *out = vk::PhysicalDeviceVulkan11Properties {
-                    p_next: (*out).p_next,
-                    ..v11()
-                };
-            }
-            vk::StructureType::PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES => {
-                let out = item.cast::<vk::PhysicalDeviceVulkan12Properties<'_>>();
-                *out = vk::PhysicalDeviceVulkan12Properties {
-                    p_next: (*out).p_next,
-                    ..v12()
-                };
-            }
-            vk::StructureType::PHYSICAL_DEVICE_VULKAN_1_3_PROPERTIES => {
-                let out = item.cast::<vk::PhysicalDeviceVulkan13Properties<'_>>();
-                *out = vk::PhysicalDeviceVulkan13Properties {
-                    p_next: (*out).p_next,
-                    ..v13()
-                };
-            }
+            vk::StructureType::PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES => chain::fill(item, v11()),
+            vk::StructureType::PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES => chain::fill(item, v12()),
+            vk::StructureType::PHYSICAL_DEVICE_VULKAN_1_3_PROPERTIES => chain::fill(item, v13()),
             vk::StructureType::PHYSICAL_DEVICE_ID_PROPERTIES => {
                 let out = &mut *item.cast::<vk::PhysicalDeviceIDProperties<'_>>();
                 (out.device_uuid, out.driver_uuid) = (UUID, UUID);
@@ -192,11 +141,8 @@ pub unsafe extern "system" fn get_properties2(
                 out.max_timeline_semaphore_value_difference = i64::MAX as u64;
             }
             vk::StructureType::PHYSICAL_DEVICE_DESCRIPTOR_INDEXING_PROPERTIES => {
-                let out = item.cast::<vk::PhysicalDeviceDescriptorIndexingProperties<'_>>();
-                *out = vk::PhysicalDeviceDescriptorIndexingProperties {
-                    p_next: (*out).p_next,
-                    ..limits::descriptor_indexing()
-                };
+                let empty = vk::PhysicalDeviceDescriptorIndexingProperties::default();
+                chain::fill(item, with_descriptor_indexing!(empty));
             }
             vk::StructureType::PHYSICAL_DEVICE_PUSH_DESCRIPTOR_PROPERTIES_KHR => {
                 (*item.cast::<vk::PhysicalDevicePushDescriptorPropertiesKHR<'_>>())

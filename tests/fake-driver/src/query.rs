@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use ash::vk;
 
 use crate::config::{Counters, config};
-use crate::device::{Device, lock};
+use crate::device::{Device, destroy_functions, lock};
 use crate::object::{self, Body};
 use crate::{misuse, performance, sync};
 
@@ -27,7 +27,7 @@ pub struct Query {
     value: AtomicU64,
     /// The raw results of a performance query.
     results: Mutex<Vec<u64>>,
-    /// How many submitted commands reset, write or copy the query.
+    /// The number of submitted commands that reset, write or copy the query.
     pending: AtomicU32,
 }
 
@@ -108,15 +108,8 @@ pub unsafe extern "system" fn create_pool(
     vk::Result::SUCCESS
 }
 
-pub unsafe extern "system" fn destroy_pool(
-    device: vk::Device,
-    pool: vk::QueryPool,
-    _: *const vk::AllocationCallbacks<'_>,
-) {
-    const CALL: &str = "vkDestroyQueryPool";
-    if let Some(device) = object::get::<Device>(CALL, device) {
-        device.destroy::<QueryPool>(CALL, pool);
-    }
+destroy_functions! {
+    QueryPool, destroy_pool("vkDestroyQueryPool");
 }
 
 pub unsafe extern "system" fn reset_pool(

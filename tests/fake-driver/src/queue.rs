@@ -24,7 +24,7 @@ pub struct Queue {
     timestamp_bits: u32,
     submissions: Mutex<VecDeque<Submission>>,
     arrived: Condvar,
-    /// How many submissions are not complete.
+    /// The number of submissions that are not complete.
     outstanding: AtomicUsize,
     pub sync: ExternalSync,
 }
@@ -33,7 +33,7 @@ impl Body for Queue {
     type Handle = vk::Queue;
 }
 
-/// One batch of a submit call.
+/// A batch of a submit call.
 #[derive(Default)]
 pub struct Submission {
     pub call: &'static str,

@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 use ash::vk;
 
 use crate::clock::monotonic_ns;
-use crate::device::{Device, lock};
+use crate::device::{self, Device, destroy_functions, lock};
 use crate::object::{self, Body};
 use crate::{chain, misuse};
 
 static STATE: Mutex<()> = Mutex::new(());
 static CHANGED: Condvar = Condvar::new();
 
-/// Changes something that others may wait for.
+/// Changes a state that other threads may wait for, and wakes them.
 pub fn update<R>(change: impl FnOnce() -> R) -> R {
     let state = lock(&STATE);
     let result = change();
@@ -134,15 +134,11 @@ pub unsafe extern "system" fn create_fence(
     _: *const vk::AllocationCallbacks<'_>,
     out: *mut vk::Fence,
 ) -> vk::Result {
-    let Some(device) = object::get::<Device>("vkCreateFence", device) else {
-        return vk::Result::ERROR_UNKNOWN;
-    };
     let signalled = (*info).flags.contains(vk::FenceCreateFlags::SIGNALED);
-    *out = device.create(Fence {
+    device::create("vkCreateFence", device, out, |_| Fence {
         signalled: signalled.into(),
         ..Fence::default()
-    });
-    vk::Result::SUCCESS
+    })
 }
 
 pub unsafe extern "system" fn destroy_fence(
@@ -151,8 +147,7 @@ pub unsafe extern "system" fn destroy_fence(
     _: *const vk::AllocationCallbacks<'_>,
 ) {
     const CALL: &str = "vkDestroyFence";
-    if let Some(device) = object::get::<Device>(CALL, device)
-        && let Some(fence) = device.destroy::<Fence>(CALL, fence)
+    if let Some((device, fence)) = device::destroy::<Fence>(CALL, device, fence)
         && fence.submitted.load(Acquire)
         && !device.is_lost()
     {
@@ -228,32 +223,23 @@ pub unsafe extern "system" fn create_semaphore(
     out: *mut vk::Semaphore,
 ) -> vk::Result {
     const CALL: &str = "vkCreateSemaphore";
-    let Some(device) = object::get::<Device>(CALL, device) else {
-        return vk::Result::ERROR_UNKNOWN;
-    };
     let kind = chain::find::<vk::SemaphoreTypeCreateInfo<'_>>((*info).p_next);
     let timeline = kind.is_some_and(|kind| kind.semaphore_type == vk::SemaphoreType::TIMELINE);
-    if timeline {
-        device.requires(CALL, "timelineSemaphore", device.enabled.timeline_semaphore);
-    }
-    *out = device.create(Semaphore {
-        timeline,
-        value: kind.map_or(0, |kind| kind.initial_value).into(),
-        promised: AtomicBool::new(false),
-        reached: Mutex::default(),
-    });
-    vk::Result::SUCCESS
+    device::create(CALL, device, out, |device| {
+        if timeline {
+            device.requires(CALL, "timelineSemaphore", device.enabled.timeline_semaphore);
+        }
+        Semaphore {
+            timeline,
+            value: kind.map_or(0, |kind| kind.initial_value).into(),
+            promised: AtomicBool::new(false),
+            reached: Mutex::default(),
+        }
+    })
 }
 
-pub unsafe extern "system" fn destroy_semaphore(
-    device: vk::Device,
-    semaphore: vk::Semaphore,
-    _: *const vk::AllocationCallbacks<'_>,
-) {
-    const CALL: &str = "vkDestroySemaphore";
-    if let Some(device) = object::get::<Device>(CALL, device) {
-        device.destroy::<Semaphore>(CALL, semaphore);
-    }
+destroy_functions! {
+    Semaphore, destroy_semaphore("vkDestroySemaphore");
 }
 
 pub unsafe extern "system" fn get_counter_value(

@@ -1,4 +1,4 @@
-//! The `--chain` flag: operations applied one after the other to the input `x`.
+//! Reads the `--chain` flag: operations applied one after the other to the input `x`.
 
 use std::str::FromStr;
 

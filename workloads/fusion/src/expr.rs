@@ -1,4 +1,4 @@
-//! A lazily built expression: nothing is computed until it is lowered to kernels and evaluated.
+//! Builds expressions lazily: nothing is computed until an expression is lowered to kernels and evaluated.
 
 use crate::op::{Binary, Unary};
 

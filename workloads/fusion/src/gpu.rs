@@ -1,4 +1,4 @@
-//! The GPU that a run uses.
+//! Opens the GPU that a run uses.
 
 use std::sync::Arc;
 

@@ -1,70 +1,62 @@
-//! The elementwise operations with their names, WGSL, f64 semantics and permitted GPU errors.
+//! Defines the elementwise operations with their names, WGSL, f64 semantics and permitted GPU errors.
 
 use std::fmt;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unary {
-    Abs,
-    Ceil,
-    Cos,
-    Exp,
-    Floor,
-    Log,
-    Neg,
-    Reciprocal,
-    Sigmoid,
-    Sin,
-    Sqrt,
-    Square,
-    Tanh,
+/// Defines a kind of operations with their names.
+macro_rules! operations {
+    ($type:ident, $count:literal: $($variant:ident = $name:literal,)+) => {
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $type {
+            $($variant,)+
+        }
+
+        impl $type {
+            pub const ALL: [$type; $count] = [$($type::$variant,)+];
+
+            pub fn name(self) -> &'static str {
+                match self {
+                    $($type::$variant => $name,)+
+                }
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+    };
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Binary {
-    Add,
-    Sub,
-    Mul,
-    Div,
-    Max,
-    Min,
-    Pow,
+operations! {
+    Unary, 13:
+    Abs = "abs",
+    Ceil = "ceil",
+    Cos = "cos",
+    Exp = "exp",
+    Floor = "floor",
+    Log = "log",
+    Neg = "neg",
+    Reciprocal = "reciprocal",
+    Sigmoid = "sigmoid",
+    Sin = "sin",
+    Sqrt = "sqrt",
+    Square = "square",
+    Tanh = "tanh",
+}
+
+operations! {
+    Binary, 7:
+    Add = "add",
+    Sub = "sub",
+    Mul = "mul",
+    Div = "div",
+    Max = "max",
+    Min = "min",
+    Pow = "pow",
 }
 
 impl Unary {
-    pub const ALL: [Unary; 13] = [
-        Unary::Abs,
-        Unary::Ceil,
-        Unary::Cos,
-        Unary::Exp,
-        Unary::Floor,
-        Unary::Log,
-        Unary::Neg,
-        Unary::Reciprocal,
-        Unary::Sigmoid,
-        Unary::Sin,
-        Unary::Sqrt,
-        Unary::Square,
-        Unary::Tanh,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Unary::Abs => "abs",
-            Unary::Ceil => "ceil",
-            Unary::Cos => "cos",
-            Unary::Exp => "exp",
-            Unary::Floor => "floor",
-            Unary::Log => "log",
-            Unary::Neg => "neg",
-            Unary::Reciprocal => "reciprocal",
-            Unary::Sigmoid => "sigmoid",
-            Unary::Sin => "sin",
-            Unary::Sqrt => "sqrt",
-            Unary::Square => "square",
-            Unary::Tanh => "tanh",
-        }
-    }
-
     pub fn wgsl(self, x: &str) -> String {
         match self {
             Unary::Neg => format!("-{x}"),
@@ -111,28 +103,6 @@ impl Unary {
 }
 
 impl Binary {
-    pub const ALL: [Binary; 7] = [
-        Binary::Add,
-        Binary::Sub,
-        Binary::Mul,
-        Binary::Div,
-        Binary::Max,
-        Binary::Min,
-        Binary::Pow,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Binary::Add => "add",
-            Binary::Sub => "sub",
-            Binary::Mul => "mul",
-            Binary::Div => "div",
-            Binary::Max => "max",
-            Binary::Min => "min",
-            Binary::Pow => "pow",
-        }
-    }
-
     pub fn wgsl(self, a: &str, b: &str) -> String {
         match self {
             Binary::Add => format!("{a} + {b}"),
@@ -165,18 +135,6 @@ impl Binary {
             Binary::Pow => (3.0 + 8.0 * (b * a.ln()).abs() + 4.0 * b.abs()) * ulp(y),
             _ => ulp(y),
         }
-    }
-}
-
-impl fmt::Display for Unary {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl fmt::Display for Binary {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 

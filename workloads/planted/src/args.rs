@@ -1,3 +1,5 @@
+//! Defines the command line: the modes, and how much work each does.
+
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};

@@ -1,4 +1,4 @@
-//! Host-visible buffers, mapped for their whole life.
+//! Makes host-visible buffers, which are mapped for their whole life.
 
 use anyhow::Result;
 use ash::vk;

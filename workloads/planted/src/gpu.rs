@@ -1,4 +1,4 @@
-//! A device with its queues. Objects that are created on it live until it is destroyed.
+//! Opens a device with its queues. Objects that are created on the device live until it is destroyed.
 
 use std::ffi::CStr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -339,6 +339,16 @@ impl Gpu {
         let semaphore = unsafe { self.device.create_semaphore(&info, None)? };
         self.own(Object::Semaphore(semaphore));
         Ok(semaphore)
+    }
+
+    /// Creates a pool of timestamps.
+    pub fn timestamps(&self, count: u32) -> Result<vk::QueryPool> {
+        let info = vk::QueryPoolCreateInfo::default()
+            .query_type(vk::QueryType::TIMESTAMP)
+            .query_count(count);
+        let pool = unsafe { self.device.create_query_pool(&info, None)? };
+        self.own(Object::QueryPool(pool));
+        Ok(pool)
     }
 
     /// Submits to the first queue, as one batch.

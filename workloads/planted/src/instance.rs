@@ -1,4 +1,4 @@
-//! The Vulkan instance, shared by the devices on it.
+//! Creates the Vulkan instance, which the devices on it share.
 
 use std::ffi::CStr;
 

@@ -1,4 +1,4 @@
-//! Compute kernels: WGSL to SPIR-V at run time.
+//! Compiles compute kernels from WGSL to SPIR-V at run time.
 
 use anyhow::{Context, Result, bail};
 use ash::vk;

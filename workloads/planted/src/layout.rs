@@ -1,4 +1,4 @@
-//! The bindings of kernels (a storage buffer and a push constant), with their pipelines and descriptor sets.
+//! Makes the bindings of kernels (a storage buffer and a push constant), with their pipelines and descriptor sets.
 
 use std::ffi::CString;
 

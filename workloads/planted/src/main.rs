@@ -1,3 +1,5 @@
+//! Runs one mode of planted work, and prints what it did as JSON, so that tests can compare a trace with that.
+
 mod args;
 mod buffer;
 mod gpu;

@@ -1,4 +1,4 @@
-//! Queues, and the choice of queues for a kind of work.
+//! Submits to queues, and chooses queues for a kind of work.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -1,4 +1,4 @@
-//! A command buffer that is ready to be submitted, as those who record it hand it to those who submit it.
+//! Defines a command buffer that is ready to be submitted, as those who record it hand it to those who submit it.
 
 use crate::truth::Tally;
 use ash::vk;

@@ -76,6 +76,12 @@ impl<'gpu> Recording<'gpu> {
         };
     }
 
+    /// Records a dispatch, after whose end the later commands start.
+    pub fn dispatch_in_order(&mut self, groups: u32) {
+        self.dispatch(groups);
+        self.barrier();
+    }
+
     /// Makes earlier writes visible to later commands and to the host.
     pub fn barrier(&self) {
         let memory = [vk::MemoryBarrier::default()

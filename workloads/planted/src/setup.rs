@@ -1,10 +1,12 @@
-//! The state with which a mode of one device, one queue and one command buffer at a time starts.
+//! Makes the state with which a mode of one device, one queue and one command buffer at a time starts.
 
 use anyhow::Result;
 use ash::vk;
 
 use crate::args::Args;
 use crate::gpu::Gpu;
+use crate::recorded::Recorded;
+use crate::recording::Recording;
 use crate::spin::Spin;
 use crate::truth::Truth;
 
@@ -34,6 +36,24 @@ impl Setup {
     pub fn submit(&self, dispatches: u32) -> Result<()> {
         let recorded = self.spin.record_once(&self.gpu, self.buffer, dispatches)?;
         self.gpu.submit(&[&recorded], self.fence)
+    }
+
+    /// Starts to record the command buffer for one submission.
+    pub fn recording(&self) -> Result<Recording<'_>> {
+        let usage = vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT;
+        Recording::start(&self.gpu, self.buffer, usage)
+    }
+
+    /// Submits command buffers as one batch, and waits for them.
+    pub fn run(&self, recorded: &[&Recorded]) -> Result<()> {
+        self.gpu.submit(recorded, self.fence)?;
+        self.wait()
+    }
+
+    /// Records `dispatches`, submits them and waits for them.
+    pub fn run_dispatches(&self, dispatches: u32) -> Result<()> {
+        self.submit(dispatches)?;
+        self.wait()
     }
 
     pub fn wait(&self) -> Result<()> {

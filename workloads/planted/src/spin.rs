@@ -1,4 +1,4 @@
-//! The work that most modes run: a kernel that spins over its own buffer.
+//! Makes the work that most modes run: a kernel that spins over its own buffer.
 
 use anyhow::Result;
 use ash::vk;
@@ -62,8 +62,7 @@ impl Spin {
         let mut recording = Recording::start(gpu, buffer, usage)?;
         self.bind(&recording);
         for _ in 0..dispatches {
-            recording.dispatch(self.groups);
-            recording.barrier();
+            recording.dispatch_in_order(self.groups);
         }
         recording.end()
     }

@@ -43,7 +43,7 @@ mod client;
 mod provider;
 
 pub use client::{Hook, Hooks};
-pub use provider::{Provider, write_layer};
+pub use provider::{Provider, bytes_at, write_layer};
 
 use std::ffi::{CStr, c_char};
 

@@ -47,7 +47,7 @@ impl Layer for Device {
     }
 
     fn is_active() -> bool {
-        window::capture().is_some()
+        window::control().is_some()
     }
 
     fn own_hook(name: &str) -> vk::PFN_vkVoidFunction {
@@ -67,20 +67,20 @@ impl Layer for Device {
         _: vk::PhysicalDevice,
         _: &vk::DeviceCreateInfo<'_>,
     ) -> Option<Unchanged> {
-        window::capture().map(|_| Unchanged)
+        window::control().map(|_| Unchanged)
     }
 
     unsafe fn new(_: &Unchanged, made: NewDevice<'_>) -> Option<&'static Device> {
-        let capture = window::capture()?;
+        let control = window::control()?;
         // SAFETY: as the caller promises.
         let device = unsafe { Device::new(&made) };
-        capture.device_made();
+        control.device_made();
         Some(device)
     }
 
     unsafe fn end(&self) {
-        if let Some(capture) = window::capture() {
-            capture.device_ends(self);
+        if let Some(control) = window::control() {
+            control.device_ends(self);
         }
     }
 

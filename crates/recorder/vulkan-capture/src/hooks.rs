@@ -1,5 +1,5 @@
-//! The functions that the program calls instead of the next layer's: what this layer does in the hooks that it shares
-//! with the layer that records ([`objects`], [`commands`], [`submit`]), and hooks of its own.
+//! Defines the functions that the program calls instead of the next layer's: the work of this layer in the hooks
+//! that it shares with the layer that records ([`objects`], [`commands`], [`submit`]), and hooks of its own.
 
 pub mod barriers;
 pub mod bindings;

@@ -1,17 +1,14 @@
 //! Exports the functions that the program itself may call: see [`gapscope_spool::interface`]. Under this layer, a
-//! capture that the program begins can be replayed, and labels of its threads may choose the window.
+//! window that the program begins becomes a capture, and labels of its threads may choose the window.
 
 use std::ffi::{OsStr, c_char};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use gapscope_spool::hook::guard;
-use gapscope_spool::interface::{Status, Table, VERSION};
+use gapscope_spool::interface::{Status, Table, VERSION, bytes_at};
 
-use crate::window::{Capture, Labels, capture};
-
-/// The most bytes of a text that the program passes; longer texts are refused.
-const MAX_TEXT_BYTES: usize = 64 * 1024;
+use crate::window::{Labels, WindowControl, control};
 
 static TABLE: Table = Table {
     version: VERSION,
@@ -36,24 +33,12 @@ pub extern "C" fn gapscope_interface(version: u32) -> *const Table {
 }
 
 /// Runs a function of the interface; no panic leaves it.
-fn guarded(work: impl FnOnce(&'static Capture) -> Status) -> i32 {
-    let status = guard(|| match capture() {
-        Some(capture) => work(capture),
+fn guarded(work: impl FnOnce(&'static WindowControl) -> Status) -> i32 {
+    let status = guard(|| match control() {
+        Some(control) => work(control),
         None => Status::NotRecorded,
     });
     status.unwrap_or(Status::Internal) as i32
-}
-
-/// Returns the bytes of a text that the program passes; `None` if it is null or too long.
-///
-/// # Safety
-/// `text` is null or points to `bytes` bytes.
-unsafe fn bytes_at<'a>(text: *const c_char, bytes: usize) -> Option<&'a [u8]> {
-    if text.is_null() || bytes > MAX_TEXT_BYTES {
-        return None;
-    }
-    // SAFETY: as the caller promises.
-    Some(unsafe { std::slice::from_raw_parts(text.cast(), bytes) })
 }
 
 /// Labels that gapscope sets itself belong to recordings, and choose no window.
@@ -66,7 +51,7 @@ extern "C" fn pop_layer(_layer: u32) -> i32 {
 }
 
 extern "C" fn state() -> i32 {
-    guarded(Capture::own_possible)
+    guarded(WindowControl::program_may_start)
 }
 
 unsafe extern "C" fn start_capture(
@@ -74,8 +59,8 @@ unsafe extern "C" fn start_capture(
     path_bytes: usize,
     number: *mut u32,
 ) -> i32 {
-    guarded(|capture| {
-        let given = if path.is_null() {
+    guarded(|control| {
+        let path = if path.is_null() {
             &[][..]
         } else {
             // SAFETY: the caller's own text.
@@ -84,10 +69,10 @@ unsafe extern "C" fn start_capture(
                 None => return Status::BadText,
             }
         };
-        if number.is_null() || given.contains(&0) {
+        if number.is_null() || path.contains(&0) {
             return Status::BadText;
         }
-        match capture.start_own(absolute(given)) {
+        match control.start_by_program(absolute(path)) {
             Ok(started) => {
                 // SAFETY: checked for null above; the caller's own variable.
                 unsafe { number.write(started) };
@@ -108,11 +93,11 @@ fn absolute(path: &[u8]) -> Option<PathBuf> {
 }
 
 extern "C" fn stop_capture(number: u32) -> i32 {
-    guarded(|capture| capture.stop_own(number))
+    guarded(|control| control.stop_by_program(number))
 }
 
 extern "C" fn capture_state(number: u32) -> i32 {
-    guarded(|capture| capture.own.state(number))
+    guarded(|control| control.program_windows.state(number))
 }
 
 unsafe extern "C" fn push_label(text: *const c_char, bytes: usize) -> i32 {

@@ -1,7 +1,7 @@
-//! The Vulkan layer that captures: it writes a window of a program's GPU work (the part between two moments) so
+//! Captures a program's GPU work as a Vulkan layer: writes a window of the work (the part between two moments) so
 //! that `gapscope replay` can run that work again.
 //!
-//! This is another layer than the one that records, since inside a window it changes when work runs: one submission
+//! The layer that records is another one, since inside a window this layer changes when work runs: one submission
 //! at a time, each waited for. Outside of the window it only keeps what a window may need.
 //!
 //! - **From the start** the layer keeps what objects were made from, what descriptor sets hold and what command

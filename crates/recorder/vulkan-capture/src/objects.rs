@@ -4,7 +4,6 @@ pub mod command;
 pub mod kernels;
 pub mod memory;
 pub mod refusal;
-pub mod spirv;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

@@ -1,14 +1,15 @@
-//! Decides when a window (the captured part of the run) is open, and writes the submissions of the window.
+//! Decides when a window (the captured part of the run) is open, and writes the submissions of the window as a
+//! capture.
 
 mod bound_state;
-mod capture;
+mod control;
 mod intervals;
 mod known_content;
 mod labels;
 mod memory;
 mod object_ids;
 mod open_window;
-mod program_captures;
+mod program_windows;
 mod quiet_writes;
 mod rerecord;
 mod resolve;
@@ -17,6 +18,6 @@ mod split_submission;
 mod staging;
 mod submit_call;
 
-pub use capture::{Capture, capture, follow};
+pub use control::{WindowControl, control, follow};
 pub use labels::Labels;
-pub use submit_call::{SubmitCall, SubmitInfos};
+pub use submit_call::SubmitCall;

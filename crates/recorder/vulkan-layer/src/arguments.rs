@@ -38,8 +38,8 @@ pub unsafe fn chain(
 pub unsafe fn find<'a, T>(first: *const c_void, wanted: vk::StructureType) -> Option<&'a T> {
     // SAFETY: as the caller promises.
     unsafe {
-        let found = chain(first).find(|structure| (**structure).s_type == wanted)?;
-        Some(&*found.cast::<T>())
+        let structure = chain(first).find(|structure| (**structure).s_type == wanted)?;
+        Some(&*structure.cast::<T>())
     }
 }
 

@@ -70,18 +70,21 @@ impl Barriers<'_> {
     pub unsafe fn for_each(&self, mut visit: impl FnMut(Dependency, Option<BufferRange>)) {
         match self {
             Barriers::One(barriers) => {
-                let of = |after: vk::AccessFlags, before: vk::AccessFlags| Dependency {
+                let dependency = |after: vk::AccessFlags, before: vk::AccessFlags| Dependency {
                     after_stages: barriers.after.as_raw().into(),
                     after_access: after.as_raw().into(),
                     before_stages: barriers.before.as_raw().into(),
                     before_access: before.as_raw().into(),
                 };
                 for m in barriers.memory {
-                    visit(of(m.src_access_mask, m.dst_access_mask), None);
+                    visit(dependency(m.src_access_mask, m.dst_access_mask), None);
                 }
                 if barriers.memory.is_empty() {
                     // Without a memory barrier, the stages still depend on each other.
-                    visit(of(vk::AccessFlags::empty(), vk::AccessFlags::empty()), None);
+                    visit(
+                        dependency(vk::AccessFlags::empty(), vk::AccessFlags::empty()),
+                        None,
+                    );
                 }
                 for b in barriers.buffers {
                     let range = BufferRange {
@@ -89,7 +92,10 @@ impl Barriers<'_> {
                         offset: b.offset,
                         bytes: b.size,
                     };
-                    visit(of(b.src_access_mask, b.dst_access_mask), Some(range));
+                    visit(
+                        dependency(b.src_access_mask, b.dst_access_mask),
+                        Some(range),
+                    );
                 }
             }
             // SAFETY: as the caller promises.

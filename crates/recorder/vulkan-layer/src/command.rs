@@ -1,5 +1,5 @@
-//! The commands that both layers follow. Each is decoded from either version of its function and handed to the
-//! layer.
+//! Defines the commands that both layers follow. Each is decoded from either version of its function and handed to
+//! the layer.
 
 use std::borrow::Cow;
 use std::ffi::c_void;

@@ -137,8 +137,8 @@ impl SetLayout {
     /// of the next one, as Vulkan's consecutive binding updates have it. The iterator ends with the set; it is empty
     /// if there is no such binding.
     pub fn slots(&self, binding: u32, element: u32) -> impl Iterator<Item = Slot> + '_ {
-        let found = self.bindings.iter().position(|b| b.number == binding);
-        let first = found.map(|at| self.firsts[at].saturating_add(element));
+        let at = self.bindings.iter().position(|b| b.number == binding);
+        let first = at.map(|at| self.firsts[at].saturating_add(element));
         first
             .into_iter()
             .flat_map(|first| first..self.count)

@@ -1,5 +1,6 @@
-//! The next layer's functions (those of the next library on the way to the driver), which are looked up once when a
-//! device is made.
+//! Looks up the next layer's functions (those of the next library on the way to the driver) when a device is made.
+
+use std::ffi::{CStr, c_void};
 
 use ash::vk;
 
@@ -122,9 +123,32 @@ pub unsafe fn find(
         .find_map(|name| unsafe { get(device, name.as_ptr().cast()) })
 }
 
+/// Returns the next layer's functions for calls that a layer makes itself. They are found by their names, or by those
+/// that they have as an extension or in a later version. Calling a function that the next layer lacks aborts.
+///
+/// # Safety
+/// `device` has been made by the next layer, to which `get` belongs.
+pub unsafe fn ash_device(device: vk::Device, get: GetDeviceProcAddr) -> ash::Device {
+    let find = |name: &CStr| {
+        let name = name.to_bytes();
+        let core = name.strip_suffix(b"KHR").or(name.strip_suffix(b"EXT"));
+        let core = core.unwrap_or(name);
+        let function = [(name, ""), (core, ""), (name, "KHR"), (name, "EXT")]
+            .into_iter()
+            .find_map(|(name, suffix)| {
+                let name = [name, suffix.as_bytes(), b"\0"].concat();
+                // SAFETY: as the caller promises; the name ends with NUL.
+                unsafe { get(device, name.as_ptr().cast()) }
+            });
+        function.map_or(std::ptr::null(), |function| function as *const c_void)
+    };
+    // SAFETY: as the caller promises; a function of a name has the type of that name.
+    unsafe { ash::Device::load_with(find, device) }
+}
+
 hooked_functions! {
     device_functions
-    // These are hooked by one layer, or called by the layers themselves.
+    // These are hooked by one layer, or are of extensions and called by a layer itself.
     end_command_buffer: PFN_vkEndCommandBuffer = "vkEndCommandBuffer";
     cmd_set_descriptor_buffer_offsets: PFN_vkCmdSetDescriptorBufferOffsetsEXT = "vkCmdSetDescriptorBufferOffsetsEXT";
     cmd_set_descriptor_buffer_offsets2: PFN_vkCmdSetDescriptorBufferOffsets2EXT = "vkCmdSetDescriptorBufferOffsets2EXT";
@@ -141,20 +165,12 @@ hooked_functions! {
     get_semaphore_counter_value: PFN_vkGetSemaphoreCounterValue = "vkGetSemaphoreCounterValue" "vkGetSemaphoreCounterValueKHR";
     signal_semaphore: PFN_vkSignalSemaphore = "vkSignalSemaphore" "vkSignalSemaphoreKHR";
     queue_present: PFN_vkQueuePresentKHR = "vkQueuePresentKHR";
-    acquire_next_image: PFN_vkAcquireNextImageKHR = "vkAcquireNextImageKHR";
-    acquire_next_image2: PFN_vkAcquireNextImage2KHR = "vkAcquireNextImage2KHR";
     create_shaders: PFN_vkCreateShadersEXT = "vkCreateShadersEXT";
     destroy_shader: PFN_vkDestroyShaderEXT = "vkDestroyShaderEXT";
     map_memory: PFN_vkMapMemory = "vkMapMemory";
     map_memory2: PFN_vkMapMemory2KHR = "vkMapMemory2" "vkMapMemory2KHR";
     create_image: PFN_vkCreateImage = "vkCreateImage";
     destroy_image: PFN_vkDestroyImage = "vkDestroyImage";
-    get_buffer_memory_requirements: PFN_vkGetBufferMemoryRequirements = "vkGetBufferMemoryRequirements";
-    flush_mapped_memory_ranges: PFN_vkFlushMappedMemoryRanges = "vkFlushMappedMemoryRanges";
-    invalidate_mapped_memory_ranges: PFN_vkInvalidateMappedMemoryRanges = "vkInvalidateMappedMemoryRanges";
-    create_query_pool: PFN_vkCreateQueryPool = "vkCreateQueryPool";
-    destroy_query_pool: PFN_vkDestroyQueryPool = "vkDestroyQueryPool";
-    reset_query_pool: PFN_vkResetQueryPool = "vkResetQueryPool" "vkResetQueryPoolEXT";
     get_query_pool_results: PFN_vkGetQueryPoolResults = "vkGetQueryPoolResults";
     cmd_reset_query_pool: PFN_vkCmdResetQueryPool = "vkCmdResetQueryPool";
     cmd_write_timestamp: PFN_vkCmdWriteTimestamp = "vkCmdWriteTimestamp";

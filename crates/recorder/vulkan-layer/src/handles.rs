@@ -1,4 +1,4 @@
-//! Maps of Vulkan handles (the numbers by which programs name objects) to the layer's state of the objects.
+//! Maps Vulkan handles (the numbers by which programs name objects) to the layer's state of the objects.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};

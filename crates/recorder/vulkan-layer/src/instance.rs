@@ -1,6 +1,6 @@
 //! Keeps the instances of Vulkan that the program creates, with the next layer's functions for each.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_void};
 use std::sync::{PoisonError, RwLock};
 
 use ash::vk;
@@ -18,13 +18,11 @@ pub struct Instance {
     pub api_version: u32,
     /// Whether structures may be chained to queries of a physical device.
     pub has_properties2: bool,
-    pub(crate) destroy: Option<vk::PFN_vkDestroyInstance>,
-    pub(crate) queue_families: Option<vk::PFN_vkGetPhysicalDeviceQueueFamilyProperties>,
-    pub(crate) properties: Option<vk::PFN_vkGetPhysicalDeviceProperties>,
+    /// The next layer's functions. All were found when the instance was made: asked for at the end, some chains answer
+    /// with their top.
+    pub(crate) next: ash::Instance,
     pub(crate) properties2: Option<vk::PFN_vkGetPhysicalDeviceProperties2>,
     pub(crate) features2: Option<vk::PFN_vkGetPhysicalDeviceFeatures2>,
-    pub(crate) memory: Option<vk::PFN_vkGetPhysicalDeviceMemoryProperties>,
-    pub(crate) extensions: Option<vk::PFN_vkEnumerateDeviceExtensionProperties>,
 }
 
 static INSTANCES: RwLock<Vec<(usize, &'static Instance)>> = RwLock::new(Vec::new());
@@ -40,7 +38,7 @@ impl Instance {
         info: &vk::InstanceCreateInfo<'_>,
     ) {
         // SAFETY: the program's structures are valid, and the names are NUL-terminated.
-        let (asked, has_extension) = unsafe {
+        let (api_version, has_extension) = unsafe {
             let application = info.p_application_info.as_ref();
             let names = slice(
                 info.pp_enabled_extension_names,
@@ -52,48 +50,35 @@ impl Instance {
                 names.iter().any(|name| CStr::from_ptr(*name) == wanted),
             )
         };
-        macro_rules! function {
-            ($type:ident, $($name:literal),+) => {
-                // SAFETY: a function of that name has that type.
-                [$($name),+].into_iter().find_map(|name: &CStr| unsafe {
-                    get(handle, name.as_ptr())
-                        .map(|f| std::mem::transmute::<unsafe extern "system" fn(), vk::$type>(f))
-                })
-            };
-        }
+        // SAFETY: as the caller promises; the names are NUL-terminated.
+        let find = |name: &CStr| unsafe { get(handle, name.as_ptr()) };
+        // SAFETY: a function of a name has the type of that name.
+        let (next, properties2, features2) = unsafe {
+            let properties2 = find(c"vkGetPhysicalDeviceProperties2")
+                .or_else(|| find(c"vkGetPhysicalDeviceProperties2KHR"));
+            let features2 = find(c"vkGetPhysicalDeviceFeatures2")
+                .or_else(|| find(c"vkGetPhysicalDeviceFeatures2KHR"));
+            let pointer = |name: &CStr| find(name).map_or(std::ptr::null(), |f| f as *const c_void);
+            (
+                ash::Instance::load_with(pointer, handle),
+                std::mem::transmute::<
+                    vk::PFN_vkVoidFunction,
+                    Option<vk::PFN_vkGetPhysicalDeviceProperties2>,
+                >(properties2),
+                std::mem::transmute::<
+                    vk::PFN_vkVoidFunction,
+                    Option<vk::PFN_vkGetPhysicalDeviceFeatures2>,
+                >(features2),
+            )
+        };
         let instance = Instance {
             handle,
             get,
-            api_version: asked.max(vk::API_VERSION_1_0),
-            has_properties2: asked >= vk::API_VERSION_1_1 || has_extension,
-            // The function is resolved now: asked for at the end, some chains answer with their top.
-            destroy: function!(PFN_vkDestroyInstance, c"vkDestroyInstance"),
-            queue_families: function!(
-                PFN_vkGetPhysicalDeviceQueueFamilyProperties,
-                c"vkGetPhysicalDeviceQueueFamilyProperties"
-            ),
-            properties: function!(
-                PFN_vkGetPhysicalDeviceProperties,
-                c"vkGetPhysicalDeviceProperties"
-            ),
-            properties2: function!(
-                PFN_vkGetPhysicalDeviceProperties2,
-                c"vkGetPhysicalDeviceProperties2",
-                c"vkGetPhysicalDeviceProperties2KHR"
-            ),
-            features2: function!(
-                PFN_vkGetPhysicalDeviceFeatures2,
-                c"vkGetPhysicalDeviceFeatures2",
-                c"vkGetPhysicalDeviceFeatures2KHR"
-            ),
-            memory: function!(
-                PFN_vkGetPhysicalDeviceMemoryProperties,
-                c"vkGetPhysicalDeviceMemoryProperties"
-            ),
-            extensions: function!(
-                PFN_vkEnumerateDeviceExtensionProperties,
-                c"vkEnumerateDeviceExtensionProperties"
-            ),
+            api_version: api_version.max(vk::API_VERSION_1_0),
+            has_properties2: api_version >= vk::API_VERSION_1_1 || has_extension,
+            next,
+            properties2,
+            features2,
         };
         // SAFETY: the instance has just been made.
         let key = unsafe { loader::dispatch_key(handle.as_raw()) };
@@ -109,8 +94,10 @@ impl Instance {
         // SAFETY: as the caller promises.
         let key = unsafe { loader::dispatch_key(handle) };
         let instances = INSTANCES.read().unwrap_or_else(PoisonError::into_inner);
-        let found = instances.iter().find(|(k, _)| *k == key);
-        found.map(|(_, instance)| *instance)
+        let entry = instances
+            .iter()
+            .find(|(instance_key, _)| *instance_key == key);
+        entry.map(|(_, instance)| *instance)
     }
 
     /// Forgets an instance that is about to be destroyed.

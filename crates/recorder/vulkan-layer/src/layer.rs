@@ -1,4 +1,4 @@
-//! The traits that a layer implements for the shared hooks: its devices, and what it does before and after each
+//! Defines the traits that a layer implements for the shared hooks: its devices, and its work before and after each
 //! call that both layers hook.
 
 use std::borrow::Cow;
@@ -12,6 +12,7 @@ use crate::devices::{DeviceHandle, Devices};
 use crate::functions::DeviceFunctions;
 use crate::instance::Instance;
 use crate::loader::{NextLayer, SetDeviceLoaderData};
+use crate::submissions::SubmitInfo;
 
 /// The layer's changes to a device that the program makes.
 pub trait DevicePlan {
@@ -272,28 +273,15 @@ pub trait CommandHooks: Layer {
 
 /// The work of a layer with queues.
 pub trait QueueHooks: Layer {
-    /// Passes a submission on.
+    /// Passes a submission on: `call` hands the program's structures, or others in their place, to the next layer.
     ///
     /// # Safety
     /// The program's own call.
-    unsafe fn submit(
+    unsafe fn submit<I: SubmitInfo>(
         &'static self,
         queue: vk::Queue,
-        infos: &[vk::SubmitInfo<'_>],
-        fence: vk::Fence,
-        next: vk::PFN_vkQueueSubmit,
-    ) -> vk::Result;
-
-    /// Passes a submission on.
-    ///
-    /// # Safety
-    /// The program's own call.
-    unsafe fn submit2(
-        &'static self,
-        queue: vk::Queue,
-        infos: &[vk::SubmitInfo2<'_>],
-        fence: vk::Fence,
-        next: vk::PFN_vkQueueSubmit2,
+        infos: &[I],
+        call: impl Fn(&[I]) -> vk::Result,
     ) -> vk::Result;
 
     /// Lets `pass_on` bind sparse memory.

@@ -1,5 +1,5 @@
-//! The structures and functions of the interface between Vulkan's loader and its layers (vk_layer.h), which ash
-//! does not have: by them a layer finds the next one.
+//! Declares the structures and functions of the interface between Vulkan's loader and its layers (vk_layer.h),
+//! which ash does not have: by them a layer finds the next one.
 
 use ash::vk;
 use std::ffi::{c_char, c_void};

@@ -1,7 +1,7 @@
-//! A table of the commands that neither layer follows in detail. The layer that records keeps an effect for each:
-//! most are opaque work (timed as a whole), some are transfers or dispatches. No capture can hold them. Parameters
-//! have the types of the binary interface, so that the table has commands that ash (the crate with Vulkan's
-//! functions) does not know.
+//! Lists the commands that neither layer follows in detail. The layer that records keeps an effect for each: most
+//! are opaque work (timed as a whole), some are transfers or dispatches. No capture can hold them. Parameters have
+//! the types of the binary interface, so that the table has commands that ash (the crate with Vulkan's functions)
+//! does not know.
 
 /// Calls a macro with the table and more rows of the layer: the command's field and hook, its names in the order in
 /// which a driver is asked for them, its parameters after the command buffer, and its `Effect` in the layer that

@@ -21,12 +21,8 @@ impl PhysicalDevice {
     }
 
     pub fn properties(self) -> vk::PhysicalDeviceProperties {
-        let mut properties = vk::PhysicalDeviceProperties::default();
-        if let Some(get) = self.instance.properties {
-            // SAFETY: fills the structure.
-            unsafe { get(self.handle, &mut properties) };
-        }
-        properties
+        // SAFETY: the device is live.
+        unsafe { (self.instance.next).get_physical_device_properties(self.handle) }
     }
 
     /// Returns vkGetPhysicalDeviceProperties2, where the next layer has it.
@@ -42,47 +38,22 @@ impl PhysicalDevice {
     }
 
     pub fn memory(self) -> vk::PhysicalDeviceMemoryProperties {
-        let mut memory = vk::PhysicalDeviceMemoryProperties::default();
-        if let Some(get) = self.instance.memory {
-            // SAFETY: fills the structure.
-            unsafe { get(self.handle, &mut memory) };
-        }
-        memory
+        // SAFETY: the device is live.
+        unsafe { (self.instance.next).get_physical_device_memory_properties(self.handle) }
     }
 
     pub fn queue_families(self) -> Vec<vk::QueueFamilyProperties> {
-        let Some(get) = self.instance.queue_families else {
-            return Vec::new();
-        };
-        let mut count = 0;
-        // SAFETY: the two-call idiom.
-        unsafe {
-            get(self.handle, &mut count, std::ptr::null_mut());
-            let mut families = vec![vk::QueueFamilyProperties::default(); count as usize];
-            get(self.handle, &mut count, families.as_mut_ptr());
-            families
-        }
+        // SAFETY: the device is live.
+        unsafe { (self.instance.next).get_physical_device_queue_family_properties(self.handle) }
     }
 
     /// Returns whether the device has an extension.
     pub fn has_extension(self, wanted: &CStr) -> bool {
-        let Some(enumerate) = self.instance.extensions else {
-            return false;
-        };
-        let (device, mut count) = (self.handle, 0);
-        // SAFETY: the two-call idiom; the second call writes at most `count` entries.
-        unsafe {
-            if enumerate(device, std::ptr::null(), &mut count, std::ptr::null_mut())
-                != vk::Result::SUCCESS
-            {
-                return false;
-            }
-            let mut found = vec![vk::ExtensionProperties::default(); count as usize];
-            let _ = enumerate(device, std::ptr::null(), &mut count, found.as_mut_ptr());
-            found.truncate(count as usize);
-            found
-                .iter()
-                .any(|e| e.extension_name_as_c_str() == Ok(wanted))
-        }
+        let next = &self.instance.next;
+        // SAFETY: the device is live.
+        let extensions = unsafe { next.enumerate_device_extension_properties(self.handle) };
+        let is_wanted =
+            |extension: &vk::ExtensionProperties| extension.extension_name_as_c_str() == Ok(wanted);
+        extensions.is_ok_and(|extensions| extensions.iter().any(is_wanted))
     }
 }

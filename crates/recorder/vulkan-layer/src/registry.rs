@@ -1,5 +1,8 @@
-//! Reads the list of all commands of Vulkan from `registry/commands.tsv`, with which the tests of both layers
-//! compare their hooks.
+//! Reads the list of all commands of Vulkan from `registry/commands.tsv`, and compares the
+//! hooks of a layer with it in the layer's tests.
+
+use crate::entry;
+use crate::layer::Hooks;
 
 /// The text of the list, which `UPDATE=1 cargo test -p end-to-end registry` writes.
 const COMMANDS: &str = include_str!("../registry/commands.tsv");
@@ -41,73 +44,69 @@ pub fn commands() -> Vec<Command> {
     rows.map(command).collect()
 }
 
-/// Checks that each command has hooks under all its names or under none.
-///
-/// # Panics
-/// Panics if a command has hooks under some of its names.
-pub fn check_names(is_hooked: impl Fn(&str) -> bool) {
-    for command in commands() {
-        let hooked = command.names.iter().filter(|name| is_hooked(name)).count();
-        assert!(
-            hooked == 0 || hooked == command.names.len(),
-            "{:?}",
-            command.names
-        );
-    }
-}
+/// Commands without a hook, in pairs of reason and names.
+pub type NotHooked = [(&'static str, &'static [&'static str])];
 
-/// Checks that a table of functions has the parameters of the registry, and only names of one command in each row.
-///
-/// # Panics
-/// Panics if the table differs.
-pub fn check_table(table: &[(&[&str], &[&str])]) {
-    let commands = commands();
-    for (names, parameters) in table {
-        let known = commands
-            .iter()
-            .find(|command| command.names.contains(&names[0]))
-            .unwrap_or_else(|| panic!("{names:?} is not in the registry"));
-        assert_eq!(known.parameters, *parameters, "{names:?}");
-        for name in *names {
-            assert!(
-                known.names.contains(name),
-                "{name} is no name of {}",
-                known.name
-            );
-        }
-    }
-}
+/// The functions of a table, in pairs of names and types of the parameters after the first.
+pub type FunctionTable = [(&'static [&'static str], &'static [&'static str])];
 
-/// Checks that no command that is listed as not hooked has a hook, and that the registry has each listed command.
+/// Checks the hooks of a layer:
+///
+/// - each command outside of render passes that acts, and if `with_queues` each function of queues, is hooked, or
+///   listed in `not_hooked` and in the registry;
+/// - each command has hooks under all its names or under none;
+/// - the tables of functions have the parameters of the registry, and only names of one command in each row.
 ///
 /// # Panics
-/// Panics if one has a hook, or is not in the registry.
-pub fn check_not_hooked(listed: &[(&str, &[&str])], is_hooked: impl Fn(&str) -> bool) {
+/// Panics if a check fails.
+pub fn check_hooks<L: Hooks>(
+    not_hooked: &NotHooked,
+    tables: &[&'static FunctionTable],
+    with_queues: bool,
+) {
     let commands = commands();
-    for name in listed.iter().flat_map(|(_, names)| *names) {
-        assert!(!is_hooked(name), "{name} is hooked");
+    let is_hooked = |name: &str| entry::hook::<L>(name.as_bytes()).is_some();
+    let listed: Vec<&str> = (not_hooked.iter())
+        .flat_map(|(_, names)| names.iter().copied())
+        .collect();
+    for name in &listed {
+        assert!(!is_hooked(name), "{name} is listed as not hooked");
         assert!(
             commands.iter().any(|command| command.name == *name),
             "{name} is not in the registry"
         );
     }
-}
-
-/// Returns the names and parameters of the commands outside of render passes that act, or belong to queues if
-/// `with_queues`, and are neither hooked nor listed.
-pub fn forgotten(
-    listed: &[(&str, &[&str])],
-    is_hooked: impl Fn(&str) -> bool,
-    with_queues: bool,
-) -> Vec<String> {
-    let is_listed = |name: &str| listed.iter().any(|(_, names)| names.contains(&name));
-    commands()
-        .iter()
-        .filter(|command| command.acts || with_queues && command.name.starts_with("vkQueue"))
+    let mut forgotten = Vec::new();
+    for command in &commands {
+        let hooked = command.names.iter().filter(|name| is_hooked(name)).count();
+        assert!(
+            hooked == 0 || hooked == command.names.len(),
+            "{:?} are not all hooked",
+            command.names
+        );
         // A command inside a render pass is part of it.
-        .filter(|command| command.render_pass != "inside")
-        .filter(|command| !is_listed(command.name))
-        .filter(|command| !command.names.iter().all(|name| is_hooked(name)))
-        .map(|command| format!("{} ({})", command.name, command.parameters.join(", ")))
-        .collect()
+        let matters = command.render_pass != "inside"
+            && (command.acts || with_queues && command.name.starts_with("vkQueue"));
+        if matters && hooked == 0 && !listed.contains(&command.name) {
+            forgotten.push((command.name, &command.parameters));
+        }
+    }
+    assert!(
+        forgotten.is_empty(),
+        "these have no hook: add them to `opaque_commands.rs` of gapscope-vulkan-layer or a table of the layer, or to \
+         the list of commands without a hook, with the reason: {forgotten:#?}"
+    );
+    for (names, parameters) in tables.iter().copied().flatten() {
+        let command = (commands.iter())
+            .find(|command| command.names.contains(&names[0]))
+            .unwrap_or_else(|| panic!("{names:?} is not in the registry"));
+        assert_eq!(command.parameters, *parameters, "{names:?}");
+        for name in *names {
+            assert!(
+                command.names.contains(name),
+                "{name} is no name of {}",
+                command.name
+            );
+        }
+    }
 }

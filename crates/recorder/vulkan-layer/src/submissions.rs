@@ -60,6 +60,10 @@ pub trait SubmitInfo: Copy {
     /// An entry of the list of command buffers.
     type Entry;
 
+    /// Whether an entry says itself which devices of a group run its command buffer; otherwise a chained structure
+    /// says so for the whole list.
+    const ENTRIES_NAME_DEVICES: bool;
+
     /// Returns the command buffers of the batch, in order.
     unsafe fn command_buffers(&self) -> impl Iterator<Item = vk::CommandBuffer> + Clone;
 
@@ -110,6 +114,7 @@ pub unsafe fn with_command_buffers<I: SubmitInfo, R>(
 
 impl SubmitInfo for vk::SubmitInfo<'_> {
     type Entry = vk::CommandBuffer;
+    const ENTRIES_NAME_DEVICES: bool = false;
 
     unsafe fn command_buffers(&self) -> impl Iterator<Item = vk::CommandBuffer> + Clone {
         // SAFETY: as the caller promises.
@@ -181,6 +186,7 @@ fn semaphore_use(info: &vk::SemaphoreSubmitInfo<'_>) -> SemaphoreUse {
 
 impl<'a> SubmitInfo for vk::SubmitInfo2<'a> {
     type Entry = vk::CommandBufferSubmitInfo<'a>;
+    const ENTRIES_NAME_DEVICES: bool = true;
 
     unsafe fn command_buffers(&self) -> impl Iterator<Item = vk::CommandBuffer> + Clone {
         // SAFETY: as the caller promises.

@@ -1,5 +1,5 @@
-//! Macros for tables of functions. Parameters have the types of the binary interface, so that the tables have
-//! functions that ash (the crate with Vulkan's functions) does not know.
+//! Defines macros for tables of functions. Parameters have the types of the binary interface, so that the tables
+//! have functions that ash (the crate with Vulkan's functions) does not know.
 
 /// A parameter that points to structures, arrays or a dispatchable handle.
 pub type Pointer = *const std::ffi::c_void;
@@ -61,27 +61,5 @@ macro_rules! hook_table {
         #[cfg(test)]
         pub const FUNCTIONS: &[(&[&str], &[&str])] =
             &[$((&[$($name),+], &[$(stringify!($type)),*])),+];
-    };
-}
-
-/// Defines hooks of one layer, whose devices have the given type. Each finds the device of its first argument and the next layer's
-/// function of its own name; an unknown handle and a missing function get the answer that they get from the shared hooks.
-#[macro_export]
-macro_rules! device_hooks {
-    (
-        $layer:ty;
-        $($(#[$doc:meta])* fn $hook:ident($handle:ident: $handle_type:ty $(, $argument:ident: $type:ty)* $(,)?) $(-> $result:ty)?
-            = |$device:ident, $call:ident| $body:block)+
-    ) => {
-        $($(#[$doc])*
-        pub unsafe extern "system" fn $hook($handle: $handle_type $(, $argument: $type)*) $(-> $result)? {
-            // SAFETY: the program's own call: its handles are live, and its structures valid until it returns.
-            unsafe {
-                match $crate::layer::find::<$layer, _>($handle, |functions| functions.$hook) {
-                    Some(($device, $call)) => $body
-                    None => $crate::layer::Answer::UNKNOWN,
-                }
-            }
-        })+
     };
 }

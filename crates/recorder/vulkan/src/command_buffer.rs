@@ -1,5 +1,5 @@
-//! The state of a command buffer: while the program records commands into it, they are timed and collected as a
-//! command recording, and the state is kept until the program records anew.
+//! Keeps the state of a command buffer: while the program records commands into it, they are timed and collected as
+//! a command recording; the state is kept until the program records anew.
 
 mod effects;
 
@@ -62,7 +62,7 @@ pub struct CommandBuffer {
     open_opaque: Option<u32>,
     /// The timings of the secondary command buffers that this one executes.
     children: Vec<Arc<Timing>>,
-    /// One more than the greatest index at which a set has been bound.
+    /// The greatest index at which a set has been bound, plus 1.
     bound_sets: u32,
     /// The descriptors that have been pushed to each set, by its index.
     pushed: Vec<(u32, Bindings)>,
@@ -317,7 +317,7 @@ impl CommandBuffer {
         self.queries.end_pair();
         if self.serialised {
             // SAFETY: timed commands are outside render passes.
-            unsafe { barriers::between_commands(self.functions, self.handle) };
+            unsafe { barriers::between_commands(self.device.next, self.handle) };
         }
     }
 
@@ -345,13 +345,13 @@ impl CommandBuffer {
 
     /// Returns the set that is pushed at an index.
     pub fn pushed_set(&mut self, index: u32) -> &mut Bindings {
-        let found = match self.pushed.iter().position(|(set, _)| *set == index) {
-            Some(found) => found,
+        let at = match self.pushed.iter().position(|(set, _)| *set == index) {
+            Some(at) => at,
             None => {
                 self.pushed.push((index, Bindings::default()));
                 self.pushed.len() - 1
             }
         };
-        &mut self.pushed[found].1
+        &mut self.pushed[at].1
     }
 }

@@ -1,9 +1,9 @@
-//! A logical device (`VkDevice`) of the program, with all that the layer keeps for it: the next layer's functions,
-//! the program's objects, and the timing. Its creation and its end become events.
+//! Keeps a logical device (`VkDevice`) of the program: the next layer's functions, the program's objects, and the
+//! timing. Its creation and its end become events.
 
 use crate::api::device_plan::RecordingPlan;
 use crate::api::families::Families;
-use crate::api::functions::DeviceFunctions;
+use crate::api::functions::{DeviceFunctions, ash_device};
 use crate::api::instance::Instance;
 use crate::api::opaque::OpaqueFunctions;
 use crate::api::physical_device::PhysicalDevice;
@@ -34,7 +34,10 @@ pub struct Device {
     pub id: ids::Device,
     pub recorder: &'static Recorder,
     pub instance: &'static Instance,
+    /// The next layer's functions, for calls of the program.
     pub functions: &'static DeviceFunctions,
+    /// The next layer's functions, for calls of this layer.
+    pub next: &'static ash::Device,
     pub opaque: &'static OpaqueFunctions,
     pub timed_calls: TimedCallFunctions,
     pub families: Families,
@@ -71,13 +74,14 @@ impl Device {
         made: &NewDevice<'_>,
     ) -> &'static Device {
         let id = recorder.ids.device.next();
-        let (handle, next) = (made.handle, made.next);
+        let handle = made.handle;
         // SAFETY: as the caller promises.
-        let (physical, functions, opaque, timed_calls) = unsafe {
-            let get = next.get_device_proc_addr;
+        let (physical, functions, next, opaque, timed_calls) = unsafe {
+            let get = made.next.get_device_proc_addr;
             (
                 PhysicalDevice::new(made.instance, made.physical),
                 leak(DeviceFunctions::load(handle, get)),
+                leak(ash_device(handle, get)),
                 leak(OpaqueFunctions::load(handle, get)),
                 TimedCallFunctions::load(handle, get),
             )
@@ -86,18 +90,18 @@ impl Device {
         let memory = physical.memory();
         let host_clock = plan
             .calibrated
-            .then(|| physical.host_clock(next.get_instance_proc_addr))
+            .then(|| physical.host_clock(made.next.get_instance_proc_addr))
             .flatten();
 
         let clock = leak(Clock::new(recorder, functions, id, host_clock));
-        let queries = leak(Queries::new(functions, &families, &memory));
+        let queries = leak(Queries::new(next, &families, &memory));
         let brackets = leak(Brackets::new(queries, made.set_loader_data));
         let harvester = leak(Harvester::new(recorder, clock, queries, brackets));
         let counted = plan.counters().map(|possible| {
             // SAFETY: the device has been made as the plan says.
             possible.and_then(|()| unsafe {
-                let get = next.get_instance_proc_addr;
-                CounterQueries::start(functions, recorder, physical, &families, get, id)
+                let get = made.next.get_instance_proc_addr;
+                CounterQueries::start(next, functions, recorder, physical, &families, get, id)
             })
         });
         let (counters, refused) = match counted {
@@ -110,6 +114,7 @@ impl Device {
             recorder,
             instance: made.instance,
             functions,
+            next,
             opaque,
             timed_calls,
             families,

@@ -1,31 +1,15 @@
-//! Keeps the devices of the process, finds a device by a handle, and stops or flushes all of them.
+//! Keeps the devices of the process, and stops or flushes all of them.
 
-use crate::api::functions::DeviceFunctions;
 use crate::api::instance::Instance;
 use crate::device::Device;
 use gapscope_spool::hook::guard;
-use gapscope_vulkan_layer::devices::{DeviceHandle, Devices};
+use gapscope_vulkan_layer::devices::Devices;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 pub static DEVICES: Devices<Device> = Devices::new();
 
 /// The process that made a device last.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
-
-/// Returns the device of a handle together with a function of the next layer. Both exist in every hook that the
-/// program can reach, as hooks are given out only for functions that the next layer has.
-///
-/// # Safety
-/// `handle` is live.
-#[inline]
-pub unsafe fn with<F>(
-    handle: impl DeviceHandle,
-    function: impl FnOnce(&'static DeviceFunctions) -> Option<F>,
-) -> Option<(&'static Device, F)> {
-    // SAFETY: as the caller promises.
-    let device = unsafe { DEVICES.get(handle) }?;
-    Some((device, function(device.functions)?))
-}
 
 /// Ends the threads of all devices at the exit of the process, with what has finished. Handlers run in the reverse
 /// order of their registration: this one is registered when a driver has made a device, so it runs while the driver

@@ -1,5 +1,5 @@
-//! The Vulkan layer that records. The loader puts the layer (a library) between a program and its driver; the layer
-//! writes to a spool what the program asks of its GPU, and when the GPU did that.
+//! Records what a program does with Vulkan. The loader puts this layer (a library) between a program and its driver; the
+//! layer writes to a spool what the program asks of its GPU, and when the GPU did that.
 //!
 //! - **Nothing of the program is changed.** Handles are the driver's own, nothing is wrapped; no fence, semaphore or
 //!   wait is added. The layer adds timestamps inside the program's command buffers, command buffers of its own around

@@ -6,4 +6,3 @@ pub mod kernels;
 pub mod memory;
 pub mod queues;
 pub mod semaphores;
-pub mod spirv;

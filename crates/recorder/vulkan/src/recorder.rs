@@ -1,5 +1,5 @@
-//! The recorder of the process, which all modules share: the spool, the mode of timing and the counters of ids. It
-//! exists where the session's environment asks for a recording.
+//! Keeps the recorder of the process, which all modules share: the spool, the mode of timing and the counters of
+//! ids. It exists where the session's environment asks for a recording.
 
 use crate::polls;
 use gapscope_spool::event::{CommonEvent, EventGroup, LossKind};

@@ -128,9 +128,9 @@ impl Reader {
             }
             (op, [id, operands @ ..]) if defines_type(op) => {
                 let is_defined = |id| module.types.contains_key(&id);
-                if let Some(found) = Type::read(op, operands, is_defined) {
+                if let Some(new) = Type::read(op, operands, is_defined) {
                     // The first definition counts, so that no array or vector contains itself.
-                    module.types.entry(*id).or_insert(found);
+                    module.types.entry(*id).or_insert(new);
                 }
             }
             (op, _) if defines_constant(op) => module.constants.push(stored),
@@ -141,29 +141,29 @@ impl Reader {
 
 impl Module {
     fn decorate(&mut self, id: u32, decoration: u32, value: Option<u32>) {
-        let known = self.decorations.entry(id).or_default();
+        let decorations = self.decorations.entry(id).or_default();
         match decoration {
-            decoration::SPEC_ID => known.spec_id = value,
-            decoration::ARRAY_STRIDE => known.array_stride = value,
+            decoration::SPEC_ID => decorations.spec_id = value,
+            decoration::ARRAY_STRIDE => decorations.array_stride = value,
             decoration::BUILT_IN => {
-                known.built_in = value;
+                decorations.built_in = value;
                 if value == Some(WORKGROUP_SIZE) {
                     self.workgroup_size = Some(id);
                 }
             }
-            decoration::BINDING => known.binding = value,
-            decoration::DESCRIPTOR_SET => known.set = value,
+            decoration::BINDING => decorations.binding = value,
+            decoration::DESCRIPTOR_SET => decorations.set = value,
             _ => {}
         }
     }
 
     fn decorate_member(&mut self, member: (u32, u32), decoration: u32, value: Option<u32>) {
-        let known = self.members.entry(member).or_default();
+        let decorations = self.members.entry(member).or_default();
         match decoration {
-            decoration::ROW_MAJOR => known.row_major = true,
-            decoration::MATRIX_STRIDE => known.matrix_stride = value,
-            decoration::BUILT_IN => known.built_in = value,
-            decoration::OFFSET => known.offset = value,
+            decoration::ROW_MAJOR => decorations.row_major = true,
+            decoration::MATRIX_STRIDE => decorations.matrix_stride = value,
+            decoration::BUILT_IN => decorations.built_in = value,
+            decoration::OFFSET => decorations.offset = value,
             _ => {}
         }
     }

@@ -2,11 +2,10 @@
 
 use ash::vk;
 
-use super::stages::{check_stages, require_synchronization2, waits_for_work, widen};
-use super::{TRANSFER, record};
-use crate::command::{Command, CommandBuffer, Recording};
-use crate::object::Object;
-use crate::{chain, misuse};
+use super::stages::{waits_for_work, widen};
+use super::{Recorder, TRANSFER, record};
+use crate::chain;
+use crate::command::Command;
 
 pub unsafe extern "system" fn pipeline_barrier(
     buffer: vk::CommandBuffer,
@@ -20,12 +19,11 @@ pub unsafe extern "system" fn pipeline_barrier(
     _: u32,
     _: *const vk::ImageMemoryBarrier<'_>,
 ) {
-    const CALL: &str = "vkCmdPipelineBarrier";
-    record(CALL, buffer, TRANSFER, |buffer, recording| {
+    record("vkCmdPipelineBarrier", buffer, TRANSFER, |recorder| {
         if source.is_empty() || destination.is_empty() {
-            misuse::report(CALL, "a stage mask is empty");
+            recorder.report("a stage mask is empty");
         }
-        barrier(CALL, buffer, recording, widen(source), widen(destination));
+        recorder.barrier(widen(source), widen(destination));
     });
 }
 
@@ -33,9 +31,8 @@ pub unsafe extern "system" fn pipeline_barrier2(
     buffer: vk::CommandBuffer,
     info: *const vk::DependencyInfo<'_>,
 ) {
-    const CALL: &str = "vkCmdPipelineBarrier2";
-    record(CALL, buffer, TRANSFER, |buffer, recording| {
-        require_synchronization2(CALL, buffer);
+    record("vkCmdPipelineBarrier2", buffer, TRANSFER, |recorder| {
+        recorder.require_synchronization2();
         let info = &*info;
         let memory = chain::slice(info.p_memory_barriers, info.memory_barrier_count).iter();
         let buffers = chain::slice(
@@ -56,20 +53,16 @@ pub unsafe extern "system" fn pipeline_barrier2(
             Default::default(),
             |all: (vk::PipelineStageFlags2, _), one| (all.0 | one.0, all.1 | one.1),
         );
-        barrier(CALL, buffer, recording, source, destination);
+        recorder.barrier(source, destination);
     });
 }
 
-fn barrier(
-    call: &str,
-    buffer: &Object<CommandBuffer>,
-    recording: &mut Recording,
-    source: vk::PipelineStageFlags2,
-    destination: vk::PipelineStageFlags2,
-) {
-    check_stages(call, buffer, source | destination);
-    let bottom = vk::PipelineStageFlags2::BOTTOM_OF_PIPE;
-    if waits_for_work(source) && !bottom.contains(destination) {
-        recording.program.commands.push(Command::Barrier);
+impl Recorder<'_> {
+    fn barrier(&mut self, source: vk::PipelineStageFlags2, destination: vk::PipelineStageFlags2) {
+        self.check_stages(source | destination);
+        let bottom = vk::PipelineStageFlags2::BOTTOM_OF_PIPE;
+        if waits_for_work(source) && !bottom.contains(destination) {
+            self.push(Command::Barrier);
+        }
     }
 }

@@ -2,22 +2,17 @@
 
 use ash::vk::{self, BufferUsageFlags};
 
-use super::{BINDING, COMPUTE, buffer_address, record};
+use super::{BINDING, COMPUTE, Recorder, record};
 use crate::chain;
-use crate::command::{Command, Recording};
+use crate::command::Command;
 use crate::config::config;
 use crate::descriptor::{DescriptorSet, DescriptorUpdateTemplate, check_buffers};
-use crate::misuse;
-use crate::object::{self, Object};
+use crate::object::Object;
 use crate::pipeline::{Pipeline, PipelineLayout};
 
 pub unsafe extern "system" fn dispatch(buffer: vk::CommandBuffer, x: u32, y: u32, z: u32) {
-    record("vkCmdDispatch", buffer, COMPUTE, |_, recording| {
-        let pipeline = bound_compute("vkCmdDispatch", recording);
-        recording.program.commands.push(Command::Dispatch {
-            groups: [x, y, z],
-            pipeline,
-        });
+    record("vkCmdDispatch", buffer, COMPUTE, |recorder| {
+        recorder.dispatch([x, y, z])
     });
 }
 
@@ -30,12 +25,8 @@ pub unsafe extern "system" fn dispatch_base(
     y: u32,
     z: u32,
 ) {
-    record("vkCmdDispatchBase", buffer, COMPUTE, |_, recording| {
-        let pipeline = bound_compute("vkCmdDispatchBase", recording);
-        recording.program.commands.push(Command::Dispatch {
-            groups: [x, y, z],
-            pipeline,
-        });
+    record("vkCmdDispatchBase", buffer, COMPUTE, |recorder| {
+        recorder.dispatch([x, y, z])
     });
 }
 
@@ -44,32 +35,30 @@ pub unsafe extern "system" fn dispatch_indirect(
     arguments: vk::Buffer,
     offset: u64,
 ) {
-    const CALL: &str = "vkCmdDispatchIndirect";
-    record(CALL, buffer, COMPUTE, |_, recording| {
+    record("vkCmdDispatchIndirect", buffer, COMPUTE, |recorder| {
         let bytes = size_of::<vk::DispatchIndirectCommand>() as u64;
-        let pipeline = bound_compute(CALL, recording);
-        if let Some(address) = buffer_address(
-            CALL,
-            recording,
-            arguments,
-            offset,
-            bytes,
-            BufferUsageFlags::INDIRECT_BUFFER,
-        ) {
-            recording
-                .program
-                .commands
-                .push(Command::DispatchIndirect { address, pipeline });
+        let pipeline = recorder.bound_compute();
+        let usage = BufferUsageFlags::INDIRECT_BUFFER;
+        if let Some(address) = recorder.buffer_address(arguments, offset, bytes, usage) {
+            recorder.push(Command::DispatchIndirect { address, pipeline });
         }
     });
 }
 
-#[inline]
-fn bound_compute(call: &str, recording: &Recording) -> Option<&'static Object<Pipeline>> {
-    if recording.compute_pipeline.is_none() && !config().null {
-        misuse::report(call, "no compute pipeline is bound");
+impl Recorder<'_> {
+    #[inline]
+    fn dispatch(&mut self, groups: [u32; 3]) {
+        let pipeline = self.bound_compute();
+        self.push(Command::Dispatch { groups, pipeline });
     }
-    recording.compute_pipeline
+
+    #[inline]
+    fn bound_compute(&self) -> Option<&'static Object<Pipeline>> {
+        if self.recording.compute_pipeline.is_none() && !config().null {
+            self.report("no compute pipeline is bound");
+        }
+        self.recording.compute_pipeline
+    }
 }
 
 pub unsafe extern "system" fn bind_pipeline(
@@ -77,15 +66,14 @@ pub unsafe extern "system" fn bind_pipeline(
     point: vk::PipelineBindPoint,
     pipeline: vk::Pipeline,
 ) {
-    const CALL: &str = "vkCmdBindPipeline";
-    record(CALL, buffer, BINDING, |_, recording| {
-        let Some(pipeline) = object::get::<Pipeline>(CALL, pipeline) else {
+    record("vkCmdBindPipeline", buffer, BINDING, |recorder| {
+        let Some(pipeline) = recorder.get::<Pipeline>(pipeline) else {
             return;
         };
-        recording.program.uses(&pipeline.header);
+        recorder.recording.program.uses(&pipeline.header);
         match point {
-            vk::PipelineBindPoint::COMPUTE => recording.compute_pipeline = Some(pipeline),
-            _ => recording.graphics_pipeline = Some(pipeline),
+            vk::PipelineBindPoint::COMPUTE => recorder.recording.compute_pipeline = Some(pipeline),
+            _ => recorder.recording.graphics_pipeline = Some(pipeline),
         }
     });
 }
@@ -100,12 +88,11 @@ pub unsafe extern "system" fn bind_descriptor_sets(
     _: u32,
     _: *const u32,
 ) {
-    const CALL: &str = "vkCmdBindDescriptorSets";
-    record(CALL, buffer, BINDING, |_, recording| {
-        object::get::<PipelineLayout>(CALL, layout);
+    record("vkCmdBindDescriptorSets", buffer, BINDING, |recorder| {
+        recorder.get::<PipelineLayout>(layout);
         for &set in chain::slice(sets, count) {
-            if let Some(set) = object::get::<DescriptorSet>(CALL, set) {
-                recording.program.uses(&set.header);
+            if let Some(set) = recorder.get::<DescriptorSet>(set) {
+                recorder.recording.program.uses(&set.header);
             }
         }
     });
@@ -119,11 +106,10 @@ pub unsafe extern "system" fn push_descriptor_set(
     count: u32,
     writes: *const vk::WriteDescriptorSet<'_>,
 ) {
-    const CALL: &str = "vkCmdPushDescriptorSetKHR";
-    record(CALL, buffer, BINDING, |_, _| {
-        object::get::<PipelineLayout>(CALL, layout);
+    record("vkCmdPushDescriptorSetKHR", buffer, BINDING, |recorder| {
+        recorder.get::<PipelineLayout>(layout);
         for write in chain::slice(writes, count) {
-            check_buffers(CALL, write);
+            check_buffers(recorder.call, write);
         }
     });
 }
@@ -136,9 +122,9 @@ pub unsafe extern "system" fn push_descriptor_set_with_template(
     _: *const std::ffi::c_void,
 ) {
     const CALL: &str = "vkCmdPushDescriptorSetWithTemplateKHR";
-    record(CALL, buffer, BINDING, |_, _| {
-        object::get::<DescriptorUpdateTemplate>(CALL, template);
-        object::get::<PipelineLayout>(CALL, layout);
+    record(CALL, buffer, BINDING, |recorder| {
+        recorder.get::<DescriptorUpdateTemplate>(template);
+        recorder.get::<PipelineLayout>(layout);
     });
 }
 
@@ -150,8 +136,7 @@ pub unsafe extern "system" fn push_constants(
     _: u32,
     _: *const std::ffi::c_void,
 ) {
-    const CALL: &str = "vkCmdPushConstants";
-    record(CALL, buffer, BINDING, |_, _| {
-        object::get::<PipelineLayout>(CALL, layout);
+    record("vkCmdPushConstants", buffer, BINDING, |recorder| {
+        recorder.get::<PipelineLayout>(layout);
     });
 }

@@ -3,9 +3,9 @@
 use ash::vk;
 
 use super::transfer::image_transfer;
-use super::{BEGIN_RENDER_PASS, IN_RENDER_PASS, record};
+use super::{BEGIN_RENDER_PASS, IN_RENDER_PASS, ignored_commands, record};
+use crate::chain;
 use crate::command::Command;
-use crate::misuse;
 
 pub unsafe extern "system" fn begin_render_pass(
     buffer: vk::CommandBuffer,
@@ -27,35 +27,37 @@ pub unsafe extern "system" fn begin_rendering(
     buffer: vk::CommandBuffer,
     info: *const vk::RenderingInfo<'_>,
 ) {
-    const CALL: &str = "vkCmdBeginRendering";
-    record(CALL, buffer, BEGIN_RENDER_PASS, |buffer, recording| {
-        if !buffer.pool.enabled.dynamic_rendering {
-            misuse::report(
-                CALL,
-                "the device was created without the feature dynamicRendering",
-            );
-        }
-        recording.in_render_pass = true;
-        let flags = (*info).flags;
-        recording.suspending = flags.contains(vk::RenderingFlags::SUSPENDING);
-        if flags.contains(vk::RenderingFlags::RESUMING) {
-            if !std::mem::take(&mut recording.suspended) {
-                recording.resumes = true;
-                if !recording.program.commands.is_empty() {
-                    misuse::report(CALL, "resumes a rendering behind other commands");
-                }
+    record(
+        "vkCmdBeginRendering",
+        buffer,
+        BEGIN_RENDER_PASS,
+        |recorder| {
+            if !recorder.buffer.pool.enabled.dynamic_rendering {
+                recorder.report("the device was created without the feature dynamicRendering");
             }
-        } else if recording.suspended {
-            misuse::report(CALL, "a rendering is suspended");
-        }
-        recording.program.commands.push(Command::RenderPass);
-    });
+            let flags = (*info).flags;
+            let recording = &mut *recorder.recording;
+            recording.in_render_pass = true;
+            recording.suspending = flags.contains(vk::RenderingFlags::SUSPENDING);
+            if flags.contains(vk::RenderingFlags::RESUMING) {
+                if !std::mem::take(&mut recording.suspended) {
+                    recording.resumes = true;
+                    if !recording.program.commands.is_empty() {
+                        recorder.report("resumes a rendering behind other commands");
+                    }
+                }
+            } else if recording.suspended {
+                recorder.report("a rendering is suspended");
+            }
+            recorder.push(Command::RenderPass);
+        },
+    );
 }
 
 unsafe fn begin(call: &str, buffer: vk::CommandBuffer) {
-    record(call, buffer, BEGIN_RENDER_PASS, |_, recording| {
-        recording.in_render_pass = true;
-        recording.program.commands.push(Command::RenderPass);
+    record(call, buffer, BEGIN_RENDER_PASS, |recorder| {
+        recorder.recording.in_render_pass = true;
+        recorder.push(Command::RenderPass);
     });
 }
 
@@ -93,10 +95,11 @@ pub unsafe extern "system" fn decompress_memory(
 }
 
 unsafe fn end(call: &str, buffer: vk::CommandBuffer) {
-    record(call, buffer, IN_RENDER_PASS, |_, recording| {
-        if !std::mem::take(&mut recording.in_render_pass) {
-            misuse::report(call, "no render pass is open");
+    record(call, buffer, IN_RENDER_PASS, |recorder| {
+        if !std::mem::take(&mut recorder.recording.in_render_pass) {
+            recorder.report("no render pass is open");
         }
+        let recording = &mut *recorder.recording;
         recording.suspended = std::mem::take(&mut recording.suspending);
     });
 }
@@ -117,48 +120,21 @@ pub unsafe extern "system" fn draw_indexed(
 }
 
 unsafe fn push_draw(call: &str, buffer: vk::CommandBuffer) {
-    record(call, buffer, IN_RENDER_PASS, |_, recording| {
-        if !recording.in_render_pass {
-            misuse::report(call, "no render pass is open");
+    record(call, buffer, IN_RENDER_PASS, |recorder| {
+        if !recorder.recording.in_render_pass {
+            recorder.report("no render pass is open");
         }
-        let pipeline = recording.graphics_pipeline;
-        recording.program.commands.push(Command::Draw { pipeline });
+        let pipeline = recorder.recording.graphics_pipeline;
+        recorder.push(Command::Draw { pipeline });
     });
 }
 
-pub unsafe extern "system" fn next_subpass(_: vk::CommandBuffer, _: vk::SubpassContents) {}
-
-pub unsafe extern "system" fn set_viewport(
-    _: vk::CommandBuffer,
-    _: u32,
-    _: u32,
-    _: *const vk::Viewport,
-) {
-}
-
-pub unsafe extern "system" fn set_scissor(
-    _: vk::CommandBuffer,
-    _: u32,
-    _: u32,
-    _: *const vk::Rect2D,
-) {
-}
-
-pub unsafe extern "system" fn bind_vertex_buffers(
-    _: vk::CommandBuffer,
-    _: u32,
-    _: u32,
-    _: *const vk::Buffer,
-    _: *const u64,
-) {
-}
-
-pub unsafe extern "system" fn bind_index_buffer(
-    _: vk::CommandBuffer,
-    _: vk::Buffer,
-    _: u64,
-    _: vk::IndexType,
-) {
+ignored_commands! {
+    fn next_subpass(vk::SubpassContents);
+    fn set_viewport(u32, u32, *const vk::Viewport);
+    fn set_scissor(u32, u32, *const vk::Rect2D);
+    fn bind_vertex_buffers(u32, u32, *const vk::Buffer, *const u64);
+    fn bind_index_buffer(vk::Buffer, u64, vk::IndexType);
 }
 
 /// The texel size of the common formats. Images hold nothing, so only the time depends on it.
@@ -176,7 +152,7 @@ pub unsafe extern "system" fn copy_buffer_to_image(
     count: u32,
     regions: *const vk::BufferImageCopy,
 ) {
-    for region in crate::chain::slice(regions, count) {
+    for region in chain::slice(regions, count) {
         image_transfer("vkCmdCopyBufferToImage", buffer, bytes(region.image_extent));
     }
 }
@@ -189,7 +165,7 @@ pub unsafe extern "system" fn copy_image_to_buffer(
     count: u32,
     regions: *const vk::BufferImageCopy,
 ) {
-    for region in crate::chain::slice(regions, count) {
+    for region in chain::slice(regions, count) {
         image_transfer("vkCmdCopyImageToBuffer", buffer, bytes(region.image_extent));
     }
 }
@@ -203,7 +179,7 @@ pub unsafe extern "system" fn copy_image(
     count: u32,
     regions: *const vk::ImageCopy,
 ) {
-    for region in crate::chain::slice(regions, count) {
+    for region in chain::slice(regions, count) {
         image_transfer("vkCmdCopyImage", buffer, bytes(region.extent));
     }
 }

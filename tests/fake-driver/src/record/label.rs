@@ -4,20 +4,16 @@ use ash::vk;
 
 use super::{ANYWHERE, record};
 
-pub unsafe extern "system" fn begin_label(
-    buffer: vk::CommandBuffer,
-    _: *const vk::DebugUtilsLabelEXT<'_>,
-) {
-    record("vkCmdBeginDebugUtilsLabelEXT", buffer, ANYWHERE, |_, _| {});
+type LabelInfo<'a> = *const vk::DebugUtilsLabelEXT<'a>;
+
+pub unsafe extern "system" fn begin_label(buffer: vk::CommandBuffer, _: LabelInfo<'_>) {
+    record("vkCmdBeginDebugUtilsLabelEXT", buffer, ANYWHERE, |_| {});
 }
 
-pub unsafe extern "system" fn insert_label(
-    buffer: vk::CommandBuffer,
-    _: *const vk::DebugUtilsLabelEXT<'_>,
-) {
-    record("vkCmdInsertDebugUtilsLabelEXT", buffer, ANYWHERE, |_, _| {});
+pub unsafe extern "system" fn insert_label(buffer: vk::CommandBuffer, _: LabelInfo<'_>) {
+    record("vkCmdInsertDebugUtilsLabelEXT", buffer, ANYWHERE, |_| {});
 }
 
 pub unsafe extern "system" fn end_label(buffer: vk::CommandBuffer) {
-    record("vkCmdEndDebugUtilsLabelEXT", buffer, ANYWHERE, |_, _| {});
+    record("vkCmdEndDebugUtilsLabelEXT", buffer, ANYWHERE, |_| {});
 }

@@ -3,8 +3,6 @@
 use ash::vk;
 
 use crate::command::Command;
-use crate::misuse;
-use crate::record::timestamp::query_range;
 use crate::record::{QUERY_POOL, record};
 
 pub unsafe extern "system" fn begin_query(
@@ -13,23 +11,22 @@ pub unsafe extern "system" fn begin_query(
     query: u32,
     flags: vk::QueryControlFlags,
 ) {
-    const CALL: &str = "vkCmdBeginQuery";
-    record(CALL, buffer, QUERY_POOL, |buffer, recording| {
-        if buffer.level != vk::CommandBufferLevel::PRIMARY {
-            misuse::report(CALL, "a performance query of a secondary command buffer");
+    record("vkCmdBeginQuery", buffer, QUERY_POOL, |recorder| {
+        if recorder.buffer.level != vk::CommandBufferLevel::PRIMARY {
+            recorder.report("a performance query of a secondary command buffer");
         }
         if !flags.is_empty() {
-            misuse::report(CALL, format_args!("{flags:?}"));
+            recorder.report(format_args!("{flags:?}"));
         }
-        if recording.counting.is_some() {
-            misuse::report(CALL, "another query is active");
+        if recorder.recording.counting.is_some() {
+            recorder.report("another query is active");
         }
-        let range = query_range(CALL, recording, pool, query, 1);
+        let range = recorder.query_range(pool, query, 1);
         if range.is_some_and(|range| range.pool.counters.is_empty()) {
-            misuse::report(CALL, "the query is a timestamp");
+            recorder.report("the query is a timestamp");
         }
-        recording.counting = range;
-        recording.program.commands.push(Command::StartCounting);
+        recorder.recording.counting = range;
+        recorder.push(Command::StartCounting);
     });
 }
 
@@ -38,19 +35,15 @@ pub unsafe extern "system" fn end_query(
     pool: vk::QueryPool,
     query: u32,
 ) {
-    const CALL: &str = "vkCmdEndQuery";
-    record(CALL, buffer, QUERY_POOL, |_, recording| {
-        let asked = query_range(CALL, recording, pool, query, 1);
-        match (recording.counting.take(), asked) {
-            (Some(active), Some(asked))
-                if std::ptr::eq(active.pool, asked.pool) && active.first == asked.first =>
+    record("vkCmdEndQuery", buffer, QUERY_POOL, |recorder| {
+        let range = recorder.query_range(pool, query, 1);
+        match (recorder.recording.counting.take(), range) {
+            (Some(active), Some(range))
+                if std::ptr::eq(active.pool, range.pool) && active.first == range.first =>
             {
-                recording
-                    .program
-                    .commands
-                    .push(Command::StopCounting(active));
+                recorder.push(Command::StopCounting(active));
             }
-            _ => misuse::report(CALL, "the query is not active"),
+            _ => recorder.report("the query is not active"),
         }
     });
 }

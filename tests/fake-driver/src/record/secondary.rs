@@ -2,9 +2,9 @@
 
 use ash::vk;
 
-use super::{ANYWHERE, record};
+use super::{ANYWHERE, Recorder, record};
 use crate::command::{Command, CommandBuffer, Recording, Secondary};
-use crate::object::{self, Object};
+use crate::object::Object;
 use crate::{chain, misuse};
 
 pub unsafe extern "system" fn execute_commands(
@@ -12,59 +12,49 @@ pub unsafe extern "system" fn execute_commands(
     count: u32,
     secondaries: *const vk::CommandBuffer,
 ) {
-    const CALL: &str = "vkCmdExecuteCommands";
-    record(CALL, buffer, ANYWHERE, |buffer, recording| {
-        if buffer.level != vk::CommandBufferLevel::PRIMARY {
-            misuse::report(CALL, "the command buffer is a secondary one");
+    record("vkCmdExecuteCommands", buffer, ANYWHERE, |recorder| {
+        if recorder.buffer.level != vk::CommandBufferLevel::PRIMARY {
+            recorder.report("the command buffer is a secondary one");
         }
-        if recording.counting.is_some() {
-            misuse::report(
-                CALL,
-                "a query is active, and the device has no inheritedQueries",
-            );
+        if recorder.recording.counting.is_some() {
+            recorder.report("a query is active, and the device has no inheritedQueries");
         }
         for &secondary in chain::slice(secondaries, count) {
-            let Some(secondary) = object::get::<CommandBuffer>(CALL, secondary) else {
-                continue;
-            };
-            execute(CALL, recording, secondary);
+            if let Some(secondary) = recorder.get::<CommandBuffer>(secondary) {
+                recorder.execute(secondary);
+            }
         }
         // Bindings are undefined after the call.
-        (recording.compute_pipeline, recording.graphics_pipeline) = (None, None);
+        recorder.recording.compute_pipeline = None;
+        recorder.recording.graphics_pipeline = None;
     });
 }
 
-unsafe fn execute(
-    call: &str,
-    recording: &mut Recording,
-    secondary: &'static Object<CommandBuffer>,
-) {
-    if secondary.level != vk::CommandBufferLevel::SECONDARY {
-        misuse::report(call, "a primary command buffer cannot be executed");
-        return;
+impl Recorder<'_> {
+    unsafe fn execute(&mut self, secondary: &'static Object<CommandBuffer>) {
+        if secondary.level != vk::CommandBufferLevel::SECONDARY {
+            return self.report("a primary command buffer cannot be executed");
+        }
+        let Recording {
+            executable: Some(program),
+            number,
+            suspended,
+            resumes,
+            ..
+        } = secondary.recording()
+        else {
+            return self.report("a secondary command buffer is not recorded");
+        };
+        let recording = &mut *self.recording;
+        if *resumes && !recording.suspended && !recording.program.commands.is_empty() {
+            misuse::report(self.call, "resumes a rendering behind other commands");
+        }
+        recording.suspended = *suspended;
+        recording.program.secondaries.push(Secondary {
+            buffer: secondary,
+            recording: *number,
+            program: program.clone(),
+        });
+        self.push(Command::Execute(program.clone()));
     }
-    let Recording {
-        executable: Some(program),
-        number,
-        suspended,
-        resumes,
-        ..
-    } = secondary.recording()
-    else {
-        misuse::report(call, "a secondary command buffer is not recorded");
-        return;
-    };
-    if *resumes && !recording.suspended && !recording.program.commands.is_empty() {
-        misuse::report(call, "resumes a rendering behind other commands");
-    }
-    recording.suspended = *suspended;
-    recording
-        .program
-        .commands
-        .push(Command::Execute(program.clone()));
-    recording.program.secondaries.push(Secondary {
-        buffer: secondary,
-        recording: *number,
-        program: program.clone(),
-    });
 }

@@ -2,12 +2,10 @@
 
 use ash::vk::{self, BufferUsageFlags};
 
-use super::stages::{check_stages, require_synchronization2, waits_for_work, widen};
-use super::{ANYWHERE, QUERY_POOL, buffer_address, record};
-use crate::command::{Command, CommandBuffer, CopyQueries, QueryRange, Recording};
-use crate::misuse;
-use crate::object::{self, Object};
-use crate::query::{QueryPool, check_results, result_bytes};
+use super::stages::{waits_for_work, widen};
+use super::{ANYWHERE, QUERY_POOL, Recorder, record};
+use crate::command::{Command, CopyQueries};
+use crate::query::{check_results, result_bytes};
 
 pub unsafe extern "system" fn reset_query_pool(
     buffer: vk::CommandBuffer,
@@ -15,30 +13,11 @@ pub unsafe extern "system" fn reset_query_pool(
     first: u32,
     count: u32,
 ) {
-    const CALL: &str = "vkCmdResetQueryPool";
-    record(CALL, buffer, QUERY_POOL, |_, recording| {
-        if let Some(range) = query_range(CALL, recording, pool, first, count) {
-            recording
-                .program
-                .commands
-                .push(Command::ResetQueries(range));
+    record("vkCmdResetQueryPool", buffer, QUERY_POOL, |recorder| {
+        if let Some(range) = recorder.query_range(pool, first, count) {
+            recorder.push(Command::ResetQueries(range));
         }
     });
-}
-
-/// Returns a range of queries which the submission will use.
-pub fn query_range(
-    call: &str,
-    recording: &mut Recording,
-    pool: vk::QueryPool,
-    first: u32,
-    count: u32,
-) -> Option<QueryRange> {
-    let pool = object::get::<QueryPool>(call, pool)?;
-    pool.range(call, first, count)?;
-    let range = QueryRange { pool, first, count };
-    recording.program.uses_queries(range);
-    Some(range)
 }
 
 pub unsafe extern "system" fn write_timestamp(
@@ -47,9 +26,8 @@ pub unsafe extern "system" fn write_timestamp(
     pool: vk::QueryPool,
     query: u32,
 ) {
-    const CALL: &str = "vkCmdWriteTimestamp";
-    record(CALL, buffer, ANYWHERE, |buffer, recording| {
-        timestamp(CALL, buffer, recording, widen(stage), pool, query)
+    record("vkCmdWriteTimestamp", buffer, ANYWHERE, |recorder| {
+        recorder.timestamp(widen(stage), pool, query)
     });
 }
 
@@ -59,36 +37,26 @@ pub unsafe extern "system" fn write_timestamp2(
     pool: vk::QueryPool,
     query: u32,
 ) {
-    const CALL: &str = "vkCmdWriteTimestamp2";
-    record(CALL, buffer, ANYWHERE, |buffer, recording| {
-        require_synchronization2(CALL, buffer);
-        timestamp(CALL, buffer, recording, stage, pool, query);
+    record("vkCmdWriteTimestamp2", buffer, ANYWHERE, |recorder| {
+        recorder.require_synchronization2();
+        recorder.timestamp(stage, pool, query);
     });
 }
 
-fn timestamp(
-    call: &str,
-    buffer: &Object<CommandBuffer>,
-    recording: &mut Recording,
-    stage: vk::PipelineStageFlags2,
-    pool: vk::QueryPool,
-    query: u32,
-) {
-    if buffer.pool.timestamp_bits == 0 {
-        misuse::report(
-            call,
-            format_args!("queue family {} has no timestamps", buffer.pool.family),
-        );
-        return;
-    }
-    check_stages(call, buffer, stage);
-    if let Some(range) = query_range(call, recording, pool, query, 1) {
-        let at_top = !waits_for_work(stage);
-        recording.program.commands.push(Command::Timestamp {
-            pool: range.pool,
-            query,
-            at_top,
-        });
+impl Recorder<'_> {
+    fn timestamp(&mut self, stage: vk::PipelineStageFlags2, pool: vk::QueryPool, query: u32) {
+        let family = self.buffer.pool.family;
+        if self.buffer.pool.timestamp_bits == 0 {
+            return self.report(format_args!("queue family {family} has no timestamps"));
+        }
+        self.check_stages(stage);
+        if let Some(range) = self.query_range(pool, query, 1) {
+            self.push(Command::Timestamp {
+                pool: range.pool,
+                query,
+                at_top: !waits_for_work(stage),
+            });
+        }
     }
 }
 
@@ -102,31 +70,26 @@ pub unsafe extern "system" fn copy_query_pool_results(
     stride: u64,
     flags: vk::QueryResultFlags,
 ) {
-    const CALL: &str = "vkCmdCopyQueryPoolResults";
-    record(CALL, buffer, QUERY_POOL, |_, recording| {
-        check_results(CALL, &[], stride, flags);
-        let Some(range) = query_range(CALL, recording, pool, first, count) else {
-            return;
-        };
-        let bytes = u64::from(count.saturating_sub(1)) * stride + result_bytes(flags);
-        if let Some(to) = buffer_address(
-            CALL,
-            recording,
-            to,
-            offset,
-            bytes,
-            BufferUsageFlags::TRANSFER_DST,
-        ) {
-            let copy = CopyQueries {
-                range,
-                to,
-                stride,
-                flags,
+    record(
+        "vkCmdCopyQueryPoolResults",
+        buffer,
+        QUERY_POOL,
+        |recorder| {
+            check_results(recorder.call, &[], stride, flags);
+            let Some(range) = recorder.query_range(pool, first, count) else {
+                return;
             };
-            recording
-                .program
-                .commands
-                .push(Command::CopyQueries(Box::new(copy)));
-        }
-    });
+            let bytes = u64::from(count.saturating_sub(1)) * stride + result_bytes(flags);
+            let usage = BufferUsageFlags::TRANSFER_DST;
+            if let Some(to) = recorder.buffer_address(to, offset, bytes, usage) {
+                let copy = CopyQueries {
+                    range,
+                    to,
+                    stride,
+                    flags,
+                };
+                recorder.push(Command::CopyQueries(Box::new(copy)));
+            }
+        },
+    );
 }

@@ -16,8 +16,20 @@ pub struct Line(String);
 
 const CHILD: &str = "FAKE_VK_TEST_CHILD";
 
-/// Runs the scenario in a child process, which returns nothing. `test` is the calling test's own path.
-pub fn run(test: &str, variables: &[(&str, &str)], scenario: impl FnOnce()) -> Option<Outcome> {
+/// Runs the scenario in a child process, and checks what the process left behind. The scenario is a closure of the
+/// calling test, which the child runs alone.
+pub fn run(variables: &[(&str, &str)], scenario: impl FnOnce(), check: impl FnOnce(Outcome)) {
+    if let Some(outcome) = outcome(variables, scenario) {
+        check(outcome);
+    }
+}
+
+/// Returns what a run of the scenario left behind, as for [`run`]; `None` in the child process itself.
+pub fn outcome<S: FnOnce()>(variables: &[(&str, &str)], scenario: S) -> Option<Outcome> {
+    // The type of a closure is named after the crate, the modules and the function in which it is.
+    let closure = std::any::type_name::<S>();
+    let (_, test) = closure.split_once("::").expect("the crate");
+    let test = test.trim_end_matches("::{{closure}}");
     if std::env::var(CHILD).is_ok_and(|child| child == test) {
         scenario();
         return None;

@@ -1,4 +1,4 @@
-//! A device of the fake driver with all its queues, and short ways to use it.
+//! Opens a device of the fake driver with all its queues, and makes, records and runs what the tests need.
 
 use std::cell::Cell;
 

@@ -1,3 +1,5 @@
+//! Tests that transfers move bytes, and that memory which is not coherent shows stale ones.
+
 use std::cell::Cell;
 
 use ash::vk;
@@ -30,13 +32,12 @@ fn transfers_move_bytes() {
         gpu.destroy();
     };
     let variables = [("FAKE_VK_BYTES_PER_US", "1")];
-    let Some(outcome) = child::run("memory::transfers_move_bytes", &variables, scenario) else {
-        return;
-    };
-    outcome.assert_clean();
-    let (start_ns, end_ns) = outcome.of_kind("fill")[0].times();
-    assert_eq!(end_ns - start_ns, 64_000);
-    assert_eq!(outcome.of_kind("copy")[0].number("bytes"), 12);
+    child::run(&variables, scenario, |outcome| {
+        outcome.assert_clean();
+        let (start_ns, end_ns) = outcome.of_kind("fill")[0].times();
+        assert_eq!(end_ns - start_ns, 64_000);
+        assert_eq!(outcome.of_kind("copy")[0].number("bytes"), 12);
+    });
 }
 
 #[test]
@@ -84,8 +85,5 @@ fn memory_that_is_not_coherent_shows_stale_bytes() {
         gpu.destroy();
     };
     let variables = [("FAKE_VK_COHERENT", "0")];
-    let test = "memory::memory_that_is_not_coherent_shows_stale_bytes";
-    if let Some(outcome) = child::run(test, &variables, scenario) {
-        outcome.assert_clean();
-    }
+    child::run(&variables, scenario, |outcome| outcome.assert_clean());
 }

@@ -1,3 +1,5 @@
+//! Tests that each misuse of the API is reported, by the driver's log of misuses.
+
 use ash::vk;
 
 use crate::child;
@@ -31,18 +33,13 @@ fn a_pending_command_buffer_is_busy() {
         gpu.destroy();
     };
     let variables = [("FAKE_VK_DISPATCH_NS", "200000000")];
-    let Some(outcome) = child::run(
-        "misuse::a_pending_command_buffer_is_busy",
-        &variables,
-        scenario,
-    ) else {
-        return;
-    };
-    outcome.assert_misuse(&[
-        "vkQueueSubmit: a command buffer is not complete and not for simultaneous use",
-        "vkResetQueryPool: a submitted command buffer uses queries of 0+1",
-        "vkDestroyQueryPool: QUERY_POOL",
-    ]);
+    child::run(&variables, scenario, |outcome| {
+        outcome.assert_misuse(&[
+            "vkQueueSubmit: a command buffer is not complete and not for simultaneous use",
+            "vkResetQueryPool: a submitted command buffer uses queries of 0+1",
+            "vkDestroyQueryPool: QUERY_POOL",
+        ]);
+    });
 }
 
 #[test]
@@ -82,20 +79,15 @@ fn queries_are_reset_written_and_then_read() {
         gpu.destroy_buffer(results);
         gpu.destroy();
     };
-    let Some(outcome) = child::run(
-        "misuse::queries_are_reset_written_and_then_read",
-        &[],
-        scenario,
-    ) else {
-        return;
-    };
-    outcome.assert_misuse(&[
-        "vkCmdResetQueryPool: not on queue family 2 (TRANSFER)",
-        "vkCmdWriteTimestamp: queue family 3 has no timestamps",
-        "vkCmdWriteTimestamp: a query is written that was not reset",
-        "vkCmdCopyQueryPoolResults: it would wait forever",
-        "vkResetQueryPool: the device was created without the feature hostQueryReset",
-    ]);
+    child::run(&[], scenario, |outcome| {
+        outcome.assert_misuse(&[
+            "vkCmdResetQueryPool: not on queue family 2 (TRANSFER)",
+            "vkCmdWriteTimestamp: queue family 3 has no timestamps",
+            "vkCmdWriteTimestamp: a query is written that was not reset",
+            "vkCmdCopyQueryPoolResults: it would wait forever",
+            "vkResetQueryPool: the device was created without the feature hostQueryReset",
+        ]);
+    });
 }
 
 #[test]
@@ -113,18 +105,13 @@ fn objects_are_used_between_creation_and_destruction() {
         }
         gpu.destroy();
     };
-    let Some(outcome) = child::run(
-        "misuse::objects_are_used_between_creation_and_destruction",
-        &[],
-        scenario,
-    ) else {
-        return;
-    };
-    outcome.assert_misuse(&[
-        "vkMapMemory: the memory is already mapped",
-        "vkDestroyBuffer: BUFFER",
-        "vkDestroyDevice: DEVICE_MEMORY",
-    ]);
+    child::run(&[], scenario, |outcome| {
+        outcome.assert_misuse(&[
+            "vkMapMemory: the memory is already mapped",
+            "vkDestroyBuffer: BUFFER",
+            "vkDestroyDevice: DEVICE_MEMORY",
+        ]);
+    });
 }
 
 #[test]
@@ -151,25 +138,25 @@ fn threads_do_not_share_a_command_pool() {
         gpu.destroy_kernel(kernel);
         gpu.destroy();
     };
-    let Some(outcome) = child::run("misuse::threads_do_not_share_a_command_pool", &[], scenario)
-    else {
-        return;
-    };
-    let shared = "another thread is using the same command pool";
-    assert!(!outcome.misuse.is_empty());
-    assert!(
-        outcome.misuse.iter().all(|line| line.ends_with(shared)),
-        "{:#?}",
-        outcome.misuse
-    );
+    child::run(&[], scenario, |outcome| {
+        let shared = "another thread is using the same command pool";
+        assert!(!outcome.misuse.is_empty());
+        assert!(
+            outcome.misuse.iter().all(|line| line.ends_with(shared)),
+            "{:#?}",
+            outcome.misuse
+        );
+    });
 }
 
 #[test]
 fn a_variable_that_does_not_parse_is_reported() {
     let variables = [("FAKE_VK_QUEUES", "nonsense")];
-    let test = "misuse::a_variable_that_does_not_parse_is_reported";
-    let Some(outcome) = child::run(test, &variables, || Gpu::new().destroy()) else {
-        return;
-    };
-    outcome.assert_misuse(&["FAKE_VK_QUEUES: cannot read the value 'nonsense'"]);
+    child::run(
+        &variables,
+        || Gpu::new().destroy(),
+        |outcome| {
+            outcome.assert_misuse(&["FAKE_VK_QUEUES: cannot read the value 'nonsense'"]);
+        },
+    );
 }

@@ -1,3 +1,5 @@
+//! Tests that queue families are as configured, and that a queue waits for another one's semaphore.
+
 use ash::vk;
 
 use crate::child;
@@ -19,9 +21,7 @@ fn families_are_as_configured() {
         gpu.destroy();
     };
     let variables = [("FAKE_VK_QUEUES", "CT:3,T36:1,C0:1")];
-    if let Some(outcome) = child::run("queues::families_are_as_configured", &variables, scenario) {
-        outcome.assert_clean();
-    }
+    child::run(&variables, scenario, |outcome| outcome.assert_clean());
 }
 
 /// The second queue's work waits, although it was submitted first.
@@ -63,19 +63,18 @@ fn a_queue_waits_for_another() {
         }
         gpu.destroy();
     };
-    let Some(outcome) = child::run("queues::a_queue_waits_for_another", &[], scenario) else {
-        return;
-    };
-    outcome.assert_clean();
-    let submissions = outcome.of_kind("submission");
-    let of_queue = |index| {
-        submissions
-            .iter()
-            .find(|line| line.number("queue_index") == index)
-    };
-    let (Some(first), Some(second)) = (of_queue(0), of_queue(1)) else {
-        panic!("two submissions")
-    };
-    assert!(second.number("submitted_ns") < first.number("submitted_ns"));
-    assert_eq!(second.number("start_ns"), first.number("end_ns"));
+    child::run(&[], scenario, |outcome| {
+        outcome.assert_clean();
+        let submissions = outcome.of_kind("submission");
+        let of_queue = |index| {
+            submissions
+                .iter()
+                .find(|line| line.number("queue_index") == index)
+        };
+        let (Some(first), Some(second)) = (of_queue(0), of_queue(1)) else {
+            panic!("two submissions")
+        };
+        assert!(second.number("submitted_ns") < first.number("submitted_ns"));
+        assert_eq!(second.number("start_ns"), first.number("end_ns"));
+    });
 }

@@ -1,3 +1,5 @@
+//! Tests that dispatches take the configured time, one after the other or with an overlap.
+
 use ash::vk;
 
 use crate::child;
@@ -46,30 +48,25 @@ fn a_dispatch_takes_what_its_groups_cost() {
         );
         assert_eq!(ticks[1], ticks[2]);
     };
-    let Some(outcome) = child::run(
-        "timing::a_dispatch_takes_what_its_groups_cost",
-        &variables,
-        scenario,
-    ) else {
-        return;
-    };
-    outcome.assert_clean();
-    let submission = outcome.of_kind("submission")[0];
-    assert_eq!(
-        submission.number("start_ns"),
-        submission.number("submitted_ns") + 5_000
-    );
-    assert_eq!(
-        submission.number("end_ns") - submission.number("start_ns"),
-        248_000
-    );
-    let dispatches: Vec<_> = outcome
-        .of_kind("dispatch")
-        .iter()
-        .map(|line| line.times())
-        .collect();
-    assert_eq!(dispatches[0].0, submission.number("start_ns"));
-    assert_eq!(dispatches[0].1, dispatches[1].0);
+    child::run(&variables, scenario, |outcome| {
+        outcome.assert_clean();
+        let submission = outcome.of_kind("submission")[0];
+        assert_eq!(
+            submission.number("start_ns"),
+            submission.number("submitted_ns") + 5_000
+        );
+        assert_eq!(
+            submission.number("end_ns") - submission.number("start_ns"),
+            248_000
+        );
+        let dispatches: Vec<_> = outcome
+            .of_kind("dispatch")
+            .iter()
+            .map(|line| line.times())
+            .collect();
+        assert_eq!(dispatches[0].0, submission.number("start_ns"));
+        assert_eq!(dispatches[0].1, dispatches[1].0);
+    });
 }
 
 #[test]
@@ -81,14 +78,7 @@ fn dispatches_overlap_by_half_without_a_barrier() {
         assert_eq!(ticks[2] - ticks[0], 50_000);
         assert_eq!(ticks[3] - ticks[0], 150_000);
     };
-    let outcome = child::run(
-        "timing::dispatches_overlap_by_half_without_a_barrier",
-        &variables,
-        scenario,
-    );
-    if let Some(outcome) = outcome {
-        outcome.assert_clean();
-    }
+    child::run(&variables, scenario, |outcome| outcome.assert_clean());
 }
 
 #[test]
@@ -99,9 +89,7 @@ fn a_barrier_ends_the_overlap() {
         assert_eq!(ticks[2] - ticks[0], 100_000);
         assert_eq!(ticks[3] - ticks[0], 200_000);
     };
-    if let Some(outcome) = child::run("timing::a_barrier_ends_the_overlap", &variables, scenario) {
-        outcome.assert_clean();
-    }
+    child::run(&variables, scenario, |outcome| outcome.assert_clean());
 }
 
 #[test]
@@ -110,11 +98,7 @@ fn a_null_driver_takes_no_time() {
         let ticks = two_dispatches(false);
         assert_eq!(ticks[3] - ticks[0], 0);
     };
-    if let Some(outcome) = child::run(
-        "timing::a_null_driver_takes_no_time",
-        &[("FAKE_VK_NULL", "1")],
-        scenario,
-    ) {
-        outcome.assert_clean();
-    }
+    child::run(&[("FAKE_VK_NULL", "1")], scenario, |outcome| {
+        outcome.assert_clean()
+    });
 }

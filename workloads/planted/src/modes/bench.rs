@@ -1,11 +1,9 @@
 //! Times single calls, to measure the overhead of a profiler.
 
 use anyhow::Result;
-use ash::vk::{self, CommandBufferUsageFlags as Usage};
+use ash::vk;
 
 use crate::args::Args;
-use crate::gpu::{Gpu, Object};
-use crate::recording::Recording;
 use crate::setup::Setup;
 use crate::truth::{Truth, monotonic_ns};
 
@@ -14,11 +12,11 @@ pub fn bench(args: &Args, truth: &mut Truth) -> Result<()> {
     let (gpu, spin) = (&setup.gpu, &setup.spin);
     let timestamps = args
         .timestamps
-        .then(|| timestamp_pool(gpu, 2 * args.n))
+        .then(|| gpu.timestamps(2 * args.n))
         .transpose()?;
     let mut best = [u64::MAX; 3];
     for _ in 0..args.iterations {
-        let mut recording = Recording::start(gpu, setup.buffer, Usage::ONE_TIME_SUBMIT)?;
+        let mut recording = setup.recording()?;
         spin.bind(&recording);
         if let Some(pool) = timestamps {
             unsafe {
@@ -59,13 +57,4 @@ pub fn bench(args: &Args, truth: &mut Truth) -> Result<()> {
     // The report has no result: the dispatches may overlap, so that it differs from run to run.
     gpu.report(truth);
     Ok(())
-}
-
-fn timestamp_pool(gpu: &Gpu, count: u32) -> Result<vk::QueryPool> {
-    let info = vk::QueryPoolCreateInfo::default()
-        .query_type(vk::QueryType::TIMESTAMP)
-        .query_count(count);
-    let pool = unsafe { gpu.device.create_query_pool(&info, None)? };
-    gpu.own(Object::QueryPool(pool));
-    Ok(pool)
 }

@@ -1,7 +1,7 @@
 //! Binds buffers to kernels in different ways.
 
 use anyhow::{Result, bail};
-use ash::vk::{self, CommandBufferUsageFlags as Usage};
+use ash::vk;
 
 use crate::Unsupported;
 use crate::args::Args;
@@ -9,7 +9,6 @@ use crate::buffer::Buffer;
 use crate::gpu::{Gpu, Object};
 use crate::kernel::{SPIN_MULTIPLIER, Shader, compile, spin_wgsl};
 use crate::layout::{Binding, Layout};
-use crate::recording::Recording;
 use crate::setup::Setup;
 use crate::spin::data_bytes;
 use crate::truth::Truth;
@@ -31,7 +30,7 @@ pub fn push_descriptors(args: &Args, truth: &mut Truth) -> Result<()> {
         Buffer::new(gpu, data_bytes(args))?,
     ];
     for _ in 0..args.iterations {
-        let mut recording = Recording::start(gpu, setup.buffer, Usage::ONE_TIME_SUBMIT)?;
+        let mut recording = setup.recording()?;
         recording.bind_pipeline(&layout, pipeline, args.spin);
         for dispatch in 0..args.n {
             let by_template = dispatch % 2 == 1;
@@ -65,11 +64,9 @@ pub fn push_descriptors(args: &Args, truth: &mut Truth) -> Result<()> {
                     )
                 };
             }
-            recording.dispatch(args.groups);
-            recording.barrier();
+            recording.dispatch_in_order(args.groups);
         }
-        gpu.submit(&[&recording.end()?], setup.fence)?;
-        setup.wait()?;
+        setup.run(&[&recording.end()?])?;
     }
     for buffer in &buffers {
         truth.add_result(buffer.read(gpu)?);
@@ -104,8 +101,7 @@ pub fn updated_sets(args: &Args, truth: &mut Truth) -> Result<()> {
             &other
         };
         spin.layout.point(gpu, spin.set, buffer, vk::WHOLE_SIZE);
-        setup.submit(args.n)?;
-        setup.wait()?;
+        setup.run_dispatches(args.n)?;
     }
     truth.add_result(other.read(gpu)?);
     setup.report(truth)
@@ -137,17 +133,15 @@ fn at_offsets(args: &Args, truth: &mut Truth, binding: Binding) -> Result<()> {
     let set = layout.allocate_set(gpu)?;
     layout.point(gpu, set, &data, part);
     for _ in 0..args.iterations {
-        let mut recording = Recording::start(gpu, setup.buffer, Usage::ONE_TIME_SUBMIT)?;
+        let mut recording = setup.recording()?;
         recording.bind_pipeline(&layout, pipeline, args.spin);
         for dispatch in 0..args.n {
             let offsets = [0, dispatch % PARTS * part as u32];
             let offsets = &offsets[usize::from(!is_second)..];
             recording.bind_set(&layout, set, offsets);
-            recording.dispatch(args.groups);
-            recording.barrier();
+            recording.dispatch_in_order(args.groups);
         }
-        gpu.submit(&[&recording.end()?], setup.fence)?;
-        setup.wait()?;
+        setup.run(&[&recording.end()?])?;
     }
     truth.note("part_bytes", part);
     truth.add_result(data.read(gpu)?);

@@ -11,8 +11,7 @@ use crate::truth::Truth;
 pub fn abandon(args: &Args, truth: &mut Truth) -> Result<()> {
     let setup = Setup::open(args)?;
     for _ in 0..args.iterations {
-        setup.submit(args.n)?;
-        setup.wait()?;
+        setup.run_dispatches(args.n)?;
     }
     setup.report(truth)?;
     leave(args, truth)
@@ -31,8 +30,7 @@ fn leave(args: &Args, truth: &mut Truth) -> ! {
 pub fn killed(args: &Args, truth: &mut Truth) -> Result<()> {
     let setup = Setup::open(args)?;
     for _ in 0..args.iterations {
-        setup.submit(args.n)?;
-        setup.wait()?;
+        setup.run_dispatches(args.n)?;
     }
     setup.report(truth)?;
     truth.print();

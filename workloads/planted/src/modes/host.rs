@@ -9,8 +9,7 @@ use crate::truth::{Truth, monotonic_ns};
 pub fn steady(args: &Args, truth: &mut Truth) -> Result<()> {
     let setup = Setup::open(args)?;
     for _ in 0..args.iterations {
-        setup.submit(args.n)?;
-        setup.wait()?;
+        setup.run_dispatches(args.n)?;
     }
     setup.report(truth)
 }
@@ -19,8 +18,7 @@ pub fn spin(args: &Args, truth: &mut Truth) -> Result<()> {
     let setup = Setup::open(args)?;
     let recorded = setup.spin.record_once(&setup.gpu, setup.buffer, 1)?;
     let start = monotonic_ns();
-    setup.gpu.submit(&[&recorded], setup.fence)?;
-    setup.wait()?;
+    setup.run(&[&recorded])?;
     truth.note("submit_to_fence_ns", monotonic_ns() - start);
     setup.report(truth)
 }
@@ -31,8 +29,7 @@ pub fn host_sleep(args: &Args, truth: &mut Truth) -> Result<()> {
         if iteration > 0 {
             truth.sleep_idle(args.sleep_us);
         }
-        setup.submit(args.n)?;
-        setup.wait()?;
+        setup.run_dispatches(args.n)?;
     }
     setup.report(truth)
 }
@@ -53,8 +50,7 @@ pub fn fence_each(args: &Args, truth: &mut Truth) -> Result<()> {
     let setup = Setup::open(args)?;
     for _ in 0..args.iterations {
         for _ in 0..args.n {
-            setup.submit(1)?;
-            setup.wait()?;
+            setup.run_dispatches(1)?;
         }
     }
     setup.report(truth)

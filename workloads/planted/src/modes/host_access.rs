@@ -3,13 +3,12 @@
 use std::fs::File;
 
 use anyhow::{Result, bail};
-use ash::vk::{self, CommandBufferUsageFlags as Usage};
+use ash::vk;
 
 use crate::Unsupported;
 use crate::args::Args;
 use crate::buffer::Buffer;
-use crate::gpu::{Gpu, Object};
-use crate::recording::Recording;
+use crate::gpu::Gpu;
 use crate::setup::Setup;
 use crate::spin::Spin;
 use crate::truth::Truth;
@@ -26,8 +25,7 @@ pub fn host_writes(args: &Args, truth: &mut Truth) -> Result<()> {
             1 => data.write_by_thread(gpu, &bytes)?,
             _ => data.read_from(gpu, &mut File::open("/proc/self/exe")?, 256)?,
         }
-        setup.submit(args.n)?;
-        setup.wait()?;
+        setup.run_dispatches(args.n)?;
     }
     setup.report(truth)
 }
@@ -75,14 +73,10 @@ pub fn wait_first(args: &Args, truth: &mut Truth) -> Result<()> {
 pub fn queries(args: &Args, truth: &mut Truth) -> Result<()> {
     let setup = Setup::open(args)?;
     let (gpu, spin) = (&setup.gpu, &setup.spin);
-    let info = vk::QueryPoolCreateInfo::default()
-        .query_type(vk::QueryType::TIMESTAMP)
-        .query_count(2);
-    let pool = unsafe { gpu.device.create_query_pool(&info, None)? };
-    gpu.own(Object::QueryPool(pool));
+    let pool = gpu.timestamps(2)?;
     let [results, copied] = [Buffer::new(gpu, 16)?, Buffer::new(gpu, 16)?];
     for _ in 0..args.iterations {
-        let mut recording = Recording::start(gpu, setup.buffer, Usage::ONE_TIME_SUBMIT)?;
+        let mut recording = setup.recording()?;
         spin.bind(&recording);
         unsafe {
             gpu.device
@@ -90,8 +84,7 @@ pub fn queries(args: &Args, truth: &mut Truth) -> Result<()> {
         };
         recording.write_timestamp(vk::PipelineStageFlags::TOP_OF_PIPE, pool, 0);
         for _ in 0..args.n {
-            recording.dispatch(args.groups);
-            recording.barrier();
+            recording.dispatch_in_order(args.groups);
         }
         recording.write_timestamp(vk::PipelineStageFlags::BOTTOM_OF_PIPE, pool, 1);
         let flags = vk::QueryResultFlags::TYPE_64 | vk::QueryResultFlags::WAIT;
@@ -109,8 +102,7 @@ pub fn queries(args: &Args, truth: &mut Truth) -> Result<()> {
         };
         recording.barrier();
         recording.copy(&results, &copied);
-        gpu.submit(&[&recording.end()?], setup.fence)?;
-        setup.wait()?;
+        setup.run(&[&recording.end()?])?;
         let times = copied.read(gpu)?;
         let [start, end] =
             [0, 8].map(|at| u64::from_le_bytes(times[at..at + 8].try_into().expect("eight bytes")));

@@ -1,12 +1,11 @@
 //! Creates and dispatches kernels in different ways.
 
 use anyhow::Result;
-use ash::vk::{self, CommandBufferUsageFlags as Usage};
+use ash::vk;
 
 use crate::args::Args;
 use crate::buffer::Buffer;
 use crate::kernel::{SPIN_MULTIPLIER, Shader, compile, make_specialisable, spin_wgsl};
-use crate::recording::Recording;
 use crate::setup::Setup;
 use crate::spin::data_bytes;
 use crate::truth::{Truth, monotonic_ns};
@@ -27,15 +26,13 @@ pub fn pipelines_in_loop(args: &Args, truth: &mut Truth) -> Result<()> {
         let start = monotonic_ns();
         let pipeline = spin.layout.pipeline(gpu, &Shader::new(spirv, name))?;
         pipeline_ns += monotonic_ns() - start;
-        let mut recording = Recording::start(gpu, setup.buffer, Usage::ONE_TIME_SUBMIT)?;
+        let mut recording = setup.recording()?;
         spin.bind_set(&recording);
         spin.bind_pipeline(&recording, pipeline);
         for _ in 0..args.n {
-            recording.dispatch(spin.groups);
-            recording.barrier();
+            recording.dispatch_in_order(spin.groups);
         }
-        gpu.submit(&[&recording.end()?], setup.fence)?;
-        setup.wait()?;
+        setup.run(&[&recording.end()?])?;
     }
     truth.note("pipelines", args.iterations);
     truth.note("pipeline_ns", pipeline_ns);
@@ -57,17 +54,15 @@ pub fn specialise(args: &Args, truth: &mut Truth) -> Result<()> {
         pipelines.push(spin.layout.pipeline(gpu, &shader)?);
     }
     for _ in 0..args.iterations {
-        let mut recording = Recording::start(gpu, setup.buffer, Usage::ONE_TIME_SUBMIT)?;
+        let mut recording = setup.recording()?;
         spin.bind_set(&recording);
         for &pipeline in &pipelines {
             spin.bind_pipeline(&recording, pipeline);
             for _ in 0..args.n {
-                recording.dispatch(spin.groups);
-                recording.barrier();
+                recording.dispatch_in_order(spin.groups);
             }
         }
-        gpu.submit(&[&recording.end()?], setup.fence)?;
-        setup.wait()?;
+        setup.run(&[&recording.end()?])?;
     }
     truth.note("kernels", args.count);
     setup.report(truth)
@@ -80,7 +75,7 @@ pub fn indirect(args: &Args, truth: &mut Truth) -> Result<()> {
     let words = [args.groups, 1, 1].map(u32::to_le_bytes);
     size.write(gpu, words.as_flattened())?;
     for _ in 0..args.iterations {
-        let mut recording = Recording::start(gpu, setup.buffer, Usage::ONE_TIME_SUBMIT)?;
+        let mut recording = setup.recording()?;
         spin.bind(&recording);
         for _ in 0..args.n {
             unsafe {
@@ -90,8 +85,7 @@ pub fn indirect(args: &Args, truth: &mut Truth) -> Result<()> {
             recording.count_dispatch();
             recording.barrier();
         }
-        gpu.submit(&[&recording.end()?], setup.fence)?;
-        setup.wait()?;
+        setup.run(&[&recording.end()?])?;
     }
     setup.report(truth)
 }
@@ -112,7 +106,7 @@ pub fn base(args: &Args, truth: &mut Truth) -> Result<()> {
         },
     )?;
     for _ in 0..args.iterations {
-        let mut recording = Recording::start(gpu, setup.buffer, Usage::ONE_TIME_SUBMIT)?;
+        let mut recording = setup.recording()?;
         spin.bind_set(&recording);
         spin.bind_pipeline(&recording, pipeline);
         for dispatch in 0..args.n {
@@ -124,8 +118,7 @@ pub fn base(args: &Args, truth: &mut Truth) -> Result<()> {
             recording.count_dispatch();
             recording.barrier();
         }
-        gpu.submit(&[&recording.end()?], setup.fence)?;
-        setup.wait()?;
+        setup.run(&[&recording.end()?])?;
     }
     truth.add_result(halves.read(gpu)?);
     setup.report(truth)

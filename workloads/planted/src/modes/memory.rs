@@ -20,14 +20,12 @@ pub fn memory(args: &Args, truth: &mut Truth) -> Result<()> {
         let blocks = (0..args.count)
             .map(|_| Ok(gpu.allocate(args.bytes, u32::MAX, &wanted)?.0))
             .collect::<Result<Vec<_>>>()?;
-        setup.submit(args.n)?;
-        setup.wait()?;
+        setup.run_dispatches(args.n)?;
         for block in blocks {
             gpu.free(block, args.bytes);
         }
         let (block, _) = gpu.allocate(args.bytes / 2, u32::MAX, &wanted)?;
-        setup.submit(args.n)?;
-        setup.wait()?;
+        setup.run_dispatches(args.n)?;
         gpu.free(block, args.bytes / 2);
     }
     setup.report(truth)

@@ -1,3 +1,5 @@
+//! Finds the function of each mode; the files are groups of modes.
+
 mod bench;
 mod descriptors;
 mod ending;

@@ -30,20 +30,17 @@ pub fn render_pass(args: &Args, truth: &mut Truth) -> Result<()> {
     let (image, view) = target(gpu)?;
     let pixels = Buffer::new(gpu, u64::from(SIZE * SIZE * 4))?;
     for _ in 0..args.iterations {
-        let mut recording = Recording::start(gpu, setup.buffer, Usage::ONE_TIME_SUBMIT)?;
+        let mut recording = setup.recording()?;
         spin.bind(&recording);
         transition(&recording, &[image]);
         for _ in 0..args.n {
-            recording.dispatch(spin.groups);
-            recording.barrier();
+            recording.dispatch_in_order(spin.groups);
             clear(&recording, view, vk::RenderingFlags::empty());
             recording.barrier();
-            recording.dispatch(spin.groups);
-            recording.barrier();
+            recording.dispatch_in_order(spin.groups);
         }
         read_back(&mut recording, image, &pixels);
-        gpu.submit(&[&recording.end()?], setup.fence)?;
-        setup.wait()?;
+        setup.run(&[&recording.end()?])?;
     }
     truth.note("render_passes", args.iterations * args.n);
     truth.add_result(pixels.read(gpu)?);
@@ -67,8 +64,7 @@ pub fn suspended(args: &Args, truth: &mut Truth) -> Result<()> {
         };
         let mut first = Recording::start(gpu, own, Usage::ONE_TIME_SUBMIT)?;
         spin.bind(&first);
-        first.dispatch(spin.groups);
-        first.barrier();
+        first.dispatch_in_order(spin.groups);
         clear(&first, view, suspending);
         let resume = |mut recording: Recording| {
             clear(&recording, view, resuming);
@@ -77,8 +73,7 @@ pub fn suspended(args: &Args, truth: &mut Truth) -> Result<()> {
             recording.end()
         };
         if iteration % 3 == 0 {
-            gpu.submit(&[&resume(first)?], setup.fence)?;
-            setup.wait()?;
+            setup.run(&[&resume(first)?])?;
             continue;
         }
         let second = Recording::start(gpu, other, Usage::ONE_TIME_SUBMIT)?;
@@ -112,7 +107,7 @@ pub fn extensions(args: &Args, truth: &mut Truth) -> Result<()> {
     let end = unsafe { std::mem::transmute::<unsafe extern "system" fn(), EndRendering2>(end) };
     let (_, view) = prepared_target(&setup)?;
     for iteration in 0..args.iterations {
-        let mut recording = Recording::start(gpu, setup.buffer, Usage::ONE_TIME_SUBMIT)?;
+        let mut recording = setup.recording()?;
         for _ in 0..args.n {
             match iteration % 2 {
                 0 => unsafe { decompression.cmd_decompress_memory(recording.buffer, &[]) },
@@ -121,13 +116,11 @@ pub fn extensions(args: &Args, truth: &mut Truth) -> Result<()> {
                     unsafe { end(recording.buffer, std::ptr::null()) };
                     recording.barrier();
                     setup.spin.bind(&recording);
-                    recording.dispatch(setup.spin.groups);
-                    recording.barrier();
+                    recording.dispatch_in_order(setup.spin.groups);
                 }
             }
         }
-        gpu.submit(&[&recording.end_without_barrier()?], setup.fence)?;
-        setup.wait()?;
+        setup.run(&[&recording.end_without_barrier()?])?;
     }
     setup.report(truth)
 }
@@ -143,26 +136,49 @@ fn graphics(args: &Args) -> Result<Setup> {
 /// Creates an image that is ready to be rendered to.
 fn prepared_target(setup: &Setup) -> Result<(vk::Image, vk::ImageView)> {
     let (image, view) = target(&setup.gpu)?;
-    let recording = Recording::start(&setup.gpu, setup.buffer, Usage::ONE_TIME_SUBMIT)?;
+    let recording = setup.recording()?;
     transition(&recording, &[image]);
-    setup.gpu.submit(&[&recording.end()?], setup.fence)?;
-    setup.wait()?;
+    setup.run(&[&recording.end()?])?;
     Ok((image, view))
 }
 
 fn target(gpu: &Gpu) -> Result<(vk::Image, vk::ImageView)> {
+    let usage = vk::ImageUsageFlags::COLOR_ATTACHMENT | vk::ImageUsageFlags::TRANSFER_SRC;
+    let image = image(gpu, SIZE, vk::SampleCountFlags::TYPE_1, usage)?;
+    let info = vk::ImageViewCreateInfo::default()
+        .image(image)
+        .view_type(vk::ImageViewType::TYPE_2D)
+        .format(FORMAT)
+        .subresource_range(COLOUR);
+    let view = unsafe { gpu.device.create_image_view(&info, None)? };
+    gpu.own(Object::ImageView(view));
+    Ok((image, view))
+}
+
+/// Returns the extent of a square image.
+pub fn square(size: u32) -> vk::Extent3D {
+    vk::Extent3D {
+        width: size,
+        height: size,
+        depth: 1,
+    }
+}
+
+/// Creates a square image with memory of its own.
+pub fn image(
+    gpu: &Gpu,
+    size: u32,
+    samples: vk::SampleCountFlags,
+    usage: vk::ImageUsageFlags,
+) -> Result<vk::Image> {
     let info = vk::ImageCreateInfo::default()
         .image_type(vk::ImageType::TYPE_2D)
         .format(FORMAT)
-        .extent(vk::Extent3D {
-            width: SIZE,
-            height: SIZE,
-            depth: 1,
-        })
+        .extent(square(size))
         .mip_levels(1)
         .array_layers(1)
-        .samples(vk::SampleCountFlags::TYPE_1)
-        .usage(vk::ImageUsageFlags::COLOR_ATTACHMENT | vk::ImageUsageFlags::TRANSFER_SRC);
+        .samples(samples)
+        .usage(usage);
     let image = unsafe { gpu.device.create_image(&info, None)? };
     gpu.own(Object::Image(image));
     let needs = unsafe { gpu.device.get_image_memory_requirements(image) };
@@ -173,14 +189,7 @@ fn target(gpu: &Gpu) -> Result<(vk::Image, vk::ImageView)> {
     let (memory, _) = gpu.allocate(needs.size, needs.memory_type_bits, &wanted)?;
     gpu.own(Object::Memory(memory));
     unsafe { gpu.device.bind_image_memory(image, memory, 0)? };
-    let info = vk::ImageViewCreateInfo::default()
-        .image(image)
-        .view_type(vk::ImageViewType::TYPE_2D)
-        .format(FORMAT)
-        .subresource_range(COLOUR);
-    let view = unsafe { gpu.device.create_image_view(&info, None)? };
-    gpu.own(Object::ImageView(view));
-    Ok((image, view))
+    Ok(image)
 }
 
 /// Changes new images to the general layout, which suits every use here.
@@ -257,11 +266,7 @@ fn read_back(recording: &mut Recording, image: vk::Image, pixels: &Buffer) {
     };
     let region = [vk::BufferImageCopy::default()
         .image_subresource(layers)
-        .image_extent(vk::Extent3D {
-            width: SIZE,
-            height: SIZE,
-            depth: 1,
-        })];
+        .image_extent(square(SIZE))];
     let general = vk::ImageLayout::GENERAL;
     let (device, buffer) = (&recording.gpu.device, recording.buffer);
     unsafe { device.cmd_copy_image_to_buffer(buffer, image, general, pixels.handle, &region) };

@@ -15,8 +15,7 @@ pub fn resubmit(args: &Args, truth: &mut Truth) -> Result<()> {
         .spin
         .record(&setup.gpu, setup.buffer, Usage::empty(), args.n)?;
     for _ in 0..args.iterations {
-        setup.gpu.submit(&[&recorded], setup.fence)?;
-        setup.wait()?;
+        setup.run(&[&recorded])?;
     }
     setup.report(truth)
 }
@@ -36,11 +35,9 @@ pub fn simultaneous(args: &Args, truth: &mut Truth) -> Result<()> {
     gpu.queues[0].submit(&vec![&recorded; batches.len()], |queue| unsafe {
         gpu.device.queue_submit(queue, &batches, vk::Fence::null())
     })?;
-    gpu.submit(&[&recorded, &recorded], setup.fence)?;
-    setup.wait()?;
+    setup.run(&[&recorded, &recorded])?;
     // This execution is alone, so that nothing overwrites the times inside it.
-    gpu.submit(&[&recorded], setup.fence)?;
-    setup.wait()?;
+    setup.run(&[&recorded])?;
     setup.report(truth)
 }
 
@@ -62,8 +59,7 @@ pub fn secondary(args: &Args, truth: &mut Truth) -> Result<()> {
         primaries.push(recording.end()?);
     }
     for _ in 0..args.iterations {
-        gpu.submit(&[&primaries[0], &primaries[1]], setup.fence)?;
-        setup.wait()?;
+        setup.run(&[&primaries[0], &primaries[1]])?;
     }
     truth.note("secondaries", args.iterations * 3);
     setup.report(truth)

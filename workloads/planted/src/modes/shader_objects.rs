@@ -1,12 +1,11 @@
 //! Runs kernels without pipelines.
 
 use anyhow::{Context, Result};
-use ash::vk::{self, CommandBufferUsageFlags as Usage};
+use ash::vk;
 
 use crate::args::Args;
 use crate::gpu::Object;
 use crate::kernel::{SPIN_MULTIPLIER, compile, spin_wgsl};
-use crate::recording::Recording;
 use crate::setup::Setup;
 use crate::truth::Truth;
 
@@ -32,17 +31,14 @@ pub fn shader_objects(args: &Args, truth: &mut Truth) -> Result<()> {
     gpu.own(Object::Shader(shader));
     gpu.name(shader, c"named shader object")?;
     for _ in 0..args.iterations {
-        let mut recording = Recording::start(gpu, setup.buffer, Usage::ONE_TIME_SUBMIT)?;
+        let mut recording = setup.recording()?;
         for _ in 0..args.n {
             spin.bind(&recording);
-            recording.dispatch(spin.groups);
-            recording.barrier();
+            recording.dispatch_in_order(spin.groups);
             unsafe { functions.cmd_bind_shaders(recording.buffer, &[stage], &[shader]) };
-            recording.dispatch(spin.groups);
-            recording.barrier();
+            recording.dispatch_in_order(spin.groups);
         }
-        gpu.submit(&[&recording.end()?], setup.fence)?;
-        setup.wait()?;
+        setup.run(&[&recording.end()?])?;
     }
     truth.note("object_dispatches", args.iterations * args.n);
     setup.report(truth)

@@ -18,18 +18,16 @@ pub fn transfer_stall(args: &Args, truth: &mut Truth) -> Result<()> {
     let (gpu, spin) = (&setup.gpu, &setup.spin);
     let (from, to) = (Buffer::new(gpu, args.bytes)?, Buffer::new(gpu, args.bytes)?);
     for _ in 0..args.iterations {
-        let mut recording = Recording::start(gpu, setup.buffer, Usage::ONE_TIME_SUBMIT)?;
+        let mut recording = setup.recording()?;
         spin.bind(&recording);
         for dispatch in 0..args.n {
-            recording.dispatch(spin.groups);
-            recording.barrier();
+            recording.dispatch_in_order(spin.groups);
             recording.fill(&from, dispatch);
             recording.barrier();
             recording.copy(&from, &to);
             recording.barrier();
         }
-        gpu.submit(&[&recording.end()?], setup.fence)?;
-        setup.wait()?;
+        setup.run(&[&recording.end()?])?;
     }
     truth.add_result(to.read(gpu)?);
     setup.report(truth)

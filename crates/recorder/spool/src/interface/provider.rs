@@ -102,7 +102,7 @@ fn guarded<H: Provider>(work: impl FnOnce(&'static H) -> Status) -> i32 {
 ///
 /// # Safety
 /// `text` is null or points to `bytes` bytes.
-unsafe fn bytes_at<'a>(text: *const c_char, bytes: usize) -> Option<&'a [u8]> {
+pub unsafe fn bytes_at<'a>(text: *const c_char, bytes: usize) -> Option<&'a [u8]> {
     if text.is_null() || bytes > MAX_TEXT_BYTES {
         return None;
     }

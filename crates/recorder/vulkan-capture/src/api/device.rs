@@ -1,17 +1,15 @@
-//! A logical device (`VkDevice`) of the program, with all that the layer keeps for it: the next layer's functions,
-//! and the program's objects.
+//! Keeps a logical device (`VkDevice`) of the program: the next layer's functions, and the program's objects.
 
-use std::ffi::{CStr, c_void};
 use std::sync::{Mutex, RwLock};
 
 use ash::vk;
 use gapscope_capture::model;
 use gapscope_vulkan_layer::command_pools::CommandPools;
 use gapscope_vulkan_layer::devices::Devices;
-use gapscope_vulkan_layer::functions::DeviceFunctions;
+use gapscope_vulkan_layer::functions::{DeviceFunctions, ash_device};
 use gapscope_vulkan_layer::handles::lock;
 use gapscope_vulkan_layer::layer::{NewDevice, Queue};
-use gapscope_vulkan_layer::loader::{GetDeviceProcAddr, SetDeviceLoaderData};
+use gapscope_vulkan_layer::loader::SetDeviceLoaderData;
 use gapscope_vulkan_layer::physical_device::PhysicalDevice;
 
 use crate::api::features;
@@ -24,8 +22,7 @@ pub struct Device {
     /// The next layer's functions, for calls of the program.
     pub functions: &'static DeviceFunctions,
     pub refused: RefusedCommands,
-    /// The same functions for calls of the layer, those of later versions by whichever name the next layer has. A
-    /// function that the next layer lacks aborts.
+    /// The same functions, for calls of this layer.
     pub next: ash::Device,
     /// Makes command buffers of the layer usable for the layers below.
     pub set_loader_data: Option<SetDeviceLoaderData>,
@@ -45,30 +42,6 @@ pub struct Device {
 
 pub static DEVICES: Devices<Device> = Devices::new();
 
-/// Returns a function that finds functions of the next layer, by their names or those that they have as an extension
-/// or in a later version.
-///
-/// # Safety
-/// `device` has been made by the next layer, to which `get` belongs.
-unsafe fn finder(
-    device: vk::Device,
-    get: GetDeviceProcAddr,
-) -> impl Fn(&CStr) -> *const c_void + Copy {
-    move |name: &CStr| {
-        let name = name.to_bytes();
-        let core = name.strip_suffix(b"KHR").or(name.strip_suffix(b"EXT"));
-        let names = [(core.unwrap_or(name), ""), (name, "KHR"), (name, "EXT")];
-        let found = std::iter::once((name, ""))
-            .chain(names)
-            .find_map(|(name, suffix)| {
-                let name = [name, suffix.as_bytes(), b"\0"].concat();
-                // SAFETY: as the caller promises; the name ends with NUL.
-                unsafe { get(device, name.as_ptr().cast()) }
-            });
-        found.map_or(std::ptr::null(), |function| function as *const c_void)
-    }
-}
-
 impl Device {
     /// # Safety
     /// The device is live.
@@ -81,7 +54,7 @@ impl Device {
                 handle,
                 functions: Box::leak(Box::new(DeviceFunctions::load(handle, get))),
                 refused: RefusedCommands::load(handle, get),
-                next: ash::Device::load_with(finder(handle, get), handle),
+                next: ash_device(handle, get),
                 set_loader_data: made.set_loader_data,
                 families: physical.queue_families(),
                 memory: physical.memory(),

@@ -1,8 +1,6 @@
 //! Describes a device for the header of a capture: its properties, and the extensions and features that the program
 //! enabled.
 
-mod names;
-
 use std::ffi::CStr;
 
 use ash::vk;
@@ -10,7 +8,17 @@ use gapscope_capture::model;
 use gapscope_vulkan_layer::arguments::{chain, find, slice, text_in};
 use gapscope_vulkan_layer::physical_device::PhysicalDevice;
 
-use names::{CORE, STRUCTURES};
+/// The structures that may be chained to VkDeviceCreateInfo and consist of features alone: lines of the structure's
+/// VkStructureType, its name, and the names of its features in their order.
+const STRUCTURES: &str = include_str!("../../registry/features.tsv");
+
+/// Returns the names of a structure's features in their order; none for a structure that is not in the table.
+fn feature_names(kind: vk::StructureType) -> Vec<&'static str> {
+    let kind = kind.as_raw().to_string();
+    let mut rows = STRUCTURES.lines().map(|line| line.split('\t'));
+    let row = rows.find_map(|mut columns| (columns.next()? == kind).then(|| columns.nth(1))?);
+    row.unwrap_or_default().split_whitespace().collect()
+}
 
 /// Returns the names of the extensions in a create-info.
 ///
@@ -86,36 +94,54 @@ pub unsafe fn describe(physical: PhysicalDevice, info: &vk::DeviceCreateInfo<'_>
 /// # Safety
 /// The create-info is valid.
 unsafe fn enabled(info: &vk::DeviceCreateInfo<'_>) -> Vec<String> {
-    let mut names = Vec::new();
-    // SAFETY: as the caller promises. Each structure of features is a head and a word for each feature.
+    let mut enabled = Vec::new();
+    let mut add = |first: *const vk::Bool32, kind: vk::StructureType| {
+        let names = feature_names(kind);
+        // SAFETY: a structure of this type has one word for each of its features, of which `first` is the first.
+        let values = unsafe { slice(first, names.len() as u32) };
+        let pairs = names.into_iter().zip(values);
+        enabled.extend(pairs.filter_map(|(name, value)| (*value != vk::FALSE).then_some(name)));
+    };
+    // SAFETY: as the caller promises; a structure is a head and its features.
     unsafe {
-        if !info.p_enabled_features.is_null() {
-            add(&mut names, info.p_enabled_features.cast(), CORE);
-        }
+        add(
+            info.p_enabled_features.cast(),
+            vk::StructureType::PHYSICAL_DEVICE_FEATURES_2,
+        );
         for structure in chain(info.p_next) {
-            let kind = (*structure).s_type;
-            let known = match kind {
-                vk::StructureType::PHYSICAL_DEVICE_FEATURES_2 => Some(CORE),
-                kind => (STRUCTURES.iter().find(|(known, _)| *known == kind)).map(|known| known.1),
-            };
-            if let Some(known) = known {
-                add(&mut names, structure.add(1).cast(), known);
-            }
+            add(structure.add(1).cast(), (*structure).s_type);
         }
     }
-    names.sort_unstable();
-    names.dedup();
-    names.into_iter().map(str::to_owned).collect()
+    enabled.sort_unstable();
+    enabled.dedup();
+    enabled.into_iter().map(str::to_owned).collect()
 }
 
-/// # Safety
-/// Adds the names of the features that are set.
-unsafe fn add(enabled: &mut Vec<&'static str>, first: *const vk::Bool32, names: &[&'static str]) {
-    // SAFETY: as the caller promises.
-    let values = unsafe { slice(first, names.len() as u32) };
-    let set = names
-        .iter()
-        .zip(values)
-        .filter(|(_, value)| **value != vk::FALSE);
-    enabled.extend(set.map(|(name, _)| *name));
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn enabled_features_are_named_by_their_places_in_their_structures() {
+        let mut core12 = vk::PhysicalDeviceVulkan12Features::default()
+            .sampler_mirror_clamp_to_edge(true)
+            .host_query_reset(true)
+            .subgroup_broadcast_dynamic_id(true);
+        let core = vk::PhysicalDeviceFeatures::default()
+            .robust_buffer_access(true)
+            .inherited_queries(true);
+        let info = vk::DeviceCreateInfo::default()
+            .enabled_features(&core)
+            .push_next(&mut core12);
+        // SAFETY: the structures are valid.
+        let enabled = unsafe { enabled(&info) };
+        let expected = [
+            "hostQueryReset",
+            "inheritedQueries",
+            "robustBufferAccess",
+            "samplerMirrorClampToEdge",
+            "subgroupBroadcastDynamicId",
+        ];
+        assert_eq!(enabled, expected);
+    }
 }

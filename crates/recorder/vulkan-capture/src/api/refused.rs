@@ -1,5 +1,5 @@
-//! A table of the commands that no capture can hold. Their hooks, and the next layer's functions, are generated
-//! from it.
+//! Lists the commands that no capture can hold. Their hooks, and the next layer's functions, are generated from the
+//! table.
 
 use ash::vk;
 use gapscope_vulkan_layer::function_table;

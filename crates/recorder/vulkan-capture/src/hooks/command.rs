@@ -1,4 +1,4 @@
-//! The macro and functions by which hooks keep a command in the state of its command buffer.
+//! Defines the macro and the functions by which hooks keep a command in the state of its command buffer.
 
 use ash::vk::{self, Handle};
 use gapscope_vulkan_layer::handles::lock;

@@ -25,8 +25,8 @@ impl CommandHooks for Device {
         _: &CommandPool,
         _: vk::CommandBufferLevel,
     ) {
-        let known = &self.objects.command_buffers;
-        known.insert(handle.as_raw(), Default::default());
+        let command_buffers = &self.objects.command_buffers;
+        command_buffers.insert(handle.as_raw(), Default::default());
     }
 
     unsafe fn remove_command_buffer(&self, handle: vk::CommandBuffer) {

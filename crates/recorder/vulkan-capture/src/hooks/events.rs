@@ -1,4 +1,4 @@
-//! Hooks of the commands that set and reset events (flags that order work); they are kept in the command buffer.
+//! Hooks the commands that set and reset events (flags that order work); they are kept in the command buffer.
 
 use ash::vk;
 

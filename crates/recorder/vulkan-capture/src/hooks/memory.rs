@@ -34,10 +34,10 @@ pub const SOURCE: u64 = vk::BufferUsageFlags::TRANSFER_SRC.as_raw() as u64;
 /// `info` is valid.
 pub unsafe fn with_source<'a>(info: &vk::BufferCreateInfo<'a>) -> Option<vk::BufferCreateInfo<'a>> {
     // SAFETY: as the caller promises.
-    let (asked, is_chained) = unsafe { usage(info) };
+    let (usage, is_chained) = unsafe { self::usage(info) };
     let is_protected = info.flags.contains(vk::BufferCreateFlags::PROTECTED);
     // A usage in the chain is the program's memory, which may be constant, so it is left alone.
-    if is_chained || is_protected || asked & SOURCE != 0 {
+    if is_chained || is_protected || usage & SOURCE != 0 {
         return None;
     }
     let mut ours = *info;
@@ -46,21 +46,21 @@ pub unsafe fn with_source<'a>(info: &vk::BufferCreateInfo<'a>) -> Option<vk::Buf
 }
 
 device_hooks! {
-    Device;
+    [Device]
 
     /// Answers for the buffer that vkCreateBuffer would make.
     fn get_device_buffer_memory_requirements(
         handle: vk::Device,
         info: *const vk::DeviceBufferMemoryRequirements<'_>,
         out: *mut vk::MemoryRequirements2<'_>,
-    ) = |_device, call| {
+    ) = around |_, call| {
         match with_source(&*(*info).p_create_info) {
             Some(ours) => {
-                let mut asked = *info;
-                asked.p_create_info = &ours;
-                call(handle, &asked, out);
+                let mut question = *info;
+                question.p_create_info = &ours;
+                call(handle, &question, out);
             }
             None => call(handle, info, out),
         }
-    }
+    };
 }

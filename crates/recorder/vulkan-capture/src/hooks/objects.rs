@@ -31,8 +31,8 @@ impl ObjectHooks for Device {
             // SAFETY: as the caller promises.
             refusal: unsafe { refusal(info.p_next) },
         };
-        let known = &self.objects.memories;
-        known.insert(memory.as_raw(), Arc::new(new));
+        let memories = &self.objects.memories;
+        memories.insert(memory.as_raw(), Arc::new(new));
     }
 
     fn remove_memory(&self, memory: vk::DeviceMemory) {
@@ -65,8 +65,8 @@ impl ObjectHooks for Device {
             place: OnceLock::new(),
             name: Mutex::default(),
         };
-        let known = &self.objects.buffers;
-        known.insert(buffer.as_raw(), Arc::new(new));
+        let buffers = &self.objects.buffers;
+        buffers.insert(buffer.as_raw(), Arc::new(new));
     }
 
     fn remove_buffer(&self, buffer: vk::Buffer) {

@@ -1,4 +1,4 @@
-//! Hooks of the commands that no capture can hold: they are passed on, and a window ends before a command buffer with
+//! Hooks the commands that no capture can hold: they are passed on, and a window ends before a command buffer with
 //! one of them.
 
 use ash::vk;

@@ -1,63 +1,37 @@
-//! Hands each submission to the capture, which may write it to a window, and keeps waits of the program for queues
+//! Hands each submission to the control of windows, which may write it to a window, and keeps waits of the program for queues
 //! apart from those of the layer.
 
-use std::cell::Cell;
 use std::sync::PoisonError;
 
 use ash::vk::{self, Handle};
+use gapscope_spool::hook::guard;
 use gapscope_vulkan_layer::command::Label;
 use gapscope_vulkan_layer::layer::QueueHooks;
+use gapscope_vulkan_layer::submissions::{SubmitInfo, with_command_buffers};
 
 use crate::api::device::Device;
-use crate::window::{self, SubmitCall, SubmitInfos};
-
-impl Device {
-    /// # Safety
-    /// The program's own call.
-    unsafe fn submit_batches(
-        &'static self,
-        queue: vk::Queue,
-        batches: SubmitInfos<'_>,
-        fence: vk::Fence,
-    ) -> vk::Result {
-        let call = SubmitCall {
-            device: self,
-            queue,
-            batches,
-            fence,
-            passed: Cell::default(),
-        };
-        // SAFETY: as the caller promises.
-        unsafe {
-            match window::capture() {
-                Some(capture) => capture.submit(&call),
-                None => call.pass_on(),
-            }
-        }
-    }
-}
+use crate::window::{self, SubmitCall};
 
 impl QueueHooks for Device {
-    unsafe fn submit(
+    unsafe fn submit<I: SubmitInfo>(
         &'static self,
         queue: vk::Queue,
-        infos: &[vk::SubmitInfo<'_>],
-        fence: vk::Fence,
-        next: vk::PFN_vkQueueSubmit,
+        infos: &[I],
+        call: impl Fn(&[I]) -> vk::Result,
     ) -> vk::Result {
+        let pass_on = |lists: Option<&[Vec<vk::CommandBuffer>]>| match lists {
+            // SAFETY: as the caller promises; the command buffers are executable where they are.
+            Some(lists) => unsafe { with_command_buffers(infos, lists.iter().map(Some), &call) },
+            None => call(infos),
+        };
+        let control = window::control().filter(|control| control.is_armed());
         // SAFETY: as the caller promises.
-        unsafe { self.submit_batches(queue, SubmitInfos::One(infos, next), fence) }
-    }
-
-    unsafe fn submit2(
-        &'static self,
-        queue: vk::Queue,
-        infos: &[vk::SubmitInfo2<'_>],
-        fence: vk::Fence,
-        next: vk::PFN_vkQueueSubmit2,
-    ) -> vk::Result {
-        // SAFETY: as the caller promises.
-        unsafe { self.submit_batches(queue, SubmitInfos::Two(infos, next), fence) }
+        let read = || unsafe { SubmitCall::new(self, queue, infos, &pass_on) };
+        match control.and_then(|control| Some((control, guard(read)?))) {
+            // SAFETY: as the caller promises.
+            Some((control, call)) => unsafe { control.submit(&call) },
+            None => call(infos),
+        }
     }
 
     unsafe fn bind_sparse(
@@ -66,8 +40,8 @@ impl QueueHooks for Device {
         _: &[vk::BindSparseInfo<'_>],
         pass_on: impl FnOnce() -> vk::Result,
     ) -> vk::Result {
-        match window::capture() {
-            Some(capture) => capture.refuse("vkQueueBindSparse", pass_on),
+        match window::control() {
+            Some(control) => control.refuse("vkQueueBindSparse", pass_on),
             None => pass_on(),
         }
     }
@@ -82,10 +56,10 @@ impl QueueHooks for Device {
     }
 
     fn label_queue(&self, queue: vk::Queue, label: Label<'_>) {
-        if let Some(capture) = window::capture() {
+        if let Some(control) = window::control() {
             match label {
-                Label::Begin(text) => capture.labels.begin(queue.as_raw(), text.into_owned()),
-                Label::End => capture.labels.end(queue.as_raw()),
+                Label::Begin(text) => control.labels.begin(queue.as_raw(), text.into_owned()),
+                Label::End => control.labels.end(queue.as_raw()),
                 Label::Instant(_) => {}
             }
         }

@@ -1,5 +1,5 @@
-//! The commands of a command buffer, with the program's handles. They are resolved into the objects of a capture
-//! when the program submits the command buffer.
+//! Keeps the commands of a command buffer, with the program's handles. They are resolved into the objects of a
+//! capture when the program submits the command buffer.
 
 use std::sync::Arc;
 

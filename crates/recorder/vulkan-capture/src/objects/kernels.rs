@@ -1,17 +1,18 @@
 //! Keeps shader modules (code), pipeline layouts (which bindings the code has) and compute pipelines (kernels) with
 //! all that a capture needs to make them again.
 
+use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use ash::vk;
 use gapscope_capture::{Hash, model};
+use gapscope_spirv::Description;
 use gapscope_vulkan_layer::arguments::{chain, inline_code, specialisation, text_at};
 use gapscope_vulkan_layer::descriptors::SetLayout;
 use gapscope_vulkan_layer::handles::{Serial, lock};
 
 use super::refusal::Refusal;
-use super::spirv::{self, Interface};
 
 /// A shader module.
 pub struct Module {
@@ -39,10 +40,32 @@ impl Module {
             .collect()
     }
 
-    /// Returns the memory that the module can reach; its code is read at the first call.
+    /// Returns the memory that the module can reach; nothing for code that is not SPIR-V. The code is read at the first
+    /// call.
     pub fn interface(&self) -> &Interface {
-        self.interface.get_or_init(|| spirv::interface(&self.code))
+        self.interface.get_or_init(|| {
+            let described = Description::read(&self.code);
+            let mut interface = Interface {
+                bindings: BTreeMap::new(),
+                uses_addresses: described.uses_addresses,
+            };
+            for variable in &described.variables {
+                let binding = (variable.set, variable.binding);
+                // Several variables may share a descriptor.
+                *interface.bindings.entry(binding).or_default() |= variable.may_be_written;
+            }
+            interface
+        })
     }
+}
+
+/// The memory that the code of a module can reach.
+pub struct Interface {
+    /// The descriptors that variables name, in pairs of set and binding, each with whether the code may write through
+    /// it.
+    pub bindings: BTreeMap<(u32, u32), bool>,
+    /// Whether the code has pointers to memory that no descriptor names.
+    pub uses_addresses: bool,
 }
 
 /// A pipeline layout.
@@ -85,10 +108,10 @@ pub struct Pipeline {
 impl Pipeline {
     /// Returns the name of the kernel as a trace shows it.
     pub fn name(&self) -> String {
-        let given = lock(&self.name)
+        let program_name = lock(&self.name)
             .clone()
             .or_else(|| lock(&self.module.name).clone());
-        given.unwrap_or_else(|| match self.entry.as_str() {
+        program_name.unwrap_or_else(|| match self.entry.as_str() {
             "main" | "" => {
                 let hash = Hash::new(&self.module.bytes()).to_string();
                 format!("spv:{}", &hash[..8])

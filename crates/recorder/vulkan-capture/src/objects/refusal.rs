@@ -1,4 +1,4 @@
-//! The reason why something that the program does cannot be captured, as text for the reader of the capture.
+//! Defines the reason why work of the program cannot be captured, as text for the reader of the capture.
 
 use std::borrow::Cow;
 

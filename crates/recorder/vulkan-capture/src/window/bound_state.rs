@@ -97,7 +97,7 @@ impl BoundState {
         binding: u32,
         layout: &SetLayout,
     ) -> Result<Vec<(u32, Descriptor)>, UnknownSet> {
-        let of = |layout: &SetLayout, contents: &Contents| {
+        let read = |layout: &SetLayout, contents: &Contents| {
             let slot = layout
                 .with_firsts()
                 .find(|(slot, _)| slot.number == binding);
@@ -110,11 +110,11 @@ impl BoundState {
         match self.sets.get(&set) {
             Some(BoundSet::Set { set, offsets }) => {
                 let sets = &device.objects.descriptors;
-                let found = sets.with(*set, |set| of(&set.layout, &set.contents));
-                let found: Vec<_> = found.ok_or(UnknownSet)?;
-                Ok(moved(layout, binding, offsets, found))
+                let descriptors = sets.with(*set, |set| read(&set.layout, &set.contents));
+                let descriptors: Vec<_> = descriptors.ok_or(UnknownSet)?;
+                Ok(moved(layout, binding, offsets, descriptors))
             }
-            Some(BoundSet::Pushed { layout, contents }) => Ok(of(layout, contents)),
+            Some(BoundSet::Pushed { layout, contents }) => Ok(read(layout, contents)),
             None => Ok(Vec::new()),
         }
     }

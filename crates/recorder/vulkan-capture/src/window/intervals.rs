@@ -1,4 +1,4 @@
-//! A set of bytes, kept as intervals that do not touch. Ranges are added; the parts of a range that are missing
+//! Keeps a set of bytes as intervals that do not touch. Ranges are added; the parts of a range that are missing
 //! come out.
 
 use std::collections::BTreeMap;

@@ -191,7 +191,7 @@ fn cut(touch: &AccessedRange, part: Range<u64>) -> impl Iterator<Item = PendingR
     })
 }
 
-/// Pieces of content that follow each other.
+/// Pieces of content that follow each other in an allocation, as one record.
 struct ContentRun {
     content: model::Content,
     end: u64,

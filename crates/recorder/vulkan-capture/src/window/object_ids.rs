@@ -159,13 +159,16 @@ impl ObjectIds {
 
     /// Returns the number of a queue; a new one gets a record.
     pub fn queue(&mut self, device: &Device, queue: &Queue) -> QueueId {
-        let known = self.queues.iter().position(|known| *known == queue.handle);
-        let id = known.unwrap_or_else(|| {
+        let index = self
+            .queues
+            .iter()
+            .position(|handle| *handle == queue.handle);
+        let id = index.unwrap_or_else(|| {
             self.queues.push(queue.handle);
             self.queues.len() - 1
         });
         let id = QueueId(id as u32);
-        if known.is_none() {
+        if index.is_none() {
             let family = device.families.get(queue.family as usize);
             self.add(Record::Queue(model::Queue {
                 id,

@@ -49,7 +49,7 @@ pub struct OpenWindow {
     unfinished: Option<vk::Queue>,
 }
 
-/// Which dispatches of a submission are in the window.
+/// The dispatches of a submission that are in the window.
 #[derive(Debug, Clone)]
 pub struct Dispatches {
     /// The captured dispatches, counted from the submission's first.
@@ -176,7 +176,7 @@ impl OpenWindow {
     /// Captures a submission, or only the given dispatches of it.
     ///
     /// # Safety
-    /// It is the program's own call, and nobody else uses the queues.
+    /// The call is the program's own, and nobody else uses the queues.
     pub unsafe fn submit(
         &mut self,
         call: &SubmitCall<'_>,
@@ -202,16 +202,16 @@ impl OpenWindow {
         if self.device.is_group {
             return refused("a device that stands for several GPUs");
         }
-        let Some(queue) = call.known_queue() else {
+        let Some(queue) = self.device.queue(call.queue) else {
             return refused("a queue that is not known");
         };
-        if queue.is_protected || call.batches().iter().any(|batch| batch.is_protected) {
+        if queue.is_protected || call.batches.iter().any(|batch| batch.is_protected) {
             return refused("protected work");
         }
         Ok(queue)
     }
 
-    /// Resolves what is to be captured of a call.
+    /// Resolves the parts of a call that are to be captured: pairs of a command buffer and the indices of its commands.
     fn resolve(
         &mut self,
         parts: impl Iterator<Item = (vk::CommandBuffer, Range<usize>)>,
@@ -248,24 +248,20 @@ impl OpenWindow {
         let work = self.resolve(buffers.map(|buffer| (buffer, 0..usize::MAX)))?;
         self.start(call)?;
         self.write_before(queue, &work)?;
-        let around = match call.can_have_others() && !call.batches().is_empty() {
+        let around = match call.can_have_others && !call.batches.is_empty() {
             true => self.staging(|staging| Ok(staging.around(queue.family)))?,
             false => None,
         };
+        let lists = around.map(|around| surrounded(call.lists(), around));
         // SAFETY: as the caller promises.
-        let result = unsafe {
-            match around {
-                Some(around) => call.pass_on_with(&surrounded(call.lists(), around)),
-                None => call.pass_on(),
-            }
-        };
+        let result = unsafe { call.pass_on(lists.as_deref()) };
         self.finish(queue, result)?;
         let device_ns = match around {
             Some(_) => self.staging(|staging| Ok(staging.elapsed_ns(queue.family)))?,
             // Without a batch there is no work.
-            None => call.batches().is_empty().then_some(0),
+            None => call.batches.is_empty().then_some(0),
         };
-        self.write_after(queue, work, device_ns, &call.batches())
+        self.write_after(queue, work, device_ns, &call.batches)
     }
 
     /// Captures the part of a submission that is in the window.
@@ -295,9 +291,9 @@ impl OpenWindow {
         if call.passed.get().is_none() {
             // Whatever became of the capture, the program's work goes on from here.
             let inside = split.inside.iter().filter(|_| !is_inside_done);
-            let rest = lists(inside.chain(&split.after), call.batches().len());
+            let rest = lists(inside.chain(&split.after), call.batches.len());
             // SAFETY: as the caller promises; what has run is left out.
-            let result = unsafe { call.pass_on_with(&rest) };
+            let result = unsafe { call.pass_on(Some(&rest)) };
             self.unfinished = (result == vk::Result::SUCCESS).then_some(queue.handle);
         }
         captured
@@ -322,16 +318,18 @@ impl OpenWindow {
             is_protected: false,
         };
         if split.after.is_empty() {
-            let lists = lists(&split.inside, call.batches().len());
+            let lists = lists(&split.inside, call.batches.len());
             let lists = match around {
                 Some(around) => surrounded(lists, around),
                 None => lists,
             };
             // SAFETY: as the caller promises; what comes before has run.
-            let result = unsafe { call.pass_on_with(&lists) };
+            let result = unsafe { call.pass_on(Some(&lists)) };
             *is_done = true;
             self.finish(queue, result)?;
-            batch.signals = call.batches().into_iter().flat_map(|b| b.signals).collect();
+            batch.signals = (call.batches.iter())
+                .flat_map(|batch| batch.signals.iter().copied())
+                .collect();
         } else {
             let lists = match around {
                 Some(around) => surrounded(vec![batch.commands.clone()], around),

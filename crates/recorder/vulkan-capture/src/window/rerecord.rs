@@ -18,9 +18,9 @@ const COMPUTE: vk::PipelineBindPoint = vk::PipelineBindPoint::COMPUTE;
 
 /// Returns whether every command of a command buffer is known well enough to be recorded again.
 pub fn is_repeatable(device: &Device, buffer: vk::CommandBuffer) -> bool {
-    let known = device.objects.command_buffers.get(buffer.as_raw());
-    known.is_some_and(|known| {
-        let recorded = lock(&known);
+    let state = device.objects.command_buffers.get(buffer.as_raw());
+    state.is_some_and(|state| {
+        let recorded = lock(&state);
         recorded
             .commands
             .iter()
@@ -78,9 +78,9 @@ pub unsafe fn record(
     into: vk::CommandBuffer,
 ) -> Result<(), Failure> {
     let failed = staging::failed("commands cannot be recorded again");
-    let known = device.objects.command_buffers.get(from.as_raw());
-    let known = known.ok_or(Failure::UnknownCommandBuffer)?;
-    let recorded = lock(&known);
+    let state = device.objects.command_buffers.get(from.as_raw());
+    let state = state.ok_or(Failure::UnknownCommandBuffer)?;
+    let recorded = lock(&state);
     let begin =
         vk::CommandBufferBeginInfo::default().flags(vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT);
     // SAFETY: as the caller promises.

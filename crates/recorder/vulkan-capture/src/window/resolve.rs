@@ -17,7 +17,7 @@ use crate::objects::command::{Barrier, Command};
 use crate::objects::memory::{Buffer, Memory};
 use crate::objects::refusal::Refusal;
 
-/// One command of the model can write no more.
+/// The most bytes that one command of the model can write.
 const MAX_UPDATE_BYTES: u64 = 65_536;
 /// The deepest nesting of command buffers that execute each other; deeper ones are taken for a circle.
 const MAX_NESTING: u32 = 8;
@@ -47,7 +47,7 @@ pub enum Access {
 
 /// Results of queries that a command buffer copies, which are known afterwards.
 pub struct QueryResults {
-    /// Which of the submission's command buffers, and which of its commands.
+    /// The index of the command buffer in the submission, and that of the command in it.
     pub at: (usize, usize),
     /// The index of the accessed range, among all of the submission.
     pub touch: usize,
@@ -93,9 +93,9 @@ impl<'a> Resolver<'a> {
         part: Range<usize>,
         depth: u32,
     ) -> Result<(), Refusal> {
-        let known = self.device.objects.command_buffers.get(buffer.as_raw());
-        let known = known.ok_or("a command buffer that is not known")?;
-        let recorded = lock(&known);
+        let state = self.device.objects.command_buffers.get(buffer.as_raw());
+        let state = state.ok_or("a command buffer that is not known")?;
+        let recorded = lock(&state);
         let mut bound = BoundState::default();
         for (index, command) in recorded.commands.iter().enumerate().take(part.end) {
             if index >= part.start || command.is_state() {
@@ -252,21 +252,21 @@ impl<'a> Resolver<'a> {
             return Err(format!("kernel {kernel} reaches memory by device addresses").into());
         }
         let mut bindings = Vec::new();
-        for (&(set, binding), access) in &interface.bindings {
+        for (&(set, binding), may_be_written) in &interface.bindings {
             // The module may have variables that this entry point does not use, and its layout lacks.
             let layout = (pipeline.layout.sets.get(set as usize)).and_then(Option::as_ref);
             let Some(layout) = layout else { continue };
             let slot = layout.bindings.iter().find(|slot| slot.number == binding);
             let Some(slot) = slot else { continue };
-            let found = bound.descriptors(self.device, set, binding, layout);
-            let found = found.map_err(|UnknownSet| {
+            let descriptors = bound.descriptors(self.device, set, binding, layout);
+            let descriptors = descriptors.map_err(|UnknownSet| {
                 format!(
                     "kernel {} runs with a descriptor set that is not known",
                     kernel()
                 )
             })?;
-            let read_only = access.read_only || is_uniform(slot.kind);
-            for (element, descriptor) in found {
+            let read_only = !may_be_written || is_uniform(slot.kind);
+            for (element, descriptor) in descriptors {
                 let range = match descriptor {
                     Descriptor::Buffer { .. } if !is_buffer(slot.kind) => None,
                     Descriptor::Buffer {
@@ -328,13 +328,13 @@ impl<'a> Resolver<'a> {
     fn barrier(&mut self, barrier: &Barrier) {
         let mut memory = barrier.memory.clone();
         let mut buffers = Vec::new();
-        for one in &barrier.buffers {
-            match self.located(one.buffer, one.offset, one.bytes) {
+        for range in &barrier.buffers {
+            match self.located(range.buffer, range.offset, range.bytes) {
                 Ok(located) if !located.bytes.is_empty() => {
-                    buffers.push((one.dependency, self.named(&located)));
+                    buffers.push((range.dependency, self.named(&located)));
                 }
                 // The barrier concerns no memory that a window can have, but what it orders is ordered.
-                _ => memory.push(one.dependency),
+                _ => memory.push(range.dependency),
             }
         }
         let flags = barrier.flags;
@@ -352,8 +352,8 @@ impl<'a> Resolver<'a> {
         offset: u64,
         bytes: u64,
     ) -> Result<AccessedRange, Refusal> {
-        let known = self.device.objects.buffers.get(buffer.as_raw());
-        let buffer = known.ok_or("a buffer that is not known")?;
+        let buffer = self.device.objects.buffers.get(buffer.as_raw());
+        let buffer = buffer.ok_or("a buffer that is not known")?;
         if buffer.flags.intersects(
             vk::BufferCreateFlags::SPARSE_BINDING | vk::BufferCreateFlags::SPARSE_RESIDENCY,
         ) {

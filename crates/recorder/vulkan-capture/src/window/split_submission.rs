@@ -46,7 +46,7 @@ impl SplitSubmission {
         dispatches: &Range<u64>,
         count: u64,
     ) -> Option<SplitSubmission> {
-        if *dispatches == (0..count) || !call.can_have_others() {
+        if *dispatches == (0..count) || !call.can_have_others {
             return None;
         }
         let lists = call.lists();

@@ -338,7 +338,7 @@ impl Staging {
     }
 
     /// # Safety
-    /// It is ours and not in use.
+    /// The buffer is the layer's and not in use.
     unsafe fn destroy_host(&self, host: HostBuffer) {
         // SAFETY: as the caller promises.
         unsafe {

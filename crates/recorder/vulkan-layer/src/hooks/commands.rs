@@ -1,5 +1,5 @@
-//! Hooks of the commands that programs record into command buffers; each is decoded and handed to the layer. This
-//! is the hot path: nothing here takes a lock, allocates or enters the kernel.
+//! Hooks the commands that programs record into command buffers; each is decoded and handed to the layer. The hooks
+//! are the hot path: nothing here takes a lock, allocates or enters the kernel.
 
 use std::ffi::c_void;
 

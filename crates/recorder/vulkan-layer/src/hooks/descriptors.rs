@@ -1,77 +1,58 @@
-//! Hooks of descriptor sets, their layouts and their update templates.
+//! Hooks the creation, change and destruction of descriptor sets, their layouts and their update templates.
 
 use std::ffi::c_void;
 
 use ash::vk;
 
-use super::{Allocator, hooks};
+use super::Allocator;
 use crate::arguments::slice;
+use crate::device_hooks;
 
-hooks! {
-    L: ObjectHooks;
+device_hooks! {
+    [L: ObjectHooks]
 
     fn create_descriptor_set_layout(
         handle: vk::Device,
         info: *const vk::DescriptorSetLayoutCreateInfo<'_>,
         allocator: Allocator<'_>,
         out: *mut vk::DescriptorSetLayout,
-    ) -> vk::Result = |device, call| {
-        let result = call(handle, info, allocator, out);
-        if result == vk::Result::SUCCESS {
-            L::guard(|| device.descriptors().add_layout(*out, &*info));
-        }
-        result
-    }
+    ) -> vk::Result = after |device| device.descriptors().add_layout(*out, &*info);
 
     fn destroy_descriptor_set_layout(
         handle: vk::Device,
         layout: vk::DescriptorSetLayout,
         allocator: Allocator<'_>,
-    ) = |device, call| {
-        L::guard(|| device.descriptors().remove_layout(layout));
-        call(handle, layout, allocator);
-    }
+    ) = before |device| device.descriptors().remove_layout(layout);
 
     fn allocate_descriptor_sets(
         handle: vk::Device,
         info: *const vk::DescriptorSetAllocateInfo<'_>,
         out: *mut vk::DescriptorSet,
-    ) -> vk::Result = |device, call| {
-        let result = call(handle, info, out);
-        if result == vk::Result::SUCCESS {
-            L::guard(|| {
-                let count = (*info).descriptor_set_count;
-                let layouts = slice((*info).p_set_layouts, count);
-                let made = slice(out.cast_const(), count);
-                device.descriptors().add_sets((*info).descriptor_pool, layouts, made);
-            });
-        }
-        result
-    }
+    ) -> vk::Result = after |device| {
+        let count = (*info).descriptor_set_count;
+        let layouts = slice((*info).p_set_layouts, count);
+        let made = slice(out.cast_const(), count);
+        device.descriptors().add_sets((*info).descriptor_pool, layouts, made);
+    };
 
     fn free_descriptor_sets(
         handle: vk::Device,
         pool: vk::DescriptorPool,
         count: u32,
         sets: *const vk::DescriptorSet,
-    ) -> vk::Result = |device, call| {
-        L::guard(|| device.descriptors().free(pool, slice(sets, count)));
-        call(handle, pool, count, sets)
-    }
+    ) -> vk::Result = before |device| device.descriptors().free(pool, slice(sets, count));
 
     fn reset_descriptor_pool(
         handle: vk::Device,
         pool: vk::DescriptorPool,
         flags: vk::DescriptorPoolResetFlags,
-    ) -> vk::Result = |device, call| {
-        L::guard(|| device.descriptors().empty_pool(pool));
-        call(handle, pool, flags)
-    }
+    ) -> vk::Result = before |device| device.descriptors().empty_pool(pool);
 
-    fn destroy_descriptor_pool(handle: vk::Device, pool: vk::DescriptorPool, allocator: Allocator<'_>) = |device, call| {
-        L::guard(|| device.descriptors().empty_pool(pool));
-        call(handle, pool, allocator);
-    }
+    fn destroy_descriptor_pool(
+        handle: vk::Device,
+        pool: vk::DescriptorPool,
+        allocator: Allocator<'_>,
+    ) = before |device| device.descriptors().empty_pool(pool);
 
     fn update_descriptor_sets(
         handle: vk::Device,
@@ -79,7 +60,7 @@ hooks! {
         writes: *const vk::WriteDescriptorSet<'_>,
         copy_count: u32,
         copies: *const vk::CopyDescriptorSet<'_>,
-    ) = |device, call| {
+    ) = around |device, call| {
         L::follow(|| {
             for write in slice(writes, write_count) {
                 device.descriptors().write(device.descriptor_context(), write);
@@ -89,46 +70,35 @@ hooks! {
             }
         });
         call(handle, write_count, writes, copy_count, copies);
-    }
+    };
 
     fn create_descriptor_update_template(
         handle: vk::Device,
         info: *const vk::DescriptorUpdateTemplateCreateInfo<'_>,
         allocator: Allocator<'_>,
         out: *mut vk::DescriptorUpdateTemplate,
-    ) -> vk::Result = |device, call| {
-        let result = call(handle, info, allocator, out);
-        if result == vk::Result::SUCCESS {
-            L::guard(|| {
-                let entries = slice(
-                    (*info).p_descriptor_update_entries,
-                    (*info).descriptor_update_entry_count,
-                );
-                device.descriptors().add_template(*out, entries);
-            });
-        }
-        result
-    }
+    ) -> vk::Result = after |device| {
+        let count = (*info).descriptor_update_entry_count;
+        let entries = slice((*info).p_descriptor_update_entries, count);
+        device.descriptors().add_template(*out, entries);
+    };
 
     fn destroy_descriptor_update_template(
         handle: vk::Device,
         template: vk::DescriptorUpdateTemplate,
         allocator: Allocator<'_>,
-    ) = |device, call| {
-        L::guard(|| device.descriptors().remove_template(template));
-        call(handle, template, allocator);
-    }
+    ) = before |device| device.descriptors().remove_template(template);
 
     fn update_descriptor_set_with_template(
         handle: vk::Device,
         set: vk::DescriptorSet,
         template: vk::DescriptorUpdateTemplate,
         data: *const c_void,
-    ) = |device, call| {
+    ) = around |device, call| {
         L::follow(|| {
             let context = device.descriptor_context();
             device.descriptors().write_template(context, set, template, data);
         });
         call(handle, set, template, data);
-    }
+    };
 }

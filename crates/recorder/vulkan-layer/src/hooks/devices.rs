@@ -1,9 +1,10 @@
-//! Hooks of devices and their queues.
+//! Hooks the creation and destruction of devices, and the calls by which programs get queues.
 
 use ash::vk;
 use ash::vk::Handle;
 
-use super::{Allocator, hooks};
+use super::Allocator;
+use crate::device_hooks;
 use crate::instance::Instance;
 use crate::layer::{self, DevicePlan, Layer, NewDevice, Queue};
 use crate::loader;
@@ -71,10 +72,10 @@ pub(crate) unsafe extern "system" fn destroy_device<L: Layer>(
     }
 }
 
-hooks! {
-    L: Layer;
+device_hooks! {
+    [L: Layer]
 
-    fn get_device_queue(handle: vk::Device, family: u32, index: u32, out: *mut vk::Queue) = |device, call| {
+    fn get_device_queue(handle: vk::Device, family: u32, index: u32, out: *mut vk::Queue) = around |device, call| {
         call(handle, family, index, out);
         let queue = Queue {
             handle: *out,
@@ -83,9 +84,9 @@ hooks! {
             is_protected: false,
         };
         add_queue(device, queue);
-    }
+    };
 
-    fn get_device_queue2(handle: vk::Device, info: *const vk::DeviceQueueInfo2<'_>, out: *mut vk::Queue) = |device, call| {
+    fn get_device_queue2(handle: vk::Device, info: *const vk::DeviceQueueInfo2<'_>, out: *mut vk::Queue) = around |device, call| {
         call(handle, info, out);
         let flags = (*info).flags;
         let queue = Queue {
@@ -95,7 +96,7 @@ hooks! {
             is_protected: flags.contains(vk::DeviceQueueCreateFlags::PROTECTED),
         };
         add_queue(device, queue);
-    }
+    };
 }
 
 /// Without a queue of that number, the driver answers null.

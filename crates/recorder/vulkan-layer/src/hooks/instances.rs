@@ -1,4 +1,4 @@
-//! Hooks of instances.
+//! Hooks the creation and destruction of instances.
 
 use ash::vk;
 use ash::vk::Handle;
@@ -45,8 +45,6 @@ pub(crate) unsafe extern "system" fn destroy_instance<L: Layer>(
         };
         L::guard(|| L::end_instance(instance));
         instance.remove();
-        if let Some(destroy) = instance.destroy {
-            destroy(handle, allocator);
-        }
+        (instance.next.fp_v1_0().destroy_instance)(handle, allocator);
     }
 }

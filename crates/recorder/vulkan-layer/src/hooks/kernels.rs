@@ -1,20 +1,21 @@
-//! Hooks of shader modules and compute pipelines.
+//! Hooks the creation and destruction of shader modules and compute pipelines.
 
 use ash::vk;
 
-use super::{Allocator, hooks};
+use super::Allocator;
 use crate::arguments::{shader_code, slice};
+use crate::device_hooks;
 use crate::layer::TimedCall;
 
-hooks! {
-    L: ObjectHooks;
+device_hooks! {
+    [L: ObjectHooks]
 
     fn create_shader_module(
         handle: vk::Device,
         info: *const vk::ShaderModuleCreateInfo<'_>,
         allocator: Allocator<'_>,
         out: *mut vk::ShaderModule,
-    ) -> vk::Result = |device, call| {
+    ) -> vk::Result = around |device, call| {
         let timer = device.start_timer();
         let result = call(handle, info, allocator, out);
         L::guard(|| {
@@ -24,12 +25,10 @@ hooks! {
             }
         });
         result
-    }
+    };
 
-    fn destroy_shader_module(handle: vk::Device, module: vk::ShaderModule, allocator: Allocator<'_>) = |device, call| {
-        L::guard(|| device.remove_module(module));
-        call(handle, module, allocator);
-    }
+    fn destroy_shader_module(handle: vk::Device, module: vk::ShaderModule, allocator: Allocator<'_>) =
+        before |device| device.remove_module(module);
 
     fn create_compute_pipelines(
         handle: vk::Device,
@@ -38,7 +37,7 @@ hooks! {
         infos: *const vk::ComputePipelineCreateInfo<'_>,
         allocator: Allocator<'_>,
         out: *mut vk::Pipeline,
-    ) -> vk::Result = |device, call| {
+    ) -> vk::Result = around |device, call| {
         let timer = device.start_timer();
         let result = call(handle, cache, count, infos, allocator, out);
         L::guard(|| {
@@ -51,10 +50,8 @@ hooks! {
             }
         });
         result
-    }
+    };
 
-    fn destroy_pipeline(handle: vk::Device, pipeline: vk::Pipeline, allocator: Allocator<'_>) = |device, call| {
-        L::guard(|| device.remove_pipeline(pipeline));
-        call(handle, pipeline, allocator);
-    }
+    fn destroy_pipeline(handle: vk::Device, pipeline: vk::Pipeline, allocator: Allocator<'_>) =
+        before |device| device.remove_pipeline(pipeline);
 }

@@ -1,4 +1,4 @@
-//! Hooks of debug labels and object names, which programs may set even where the driver does not know them.
+//! Hooks debug labels and object names, which programs may set even where the driver does not know them.
 
 use ash::vk;
 

@@ -1,20 +1,21 @@
-//! Hooks of device memory and buffers.
+//! Hooks the creation, binding and destruction of device memory and buffers.
 
 use ash::vk;
 
-use super::{Allocator, hooks};
+use super::Allocator;
 use crate::arguments::slice;
+use crate::device_hooks;
 use crate::layer::TimedCall;
 
-hooks! {
-    L: ObjectHooks;
+device_hooks! {
+    [L: ObjectHooks]
 
     fn allocate_memory(
         handle: vk::Device,
         info: *const vk::MemoryAllocateInfo<'_>,
         allocator: Allocator<'_>,
         out: *mut vk::DeviceMemory,
-    ) -> vk::Result = |device, call| {
+    ) -> vk::Result = around |device, call| {
         let timer = device.start_timer();
         let result = call(handle, info, allocator, out);
         L::guard(|| {
@@ -25,21 +26,21 @@ hooks! {
             }
         });
         result
-    }
+    };
 
-    fn free_memory(handle: vk::Device, memory: vk::DeviceMemory, allocator: Allocator<'_>) = |device, call| {
+    fn free_memory(handle: vk::Device, memory: vk::DeviceMemory, allocator: Allocator<'_>) = around |device, call| {
         let timer = device.start_timer();
         L::guard(|| device.remove_memory(memory));
         call(handle, memory, allocator);
         L::guard(|| device.finish_timer(timer, TimedCall::FreeMemory, vk::Result::SUCCESS, None));
-    }
+    };
 
     fn create_buffer(
         handle: vk::Device,
         info: *const vk::BufferCreateInfo<'_>,
         allocator: Allocator<'_>,
         out: *mut vk::Buffer,
-    ) -> vk::Result = |device, call| {
+    ) -> vk::Result = around |device, call| {
         let changed = L::guard(|| device.change_buffer(&*info)).flatten();
         let is_changed = changed
             .is_some_and(|changed| call(handle, &changed, allocator, out) == vk::Result::SUCCESS);
@@ -51,39 +52,23 @@ hooks! {
             L::guard(|| device.add_buffer(*out, &*info, is_changed));
         }
         result
-    }
+    };
 
-    fn destroy_buffer(handle: vk::Device, buffer: vk::Buffer, allocator: Allocator<'_>) = |device, call| {
-        L::guard(|| device.remove_buffer(buffer));
-        call(handle, buffer, allocator);
-    }
+    fn destroy_buffer(handle: vk::Device, buffer: vk::Buffer, allocator: Allocator<'_>) =
+        before |device| device.remove_buffer(buffer);
 
     fn bind_buffer_memory(
         handle: vk::Device,
         buffer: vk::Buffer,
         memory: vk::DeviceMemory,
         offset: u64,
-    ) -> vk::Result = |device, call| {
-        let result = call(handle, buffer, memory, offset);
-        if result == vk::Result::SUCCESS {
-            L::guard(|| device.bind_buffer(buffer, memory, offset));
-        }
-        result
-    }
+    ) -> vk::Result = after |device| device.bind_buffer(buffer, memory, offset);
 
     fn bind_buffer_memory2(
         handle: vk::Device,
         count: u32,
         infos: *const vk::BindBufferMemoryInfo<'_>,
-    ) -> vk::Result = |device, call| {
-        let result = call(handle, count, infos);
-        if result == vk::Result::SUCCESS {
-            L::guard(|| {
-                for info in slice(infos, count) {
-                    device.bind_buffer(info.buffer, info.memory, info.memory_offset);
-                }
-            });
-        }
-        result
-    }
+    ) -> vk::Result = after |device| for info in slice(infos, count) {
+        device.bind_buffer(info.buffer, info.memory, info.memory_offset);
+    };
 }

@@ -70,7 +70,7 @@ impl RecordingPlan {
         extensions.extend(addition.map(CStr::as_ptr));
 
         // SAFETY: the chain is valid.
-        let asked = unsafe { features::host_query_reset(info.p_next) };
+        let in_chain = unsafe { features::host_query_reset(info.p_next) };
         let mut plan = RecordingPlan {
             calibrated: present.is_some() || addition.is_some(),
             host_query_reset: false,
@@ -81,13 +81,13 @@ impl RecordingPlan {
             counters: CounterPlan::NotAsked,
             extensions,
         };
-        match asked {
+        match in_chain {
             HostQueryReset::Enabled => plan.host_query_reset = true,
-            asked if physical.wants_host_query_reset() => {
+            in_chain if physical.wants_host_query_reset() => {
                 let has_extension = names.contains(&HOST_QUERY_RESET);
                 let added = physical
                     .host_query_reset()
-                    .and_then(|by| plan.add_reset(asked, by, has_extension));
+                    .and_then(|by| plan.add_reset(in_chain, by, has_extension));
                 plan.no_host_query_reset = added.err();
             }
             _ => {}
@@ -137,11 +137,11 @@ impl RecordingPlan {
 
     fn add_reset(
         &mut self,
-        asked: HostQueryReset,
+        in_chain: HostQueryReset,
         by: HostQueryResetBy,
         has_extension: bool,
     ) -> Result<(), &'static str> {
-        self.reset = match asked {
+        self.reset = match in_chain {
             HostQueryReset::Copied(chain) => AddReset::Inside(chain),
             HostQueryReset::OutOfReach => {
                 return Err("the program's features hold a structure that gapscope does not know");

@@ -1,6 +1,6 @@
-//! A table of the commands that are recorded by their effect, with none or few of their arguments: those that
-//! neither layer follows, the ends of scopes, and copies of query results. Hooks and functions are generated from
-//! it.
+//! Lists the commands that are recorded by their effect, with none or few of their arguments: those that neither
+//! layer follows, the ends of scopes, and copies of query results. Hooks and functions are generated from the
+//! table.
 
 use gapscope_vulkan_layer::function_table;
 use gapscope_vulkan_layer::table::Pointer;

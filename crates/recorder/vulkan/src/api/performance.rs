@@ -94,16 +94,16 @@ pub unsafe fn counters(
         {
             return None;
         }
-        let mut all = vec![vk::PerformanceCounterKHR::default(); count as usize];
+        let mut counters = vec![vk::PerformanceCounterKHR::default(); count as usize];
         let mut described = vec![vk::PerformanceCounterDescriptionKHR::default(); count as usize];
         let _ = enumerate(
             device,
             family,
             &mut count,
-            all.as_mut_ptr(),
+            counters.as_mut_ptr(),
             described.as_mut_ptr(),
         );
-        all.truncate(count as usize);
+        counters.truncate(count as usize);
         let in_one_pass = |indices: &[u32]| {
             let info = vk::QueryPoolPerformanceCreateInfoKHR::default()
                 .queue_family_index(family)
@@ -117,7 +117,7 @@ pub unsafe fn counters(
             facts: Vec::new(),
             storages: Vec::new(),
         };
-        for (index, (counter, described)) in (0u32..).zip(all.iter().zip(&described)) {
+        for (index, (counter, described)) in (0u32..).zip(counters.iter().zip(&described)) {
             // Counters of other scopes need queries as the first and last command, or around render passes.
             if counter.scope != vk::PerformanceCounterScopeKHR::COMMAND {
                 continue;

@@ -1,5 +1,5 @@
-//! A table of host calls that may take long, such as the creation of pipelines, and of which only the time is
-//! recorded. Hooks and functions are generated from it.
+//! Lists the host calls that may take long, such as the creation of pipelines, and of which only the time is
+//! recorded. Hooks and functions are generated from the table.
 
 use gapscope_vulkan_layer::function_table;
 use gapscope_vulkan_layer::table::Pointer;
@@ -15,6 +15,8 @@ macro_rules! timed_calls {
             create_data_graph_pipelines "vkCreateDataGraphPipelinesARM" (a: u64, b: u64, c: u32, d: Pointer, e: Pointer, f: Pointer) = HostCallKind::CreatePipelines;
             compile_deferred_nv "vkCompileDeferredNV" (a: u64, b: u32) = HostCallKind::CreatePipelines;
             join_deferred_operation "vkDeferredOperationJoinKHR" (a: u64) = HostCallKind::JoinDeferred;
+            acquire_next_image "vkAcquireNextImageKHR" (a: u64, b: u64, c: u64, d: u64, e: Pointer) = HostCallKind::AcquireImage;
+            acquire_next_image2 "vkAcquireNextImage2KHR" (a: Pointer, b: Pointer) = HostCallKind::AcquireImage;
             wait_for_present "vkWaitForPresentKHR" (a: u64, b: u64, c: u64) = HostCallKind::WaitPresent;
             wait_for_present2 "vkWaitForPresent2KHR" (a: u64, b: Pointer) = HostCallKind::WaitPresent;
             copy_memory_to_image "vkCopyMemoryToImage" "vkCopyMemoryToImageEXT" (a: Pointer) = HostCallKind::CopyImage;

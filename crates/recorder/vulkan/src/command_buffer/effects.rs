@@ -4,6 +4,7 @@
 use super::CommandBuffer;
 use ash::vk;
 use gapscope_spool::event::{Command, NO_QUERY, Op, OpaqueWorkKind};
+use gapscope_spool::ids;
 
 /// The effect of a command that is recorded without its other parameters.
 #[derive(Clone, Copy)]
@@ -58,10 +59,7 @@ impl CommandBuffer {
                 }
             }
             Effect::Transfer(op, bytes) => {
-                self.end_timing(query);
-                let bytes = bytes.unwrap_or(u64::MAX);
-                let operands = [bytes as u32, (bytes >> 32) as u32, 0, 0];
-                self.push(Command::new(op, query, operands));
+                self.push_transfer(op, query, bytes, ids::Buffer::NONE, ids::Buffer::NONE);
             }
             Effect::ForgetBindings => self.forget_sets(),
             Effect::DispatchIndirect => {
@@ -70,6 +68,21 @@ impl CommandBuffer {
                 self.push(Command::new(Op::DispatchIndirect, query, operands));
             }
         }
+    }
+
+    /// Ends the timing of a transfer and records it; `bytes` is `None` where its size is not known.
+    pub fn push_transfer(
+        &mut self,
+        op: Op,
+        query: u32,
+        bytes: Option<u64>,
+        from: ids::Buffer,
+        to: ids::Buffer,
+    ) {
+        self.end_timing(query);
+        let bytes = bytes.unwrap_or(u64::MAX);
+        let operands = [bytes as u32, (bytes >> 32) as u32, from.0, to.0];
+        self.push(Command::new(op, query, operands));
     }
 
     fn start_opaque(&mut self, kind: OpaqueWorkKind) -> u32 {

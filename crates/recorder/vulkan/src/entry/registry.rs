@@ -3,11 +3,12 @@
 
 use crate::device::Device;
 use crate::hooks::{opaque, timed_calls};
+use gapscope_vulkan_layer::registry::NotHooked;
 use gapscope_vulkan_layer::{entry, registry};
 
 /// The functions without a hook, in pairs of reason and names: commands outside of render passes that act, and
 /// functions of queues.
-const NOT_HOOKED: &[(&str, &[&str])] = &[
+const NOT_HOOKED: &NotHooked = &[
     (
         "part of the video coding scope, which is timed as a whole",
         &[
@@ -76,39 +77,17 @@ const NOT_HOOKED: &[(&str, &[&str])] = &[
     ),
 ];
 
-fn is_hooked(name: &str) -> bool {
-    entry::hook::<Device>(name.as_bytes()).is_some()
-}
-
 #[test]
 fn every_command_that_acts_is_hooked_or_listed_with_the_reason() {
     assert!(registry::commands().len() > 500);
-    let forgotten = registry::forgotten(NOT_HOOKED, is_hooked, true);
-    assert!(
-        forgotten.is_empty(),
-        "add them to `opaque_commands.rs` of gapscope-vulkan-layer, or to the list above with the reason: {forgotten:#?}"
-    );
-}
-
-#[test]
-fn what_is_listed_as_not_hooked_is_a_command_without_a_hook() {
-    registry::check_not_hooked(NOT_HOOKED, is_hooked);
-}
-
-#[test]
-fn a_command_is_hooked_by_all_its_names_or_by_none() {
-    registry::check_names(is_hooked);
-}
-
-#[test]
-fn parameters_have_the_types_of_the_registry() {
-    registry::check_table(opaque::FUNCTIONS);
-    registry::check_table(timed_calls::FUNCTIONS);
+    let tables = [opaque::FUNCTIONS, timed_calls::FUNCTIONS];
+    registry::check_hooks::<Device>(NOT_HOOKED, &tables, true);
 }
 
 /// A scope that is started and never ended would hide all that follows.
 #[test]
 fn whatever_ends_a_scope_that_is_hooked_is_hooked() {
+    let is_hooked = |name: &str| entry::hook::<Device>(name.as_bytes()).is_some();
     let starts = |name: &str| name.starts_with("vkCmdBegin") && is_hooked(name);
     for command in registry::commands()
         .iter()

@@ -1,72 +1,48 @@
-//! Hooks of the commands that bind shader objects and descriptor buffers; the binding is recorded in the command
+//! Hooks the commands that bind shader objects and descriptor buffers; the binding is recorded in the command
 //! buffer's state.
 
 use crate::api::arguments::slice;
-use crate::hooks::command::command;
+use crate::hooks::command::command_hooks;
 use ash::vk;
 
-pub unsafe extern "system" fn bind_shaders(
-    cb: vk::CommandBuffer,
-    count: u32,
-    stages: *const vk::ShaderStageFlags,
-    shaders: *const vk::ShaderEXT,
-) {
-    command!(
-        cb,
-        functions.cmd_bind_shaders(count, stages, shaders),
-        |_state| (),
-        |state, ()| {
-            let shaders = slice(shaders, count);
-            for (index, stage) in slice(stages, count).iter().enumerate() {
-                if stage.contains(vk::ShaderStageFlags::COMPUTE) {
-                    // Without shaders the stage is unbound.
-                    let shader = shaders.get(index).copied().unwrap_or_default();
-                    state.kernel = state
-                        .device
-                        .kernels
-                        .kernel_of_shader(shader)
-                        .unwrap_or_default();
-                }
+command_hooks! {
+    functions;
+
+    fn cmd_bind_shaders(
+        count: u32,
+        stages: *const vk::ShaderStageFlags,
+        shaders: *const vk::ShaderEXT,
+    ) = |_state| (), |state, ()| {
+        let shaders = slice(shaders, count);
+        for (index, stage) in slice(stages, count).iter().enumerate() {
+            if stage.contains(vk::ShaderStageFlags::COMPUTE) {
+                // Without shaders the stage is unbound.
+                let shader = shaders.get(index).copied().unwrap_or_default();
+                let kernel = state.device.kernels.kernel_of_shader(shader);
+                state.kernel = kernel.unwrap_or_default();
             }
         }
-    );
-}
+    };
 
-pub unsafe extern "system" fn set_descriptor_buffer_offsets(
-    cb: vk::CommandBuffer,
-    point: vk::PipelineBindPoint,
-    layout: vk::PipelineLayout,
-    first: u32,
-    count: u32,
-    indices: *const u32,
-    offsets: *const u64,
-) {
-    command!(
-        cb,
-        functions.cmd_set_descriptor_buffer_offsets(point, layout, first, count, indices, offsets),
-        |_state| (),
-        |state, ()| {
-            if point == vk::PipelineBindPoint::COMPUTE {
-                (first..first.saturating_add(count)).for_each(|set| state.forget_set(set));
-            }
+    fn cmd_set_descriptor_buffer_offsets(
+        point: vk::PipelineBindPoint,
+        layout: vk::PipelineLayout,
+        first: u32,
+        count: u32,
+        indices: *const u32,
+        offsets: *const u64,
+    ) = |_state| (), |state, ()| {
+        if point == vk::PipelineBindPoint::COMPUTE {
+            (first..first.saturating_add(count)).for_each(|set| state.forget_set(set));
         }
-    );
-}
+    };
 
-pub unsafe extern "system" fn set_descriptor_buffer_offsets2(
-    cb: vk::CommandBuffer,
-    info: *const vk::SetDescriptorBufferOffsetsInfoEXT<'_>,
-) {
-    command!(
-        cb,
-        functions.cmd_set_descriptor_buffer_offsets2(info),
-        |_state| (),
-        |state, ()| {
+    fn cmd_set_descriptor_buffer_offsets2(info: *const vk::SetDescriptorBufferOffsetsInfoEXT<'_>) =
+        |_state| (), |state, ()| {
             let info = &*info;
             if info.stage_flags.contains(vk::ShaderStageFlags::COMPUTE) {
                 let sets = info.first_set..info.first_set.saturating_add(info.set_count);
                 sets.for_each(|set| state.forget_set(set));
             }
-        }
-    );
+        };
 }

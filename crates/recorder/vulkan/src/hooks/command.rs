@@ -1,31 +1,38 @@
-//! The macro that makes the body of the hooks of this layer's own `vkCmd*` functions.
+//! Defines the macro that makes the hooks of this layer's own `vkCmd*` functions.
 
-/// Calls the next layer's function; while the command buffer is recorded, `$start` runs before and `$record` after
-/// it. The state comes from a cache of the thread, so that the device is not looked up.
-macro_rules! command {
-    ($cb:ident, $($function:ident).+($($argument:expr),*), |$before:ident| $start:expr, |$state:ident, $token:pat_param| $record:expr) => {
-        // SAFETY: the program's own call, which gives this thread the command buffer.
-        unsafe {
-            match $crate::command_buffers::state($cb) {
-                Some(state) => {
-                    let Some(call) = state.$($function).+ else { return };
-                    if !state.is_recorded() {
-                        return call($cb $(, $argument)*);
+/// Defines hooks of commands. Each calls the next layer's function of its own name from the table `$table`; while the command buffer is
+/// recorded, `$start` runs before and `$record` after it, with the value that `$start` gave. The state comes from a cache of the thread, so
+/// that the device is not looked up.
+macro_rules! command_hooks {
+    (
+        $table:ident;
+        $(fn $hook:ident($($argument:ident: $type:ty),* $(,)?) =
+            |$before:ident| $start:expr, |$state:ident, $token:pat_param| $record:expr;)+
+    ) => {
+        $(pub unsafe extern "system" fn $hook(cb: ash::vk::CommandBuffer $(, $argument: $type)*) {
+            // SAFETY: the program's own call, which gives this thread the command buffer; its structures are valid until it returns.
+            unsafe {
+                match $crate::command_buffers::state(cb) {
+                    Some(state) => {
+                        let Some(call) = state.$table.$hook else { return };
+                        if !state.is_recorded() {
+                            return call(cb $(, $argument)*);
+                        }
+                        let started = gapscope_spool::hook::guard(|| { let $before = &mut *state; $start });
+                        call(cb $(, $argument)*);
+                        if let Some($token) = started {
+                            gapscope_spool::hook::guard(|| { let $state = state; $record });
+                        }
                     }
-                    let started = gapscope_spool::hook::guard(|| { let $before = &mut *state; $start });
-                    call($cb $(, $argument)*);
-                    if let Some($token) = started {
-                        gapscope_spool::hook::guard(|| { let $state = state; $record });
-                    }
-                }
-                None => {
-                    let call = $crate::devices::DEVICES.get($cb).and_then(|device| device.$($function).+);
-                    if let Some(call) = call {
-                        call($cb $(, $argument)*);
+                    None => {
+                        let call = $crate::devices::DEVICES.get(cb).and_then(|device| device.$table.$hook);
+                        if let Some(call) = call {
+                            call(cb $(, $argument)*);
+                        }
                     }
                 }
             }
-        }
+        })+
     };
 }
-pub(crate) use command;
+pub(crate) use command_hooks;

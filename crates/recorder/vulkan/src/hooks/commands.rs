@@ -5,8 +5,7 @@ use crate::api::functions::DeviceFunctions;
 use crate::command_buffer::CommandBuffer;
 use crate::command_buffers;
 use crate::device::Device;
-use crate::devices;
-use crate::hooks::{labels, transfers};
+use crate::hooks::labels;
 use crate::objects::descriptors::Bindings;
 use ash::vk;
 use gapscope_spool::event::{Command as Written, NO_QUERY, Op};
@@ -16,7 +15,7 @@ use gapscope_vulkan_layer::barriers::Barriers;
 use gapscope_vulkan_layer::command::{Command, Label, PushedDescriptors};
 use gapscope_vulkan_layer::command_pools::{CommandPool, CommandPools};
 use gapscope_vulkan_layer::device_hooks;
-use gapscope_vulkan_layer::layer::CommandHooks;
+use gapscope_vulkan_layer::layer::{self, CommandHooks};
 
 impl CommandHooks for Device {
     fn command_pools(&self) -> &CommandPools {
@@ -64,7 +63,7 @@ impl CommandHooks for Device {
         // SAFETY: as the caller promises.
         unsafe {
             let Some(state) = command_buffers::state(handle) else {
-                if let Some((_, next)) = devices::with(handle, function) {
+                if let Some((_, next)) = layer::find::<Device, _>(handle, function) {
                     call(next);
                 }
                 return;
@@ -159,7 +158,7 @@ impl CommandBuffer {
                 let bytes = regions.iter().map(|region| region.size).sum();
                 let memory = &self.device.memory;
                 let (from, to) = (memory.buffer_id(from), memory.buffer_id(to));
-                transfers::transfer(self, Op::CopyBuffer, query, Some(bytes), from, to);
+                self.push_transfer(Op::CopyBuffer, query, Some(bytes), from, to);
             }
             Command::FillBuffer {
                 buffer,
@@ -176,12 +175,12 @@ impl CommandBuffer {
                     bytes => Some(bytes),
                 };
                 let to = memory.buffer_id(buffer);
-                transfers::transfer(self, Op::FillBuffer, query, bytes, ids::Buffer::NONE, to);
+                self.push_transfer(Op::FillBuffer, query, bytes, ids::Buffer::NONE, to);
             }
             Command::UpdateBuffer { buffer, data, .. } => {
                 let to = self.device.memory.buffer_id(buffer);
                 let bytes = Some(data.len() as u64);
-                transfers::transfer(self, Op::UpdateBuffer, query, bytes, ids::Buffer::NONE, to);
+                self.push_transfer(Op::UpdateBuffer, query, bytes, ids::Buffer::NONE, to);
             }
             // Waiting for events orders commands as a barrier does.
             Command::PipelineBarrier(barriers) | Command::WaitEvents(_, barriers) => {
@@ -257,14 +256,11 @@ impl CommandBuffer {
 }
 
 device_hooks! {
-    Device;
+    [Device]
 
-    fn end_command_buffer(handle: vk::CommandBuffer) -> vk::Result = |_device, call| {
-        guard(|| {
-            if let Some(state) = command_buffers::state(handle) {
-                state.finish_recording();
-            }
-        });
-        call(handle)
-    }
+    fn end_command_buffer(handle: vk::CommandBuffer) -> vk::Result = before |_| {
+        if let Some(state) = command_buffers::state(handle) {
+            state.finish_recording();
+        }
+    };
 }

@@ -1,104 +1,62 @@
-//! Hooks of host calls that wait, ask for a state (polls), signal, or present images; each call is recorded with
+//! Hooks the host calls that wait, ask for a state (polls), signal, or present images; each call is recorded with
 //! its time.
 
 use crate::api::arguments::slice;
 use crate::device::Device;
-use crate::host_call::HostCallTimer;
+use crate::hooks::timed_calls::timed_hooks;
 use ash::vk;
 use gapscope_spool::event::{HostCallKind, VulkanEvent};
-use gapscope_spool::hook::guard;
 use gapscope_spool::monotonic_ns;
 use gapscope_vulkan_layer::device_hooks;
 
-device_hooks! {
-    Device;
-
+timed_hooks! {
     fn wait_for_fences(
         handle: vk::Device,
         count: u32,
         fences: *const vk::Fence,
         all: vk::Bool32,
         timeout: u64,
-    ) -> vk::Result = |device, call| {
-        let timer = HostCallTimer::start(device.recorder);
-        let result = call(handle, count, fences, all, timeout);
-        guard(|| {
-            if timeout == 0 {
-                timer.finish_poll(HostCallKind::PollFence, result);
-            } else {
-                timer.finish(HostCallKind::WaitFences, result);
-            }
-            device.after_wait(result);
-        });
-        result
-    }
-
-    fn get_fence_status(handle: vk::Device, fence: vk::Fence) -> vk::Result = |device, call| {
-        let timer = HostCallTimer::start(device.recorder);
-        let result = call(handle, fence);
-        guard(|| {
+    ) = |device, timer, result| {
+        if timeout == 0 {
             timer.finish_poll(HostCallKind::PollFence, result);
-            device.after_wait(result);
-        });
-        result
-    }
+        } else {
+            timer.finish(HostCallKind::WaitFences, result);
+        }
+        device.after_wait(result);
+    };
+
+    fn get_fence_status(handle: vk::Device, fence: vk::Fence) = |device, timer, result| {
+        timer.finish_poll(HostCallKind::PollFence, result);
+        device.after_wait(result);
+    };
 
     fn wait_semaphores(
         handle: vk::Device,
         info: *const vk::SemaphoreWaitInfo<'_>,
         timeout: u64,
-    ) -> vk::Result = |device, call| {
-        let timer = HostCallTimer::start(device.recorder);
-        let result = call(handle, info, timeout);
-        guard(|| {
-            if timeout == 0 {
-                timer.finish_poll(HostCallKind::PollSemaphore, result);
-            } else {
-                timer.finish(HostCallKind::WaitSemaphores, result);
-            }
-            device.after_wait(result);
-        });
-        result
-    }
+    ) = |device, timer, result| {
+        if timeout == 0 {
+            timer.finish_poll(HostCallKind::PollSemaphore, result);
+        } else {
+            timer.finish(HostCallKind::WaitSemaphores, result);
+        }
+        device.after_wait(result);
+    };
 
     fn get_semaphore_counter_value(
         handle: vk::Device,
         semaphore: vk::Semaphore,
         value: *mut u64,
-    ) -> vk::Result = |device, call| {
-        let timer = HostCallTimer::start(device.recorder);
-        let result = call(handle, semaphore, value);
-        guard(|| {
-            // The call succeeds whatever the value, so its outcome is written as that of a fence would be.
-            let is_done =
-                result != vk::Result::SUCCESS || device.semaphores.is_done(semaphore, *value);
-            let found = if is_done {
-                result
-            } else {
-                vk::Result::NOT_READY
-            };
-            timer.finish_poll(HostCallKind::PollSemaphore, found);
-            device.after_wait(found);
-        });
-        result
-    }
-
-    fn signal_semaphore(
-        handle: vk::Device,
-        info: *const vk::SemaphoreSignalInfo<'_>,
-    ) -> vk::Result = |device, call| {
-        // The event is written before the call, as it must precede the work that the signal releases.
-        guard(|| {
-            let (semaphore, value) = ((*info).semaphore, (*info).value);
-            if let Some(semaphore) = device.semaphores.with_value(semaphore, value) {
-                device.recorder.write(&VulkanEvent::HostSignal {
-                    semaphore,
-                    at_ns: monotonic_ns(),
-                });
-            }
-        });
-        call(handle, info)
-    }
+    ) = |device, timer, result| {
+        // The call succeeds whatever the value, so its outcome is written as that of a fence would be.
+        let is_done = result != vk::Result::SUCCESS || device.semaphores.is_done(semaphore, *value);
+        let outcome = match is_done {
+            true => result,
+            false => vk::Result::NOT_READY,
+        };
+        timer.finish_poll(HostCallKind::PollSemaphore, outcome);
+        device.after_wait(outcome);
+    };
 
     fn get_query_pool_results(
         handle: vk::Device,
@@ -109,57 +67,40 @@ device_hooks! {
         data: *mut std::ffi::c_void,
         stride: u64,
         flags: vk::QueryResultFlags,
-    ) -> vk::Result = |device, call| {
-        let timer = HostCallTimer::start(device.recorder);
-        let result = call(handle, pool, first, count, bytes, data, stride, flags);
-        guard(|| timer.finish_poll(HostCallKind::GetQueryResults, result));
-        result
-    }
+    ) = |_, timer, result| timer.finish_poll(HostCallKind::GetQueryResults, result);
 
     fn queue_present(
         handle: vk::Queue,
         info: *const vk::PresentInfoKHR<'_>,
-    ) -> vk::Result = |device, call| {
-        let timer = HostCallTimer::start(device.recorder);
-        let result = call(handle, info);
-        guard(|| {
-            if timer.start_ns().is_some() {
-                for handle in slice((*info).p_wait_semaphores, (*info).wait_semaphore_count) {
-                    if let Some(consumed) = device.semaphores.with_value(*handle, 0) {
-                        device.recorder.write(&VulkanEvent::SemaphoreEnd {
-                            semaphore: consumed.semaphore,
-                        });
-                    }
+    ) = |device, timer, result| {
+        if timer.start_ns().is_some() {
+            for handle in slice((*info).p_wait_semaphores, (*info).wait_semaphore_count) {
+                if let Some(consumed) = device.semaphores.with_value(*handle, 0) {
+                    device.recorder.write(&VulkanEvent::SemaphoreEnd {
+                        semaphore: consumed.semaphore,
+                    });
                 }
             }
-            timer.finish_on_queue(HostCallKind::Present, result, device.queue_id(handle));
-            device.note_result(result);
-        });
-        result
-    }
+        }
+        timer.finish_on_queue(HostCallKind::Present, result, device.queue_id(handle));
+        device.note_result(result);
+    };
+}
 
-    fn acquire_next_image(
-        handle: vk::Device,
-        swapchain: vk::SwapchainKHR,
-        timeout: u64,
-        semaphore: vk::Semaphore,
-        fence: vk::Fence,
-        index: *mut u32,
-    ) -> vk::Result = |device, call| {
-        let timer = HostCallTimer::start(device.recorder);
-        let result = call(handle, swapchain, timeout, semaphore, fence, index);
-        guard(|| timer.finish(HostCallKind::AcquireImage, result));
-        result
-    }
+device_hooks! {
+    [Device]
 
-    fn acquire_next_image2(
+    /// The event is written before the call, as it must precede the work that the signal releases.
+    fn signal_semaphore(
         handle: vk::Device,
-        info: *const vk::AcquireNextImageInfoKHR<'_>,
-        index: *mut u32,
-    ) -> vk::Result = |device, call| {
-        let timer = HostCallTimer::start(device.recorder);
-        let result = call(handle, info, index);
-        guard(|| timer.finish(HostCallKind::AcquireImage, result));
-        result
-    }
+        info: *const vk::SemaphoreSignalInfo<'_>,
+    ) -> vk::Result = before |device| {
+        let (semaphore, value) = ((*info).semaphore, (*info).value);
+        if let Some(semaphore) = device.semaphores.with_value(semaphore, value) {
+            device.recorder.write(&VulkanEvent::HostSignal {
+                semaphore,
+                at_ns: monotonic_ns(),
+            });
+        }
+    };
 }

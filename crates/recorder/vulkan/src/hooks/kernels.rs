@@ -1,45 +1,38 @@
-//! Hooks of the creation and destruction of shader objects (kernels without a pipeline).
+//! Hooks the creation and destruction of shader objects (kernels without a pipeline).
 
 use crate::api::arguments::slice;
 use crate::device::Device;
-use crate::host_call::HostCallTimer;
+use crate::hooks::timed_calls::timed_hooks;
 use ash::vk;
 use gapscope_spool::event::HostCallKind;
-use gapscope_spool::hook::guard;
 use gapscope_vulkan_layer::device_hooks;
 
-device_hooks! {
-    Device;
-
+timed_hooks! {
     fn create_shaders(
         handle: vk::Device,
         count: u32,
         infos: *const vk::ShaderCreateInfoEXT<'_>,
         allocator: *const vk::AllocationCallbacks<'_>,
         out: *mut vk::ShaderEXT,
-    ) -> vk::Result = |device, call| {
-        let timer = HostCallTimer::start(device.recorder);
-        let result = call(handle, count, infos, allocator, out);
-        guard(|| {
-            timer.finish(HostCallKind::CreatePipelines, result);
-            // Shaders that could not be made are null; the others exist, whatever the result.
-            let made = slice(out.cast_const(), count);
-            for (shader, info) in made.iter().zip(slice(infos, count)) {
-                let is_kernel = info.stage.contains(vk::ShaderStageFlags::COMPUTE);
-                if is_kernel && *shader != vk::ShaderEXT::null() {
-                    device.kernels.add_shader(*shader, info);
-                }
+    ) = |device, timer, result| {
+        timer.finish(HostCallKind::CreatePipelines, result);
+        // Shaders that could not be made are null; the others exist, whatever the result.
+        let made = slice(out.cast_const(), count);
+        for (shader, info) in made.iter().zip(slice(infos, count)) {
+            let is_kernel = info.stage.contains(vk::ShaderStageFlags::COMPUTE);
+            if is_kernel && *shader != vk::ShaderEXT::null() {
+                device.kernels.add_shader(*shader, info);
             }
-        });
-        result
-    }
+        }
+    };
+}
+
+device_hooks! {
+    [Device]
 
     fn destroy_shader(
         handle: vk::Device,
         shader: vk::ShaderEXT,
         allocator: *const vk::AllocationCallbacks<'_>,
-    ) = |device, call| {
-        guard(|| device.kernels.remove_shader(shader));
-        call(handle, shader, allocator);
-    }
+    ) = before |device| device.kernels.remove_shader(shader);
 }

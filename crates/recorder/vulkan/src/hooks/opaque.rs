@@ -1,10 +1,10 @@
-//! Hooks of the commands that are recorded by their effect: opaque work (timed as a whole) such as render passes,
-//! ray tracing and clears, and the others in the table of [`crate::api::opaque`].
+//! Hooks the commands that are recorded by their effect: opaque work (timed as a whole) such as render passes, ray
+//! tracing and clears, and the others in the table of [`crate::api::opaque`].
 
 use crate::api::arguments::slice;
 use crate::api::opaque::recorded_commands;
 use crate::command_buffer::Effect;
-use crate::hooks::command::command;
+use crate::hooks::command::command_hooks;
 use ash::vk;
 use gapscope_spool::event::{Op, OpaqueWorkKind as Kind};
 use gapscope_vulkan_layer::hook_table;
@@ -12,14 +12,11 @@ use gapscope_vulkan_layer::table::Pointer;
 
 macro_rules! hooks {
     ($($hook:ident $($name:literal)+ ($($argument:ident: $type:ty),*) = $effect:expr;)+) => {
-        $(pub unsafe extern "system" fn $hook(cb: vk::CommandBuffer $(, $argument: $type)*) {
-            command!(
-                cb,
-                opaque.$hook($($argument),*),
-                |state| state.before_effect($effect),
-                |state, (effect, query)| state.after_effect(effect, query)
-            );
-        })+
+        command_hooks! {
+            opaque;
+            $(fn $hook($($argument: $type),*) =
+                |state| state.before_effect($effect), |state, (effect, query)| state.after_effect(effect, query);)+
+        }
 
         hook_table! { $($hook $($name)+ ($($argument: $type),*) = $effect;)+ }
     };

@@ -33,72 +33,41 @@ unsafe fn batch<I: SubmitInfo>(info: &I, target: SubmitTarget) -> Batch {
     }
 }
 
-/// Passes on a submission of the program in either form, with brackets where they are needed, and records it.
-/// `call` is the next layer's function.
-///
-/// # Safety
-/// The program's own call: the structures are valid until it returns.
-unsafe fn submit<I: SubmitInfo>(
-    device: &'static Device,
-    handle: vk::Queue,
-    infos: &[I],
-    call: impl Fn(*const I) -> vk::Result,
-) -> vk::Result {
-    let timer = HostCallTimer::start(device.recorder);
-    let target = device
-        .queues
-        .get(handle)
-        .map(|queue| SubmitTarget { device, queue });
-    // SAFETY: as the caller promises.
-    let batches = target.and_then(|target| unsafe {
-        if timer.start_ns().is_some() {
-            return guard(|| infos.iter().map(|info| batch(info, target)).collect());
-        }
-        if device.queries.are_recorded() {
-            let command_buffers = infos.iter().flat_map(|info| info.command_buffers());
-            guard(|| target.submit_unrecorded(command_buffers));
-        }
-        None::<Batches>
-    });
-    let (Some(target), Some(batches)) = (target, batches) else {
-        return call(infos.as_ptr());
-    };
-    let result = if batches.iter().all(|b| b.command_buffers.is_empty()) {
-        call(infos.as_ptr())
-    } else {
-        let lists = batches
-            .iter()
-            .map(|batch| Some(&batch.command_buffers).filter(|list| !list.is_empty()));
-        // SAFETY: as the caller promises; brackets are executable where they are.
-        unsafe { with_command_buffers(infos, lists, |infos| call(infos.as_ptr())) }
-    };
-    guard(|| target.finish(batches, timer, HostCallKind::Submit, result));
-    result
-}
-
 impl QueueHooks for Device {
-    unsafe fn submit(
+    /// Passes on a submission of the program, with brackets where they are needed, and records it.
+    unsafe fn submit<I: SubmitInfo>(
         &'static self,
         queue: vk::Queue,
-        infos: &[vk::SubmitInfo<'_>],
-        fence: vk::Fence,
-        next: vk::PFN_vkQueueSubmit,
+        infos: &[I],
+        call: impl Fn(&[I]) -> vk::Result,
     ) -> vk::Result {
-        let count = infos.len() as u32;
+        let timer = HostCallTimer::start(self.recorder);
+        let target = self.submit_target(queue);
         // SAFETY: as the caller promises.
-        unsafe { submit(self, queue, infos, |infos| next(queue, count, infos, fence)) }
-    }
-
-    unsafe fn submit2(
-        &'static self,
-        queue: vk::Queue,
-        infos: &[vk::SubmitInfo2<'_>],
-        fence: vk::Fence,
-        next: vk::PFN_vkQueueSubmit2,
-    ) -> vk::Result {
-        let count = infos.len() as u32;
-        // SAFETY: as the caller promises.
-        unsafe { submit(self, queue, infos, |infos| next(queue, count, infos, fence)) }
+        let batches = target.and_then(|target| unsafe {
+            if timer.start_ns().is_some() {
+                return guard(|| infos.iter().map(|info| batch(info, target)).collect());
+            }
+            if self.queries.are_recorded() {
+                let command_buffers = infos.iter().flat_map(|info| info.command_buffers());
+                guard(|| target.submit_unrecorded(command_buffers));
+            }
+            None::<Batches>
+        });
+        let (Some(target), Some(batches)) = (target, batches) else {
+            return call(infos);
+        };
+        let result = if batches.iter().all(|b| b.command_buffers.is_empty()) {
+            call(infos)
+        } else {
+            let lists = batches
+                .iter()
+                .map(|batch| Some(&batch.command_buffers).filter(|list| !list.is_empty()));
+            // SAFETY: as the caller promises; brackets are executable where they are.
+            unsafe { with_command_buffers(infos, lists, call) }
+        };
+        guard(|| target.finish(batches, timer, HostCallKind::Submit, result));
+        result
     }
 
     unsafe fn bind_sparse(
@@ -109,13 +78,8 @@ impl QueueHooks for Device {
     ) -> vk::Result {
         let timer = HostCallTimer::start(self.recorder);
         let target = self
-            .queues
-            .get(queue)
-            .filter(|_| timer.start_ns().is_some())
-            .map(|queue| SubmitTarget {
-                device: self,
-                queue,
-            });
+            .submit_target(queue)
+            .filter(|_| timer.start_ns().is_some());
         // Other work may wait for the binding, and the binding for other work.
         let batches = target.and_then(|target| {
             // SAFETY: as the caller promises.
@@ -159,5 +123,16 @@ impl QueueHooks for Device {
 
     fn label_queue(&self, queue: vk::Queue, label: Label<'_>) {
         labels::label_queue(self, queue, &label);
+    }
+}
+
+impl Device {
+    /// Returns a queue with its device; `None` for a queue that the program has not asked for.
+    fn submit_target(&'static self, queue: vk::Queue) -> Option<SubmitTarget> {
+        let queue = self.queues.get(queue)?;
+        Some(SubmitTarget {
+            device: self,
+            queue,
+        })
     }
 }

@@ -1,4 +1,5 @@
-//! Hooks of the host calls of which only the time is recorded: those of the table in [`crate::api::timed_calls`].
+//! Hooks the host calls of which only the time is recorded: those of the table in [`crate::api::timed_calls`]. A
+//! macro makes the hooks of other host calls whose time is recorded.
 
 use crate::api::timed_calls::timed_calls;
 use crate::devices::DEVICES;
@@ -15,8 +16,8 @@ macro_rules! hooks {
         $(pub unsafe extern "system" fn $hook(handle: vk::Device $(, $argument: $type)*) -> vk::Result {
             // SAFETY: the program's own call.
             unsafe {
-                let found = DEVICES.get(handle).and_then(|device| Some((device, device.timed_calls.$hook?)));
-                let Some((device, call)) = found else {
+                let known = DEVICES.get(handle).and_then(|device| Some((device, device.timed_calls.$hook?)));
+                let Some((device, call)) = known else {
                     return Answer::UNKNOWN;
                 };
                 let timer = HostCallTimer::start(device.recorder);
@@ -29,3 +30,21 @@ macro_rules! hooks {
     };
 }
 timed_calls!(hooks);
+
+/// Defines hooks of host calls whose time is recorded: the expression finishes the timer after the call, and has the device and the
+/// call's result at hand.
+macro_rules! timed_hooks {
+    ($(fn $hook:ident($($argument:ident: $type:ty),* $(,)?) = |$device:pat_param, $timer:ident, $result:ident| $finish:expr;)+) => {
+        gapscope_vulkan_layer::device_hooks! {
+            [Device]
+            $(fn $hook($($argument: $type),*) -> vk::Result = around |device, call| {
+                let $timer = $crate::host_call::HostCallTimer::start(device.recorder);
+                let $result = call($($argument),*);
+                let $device = device;
+                gapscope_spool::hook::guard(|| $finish);
+                $result
+            };)+
+        }
+    };
+}
+pub(crate) use timed_hooks;

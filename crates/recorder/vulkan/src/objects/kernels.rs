@@ -3,11 +3,12 @@
 
 use crate::api::arguments::{self, inline_code, slice, text_at};
 use crate::handles::{Handles, lock};
-use crate::objects::spirv::{self, Description};
 use crate::recorder::Recorder;
 use ash::vk;
 use ash::vk::Handle;
-use gapscope_spool::event::{CommonEvent, Object, SourceFormat};
+use gapscope_spirv::Description;
+use gapscope_spirv::numbers::storage_class;
+use gapscope_spool::event::{BindingAccess, CommonEvent, Object, SourceFormat};
 use gapscope_spool::ids;
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -84,7 +85,7 @@ impl Kernels {
         }
         Module {
             hash,
-            description: Arc::new(spirv::describe(code)),
+            description: Arc::new(Description::read(code)),
             name: String::new(),
         }
     }
@@ -153,8 +154,8 @@ impl Kernels {
         let local_size = description
             .entry_points
             .iter()
-            .find(|(name, _)| *name == entry_point)
-            .map_or([0; 3], |(_, size)| *size);
+            .find(|known| known.name == entry_point)
+            .map_or([0; 3], |known| known.local_size);
         self.recorder.write(&CommonEvent::Kernel {
             kernel,
             source: module.as_ref().map_or([0; 16], |m| m.hash),
@@ -162,7 +163,7 @@ impl Kernels {
             specialisation: Cow::Owned(specialisation),
             source_name: Cow::Borrowed(&description.source_name),
             local_size,
-            accesses: description.accesses.clone(),
+            accesses: buffer_accesses(&description),
         });
         if let Some(module) = module.filter(|m| !m.name.is_empty()) {
             self.recorder.write(&CommonEvent::Name {
@@ -176,6 +177,24 @@ impl Kernels {
     pub fn remove_pipeline(&self, handle: vk::Pipeline) {
         self.pipelines.remove(handle.as_raw());
     }
+}
+
+/// Returns the access to buffer bindings by any code of a module.
+fn buffer_accesses(description: &Description) -> Vec<BindingAccess> {
+    let variables = description.variables.iter();
+    let buffers = variables.filter(|variable| {
+        matches!(
+            variable.class,
+            storage_class::STORAGE_BUFFER | storage_class::UNIFORM
+        )
+    });
+    let access = buffers.map(|variable| BindingAccess {
+        set: variable.set,
+        binding: variable.binding,
+        reads: variable.reads,
+        writes: variable.writes,
+    });
+    access.collect()
 }
 
 /// Returns specialisation constants as `id:hex`, joined by commas, in the order of their ids.

@@ -10,6 +10,7 @@ use crate::timing::queries::Queries;
 use ash::vk;
 use ash::vk::Handle;
 use gapscope_spool::ids;
+use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex};
 
 /// A pair of command buffers with their two queries, recorded once and used again.
@@ -77,83 +78,60 @@ impl Brackets {
     /// # Safety
     /// No bracket is pending.
     pub unsafe fn destroy(&self) {
-        let functions = self.queries.functions;
         let mut state = lock(&self.state);
         state.free.clear();
         for (_, pool) in state.pools.drain() {
-            if let Some(destroy) = functions.destroy_command_pool {
-                // SAFETY: the pool is ours and, as the caller promises, idle.
-                unsafe { destroy(functions.device, pool, std::ptr::null()) };
-            }
+            // SAFETY: the pool is ours and, as the caller promises, idle.
+            unsafe { self.queries.next.destroy_command_pool(pool, None) };
         }
     }
 
     fn make(&self, state: &mut State, family: u32, delivery: Delivery) -> Option<Bracket> {
-        let f = self.queries.functions;
-        let none = std::ptr::null();
+        let next = self.queries.next;
         // SAFETY: each structure is valid for its call, objects are made before they are used, and the lock that
         // `state` stands for synchronises the pool.
         unsafe {
-            let key = u64::from(family);
-            if let std::collections::hash_map::Entry::Vacant(entry) = state.pools.entry(key) {
-                let info = vk::CommandPoolCreateInfo::default().queue_family_index(family);
-                let mut pool = vk::CommandPool::null();
-                if (f.create_command_pool?)(f.device, &info, none, &mut pool) != vk::Result::SUCCESS
-                {
-                    return None;
+            let pool = match state.pools.entry(u64::from(family)) {
+                Entry::Occupied(entry) => *entry.get(),
+                Entry::Vacant(entry) => {
+                    let info = vk::CommandPoolCreateInfo::default().queue_family_index(family);
+                    *entry.insert(next.create_command_pool(&info, None).ok()?)
                 }
-                entry.insert(pool);
-            }
+            };
             let info = vk::CommandBufferAllocateInfo::default()
-                .command_pool(*state.pools.get(&key)?)
+                .command_pool(pool)
                 .command_buffer_count(2);
-            let mut pair = [vk::CommandBuffer::null(); 2];
-            if (f.allocate_command_buffers?)(f.device, &info, pair.as_mut_ptr())
-                != vk::Result::SUCCESS
-            {
-                return None;
-            }
-            for cb in pair {
+            let pair = next.allocate_command_buffers(&info).ok()?;
+            for cb in &pair {
                 // Without this call the handle lacks the dispatch table.
                 if let Some(set) = self.set_loader_data {
-                    let _ = set(f.device, cb.as_raw() as *mut std::ffi::c_void);
+                    let _ = set(next.handle(), cb.as_raw() as *mut std::ffi::c_void);
                 }
             }
-            let [before, after] = pair;
+            let (before, after) = (pair[0], pair[1]);
             let mut chunk = self.queries.take(true)?;
             // The pair is submitted again once its results have arrived. Layers below may learn that it is no longer
             // pending only from a fence of the program's, perhaps later.
             let begin = vk::CommandBufferBeginInfo::default()
                 .flags(vk::CommandBufferUsageFlags::SIMULTANEOUS_USE);
-            let (begin_cb, end_cb, write) = (
-                f.begin_command_buffer?,
-                f.end_command_buffer?,
-                f.cmd_write_timestamp?,
-            );
-            let _ = begin_cb(before, &begin);
-            match delivery {
-                Delivery::Copied => chunk.reset_in(f, before),
-                _ => chunk.make_reset(f),
-            }
-            write(
-                before,
+            let (top, bottom) = (
                 vk::PipelineStageFlags::TOP_OF_PIPE,
-                chunk.pool,
-                chunk.first,
-            );
-            let _ = end_cb(before);
-            let _ = begin_cb(after, &begin);
-            write(
-                after,
                 vk::PipelineStageFlags::BOTTOM_OF_PIPE,
-                chunk.pool,
-                chunk.first + 1,
             );
-            if delivery == Delivery::Copied {
-                chunk.copy_results(f, after, 2);
-                barriers::to_host(f, after);
+            let _ = next.begin_command_buffer(before, &begin);
+            match delivery {
+                Delivery::Copied => chunk.reset_in(next, before),
+                _ => chunk.make_reset(next),
             }
-            let _ = end_cb(after);
+            next.cmd_write_timestamp(before, top, chunk.pool, chunk.first);
+            let _ = next.end_command_buffer(before);
+            let _ = next.begin_command_buffer(after, &begin);
+            next.cmd_write_timestamp(after, bottom, chunk.pool, chunk.first + 1);
+            if delivery == Delivery::Copied {
+                chunk.copy_results(next, after, 2);
+                barriers::to_host(next, after);
+            }
+            let _ = next.end_command_buffer(after);
             let timing = Timing::new(
                 self.queries,
                 ids::CommandRecording::NONE,

@@ -1,7 +1,6 @@
-//! A chunk: a range of timestamp queries that one command recording uses, and the memory in which their results
-//! arrive.
+//! Keeps a chunk: a range of timestamp queries that one command recording uses, and the memory in which their
+//! results arrive.
 
-use crate::api::functions::DeviceFunctions;
 use crate::timing::result_buffer::ResultBuffer;
 use ash::vk;
 
@@ -66,22 +65,14 @@ impl Chunk {
     /// # Safety
     /// `cb` is being recorded outside a render pass, on a family that may copy queries; all of the queries are written
     /// before this point, and nothing resets them meanwhile.
-    pub unsafe fn copy_results(
-        &self,
-        functions: &DeviceFunctions,
-        cb: vk::CommandBuffer,
-        used: u32,
-    ) {
-        let (Some(copy), Some(mapped)) = (functions.cmd_copy_query_pool_results, self.mapped)
-        else {
-            return;
-        };
+    pub unsafe fn copy_results(&self, next: &ash::Device, cb: vk::CommandBuffer, used: u32) {
+        let Some(mapped) = self.mapped else { return };
         let flags = vk::QueryResultFlags::TYPE_64
             | vk::QueryResultFlags::WITH_AVAILABILITY
             | vk::QueryResultFlags::WAIT;
         // SAFETY: the range lies in the pool, and its results in the slab's buffer.
         unsafe {
-            copy(
+            next.cmd_copy_query_pool_results(
                 cb,
                 self.pool,
                 self.first,
@@ -98,45 +89,41 @@ impl Chunk {
     ///
     /// # Safety
     /// As [`Self::copy_results`].
-    pub unsafe fn reset_in(&self, functions: &DeviceFunctions, cb: vk::CommandBuffer) {
-        if let Some(reset) = functions.cmd_reset_query_pool {
-            // SAFETY: the range lies in the pool.
-            unsafe { reset(cb, self.pool, self.first, self.count) };
-        }
+    pub unsafe fn reset_in(&self, next: &ash::Device, cb: vk::CommandBuffer) {
+        // SAFETY: the range lies in the pool.
+        unsafe { next.cmd_reset_query_pool(cb, self.pool, self.first, self.count) };
     }
 
     /// Resets all queries from the host.
     ///
     /// # Safety
     /// The feature is enabled and no pending work uses the queries.
-    pub unsafe fn reset_by_host(&self, functions: &DeviceFunctions) {
-        if let Some(reset) = functions.reset_query_pool {
-            // SAFETY: the range lies in the pool.
-            unsafe { reset(functions.device, self.pool, self.first, self.count) };
-        }
+    pub unsafe fn reset_by_host(&self, next: &ash::Device) {
+        // SAFETY: the range lies in the pool.
+        unsafe { next.reset_query_pool(self.pool, self.first, self.count) };
     }
 
     /// Resets all queries from the host unless that has been done.
     ///
     /// # Safety
     /// As [`Self::reset_by_host`].
-    pub unsafe fn make_reset(&mut self, functions: &DeviceFunctions) {
+    pub unsafe fn make_reset(&mut self, next: &ash::Device) {
         if !self.reset {
             // SAFETY: as the caller promises.
-            unsafe { self.reset_by_host(functions) };
+            unsafe { self.reset_by_host(next) };
             self.reset = true;
         }
     }
 
     /// Forgets results, so that the next ones are not taken for them.
-    pub fn clear(&self, functions: &DeviceFunctions, range: std::ops::Range<u32>) {
+    pub fn clear(&self, next: &ash::Device, range: std::ops::Range<u32>) {
         for query in range {
             // SAFETY: the result lies in the chunk's part of the mapping.
             unsafe { (&raw mut (*self.results.add(query as usize))[1]).write_volatile(0) };
         }
         if let Some(mapped) = self.mapped {
             let (offset, bytes) = self.bytes();
-            mapped.flush(functions, offset, bytes);
+            mapped.flush(next, offset, bytes);
         }
     }
 
@@ -153,10 +140,10 @@ impl Chunk {
     }
 
     /// Makes results that the device has copied visible to the host.
-    pub fn receive(&self, functions: &DeviceFunctions) {
+    pub fn receive(&self, next: &ash::Device) {
         if let Some(mapped) = self.mapped {
             let (offset, bytes) = self.bytes();
-            mapped.invalidate(functions, offset, bytes);
+            mapped.invalidate(next, offset, bytes);
         }
     }
 
@@ -169,16 +156,13 @@ impl Chunk {
     }
 
     /// Asks the driver for results that are not copied.
-    pub fn ask(&self, functions: &DeviceFunctions, used: u32) {
-        let Some(get) = functions.get_query_pool_results else {
-            return;
-        };
+    pub fn ask(&self, next: &ash::Device, used: u32) {
         let flags = vk::QueryResultFlags::TYPE_64 | vk::QueryResultFlags::WITH_AVAILABILITY;
         let bytes = used as usize * RESULT_BYTES as usize;
         // SAFETY: the chunk's part of the mapping has room for `used` results, and it is not used by copies.
         unsafe {
-            let _ = get(
-                functions.device,
+            let _ = (next.fp_v1_0().get_query_pool_results)(
+                next.handle(),
                 self.pool,
                 self.first,
                 used,

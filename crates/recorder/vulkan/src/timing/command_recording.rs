@@ -1,5 +1,5 @@
-//! The timestamps of one command recording: prepares its queries for each execution, and reads the ticks (raw times
-//! of the device) afterwards.
+//! Keeps the timestamps of one command recording: prepares its queries for each execution, and reads the ticks (raw
+//! times of the device) afterwards.
 
 use crate::api::families::Delivery;
 use crate::handles::lock;
@@ -88,8 +88,8 @@ impl Timing {
 
     fn has_chunk_arrived(&self, (chunk, used): (Chunk, u32)) -> bool {
         match self.delivery {
-            Delivery::Copied => chunk.receive(self.queries.functions),
-            Delivery::Asked => chunk.ask(self.queries.functions, used),
+            Delivery::Copied => chunk.receive(self.queries.next),
+            Delivery::Asked => chunk.ask(self.queries.next, used),
             Delivery::None => {}
         }
         (0..used).rev().all(|query| chunk.ticks(query).is_some())
@@ -101,7 +101,7 @@ impl Timing {
         if overlap.outstanding == 0 {
             overlap.overlapped = false;
             for (chunk, used) in &self.chunks {
-                chunk.clear(self.queries.functions, 0..*used);
+                chunk.clear(self.queries.next, 0..*used);
             }
         } else {
             overlap.overlapped = true;
@@ -163,7 +163,7 @@ impl Timing {
             scratch.clear();
             scratch.extend((0..*used).map(|query| chunk.ticks(query).unwrap_or(NO_TICKS)));
             deliver(self.recording, first, scratch);
-            chunk.clear(self.queries.functions, 0..*used);
+            chunk.clear(self.queries.next, 0..*used);
             first += chunk.count;
         }
         for child in &self.children {
@@ -178,13 +178,13 @@ impl Timing {
     pub unsafe fn prepare(&self) {
         if self.unrecorded.swap(false, Relaxed) {
             for (chunk, used) in &self.chunks {
-                chunk.clear(self.queries.functions, 0..*used);
+                chunk.clear(self.queries.next, 0..*used);
             }
         }
         if self.written.swap(true, Relaxed) && self.delivery == Delivery::Asked {
             for (chunk, _) in &self.chunks {
                 // SAFETY: as the caller promises; `Asked` is chosen only with the feature enabled.
-                unsafe { chunk.reset_by_host(self.queries.functions) };
+                unsafe { chunk.reset_by_host(self.queries.next) };
             }
         }
         if let Some(counting) = &self.counting {

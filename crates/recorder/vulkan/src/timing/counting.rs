@@ -26,7 +26,8 @@ const MAX_LOOKS: u32 = 25;
 
 /// The performance queries of a device.
 pub struct CounterQueries {
-    functions: &'static DeviceFunctions,
+    next: &'static ash::Device,
+    release_profiling_lock: Option<vk::PFN_vkReleaseProfilingLockKHR>,
     recorder: &'static Recorder,
     /// The counters of each queue family, by its number.
     families: Vec<Option<FamilyCounters>>,
@@ -68,7 +69,8 @@ impl CounterQueries {
     /// # Safety
     /// The device was made with the feature; `get` belongs to the next layer.
     pub unsafe fn start(
-        functions: &'static DeviceFunctions,
+        next: &'static ash::Device,
+        functions: &DeviceFunctions,
         recorder: &'static Recorder,
         physical: PhysicalDevice,
         families: &Families,
@@ -90,22 +92,23 @@ impl CounterQueries {
         let acquire = acquire.ok_or("the driver has no profiling lock")?;
         let info = vk::AcquireProfilingLockInfoKHR::default();
         // SAFETY: as the caller promises; it does not wait.
-        match unsafe { acquire(functions.device, &info) } {
+        match unsafe { acquire(next.handle(), &info) } {
             vk::Result::SUCCESS => {}
             vk::Result::TIMEOUT => return Err("another program has the profiling lock"),
             _ => return Err("the driver refuses the profiling lock"),
         }
-        for (number, of) in families.iter().enumerate() {
-            if let Some(of) = of {
+        for (number, counters) in families.iter().enumerate() {
+            if let Some(counters) = counters {
                 recorder.write(&VulkanEvent::CounterSet {
                     device,
                     family: number as u32,
-                    counters: Cow::Borrowed(&of.facts),
+                    counters: Cow::Borrowed(&counters.facts),
                 });
             }
         }
         Ok(CounterQueries {
-            functions,
+            next,
+            release_profiling_lock: functions.release_profiling_lock,
             recorder,
             families,
             state: Mutex::default(),
@@ -126,7 +129,10 @@ impl CounterQueries {
     pub fn take(&'static self, family: u32) -> Option<Counting> {
         let counters = self.counters_of(family)?;
         let mut state = lock(&self.state);
-        let at = state.free.iter().position(|(of, ..)| *of == family);
+        let at = state
+            .free
+            .iter()
+            .position(|(free_family, ..)| *free_family == family);
         let (_, pool, query) = match at {
             Some(at) => state.free.swap_remove(at),
             None => {
@@ -169,26 +175,20 @@ impl CounterQueries {
             .query_type(vk::QueryType::PERFORMANCE_QUERY_KHR)
             .query_count(POOL_QUERIES)
             .push_next(&mut performance);
-        let mut pool = vk::QueryPool::null();
-        let create = self.functions.create_query_pool?;
         // SAFETY: the structures are valid during the call.
-        let result = unsafe { create(self.functions.device, &info, std::ptr::null(), &mut pool) };
-        (result == vk::Result::SUCCESS).then_some(pool)
+        unsafe { self.next.create_query_pool(&info, None) }.ok()
     }
 
     /// # Safety
     /// No query is pending.
     pub unsafe fn destroy(&self) {
-        let f = self.functions;
         for pool in lock(&self.state).pools.drain(..) {
-            if let Some(destroy) = f.destroy_query_pool {
-                // SAFETY: the pool is ours and, as the caller promises, idle.
-                unsafe { destroy(f.device, pool, std::ptr::null()) };
-            }
+            // SAFETY: the pool is ours and, as the caller promises, idle.
+            unsafe { self.next.destroy_query_pool(pool, None) };
         }
-        if let Some(release) = f.release_profiling_lock {
-            // SAFETY: it has been taken.
-            unsafe { release(f.device) };
+        if let Some(release) = self.release_profiling_lock {
+            // SAFETY: the lock has been taken.
+            unsafe { release(self.next.handle()) };
         }
     }
 }
@@ -197,11 +197,8 @@ impl Counting {
     /// # Safety
     /// The query is not pending.
     unsafe fn reset(&self) {
-        let f = self.queries.functions;
-        if let Some(reset) = f.reset_query_pool {
-            // SAFETY: the device has host query reset wherever performance queries were added.
-            unsafe { reset(f.device, self.pool, self.query, 1) };
-        }
+        // SAFETY: the device has host query reset wherever performance queries were added.
+        unsafe { self.queries.next.reset_query_pool(self.pool, self.query, 1) };
     }
 
     /// Begins the query in a command buffer.
@@ -209,11 +206,9 @@ impl Counting {
     /// # Safety
     /// The command buffer is being recorded outside of a render pass.
     pub unsafe fn begin(&self, cb: vk::CommandBuffer) {
-        if let Some(begin) = self.queries.functions.cmd_begin_query {
-            let flags = vk::QueryControlFlags::empty();
-            // SAFETY: as the caller promises; the query has been reset.
-            unsafe { begin(cb, self.pool, self.query, flags) };
-        }
+        let (next, flags) = (self.queries.next, vk::QueryControlFlags::empty());
+        // SAFETY: as the caller promises; the query has been reset.
+        unsafe { next.cmd_begin_query(cb, self.pool, self.query, flags) };
     }
 
     /// Ends the query before its command buffer ends, so that its values are not used.
@@ -222,8 +217,8 @@ impl Counting {
     /// As [`Self::begin`].
     pub unsafe fn cut(&mut self, cb: vk::CommandBuffer) {
         if !std::mem::replace(&mut self.partial, true) {
-            // SAFETY: as the caller promises.
-            unsafe { self.end_query(cb) };
+            // SAFETY: as the caller promises; the query is active.
+            unsafe { self.queries.next.cmd_end_query(cb, self.pool, self.query) };
         }
     }
 
@@ -233,22 +228,15 @@ impl Counting {
     /// As [`Self::begin`].
     pub unsafe fn end(&self, cb: vk::CommandBuffer) {
         if !self.partial {
-            // SAFETY: as the caller promises.
-            unsafe { self.end_query(cb) };
-        }
-    }
-
-    unsafe fn end_query(&self, cb: vk::CommandBuffer) {
-        if let Some(end) = self.queries.functions.cmd_end_query {
-            // SAFETY: as the callers promise; the query is active.
-            unsafe { end(cb, self.pool, self.query) };
+            // SAFETY: as the caller promises; the query is active.
+            unsafe { self.queries.next.cmd_end_query(cb, self.pool, self.query) };
         }
     }
 
     /// Prepares the query for an execution.
     ///
     /// # Safety
-    /// It is not pending.
+    /// The query is not pending.
     pub unsafe fn prepare(&self) {
         lock(&self.results).clear();
         self.looks.store(0, Relaxed);
@@ -270,37 +258,34 @@ impl Counting {
     }
 
     fn ask(&self) -> bool {
-        let f = self.queries.functions;
-        let (Some(get), Some(counters)) = (
-            f.get_query_pool_results,
-            self.queries.counters_of(self.family),
-        ) else {
+        let next = self.queries.next;
+        let Some(counters) = self.queries.counters_of(self.family) else {
             return false;
         };
         let mut results = lock(&self.results);
         if !results.is_empty() {
             return true;
         }
-        let mut found = vec![0u64; counters.indices.len()];
-        let bytes = std::mem::size_of_val(found.as_slice());
+        let mut raw = vec![0u64; counters.indices.len()];
+        let bytes = std::mem::size_of_val(raw.as_slice());
         // SAFETY: there is room for eight bytes of each counter.
         let result = unsafe {
-            get(
-                f.device,
+            (next.fp_v1_0().get_query_pool_results)(
+                next.handle(),
                 self.pool,
                 self.query,
                 1,
                 bytes,
-                found.as_mut_ptr().cast(),
+                raw.as_mut_ptr().cast(),
                 bytes as u64,
                 vk::QueryResultFlags::empty(),
             )
         };
-        let there = result == vk::Result::SUCCESS;
-        if there {
-            *results = found;
+        let has_arrived = result == vk::Result::SUCCESS;
+        if has_arrived {
+            *results = raw;
         }
-        there
+        has_arrived
     }
 
     /// Writes the values that were counted while an instance ran, and forgets them.

@@ -20,7 +20,7 @@ use std::time::Duration;
 const COLLECTION_INTERVAL: Duration = Duration::from_millis(4);
 /// Rounds without pending work after which the thread sleeps until it is woken.
 const IDLE_ROUNDS: u32 = 25;
-/// About the time that a query takes to be read and written. An instance that would take more than the budget is
+/// The approximate time that a query takes to be read and written. An instance that would take more than the budget is
 /// left to the layer's thread.
 const NS_PER_QUERY: i64 = 20;
 /// The longest time that the program's thread waits for the layer's thread, which holds its lock while it writes

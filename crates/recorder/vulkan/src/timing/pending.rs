@@ -96,7 +96,7 @@ impl PendingInstances {
     }
 }
 
-/// Returns whether `timing` is `of`, or belongs to one of its secondaries.
-fn uses(of: &Arc<Timing>, timing: &Arc<Timing>) -> bool {
-    Arc::ptr_eq(of, timing) || of.children.iter().any(|child| uses(child, timing))
+/// Returns whether `timing` is that of a recording, or of one of the secondaries that the recording executes.
+fn uses(recording: &Arc<Timing>, timing: &Arc<Timing>) -> bool {
+    Arc::ptr_eq(recording, timing) || recording.children.iter().any(|child| uses(child, timing))
 }

@@ -5,7 +5,6 @@
 //! when the last user of the recording's [`Timing`](crate::timing::command_recording::Timing) is gone.
 
 use crate::api::families::{Delivery, Families};
-use crate::api::functions::DeviceFunctions;
 use crate::handles::lock;
 use crate::timing::chunk::{Chunk, RESULT_BYTES};
 use crate::timing::result_buffer::{ResultBuffer, ResultMemory};
@@ -22,7 +21,8 @@ const LARGE_CHUNK_QUERIES: u32 = 1024;
 
 /// The queries of a device.
 pub struct Queries {
-    pub functions: &'static DeviceFunctions,
+    /// The next layer's functions.
+    pub next: &'static ash::Device,
     /// Whether the results of some family are copied to mapped memory, and whether the driver is asked for those of
     /// some family.
     copied: bool,
@@ -50,12 +50,12 @@ struct State {
 
 impl Queries {
     pub fn new(
-        functions: &'static DeviceFunctions,
+        next: &'static ash::Device,
         families: &Families,
         memory: &vk::PhysicalDeviceMemoryProperties,
     ) -> Queries {
         Queries {
-            functions,
+            next,
             copied: families.have(Delivery::Copied),
             asked: families.have(Delivery::Asked),
             memory: ResultMemory::choose(memory),
@@ -90,7 +90,7 @@ impl Queries {
             },
         };
         drop(state);
-        chunk.clear(self.functions, 0..chunk.count);
+        chunk.clear(self.next, 0..chunk.count);
         Some(chunk)
     }
 
@@ -117,7 +117,7 @@ impl Queries {
             };
             // SAFETY: `Asked` is chosen only with the feature enabled; a chunk is given back when the recording that
             // used it is no longer pending.
-            unsafe { chunk.make_reset(self.functions) };
+            unsafe { chunk.make_reset(self.next) };
             self.give_back(chunk);
         }
     }
@@ -134,7 +134,7 @@ impl Queries {
         state.rest = None;
         for slab in state.slabs.drain(..) {
             // SAFETY: the objects are ours and, as the caller promises, idle.
-            unsafe { slab.destroy(self.functions) };
+            unsafe { slab.destroy(self.next) };
         }
     }
 
@@ -153,31 +153,27 @@ impl Queries {
         state.slabs.push(slab);
         if self.asked {
             // SAFETY: `Asked` is chosen only with the feature enabled; the pool is new.
-            unsafe { rest.make_reset(self.functions) };
+            unsafe { rest.make_reset(self.next) };
         }
         state.rest.insert(rest).split(count)
     }
 
     /// Makes a slab, and returns it with all of its queries.
     fn create_slab(&self) -> Option<(Slab, Chunk)> {
-        let f = self.functions;
+        let next = self.next;
         let info = vk::QueryPoolCreateInfo::default()
             .query_type(vk::QueryType::TIMESTAMP)
             .query_count(SLAB_QUERIES);
-        let mut pool = vk::QueryPool::null();
         // SAFETY: the structure is valid.
-        let made = unsafe { (f.create_query_pool?)(f.device, &info, std::ptr::null(), &mut pool) };
-        if made != vk::Result::SUCCESS {
-            return None;
-        }
+        let pool = unsafe { next.create_query_pool(&info, None) }.ok()?;
         let (results, memory) = if self.copied {
             let bytes = u64::from(SLAB_QUERIES) * RESULT_BYTES;
             let Some((mapped, results)) = self
                 .memory
-                .and_then(|memory| ResultBuffer::create(f, memory, bytes))
+                .and_then(|memory| ResultBuffer::create(next, memory, bytes))
             else {
                 // SAFETY: the pool is ours and new.
-                unsafe { (f.destroy_query_pool?)(f.device, pool, std::ptr::null()) };
+                unsafe { next.destroy_query_pool(pool, None) };
                 return None;
             };
             (results, SlabMemory::Mapped(mapped))
@@ -212,14 +208,13 @@ enum SlabMemory {
 impl Slab {
     /// # Safety
     /// The objects are idle.
-    unsafe fn destroy(self, functions: &DeviceFunctions) {
-        if let Some(destroy) = functions.destroy_query_pool {
-            // SAFETY: as the caller promises.
-            unsafe { destroy(functions.device, self.pool, std::ptr::null()) };
-        }
-        if let SlabMemory::Mapped(mapped) = self.memory {
-            // SAFETY: as the caller promises.
-            unsafe { mapped.destroy(functions) };
+    unsafe fn destroy(self, next: &ash::Device) {
+        // SAFETY: as the caller promises.
+        unsafe {
+            next.destroy_query_pool(self.pool, None);
+            if let SlabMemory::Mapped(mapped) = self.memory {
+                mapped.destroy(next);
+            }
         }
     }
 }

@@ -2,7 +2,6 @@
 //! them.
 
 use crate::api::families::Delivery;
-use crate::api::functions::DeviceFunctions;
 use crate::recorder::Recorder;
 use crate::timing::barriers;
 use crate::timing::chunk::Chunk;
@@ -16,7 +15,7 @@ use std::sync::Arc;
 
 /// Hands out the queries of one command recording.
 pub struct QueryWriter {
-    functions: &'static DeviceFunctions,
+    next: &'static ash::Device,
     queries: &'static Queries,
     recorder: &'static Recorder,
     command_buffer: vk::CommandBuffer,
@@ -40,7 +39,7 @@ impl QueryWriter {
         command_buffer: vk::CommandBuffer,
     ) -> QueryWriter {
         QueryWriter {
-            functions: queries.functions,
+            next: queries.next,
             queries,
             recorder,
             command_buffer,
@@ -136,9 +135,9 @@ impl QueryWriter {
         // SAFETY: the command buffer is being recorded outside a render pass; the chunk is ours alone.
         unsafe {
             match self.delivery {
-                Delivery::Asked if !self.simultaneous => chunk.make_reset(self.functions),
+                Delivery::Asked if !self.simultaneous => chunk.make_reset(self.next),
                 _ => {
-                    chunk.reset_in(self.functions, self.command_buffer);
+                    chunk.reset_in(self.next, self.command_buffer);
                     // The queries are written whenever the command buffer runs, recorded or not.
                     chunk.reset = false;
                 }
@@ -156,10 +155,8 @@ impl QueryWriter {
 
     #[inline]
     fn write(&self, stage: vk::PipelineStageFlags, pool: vk::QueryPool, query: u32) {
-        if let Some(write) = self.functions.cmd_write_timestamp {
-            // SAFETY: the query has been reset in this recording and is written once.
-            unsafe { write(self.command_buffer, stage, pool, query) };
-        }
+        // SAFETY: the query has been reset in this recording and is written once.
+        unsafe { (self.next).cmd_write_timestamp(self.command_buffer, stage, pool, query) };
     }
 
     /// Ends the command recording: writes the second timestamp of its first pair, and the commands that deliver the
@@ -173,7 +170,7 @@ impl QueryWriter {
         counting: Option<Counting>,
         whole: bool,
     ) -> Option<Arc<Timing>> {
-        let (cb, functions) = (self.command_buffer, self.functions);
+        let (cb, next) = (self.command_buffer, self.next);
         if let Some((chunk, _)) = self.chunks.first().filter(|_| whole) {
             let (pool, end) = (chunk.pool, chunk.first + 1);
             self.write(vk::PipelineStageFlags::BOTTOM_OF_PIPE, pool, end);
@@ -185,10 +182,10 @@ impl QueryWriter {
             for (chunk, used) in &self.chunks {
                 // SAFETY: the command buffer is being recorded outside a render pass, and every reserved query has
                 // been written.
-                unsafe { chunk.copy_results(functions, cb, *used) };
+                unsafe { chunk.copy_results(next, cb, *used) };
             }
             // SAFETY: as above.
-            unsafe { barriers::to_host(functions, cb) };
+            unsafe { barriers::to_host(next, cb) };
         }
         if let Some(counting) = &counting {
             // SAFETY: the command buffer is being recorded outside a render pass; of a suspended rendering it has been cut.

@@ -1,6 +1,6 @@
-//! Device memory, mapped for the host, into which command buffers copy the results of queries.
+//! Makes mapped buffers of device memory, into which command buffers copy the results of queries, so that the host
+//! can read them.
 
-use crate::api::functions::DeviceFunctions;
 use ash::vk;
 
 /// The bytes that a software GPU adds to an allocation: its memory is a file without a name, which is larger than
@@ -50,7 +50,7 @@ pub struct ResultBuffer {
 impl ResultBuffer {
     /// Makes a buffer of `bytes` bytes, and returns the buffer with the address of its memory.
     pub fn create(
-        functions: &DeviceFunctions,
+        next: &ash::Device,
         result_memory: ResultMemory,
         bytes: u64,
     ) -> Option<(ResultBuffer, *mut [u64; 2])> {
@@ -60,10 +60,10 @@ impl ResultBuffer {
             coherent: result_memory.coherent,
         };
         // SAFETY: what has been made is destroyed once.
-        let address = unsafe { made.fill(functions, result_memory.memory_type, bytes) };
+        let address = unsafe { made.fill(next, result_memory.memory_type, bytes) };
         if address.is_none() {
             // SAFETY: as above; null handles are passed over.
-            unsafe { made.destroy(functions) };
+            unsafe { made.destroy(next) };
         }
         address.map(|address| (made, address))
     }
@@ -72,21 +72,17 @@ impl ResultBuffer {
     /// `self` holds null handles; the caller destroys what is left in them.
     unsafe fn fill(
         &mut self,
-        f: &DeviceFunctions,
+        next: &ash::Device,
         memory_type: u32,
         bytes: u64,
     ) -> Option<*mut [u64; 2]> {
-        let none = std::ptr::null();
-        let ok = |result: vk::Result| (result == vk::Result::SUCCESS).then_some(());
         let info = vk::BufferCreateInfo::default()
             .size(bytes)
             .usage(vk::BufferUsageFlags::TRANSFER_DST);
-        let mut address = std::ptr::null_mut();
         // SAFETY: each structure is valid for its call, and each object is made before it is used.
         unsafe {
-            ok((f.create_buffer?)(f.device, &info, none, &mut self.buffer))?;
-            let mut needs = vk::MemoryRequirements::default();
-            (f.get_buffer_memory_requirements?)(f.device, self.buffer, &mut needs);
+            self.buffer = next.create_buffer(&info, None).ok()?;
+            let needs = next.get_buffer_memory_requirements(self.buffer);
             if needs.memory_type_bits & 1 << memory_type == 0
                 || gapscope_spool::exceeds_file_limit(needs.size + SOFTWARE_DRIVERS_ADD)
             {
@@ -95,64 +91,39 @@ impl ResultBuffer {
             let info = vk::MemoryAllocateInfo::default()
                 .allocation_size(needs.size)
                 .memory_type_index(memory_type);
-            ok((f.allocate_memory?)(
-                f.device,
-                &info,
-                none,
-                &mut self.memory,
-            ))?;
-            ok((f.bind_buffer_memory?)(
-                f.device,
-                self.buffer,
-                self.memory,
-                0,
-            ))?;
+            self.memory = next.allocate_memory(&info, None).ok()?;
+            next.bind_buffer_memory(self.buffer, self.memory, 0).ok()?;
             let flags = vk::MemoryMapFlags::empty();
-            ok((f.map_memory?)(
-                f.device,
-                self.memory,
-                0,
-                vk::WHOLE_SIZE,
-                flags,
-                &mut address,
-            ))?;
+            let address = next.map_memory(self.memory, 0, vk::WHOLE_SIZE, flags);
+            let address = address.ok().filter(|address| !address.is_null())?;
+            Some(address.cast())
         }
-        (!address.is_null()).then_some(address.cast())
     }
 
     /// # Safety
     /// The objects are ours, and idle.
-    pub unsafe fn destroy(self, functions: &DeviceFunctions) {
-        let none = std::ptr::null();
+    pub unsafe fn destroy(self, next: &ash::Device) {
         // SAFETY: as the caller promises; destroying a null handle does nothing.
         unsafe {
-            if let Some(destroy) = functions.destroy_buffer {
-                destroy(functions.device, self.buffer, none);
-            }
-            if let Some(free) = functions.free_memory {
-                free(functions.device, self.memory, none);
-            }
+            next.destroy_buffer(self.buffer, None);
+            next.free_memory(self.memory, None);
         }
     }
 
     /// Makes writes of the host visible to the device, where the memory is not coherent.
-    pub fn flush(&self, functions: &DeviceFunctions, offset: u64, bytes: u64) {
-        if let Some(flush) = functions
-            .flush_mapped_memory_ranges
-            .filter(|_| !self.coherent)
-        {
+    pub fn flush(&self, next: &ash::Device, offset: u64, bytes: u64) {
+        if !self.coherent {
             // SAFETY: the range lies in a mapping of ours and is aligned to 256 bytes, the greatest atom size that
             // the specification allows.
-            let _ = unsafe { flush(functions.device, 1, &self.range(offset, bytes)) };
+            let _ = unsafe { next.flush_mapped_memory_ranges(&[self.range(offset, bytes)]) };
         }
     }
 
     /// Makes writes of the device visible to the host, where the memory is not coherent.
-    pub fn invalidate(&self, functions: &DeviceFunctions, offset: u64, bytes: u64) {
-        let invalidate = functions.invalidate_mapped_memory_ranges;
-        if let Some(invalidate) = invalidate.filter(|_| !self.coherent) {
+    pub fn invalidate(&self, next: &ash::Device, offset: u64, bytes: u64) {
+        if !self.coherent {
             // SAFETY: as in `flush`.
-            let _ = unsafe { invalidate(functions.device, 1, &self.range(offset, bytes)) };
+            let _ = unsafe { next.invalidate_mapped_memory_ranges(&[self.range(offset, bytes)]) };
         }
     }
 

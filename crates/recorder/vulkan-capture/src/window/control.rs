@@ -1,5 +1,5 @@
-//! The capture that a process was asked for: counts submissions, opens the window where the user's choice says so,
-//! hands it submissions, and ends it.
+//! Decides which submissions are in a window: counts submissions, opens a window where the user's choice or the
+//! program says so, hands submissions to it, and ends it.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -14,17 +14,17 @@ use gapscope_vulkan_layer::handles::lock;
 
 use super::labels::Labels;
 use super::open_window::{Dispatches, OpenWindow};
-use super::program_captures::{ProgramCaptures, StopOutcome};
+use super::program_windows::{ProgramWindows, StopOutcome};
 use super::signals::Signals;
 use super::submit_call::SubmitCall;
 use crate::api::device::Device;
 
-/// The capture that this process was asked for.
-pub struct Capture {
+/// The windows that this process was asked to capture.
+pub struct WindowControl {
     request: Request,
-    /// Whether a window may begin, or is open: submissions then take a closer look.
+    /// Whether a window may begin, or is open.
     is_armed: AtomicBool,
-    /// Submissions outside of a window share the lock; what begins, ends or fills a window has it alone.
+    /// Submissions outside of a window share the lock; a thread that begins, ends or fills a window has it alone.
     state: RwLock<WindowState>,
     submissions: AtomicU64,
     dispatches: AtomicU64,
@@ -33,10 +33,10 @@ pub struct Capture {
     signals: Option<Signals>,
     process: u32,
     has_notified_end: AtomicBool,
-    /// Whether the program begins captures itself, and nothing else does.
-    is_own: AtomicBool,
-    /// The captures that the program begins itself.
-    pub own: ProgramCaptures,
+    /// Whether the program begins windows itself, and nothing else does.
+    is_by_program: AtomicBool,
+    /// The windows that the program begins itself.
+    pub program_windows: ProgramWindows,
 }
 
 /// The number of a submission, and of its dispatches.
@@ -64,17 +64,17 @@ pub fn follow<R>(work: impl FnOnce() -> R) {
     }
 }
 
-/// Returns the capture that this process was asked for; `None` if it was asked for none.
-pub fn capture() -> Option<&'static Capture> {
-    static CAPTURE: OnceLock<Option<Capture>> = OnceLock::new();
-    let made = CAPTURE.get_or_init(|| hook::guard(Capture::from_environment).flatten());
+/// Returns the control of this process's windows; `None` if the process was asked for none.
+pub fn control() -> Option<&'static WindowControl> {
+    static CONTROL: OnceLock<Option<WindowControl>> = OnceLock::new();
+    let made = CONTROL.get_or_init(|| hook::guard(WindowControl::from_environment).flatten());
     // A forked child has none of the parent's window.
     made.as_ref()
-        .filter(|capture| capture.process == std::process::id())
+        .filter(|control| control.process == std::process::id())
 }
 
-impl Capture {
-    fn from_environment() -> Option<Capture> {
+impl WindowControl {
+    fn from_environment() -> Option<WindowControl> {
         let request = Request::from_environment()?;
         hook::silence();
         hook::pin_library();
@@ -83,9 +83,9 @@ impl Capture {
             Window::Signal => Some(Signals::map(&request.signals())?),
             _ => None,
         };
-        Some(Capture {
+        Some(WindowControl {
             is_armed: AtomicBool::new(request.window != Window::Program),
-            is_own: AtomicBool::new(request.window == Window::Program),
+            is_by_program: AtomicBool::new(request.window == Window::Program),
             request,
             state: RwLock::default(),
             submissions: AtomicU64::new(0),
@@ -94,7 +94,7 @@ impl Capture {
             signals,
             process: std::process::id(),
             has_notified_end: AtomicBool::new(false),
-            own: ProgramCaptures::default(),
+            program_windows: ProgramWindows::default(),
         })
     }
 
@@ -142,20 +142,21 @@ impl Capture {
     /// Returns the reason for a window that ends with the program: a window of everything is then complete.
     fn reason_at_end(&self) -> EndReason {
         match self.request.window {
-            Window::All if !self.is_own.load(Relaxed) => EndReason::Complete,
+            Window::All if !self.is_by_program.load(Relaxed) => EndReason::Complete,
             _ => EndReason::ProgramEnded,
         }
+    }
+
+    /// Returns whether a window may begin, or is open.
+    pub fn is_armed(&self) -> bool {
+        self.is_armed.load(Relaxed)
     }
 
     /// Passes a submission on, and captures it if it is in the window.
     ///
     /// # Safety
-    /// It is the program's own call.
+    /// The call is the program's own.
     pub unsafe fn submit(&self, call: &SubmitCall<'_>) -> vk::Result {
-        if !self.is_armed.load(Relaxed) {
-            // SAFETY: as the caller promises.
-            return unsafe { call.pass_on() };
-        }
         let counted = {
             let shared = self.state.read().unwrap_or_else(PoisonError::into_inner);
             let counted = hook::guard(|| match shared.open {
@@ -165,7 +166,7 @@ impl Capture {
             match counted {
                 Some(Some(counted)) if !self.begins_with(call, &counted) => {
                     // SAFETY: as the caller promises.
-                    return unsafe { call.pass_on() };
+                    return unsafe { call.pass_on(None) };
                 }
                 counted => counted.flatten(),
             }
@@ -177,7 +178,7 @@ impl Capture {
             unsafe { self.submit_alone(&mut state, call, &counted) };
         });
         // SAFETY: as the caller promises. It has not been passed on where the window ended before it.
-        (call.passed.get()).unwrap_or_else(|| unsafe { call.pass_on() })
+        (call.passed.get()).unwrap_or_else(|| unsafe { call.pass_on(None) })
     }
 
     /// Counts a submission, and its dispatches if the window counts dispatches.
@@ -259,19 +260,19 @@ impl Capture {
     /// Captures a submission, which is passed on if it is in a window.
     ///
     /// # Safety
-    /// It is the program's own call.
+    /// The call is the program's own.
     unsafe fn submit_alone(
         &self,
         state: &mut WindowState,
         call: &SubmitCall<'_>,
         counted: &SubmissionNumbers,
     ) {
-        if !self.is_armed.load(Relaxed) {
+        if !self.is_armed() {
             return;
         }
         if state.open.is_none() {
-            let path = match self.is_own.load(Relaxed) {
-                true => match self.own.begin() {
+            let path = match self.is_by_program.load(Relaxed) {
+                true => match self.program_windows.begin() {
                     Some(path) => path,
                     None => return,
                 },
@@ -295,7 +296,7 @@ impl Capture {
     fn begin(&self, state: &mut WindowState, device: &'static Device, path: Option<PathBuf>) {
         state.begun += 1;
         let path = path.unwrap_or_else(|| self.request.output_of(state.begun));
-        let window = match self.is_own.load(Relaxed) {
+        let window = match self.is_by_program.load(Relaxed) {
             true => &Window::Program,
             false => &self.request.window,
         };
@@ -305,19 +306,19 @@ impl Capture {
                 state.open = Some(open);
             }
             Err(reason) => {
-                self.own.settle(false);
+                self.program_windows.settle(false);
                 self.request.notify(&Notice::NotBegun(reason.to_string()));
                 self.disarm();
             }
         }
     }
 
-    /// Ends the open window, and with it the capture, unless there may be another.
+    /// Ends the open window. No other begins unless the program or a signal asks for one.
     fn end(&self, state: &mut WindowState, reason: EndReason) {
         let Some(mut open) = state.open.take() else {
             return;
         };
-        self.own.settle(open.has_work());
+        self.program_windows.settle(open.has_work());
         if let EndReason::Failed(reason) = &reason {
             let (capture, reason) = (open.path().to_owned(), reason.clone());
             self.request.notify(&Notice::BrokenOff { capture, reason });
@@ -333,7 +334,7 @@ impl Capture {
 
     /// Ends an open window before `work`, which no capture can hold, and then does the work.
     pub fn refuse<R>(&self, what: &str, work: impl FnOnce() -> R) -> R {
-        if !self.is_armed.load(Relaxed) {
+        if !self.is_armed() {
             return work();
         }
         let mut state = self.lock_window();
@@ -346,29 +347,33 @@ impl Capture {
         work()
     }
 
-    /// Begins a capture that the program asks for, and returns its number.
-    pub fn start_own(&self, path: Option<PathBuf>) -> Result<u32, Status> {
+    /// Adds a window that the program asks for, and returns its number. The capture is written to `path` if the program
+    /// gave one.
+    ///
+    /// # Errors
+    /// Returns the status for the program if there can be no window now.
+    pub fn start_by_program(&self, path: Option<PathBuf>) -> Result<u32, Status> {
         let mut state = self.lock_window();
         match self.request.window {
             Window::Program => {}
             // Nobody asked for a window, and the program does.
             Window::All => {
-                if !self.is_own.swap(true, Relaxed) {
+                if !self.is_by_program.swap(true, Relaxed) {
                     let what = "what the program captures itself, by start_capture";
                     self.end(&mut state, EndReason::Refused(what.to_owned()));
                 }
             }
             _ => return Err(Status::NotRecorded),
         }
-        let number = self.own.ask(path)?;
+        let number = self.program_windows.ask(path)?;
         self.is_armed.store(true, Relaxed);
         Ok(number)
     }
 
-    /// Ends a capture that the program has begun.
-    pub fn stop_own(&self, number: u32) -> Status {
+    /// Ends a window that the program has begun.
+    pub fn stop_by_program(&self, number: u32) -> Status {
         let mut state = self.lock_window();
-        match self.own.stop(number) {
+        match self.program_windows.stop(number) {
             StopOutcome::EndWindow => self.end(&mut state, EndReason::Complete),
             StopOutcome::NothingBegun => self.is_armed.store(false, Relaxed),
             StopOutcome::AlreadyEnded => {}
@@ -377,8 +382,8 @@ impl Capture {
         Status::Done
     }
 
-    /// Returns whether the program may begin captures.
-    pub fn own_possible(&self) -> Status {
+    /// Returns whether the program may begin windows.
+    pub fn program_may_start(&self) -> Status {
         match self.request.window {
             Window::Program | Window::All => Status::Off,
             _ => Status::NotRecorded,
@@ -402,8 +407,8 @@ impl Capture {
 fn end_at_exit() {
     extern "C" fn ended() {
         hook::guard(|| {
-            if let Some(capture) = capture() {
-                capture.process_ends();
+            if let Some(control) = control() {
+                control.process_ends();
             }
         });
     }
