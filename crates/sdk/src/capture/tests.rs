@@ -1,7 +1,7 @@
 //! Tests the rules of captures with a fake backend.
 
 use super::once::Once;
-use super::{Backend, Capture, Captured, Destination, NotCaptured, Running, Trigger};
+use super::{Backend, Capture, Captured, Destination, NotCaptured, Running, Trigger, WaitError};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -56,9 +56,7 @@ impl Backend for FakeBackend {
         self.note("wait");
         assert!(!self.panics_at_wait.load(Relaxed), "the planted panic");
         if self.refuses_wait.load(Relaxed) {
-            return Err(NotCaptured::Synchronise {
-                reason: "lost".to_owned(),
-            });
+            return Err(WaitError::device("lost").into());
         }
         Ok(())
     }
@@ -143,7 +141,7 @@ impl Fixture {
         let backend: Arc<dyn Backend> = self.fake.clone();
         Capture::prepare(
             backend,
-            Destination::of(self.path(name)),
+            Destination::from_path(self.path(name)),
             one_shot,
             self.once,
         )
@@ -255,10 +253,7 @@ fn what_goes_wrong_at_the_end_is_said_and_the_capture_is_stopped() {
     let mut capture = f.capture("a.fake").unwrap();
     capture.begin().unwrap();
     f.fake.refuses_wait.store(true, Relaxed);
-    assert!(matches!(
-        capture.end(),
-        Err(NotCaptured::Synchronise { .. })
-    ));
+    assert!(matches!(capture.end(), Err(NotCaptured::Synchronise(_))));
     assert_eq!(f.fake.said().last(), Some(&"stop"));
     let f = Fixture::new();
     f.fake.refuses_stop.store(true, Relaxed);
@@ -303,7 +298,7 @@ fn paths_are_checked_before_anything_starts() {
         wants_bytes: Some(u64::MAX),
         ..FakeBackend::default()
     };
-    let to = Destination::of(f.path("big.fake"));
+    let to = Destination::from_path(f.path("big.fake"));
     let refused = Capture::prepare(Arc::new(greedy), to, true, f.once);
     assert!(matches!(refused, Err(NotCaptured::NoSpace { .. })));
     assert_eq!(f.fake.said(), [""; 0]);
@@ -326,7 +321,8 @@ fn relative_paths_are_those_of_the_moment_of_begin() {
     let f = Fixture::new();
     let backend: Arc<dyn Backend> = f.fake.clone();
     let name = format!("relative-{}.fake", std::process::id());
-    let mut capture = Capture::prepare(backend, Destination::of(&name), true, f.once).unwrap();
+    let mut capture =
+        Capture::prepare(backend, Destination::from_path(&name), true, f.once).unwrap();
     capture.begin().unwrap();
     let captured = capture.end().unwrap();
     let path = captured.path().unwrap();

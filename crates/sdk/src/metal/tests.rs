@@ -1,10 +1,7 @@
 //! Tests the logic of the Metal backend with fakes of Metal's objects.
 
-use super::capture::{Gate, MetalCapture};
-use super::fake::{FakeCommands, FakeCounters, FakeManager};
-use super::wgpu_device::from_wgpu;
+use super::fake::{FakeCommands, FakeCounters};
 use super::*;
-use crate::capture::{Capture, Destination, NotCaptured};
 use crate::kernel_profile::{Profile, Sampling, host_now_ns};
 use std::sync::{Arc, Mutex};
 
@@ -106,7 +103,10 @@ fn times_that_metal_does_not_give_are_unknown() {
     }
     let mut running = FakeCommands::ran(1.0, 2.0).completion;
     running.finished = false;
-    assert_eq!(GpuTime::of(&running), Err(UnknownTime::NotFinished));
+    assert_eq!(
+        GpuTime::from_completion(&running),
+        Err(UnknownTime::NotFinished)
+    );
 }
 
 #[test]
@@ -195,10 +195,10 @@ fn a_host_clock_of_another_unit_is_replaced() {
     struct OtherUnit;
     impl Counters for OtherUnit {
         type Buffer = ();
-        fn allocate(&self) -> Result<(), String> {
-            Err(String::new())
+        fn allocate(&self) -> Result<(), CounterError> {
+            Err(CounterError::NoTimestamps)
         }
-        fn resolve(&self, (): &(), _: u32) -> Result<Vec<u64>, String> {
+        fn resolve(&self, (): &(), _: u32) -> Result<Vec<u64>, CounterError> {
             Ok(Vec::new())
         }
         fn clocks(&self) -> Clocks {
@@ -341,136 +341,6 @@ fn the_ladder_takes_the_finest_that_is_wanted_and_possible() {
     let (_, profile) = batch(steps(1), Ladder::PassPerDispatch);
     assert_eq!(profile.snapshot().sampling, Sampling::Dispatch);
     assert!(profile.snapshot().notes[0].contains("a pass of its own"));
-}
-
-fn capture(manager: FakeManager, gate: Gate, path: &std::path::Path) -> Result<(), NotCaptured> {
-    let device = MetalCapture::with_gate(manager, gate).device();
-    let mut capture = Capture::to(&device, Destination::of(path))?;
-    capture.begin()?;
-    capture.end().map(drop)
-}
-
-#[test]
-fn captures_are_synchronised_in_and_out_and_written() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("with space.gputrace");
-    let manager = FakeManager::default();
-    let log = manager.log.clone();
-    capture(manager, Gate::Open, &path).unwrap();
-    assert_eq!(
-        *log.lock().unwrap(),
-        ["synchronise", "start", "synchronise", "stop"]
-    );
-    assert!(path.join("capture").is_file());
-    let again = capture(FakeManager::default(), Gate::Open, &path).unwrap_err();
-    assert!(matches!(again, NotCaptured::Exists { .. }), "{again}");
-}
-
-#[test]
-fn what_prevents_a_capture_is_said() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.gputrace");
-    let unsupported = || FakeManager {
-        unsupported: true,
-        ..FakeManager::default()
-    };
-    let closed = capture(unsupported(), Gate::Closed, &path).unwrap_err();
-    assert!(
-        matches!(closed, NotCaptured::Gate { .. })
-            && closed.to_string().contains("MTL_CAPTURE_ENABLED=1"),
-        "{closed}"
-    );
-    let open = capture(unsupported(), Gate::Open, &path).unwrap_err();
-    assert!(matches!(open, NotCaptured::Unsupported { .. }), "{open}");
-    assert!(
-        open.to_string()
-            .contains("although MTL_CAPTURE_ENABLED is set"),
-        "{open}"
-    );
-    let older = capture(unsupported(), Gate::Older, &path).unwrap_err();
-    assert_eq!(
-        older.to_string(),
-        "Metal does not allow captures: METAL_CAPTURE_ENABLED is set, which is the variable of before macOS 14: start the \
-         program with MTL_CAPTURE_ENABLED=1 in its environment as well"
-    );
-    let error = |code| FakeManager {
-        start_error: Some(ManagerError {
-            code,
-            description: "Capture layer is not inserted.".to_owned(),
-        }),
-        ..FakeManager::default()
-    };
-    let said = capture(error(1), Gate::Closed, &path).unwrap_err();
-    assert!(
-        said.to_string().contains("Capture layer is not inserted"),
-        "{said}"
-    );
-    assert_eq!(
-        capture(error(2), Gate::Open, &path),
-        Err(NotCaptured::AlreadyCapturing)
-    );
-    assert!(matches!(
-        capture(error(3), Gate::Open, &path),
-        Err(NotCaptured::Start { .. })
-    ));
-    let capturing = FakeManager::default();
-    capturing
-        .capturing
-        .store(true, std::sync::atomic::Ordering::Relaxed);
-    assert_eq!(
-        capture(capturing, Gate::Open, &path),
-        Err(NotCaptured::AlreadyCapturing)
-    );
-    let broken = FakeManager {
-        broken: true,
-        ..FakeManager::default()
-    };
-    assert!(matches!(
-        capture(broken, Gate::Open, &path),
-        Err(NotCaptured::NotWritten { .. })
-    ));
-    let wrong = folder.path().join("x.trace");
-    assert!(matches!(
-        capture(FakeManager::default(), Gate::Open, &wrong),
-        Err(NotCaptured::Extension { .. })
-    ));
-}
-
-#[test]
-fn a_device_of_wgpu_is_waited_for_by_polling_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let manager = FakeManager::default();
-    let log = manager.log.clone();
-    let polled = log.clone();
-    let device = from_wgpu(Some(manager), move || {
-        polled.lock().unwrap().push("poll");
-        Ok(())
-    });
-    let path = folder.path().join("x.gputrace");
-    let mut capture = Capture::to(&device, Destination::of(&path)).unwrap();
-    capture.begin().unwrap();
-    capture.end().unwrap();
-    assert_eq!(*log.lock().unwrap(), ["poll", "start", "poll", "stop"]);
-
-    let other = from_wgpu(None::<FakeManager>, || Ok(()));
-    let why = Capture::to(&other, Destination::of(folder.path().join("y.gputrace"))).unwrap_err();
-    assert!(
-        matches!(&why, NotCaptured::Unsupported { reason, .. } if reason.contains("Backends::METAL")),
-        "{why}"
-    );
-}
-
-#[test]
-fn a_capture_that_is_dropped_is_stopped() {
-    let folder = tempfile::tempdir().unwrap();
-    let manager = FakeManager::default();
-    let log = manager.log.clone();
-    let device = MetalCapture::with_gate(manager, Gate::Open).device();
-    let mut capture =
-        Capture::to(&device, Destination::of(folder.path().join("x.gputrace"))).unwrap();
-    capture.begin().unwrap();
-    drop(capture);
-    assert_eq!(log.lock().unwrap().last(), Some(&"stop"));
 }
 
 #[test]

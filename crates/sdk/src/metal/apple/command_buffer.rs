@@ -1,15 +1,12 @@
 //! Metal command buffers whose work is timed.
 
-use super::MetalError;
 use super::counters::AppleCounters;
-use super::device::Queue;
-use super::pass::ComputePass;
 use crate::metal::{Batch, CommandBufferError, Commands, Completion, Submitted};
 use block2::RcBlock;
 use objc2::rc::{Retained, autoreleasepool};
 use objc2::runtime::ProtocolObject;
 use objc2_foundation::NSString;
-use objc2_metal::{MTLCommandBuffer, MTLCommandBufferStatus, MTLDispatchType};
+use objc2_metal::{MTLCommandBuffer, MTLCommandBufferStatus};
 use std::ptr::NonNull;
 use std::sync::{Mutex, PoisonError};
 
@@ -35,18 +32,11 @@ pub struct CommandBuffer {
 }
 
 impl CommandBuffer {
-    pub(super) fn new(queue: &Queue, raw: Raw) -> CommandBuffer {
-        let device = &queue.device;
-        let batch = Batch::new(
-            device.counters.clone(),
-            device.profile.clone(),
-            device.ladder,
-            queue.label.clone(),
-        );
+    pub(super) fn new(raw: Raw, batch: Batch<AppleCounters>, debug: bool) -> CommandBuffer {
         CommandBuffer {
             raw: RawCommands(raw),
             batch,
-            debug: device.debug,
+            debug,
         }
     }
 
@@ -63,44 +53,6 @@ impl CommandBuffer {
     /// ```
     pub fn raw(&self) -> &ProtocolObject<dyn MTLCommandBuffer> {
         &self.raw.0
-    }
-
-    /// Begins a compute pass with a label. Instruments reads the label of an encoder when it ends.
-    ///
-    /// # Errors
-    /// Metal gives no encoder.
-    ///
-    /// ```no_run
-    /// # #[cfg(target_vendor = "apple")]
-    /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
-    /// # use gapscope_sdk::metal::*;
-    /// let mut commands = queue.command_buffer()?;
-    /// let pass = commands.compute_pass("layer 3")?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn compute_pass(&mut self, label: &str) -> Result<ComputePass<'_>, MetalError> {
-        ComputePass::begin(self, label, MTLDispatchType::Serial)
-    }
-
-    /// Begins a compute pass whose dispatches may run at the same time; barriers are up to the program. Samples
-    /// around each dispatch ([`Ladder::DispatchBoundary`](crate::metal::Ladder)) serialise the dispatches, and so do
-    /// passes of their own.
-    ///
-    /// # Errors
-    /// Metal gives no encoder.
-    ///
-    /// ```no_run
-    /// # #[cfg(target_vendor = "apple")]
-    /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
-    /// # use gapscope_sdk::metal::*;
-    /// let mut commands = queue.command_buffer()?;
-    /// let pass = commands.concurrent_compute_pass("experts")?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn concurrent_compute_pass(&mut self, label: &str) -> Result<ComputePass<'_>, MetalError> {
-        ComputePass::begin(self, label, MTLDispatchType::Concurrent)
     }
 
     /// Begins a debug group, which Instruments and captures show.

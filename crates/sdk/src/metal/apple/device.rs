@@ -3,7 +3,10 @@
 use super::counters::AppleCounters;
 use super::{CommandBuffer, MetalError};
 use crate::kernel_profile::DeviceInfo;
-use crate::metal::{Ladder, ProfileHandle, Sources, Wanted, is_debug};
+use crate::metal::{
+    AppleCaptureManager, Batch, Ladder, MetalCapture, Object, ProfileHandle, Sources, Wanted,
+    is_debug,
+};
 use objc2::rc::{Retained, autoreleasepool};
 use objc2::runtime::ProtocolObject;
 use objc2_foundation::NSString;
@@ -40,12 +43,12 @@ unsafe extern "C" {}
 #[derive(Clone)]
 pub struct Device {
     raw: Retained<ProtocolObject<dyn MTLDevice>>,
-    pub(super) counters: Arc<AppleCounters>,
-    pub(super) ladder: Ladder,
-    pub(super) profile: ProfileHandle,
+    counters: Arc<AppleCounters>,
+    ladder: Ladder,
+    profile: ProfileHandle,
     sources: Arc<Sources>,
     /// Kernels get debug groups, and their sources are kept.
-    pub(super) debug: bool,
+    debug: bool,
 }
 
 impl Device {
@@ -81,7 +84,7 @@ impl Device {
         wanted: Wanted,
         profile: impl Into<ProfileHandle>,
     ) -> Device {
-        let counters = AppleCounters::of(raw.clone());
+        let counters = AppleCounters::new(raw.clone());
         let profile = profile.into();
         profile.set_device(DeviceInfo {
             api: "metal".to_owned(),
@@ -181,6 +184,24 @@ impl Device {
         }
     }
 
+    /// Returns the device for captures of the work of `queues`. Each queue is waited for before the window starts and
+    /// before it ends, by an empty command buffer, which the capture shows as `gapscope: wait`. With
+    /// [`Object::Queue`] and [`Object::Scope`] the first queue is captured or, if there is none, the device.
+    ///
+    /// ```no_run
+    /// # #[cfg(target_vendor = "apple")]
+    /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
+    /// # use gapscope_sdk::metal::*;
+    /// let device = device.capture(Object::Queue, std::slice::from_ref(queue)).device();
+    /// let capture = gapscope_sdk::Capture::from_env(&device);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn capture(&self, object: Object, queues: &[Queue]) -> MetalCapture<AppleCaptureManager> {
+        let queues = queues.iter().map(|queue| queue.raw.clone()).collect();
+        MetalCapture::new(AppleCaptureManager::new(self.raw.clone(), object, queues))
+    }
+
     /// Compiles a library from source. The source is kept if the environment asked for it ([`is_debug`]) when the
     /// device was created.
     ///
@@ -226,9 +247,9 @@ impl Device {
 /// ```
 #[derive(Clone)]
 pub struct Queue {
-    pub(super) device: Device,
+    device: Device,
     raw: Retained<ProtocolObject<dyn MTLCommandQueue>>,
-    pub(super) label: String,
+    label: String,
 }
 
 impl Queue {
@@ -264,6 +285,13 @@ impl Queue {
         // Metal autoreleases the command buffer; a thread without a pool would keep every one.
         let raw = autoreleasepool(|_| self.raw.commandBuffer());
         let raw = raw.ok_or(MetalError::NoCommandBuffer)?;
-        Ok(CommandBuffer::new(self, raw))
+        let device = &self.device;
+        let batch = Batch::new(
+            device.counters.clone(),
+            device.profile.clone(),
+            device.ladder,
+            self.label.clone(),
+        );
+        Ok(CommandBuffer::new(raw, batch, device.debug))
     }
 }

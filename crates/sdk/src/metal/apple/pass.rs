@@ -34,6 +34,46 @@ pub struct ComputePass<'a> {
     encoder: Option<Retained<Encoder>>,
 }
 
+impl CommandBuffer {
+    /// Begins a compute pass with a label. Instruments reads the label of an encoder when it ends.
+    ///
+    /// # Errors
+    /// Metal gives no encoder.
+    ///
+    /// ```no_run
+    /// # #[cfg(target_vendor = "apple")]
+    /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
+    /// # use gapscope_sdk::metal::*;
+    /// let mut commands = queue.command_buffer()?;
+    /// let pass = commands.compute_pass("layer 3")?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn compute_pass(&mut self, label: &str) -> Result<ComputePass<'_>, MetalError> {
+        ComputePass::begin(self, label, MTLDispatchType::Serial)
+    }
+
+    /// Begins a compute pass whose dispatches may run at the same time; barriers are up to the program. Samples
+    /// around each dispatch ([`Ladder::DispatchBoundary`](crate::metal::Ladder)) serialise the dispatches, and so do
+    /// passes of their own.
+    ///
+    /// # Errors
+    /// Metal gives no encoder.
+    ///
+    /// ```no_run
+    /// # #[cfg(target_vendor = "apple")]
+    /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
+    /// # use gapscope_sdk::metal::*;
+    /// let mut commands = queue.command_buffer()?;
+    /// let pass = commands.concurrent_compute_pass("experts")?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn concurrent_compute_pass(&mut self, label: &str) -> Result<ComputePass<'_>, MetalError> {
+        ComputePass::begin(self, label, MTLDispatchType::Concurrent)
+    }
+}
+
 impl<'a> ComputePass<'a> {
     pub(super) fn begin(
         commands: &'a mut CommandBuffer,
