@@ -67,11 +67,7 @@ impl Probe<'_> {
         if let Some(before) = before {
             self.contents(&mut draft, before)?;
         }
-        let barrier = Command::Barrier(Barrier {
-            flags: 0,
-            memory: vec![barrier],
-            buffers: Vec::new(),
-        });
+        let barrier = Command::Barrier(Barrier::of_memory(barrier));
         let each = (0..count).flat_map(|_| [command.clone(), barrier.clone()]);
         let Some(submission) = self.capture.submissions().next() else {
             return Ok(None);

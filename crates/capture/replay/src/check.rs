@@ -166,14 +166,7 @@ impl DeviceCheck<'_> {
     fn transfer(&mut self, command: &Command) {
         let (what, range) = match command {
             Command::Fill(fill) => ("a fill", fill.range),
-            Command::Update(update) => (
-                "an update",
-                gapscope_capture::model::BufferRange {
-                    buffer: update.buffer,
-                    offset: update.offset,
-                    bytes: update.data.len() as u64,
-                },
-            ),
+            Command::Update(update) => ("an update", update.range()),
             _ => return,
         };
         let (_, offset) = self.capture.place(range);

@@ -164,6 +164,7 @@ fn sample(gpu: &Gpu) -> Option<ClockPair> {
     })
 }
 
-fn signed(ns: u64) -> i64 {
+/// Converts nanoseconds; those beyond the greatest signed number become that number.
+pub fn signed(ns: u64) -> i64 {
     i64::try_from(ns).unwrap_or(i64::MAX)
 }

@@ -74,23 +74,17 @@ pub struct Writer {
 
 /// Splits an outcome into pieces.
 pub fn pieces(outcome: &Outcome, after: Option<usize>) -> Vec<Piece> {
-    let mut at = outcome.offset;
-    let end = outcome.offset + outcome.bytes;
-    let mut pieces = Vec::new();
-    for hash in &outcome.hashes {
-        let next =
-            (at / gapscope_capture::CHUNK_BYTES + 1).saturating_mul(gapscope_capture::CHUNK_BYTES);
-        let bytes = next.min(end) - at;
-        pieces.push(Piece {
+    let places = gapscope_capture::pieces(outcome.offset, outcome.bytes);
+    let pieces = outcome.hashes.iter().zip(places);
+    pieces
+        .map(|(hash, (offset, bytes))| Piece {
             memory: outcome.memory,
-            offset: at,
+            offset,
             bytes,
             hash: *hash,
             after,
-        });
-        at += bytes;
-    }
-    pieces
+        })
+        .collect()
 }
 
 /// Returns the pieces with the last known hashes of memory at the end of a program.
@@ -235,14 +229,8 @@ impl Comparer<'_> {
                     overlaps(piece, memory, offset, range.bytes)
                 })
             });
-            let slots = &self.shaders.get(&dispatch.pipeline)?.slots;
-            let mut declared = here.map(|binding| {
-                let mut slots = slots.iter();
-                let slot =
-                    slots.find(|slot| (slot.set, slot.binding) == (binding.set, binding.binding));
-                slot.and_then(|slot| slot.element)
-            });
-            declared.next()
+            let shader = self.shaders.get(&dispatch.pipeline)?;
+            here.map(|binding| shader.element(binding)).next()
         });
         elements.last().flatten()
     }
@@ -335,15 +323,9 @@ pub fn written(command: &Command) -> Vec<gapscope_capture::model::BufferRange> {
                 .filter(|binding| is_writable(binding));
             writable.filter_map(|binding| binding.range).collect()
         }
-        Command::Copy(copy) => {
-            let regions = copy.regions.iter();
-            let to = regions.map(|region| gapscope_capture::model::BufferRange {
-                buffer: copy.to,
-                offset: region.to,
-                bytes: region.bytes,
-            });
-            to.collect()
-        }
+        Command::Copy(copy) => (copy.regions.iter())
+            .map(|region| copy.ranges(region)[1])
+            .collect(),
         other => crate::regions::ranges(other),
     }
 }

@@ -10,7 +10,7 @@ use crate::comparison::is_writable;
 use crate::error::Error;
 use crate::options::Options;
 use crate::program::{Extent, Program, ProgramStep};
-use crate::recording::{CommandRecording, TimestampScope};
+use crate::recording::CommandRecording;
 use crate::session::{RecordingOptions, Session, upload};
 use crate::values::Element;
 
@@ -70,12 +70,7 @@ pub fn find_odd_value(
             element.name()
         )));
     }
-    let mut session = Session::open(
-        capture,
-        options.extent,
-        options.device.as_ref(),
-        options.robust,
-    )?;
+    let mut session = Session::open(capture, options.extent, options)?;
     let program = std::mem::replace(
         &mut session.program,
         Program::new(capture, Extent::Before(0)),
@@ -124,7 +119,9 @@ impl Search {
             .iter()
             .filter(|binding| is_writable(binding))
         {
-            let Some(element) = forced.or_else(|| declared(session, dispatch, binding)) else {
+            let shader = session.shaders.get(&dispatch.pipeline);
+            let declared = shader.and_then(|shader| shader.element(binding));
+            let Some(element) = forced.or(declared) else {
                 self.unexamined += 1;
                 continue;
             };
@@ -163,27 +160,20 @@ impl Search {
     }
 }
 
-/// Returns the type of elements that a kernel declares for a binding.
-fn declared(session: &Session<'_>, dispatch: &Dispatch, binding: &Binding) -> Option<Element> {
-    let mut slots = session.shaders.get(&dispatch.pipeline)?.slots.iter();
-    slots
-        .find(|slot| (slot.set, slot.binding) == (binding.set, binding.binding))?
-        .element
-}
-
 /// Returns the number of NaN and infinite values in a range, and the index and the text of the first.
 fn look(
     session: &mut Session<'_>,
     binding: &Binding,
     element: Element,
 ) -> Result<(u64, Option<u64>, String), Error> {
-    let Some(range) = binding.range else {
+    let place = |range| session.regions.buffer_place(session.capture, range);
+    let place = binding
+        .range
+        .and_then(|range| Some((place(range)?, range.bytes)));
+    let Some((place, bytes)) = place else {
         return Ok((0, None, String::new()));
     };
-    let Some(place) = session.regions.buffer_place(session.capture, range) else {
-        return Ok((0, None, String::new()));
-    };
-    let bytes = session.memory.read(place, range.bytes)?;
+    let bytes = session.memory.read(place, bytes)?;
     let (count, first) = element.odd(&bytes);
     let value = first.map(|first| {
         let size = element.bytes() as usize;
@@ -198,13 +188,8 @@ fn once(session: &Session<'_>, command: &Command) -> Result<(), Error> {
         return Ok(());
     }
     let recording = CommandRecording::begin(&session.gpu, 0)?;
-    let recording_options = RecordingOptions {
-        serialised: false,
-        timed: TimestampScope::Submissions,
-    };
-    session
-        .stage(recording_options)
-        .work(recording.commands, command);
+    let source = session.stage(RecordingOptions::default());
+    source.work(recording.commands, command);
     session.gpu.full_barrier(recording.commands);
     session.gpu.end(recording.commands)?;
     session.gpu.run(recording.commands, "running commands")

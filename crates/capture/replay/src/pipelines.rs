@@ -115,11 +115,6 @@ impl Pipelines {
         layout: Layout,
         with_base: bool,
     ) -> Result<vk::Pipeline, Error> {
-        let raw = &self.gpu.raw;
-        let module = vk::ShaderModuleCreateInfo::default().code(&shader.words);
-        // SAFETY: the words are valid in structure, and the device has all that they declare.
-        let module = unsafe { raw.create_shader_module(&module, None) }
-            .map_err(Error::from_call("make a shader module"))?;
         let mut data = Vec::new();
         let mut entries = Vec::new();
         for constant in &pipeline.constants {
@@ -141,8 +136,6 @@ impl Pipelines {
             .required_subgroup_size(pipeline.required_subgroup_size.unwrap_or(0));
         let mut stage = vk::PipelineShaderStageCreateInfo::default()
             .flags(vk::PipelineShaderStageCreateFlags::from_raw(stage_flags))
-            .stage(vk::ShaderStageFlags::COMPUTE)
-            .module(module)
             .name(&entry)
             .specialization_info(&specialisation);
         if pipeline.required_subgroup_size.is_some() {
@@ -155,14 +148,7 @@ impl Pipelines {
         if with_base {
             flags |= vk::PipelineCreateFlags::DISPATCH_BASE;
         }
-        let robustness = pipeline
-            .robustness
-            .unwrap_or(gapscope_capture::model::Robustness {
-                storage_buffers: 0,
-                uniform_buffers: 0,
-                vertex_inputs: 0,
-                images: 0,
-            });
+        let robustness = pipeline.robustness.unwrap_or_default();
         let buffers = |number: u32| match number {
             0..=3 => vk::PipelineRobustnessBufferBehaviorEXT::from_raw(number as i32),
             _ => vk::PipelineRobustnessBufferBehaviorEXT::DEVICE_DEFAULT,
@@ -174,19 +160,36 @@ impl Pipelines {
             .images(vk::PipelineRobustnessImageBehaviorEXT::DEVICE_DEFAULT);
         let mut info = vk::ComputePipelineCreateInfo::default()
             .flags(flags)
-            .stage(stage)
             .layout(layout.raw);
         if pipeline.robustness.is_some() {
             info = info.push_next(&mut robust);
         }
-        // SAFETY: all that the structure points to is alive; what it needs of the device was checked.
-        let made =
-            unsafe { raw.create_compute_pipelines(vk::PipelineCache::null(), &[info], None) };
-        // SAFETY: a pipeline no longer needs its module.
-        unsafe { raw.destroy_shader_module(module, None) };
-        let made = made.map_err(|(_, result)| Error::from_call("make a pipeline")(result))?;
-        Ok(made[0])
+        // What the words declare and the structures need of the device was checked.
+        compute_pipeline(&self.gpu.raw, &shader.words, stage, info)
     }
+}
+
+/// Makes a compute pipeline from valid SPIR-V, of whose entry point `stage` has the name.
+pub fn compute_pipeline(
+    raw: &ash::Device,
+    words: &[u32],
+    stage: vk::PipelineShaderStageCreateInfo<'_>,
+    info: vk::ComputePipelineCreateInfo<'_>,
+) -> Result<vk::Pipeline, Error> {
+    let module = vk::ShaderModuleCreateInfo::default().code(words);
+    // SAFETY: the words are valid in structure, and the device has all that they declare.
+    let module = unsafe { raw.create_shader_module(&module, None) }
+        .map_err(Error::from_call("make a shader module"))?;
+    let stage = stage.stage(vk::ShaderStageFlags::COMPUTE).module(module);
+    // SAFETY: all that the structure points to is alive; a pipeline no longer needs its module.
+    let made = unsafe {
+        let infos = [info.stage(stage)];
+        let made = raw.create_compute_pipelines(vk::PipelineCache::null(), &infos, None);
+        raw.destroy_shader_module(module, None);
+        made
+    };
+    let made = made.map_err(|(_, result)| Error::from_call("make a pipeline")(result))?;
+    Ok(made[0])
 }
 
 impl Drop for Pipelines {

@@ -20,9 +20,10 @@ use crate::regions::Regions;
 const MAX_QUERIES: u32 = 1 << 20;
 
 /// The work that gets timestamps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum TimestampScope {
     /// Each submission as a whole.
+    #[default]
     Submissions,
     /// Each submission, and each of its command buffers, dispatches and transfers.
     Dispatches,
@@ -236,18 +237,10 @@ impl CommandSource<'_> {
             Command::Dispatch(dispatch) => self.dispatch(commands, dispatch),
             Command::Copy(copy) => {
                 for region in copy.regions.iter().filter(|region| region.bytes > 0) {
-                    let range = |buffer, offset| gapscope_capture::model::BufferRange {
-                        buffer,
-                        offset,
-                        bytes: region.bytes,
-                    };
-                    let from = self
-                        .regions
-                        .buffer_place(self.capture, range(copy.from, region.from));
-                    let to = self
-                        .regions
-                        .buffer_place(self.capture, range(copy.to, region.to));
-                    let (Some(from), Some(to)) = (from, to) else {
+                    let places = copy
+                        .ranges(region)
+                        .map(|range| self.regions.buffer_place(self.capture, range));
+                    let [Some(from), Some(to)] = places else {
                         continue;
                     };
                     let copied = [vk::BufferCopy::default()
@@ -276,12 +269,7 @@ impl CommandSource<'_> {
                 }
             }
             Command::Update(update) => {
-                let range = gapscope_capture::model::BufferRange {
-                    buffer: update.buffer,
-                    offset: update.offset,
-                    bytes: update.data.len() as u64,
-                };
-                let place = self.regions.buffer_place(self.capture, range);
+                let place = self.regions.buffer_place(self.capture, update.range());
                 if let Some(place) = place.filter(|_| !update.data.is_empty()) {
                     let buffer = self.memory.raw(place.region);
                     // SAFETY: as above; there are at most 65,536 bytes.

@@ -133,24 +133,11 @@ pub fn ranges(command: &Command) -> Vec<BufferRange> {
             let bound = dispatch.bindings.iter().filter_map(|binding| binding.range);
             indirect.into_iter().chain(bound).collect()
         }
-        Command::Copy(copy) => {
-            let of_region = |region: &gapscope_capture::model::CopyRegion| {
-                [(copy.from, region.from), (copy.to, region.to)].map(|(buffer, offset)| {
-                    BufferRange {
-                        buffer,
-                        offset,
-                        bytes: region.bytes,
-                    }
-                })
-            };
-            copy.regions.iter().flat_map(of_region).collect()
-        }
+        Command::Copy(copy) => (copy.regions.iter())
+            .flat_map(|region| copy.ranges(region))
+            .collect(),
         Command::Fill(fill) => vec![fill.range],
-        Command::Update(update) => vec![BufferRange {
-            buffer: update.buffer,
-            offset: update.offset,
-            bytes: update.data.len() as u64,
-        }],
+        Command::Update(update) => vec![update.range()],
         Command::Barrier(_) | Command::Label(_) => Vec::new(),
     }
 }

@@ -106,12 +106,16 @@ impl Replay {
 
     /// Sets median, shortest and longest run from the timed runs.
     pub(crate) fn summarise(&mut self) {
-        let mut known: Vec<u64> = self.runs_ns.iter().copied().flatten().collect();
-        known.sort_unstable();
-        self.least_ns = known.first().copied();
-        self.most_ns = known.last().copied();
-        self.median_ns = median(&known);
+        [self.least_ns, self.median_ns, self.most_ns] = spread(self.runs_ns.iter().flatten());
     }
+}
+
+/// Returns the least value, the median and the greatest value; `None` if there are no values.
+pub fn spread<'a>(values: impl IntoIterator<Item = &'a u64>) -> [Option<u64>; 3] {
+    let mut sorted: Vec<u64> = values.into_iter().copied().collect();
+    sorted.sort_unstable();
+    let (least, most) = (sorted.first(), sorted.last());
+    [least.copied(), median(&sorted), most.copied()]
 }
 
 /// Returns the median of sorted values; `None` if there are none.

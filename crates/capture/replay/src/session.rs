@@ -7,7 +7,7 @@ use std::rc::Rc;
 use gapscope_capture::Capture;
 use gapscope_capture::model::{Content, PipelineId};
 
-use crate::adapter::{DeviceChoice, Instance};
+use crate::adapter::Instance;
 use crate::check;
 use crate::clock::DeviceClock;
 use crate::comparison::{self, Comparer, Comparison, Piece};
@@ -15,6 +15,7 @@ use crate::descriptors::Descriptors;
 use crate::error::Error;
 use crate::gpu::Gpu;
 use crate::memory::Memory;
+use crate::options::Options;
 use crate::pipelines::Pipelines;
 use crate::program::{Extent, Program, ProgramStep};
 use crate::recording::{
@@ -44,7 +45,7 @@ pub struct Session<'a> {
 }
 
 /// Options of recording a program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RecordingOptions {
     /// Whether a barrier follows each command.
     pub serialised: bool,
@@ -79,16 +80,16 @@ impl<'a> Session<'a> {
     pub fn open(
         capture: &'a Capture,
         extent: Extent,
-        choice: Option<&DeviceChoice>,
-        robust: bool,
+        options: &Options,
     ) -> Result<Session<'a>, Error> {
         let program = Program::new(capture, extent);
         let regions = Regions::new(capture);
         let instance = Instance::for_thread()?;
-        let adapter = instance.adapter(choice, &capture.header.device.name)?;
+        let captured = &capture.header.device.name;
+        let adapter = instance.adapter(options.device.as_ref(), captured)?;
         // All of the capture is checked, also parts that do not run now.
         let whole = Program::new(capture, Extent::Whole);
-        let needs = check::check(capture, &whole, &regions, &adapter, robust)?;
+        let needs = check::check(capture, &whole, &regions, &adapter, options.robust)?;
         let first = capture.submissions().next();
         let flags = first.map(|submission| capture.queues[&submission.queue].flags);
         let gpu = Gpu::open(&adapter, flags, &needs.features, &needs.extensions)?;
@@ -111,7 +112,7 @@ impl<'a> Session<'a> {
             gpu,
             notes: needs.notes,
             shaders: needs.shaders,
-            tolerance: None,
+            tolerance: options.tolerance,
             left_out: BTreeSet::new(),
         })
     }
@@ -147,6 +148,13 @@ impl<'a> Session<'a> {
             Ok((recording, marks))
         });
         recorded.collect()
+    }
+
+    /// Records the program and runs it once, for the memory that it leaves.
+    pub fn run_once(&mut self) -> Result<(), Error> {
+        let recordings = self.record(RecordingOptions::default())?;
+        self.run(0, &recordings, &mut Vec::new(), &mut 0)?;
+        Ok(())
     }
 
     /// Clears memory and runs the steps once, and returns the pieces that differ from the program's.

@@ -32,7 +32,7 @@ pub enum Command {
 }
 
 /// A range of a buffer with its size in bytes, which is never `VK_WHOLE_SIZE`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct BufferRange {
     /// The buffer.
     pub buffer: BufferId,
@@ -132,8 +132,41 @@ pub struct Update {
     pub data: Vec<u8>,
 }
 
+impl Copy {
+    /// Returns the range that a region reads, then the range that it writes.
+    pub fn ranges(&self, region: &CopyRegion) -> [BufferRange; 2] {
+        let bytes = region.bytes;
+        [(self.from, region.from), (self.to, region.to)].map(|(buffer, offset)| BufferRange {
+            buffer,
+            offset,
+            bytes,
+        })
+    }
+}
+
+impl Barrier {
+    /// Returns a barrier with this dependency, of all memory.
+    pub fn of_memory(dependency: Dependency) -> Barrier {
+        Barrier {
+            memory: vec![dependency],
+            ..Barrier::default()
+        }
+    }
+}
+
+impl Update {
+    /// Returns the range that is written.
+    pub fn range(&self) -> BufferRange {
+        BufferRange {
+            buffer: self.buffer,
+            offset: self.offset,
+            bytes: self.data.len() as u64,
+        }
+    }
+}
+
 /// A barrier: execution and memory dependencies.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Barrier {
     /// `VkDependencyFlags`.
     #[serde(default, skip_serializing_if = "super::is_zero")]

@@ -5,8 +5,11 @@ use serde::{Deserialize, Serialize};
 use super::{BufferId, MemoryId, ModuleId, PipelineId, PipelineLayoutId, QueueId, SetLayoutId};
 use crate::content::Hash;
 
+/// `VK_SHADER_STAGE_COMPUTE_BIT`
+pub(crate) const COMPUTE_STAGE: u32 = 0x20;
+
 /// An allocation of device memory.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Memory {
     /// Id of the allocation.
     pub id: MemoryId,
@@ -17,7 +20,7 @@ pub struct Memory {
 }
 
 /// A buffer and its place in memory.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Buffer {
     /// Id of the buffer.
     pub id: BufferId,
@@ -46,7 +49,7 @@ pub struct Module {
 }
 
 /// `VkDescriptorSetLayoutCreateInfo`
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetLayout {
     /// Id of the layout.
     pub id: SetLayoutId,
@@ -57,7 +60,7 @@ pub struct SetLayout {
 }
 
 /// `VkDescriptorSetLayoutBinding`
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LayoutBinding {
     /// Number of the binding in the shader.
     pub binding: u32,
@@ -72,8 +75,21 @@ pub struct LayoutBinding {
     pub flags: u32,
 }
 
+impl LayoutBinding {
+    /// Returns a binding of one descriptor for compute shaders.
+    pub fn for_compute(binding: u32, descriptor_type: u32) -> LayoutBinding {
+        LayoutBinding {
+            binding,
+            descriptor_type,
+            count: 1,
+            stages: COMPUTE_STAGE,
+            flags: 0,
+        }
+    }
+}
+
 /// `VkPipelineLayoutCreateInfo`
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PipelineLayout {
     /// Id of the layout.
     pub id: PipelineLayoutId,
@@ -86,7 +102,7 @@ pub struct PipelineLayout {
 }
 
 /// `VkPushConstantRange`
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PushConstantRange {
     /// `VkShaderStageFlags`
     pub stages: u32,
@@ -97,7 +113,7 @@ pub struct PushConstantRange {
 }
 
 /// A compute pipeline: the part of `VkComputePipelineCreateInfo` that its results depend on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pipeline {
     /// Id of the pipeline.
     pub id: PipelineId,
@@ -135,7 +151,7 @@ pub struct Constant {
 }
 
 /// The four behaviours of `VkPipelineRobustnessCreateInfo`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Robustness {
     /// `storageBuffers`
     pub storage_buffers: u32,
@@ -148,7 +164,7 @@ pub struct Robustness {
 }
 
 /// A queue that the window submitted to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Queue {
     /// Id of the queue.
     pub id: QueueId,

@@ -53,9 +53,8 @@ fn buffer(id: u32, name: &str, offset: u64, bytes: u64) -> Record {
         bytes,
         // Transfers, storage buffer, indirect.
         usage: 0x123,
-        flags: 0,
-        memory: MemoryId(0),
         offset,
+        ..Buffer::default()
     })
 }
 
@@ -98,11 +97,7 @@ fn scale(groups: Groups, factor: f32) -> Command {
 }
 
 fn barrier() -> Command {
-    Command::Barrier(Barrier {
-        flags: 0,
-        memory: vec![everything()],
-        buffers: vec![],
-    })
+    Command::Barrier(Barrier::of_memory(everything()))
 }
 
 fn objects(writer: &mut Writer) -> Result<()> {
@@ -119,53 +114,20 @@ fn objects(writer: &mut Writer) -> Result<()> {
     ] {
         writer.record(&buffer(id, name, offset, bytes))?;
     }
-    let code = writer.chunk(&kernel::scale())?;
-    writer.record(&Record::Module(Module {
-        id: ModuleId(0),
-        code,
-    }))?;
-    let slot = |binding| LayoutBinding {
-        binding,
-        descriptor_type: 7,
-        count: 1,
-        stages: 0x20,
-        flags: 0,
-    };
-    writer.record(&Record::SetLayout(SetLayout {
-        id: SetLayoutId(0),
-        flags: 0,
-        bindings: vec![slot(0), slot(1)],
-    }))?;
-    writer.record(&Record::PipelineLayout(PipelineLayout {
-        id: PipelineLayoutId(0),
-        flags: 0,
-        sets: vec![Some(SetLayoutId(0))],
-        push_constants: vec![PushConstantRange {
-            stages: 0x20,
-            offset: 0,
-            bytes: 8,
-        }],
-    }))?;
-    writer.record(&Record::Pipeline(Pipeline {
-        id: PipelineId(0),
+    let bindings = [0, 1].map(|binding| LayoutBinding::for_compute(binding, 7));
+    let pipeline = Pipeline {
         name: "scale".to_owned(),
-        layout: PipelineLayoutId(0),
-        module: ModuleId(0),
         entry: "main".to_owned(),
-        flags: 0,
-        stage_flags: 0,
         constants: vec![Constant {
             id: 0,
             value: 64u32.to_le_bytes().to_vec(),
         }],
-        required_subgroup_size: None,
-        robustness: None,
-    }))?;
+        ..Pipeline::default()
+    };
+    writer.kernel(0, &kernel::scale(), bindings.to_vec(), 8, pipeline)?;
     writer.record(&Record::Queue(Queue {
-        id: QueueId(0),
-        family: 0,
-        index: 0,
         flags: 7,
+        ..Queue::default()
     }))
 }
 

@@ -12,6 +12,7 @@ use gapscope_trace::build::Labels;
 use gapscope_trace::ids::*;
 use gapscope_trace::tables::{self as table, Table};
 
+use crate::clock::signed;
 use crate::program::ProgramBuffer;
 use crate::recording::{BufferTimestamps, TimestampPair};
 use crate::session::{Observation, Session};
@@ -374,8 +375,4 @@ impl Rows {
             dynamic_shared_bytes: None,
         });
     }
-}
-
-fn signed(ns: u64) -> i64 {
-    i64::try_from(ns).unwrap_or(i64::MAX)
 }
