@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use gapscope_capture::Capture;
-use gapscope_capture::model::{Binding, Constant, Dispatch, ModuleId, Pipeline, PipelineId};
+use gapscope_capture::model::{Binding, Dispatch, ModuleId, Pipeline, PipelineId};
 
 use crate::bytes::ByteSet;
 use crate::contents::Contents;
@@ -232,7 +232,7 @@ impl<'c> Evaluator<'c> {
         let capture = self.capture;
         let buffers = bindings.iter().map(|binding| {
             let content = (binding.range)
-                .filter(|_| is_uniform(binding) || is_unchanged(capture, binding, bindings))
+                .filter(|_| binding.is_uniform() || is_unchanged(capture, binding, bindings))
                 .filter(|range| range.bytes <= CONTENT_BYTES)
                 .and_then(|range| {
                     let (memory, at) = capture.place(range);
@@ -292,7 +292,8 @@ impl<'c> Evaluator<'c> {
         let pipeline = &capture.pipelines[&key.pipeline];
         let module = self.module(pipeline.module);
         let module = module.ok_or(Reason::Kernel("the kernel's SPIR-V cannot be read"))?;
-        let constants: Vec<(u32, u64)> = pipeline.constants.iter().map(constant).collect();
+        let constants = pipeline.constants.iter();
+        let constants: Vec<(u32, u64)> = constants.map(|of| (of.id, of.bits())).collect();
         let environment = Environment {
             entry: &pipeline.entry,
             constants: &constants,
@@ -361,8 +362,7 @@ fn is_unchanged(capture: &Capture, binding: &Binding, all: &[Binding]) -> bool {
         return false;
     };
     let is_written = |other: &Binding| {
-        !other.read_only
-            && !is_uniform(other)
+        other.is_writable()
             && place(other).is_some_and(|(other_memory, other)| {
                 other_memory == memory && other.start < range.end && range.start < other.end
             })
@@ -386,17 +386,6 @@ pub(crate) fn bound(dispatch: &Dispatch) -> Vec<Binding> {
         .collect()
 }
 
-/// Returns whether a binding is a uniform buffer, with a dynamic offset or without.
-pub(crate) fn is_uniform(binding: &Binding) -> bool {
-    matches!(binding.descriptor_type, 6 | 8)
-}
-
-fn constant(constant: &Constant) -> (u32, u64) {
-    let mut bytes = [0; 8];
-    bytes[..constant.value.len()].copy_from_slice(&constant.value);
-    (constant.id, u64::from_le_bytes(bytes))
-}
-
 /// Returns the subgroup size as a kernel sees it, if all subgroups have the same.
 fn subgroup_size(capture: &Capture, pipeline: &Pipeline, module: &Module) -> Option<u32> {
     const ALLOW_VARYING: u32 = 1;
@@ -413,7 +402,7 @@ fn subgroup_size(capture: &Capture, pipeline: &Pipeline, module: &Module) -> Opt
 fn all(bindings: &[Binding], reason: &Reason) -> Footprint {
     let reach = |binding: &Binding| Reach {
         reads: true,
-        writes: !binding.read_only && !is_uniform(binding),
+        writes: binding.is_writable(),
         plain: true,
         read_bound: Some(reason.clone()),
         write_bound: Some(reason.clone()),

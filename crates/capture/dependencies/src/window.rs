@@ -12,7 +12,7 @@ use gapscope_capture::{Capture, Step, model};
 
 use crate::bytes::ByteSet;
 use crate::contents::Contents;
-use crate::footprint::{Evaluator, Footprint, Limits, bound, is_uniform};
+use crate::footprint::{Evaluator, Footprint, Limits, bound};
 use crate::graph::{Access, Node, NodeKind};
 use crate::kernel::reason::Reason;
 use crate::scope::{Scope, Scopes, Stages};
@@ -257,7 +257,7 @@ impl Reader<'_, '_> {
         let bindings = bound(dispatch);
         for (binding, of) in bindings.iter().zip(&footprint.bindings) {
             let Some(range) = binding.range else { continue };
-            let read = match is_uniform(binding) {
+            let read = match binding.is_uniform() {
                 true => Scope::UniformRead,
                 false => Scope::StorageRead,
             };
@@ -308,11 +308,7 @@ impl Reader<'_, '_> {
         let scopes = [Scope::CopyRead, Scope::CopyWrite];
         let buffers = [copy.from, copy.to].into_iter().zip(scopes).enumerate();
         let accesses = buffers.map(|(side, (buffer, scope))| {
-            let range = BufferRange {
-                buffer,
-                offset: 0,
-                bytes: self.capture.buffers[&buffer].bytes,
-            };
+            let range = BufferRange::from_start(buffer, self.capture.buffers[&buffer].bytes);
             let ranges = copy.regions.iter().map(|region| copy.ranges(region)[side]);
             let ranges = ranges.map(|range| range.offset..range.offset + range.bytes);
             let set = ByteSet::from_unsorted(ranges.collect());

@@ -257,9 +257,8 @@ impl Capture {
             if last.replace(slot) >= Some(slot) {
                 return Err(Fault::DescriptorOrder(slot));
             }
-            let set = layout.sets.get(slot.set as usize).copied().flatten();
-            match set.and_then(|set| self.slots.get(&(set, slot.binding))) {
-                Some((expected, count)) if found == *expected && slot.element < *count => {}
+            match self.descriptors(layout, slot.set, slot.binding) {
+                Some((expected, count)) if found == expected && slot.element < count => {}
                 _ => return Err(Fault::NoDescriptor(slot)),
             }
             if !BUFFER_DESCRIPTORS.contains(&found) {

@@ -94,19 +94,19 @@ impl<'a> Draft<'a> {
     }
 
     /// Adds a kernel with its layouts, and returns the id of its pipeline.
-    pub fn kernel(&mut self, of: &NewKernel<'_>) -> Result<PipelineId, DraftError> {
+    pub fn kernel(&mut self, kernel: &NewKernel<'_>) -> Result<PipelineId, DraftError> {
         let number = self.number();
-        let bytes: Vec<u8> = of
+        let bytes: Vec<u8> = kernel
             .words
             .iter()
             .flat_map(|word| word.to_le_bytes())
             .collect();
-        let bindings = (0..).zip(of.descriptors);
+        let bindings = (0..).zip(kernel.descriptors);
         let pipeline = Pipeline {
-            name: of.name.clone(),
+            name: kernel.name.clone(),
             entry: ENTRY.to_owned(),
             constants: Vec::new(),
-            ..of.like.cloned().unwrap_or_default()
+            ..kernel.like.cloned().unwrap_or_default()
         };
         Ok(self.writer.kernel(
             number,
@@ -114,7 +114,7 @@ impl<'a> Draft<'a> {
             bindings
                 .map(|(binding, kind)| LayoutBinding::for_compute(binding, *kind))
                 .collect(),
-            of.push_constants,
+            kernel.push_constants,
             pipeline,
         )?)
     }
@@ -139,11 +139,11 @@ impl<'a> Draft<'a> {
     }
 
     /// Adds a content of the other capture.
-    pub fn content(&mut self, of: &Content) -> Result<(), DraftError> {
-        for hash in &of.chunks {
+    pub fn content(&mut self, content: &Content) -> Result<(), DraftError> {
+        for hash in &content.chunks {
             self.writer.chunk(&self.source.chunk(*hash)?)?;
         }
-        self.writer.record(&Record::Content(of.clone()))?;
+        self.writer.record(&Record::Content(content.clone()))?;
         Ok(())
     }
 
@@ -166,8 +166,8 @@ impl<'a> Draft<'a> {
     }
 
     /// Adds a submission record as it is.
-    pub fn submission(&mut self, of: Submission) -> Result<(), DraftError> {
-        self.writer.record(&Record::Submission(of))?;
+    pub fn submission(&mut self, submission: Submission) -> Result<(), DraftError> {
+        self.writer.record(&Record::Submission(submission))?;
         Ok(())
     }
 
@@ -180,15 +180,19 @@ impl<'a> Draft<'a> {
     /// Adds an outcome without the pieces for whose offset and size `keeps` returns false, and returns their number.
     pub fn outcome(
         &mut self,
-        of: &Outcome,
+        outcome: &Outcome,
         keeps: &dyn Fn(u64, u64) -> bool,
     ) -> Result<u64, DraftError> {
         let mut left_out = 0;
         let mut open: Option<Outcome> = None;
-        for (hash, (at, bytes)) in of.hashes.iter().zip(pieces(of.offset, of.bytes)) {
+        for (hash, (at, bytes)) in outcome
+            .hashes
+            .iter()
+            .zip(pieces(outcome.offset, outcome.bytes))
+        {
             if keeps(at, bytes) {
                 let open = open.get_or_insert_with(|| Outcome {
-                    memory: of.memory,
+                    memory: outcome.memory,
                     offset: at,
                     bytes: 0,
                     hashes: Vec::new(),
@@ -204,19 +208,16 @@ impl<'a> Draft<'a> {
         Ok(left_out)
     }
 
-    fn write_outcome(&mut self, of: Option<Outcome>) -> Result<(), DraftError> {
-        match of {
-            Some(of) => Ok(self.writer.record(&Record::Outcome(of))?),
-            None => Ok(()),
+    fn write_outcome(&mut self, outcome: Option<Outcome>) -> Result<(), DraftError> {
+        if let Some(outcome) = outcome {
+            self.writer.record(&Record::Outcome(outcome))?;
         }
+        Ok(())
     }
 
     /// Finishes the capture and opens it.
     pub fn end(mut self, folder: &Path) -> Result<Capture, DraftError> {
-        let end = self.source.end.clone().unwrap_or(End {
-            reason: EndReason::Complete,
-            after_ns: 0,
-        });
+        let end = self.source.end.clone().unwrap_or_default();
         self.writer.record(&Record::End(end))?;
         drop(self.writer);
         match Capture::open(folder)? {

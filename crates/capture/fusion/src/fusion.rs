@@ -269,10 +269,6 @@ fn describe(
 ) -> ChainReport {
     let name =
         |of: &crate::chain::Member<'_>| capture.pipelines[&of.dispatch.pipeline].name.clone();
-    let carried = chain
-        .regions
-        .iter()
-        .filter(|region| !region.carried_into.is_empty());
     let forwarded = merged(capture, found, chain, Form::Forwarded, nodes);
     let saved = forwarded
         .as_ref()
@@ -280,7 +276,8 @@ fn describe(
     ChainReport {
         dispatches: chain.members.iter().map(|member| member.number).collect(),
         kernels: chain.members.iter().map(name).collect(),
-        intermediate_bytes: carried
+        intermediate_bytes: chain
+            .carried()
             .map(|region| region.stores[region.writer].bytes())
             .sum(),
         bytes_not_stored: saved.0,

@@ -10,7 +10,7 @@ use crate::program::{Extent, Program};
 use crate::recording::CommandRecording;
 use crate::regions::RegionOffset;
 use crate::result::Replay;
-use crate::session::{RecordingOptions, Session, observe};
+use crate::session::{RecordingOptions, Session};
 
 /// Runs everything before a dispatch once, and then the dispatch repeatedly, each time on the memory that it found
 /// the first time.
@@ -48,8 +48,7 @@ pub fn replay(capture: &Capture, number: u64, options: &Options) -> Result<Repla
             .iter()
             .map(|(place, bytes)| Ok((*place, bytes.clone())));
         session.memory.upload(restored)?;
-        let (gpu, clock) = (&session.gpu, &mut session.clock);
-        let observed = observe(gpu, clock, run, &recording, Vec::new(), 0)?;
+        let observed = session.observe(run, &recording, Vec::new(), 0)?;
         if run >= options.warm_up {
             let pair = observed.pair(0);
             result

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use gapscope_capture::model::{Binding, Command, MemoryId, Outcome, PipelineId};
+use gapscope_capture::model::{Command, MemoryId, Outcome, PipelineId};
 use gapscope_capture::{Capture, Hash};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -95,17 +95,12 @@ pub fn last(capture: &Capture, program: &Program<'_>) -> Vec<Piece> {
         match step {
             ProgramStep::Submission(submitted) => after = Some(submitted.index),
             ProgramStep::Content(content) => {
-                let bytes = content
-                    .chunks
-                    .iter()
-                    .filter_map(|hash| capture.chunk_bytes(*hash));
-                let bytes: u64 = bytes.map(u64::from).sum();
+                let bytes = capture.content_bytes(content);
                 known.retain(|piece| !overlaps(piece, content.memory, content.offset, bytes));
             }
             ProgramStep::Outcome(outcome) => {
-                known.retain(|piece| {
-                    !overlaps(piece, outcome.memory, outcome.offset, outcome.bytes)
-                });
+                let (memory, offset) = (outcome.memory, outcome.offset);
+                known.retain(|piece| !overlaps(piece, memory, offset, outcome.bytes));
                 known.extend(pieces(outcome, after));
             }
         }
@@ -140,7 +135,7 @@ pub fn compare(
     memory: &mut Memory,
     regions: &Regions,
     pieces: &[Piece],
-    judge: &Comparer<'_>,
+    comparer: &Comparer<'_>,
 ) -> Result<Comparison, Error> {
     let placed: Vec<_> = pieces
         .iter()
@@ -156,7 +151,7 @@ pub fn compare(
         if Hash::new(bytes) == piece.hash {
             return;
         }
-        match judge.differing(piece, bytes) {
+        match comparer.differing(piece, bytes) {
             Verdict::Within => found.within += 1,
             Verdict::Differs(first) => found.different.push((*piece, first)),
         }
@@ -222,7 +217,7 @@ impl Comparer<'_> {
             let of = dispatch
                 .bindings
                 .iter()
-                .filter(|binding| is_writable(binding));
+                .filter(|binding| binding.is_writable());
             let here = of.filter(|binding| {
                 binding.range.is_some_and(|range| {
                     let (memory, offset) = self.capture.place(range);
@@ -234,11 +229,6 @@ impl Comparer<'_> {
         });
         elements.last().flatten()
     }
-}
-
-/// Returns whether the kernel may write through a binding.
-pub fn is_writable(binding: &Binding) -> bool {
-    !binding.read_only && crate::check::kernel::STORAGE.contains(&binding.descriptor_type)
 }
 
 /// Returns the description of a differing piece: its buffers and the commands that wrote to it.
@@ -320,7 +310,7 @@ pub fn written(command: &Command) -> Vec<gapscope_capture::model::BufferRange> {
             let writable = dispatch
                 .bindings
                 .iter()
-                .filter(|binding| is_writable(binding));
+                .filter(|binding| binding.is_writable());
             writable.filter_map(|binding| binding.range).collect()
         }
         Command::Copy(copy) => (copy.regions.iter())

@@ -1,17 +1,18 @@
 //! Finds the first dispatch of a capture that writes a NaN or an infinity, by running it dispatch by dispatch and
 //! examining memory.
 
+use std::rc::Rc;
+
 use gapscope_capture::Capture;
 use gapscope_capture::model::{Binding, Command, Dispatch};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::comparison::is_writable;
 use crate::error::Error;
 use crate::options::Options;
-use crate::program::{Extent, Program, ProgramStep};
+use crate::program::ProgramStep;
 use crate::recording::CommandRecording;
-use crate::session::{RecordingOptions, Session, upload};
+use crate::session::{RecordingOptions, Session};
 use crate::values::Element;
 
 /// The result of a search.
@@ -71,17 +72,12 @@ pub fn find_odd_value(
         )));
     }
     let mut session = Session::open(capture, options.extent, options)?;
-    let program = std::mem::replace(
-        &mut session.program,
-        Program::new(capture, Extent::Before(0)),
-    );
+    let program = Rc::clone(&session.program);
     session.memory.clear()?;
     let mut search = Search::default();
     for step in &program.steps {
         match step {
-            ProgramStep::Content(content) => {
-                upload(capture, &session.regions, &mut session.memory, &[content])?;
-            }
+            ProgramStep::Content(content) => session.upload(&[content])?,
             ProgramStep::Submission(submitted) => {
                 for buffer in &submitted.buffers {
                     let mut number = buffer.first_dispatch;
@@ -117,7 +113,7 @@ impl Search {
         for binding in dispatch
             .bindings
             .iter()
-            .filter(|binding| is_writable(binding))
+            .filter(|binding| binding.is_writable())
         {
             let shader = session.shaders.get(&dispatch.pipeline);
             let declared = shader.and_then(|shader| shader.element(binding));
@@ -184,7 +180,7 @@ fn look(
 
 /// Runs one command by itself.
 fn once(session: &Session<'_>, command: &Command) -> Result<(), Error> {
-    if !crate::recording::is_work(command) {
+    if !command.is_work() {
         return Ok(());
     }
     let recording = CommandRecording::begin(&session.gpu, 0)?;

@@ -215,7 +215,7 @@ impl Drop for Pipelines {
 /// count.
 pub fn bindings(capture: &Capture, id: SetLayoutId) -> BTreeMap<u32, (vk::DescriptorType, u32)> {
     let of = capture.set_layouts[&id].bindings.iter();
-    let buffers = of.filter(|binding| is_buffer(binding) && binding.count > 0);
+    let buffers = of.filter(|binding| is_buffer(binding.descriptor_type) && binding.count > 0);
     buffers
         .map(|binding| {
             let kind = match STORAGE.contains(&binding.descriptor_type) {

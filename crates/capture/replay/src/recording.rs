@@ -145,7 +145,7 @@ pub type BufferTimestamps = (Option<TimestampPair>, Vec<(usize, TimestampPair)>)
 
 /// Returns the number of pairs of timestamps that a submission needs.
 pub fn pairs(submitted: &ProgramSubmission<'_>, timed: TimestampScope) -> usize {
-    let of_buffer = |commands: &[Command]| 1 + commands.iter().filter(|c| is_work(c)).count();
+    let of_buffer = |commands: &[Command]| 1 + commands.iter().filter(|c| c.is_work()).count();
     match timed {
         TimestampScope::Submissions => 1,
         TimestampScope::Dispatches => {
@@ -155,14 +155,6 @@ pub fn pairs(submitted: &ProgramSubmission<'_>, timed: TimestampScope) -> usize 
                 .map(|b| of_buffer(b.commands))
                 .sum::<usize>()
         }
-    }
-}
-
-/// Returns whether a command takes time on the device.
-pub fn is_work(command: &Command) -> bool {
-    match command {
-        Command::Dispatch(_) | Command::Copy(_) | Command::Fill(_) | Command::Update(_) => true,
-        Command::Barrier(_) | Command::Label(_) => false,
     }
 }
 
@@ -192,7 +184,7 @@ impl CommandSource<'_> {
             }
             let mut of_work = Vec::new();
             for (position, command) in buffer.commands.iter().enumerate() {
-                if !is_work(command) {
+                if !command.is_work() {
                     let is_barrier = matches!(command, Command::Barrier(_));
                     if is_barrier && self.left_out.contains(&(buffer.first_command + position)) {
                         continue;

@@ -6,6 +6,17 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
+macro_rules! assert_refused {
+    ($result:expr, $kind:ident) => {
+        let result = $result;
+        assert!(
+            matches!(result, Err(NotCaptured::$kind { .. })),
+            "{result:?}"
+        );
+    };
+}
+pub(super) use assert_refused;
+
 /// A fake backend that captures nothing, notes its calls, and writes a file at the stop.
 #[derive(Default)]
 struct FakeBackend {
@@ -138,13 +149,8 @@ impl Fixture {
     }
 
     fn capture_as(&self, name: &str, one_shot: bool) -> Result<Capture, NotCaptured> {
-        let backend: Arc<dyn Backend> = self.fake.clone();
-        Capture::prepare(
-            backend,
-            Destination::from_path(self.path(name)),
-            one_shot,
-            self.once,
-        )
+        let to = Destination::from_path(self.path(name));
+        Capture::prepare(self.device(), to, one_shot, self.once)
     }
 
     fn device(&self) -> Arc<dyn Backend> {
@@ -174,12 +180,12 @@ fn one_capture_is_made_and_only_a_success_counts() {
     let f = Fixture::new();
     f.fake.refuses_start.store(true, Relaxed);
     let mut capture = f.capture("a.fake").unwrap();
-    assert!(matches!(capture.begin(), Err(NotCaptured::Start { .. })));
+    assert_refused!(capture.begin(), Start);
     f.fake.refuses_start.store(false, Relaxed);
     f.fake.writes_nothing.store(true, Relaxed);
     let mut capture = f.capture("a.fake").unwrap();
     capture.begin().unwrap();
-    assert!(matches!(capture.end(), Err(NotCaptured::NotWritten { .. })));
+    assert_refused!(capture.end(), NotWritten);
     f.fake.writes_nothing.store(false, Relaxed);
     let mut capture = f.capture("a.fake").expect("failures have spent nothing");
     capture.begin().unwrap();
@@ -253,41 +259,26 @@ fn what_goes_wrong_at_the_end_is_said_and_the_capture_is_stopped() {
     let mut capture = f.capture("a.fake").unwrap();
     capture.begin().unwrap();
     f.fake.refuses_wait.store(true, Relaxed);
-    assert!(matches!(capture.end(), Err(NotCaptured::Synchronise(_))));
+    assert_refused!(capture.end(), Synchronise);
     assert_eq!(f.fake.said().last(), Some(&"stop"));
     let f = Fixture::new();
     f.fake.refuses_stop.store(true, Relaxed);
     let mut capture = f.capture("a.fake").unwrap();
     capture.begin().unwrap();
-    assert!(matches!(capture.end(), Err(NotCaptured::Stop { .. })));
+    assert_refused!(capture.end(), Stop);
 }
 
 #[test]
 fn paths_are_checked_before_anything_starts() {
     let f = Fixture::new();
     std::fs::write(f.path("taken.fake"), "precious").unwrap();
-    assert!(matches!(
-        f.capture("taken.fake"),
-        Err(NotCaptured::Exists { .. })
-    ));
+    assert_refused!(f.capture("taken.fake"), Exists);
     std::os::unix::fs::symlink("nowhere", f.path("link.fake")).unwrap();
-    assert!(matches!(
-        f.capture("link.fake"),
-        Err(NotCaptured::Exists { .. })
-    ));
-    assert!(matches!(
-        f.capture("no/folder.fake"),
-        Err(NotCaptured::NoParent { .. })
-    ));
-    assert!(matches!(
-        f.capture("taken.fake/x.fake"),
-        Err(NotCaptured::NoParent { .. })
-    ));
+    assert_refused!(f.capture("link.fake"), Exists);
+    assert_refused!(f.capture("no/folder.fake"), NoParent);
+    assert_refused!(f.capture("taken.fake/x.fake"), NoParent);
     for wrong in ["a", "a.gputrace", ".fake"] {
-        assert!(
-            matches!(f.capture(wrong), Err(NotCaptured::Extension { .. })),
-            "{wrong}"
-        );
+        assert_refused!(f.capture(wrong), Extension);
     }
     f.capture("A.FAKE").expect("case does not matter");
     assert_eq!(
@@ -300,7 +291,7 @@ fn paths_are_checked_before_anything_starts() {
     };
     let to = Destination::from_path(f.path("big.fake"));
     let refused = Capture::prepare(Arc::new(greedy), to, true, f.once);
-    assert!(matches!(refused, Err(NotCaptured::NoSpace { .. })));
+    assert_refused!(refused, NoSpace);
     assert_eq!(f.fake.said(), [""; 0]);
 }
 
@@ -309,7 +300,7 @@ fn a_path_that_is_taken_later_is_not_overwritten() {
     let f = Fixture::new();
     let mut capture = f.capture("a.fake").unwrap();
     std::fs::write(f.path("a.fake"), "precious").unwrap();
-    assert!(matches!(capture.begin(), Err(NotCaptured::Exists { .. })));
+    assert_refused!(capture.begin(), Exists);
     assert_eq!(
         std::fs::read_to_string(f.path("a.fake")).unwrap(),
         "precious"
@@ -319,10 +310,9 @@ fn a_path_that_is_taken_later_is_not_overwritten() {
 #[test]
 fn relative_paths_are_those_of_the_moment_of_begin() {
     let f = Fixture::new();
-    let backend: Arc<dyn Backend> = f.fake.clone();
     let name = format!("relative-{}.fake", std::process::id());
-    let mut capture =
-        Capture::prepare(backend, Destination::from_path(&name), true, f.once).unwrap();
+    let to = Destination::from_path(&name);
+    let mut capture = Capture::prepare(f.device(), to, true, f.once).unwrap();
     capture.begin().unwrap();
     let captured = capture.end().unwrap();
     let path = captured.path().unwrap();
@@ -377,10 +367,7 @@ fn a_failed_unit_does_not_use_the_trigger_up() {
     let f = Fixture::new();
     f.fake.refuses_start.store(true, Relaxed);
     let mut trigger = trigger(&f).nth(1);
-    assert!(matches!(
-        trigger.begin_unit(&f.device()),
-        Err(NotCaptured::Start { .. })
-    ));
+    assert_refused!(trigger.begin_unit(&f.device()), Start);
     assert_eq!(trigger.end_unit(), None);
     assert!(trigger.last_outcome().unwrap().is_err());
     f.fake.refuses_start.store(false, Relaxed);

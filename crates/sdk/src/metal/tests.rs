@@ -28,6 +28,14 @@ fn steps(us: u64) -> FakeCounters {
     FakeCounters::new(move |n| now + 1000 + u64::from(n) * us)
 }
 
+/// Commits a command buffer that ran, and waits for it. Samples are mapped to the host's clock only once it has
+/// advanced by a few of its microseconds.
+fn wait(batch: Batch<FakeCounters>) -> Submitted {
+    std::thread::sleep(std::time::Duration::from_millis(2));
+    let commands = FakeCommands::ran(1.0, 2.0);
+    batch.commit_and_wait(&commands, "step").unwrap()
+}
+
 fn loss(profile: &Profile, what: &str) -> Option<(u64, String)> {
     let losses = profile.snapshot().losses;
     let loss = losses.iter().find(|loss| loss.kind.as_str() == what)?;
@@ -115,11 +123,7 @@ fn dispatches_have_the_times_of_their_samples() {
     let first = batch.dispatch(kernel("gemm")).unwrap().pair;
     let second = batch.dispatch(kernel("softmax")).unwrap().pair;
     assert_eq!((first.start(), first.end(), second.start()), (0, 1, 2));
-    // The clock needs two samples that differ in their microsecond.
-    std::thread::sleep(std::time::Duration::from_millis(2));
-    let submitted = batch
-        .commit_and_wait(&FakeCommands::ran(1.0, 2.0), "step")
-        .unwrap();
+    let submitted = wait(batch);
     assert_eq!((submitted.timed, submitted.untimed), (2, 0));
     let dispatches = &profile.dump_dispatches()[0];
     assert_eq!(dispatches.0, "step");
@@ -143,10 +147,7 @@ fn a_pass_that_is_timed_as_a_whole_is_no_dispatch() {
     }
     assert!(batch.begin_pass("mlp").is_some());
     batch.dispatch(kernel("gemm"));
-    std::thread::sleep(std::time::Duration::from_millis(2));
-    let submitted = batch
-        .commit_and_wait(&FakeCommands::ran(1.0, 2.0), "step")
-        .unwrap();
+    let submitted = wait(batch);
     assert_eq!((submitted.timed, submitted.untimed), (1, 3));
     let snapshot = profile.snapshot();
     assert_eq!(snapshot.passes.len(), 2);
@@ -161,10 +162,7 @@ fn a_pass_of_timed_dispatches_is_from_the_first_to_the_last() {
     assert_eq!(batch.begin_pass("attention"), None);
     batch.dispatch(kernel("gemm"));
     batch.dispatch(kernel("softmax"));
-    std::thread::sleep(std::time::Duration::from_millis(2));
-    batch
-        .commit_and_wait(&FakeCommands::ran(1.0, 2.0), "step")
-        .unwrap();
+    wait(batch);
     let (label, times) = &profile.snapshot().passes[0];
     // There are four samples, 7 us from one to the next.
     assert_eq!(label, "attention");
@@ -181,9 +179,7 @@ fn dispatches_that_nobody_wanted_to_time_are_counted() {
         let (mut batch, profile) = batch(steps(1), Ladder::CommandBuffers { because });
         batch.begin_pass("p");
         batch.dispatch(kernel("k"));
-        let submitted = batch
-            .commit_and_wait(&FakeCommands::ran(1.0, 2.0), "step")
-            .unwrap();
+        let submitted = wait(batch);
         assert_eq!((submitted.timed, submitted.untimed), (0, 1));
         let (count, said) = loss(&profile, "dispatch times").unwrap();
         assert!(count == 1 && said.contains(reason), "{said}");
@@ -224,10 +220,7 @@ fn more_dispatches_than_a_buffer_holds_take_another_buffer() {
         .collect();
     assert_eq!(buffers[per_buffer as usize - 1], 0);
     assert_eq!(buffers[per_buffer as usize], 1);
-    std::thread::sleep(std::time::Duration::from_millis(2));
-    let submitted = batch
-        .commit_and_wait(&FakeCommands::ran(1.0, 2.0), "step")
-        .unwrap();
+    let submitted = wait(batch);
     assert_eq!(
         (submitted.timed, submitted.untimed),
         (u64::from(per_buffer) + 1, 0)
@@ -243,9 +236,7 @@ fn dispatches_without_a_buffer_are_counted_with_the_reason() {
     let (mut batch, profile) = batch(counters, Ladder::PassPerDispatch);
     assert!(batch.dispatch(kernel("k")).is_none());
     assert!(batch.dispatch(kernel("k")).is_none());
-    let submitted = batch
-        .commit_and_wait(&FakeCommands::ran(1.0, 2.0), "step")
-        .unwrap();
+    let submitted = wait(batch);
     assert_eq!((submitted.timed, submitted.untimed), (0, 2));
     let (count, reason) = loss(&profile, "dispatch times").unwrap();
     assert_eq!(count, 2);
@@ -270,9 +261,7 @@ fn samples_that_say_nothing_are_unknown_and_never_zero() {
         let (mut batch, profile) = batch(FakeCounters::new(value), Ladder::Passes);
         batch.begin_pass("p");
         batch.dispatch(kernel("k"));
-        let submitted = batch
-            .commit_and_wait(&FakeCommands::ran(1.0, 2.0), "step")
-            .unwrap();
+        let submitted = wait(batch);
         assert_eq!((submitted.timed, submitted.untimed), (0, 1), "{why}");
         let (count, reason) = loss(&profile, "dispatch times").unwrap();
         assert!(count == 1 && reason.contains(why), "{reason}");
@@ -291,15 +280,9 @@ fn samples_that_cannot_be_read_are_unknown() {
     let (mut batch, profile) = batch(counters, Ladder::Passes);
     batch.begin_pass("p");
     batch.dispatch(kernel("k"));
-    batch
-        .commit_and_wait(&FakeCommands::ran(1.0, 2.0), "step")
-        .unwrap();
-    assert!(
-        loss(&profile, "dispatch times")
-            .unwrap()
-            .1
-            .contains("could not be read (no data)")
-    );
+    wait(batch);
+    let (_, reason) = loss(&profile, "dispatch times").unwrap();
+    assert!(reason.contains("could not be read (no data)"), "{reason}");
 }
 
 #[test]
@@ -311,32 +294,19 @@ fn the_ladder_takes_the_finest_that_is_wanted_and_possible() {
     };
     use Wanted::*;
     let choose = Ladder::choose;
-    assert_eq!(
-        choose(Dispatches, points(true, true, true)),
-        Ladder::DispatchBoundary
-    );
-    assert_eq!(
-        choose(Dispatches, points(true, false, true)),
-        Ladder::PassPerDispatch
-    );
-    assert_eq!(choose(Passes, points(true, true, true)), Ladder::Passes);
-    assert_eq!(
-        choose(CommandBuffers, points(true, true, true)).sampling(),
-        Sampling::CommandBuffer
-    );
-    assert_eq!(
-        choose(CommandBuffers, points(true, true, true)).note(),
-        None
-    );
+    let all = points(true, true, true);
+    assert_eq!(choose(Dispatches, all), Ladder::DispatchBoundary);
+    let stages = points(true, false, true);
+    assert_eq!(choose(Dispatches, stages), Ladder::PassPerDispatch);
+    assert_eq!(choose(Passes, all), Ladder::Passes);
+    let coarse = choose(CommandBuffers, all);
+    assert_eq!(coarse.sampling(), Sampling::CommandBuffer);
+    assert_eq!(coarse.note(), None);
     for lacking in [points(false, true, true), points(true, false, false)] {
         let ladder = choose(Dispatches, lacking);
         assert_eq!(ladder.sampling(), Sampling::CommandBuffer);
-        assert!(
-            ladder
-                .note()
-                .unwrap()
-                .contains("Only command buffers have times")
-        );
+        let note = ladder.note().unwrap();
+        assert!(note.contains("Only command buffers have times"), "{note}");
     }
     let (_, profile) = batch(steps(1), Ladder::PassPerDispatch);
     assert_eq!(profile.snapshot().sampling, Sampling::Dispatch);

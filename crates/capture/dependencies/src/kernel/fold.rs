@@ -185,12 +185,7 @@ mod tests {
     /// A parameter is stored in a variable, and a branch on it decides whether an index is loaded.
     #[test]
     fn a_branch_on_a_parameter_in_a_variable_goes_one_way() {
-        let store = Op::Compute {
-            code: Code::Copy,
-            bits: 32,
-            result: 0,
-            operands: [Operand::Known(0); 3],
-        };
+        let store = Op::copy(0, Operand::Known(0));
         let place = Phi {
             result: 1,
             sources: vec![

@@ -58,6 +58,16 @@ pub(crate) enum Op {
 }
 
 impl Op {
+    /// Returns the operation that copies a value of 64 bits to a register.
+    pub fn copy(result: Register, from: Operand) -> Op {
+        Op::Compute {
+            code: Code::Copy,
+            bits: 64,
+            result,
+            operands: [from, Operand::Known(0), Operand::Known(0)],
+        }
+    }
+
     /// Returns the registers that the operation writes, or of which it writes one.
     pub fn written(&self) -> Range<Register> {
         match self {

@@ -185,10 +185,7 @@ impl Program {
     }
 
     pub fn finish(mut self) -> (Capture, TempDir) {
-        self.record(&Record::End(End {
-            reason: EndReason::Complete,
-            after_ns: 0,
-        }));
+        self.record(&Record::End(End::default()));
         drop(self.writer);
         let (capture, problem) = Capture::open(&self.folder.path().join("c")).expect("a capture");
         assert_eq!(problem, None);
@@ -209,9 +206,7 @@ pub fn dispatch(
     bound: &[Bound],
 ) -> Command {
     let binding = |(binding, bound): (u32, &Bound)| Binding {
-        set: 0,
         binding,
-        element: 0,
         descriptor_type: bound.descriptor_type(),
         range: Some(BufferRange {
             buffer: BufferId(bound.buffer),
@@ -219,6 +214,7 @@ pub fn dispatch(
             bytes: bound.bytes,
         }),
         read_only: bound.read_only,
+        ..Binding::default()
     };
     Command::Dispatch(Dispatch {
         pipeline,

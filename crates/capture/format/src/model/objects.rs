@@ -150,6 +150,16 @@ pub struct Constant {
     pub value: Vec<u8>,
 }
 
+impl Constant {
+    /// Returns the first 8 bytes of the value as a number.
+    pub fn bits(&self) -> u64 {
+        let mut bytes = [0; 8];
+        let size = self.value.len().min(8);
+        bytes[..size].copy_from_slice(&self.value[..size]);
+        u64::from_le_bytes(bytes)
+    }
+}
+
 /// The four behaviours of `VkPipelineRobustnessCreateInfo`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Robustness {

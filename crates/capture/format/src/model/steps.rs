@@ -101,7 +101,7 @@ pub struct Outcome {
 }
 
 /// The end of the window.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct End {
     /// Why the window ended.
     pub reason: EndReason,
@@ -110,10 +110,11 @@ pub struct End {
 }
 
 /// Why a window ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EndReason {
     /// The window that was asked for is complete.
+    #[default]
     Complete,
     /// The program ended, or destroyed the device, before the window was complete.
     ProgramEnded,

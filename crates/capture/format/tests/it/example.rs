@@ -59,11 +59,7 @@ fn buffer(id: u32, name: &str, offset: u64, bytes: u64) -> Record {
 }
 
 fn whole(buffer: u32) -> BufferRange {
-    BufferRange {
-        buffer: BufferId(buffer),
-        offset: 0,
-        bytes: 256,
-    }
+    BufferRange::from_start(BufferId(buffer), 256)
 }
 
 /// Returns a dependency of all later accesses on all earlier writes.
@@ -78,12 +74,11 @@ fn everything() -> Dependency {
 
 fn scale(groups: Groups, factor: f32) -> Command {
     let binding = |binding, buffer, read_only| Binding {
-        set: 0,
         binding,
-        element: 0,
         descriptor_type: 7,
         range: Some(whole(buffer)),
         read_only,
+        ..Binding::default()
     };
     let mut push_constants = (COUNT as u32).to_le_bytes().to_vec();
     push_constants.extend(factor.to_le_bytes());
@@ -98,6 +93,11 @@ fn scale(groups: Groups, factor: f32) -> Command {
 
 fn barrier() -> Command {
     Command::Barrier(Barrier::of_memory(everything()))
+}
+
+/// Returns the arguments of an indirect dispatch.
+fn one_group() -> Vec<u8> {
+    [1u32, 1, 1].map(u32::to_le_bytes).concat()
 }
 
 fn objects(writer: &mut Writer) -> Result<()> {
@@ -147,10 +147,7 @@ fn first_submission(writer: &mut Writer) -> Result<()> {
             Command::Update(Update {
                 buffer: BufferId(3),
                 offset: 0,
-                data: [1u32, 1, 1]
-                    .iter()
-                    .flat_map(|word| word.to_le_bytes())
-                    .collect(),
+                data: one_group(),
             }),
             Command::Fill(Fill {
                 range: whole(2),
@@ -167,15 +164,11 @@ fn first_submission(writer: &mut Writer) -> Result<()> {
     ))?;
     writer.record(&commands(
         1,
-        vec![Command::Copy(Copy {
-            from: BufferId(1),
-            to: BufferId(2),
-            regions: vec![CopyRegion {
-                from: 0,
-                to: 0,
-                bytes: 256,
-            }],
-        })],
+        vec![Command::Copy(Copy::from_start(
+            BufferId(1),
+            BufferId(2),
+            256,
+        ))],
     ))?;
     let at_1 = SemaphoreUse {
         semaphore: SemaphoreId(0),
@@ -195,18 +188,14 @@ fn first_submission(writer: &mut Writer) -> Result<()> {
     }))?;
     let y = floats(|i| i as f32 * 2.0);
     let mut written = [&*y, &*y].concat();
-    written.extend([1u32, 1, 1].iter().flat_map(|word| word.to_le_bytes()));
+    written.extend(one_group());
     writer.outcome(MemoryId(0), Y, &written)
 }
 
 fn second_submission(writer: &mut Writer) -> Result<()> {
     let x = floats(|i| i as f32 + 1.0);
     writer.content(MemoryId(0), X, &x, ContentCause::HostWrite)?;
-    let arguments = BufferRange {
-        buffer: BufferId(3),
-        offset: 0,
-        bytes: 12,
-    };
+    let arguments = BufferRange::from_start(BufferId(3), 12);
     writer.record(&Record::Commands(Commands {
         id: CommandsId(2),
         commands: vec![
@@ -216,14 +205,9 @@ fn second_submission(writer: &mut Writer) -> Result<()> {
         ],
     }))?;
     writer.record(&Record::Submission(Submission {
-        queue: QueueId(0),
         called_ns: 310_000,
         device_ns: Some(40_250),
-        batches: vec![Batch {
-            waits: vec![],
-            commands: vec![CommandsId(2)],
-            signals: vec![],
-        }],
+        ..Submission::with_commands(QueueId(0), CommandsId(2))
     }))?;
     writer.outcome(MemoryId(0), Y, &floats(|i| (i as f32 + 1.0) * 0.5))
 }

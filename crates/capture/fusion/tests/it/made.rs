@@ -177,10 +177,7 @@ impl Made {
         self.record(Record::Commands(Commands { id, commands }));
         let submission = Submission::with_commands(QueueId(0), id);
         self.record(Record::Submission(submission));
-        self.record(Record::End(End {
-            reason: EndReason::Complete,
-            after_ns: 1,
-        }));
+        self.record(Record::End(End::default()));
         drop(self.writer);
         let (capture, problem) = Capture::open(&self.folder.path().join("made")).unwrap();
         assert_eq!(problem, None);
@@ -217,16 +214,14 @@ pub fn dispatch(pipeline: PipelineId, buffers: &[u32]) -> Command {
 pub fn dispatch_of(pipeline: PipelineId, buffers: &[u32], push: &[f32], groups: u32) -> Command {
     let last = buffers.len() - 1;
     let bindings = buffers.iter().enumerate().map(|(binding, buffer)| Binding {
-        set: 0,
         binding: binding as u32,
-        element: 0,
         descriptor_type: STORAGE,
-        range: Some(BufferRange {
-            buffer: BufferId(*buffer),
-            offset: 0,
-            bytes: u64::from(COUNT) * 4,
-        }),
+        range: Some(BufferRange::from_start(
+            BufferId(*buffer),
+            u64::from(COUNT) * 4,
+        )),
         read_only: binding != last,
+        ..Binding::default()
     });
     Command::Dispatch(Dispatch {
         pipeline,

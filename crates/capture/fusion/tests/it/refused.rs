@@ -1,6 +1,6 @@
 //! Checks the reasons why neighbours do not form a chain.
 
-use gapscope_capture::model::{BufferId, BufferRange, Command, Fill, Groups, Pipeline};
+use gapscope_capture::model::{BufferId, BufferRange, Command, Dispatch, Fill, Groups, Pipeline};
 use gapscope_dependencies::{Dependencies, Limits};
 use gapscope_fusion::{Form, find, merged};
 use naga::proc::BoundsCheckPolicy::Unchecked;
@@ -93,14 +93,9 @@ fn atomic_operations() {
 
 #[test]
 fn other_workgroups() {
-    let mut made = Made::new();
-    let of = made.kernel(&elementwise("a[i]"), 2, 0);
-    let said = reason(
-        made,
-        vec![dispatch(of, &[0, 1]), dispatch_of(of, &[1, 2], &[], 17)],
-    );
     assert_eq!(
-        said,
+        why_changed(Made::new(), |second| second.groups =
+            Groups::Direct([17, 1, 1])),
         "their workgroups are not the same: [16, 1, 1] and [17, 1, 1]"
     );
 }
@@ -216,35 +211,29 @@ fn spirv_that_cannot_be_read() {
     assert!(said.starts_with("its SPIR-V cannot be read: "), "{said}");
 }
 
+/// Returns why a dispatch and a changed dispatch of the same kernel do not form a chain.
+fn why_changed(mut made: Made, change: impl FnOnce(&mut Dispatch)) -> String {
+    let kernel = made.kernel(&elementwise("a[i]"), 2, 0);
+    let mut second = dispatch(kernel, &[1, 2]);
+    if let Command::Dispatch(dispatch) = &mut second {
+        change(dispatch);
+    }
+    reason(made, vec![dispatch(kernel, &[0, 1]), second])
+}
+
 #[test]
 fn the_device_reads_how_many_workgroups_there_are() {
-    let mut made = Made::new();
-    let of = made.kernel(&elementwise("a[i]"), 2, 0);
-    let mut indirect = dispatch(of, &[1, 2]);
-    let Command::Dispatch(dispatched) = &mut indirect else {
-        unreachable!("a dispatch")
-    };
-    dispatched.groups = Groups::Indirect(BufferRange {
-        buffer: BufferId(9),
-        offset: 0,
-        bytes: 12,
-    });
+    let groups = Groups::Indirect(BufferRange::from_start(BufferId(9), 12));
     assert_eq!(
-        reason(made, vec![dispatch(of, &[0, 1]), indirect]),
+        why_changed(Made::new(), |second| second.groups = groups),
         "how many workgroups it has is read by the device"
     );
 }
 
 #[test]
 fn another_first_workgroup() {
-    let mut made = Made::new();
-    let of = made.kernel(&elementwise("a[i]"), 2, 0);
-    let mut second = dispatch(of, &[1, 2]);
-    if let Command::Dispatch(dispatched) = &mut second {
-        dispatched.base[0] = 1;
-    }
     assert_eq!(
-        reason(made, vec![dispatch(of, &[0, 1]), second]),
+        why_changed(Made::new(), |second| second.base[0] = 1),
         "their workgroups are not the same: another first one"
     );
 }
@@ -253,17 +242,12 @@ fn another_first_workgroup() {
 fn an_array_of_descriptors() {
     let mut made = Made::new();
     made.descriptors = 2;
-    let of = made.kernel(&elementwise("a[i]"), 2, 0);
-    let mut second = dispatch(of, &[1, 2]);
-    if let Command::Dispatch(dispatched) = &mut second {
-        let mut another = dispatched.bindings[1];
+    let reason = why_changed(made, |second| {
+        let mut another = second.bindings[1];
         another.element = 1;
-        dispatched.bindings.push(another);
-    }
-    assert_eq!(
-        reason(made, vec![dispatch(of, &[0, 1]), second]),
-        "a kernel has an array of descriptors"
-    );
+        second.bindings.push(another);
+    });
+    assert_eq!(reason, "a kernel has an array of descriptors");
 }
 
 #[test]
@@ -295,11 +279,7 @@ fn a_fill_between_them() {
     let mut made = Made::new();
     let of = made.kernel(&elementwise("a[i]"), 2, 0);
     let fill = Command::Fill(Fill {
-        range: BufferRange {
-            buffer: BufferId(9),
-            offset: 0,
-            bytes: 64,
-        },
+        range: BufferRange::from_start(BufferId(9), 64),
         value: 0,
     });
     let said = reason(

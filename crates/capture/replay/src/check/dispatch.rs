@@ -3,7 +3,6 @@
 use gapscope_capture::model::{Binding, Dispatch, Groups};
 
 use super::DeviceCheck;
-use super::kernel::{STORAGE, UNIFORM, is_buffer};
 
 impl DeviceCheck<'_> {
     /// Checks one dispatch.
@@ -51,17 +50,15 @@ impl DeviceCheck<'_> {
             "dispatch {number}, set {}, binding {}",
             binding.set, binding.binding
         );
-        let (most, alignment) = match binding.descriptor_type {
-            kind if STORAGE.contains(&kind) => (
-                limits.max_storage_buffer_range,
-                limits.min_storage_buffer_offset_alignment,
-            ),
-            kind if UNIFORM.contains(&kind) => (
+        let (most, alignment) = match binding.is_uniform() {
+            true => (
                 limits.max_uniform_buffer_range,
                 limits.min_uniform_buffer_offset_alignment,
             ),
-            // A pipeline that uses such a descriptor is refused already.
-            _ => return,
+            false => (
+                limits.max_storage_buffer_range,
+                limits.min_storage_buffer_offset_alignment,
+            ),
         };
         let Some(range) = binding.range else {
             self.need_feature(kernel, "nullDescriptor");
@@ -102,22 +99,6 @@ impl DeviceCheck<'_> {
             self.refuse(
                 Some(name),
                 format!("dispatch {number}: what set {set}, binding {binding} is bound to is not in the capture"),
-            );
-        }
-        let layout = &capture.pipeline_layouts[&capture.pipelines[&dispatch.pipeline].layout];
-        let odd = dispatch.bindings.iter().find(|binding| {
-            let set = layout.sets.get(binding.set as usize).copied().flatten();
-            let layout = set.and_then(|set| {
-                let mut bindings = capture.set_layouts[&set].bindings.iter();
-                bindings.find(|known| known.binding == binding.binding)
-            });
-            layout.is_none_or(|layout| !is_buffer(layout))
-        });
-        if let Some(odd) = odd {
-            let (set, binding) = (odd.set, odd.binding);
-            self.refuse(
-                Some(name),
-                format!("dispatch {number}: set {set}, binding {binding} is no buffer"),
             );
         }
     }

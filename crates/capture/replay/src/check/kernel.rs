@@ -1,7 +1,7 @@
 //! Checks a pipeline against the device: the capabilities and extensions of its shader, its memory, its subgroups and
 //! its matrices.
 
-use gapscope_capture::model::{LayoutBinding, Pipeline, PipelineId};
+use gapscope_capture::model::{Pipeline, PipelineId};
 use gapscope_spirv::Specialisation;
 
 use super::DeviceCheck;
@@ -288,21 +288,6 @@ impl DeviceCheck<'_> {
         let kernel = Some(pipeline.name.as_str());
         let layout = &capture.pipeline_layouts[&pipeline.layout];
         let limits = self.adapter.properties.limits;
-        if layout.sets.len() > limits.max_bound_descriptor_sets as usize {
-            let (sets, most) = (layout.sets.len(), limits.max_bound_descriptor_sets);
-            self.refuse(
-                kernel,
-                format!("it has {sets} descriptor sets, and the device allows {most}"),
-            );
-        }
-        let bytes = push_constant_bytes(layout);
-        if bytes > limits.max_push_constants_size {
-            let most = limits.max_push_constants_size;
-            self.refuse(
-                kernel,
-                format!("it has {bytes} bytes of push constants, and the device allows {most}"),
-            );
-        }
         let bindings = || {
             let sets = layout.sets.iter().flatten();
             sets.flat_map(|set| &capture.set_layouts[set].bindings)
@@ -313,44 +298,47 @@ impl DeviceCheck<'_> {
                 .map(|binding| u64::from(binding.count))
                 .sum::<u64>()
         };
-        for (what, count, most) in [
+        let sets = layout.sets.len() as u64;
+        let bytes = u64::from(push_constant_bytes(layout));
+        let storage = limits.max_per_stage_descriptor_storage_buffers;
+        let uniform = limits.max_per_stage_descriptor_uniform_buffers;
+        for (what, count, unit, most) in [
             (
-                "storage buffers",
-                count(STORAGE),
-                limits.max_per_stage_descriptor_storage_buffers,
+                "it",
+                sets,
+                "descriptor sets",
+                limits.max_bound_descriptor_sets,
             ),
             (
-                "uniform buffers",
-                count(UNIFORM),
-                limits.max_per_stage_descriptor_uniform_buffers,
+                "it",
+                bytes,
+                "bytes of push constants",
+                limits.max_push_constants_size,
             ),
+            ("its layout", count(STORAGE), "storage buffers", storage),
+            ("its layout", count(UNIFORM), "uniform buffers", uniform),
         ] {
             if count > u64::from(most) {
                 self.refuse(
                     kernel,
-                    format!("its layout has {count} {what}, and the device allows {most}"),
+                    format!("{what} has {count} {unit}, and the device allows {most}"),
                 );
             }
         }
         for slot in &shader.slots {
             let (set, binding) = (slot.set, slot.binding);
-            let set_layout = layout.sets.get(set as usize).copied().flatten();
-            let found = set_layout.and_then(|set| {
-                let mut bindings = capture.set_layouts[&set].bindings.iter();
-                bindings.find(|known| known.binding == binding)
-            });
-            match found {
+            match capture.descriptors(layout, set, binding) {
                 None => self.refuse(
                     kernel,
                     format!("its layout lacks set {set}, binding {binding}"),
                 ),
-                Some(found) if !slot.is_buffer || !is_buffer(found) => self.refuse(
+                Some((kind, _)) if !slot.is_buffer || !is_buffer(kind) => self.refuse(
                     kernel,
                     format!(
                         "set {set}, binding {binding} is no buffer, and a capture has only buffers"
                     ),
                 ),
-                Some(found) if slot.count.is_some_and(|count| count > found.count) => self.refuse(
+                Some((_, most)) if slot.count.is_some_and(|count| count > most) => self.refuse(
                     kernel,
                     format!("set {set}, binding {binding} has more elements than its layout"),
                 ),
@@ -365,9 +353,8 @@ pub const STORAGE: [u32; 2] = [7, 9];
 /// `VkDescriptorType` of uniform buffers, without and with a dynamic offset.
 pub const UNIFORM: [u32; 2] = [6, 8];
 
-/// Returns whether a binding is of uniform or storage buffers.
-pub fn is_buffer(binding: &LayoutBinding) -> bool {
-    let kind = binding.descriptor_type;
+/// Returns whether a descriptor type is that of uniform or storage buffers.
+pub fn is_buffer(kind: u32) -> bool {
     STORAGE.contains(&kind) || UNIFORM.contains(&kind)
 }
 

@@ -2,6 +2,7 @@
 //! times.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use gapscope_capture::model::{Command, Dispatch, Groups, Label, PipelineId};
@@ -78,15 +79,7 @@ impl Rows {
         self.next_submission += 1;
         let around = (self.runs > 1).then(|| self.labels.named(None, &format!("run {}", of.run)));
         let mut command_buffers = 0;
-        // The program is moved out, as the clock of the session is borrowed mutably.
-        let program = std::mem::replace(
-            &mut session.program,
-            crate::program::Program {
-                steps: Vec::new(),
-                dispatches: 0,
-                commands: 0,
-            },
-        );
+        let program = Rc::clone(&session.program);
         for (number, marks) in &of.parts {
             let Some(submitted) = program.submissions().nth(*number) else {
                 continue;
@@ -96,7 +89,6 @@ impl Rows {
                 command_buffers += 1;
             }
         }
-        session.program = program;
         let start_ns = signed(of.called_ns);
         let row = table::Submission {
             id: submission,
@@ -122,7 +114,7 @@ impl Rows {
     }
 
     /// Adds the rows of labels.
-    pub fn finish(&mut self, _session: &Session<'_>) {
+    pub fn finish(&mut self) {
         self.labels.push_into(&mut self.tables.labels);
     }
 
@@ -301,11 +293,9 @@ impl Rows {
     }
 
     fn bindings(&mut self, dispatch: &Dispatch) -> Option<BindingSetId> {
-        let storage = crate::check::kernel::STORAGE;
         let bound: BoundBuffers = (dispatch.bindings.iter())
             .filter_map(|binding| {
                 let range = binding.range?;
-                let is_read = binding.read_only || !storage.contains(&binding.descriptor_type);
                 let (set, number, element) = (binding.set, binding.binding, binding.element);
                 Some((
                     set,
@@ -314,7 +304,7 @@ impl Rows {
                     range.buffer.0,
                     range.offset,
                     range.bytes,
-                    is_read,
+                    !binding.is_writable(),
                 ))
             })
             .collect();

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use gapscope_capture::model::*;
 use gapscope_capture::{Capture, Writer};
+use gapscope_replay::Error;
 use naga::valid::{Capabilities, ValidationFlags, Validator};
 
 pub const STORAGE: u32 = 7;
@@ -155,10 +156,7 @@ impl Made {
 
     /// Ends the capture and opens it.
     pub fn end(mut self) -> (tempfile::TempDir, PathBuf, Capture) {
-        self.record(Record::End(End {
-            reason: EndReason::Complete,
-            after_ns: 1,
-        }));
+        self.record(Record::End(End::default()));
         drop(self.writer);
         let capture = open(&self.path);
         (self._folder, self.path, capture)
@@ -191,16 +189,10 @@ pub fn bindings(buffers: &[(BufferId, u64)]) -> Vec<Binding> {
     let numbered = (0..).zip(buffers);
     numbered
         .map(|(binding, (buffer, bytes))| Binding {
-            set: 0,
             binding,
-            element: 0,
             descriptor_type: STORAGE,
-            range: Some(BufferRange {
-                buffer: *buffer,
-                offset: 0,
-                bytes: *bytes,
-            }),
-            read_only: false,
+            range: Some(BufferRange::from_start(*buffer, *bytes)),
+            ..Binding::default()
         })
         .collect()
 }
@@ -217,6 +209,17 @@ pub fn barrier() -> Command {
 
 pub fn bytes(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+/// Returns the result of a run; none if there is no device, unless one is required.
+pub fn on_device<T>(result: Result<T, Error>) -> Option<Result<T, Error>> {
+    if let Err(Error::NoLoader(_) | Error::NoDevice(_)) = result {
+        let required = std::env::var_os("GAPSCOPE_REQUIRE_GPU").is_some_and(|value| value == "1");
+        assert!(!required, "there is no Vulkan device");
+        eprintln!("skipped: there is no Vulkan device");
+        return None;
+    }
+    Some(result)
 }
 
 /// Returns a barrier between all commands.

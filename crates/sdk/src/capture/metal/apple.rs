@@ -14,7 +14,6 @@ use std::sync::{Mutex, PoisonError};
 /// The capture manager of the process, for one device.
 ///
 /// ```no_run
-/// # #[cfg(target_vendor = "apple")]
 /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
 /// # use gapscope_sdk::metal::*;
 /// let capture: MetalCapture<AppleCaptureManager> = device.capture(Object::Device, &[]);

@@ -3,6 +3,7 @@
 use super::wgpu_device::from_wgpu;
 use super::*;
 use crate::capture::Capture;
+use crate::capture::tests::assert_refused;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -120,10 +121,7 @@ fn what_prevents_a_capture_is_said() {
         capture(error(2), Gate::Open, &path),
         Err(NotCaptured::AlreadyCapturing)
     );
-    assert!(matches!(
-        capture(error(3), Gate::Open, &path),
-        Err(NotCaptured::Start { .. })
-    ));
+    assert_refused!(capture(error(3), Gate::Open, &path), Start);
     let capturing = FakeManager::default();
     capturing
         .capturing
@@ -136,15 +134,12 @@ fn what_prevents_a_capture_is_said() {
         broken: true,
         ..FakeManager::default()
     };
-    assert!(matches!(
-        capture(broken, Gate::Open, &path),
-        Err(NotCaptured::NotWritten { .. })
-    ));
+    assert_refused!(capture(broken, Gate::Open, &path), NotWritten);
     let wrong = folder.path().join("x.trace");
-    assert!(matches!(
+    assert_refused!(
         capture(FakeManager::default(), Gate::Open, &wrong),
-        Err(NotCaptured::Extension { .. })
-    ));
+        Extension
+    );
 }
 
 #[test]

@@ -16,7 +16,6 @@ type Raw = Retained<ProtocolObject<dyn MTLCommandBuffer>>;
 /// [`super::Device`].
 ///
 /// ```no_run
-/// # #[cfg(target_vendor = "apple")]
 /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
 /// # use gapscope_sdk::metal::*;
 /// let mut commands: CommandBuffer = queue.command_buffer()?;
@@ -43,7 +42,6 @@ impl CommandBuffer {
     /// Returns Metal's command buffer, for work that is not timed on its own (blits, events).
     ///
     /// ```no_run
-    /// # #[cfg(target_vendor = "apple")]
     /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
     /// # use gapscope_sdk::metal::*;
     /// use objc2_metal::MTLCommandBuffer;
@@ -58,7 +56,6 @@ impl CommandBuffer {
     /// Begins a debug group, which Instruments and captures show.
     ///
     /// ```no_run
-    /// # #[cfg(target_vendor = "apple")]
     /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
     /// # use gapscope_sdk::metal::*;
     /// let commands = queue.command_buffer()?;
@@ -74,7 +71,6 @@ impl CommandBuffer {
     /// Ends the innermost debug group.
     ///
     /// ```no_run
-    /// # #[cfg(target_vendor = "apple")]
     /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
     /// # use gapscope_sdk::metal::*;
     /// let commands = queue.command_buffer()?;
@@ -93,7 +89,6 @@ impl CommandBuffer {
     /// The error of the GPU.
     ///
     /// ```no_run
-    /// # #[cfg(target_vendor = "apple")]
     /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
     /// # use gapscope_sdk::metal::*;
     /// match queue.command_buffer()?.commit_and_wait_labeled("layer 3") {
@@ -111,7 +106,6 @@ impl CommandBuffer {
     /// called on a thread of Metal's.
     ///
     /// ```no_run
-    /// # #[cfg(target_vendor = "apple")]
     /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
     /// # use gapscope_sdk::metal::*;
     /// queue.command_buffer()?.commit_labeled("layer 3", |outcome| println!("{outcome:?}"));

@@ -22,7 +22,6 @@ unsafe extern "C" {}
 /// A Metal device whose work is timed.
 ///
 /// ```no_run
-/// # #[cfg(target_vendor = "apple")]
 /// # fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// use gapscope_sdk::kernel_profile;
 /// use gapscope_sdk::metal::{Device, Dispatch, Wanted};
@@ -55,7 +54,6 @@ impl Device {
     /// Returns the system's default device; `None` if there is none.
     ///
     /// ```no_run
-    /// # #[cfg(target_vendor = "apple")]
     /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
     /// # use gapscope_sdk::metal::*;
     /// let device = Device::system_default(Wanted::Passes, gapscope_sdk::kernel_profile::global());
@@ -70,7 +68,6 @@ impl Device {
     /// of timing.
     ///
     /// ```no_run
-    /// # #[cfg(target_vendor = "apple")]
     /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
     /// # use gapscope_sdk::metal::*;
     /// if let Some(raw) = objc2_metal::MTLCreateSystemDefaultDevice() {
@@ -106,7 +103,6 @@ impl Device {
     /// Returns Metal's device.
     ///
     /// ```no_run
-    /// # #[cfg(target_vendor = "apple")]
     /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
     /// # use gapscope_sdk::metal::*;
     /// use objc2_metal::MTLDevice;
@@ -121,7 +117,6 @@ impl Device {
     /// Returns how work is timed.
     ///
     /// ```no_run
-    /// # #[cfg(target_vendor = "apple")]
     /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
     /// # use gapscope_sdk::metal::*;
     /// println!("{:?}", device.ladder());
@@ -135,7 +130,6 @@ impl Device {
     /// Returns the sources of the libraries that [`Self::compile`] has compiled.
     ///
     /// ```no_run
-    /// # #[cfg(target_vendor = "apple")]
     /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
     /// # use gapscope_sdk::metal::*;
     /// let kept = device.sources().write(std::path::Path::new("kernels"));
@@ -152,7 +146,6 @@ impl Device {
     /// Metal returns none.
     ///
     /// ```no_run
-    /// # #[cfg(target_vendor = "apple")]
     /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
     /// # use gapscope_sdk::metal::*;
     /// let queue = device.queue("Stream 0")?;
@@ -168,7 +161,6 @@ impl Device {
     /// Wraps a command queue of the program.
     ///
     /// ```no_run
-    /// # #[cfg(target_vendor = "apple")]
     /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
     /// # use gapscope_sdk::metal::*;
     /// let same = device.wrap_queue(queue.raw().clone());
@@ -189,7 +181,6 @@ impl Device {
     /// [`Object::Queue`] and [`Object::Scope`] the first queue is captured or, if there is none, the device.
     ///
     /// ```no_run
-    /// # #[cfg(target_vendor = "apple")]
     /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
     /// # use gapscope_sdk::metal::*;
     /// let device = device.capture(Object::Queue, std::slice::from_ref(queue)).device();
@@ -209,7 +200,6 @@ impl Device {
     /// The error of the compiler.
     ///
     /// ```no_run
-    /// # #[cfg(target_vendor = "apple")]
     /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
     /// # use gapscope_sdk::metal::*;
     /// let library = device.compile("softmax", "kernel void softmax() {}")?;
@@ -238,7 +228,6 @@ impl Device {
 /// A command queue whose command buffers are timed.
 ///
 /// ```no_run
-/// # #[cfg(target_vendor = "apple")]
 /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
 /// # use gapscope_sdk::metal::*;
 /// let queue: Queue = device.queue("Stream 0")?;
@@ -256,7 +245,6 @@ impl Queue {
     /// Returns Metal's queue.
     ///
     /// ```no_run
-    /// # #[cfg(target_vendor = "apple")]
     /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
     /// # use gapscope_sdk::metal::*;
     /// use objc2_metal::MTLCommandQueue;
@@ -274,7 +262,6 @@ impl Queue {
     /// Metal returns none.
     ///
     /// ```no_run
-    /// # #[cfg(target_vendor = "apple")]
     /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
     /// # use gapscope_sdk::metal::*;
     /// let commands = queue.command_buffer()?;

@@ -16,7 +16,6 @@ type Encoder = ProtocolObject<dyn MTLComputeCommandEncoder>;
 /// A compute pass, which ends when it is dropped.
 ///
 /// ```no_run
-/// # #[cfg(target_vendor = "apple")]
 /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
 /// # use gapscope_sdk::metal::*;
 /// let mut commands = queue.command_buffer()?;
@@ -41,7 +40,6 @@ impl CommandBuffer {
     /// Metal gives no encoder.
     ///
     /// ```no_run
-    /// # #[cfg(target_vendor = "apple")]
     /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
     /// # use gapscope_sdk::metal::*;
     /// let mut commands = queue.command_buffer()?;
@@ -61,7 +59,6 @@ impl CommandBuffer {
     /// Metal gives no encoder.
     ///
     /// ```no_run
-    /// # #[cfg(target_vendor = "apple")]
     /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
     /// # use gapscope_sdk::metal::*;
     /// let mut commands = queue.command_buffer()?;
@@ -101,7 +98,6 @@ impl<'a> ComputePass<'a> {
     /// Metal returns no encoder.
     ///
     /// ```no_run
-    /// # #[cfg(target_vendor = "apple")]
     /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
     /// # use gapscope_sdk::metal::*;
     /// let mut commands = queue.command_buffer()?;
@@ -143,7 +139,6 @@ impl<'a> ComputePass<'a> {
     /// Returns the encoder, for work that is not timed on its own; `None` if each dispatch has its own encoder.
     ///
     /// ```no_run
-    /// # #[cfg(target_vendor = "apple")]
     /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
     /// # use gapscope_sdk::metal::*;
     /// use objc2_metal::MTLComputeCommandEncoder;
@@ -162,7 +157,6 @@ impl<'a> ComputePass<'a> {
     /// Ends the pass.
     ///
     /// ```no_run
-    /// # #[cfg(target_vendor = "apple")]
     /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
     /// # use gapscope_sdk::metal::*;
     /// let mut commands = queue.command_buffer()?;
