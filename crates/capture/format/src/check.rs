@@ -233,8 +233,7 @@ impl Capture {
     fn check_dispatch(&self, dispatch: &Dispatch) -> Result<(), Fault> {
         let pipeline = known(&self.pipelines, dispatch.pipeline, "pipeline")?;
         let layout = known(&self.pipeline_layouts, pipeline.layout, "pipeline layout")?;
-        let ends = (layout.push_constants.iter()).map(|range| range.offset + range.bytes);
-        let expected = ends.max().unwrap_or(0);
+        let expected = layout.push_constant_bytes();
         let found = dispatch.push_constants.len();
         if found != expected as usize {
             return Err(Fault::PushConstants { found, expected });

@@ -12,12 +12,8 @@ use serde::Serialize;
 use crate::error::Error;
 use crate::options::Options;
 use crate::program::Extent;
-use crate::regions::RegionOffset;
 use crate::session::Session;
 use crate::values::{Element, npy_head};
-
-/// Number of bytes that are read and written at once.
-const STEP_BYTES: u64 = 8 << 20;
 
 /// A buffer that was written to a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -82,17 +78,13 @@ pub fn dump(
         .parts(buffer.memory, buffer.offset, buffer.bytes)
     {
         zeros(&mut file, from - at).map_err(failed)?;
-        let mut done = 0;
-        while done < bytes {
-            let now = (bytes - done).min(STEP_BYTES);
-            let place = RegionOffset {
-                offset: place.offset + done,
-                ..place
-            };
-            let read = session.memory.read(place, now)?;
-            file.write_all(&read).map_err(failed)?;
-            done += now;
-        }
+        let mut wrote = Ok(());
+        session.memory.read_to(place, bytes, |bytes| {
+            if wrote.is_ok() {
+                wrote = file.write_all(bytes);
+            }
+        })?;
+        wrote.map_err(failed)?;
         at = from + bytes;
         touched_bytes += bytes;
     }

@@ -8,9 +8,7 @@ use ash::vk;
 use gapscope_capture::Capture;
 use gapscope_capture::model::{Pipeline, PipelineId, PipelineLayoutId, SetLayoutId};
 
-use crate::check::kernel::{
-    FULL_SUBGROUPS, STORAGE, VARYING_SUBGROUP_SIZE, is_buffer, push_constant_bytes,
-};
+use crate::check::kernel::{FULL_SUBGROUPS, STORAGE, VARYING_SUBGROUP_SIZE, is_buffer};
 use crate::error::Error;
 use crate::gpu::Gpu;
 use crate::shader::Shader;
@@ -23,15 +21,8 @@ pub struct Pipelines {
     gpu: Rc<Gpu>,
     set_layouts: BTreeMap<SetLayoutId, vk::DescriptorSetLayout>,
     empty: vk::DescriptorSetLayout,
-    layouts: BTreeMap<PipelineLayoutId, Layout>,
+    layouts: BTreeMap<PipelineLayoutId, vk::PipelineLayout>,
     pipelines: BTreeMap<PipelineId, vk::Pipeline>,
-}
-
-/// A pipeline layout with its push constants.
-#[derive(Debug, Clone, Copy)]
-pub struct Layout {
-    pub raw: vk::PipelineLayout,
-    pub push_constant_bytes: u32,
 }
 
 impl Pipelines {
@@ -60,7 +51,7 @@ impl Pipelines {
     }
 
     /// Returns a pipeline with its layout.
-    pub fn get(&self, capture: &Capture, id: PipelineId) -> (vk::Pipeline, Layout) {
+    pub fn get(&self, capture: &Capture, id: PipelineId) -> (vk::Pipeline, vk::PipelineLayout) {
         (
             self.pipelines[&id],
             self.layouts[&capture.pipelines[&id].layout],
@@ -72,7 +63,11 @@ impl Pipelines {
         self.set_layouts[&id]
     }
 
-    fn layout(&mut self, capture: &Capture, id: PipelineLayoutId) -> Result<Layout, Error> {
+    fn layout(
+        &mut self,
+        capture: &Capture,
+        id: PipelineLayoutId,
+    ) -> Result<vk::PipelineLayout, Error> {
         if let Some(known) = self.layouts.get(&id) {
             return Ok(*known);
         }
@@ -89,7 +84,7 @@ impl Pipelines {
             }
             sets.push(self.set_layouts[set]);
         }
-        let bytes = push_constant_bytes(layout);
+        let bytes = layout.push_constant_bytes();
         let range = [vk::PushConstantRange::default()
             .stage_flags(vk::ShaderStageFlags::COMPUTE)
             .size(bytes)];
@@ -98,12 +93,8 @@ impl Pipelines {
             .set_layouts(&sets)
             .push_constant_ranges(ranges);
         // SAFETY: the layouts are of this device; the limits were checked.
-        let raw = unsafe { self.gpu.raw.create_pipeline_layout(&info, None) }
+        let made = unsafe { self.gpu.raw.create_pipeline_layout(&info, None) }
             .map_err(Error::from_call("make a pipeline layout"))?;
-        let made = Layout {
-            raw,
-            push_constant_bytes: bytes,
-        };
         self.layouts.insert(id, made);
         Ok(made)
     }
@@ -112,7 +103,7 @@ impl Pipelines {
         &self,
         pipeline: &Pipeline,
         shader: &Shader,
-        layout: Layout,
+        layout: vk::PipelineLayout,
         with_base: bool,
     ) -> Result<vk::Pipeline, Error> {
         let mut data = Vec::new();
@@ -160,7 +151,7 @@ impl Pipelines {
             .images(vk::PipelineRobustnessImageBehaviorEXT::DEVICE_DEFAULT);
         let mut info = vk::ComputePipelineCreateInfo::default()
             .flags(flags)
-            .layout(layout.raw);
+            .layout(layout);
         if pipeline.robustness.is_some() {
             info = info.push_next(&mut robust);
         }
@@ -202,7 +193,7 @@ impl Drop for Pipelines {
                 raw.destroy_pipeline(*pipeline, None);
             }
             for layout in self.layouts.values() {
-                raw.destroy_pipeline_layout(layout.raw, None);
+                raw.destroy_pipeline_layout(*layout, None);
             }
             for layout in self.set_layouts.values().chain([&self.empty]) {
                 raw.destroy_descriptor_set_layout(*layout, None);

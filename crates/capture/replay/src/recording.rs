@@ -281,18 +281,13 @@ impl CommandSource<'_> {
         unsafe {
             raw.cmd_bind_pipeline(commands, compute, pipeline);
             for (number, set) in self.descriptors.sets(self.capture, self.regions, dispatch) {
-                raw.cmd_bind_descriptor_sets(commands, compute, layout.raw, number, &[set], &[]);
+                raw.cmd_bind_descriptor_sets(commands, compute, layout, number, &[set], &[]);
             }
-            if layout.push_constant_bytes > 0 {
-                let mut constants = dispatch.push_constants.clone();
-                constants.resize(layout.push_constant_bytes as usize, 0);
-                raw.cmd_push_constants(
-                    commands,
-                    layout.raw,
-                    vk::ShaderStageFlags::COMPUTE,
-                    0,
-                    &constants,
-                );
+            // They fill the layout's range, or the capture would be invalid.
+            let constants = dispatch.push_constants.as_slice();
+            if !constants.is_empty() {
+                let stage = vk::ShaderStageFlags::COMPUTE;
+                raw.cmd_push_constants(commands, layout, stage, 0, constants);
             }
             match dispatch.groups {
                 Groups::Direct([x, y, z]) if dispatch.base == [0; 3] => {

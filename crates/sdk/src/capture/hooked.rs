@@ -100,6 +100,13 @@ fn reason(status: Status) -> String {
     .to_owned()
 }
 
+fn not_stopped(status: Status) -> NotCaptured {
+    NotCaptured::Stop {
+        backend: "gapscope",
+        reason: reason(status),
+    }
+}
+
 impl Backend for HookBackend {
     fn name(&self) -> &'static str {
         "gapscope"
@@ -143,10 +150,9 @@ impl Backend for HookBackend {
                 Ok(capture) => window.open.push(HookCapture { hook, capture }),
                 // Hooks that have started stop when the window is dropped.
                 Err(status) => {
-                    let reason = reason(status);
                     return Err(NotCaptured::Start {
                         backend: "gapscope",
-                        reason,
+                        reason: reason(status),
                     });
                 }
             }
@@ -180,24 +186,14 @@ impl Running for Window {
         for open in &self.open {
             let flushed = open.hook.flush(ARRIVES_WITHIN);
             if let status @ (Status::TimedOut | Status::Internal) = flushed {
-                let reason = reason(status);
-                outcome = Err(NotCaptured::Stop {
-                    backend: "gapscope",
-                    reason,
-                });
+                outcome = Err(not_stopped(status));
             }
         }
         // The hook with the path is ended last, when the session has seen the ends of the others.
         while let Some(HookCapture { hook, capture }) = self.open.pop() {
             match hook.stop_capture(capture) {
                 Status::Done => {}
-                status => {
-                    let reason = reason(status);
-                    outcome = Err(NotCaptured::Stop {
-                        backend: "gapscope",
-                        reason,
-                    });
-                }
+                status => outcome = Err(not_stopped(status)),
             }
         }
         outcome

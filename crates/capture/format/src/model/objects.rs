@@ -101,6 +101,14 @@ pub struct PipelineLayout {
     pub push_constants: Vec<PushConstantRange>,
 }
 
+impl PipelineLayout {
+    /// Returns the number of bytes of push constants, which are whole words.
+    pub fn push_constant_bytes(&self) -> u32 {
+        let ends = (self.push_constants.iter()).map(|range| range.offset + range.bytes);
+        ends.max().unwrap_or(0)
+    }
+}
+
 /// `VkPushConstantRange`
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PushConstantRange {

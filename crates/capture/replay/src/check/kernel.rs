@@ -299,7 +299,7 @@ impl DeviceCheck<'_> {
                 .sum::<u64>()
         };
         let sets = layout.sets.len() as u64;
-        let bytes = u64::from(push_constant_bytes(layout));
+        let bytes = u64::from(layout.push_constant_bytes());
         let storage = limits.max_per_stage_descriptor_storage_buffers;
         let uniform = limits.max_per_stage_descriptor_uniform_buffers;
         for (what, count, unit, most) in [
@@ -356,15 +356,6 @@ pub const UNIFORM: [u32; 2] = [6, 8];
 /// Returns whether a descriptor type is that of uniform or storage buffers.
 pub fn is_buffer(kind: u32) -> bool {
     STORAGE.contains(&kind) || UNIFORM.contains(&kind)
-}
-
-/// Returns the size of a layout's push constants, in whole words.
-pub fn push_constant_bytes(layout: &gapscope_capture::model::PipelineLayout) -> u32 {
-    let ends = layout
-        .push_constants
-        .iter()
-        .map(|range| range.offset + range.bytes);
-    ends.max().unwrap_or(0).next_multiple_of(4)
 }
 
 fn describe(need: Need) -> String {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use gapscope_capture::model::{Command, Dispatch, Groups, Label, PipelineId};
+use gapscope_capture::model::{BufferRange, Command, Dispatch, Groups, Label, PipelineId};
 use gapscope_model::Span;
 use gapscope_timeline_builder::{TransferFacts, WorkPlace, rows};
 use gapscope_trace::Tables;
@@ -21,8 +21,8 @@ use crate::session::{Observation, Session};
 const PROCESS: ProcessId = ProcessId(0);
 const QUEUE: QueueId = QueueId(0);
 
-/// The bindings of a dispatch: set, binding, element, buffer, offset, size, and whether the shader can only read.
-type BoundBuffers = Vec<(u32, u32, u32, u32, u64, u64, bool)>;
+/// The bindings of a dispatch: set, binding, element, range, and whether the shader may write it.
+type BoundBuffers = Vec<(u32, u32, u32, BufferRange, bool)>;
 
 /// The tables of the trace while rows are added.
 pub struct Rows {
@@ -295,17 +295,8 @@ impl Rows {
     fn bindings(&mut self, dispatch: &Dispatch) -> Option<BindingSetId> {
         let bound: BoundBuffers = (dispatch.bindings.iter())
             .filter_map(|binding| {
-                let range = binding.range?;
                 let (set, number, element) = (binding.set, binding.binding, binding.element);
-                Some((
-                    set,
-                    number,
-                    element,
-                    range.buffer.0,
-                    range.offset,
-                    range.bytes,
-                    !binding.is_writable(),
-                ))
+                Some((set, number, element, binding.range?, binding.is_writable()))
             })
             .collect();
         if bound.is_empty() {
@@ -315,18 +306,18 @@ impl Rows {
             return Some(*id);
         }
         let id = BindingSetId(self.bindings.len() as u32);
-        for (set, binding, element, buffer, offset_bytes, bytes, is_read) in &bound {
+        for (set, binding, element, range, is_writable) in &bound {
             self.tables.bindings.push(table::Binding {
                 id,
                 set: *set,
                 binding: *binding,
                 element: *element,
-                buffer: BufferId(*buffer),
-                offset_bytes: *offset_bytes,
-                bytes: *bytes,
-                access: match is_read {
-                    true => table::Access::Read,
-                    false => table::Access::ReadWrite,
+                buffer: BufferId(range.buffer.0),
+                offset_bytes: range.offset,
+                bytes: range.bytes,
+                access: match is_writable {
+                    true => table::Access::ReadWrite,
+                    false => table::Access::Read,
                 },
             });
         }
