@@ -12,7 +12,7 @@ use crate::contents::Contents;
 use crate::kernel::fold::fold;
 use crate::kernel::lower::{BoundBuffer, Environment, Lowered, lower};
 pub use crate::kernel::machine::Grid;
-use crate::kernel::machine::{self, Marks, RunLimits};
+use crate::kernel::machine::{self, Marks, ReachedScalars, RunLimits};
 use crate::kernel::program::Direction;
 pub use crate::kernel::reason::Reason;
 use crate::kernel::slice::{Reach, Slice, slice};
@@ -192,7 +192,7 @@ impl<'c> Evaluator<'c> {
         let (marks, sites) = machine::follow(&sliced.executable, grid, &sizes, allowance)?;
         let each = bindings.iter().enumerate().map(|(index, binding)| {
             let reach = &sliced.buffers[index];
-            let outside = marks[index].outside.0 || marks[index].outside.1;
+            let outside = marks[index].read.outside || marks[index].written.outside;
             let bound = reach.read_bound.clone().filter(|_| reach.reads);
             let unknown = bound.or(reach.write_bound.clone().filter(|_| reach.writes));
             let runs = |of: fn(Direction) -> bool| {
@@ -345,7 +345,7 @@ impl<'c> Evaluator<'c> {
 
 fn is_beyond_content(buffers: &[BoundBuffer], marks: &[Marks]) -> bool {
     let mut both = buffers.iter().zip(marks);
-    both.any(|(buffer, marks)| buffer.content.is_some() && marks.outside.0)
+    both.any(|(buffer, marks)| buffer.content.is_some() && marks.read.outside)
 }
 
 /// The largest buffer whose contents are used to follow addresses: larger ones hold data rather than indices.
@@ -425,8 +425,12 @@ fn footprint(
     ranges: usize,
 ) -> BindingFootprint {
     let bytes = binding.range.map_or(0, |range| range.bytes);
-    let (read, written) = marks.map_or((None, None), |marks| marks.sets(ranges));
-    let extent = |reached: bool, bound: &Option<Reason>, set: Option<ByteSet>, outside, map| {
+    type Side = fn(&Marks) -> &ReachedScalars;
+    let extent = |reached: bool, bound: &Option<Reason>, side: Side| {
+        let marked = marks.map(|marks| (marks, side(marks)));
+        let set = marked.and_then(|(marks, side)| marks.set_of(side, ranges));
+        let outside = marked.is_some_and(|(_, side)| side.outside);
+        let map = marked.map(|(_, side)| side.map);
         let bound = match (bound, &set) {
             _ if !reached => return Extent::none(),
             (Some(reason), _) => Some(reason.clone()),
@@ -448,21 +452,12 @@ fn footprint(
             },
         }
     };
-    let outside = marks.map_or((false, false), |marks| marks.outside);
-    let maps = marks.map(|marks| (marks.read_map, marks.written_map));
-    let (read_map, written_map) = maps.unzip();
     BindingFootprint {
         set: binding.set,
         binding: binding.binding,
         element: binding.element,
-        reads: extent(reach.reads, &reach.read_bound, read, outside.0, read_map),
-        writes: extent(
-            reach.writes,
-            &reach.write_bound,
-            written,
-            outside.1,
-            written_map,
-        ),
+        reads: extent(reach.reads, &reach.read_bound, |marks| &marks.read),
+        writes: extent(reach.writes, &reach.write_bound, |marks| &marks.written),
         atomic: !reach.plain,
     }
 }

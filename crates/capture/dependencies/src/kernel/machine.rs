@@ -14,7 +14,7 @@ use super::code::{Operands, operate, word};
 use super::program::Input;
 use super::reason::Reason;
 pub(crate) use executable::{Block, Edge, End, Executable, Instruction};
-pub(crate) use marks::Marks;
+pub(crate) use marks::{Marks, ReachedScalars};
 pub use trail::Run;
 pub(crate) use trail::Sites;
 
