@@ -34,7 +34,7 @@ impl FakeBackend {
         self.log.lock().unwrap().push(what);
     }
 
-    fn said(&self) -> Vec<&'static str> {
+    fn take_log(&self) -> Vec<&'static str> {
         std::mem::take(&mut *self.log.lock().unwrap())
     }
 }
@@ -162,16 +162,16 @@ impl Fixture {
 fn a_window_is_waited_for_before_and_after() {
     let f = Fixture::new();
     let mut capture = f.capture("a b%20#.fake").unwrap();
-    assert_eq!(f.fake.said(), [""; 0], "nothing starts before begin");
+    assert_eq!(f.fake.take_log(), [""; 0], "nothing starts before begin");
     capture.begin().unwrap();
     capture.begin().unwrap();
-    assert_eq!(f.fake.said(), ["wait", "start"], "begin is idempotent");
+    assert_eq!(f.fake.take_log(), ["wait", "start"], "begin is idempotent");
     let captured = capture.end().unwrap();
-    assert_eq!(f.fake.said(), ["wait", "stop"]);
+    assert_eq!(f.fake.take_log(), ["wait", "stop"]);
     assert_eq!(captured.path(), Some(f.path("a b%20#.fake").as_path()));
     assert_eq!(captured.bytes, Some(8));
     assert_eq!(capture.end(), Ok(captured), "end is idempotent");
-    assert_eq!(f.fake.said(), [""; 0]);
+    assert_eq!(f.fake.take_log(), [""; 0]);
     assert_eq!(capture.begin(), Err(NotCaptured::Ended));
 }
 
@@ -199,7 +199,7 @@ fn one_capture_is_made_and_only_a_success_counts() {
 fn a_capture_that_never_began_leaves_nothing_running() {
     let f = Fixture::new();
     drop(f.capture("a.fake").unwrap());
-    assert_eq!(f.fake.said(), [""; 0]);
+    assert_eq!(f.fake.take_log(), [""; 0]);
     assert_eq!(
         f.capture("a.fake").unwrap().end(),
         Err(NotCaptured::NotBegun)
@@ -231,7 +231,7 @@ fn a_panic_in_the_window_still_stops_the_capture() {
         panic!("planted");
     }));
     assert!(panicked.is_err());
-    assert_eq!(f.fake.said(), ["wait", "start", "wait", "stop"]);
+    assert_eq!(f.fake.take_log(), ["wait", "start", "wait", "stop"]);
     assert!(f.path("a.fake").exists());
 }
 
@@ -247,7 +247,7 @@ fn a_panic_of_the_backend_during_a_panic_ends_nothing_but_the_capture() {
         panic!("planted");
     }));
     assert!(panicked.is_err());
-    assert_eq!(f.fake.said().last(), Some(&"stop"));
+    assert_eq!(f.fake.take_log().last(), Some(&"stop"));
     f.fake.panics_at_wait.store(false, Relaxed);
     f.capture_as("b.fake", true)
         .expect("the turn has been given back");
@@ -260,7 +260,7 @@ fn what_goes_wrong_at_the_end_is_said_and_the_capture_is_stopped() {
     capture.begin().unwrap();
     f.fake.refuses_wait.store(true, Relaxed);
     assert_refused!(capture.end(), Synchronise);
-    assert_eq!(f.fake.said().last(), Some(&"stop"));
+    assert_eq!(f.fake.take_log().last(), Some(&"stop"));
     let f = Fixture::new();
     f.fake.refuses_stop.store(true, Relaxed);
     let mut capture = f.capture("a.fake").unwrap();
@@ -292,7 +292,7 @@ fn paths_are_checked_before_anything_starts() {
     let to = Destination::from_path(f.path("big.fake"));
     let refused = Capture::prepare(Arc::new(greedy), to, true, f.once);
     assert_refused!(refused, NoSpace);
-    assert_eq!(f.fake.said(), [""; 0]);
+    assert_eq!(f.fake.take_log(), [""; 0]);
 }
 
 #[test]
@@ -346,7 +346,7 @@ fn a_trigger_skips_and_takes() {
     };
     assert_eq!(*last, 5, "units 4 and 5 are one capture");
     assert_eq!(captured.path(), Some(f.path("t.fake").as_path()));
-    assert_eq!(f.fake.said(), ["wait", "start", "wait", "stop"]);
+    assert_eq!(f.fake.take_log(), ["wait", "start", "wait", "stop"]);
     assert_eq!(trigger.begin_unit(&f.device()), Err(NotCaptured::Spent));
 }
 
@@ -404,7 +404,7 @@ fn a_unit_that_is_dropped_has_ended() {
         let unit = trigger.unit(&f.device());
         assert_eq!(unit.captured(), Ok(()));
     }
-    assert_eq!(f.fake.said(), ["wait", "start", "wait", "stop"]);
+    assert_eq!(f.fake.take_log(), ["wait", "start", "wait", "stop"]);
     let unit = trigger.unit(&f.device());
     assert_eq!(unit.captured(), Err(&NotCaptured::Spent));
     assert!(unit.captured().unwrap_err().is_expected());

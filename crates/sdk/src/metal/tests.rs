@@ -181,8 +181,8 @@ fn dispatches_that_nobody_wanted_to_time_are_counted() {
         batch.dispatch(kernel("k"));
         let submitted = wait(batch);
         assert_eq!((submitted.timed, submitted.untimed), (0, 1));
-        let (count, said) = loss(&profile, "dispatch times").unwrap();
-        assert!(count == 1 && said.contains(reason), "{said}");
+        let (count, given) = loss(&profile, "dispatch times").unwrap();
+        assert!(count == 1 && given.contains(reason), "{given}");
     }
 }
 

@@ -19,7 +19,7 @@ pub(super) struct Inner {
     pub period_ns: f64,
     profile: ProfileHandle,
     /// Guards the note about the source of times, which is added once.
-    said: Once,
+    noted: Once,
     pool: Mutex<Pool>,
     arrived: Mutex<Vec<ArrivedBatch>>,
     pub clock: Mutex<DeviceClock>,
@@ -61,7 +61,7 @@ impl Inner {
             encoders: features.contains(Features::TIMESTAMP_QUERY_INSIDE_ENCODERS),
             period_ns,
             profile,
-            said: Once::new(),
+            noted: Once::new(),
             pool: Mutex::default(),
             arrived: Mutex::default(),
             clock: Mutex::default(),
@@ -91,7 +91,7 @@ impl Inner {
 
     /// Notes the source of times once, before the first result.
     pub fn say(&self) {
-        self.said.call_once(|| {
+        self.noted.call_once(|| {
             let profile = self.profile();
             let info = self.device.adapter_info();
             profile.set_sampling(self.capability.sampling());

@@ -120,10 +120,10 @@ const ENCODERS: Features = PASSES.union(Features::TIMESTAMP_QUERY_INSIDE_ENCODER
 const ALL: Features = ENCODERS.union(Features::TIMESTAMP_QUERY_INSIDE_PASSES);
 
 /// Checks that the result has the sampling mode and its note once.
-fn assert_said(snapshot: &Snapshot, sampling: Sampling, sentence: &str) {
+fn assert_noted(snapshot: &Snapshot, sampling: Sampling, sentence: &str) {
     assert_eq!(snapshot.sampling, sampling);
-    let said = snapshot.notes.iter().filter(|n| n.contains("wgpu timed"));
-    assert_eq!(said.count(), 1, "{:?}", snapshot.notes);
+    let notes = snapshot.notes.iter().filter(|n| n.contains("wgpu timed"));
+    assert_eq!(notes.count(), 1, "{:?}", snapshot.notes);
     assert!(snapshot.notes[0].contains(sentence), "{:?}", snapshot.notes);
     assert!(snapshot.to_string().contains(sentence));
 }
@@ -172,7 +172,7 @@ fn inside_passes_each_dispatch_is_timed() {
     let profiler = gpu.profiler();
     assert_eq!(profiler.capability(), Capability::Dispatches);
     let (snapshot, host) = gpu.run(&profiler, &[3, 1]);
-    assert_said(&snapshot, Sampling::Dispatch, "wgpu timed each dispatch");
+    assert_noted(&snapshot, Sampling::Dispatch, "wgpu timed each dispatch");
     assert!(snapshot.losses.is_empty(), "{:?}", snapshot.losses);
     assert_passes_within(&profiler, &snapshot, host);
     let kernel = &snapshot.kernels[0];
@@ -191,7 +191,7 @@ fn at_pass_boundaries_passes_are_timed_and_a_dispatch_that_is_alone() {
         let profiler = gpu.profiler();
         assert_eq!(profiler.capability(), Capability::Passes);
         let (snapshot, host) = gpu.run(&profiler, &[3, 1]);
-        assert_said(&snapshot, Sampling::Pass, sentence);
+        assert_noted(&snapshot, Sampling::Pass, sentence);
         assert_passes_within(&profiler, &snapshot, host);
         let kernel = &snapshot.kernels[0];
         assert_eq!((kernel.name.as_str(), kernel.times.count), ("spin", 1));
@@ -212,7 +212,7 @@ fn command_buffers_alone_are_timed_when_no_more_is_wanted() {
     let profiler = gpu.profiler().at_most(Capability::CommandBuffers);
     assert_eq!(profiler.capability(), Capability::CommandBuffers);
     let (snapshot, (started, seen)) = gpu.run(&profiler, &[3, 1]);
-    assert_said(&snapshot, Sampling::CommandBuffer, "as the program wanted");
+    assert_noted(&snapshot, Sampling::CommandBuffer, "as the program wanted");
     assert!((1..=seen - started).contains(&total(&snapshot.labels)));
     assert!(snapshot.passes.is_empty() && snapshot.kernels.is_empty());
     assert_eq!(lost(&snapshot, "dispatch times"), 4);
@@ -237,7 +237,7 @@ fn without_timestamps_nothing_is_timed_and_everything_counted() {
     let profiler = gpu.profiler();
     assert_eq!(profiler.capability(), Capability::Nothing);
     let (snapshot, _) = gpu.run(&profiler, &[3, 1]);
-    assert_said(&snapshot, Sampling::None, "wgpu timed nothing");
+    assert_noted(&snapshot, Sampling::None, "wgpu timed nothing");
     assert!(
         snapshot.labels.is_empty() && snapshot.passes.is_empty() && snapshot.kernels.is_empty()
     );

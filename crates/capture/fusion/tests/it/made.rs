@@ -261,8 +261,8 @@ fn check(words: &[u32]) {
     };
     running.stdin.take().unwrap().write_all(&bytes).unwrap();
     let output = running.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{said}");
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{errors}");
 }
 
 /// Runs a capture, and returns the bits of all buffers; none if there is no device, unless one is required.

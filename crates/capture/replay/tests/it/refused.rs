@@ -28,11 +28,11 @@ fn refusal(change: impl FnOnce(&mut Vec<u8>)) -> Option<String> {
 #[track_caller]
 fn reason(made: Made) -> Option<String> {
     let (_folder, _, capture) = made.end();
-    said(&capture)
+    error_text(&capture)
 }
 
 #[track_caller]
-fn said(capture: &Capture) -> Option<String> {
+fn error_text(capture: &Capture) -> Option<String> {
     match run(capture, &Options::default())? {
         Ok(result) => panic!("it ran: {result:?}"),
         Err(error) => Some(error.to_string()),
@@ -187,7 +187,7 @@ fn content_that_was_changed_is_said() {
     let last = content.len() - 1;
     content[last] ^= 1;
     std::fs::write(&file, content).unwrap();
-    if let Some(text) = said(&capture) {
+    if let Some(text) = error_text(&capture) {
         assert!(
             text.starts_with("the capture is damaged: content "),
             "{text}"

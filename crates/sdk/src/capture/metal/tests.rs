@@ -112,10 +112,12 @@ fn what_prevents_a_capture_is_said() {
         }),
         ..FakeManager::default()
     };
-    let said = capture(error(1), Gate::Closed, &path).unwrap_err();
+    let refused = capture(error(1), Gate::Closed, &path).unwrap_err();
     assert!(
-        said.to_string().contains("Capture layer is not inserted"),
-        "{said}"
+        refused
+            .to_string()
+            .contains("Capture layer is not inserted"),
+        "{refused}"
     );
     assert_eq!(
         capture(error(2), Gate::Open, &path),
