@@ -55,7 +55,7 @@ def start_capture(path: str | os.PathLike[str], *, synchronize: Callable[[], obj
         for hook in found:
             number = ctypes.c_uint32()
             given = b"" if _open else name
-            answer = Status.of(hook.start_capture(given, len(given), ctypes.byref(number)))
+            answer = Status.from_code(hook.start_capture(given, len(given), ctypes.byref(number)))
             if answer is Status.NOT_RECORDED:
                 continue
             if not answer:
@@ -86,7 +86,7 @@ def stop_capture(*, synchronize: Callable[[], object] | None = None, timeout: fl
         raise CaptureError(f"the capture cannot be relied on: {answer}", answer)
     end = time.monotonic() + timeout
     while True:
-        answer = Status.of(hook.capture_state(number))
+        answer = Status.from_code(hook.capture_state(number))
         if answer is not Status.PENDING or time.monotonic() >= end:
             break
         time.sleep(_PAUSE)
@@ -97,11 +97,11 @@ def stop_capture(*, synchronize: Callable[[], object] | None = None, timeout: fl
 
 def _stop_all() -> Status:
     """Ends the open capture and returns the first answer that is not DONE."""
-    answers = [Status.of(hook.flush(_ARRIVES_WITHIN_NS)) for hook, _ in _open]
+    answers = [Status.from_code(hook.flush(_ARRIVES_WITHIN_NS)) for hook, _ in _open]
     # The hook with the path comes last, when the recorder has seen the ends of the others.
     while _open:
         hook, number = _open.pop()
-        answers.append(Status.of(hook.stop_capture(number)))
+        answers.append(Status.from_code(hook.stop_capture(number)))
     return next((answer for answer in answers if answer is not Status.DONE), Status.DONE)
 
 

@@ -44,8 +44,8 @@ def _unread(report: dict[str, Any]) -> str:
     unread = report.get("unread") or []
     if not unread:
         return ""
-    said = [f"{escaped(str(table['file']))} cannot be read ({escaped(str(table['reason']), 300)})" for table in unread]
-    return f"<div><b>{'; '.join(said)}. Figures that need this data are unknown.</b></div>"
+    sentences = [f"{escaped(str(table['file']))} cannot be read ({escaped(str(table['reason']), 300)})" for table in unread]
+    return f"<div><b>{'; '.join(sentences)}. Figures that need this data are unknown.</b></div>"
 
 
 def _facts(report: dict[str, Any]) -> str:

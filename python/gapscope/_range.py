@@ -74,7 +74,7 @@ def mark(text: str) -> Status:
     if not _hooks.session:
         return Status.NOT_RECORDED
     encoded = _hooks.encoded(text)
-    answers = [Status.of(hook.instant_label(encoded, len(encoded))) for hook in _hooks.hooks()]
+    answers = [Status.from_code(hook.instant_label(encoded, len(encoded))) for hook in _hooks.hooks()]
     if not answers:
         return Status.NO_HOOK
     return Status.DONE if Status.DONE in answers else answers[0]

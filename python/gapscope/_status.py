@@ -37,7 +37,7 @@ class Status(enum.Enum):
         return _REASONS[self]
 
     @classmethod
-    def of(cls, code: int) -> Status:
+    def from_code(cls, code: int) -> Status:
         """Returns the status for a number that a hook returned."""
         try:
             return cls(code)
@@ -73,7 +73,7 @@ def status() -> Status:
 
     if not session:
         return Status.NOT_RECORDED
-    found = {Status.of(hook.state()) for hook in hooks()}
+    found = {Status.from_code(hook.state()) for hook in hooks()}
     for best in (Status.DONE, Status.OFF):
         if best in found:
             return best

@@ -140,13 +140,11 @@ class Trace:
 
     def _repr_html_(self) -> str:
         """Returns the verdict, a picture and the largest causes and kernels as HTML, for notebooks."""
-        from ._html import page
+        from ._html import failure, page
 
         try:
             return page(self.report, self.path.name)
         except CommandError as error:
-            from ._html import failure
-
             return failure(self.path.name, str(error))
 
 

@@ -18,21 +18,22 @@ mod destination;
 mod environment;
 #[cfg(target_os = "linux")]
 mod hooked;
-pub(crate) mod manual;
+mod manual;
+pub(crate) mod metal;
 mod once;
 mod outcome;
+mod path_check;
 mod trigger;
 mod window;
 
-pub use crate::mlx::metal::{start_capture, stop_capture};
 pub use backend::{Backend, CaptureDevice, Running};
 pub use destination::Destination;
 pub use environment::{CAPTURE_VARIABLES, SKIP_VARIABLE, TAKE_VARIABLE, requested};
 #[cfg(target_os = "linux")]
 pub use hooked::Hooked;
-pub use manual::start_capture_on;
+pub use manual::{start_capture, start_capture_on, stop_capture};
 pub(crate) use once::reset as reset_once;
-pub use outcome::{Captured, NotCaptured};
+pub use outcome::{Captured, NotCaptured, WaitError};
 pub use trigger::{Arm, Trigger, Unit};
 pub use window::{Capture, last_outcome};
 

@@ -35,9 +35,11 @@
 //! **Drift** ([`Drift`]) compares the dispatches with their command buffers, in a stated direction.
 
 mod aggregate;
+mod contents;
 mod drift;
 mod entry;
-pub(crate) mod environment;
+mod environment;
+mod global;
 mod handle;
 mod info;
 mod profile;
@@ -48,66 +50,27 @@ mod snapshot;
 #[cfg(feature = "trace")]
 mod trace;
 
-pub use crate::mlx::kernel_profile::{
-    convert_gpu_ticks_to_ns, dump, dump_dispatches, is_dispatch_enabled, is_enabled, record,
-    record_clock_pair, record_dispatch, reset,
-};
+pub use crate::host_clock::host_now_ns;
 pub use aggregate::ProfileEntry;
 pub use drift::{Drift, Verdict};
 pub use entry::{
     CommandBufferEntry, CommandBufferId, DeviceInfo, DispatchEntry, KernelEntry, PassEntry,
     Sampling,
 };
-pub use environment::{COMMAND_BUFFER_VARIABLES, DISPATCH_VARIABLES};
+pub use environment::{
+    COMMAND_BUFFER_VARIABLES, DISPATCH_VARIABLES, is_dispatch_enabled, is_enabled,
+};
 pub use gapscope_model::clock::{ClockPair, HostTime, NoTime, PairedClock as Clock};
 pub use gapscope_model::{Loss, LossKind};
+pub use global::{
+    convert_gpu_ticks_to_ns, dump, dump_dispatches, global, record, record_clock_pair,
+    record_dispatch, reset,
+};
 pub use handle::ProfileHandle;
 pub use profile::{Limits, Profile};
 pub use snapshot::Snapshot;
 #[cfg(feature = "trace")]
 pub use trace::TraceError;
-
-/// Returns the profile of the process, which the functions of this module use.
-///
-/// ```
-/// use gapscope_sdk::kernel_profile;
-///
-/// kernel_profile::record("in the process's own profile", 1);
-/// assert!(kernel_profile::global().dump().iter().any(|(label, _)| label.starts_with("in the")));
-/// ```
-pub fn global() -> &'static Profile {
-    static GLOBAL: std::sync::OnceLock<Profile> = std::sync::OnceLock::new();
-    GLOBAL.get_or_init(Profile::new)
-}
-
-/// Returns the current time in nanoseconds of the host's monotonic clock, the time base of all rows.
-///
-/// ```
-/// # use gapscope_sdk::kernel_profile::host_now_ns;
-/// assert!(host_now_ns() <= host_now_ns());
-/// ```
-pub fn host_now_ns() -> u64 {
-    // Metal's times are those of Mach's absolute clock, which stops while the machine sleeps.
-    #[cfg(target_vendor = "apple")]
-    return crate::metal::mach_now_ns();
-    #[cfg(not(target_vendor = "apple"))]
-    monotonic_now_ns()
-}
-
-#[cfg(not(target_vendor = "apple"))]
-fn monotonic_now_ns() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    nanoseconds(now.tv_sec, now.tv_nsec)
-}
-
-/// Converts seconds and nanoseconds of the system to nanoseconds. Times before the clock's zero become 0.
-pub(crate) fn nanoseconds<T>(seconds: T, rest: T) -> u64
-where
-    u64: TryFrom<T>,
-{
-    let [seconds, rest] = [seconds, rest].map(|part| u64::try_from(part).unwrap_or(0));
-    seconds.saturating_mul(1_000_000_000).saturating_add(rest)
-}
 
 #[cfg(test)]
 mod tests;

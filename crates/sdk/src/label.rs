@@ -69,7 +69,7 @@ impl Drop for Label {
 
 #[cfg(target_os = "linux")]
 mod system {
-    use crate::kernel_profile::nanoseconds;
+    use crate::host_clock::nanoseconds;
     use gapscope_spool::interface::{Hook, Hooks, Status};
     use rustix::time::{ClockId, clock_gettime};
     use std::sync::OnceLock;

@@ -13,6 +13,7 @@
 
 pub mod capture;
 mod environment;
+mod host_clock;
 mod interval;
 pub mod kernel_profile;
 pub mod label;

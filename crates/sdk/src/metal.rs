@@ -15,7 +15,6 @@
 #[cfg(target_vendor = "apple")]
 mod apple;
 mod batch;
-mod capture;
 mod counters;
 #[cfg(test)]
 mod fake;
@@ -24,22 +23,18 @@ mod sources;
 #[cfg(test)]
 mod tests;
 mod time;
-#[cfg(any(test, all(feature = "wgpu", target_vendor = "apple")))]
-mod wgpu_device;
 
+#[cfg(target_vendor = "apple")]
+pub use crate::capture::metal::AppleCaptureManager;
+pub use crate::capture::metal::{CaptureManager, ManagerError, MetalCapture, Object};
 pub use crate::kernel_profile::ProfileHandle;
 #[cfg(target_vendor = "apple")]
-pub use apple::{AppleCaptureManager, CommandBuffer, ComputePass, Device, MetalError, Queue};
-#[cfg(target_vendor = "apple")]
-pub(crate) use apple::{default_capture, mach_now_ns};
+pub use apple::{CommandBuffer, ComputePass, Device, MetalError, Queue};
 pub use batch::{Batch, Commands, Dispatch, Submitted};
-pub use capture::{CaptureManager, ManagerError, MetalCapture, Object};
 pub use counters::{
-    Clocks, Counters, Resolved, SAMPLES_PER_BUFFER, SamplePair, SampleSlot, Sampled, Samples,
-    Unsampled,
+    Clocks, CounterError, Counters, Resolved, SAMPLES_PER_BUFFER, SamplePair, SampleSlot, Sampled,
+    Samples, Unsampled,
 };
 pub use ladder::{Ladder, Points, Wanted};
 pub use sources::{DEBUG_FLAGS, Sources, is_debug};
 pub use time::{CommandBufferError, Completion, GpuTime, UnknownTime};
-#[cfg(all(feature = "wgpu", target_vendor = "apple"))]
-pub(crate) use wgpu_device::from_wgpu;

@@ -6,6 +6,11 @@
 //! `docs/coming-from-mx-metal-start-capture.md` describe the differences.
 
 pub mod kernel_profile;
-pub mod metal;
 pub mod metal_capture;
-pub mod variables;
+
+pub use crate::environment::mlx_variables as variables;
+
+/// The capture functions of MLX's `metal`.
+pub mod metal {
+    pub use crate::capture::{start_capture, stop_capture};
+}

@@ -58,7 +58,9 @@ mod capture;
 mod chunk;
 mod clock;
 mod encoder;
+mod inner;
 mod pass;
+mod pending;
 mod profiler;
 mod results;
 #[cfg(test)]

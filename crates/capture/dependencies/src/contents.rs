@@ -131,34 +131,42 @@ impl Contents {
         memory: MemoryId,
         range: Range<u64>,
     ) -> Option<Vec<u8>> {
-        let known = self.known.get(&memory)?;
-        let mut bytes = Vec::new();
-        let mut at = range.start;
-        for (begin, known) in within(known, range.clone()) {
-            if begin > at {
-                return None;
-            }
-            let end = known.end.min(range.end);
-            let from = known.at + (at - begin);
-            match &known.source {
-                Source::Word(word) => {
-                    let word = word.to_le_bytes();
-                    bytes.extend((from..from + (end - at)).map(|i| word[(i % 4) as usize]));
-                }
-                source => {
-                    let source = match source {
-                        Source::Chunk(hash) => chunk(&mut self.chunks, capture, *hash)?,
-                        Source::Bytes(bytes) => bytes.clone(),
-                        Source::Word(_) => return None,
-                    };
-                    let (from, length) = (from as usize, (end - at) as usize);
-                    bytes.extend_from_slice(source.get(from..from.checked_add(length)?)?);
-                }
-            }
-            at = end;
-        }
-        (at == range.end).then_some(bytes)
+        let chunks = &mut self.chunks;
+        read(self.known.get(&memory)?, range, |hash| {
+            chunk(chunks, capture, hash)
+        })
     }
+}
+
+/// Returns the bytes of a range if all of them are known. `chunk` returns the bytes of a chunk.
+fn read(
+    known: &BTreeMap<u64, KnownRange>,
+    range: Range<u64>,
+    mut chunk: impl FnMut(Hash) -> Option<Arc<[u8]>>,
+) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut at = range.start;
+    for (begin, known) in within(known, range.clone()) {
+        if begin > at {
+            return None;
+        }
+        let end = known.end.min(range.end);
+        let from = known.at + (at - begin);
+        let source = match &known.source {
+            Source::Word(word) => {
+                let word = word.to_le_bytes();
+                bytes.extend((from..from + (end - at)).map(|i| word[(i % 4) as usize]));
+                at = end;
+                continue;
+            }
+            Source::Chunk(hash) => chunk(*hash)?,
+            Source::Bytes(bytes) => bytes.clone(),
+        };
+        let (from, length) = (from as usize, (end - at) as usize);
+        bytes.extend_from_slice(source.get(from..from.checked_add(length)?)?);
+        at = end;
+    }
+    (at == range.end).then_some(bytes)
 }
 
 fn chunk(
@@ -196,21 +204,8 @@ mod tests {
         contents.write(a, 8, &[1, 2, 3, 4, 5, 6, 7, 8]);
         contents.fill(a, 16..24, 0x0403_0201);
         contents.copy((a, 10), (b, 0), 10);
-        let get = |contents: &Contents, memory, range: Range<u64>| -> Option<Vec<u8>> {
-            // The bytes are not in a chunk.
-            let known = contents.known.get(&memory)?;
-            let mut bytes = Vec::new();
-            for (begin, known) in within(known, range.clone()) {
-                for at in begin.max(range.start)..known.end.min(range.end) {
-                    let at = known.at + (at - begin);
-                    bytes.push(match &known.source {
-                        Source::Bytes(bytes) => bytes[at as usize],
-                        Source::Word(word) => word.to_le_bytes()[at as usize % 4],
-                        Source::Chunk(_) => unreachable!(),
-                    });
-                }
-            }
-            (bytes.len() as u64 == range.end - range.start).then_some(bytes)
+        let get = |contents: &Contents, memory, range| {
+            read(contents.known.get(&memory)?, range, |_| None)
         };
         let copied = get(&contents, b, 0..10).unwrap();
         assert_eq!(copied, [3, 4, 5, 6, 7, 8, 1, 2, 3, 4]);

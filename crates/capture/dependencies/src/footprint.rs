@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use gapscope_capture::Capture;
-use gapscope_capture::model::{Binding, Constant, Dispatch, ModuleId, Pipeline, PipelineId};
+use gapscope_capture::model::{Binding, Dispatch, ModuleId, Pipeline, PipelineId};
 
 use crate::bytes::ByteSet;
 use crate::contents::Contents;
 use crate::kernel::fold::fold;
 use crate::kernel::lower::{BoundBuffer, Environment, Lowered, lower};
 pub use crate::kernel::machine::Grid;
-use crate::kernel::machine::{self, Marks, RunLimits};
+use crate::kernel::machine::{self, Marks, ReachedScalars, RunLimits};
 use crate::kernel::program::Direction;
 pub use crate::kernel::reason::Reason;
 use crate::kernel::slice::{Reach, Slice, slice};
@@ -192,7 +192,7 @@ impl<'c> Evaluator<'c> {
         let (marks, sites) = machine::follow(&sliced.executable, grid, &sizes, allowance)?;
         let each = bindings.iter().enumerate().map(|(index, binding)| {
             let reach = &sliced.buffers[index];
-            let outside = marks[index].outside.0 || marks[index].outside.1;
+            let outside = marks[index].read.outside || marks[index].written.outside;
             let bound = reach.read_bound.clone().filter(|_| reach.reads);
             let unknown = bound.or(reach.write_bound.clone().filter(|_| reach.writes));
             let runs = |of: fn(Direction) -> bool| {
@@ -232,7 +232,7 @@ impl<'c> Evaluator<'c> {
         let capture = self.capture;
         let buffers = bindings.iter().map(|binding| {
             let content = (binding.range)
-                .filter(|_| is_uniform(binding) || is_unchanged(capture, binding, bindings))
+                .filter(|_| binding.is_uniform() || is_unchanged(capture, binding, bindings))
                 .filter(|range| range.bytes <= CONTENT_BYTES)
                 .and_then(|range| {
                     let (memory, at) = capture.place(range);
@@ -292,7 +292,8 @@ impl<'c> Evaluator<'c> {
         let pipeline = &capture.pipelines[&key.pipeline];
         let module = self.module(pipeline.module);
         let module = module.ok_or(Reason::Kernel("the kernel's SPIR-V cannot be read"))?;
-        let constants: Vec<(u32, u64)> = pipeline.constants.iter().map(constant).collect();
+        let constants = pipeline.constants.iter();
+        let constants: Vec<(u32, u64)> = constants.map(|of| (of.id, of.bits())).collect();
         let environment = Environment {
             entry: &pipeline.entry,
             constants: &constants,
@@ -344,7 +345,7 @@ impl<'c> Evaluator<'c> {
 
 fn is_beyond_content(buffers: &[BoundBuffer], marks: &[Marks]) -> bool {
     let mut both = buffers.iter().zip(marks);
-    both.any(|(buffer, marks)| buffer.content.is_some() && marks.outside.0)
+    both.any(|(buffer, marks)| buffer.content.is_some() && marks.read.outside)
 }
 
 /// The largest buffer whose contents are used to follow addresses: larger ones hold data rather than indices.
@@ -361,8 +362,7 @@ fn is_unchanged(capture: &Capture, binding: &Binding, all: &[Binding]) -> bool {
         return false;
     };
     let is_written = |other: &Binding| {
-        !other.read_only
-            && !is_uniform(other)
+        other.is_writable()
             && place(other).is_some_and(|(other_memory, other)| {
                 other_memory == memory && other.start < range.end && range.start < other.end
             })
@@ -386,17 +386,6 @@ pub(crate) fn bound(dispatch: &Dispatch) -> Vec<Binding> {
         .collect()
 }
 
-/// Returns whether a binding is a uniform buffer, with a dynamic offset or without.
-pub(crate) fn is_uniform(binding: &Binding) -> bool {
-    matches!(binding.descriptor_type, 6 | 8)
-}
-
-fn constant(constant: &Constant) -> (u32, u64) {
-    let mut bytes = [0; 8];
-    bytes[..constant.value.len()].copy_from_slice(&constant.value);
-    (constant.id, u64::from_le_bytes(bytes))
-}
-
 /// Returns the subgroup size as a kernel sees it, if all subgroups have the same.
 fn subgroup_size(capture: &Capture, pipeline: &Pipeline, module: &Module) -> Option<u32> {
     const ALLOW_VARYING: u32 = 1;
@@ -413,7 +402,7 @@ fn subgroup_size(capture: &Capture, pipeline: &Pipeline, module: &Module) -> Opt
 fn all(bindings: &[Binding], reason: &Reason) -> Footprint {
     let reach = |binding: &Binding| Reach {
         reads: true,
-        writes: !binding.read_only && !is_uniform(binding),
+        writes: binding.is_writable(),
         plain: true,
         read_bound: Some(reason.clone()),
         write_bound: Some(reason.clone()),
@@ -436,8 +425,12 @@ fn footprint(
     ranges: usize,
 ) -> BindingFootprint {
     let bytes = binding.range.map_or(0, |range| range.bytes);
-    let (read, written) = marks.map_or((None, None), |marks| marks.sets(ranges));
-    let extent = |reached: bool, bound: &Option<Reason>, set: Option<ByteSet>, outside, map| {
+    type Side = fn(&Marks) -> &ReachedScalars;
+    let extent = |reached: bool, bound: &Option<Reason>, side: Side| {
+        let marked = marks.map(|marks| (marks, side(marks)));
+        let set = marked.and_then(|(marks, side)| marks.set_of(side, ranges));
+        let outside = marked.is_some_and(|(_, side)| side.outside);
+        let map = marked.map(|(_, side)| side.map);
         let bound = match (bound, &set) {
             _ if !reached => return Extent::none(),
             (Some(reason), _) => Some(reason.clone()),
@@ -459,21 +452,12 @@ fn footprint(
             },
         }
     };
-    let outside = marks.map_or((false, false), |marks| marks.outside);
-    let maps = marks.map(|marks| (marks.read_map, marks.written_map));
-    let (read_map, written_map) = maps.unzip();
     BindingFootprint {
         set: binding.set,
         binding: binding.binding,
         element: binding.element,
-        reads: extent(reach.reads, &reach.read_bound, read, outside.0, read_map),
-        writes: extent(
-            reach.writes,
-            &reach.write_bound,
-            written,
-            outside.1,
-            written_map,
-        ),
+        reads: extent(reach.reads, &reach.read_bound, |marks| &marks.read),
+        writes: extent(reach.writes, &reach.write_bound, |marks| &marks.written),
         atomic: !reach.plain,
     }
 }

@@ -12,7 +12,7 @@ use gapscope_capture::{Capture, Step, model};
 
 use crate::bytes::ByteSet;
 use crate::contents::Contents;
-use crate::footprint::{Evaluator, Footprint, Limits, bound, is_uniform};
+use crate::footprint::{Evaluator, Footprint, Limits, bound};
 use crate::graph::{Access, Node, NodeKind};
 use crate::kernel::reason::Reason;
 use crate::scope::{Scope, Scopes, Stages};
@@ -257,7 +257,7 @@ impl Reader<'_, '_> {
         let bindings = bound(dispatch);
         for (binding, of) in bindings.iter().zip(&footprint.bindings) {
             let Some(range) = binding.range else { continue };
-            let read = match is_uniform(binding) {
+            let read = match binding.is_uniform() {
                 true => Scope::UniformRead,
                 false => Scope::StorageRead,
             };
@@ -305,31 +305,18 @@ impl Reader<'_, '_> {
     fn copy(&mut self, node: &mut Node, copy: &Copy) {
         node.kind = Some(NodeKind::Copy);
         node.name = "copy".to_owned();
-        let of = |buffer: BufferId, side: &dyn Fn(&model::CopyRegion) -> u64| {
-            let bytes = self.capture.buffers[&buffer].bytes;
-            let range = BufferRange {
-                buffer,
-                offset: 0,
-                bytes,
-            };
-            let ranges = copy.regions.iter().map(|region| {
-                let from = side(region);
-                from..from + region.bytes
-            });
-            (range, Arc::new(ByteSet::from_unsorted(ranges.collect())))
-        };
-        let (from, read) = of(copy.from, &|region| region.from);
-        let (to, written) = of(copy.to, &|region| region.to);
-        let (from, to) = (
-            self.access(from, Scope::CopyRead, read),
-            self.access(to, Scope::CopyWrite, written),
-        );
-        node.accesses = vec![from, to];
-        let source = &self.capture.buffers[&copy.from];
-        let target = &self.capture.buffers[&copy.to];
+        let scopes = [Scope::CopyRead, Scope::CopyWrite];
+        let buffers = [copy.from, copy.to].into_iter().zip(scopes).enumerate();
+        let accesses = buffers.map(|(side, (buffer, scope))| {
+            let range = BufferRange::from_start(buffer, self.capture.buffers[&buffer].bytes);
+            let ranges = copy.regions.iter().map(|region| copy.ranges(region)[side]);
+            let ranges = ranges.map(|range| range.offset..range.offset + range.bytes);
+            let set = ByteSet::from_unsorted(ranges.collect());
+            self.access(range, scope, Arc::new(set))
+        });
+        node.accesses = accesses.collect();
         for region in &copy.regions {
-            let from = (source.memory, source.offset + region.from);
-            let to = (target.memory, target.offset + region.to);
+            let [from, to] = copy.ranges(region).map(|range| self.capture.place(range));
             self.contents.copy(from, to, region.bytes);
         }
     }
@@ -346,11 +333,7 @@ impl Reader<'_, '_> {
     fn update(&mut self, node: &mut Node, update: &Update) {
         node.kind = Some(NodeKind::Update);
         node.name = "update".to_owned();
-        let range = BufferRange {
-            buffer: update.buffer,
-            offset: update.offset,
-            bytes: update.data.len() as u64,
-        };
+        let range = update.range();
         node.accesses = vec![self.whole(range, Scope::ClearWrite)];
         let (memory, at) = self.capture.place(range);
         self.contents.write(memory, at, &update.data);

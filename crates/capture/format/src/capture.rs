@@ -98,6 +98,12 @@ impl Capture {
         self.chunks.get(&hash).map(|chunk| chunk.bytes)
     }
 
+    /// Returns the number of bytes of a content record.
+    pub fn content_bytes(&self, content: &Content) -> u64 {
+        let sizes = content.chunks.iter().map(|hash| self.chunk_bytes(*hash));
+        sizes.flatten().map(u64::from).sum()
+    }
+
     /// Returns the allocation and the offset in it at which a range of a buffer lies.
     ///
     /// # Panics
@@ -105,6 +111,17 @@ impl Capture {
     pub fn place(&self, range: BufferRange) -> (MemoryId, u64) {
         let buffer = &self.buffers[&range.buffer];
         (buffer.memory, buffer.offset + range.offset)
+    }
+
+    /// Returns the descriptor type and the count of a binding; `None` if the layout does not have it.
+    pub fn descriptors(
+        &self,
+        layout: &PipelineLayout,
+        set: u32,
+        binding: u32,
+    ) -> Option<(u32, u32)> {
+        let set = (*layout.sets.get(set as usize)?)?;
+        self.slots.get(&(set, binding)).copied()
     }
 
     /// Returns the submissions in order.

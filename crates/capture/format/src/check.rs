@@ -202,14 +202,8 @@ impl Capture {
             Command::Copy(copy) => {
                 known(&self.buffers, copy.from, "buffer")?;
                 known(&self.buffers, copy.to, "buffer")?;
-                for CopyRegion { from, to, bytes } in copy.regions.iter().copied() {
-                    let range = |buffer, offset| BufferRange {
-                        buffer,
-                        offset,
-                        bytes,
-                    };
-                    self.range(range(copy.from, from))?;
-                    self.range(range(copy.to, to))?;
+                for range in copy.regions.iter().flat_map(|region| copy.ranges(region)) {
+                    self.range(range)?;
                 }
             }
             Command::Fill(fill) => {
@@ -217,13 +211,9 @@ impl Capture {
                 words(fill.range.offset, fill.range.bytes)?;
             }
             Command::Update(update) => {
-                let bytes = update.data.len() as u64;
-                self.range(BufferRange {
-                    buffer: update.buffer,
-                    offset: update.offset,
-                    bytes,
-                })?;
-                words(update.offset, bytes)?;
+                let BufferRange { offset, bytes, .. } = update.range();
+                self.range(update.range())?;
+                words(offset, bytes)?;
                 if bytes > MAX_UPDATE_BYTES {
                     let max = MAX_UPDATE_BYTES;
                     return Err(Fault::UpdateBytes { bytes, max });
@@ -243,8 +233,7 @@ impl Capture {
     fn check_dispatch(&self, dispatch: &Dispatch) -> Result<(), Fault> {
         let pipeline = known(&self.pipelines, dispatch.pipeline, "pipeline")?;
         let layout = known(&self.pipeline_layouts, pipeline.layout, "pipeline layout")?;
-        let ends = (layout.push_constants.iter()).map(|range| range.offset + range.bytes);
-        let expected = ends.max().unwrap_or(0);
+        let expected = layout.push_constant_bytes();
         let found = dispatch.push_constants.len();
         if found != expected as usize {
             return Err(Fault::PushConstants { found, expected });
@@ -258,25 +247,17 @@ impl Capture {
         }
         let mut last = None;
         for binding in &dispatch.bindings {
-            let Binding {
-                set,
-                binding: number,
-                element,
-                descriptor_type: found,
-                ..
-            } = *binding;
             let slot = Slot {
-                set,
-                binding: number,
-                element,
+                set: binding.set,
+                binding: binding.binding,
+                element: binding.element,
             };
-            let place = (set, number, element);
-            if last.replace(place) >= Some(place) {
+            let found = binding.descriptor_type;
+            if last.replace(slot) >= Some(slot) {
                 return Err(Fault::DescriptorOrder(slot));
             }
-            let set = layout.sets.get(set as usize).copied().flatten();
-            match set.and_then(|set| self.slots.get(&(set, number))) {
-                Some((expected, count)) if found == *expected && element < *count => {}
+            match self.descriptors(layout, slot.set, slot.binding) {
+                Some((expected, count)) if found == expected && slot.element < count => {}
                 _ => return Err(Fault::NoDescriptor(slot)),
             }
             if !BUFFER_DESCRIPTORS.contains(&found) {

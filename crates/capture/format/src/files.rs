@@ -1,7 +1,6 @@
 //! Reads the folder of a capture into a [`Capture`]. The files are not trusted: whatever is in them, reading ends,
 //! takes bounded memory and does not panic.
 
-use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::fs::OpenOptionsExt;
@@ -49,22 +48,13 @@ pub enum ReadError {
 }
 
 /// The first invalid line of a capture. The records before it were read.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line} of {RECORDS}: {reason}: the capture is read as far as here")]
 pub struct Problem {
     /// The line of `capture.jsonl`, from 1.
     pub line: usize,
     /// Why the line is invalid.
     pub reason: InvalidRecord,
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Problem { line, reason } = self;
-        write!(
-            f,
-            "line {line} of {RECORDS}: {reason}: the capture is read as far as here"
-        )
-    }
 }
 
 impl Capture {

@@ -9,22 +9,12 @@ use crate::content::Hash;
 pub struct InvalidRecord(#[from] pub(crate) Fault);
 
 /// A descriptor of a pipeline layout, as errors name it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+#[error("set {set}, binding {binding}, element {element}")]
 pub(crate) struct Slot {
     pub set: u32,
     pub binding: u32,
     pub element: u32,
-}
-
-impl std::fmt::Display for Slot {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Slot {
-            set,
-            binding,
-            element,
-        } = self;
-        write!(f, "set {set}, binding {binding}, element {element}")
-    }
 }
 
 /// The fault of a record or of a file; the text continues a sentence about the line.

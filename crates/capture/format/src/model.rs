@@ -20,7 +20,9 @@ pub use steps::*;
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident,)+) => {$(
         $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[derive(
+            Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+        )]
         #[serde(transparent)]
         pub struct $name(pub u32);
 
@@ -90,7 +92,7 @@ pub enum Record {
 }
 
 /// The program, the device and the window that were captured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Header {
     /// The [`crate::FORMAT`] that the capture has.
     pub format: u32,
@@ -109,7 +111,7 @@ pub struct Header {
 }
 
 /// The properties of a device that a replay compares with those of its own.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Device {
     /// `VkPhysicalDeviceProperties::deviceName`
     pub name: String,

@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use crate::content::{Hash, MAX_CHUNK_BYTES, RunningHash, pieces};
-use crate::model::{Chunk, Content, ContentCause, MemoryId, Outcome, Record};
+use crate::model::*;
 use crate::{CONTENT, RECORDS};
 
 /// A capture that is being written. Without an `End` record it counts as cut off.
@@ -26,7 +26,7 @@ impl Writer {
     ///
     /// # Errors
     /// The folder exists or cannot be created, or its files cannot be written.
-    pub fn create(folder: &Path, header: crate::model::Header) -> io::Result<Writer> {
+    pub fn create(folder: &Path, header: Header) -> io::Result<Writer> {
         fs::create_dir(folder)?;
         let create = |name| File::create_new(folder.join(name));
         let mut writer = Writer {
@@ -97,6 +97,48 @@ impl Writer {
         Ok(hash)
     }
 
+    /// Writes a kernel: its SPIR-V, a layout with these bindings as set 0 and so many bytes of push constants, and the
+    /// pipeline. All of them have the same `number` as id, which the ids in `pipeline` are set to.
+    ///
+    /// # Errors
+    /// A record cannot be written.
+    pub fn kernel(
+        &mut self,
+        number: u32,
+        code: &[u8],
+        bindings: Vec<LayoutBinding>,
+        push_constants: u32,
+        pipeline: Pipeline,
+    ) -> io::Result<PipelineId> {
+        let code = self.chunk(code)?;
+        let (module, set_layout) = (ModuleId(number), SetLayoutId(number));
+        let (layout, id) = (PipelineLayoutId(number), PipelineId(number));
+        self.record(&Record::Module(Module { id: module, code }))?;
+        self.record(&Record::SetLayout(SetLayout {
+            id: set_layout,
+            flags: 0,
+            bindings,
+        }))?;
+        let range = PushConstantRange {
+            stages: COMPUTE_STAGE,
+            offset: 0,
+            bytes: push_constants,
+        };
+        self.record(&Record::PipelineLayout(PipelineLayout {
+            id: layout,
+            flags: 0,
+            sets: vec![Some(set_layout)],
+            push_constants: Vec::from_iter((push_constants > 0).then_some(range)),
+        }))?;
+        self.record(&Record::Pipeline(Pipeline {
+            id,
+            layout,
+            module,
+            ..pipeline
+        }))?;
+        Ok(id)
+    }
+
     /// Writes the bytes of an allocation that begin at `offset`. Without bytes nothing is written.
     ///
     /// # Errors
@@ -112,7 +154,7 @@ impl Writer {
             return Ok(());
         }
         let mut chunks = Vec::new();
-        for piece in of(bytes, offset) {
+        for piece in split(bytes, offset) {
             chunks.push(self.chunk(piece)?);
         }
         self.record(&Record::Content(Content {
@@ -131,7 +173,7 @@ impl Writer {
         if bytes.is_empty() {
             return Ok(());
         }
-        let hashes = of(bytes, offset).map(Hash::new).collect();
+        let hashes = split(bytes, offset).map(Hash::new).collect();
         self.record(&Record::Outcome(Outcome {
             memory,
             offset,
@@ -142,7 +184,7 @@ impl Writer {
 }
 
 /// Splits bytes that begin at `offset` in their allocation into pieces.
-fn of(bytes: &[u8], offset: u64) -> impl Iterator<Item = &[u8]> {
+fn split(bytes: &[u8], offset: u64) -> impl Iterator<Item = &[u8]> {
     pieces(offset, bytes.len() as u64)
         .map(move |(at, size)| &bytes[(at - offset) as usize..][..size as usize])
 }

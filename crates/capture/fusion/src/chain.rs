@@ -38,6 +38,13 @@ pub struct Chain<'a> {
     pub regions: Vec<Region>,
 }
 
+impl Chain<'_> {
+    /// Returns the memory that a kernel of the chain stores and a later one loads.
+    pub fn carried(&self) -> impl Iterator<Item = &Region> {
+        (self.regions.iter()).filter(|region| !region.carried_into.is_empty())
+    }
+}
+
 /// A dispatch that does not join the one before it, although it may reach what that one writes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Refused {
@@ -233,11 +240,7 @@ fn dispatches(capture: &Capture) -> Vec<Candidate<'_>> {
 
 /// Returns whether the first dispatch may write what the second one reads, by their bindings.
 fn may_carry(capture: &Capture, a: &Dispatch, b: &Dispatch) -> bool {
-    let is_written = |kind: u32, read_only: bool| !read_only && matches!(kind, 7 | 9);
-    let written = a
-        .bindings
-        .iter()
-        .filter(|of| is_written(of.descriptor_type, of.read_only));
+    let written = a.bindings.iter().filter(|of| of.is_writable());
     let mut written = written.filter_map(|of| of.range);
     written.any(|from| {
         let (memory, at) = capture.place(from);
@@ -297,12 +300,7 @@ fn read(capture: &Capture, pipeline: &Pipeline) -> Result<Kernel, Refusal> {
     let module: ModuleId = pipeline.module;
     let code = capture.chunk(capture.modules[&module].code);
     let code = code.map_err(|error| Refusal::Spirv(error.to_string()))?;
-    let constants = pipeline.constants.iter().map(|of| {
-        let mut bytes = [0; 8];
-        let size = of.value.len().min(8);
-        bytes[..size].copy_from_slice(&of.value[..size]);
-        (of.id, u64::from_le_bytes(bytes))
-    });
-    let constants: Vec<_> = constants.collect();
+    let constants = pipeline.constants.iter();
+    let constants: Vec<_> = constants.map(|of| (of.id, of.bits())).collect();
     Kernel::read(&code, &pipeline.entry, &constants)
 }

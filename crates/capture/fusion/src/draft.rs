@@ -1,11 +1,11 @@
 //! Writes a new capture with the objects of another one, and with changed commands or added kernels.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
 use gapscope_capture::model::*;
-use gapscope_capture::{CHUNK_BYTES, Capture, Hash, ReadError, Writer};
+use gapscope_capture::{Capture, ReadError, Writer, pieces};
 
 use crate::merge::ENTRY;
 
@@ -14,7 +14,7 @@ pub struct Draft<'a> {
     source: &'a Capture,
     writer: Writer,
     next: u32,
-    written: BTreeMap<CommandsId, ()>,
+    written: BTreeSet<CommandsId>,
 }
 
 /// A kernel to add. Its descriptors are in set 0.
@@ -49,29 +49,27 @@ impl<'a> Draft<'a> {
     /// Begins a capture with all objects of `source`, in a folder that must not exist.
     pub fn new(source: &'a Capture, folder: &Path) -> Result<Draft<'a>, DraftError> {
         let mut writer = Writer::create(folder, source.header.clone())?;
-        let mut record = |of: Record| writer.record(&of);
-        for of in source.memories.values() {
-            record(Record::Memory(of.clone()))?;
+        for memory in source.memories.values() {
+            writer.record(&Record::Memory(memory.clone()))?;
         }
-        for of in source.buffers.values() {
-            record(Record::Buffer(of.clone()))?;
+        for buffer in source.buffers.values() {
+            writer.record(&Record::Buffer(buffer.clone()))?;
         }
-        for of in source.modules.values() {
-            writer.chunk(&source.chunk(of.code)?)?;
-            writer.record(&Record::Module(of.clone()))?;
+        for module in source.modules.values() {
+            writer.chunk(&source.chunk(module.code)?)?;
+            writer.record(&Record::Module(module.clone()))?;
         }
-        let mut record = |of: Record| writer.record(&of);
-        for of in source.set_layouts.values() {
-            record(Record::SetLayout(of.clone()))?;
+        for layout in source.set_layouts.values() {
+            writer.record(&Record::SetLayout(layout.clone()))?;
         }
-        for of in source.pipeline_layouts.values() {
-            record(Record::PipelineLayout(of.clone()))?;
+        for layout in source.pipeline_layouts.values() {
+            writer.record(&Record::PipelineLayout(layout.clone()))?;
         }
-        for of in source.pipelines.values() {
-            record(Record::Pipeline(of.clone()))?;
+        for pipeline in source.pipelines.values() {
+            writer.record(&Record::Pipeline(pipeline.clone()))?;
         }
-        for of in source.queues.values() {
-            record(Record::Queue(of.clone()))?;
+        for queue in source.queues.values() {
+            writer.record(&Record::Queue(queue.clone()))?;
         }
         let last = [
             source.memories.keys().map(|id| id.0).max(),
@@ -86,7 +84,7 @@ impl<'a> Draft<'a> {
             source,
             writer,
             next: last.into_iter().flatten().max().unwrap_or(0),
-            written: BTreeMap::new(),
+            written: BTreeSet::new(),
         })
     }
 
@@ -96,60 +94,29 @@ impl<'a> Draft<'a> {
     }
 
     /// Adds a kernel with its layouts, and returns the id of its pipeline.
-    pub fn kernel(&mut self, of: &NewKernel<'_>) -> Result<PipelineId, DraftError> {
+    pub fn kernel(&mut self, kernel: &NewKernel<'_>) -> Result<PipelineId, DraftError> {
         let number = self.number();
-        let bytes: Vec<u8> = of
+        let bytes: Vec<u8> = kernel
             .words
             .iter()
             .flat_map(|word| word.to_le_bytes())
             .collect();
-        let code = self.writer.chunk(&bytes)?;
-        self.writer.record(&Record::Module(Module {
-            id: ModuleId(number),
-            code,
-        }))?;
-        let bindings = (0..)
-            .zip(of.descriptors)
-            .map(|(binding, kind)| LayoutBinding {
-                binding,
-                descriptor_type: *kind,
-                count: 1,
-                stages: COMPUTE_STAGE,
-                flags: 0,
-            });
-        self.writer.record(&Record::SetLayout(SetLayout {
-            id: SetLayoutId(number),
-            flags: 0,
-            bindings: bindings.collect(),
-        }))?;
-        let range = PushConstantRange {
-            stages: COMPUTE_STAGE,
-            offset: 0,
-            bytes: of.push_constants,
-        };
-        self.writer.record(&Record::PipelineLayout(PipelineLayout {
-            id: PipelineLayoutId(number),
-            flags: 0,
-            sets: vec![Some(SetLayoutId(number))],
-            push_constants: Some(range)
-                .filter(|range| range.bytes > 0)
-                .into_iter()
-                .collect(),
-        }))?;
-        let id = PipelineId(number);
-        self.writer.record(&Record::Pipeline(Pipeline {
-            id,
-            name: of.name.clone(),
-            layout: PipelineLayoutId(number),
-            module: ModuleId(number),
+        let bindings = (0..).zip(kernel.descriptors);
+        let pipeline = Pipeline {
+            name: kernel.name.clone(),
             entry: ENTRY.to_owned(),
-            flags: of.like.map_or(0, |like| like.flags),
-            stage_flags: of.like.map_or(0, |like| like.stage_flags),
             constants: Vec::new(),
-            required_subgroup_size: of.like.and_then(|like| like.required_subgroup_size),
-            robustness: of.like.and_then(|like| like.robustness),
-        }))?;
-        Ok(id)
+            ..kernel.like.cloned().unwrap_or_default()
+        };
+        Ok(self.writer.kernel(
+            number,
+            &bytes,
+            bindings
+                .map(|(binding, kind)| LayoutBinding::for_compute(binding, *kind))
+                .collect(),
+            kernel.push_constants,
+            pipeline,
+        )?)
     }
 
     /// Adds an allocation with one buffer in it, and returns the id of the buffer.
@@ -163,28 +130,26 @@ impl<'a> Draft<'a> {
         let id = BufferId(number);
         self.writer.record(&Record::Buffer(Buffer {
             id,
-            name: None,
             bytes,
             usage: 0x23,
-            flags: 0,
             memory: MemoryId(number),
-            offset: 0,
+            ..Buffer::default()
         }))?;
         Ok(id)
     }
 
     /// Adds a content of the other capture.
-    pub fn content(&mut self, of: &Content) -> Result<(), DraftError> {
-        for hash in &of.chunks {
+    pub fn content(&mut self, content: &Content) -> Result<(), DraftError> {
+        for hash in &content.chunks {
             self.writer.chunk(&self.source.chunk(*hash)?)?;
         }
-        self.writer.record(&Record::Content(of.clone()))?;
+        self.writer.record(&Record::Content(content.clone()))?;
         Ok(())
     }
 
     /// Adds commands of the other capture, and returns their id in the new one.
     pub fn same_commands(&mut self, id: CommandsId) -> Result<CommandsId, DraftError> {
-        if self.written.insert(id, ()).is_none() {
+        if self.written.insert(id) {
             let commands = self.source.commands[&id].clone();
             self.writer
                 .record(&Record::Commands(Commands { id, commands }))?;
@@ -201,44 +166,36 @@ impl<'a> Draft<'a> {
     }
 
     /// Adds a submission record as it is.
-    pub fn submission(&mut self, of: Submission) -> Result<(), DraftError> {
-        self.writer.record(&Record::Submission(of))?;
+    pub fn submission(&mut self, submission: Submission) -> Result<(), DraftError> {
+        self.writer.record(&Record::Submission(submission))?;
         Ok(())
     }
 
     /// Adds a submission of these commands alone, to a queue of the other capture.
     pub fn submit(&mut self, queue: QueueId, commands: Vec<Command>) -> Result<(), DraftError> {
         let id = self.commands(commands)?;
-        self.submission(Submission {
-            queue,
-            called_ns: 0,
-            device_ns: None,
-            batches: vec![Batch {
-                waits: Vec::new(),
-                commands: vec![id],
-                signals: Vec::new(),
-            }],
-        })
+        self.submission(Submission::with_commands(queue, id))
     }
 
     /// Adds an outcome without the pieces for whose offset and size `keeps` returns false, and returns their number.
     pub fn outcome(
         &mut self,
-        of: &Outcome,
+        outcome: &Outcome,
         keeps: &dyn Fn(u64, u64) -> bool,
     ) -> Result<u64, DraftError> {
         let mut left_out = 0;
         let mut open: Option<Outcome> = None;
-        let mut at = of.offset;
-        let end = of.offset + of.bytes;
-        for hash in &of.hashes {
-            let bytes = ((at / CHUNK_BYTES + 1) * CHUNK_BYTES).min(end) - at;
+        for (hash, (at, bytes)) in outcome
+            .hashes
+            .iter()
+            .zip(pieces(outcome.offset, outcome.bytes))
+        {
             if keeps(at, bytes) {
                 let open = open.get_or_insert_with(|| Outcome {
-                    memory: of.memory,
+                    memory: outcome.memory,
                     offset: at,
                     bytes: 0,
-                    hashes: Vec::<Hash>::new(),
+                    hashes: Vec::new(),
                 });
                 open.bytes += bytes;
                 open.hashes.push(*hash);
@@ -246,25 +203,21 @@ impl<'a> Draft<'a> {
                 left_out += 1;
                 self.write_outcome(open.take())?;
             }
-            at += bytes;
         }
         self.write_outcome(open)?;
         Ok(left_out)
     }
 
-    fn write_outcome(&mut self, of: Option<Outcome>) -> Result<(), DraftError> {
-        match of {
-            Some(of) => Ok(self.writer.record(&Record::Outcome(of))?),
-            None => Ok(()),
+    fn write_outcome(&mut self, outcome: Option<Outcome>) -> Result<(), DraftError> {
+        if let Some(outcome) = outcome {
+            self.writer.record(&Record::Outcome(outcome))?;
         }
+        Ok(())
     }
 
     /// Finishes the capture and opens it.
     pub fn end(mut self, folder: &Path) -> Result<Capture, DraftError> {
-        let end = self.source.end.clone().unwrap_or(End {
-            reason: EndReason::Complete,
-            after_ns: 0,
-        });
+        let end = self.source.end.clone().unwrap_or_default();
         self.writer.record(&Record::End(end))?;
         drop(self.writer);
         match Capture::open(folder)? {
@@ -273,6 +226,3 @@ impl<'a> Draft<'a> {
         }
     }
 }
-
-/// `VK_SHADER_STAGE_COMPUTE_BIT`
-const COMPUTE_STAGE: u32 = 0x20;

@@ -6,7 +6,7 @@ use gapscope_capture::Step;
 use gapscope_capture::model::MemoryId;
 use gapscope_dependencies::{Dependencies, Limits, Node};
 use gapscope_device_peaks::{Bandwidth, copy_bandwidth};
-use gapscope_replay::{DeviceChoice, Options, Replay, median, outputs, replay};
+use gapscope_replay::{DeviceChoice, Options, Replay, outputs, replay, spread};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -210,15 +210,11 @@ pub fn fuse(
     let mut reports = reports.into_iter();
     let captured = reports.next().unwrap_or_default();
     let (stored, forwarded) = (reports.next(), reports.next());
+    let facts = last.map(|replay| (replay.device, replay.driver, replay.notes));
+    let (device, driver, notes) = facts.unwrap_or_default();
     Ok(Fusion {
-        device: last
-            .as_ref()
-            .map(|of| of.device.clone())
-            .unwrap_or_default(),
-        driver: last
-            .as_ref()
-            .map(|of| of.driver.clone())
-            .unwrap_or_default(),
+        device,
+        driver,
         chains,
         refused: found.refused,
         captured_ns,
@@ -226,7 +222,7 @@ pub fn fuse(
         forwarded_ns: forwarded.as_ref().and_then(|of| of.median_ns),
         predicted_ns,
         bandwidth,
-        notes: last.map(|of| of.notes).unwrap_or_default(),
+        notes,
         captured,
         stored,
         forwarded,
@@ -235,11 +231,7 @@ pub fn fuse(
 
 impl FormReport {
     fn summarise(&mut self) {
-        let mut sorted = self.runs_ns.clone();
-        sorted.sort_unstable();
-        self.least_ns = sorted.first().copied();
-        self.most_ns = sorted.last().copied();
-        self.median_ns = median(&sorted);
+        [self.least_ns, self.median_ns, self.most_ns] = spread(&self.runs_ns);
     }
 }
 
@@ -277,10 +269,6 @@ fn describe(
 ) -> ChainReport {
     let name =
         |of: &crate::chain::Member<'_>| capture.pipelines[&of.dispatch.pipeline].name.clone();
-    let carried = chain
-        .regions
-        .iter()
-        .filter(|region| !region.carried_into.is_empty());
     let forwarded = merged(capture, found, chain, Form::Forwarded, nodes);
     let saved = forwarded
         .as_ref()
@@ -288,7 +276,8 @@ fn describe(
     ChainReport {
         dispatches: chain.members.iter().map(|member| member.number).collect(),
         kernels: chain.members.iter().map(name).collect(),
-        intermediate_bytes: carried
+        intermediate_bytes: chain
+            .carried()
             .map(|region| region.stores[region.writer].bytes())
             .sum(),
         bytes_not_stored: saved.0,

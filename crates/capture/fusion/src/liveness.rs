@@ -2,19 +2,18 @@
 //! out.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use gapscope_capture::Capture;
-use gapscope_capture::model::{Command, MemoryId};
-use gapscope_dependencies::{ByteSet, Node};
+use gapscope_capture::model::MemoryId;
+use gapscope_dependencies::{Access, ByteSet, Node};
 
 use crate::proof::Region;
 
 /// Returns the index in the graph of the command with the index `executed` among [`Capture::executed`].
 pub fn node_of(capture: &Capture, executed: usize) -> usize {
     let before = capture.executed().take(executed);
-    before
-        .filter(|of| !matches!(of, Command::Barrier(_) | Command::Label(_)))
-        .count()
+    before.filter(|command| command.is_work()).count()
 }
 
 /// Returns whether everything that a kernel of a chain stores in a region is overwritten before a command after the
@@ -36,21 +35,11 @@ pub fn is_dead(
         if node.beyond.is_some() {
             return false;
         }
-        let here = || {
-            node.accesses
-                .iter()
-                .filter(|of| of.memory == u64::from(region.memory.0))
-        };
-        let reads = here().filter(|of| !of.writes());
-        for range in reads.flat_map(|of| of.set.shifted(of.offset)) {
-            if left.overlaps(&range) {
-                return false;
-            }
+        let memory = region.memory;
+        if reached(node, memory, |of| !of.writes()).any(|range| left.overlaps(&range)) {
+            return false;
         }
-        for range in here()
-            .filter(|of| of.writes() && of.bound.is_none())
-            .flat_map(|of| of.set.shifted(of.offset))
-        {
+        for range in reached(node, memory, |of| of.writes() && of.bound.is_none()) {
             left.remove(&range);
         }
         if left.is_empty() {
@@ -63,15 +52,19 @@ pub fn is_dead(
 /// Removes the bytes that a command writes from those that are undefined.
 pub fn written(node: &Node, undefined: &mut HashMap<MemoryId, ByteSet>) {
     for (memory, bytes) in undefined.iter_mut() {
-        let here = node
-            .accesses
-            .iter()
-            .filter(|of| of.memory == u64::from(memory.0));
-        for range in here
-            .filter(|of| of.writes())
-            .flat_map(|of| of.set.shifted(of.offset))
-        {
+        for range in reached(node, *memory, Access::writes) {
             bytes.remove(&range);
         }
     }
+}
+
+/// Returns the ranges of an allocation that a command reaches by accesses of one kind.
+fn reached(
+    node: &Node,
+    memory: MemoryId,
+    is_of_kind: impl Fn(&Access) -> bool,
+) -> impl Iterator<Item = Range<u64>> {
+    let here =
+        (node.accesses.iter()).filter(move |of| of.memory == u64::from(memory.0) && is_of_kind(of));
+    here.flat_map(|of| of.set.shifted(of.offset))
 }

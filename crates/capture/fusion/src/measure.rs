@@ -67,11 +67,7 @@ impl Probe<'_> {
         if let Some(before) = before {
             self.contents(&mut draft, before)?;
         }
-        let barrier = Command::Barrier(Barrier {
-            flags: 0,
-            memory: vec![barrier],
-            buffers: Vec::new(),
-        });
+        let barrier = Command::Barrier(Barrier::of_memory(barrier));
         let each = (0..count).flat_map(|_| [command.clone(), barrier.clone()]);
         let Some(submission) = self.capture.submissions().next() else {
             return Ok(None);
@@ -153,16 +149,7 @@ impl Probe<'_> {
     pub fn bandwidth(&mut self, bytes: u64) -> Result<Option<PreparedCapture>, FuseError> {
         self.prepare(None, count(bytes), AFTER_TRANSFER, |draft| {
             let (from, to) = (draft.buffer(bytes)?, draft.buffer(bytes)?);
-            let region = CopyRegion {
-                from: 0,
-                to: 0,
-                bytes,
-            };
-            Ok(Command::Copy(Copy {
-                from,
-                to,
-                regions: vec![region],
-            }))
+            Ok(Command::Copy(Copy::from_start(from, to, bytes)))
         })
     }
 
@@ -206,16 +193,11 @@ impl Probe<'_> {
                 like: None,
             })?;
             let bindings = (0..).zip(buffers).map(|(binding, buffer)| Binding {
-                set: 0,
                 binding,
-                element: 0,
                 descriptor_type: STORAGE,
-                range: Some(BufferRange {
-                    buffer,
-                    offset: 0,
-                    bytes,
-                }),
+                range: Some(BufferRange::from_start(buffer, bytes)),
                 read_only: binding == 0,
+                ..Binding::default()
             });
             Ok(Command::Dispatch(Dispatch {
                 pipeline,

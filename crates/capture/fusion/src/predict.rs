@@ -53,14 +53,8 @@ pub fn predict(
     bandwidth: &mut Vec<Bandwidth>,
 ) -> Result<Option<Costs>, FuseError> {
     let capture = probe.capture;
-    let carried = chain
-        .regions
-        .iter()
-        .filter(|region| !region.carried_into.is_empty());
-    let size = carried
-        .map(|region| region.stores[region.writer].bytes())
-        .max()
-        .unwrap_or(0);
+    let sizes = (chain.carried()).map(|region| region.stores[region.writer].bytes());
+    let size = sizes.max().unwrap_or(0);
     let form = [Form::Forwarded, Form::Stored];
     let Some(merged) = form
         .into_iter()

@@ -118,15 +118,13 @@ pub fn prove(capture: &Capture, members: &[(&Dispatch, &Trail)]) -> Result<Vec<R
 
 /// Returns whether every binding of this memory can only be read.
 fn is_read_only(capture: &Capture, dispatch: &Dispatch, reach: &Reach<'_>) -> bool {
-    let of = dispatch.bindings.iter().filter(|binding| {
+    let mut bindings = dispatch.bindings.iter().filter(|binding| {
         binding.range.is_some_and(|range| {
             let (memory, at) = capture.place(range);
             memory == reach.memory && at == reach.range.start
         })
     });
-    let is_uniform = |kind: u32| matches!(kind, 6 | 8);
-    of.into_iter()
-        .all(|binding| binding.read_only || is_uniform(binding.descriptor_type))
+    bindings.all(|binding| !binding.is_writable())
 }
 
 fn scan(group: &[Reach<'_>], members: &[(&Dispatch, &Trail)]) -> Result<Region, Refusal> {

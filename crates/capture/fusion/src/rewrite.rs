@@ -65,17 +65,9 @@ pub fn merged(
     nodes: &[Node],
 ) -> Result<Merged, Refusal> {
     let forwarded = form == Form::Forwarded;
-    let carried: Vec<_> = chain
-        .regions
-        .iter()
-        .filter(|of| !of.carried_into.is_empty())
-        .collect();
-    if let (true, Some(refusal)) = (
-        forwarded,
-        carried
-            .iter()
-            .find_map(|region| region.not_forwarded.clone()),
-    ) {
+    let carried: Vec<_> = chain.carried().collect();
+    let not_forwarded = (carried.iter()).find_map(|region| region.not_forwarded.clone());
+    if let Some(refusal) = not_forwarded.filter(|_| forwarded) {
         return Err(refusal);
     }
     let mut bindings: Vec<(BufferRange, u32)> = Vec::new();
@@ -187,12 +179,11 @@ pub fn merged(
     let bindings = (0..)
         .zip(bindings)
         .map(|(binding, (range, descriptor_type))| Binding {
-            set: 0,
             binding,
-            element: 0,
             descriptor_type,
             range: Some(range),
             read_only: descriptor_type == 6,
+            ..Binding::default()
         });
     Ok(Merged {
         words,
@@ -320,9 +311,7 @@ pub fn rewrite(
                             Some(_) => draft.commands(replace(commands, &range, &replaced))?,
                         };
                         for (place, command) in range.zip(commands) {
-                            let is_node =
-                                !matches!(command, Command::Barrier(_) | Command::Label(_));
-                            if is_node {
+                            if command.is_work() {
                                 liveness::written(&nodes[node], &mut undefined);
                                 node += 1;
                             }
@@ -361,24 +350,18 @@ fn replace(
         };
         let last = chain.last - range.start;
         let between = &commands[at + 1..last];
-        let barriers = between
-            .iter()
-            .filter(|of| matches!(of, Command::Barrier(_)));
-        let barriers: Vec<&Command> = barriers.collect();
-        let mut after = Vec::new();
-        for barrier in barriers {
-            let Command::Barrier(barrier) = barrier else {
-                continue;
-            };
-            join_barrier(&mut changed, barrier);
-            join_barrier(&mut after, barrier);
+        let (mut labels, mut after) = (Vec::new(), Vec::new());
+        for command in between {
+            match command {
+                Command::Barrier(barrier) => {
+                    join_barrier(&mut changed, barrier);
+                    join_barrier(&mut after, barrier);
+                }
+                Command::Label(_) => labels.push(command.clone()),
+                _ => {}
+            }
         }
-        changed.extend(
-            between
-                .iter()
-                .filter(|of| matches!(of, Command::Label(_)))
-                .cloned(),
-        );
+        changed.append(&mut labels);
         changed.push(Command::Dispatch(chain.dispatch.clone()));
         at = last + 1;
         // The barrier is joined with the one that follows.

@@ -197,13 +197,8 @@ impl Instance {
         // SAFETY: the device is of this instance.
         let version = unsafe { self.raw.get_physical_device_properties(*physical) }.api_version;
         if version < vk::API_VERSION_1_3 {
-            let (major, minor) = (
-                vk::api_version_major(version),
-                vk::api_version_minor(version),
-            );
-            return Err(Error::NoDevice(format!(
-                ": {name} has Vulkan {major}.{minor}"
-            )));
+            let version = version_text(version);
+            return Err(Error::NoDevice(format!(": {name} has Vulkan {version}")));
         }
         Adapter::new(self, *physical)
     }
@@ -385,10 +380,7 @@ fn properties(raw: &ash::Instance, physical: vk::PhysicalDevice) -> Properties {
     let served = controls.iter().filter(|(_, _, has)| *has == vk::TRUE);
     Properties {
         name: text(&all.device_name),
-        driver: [text(&of_1_2.driver_name), text(&of_1_2.driver_info)]
-            .join(" ")
-            .trim()
-            .to_owned(),
+        driver: driver_text(&of_1_2.driver_name, &of_1_2.driver_info),
         uuid: hexadecimal(&of_1_1.device_uuid),
         pipeline_cache_uuid: hexadecimal(&all.pipeline_cache_uuid),
         limits: all.limits,
@@ -404,6 +396,17 @@ fn properties(raw: &ash::Instance, physical: vk::PhysicalDevice) -> Properties {
         float_controls: served.map(|(number, width, _)| (*number, *width)).collect(),
         matrices: Vec::new(),
     }
+}
+
+/// Returns the name of a driver with its version.
+pub fn driver_text(name: &[c_char], info: &[c_char]) -> String {
+    [text(name), text(info)].join(" ").trim().to_owned()
+}
+
+/// Returns a version of Vulkan, such as `1.3`.
+pub fn version_text(version: u32) -> String {
+    let minor = vk::api_version_minor(version);
+    format!("{}.{minor}", vk::api_version_major(version))
 }
 
 pub fn text(characters: &[c_char]) -> String {

@@ -7,18 +7,19 @@ use crate::comparison::written;
 use crate::error::Error;
 use crate::options::Options;
 use crate::program::{Extent, Program};
-use crate::recording::{CommandRecording, TimestampScope};
+use crate::recording::CommandRecording;
 use crate::regions::RegionOffset;
 use crate::result::Replay;
-use crate::session::{RecordingOptions, Session, observe};
+use crate::session::{RecordingOptions, Session};
 
 /// Runs everything before a dispatch once, and then the dispatch repeatedly, each time on the memory that it found
 /// the first time.
 pub fn replay(capture: &Capture, number: u64, options: &Options) -> Result<Replay, Error> {
     let dispatch = find(capture, number)?;
-    let mut session = before(capture, number, options)?;
-    let ranges: Vec<(RegionOffset, u64)> = written(&Command::Dispatch(dispatch.clone()))
-        .into_iter()
+    let mut session = Session::open(capture, Extent::Before(number), options)?;
+    session.run_once()?;
+    let command = Command::Dispatch(dispatch.clone());
+    let ranges: Vec<(RegionOffset, u64)> = (written(&command).into_iter())
         .filter_map(|range| Some((session.regions.buffer_place(capture, range)?, range.bytes)))
         .collect();
     let mut found = Vec::new();
@@ -29,14 +30,8 @@ pub fn replay(capture: &Capture, number: u64, options: &Options) -> Result<Repla
     let all = ash::vk::PipelineStageFlags2::ALL_COMMANDS;
     session.gpu.full_barrier(recording.commands);
     recording.stamp(0, all);
-    let recording_options = RecordingOptions {
-        serialised: false,
-        timed: TimestampScope::Submissions,
-    };
-    let command = Command::Dispatch(dispatch.clone());
-    session
-        .stage(recording_options)
-        .work(recording.commands, &command);
+    let source = session.stage(RecordingOptions::default());
+    source.work(recording.commands, &command);
     recording.stamp(1, all);
     session.gpu.full_barrier(recording.commands);
     session.gpu.end(recording.commands)?;
@@ -53,8 +48,7 @@ pub fn replay(capture: &Capture, number: u64, options: &Options) -> Result<Repla
             .iter()
             .map(|(place, bytes)| Ok((*place, bytes.clone())));
         session.memory.upload(restored)?;
-        let (gpu, clock) = (&session.gpu, &mut session.clock);
-        let observed = observe(gpu, clock, run, &recording, Vec::new(), 0)?;
+        let observed = session.observe(run, &recording, Vec::new(), 0)?;
         if run >= options.warm_up {
             let pair = observed.pair(0);
             result
@@ -65,18 +59,6 @@ pub fn replay(capture: &Capture, number: u64, options: &Options) -> Result<Repla
     drop(recording);
     result.summarise();
     Ok(result)
-}
-
-/// Opens a session and runs everything before a dispatch.
-fn before<'a>(capture: &'a Capture, number: u64, options: &Options) -> Result<Session<'a>, Error> {
-    let extent = Extent::Before(number);
-    let mut session = Session::open(capture, extent, options.device.as_ref(), options.robust)?;
-    let recordings = session.record(RecordingOptions {
-        serialised: false,
-        timed: TimestampScope::Submissions,
-    })?;
-    session.run(0, &recordings, &mut Vec::new(), &mut 0)?;
-    Ok(session)
 }
 
 /// Returns the dispatch with this number in the capture.

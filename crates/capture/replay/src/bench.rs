@@ -12,7 +12,7 @@ use crate::clock::DeviceClock;
 use crate::error::Error;
 use crate::gpu::Gpu;
 use crate::memory::{allocate, buffer, region_type};
-use crate::pipelines::set_layout;
+use crate::pipelines::{compute_pipeline, set_layout};
 use crate::recording::CommandRecording;
 
 /// Number of bindings of every kernel: storage buffers 0 and 1.
@@ -263,26 +263,10 @@ impl Bench {
     /// # Errors
     /// The driver refuses it.
     pub fn kernel(&mut self, words: &[u32]) -> Result<Kernel, Error> {
-        let raw = &self.gpu.raw;
-        let info = vk::ShaderModuleCreateInfo::default().code(words);
-        // SAFETY: the module is ours and valid.
-        let module = unsafe { raw.create_shader_module(&info, None) }
-            .map_err(Error::from_call("make a shader module"))?;
-        let stage = vk::PipelineShaderStageCreateInfo::default()
-            .stage(vk::ShaderStageFlags::COMPUTE)
-            .module(module)
-            .name(c"main");
-        let info = vk::ComputePipelineCreateInfo::default()
-            .stage(stage)
-            .layout(self.layout);
-        // SAFETY: all that the structure points to is alive; a pipeline no longer needs its module.
-        let made = unsafe {
-            let made = raw.create_compute_pipelines(vk::PipelineCache::null(), &[info], None);
-            raw.destroy_shader_module(module, None);
-            made
-        };
-        let made = made.map_err(|(_, result)| Error::from_call("make a pipeline")(result))?;
-        self.pipelines.extend(made);
+        let stage = vk::PipelineShaderStageCreateInfo::default().name(c"main");
+        let info = vk::ComputePipelineCreateInfo::default().layout(self.layout);
+        let pipeline = compute_pipeline(&self.gpu.raw, words, stage, info)?;
+        self.pipelines.push(pipeline);
         Ok(Kernel(self.pipelines.len() - 1))
     }
 

@@ -47,9 +47,10 @@ pub fn check(
         adapter,
         needs: DeviceNeeds::default(),
         unfit: BTreeSet::new(),
+        checked_kernel: None,
     };
     asked.memory(regions);
-    asked.need_feature(None, "synchronization2");
+    asked.need_feature("synchronization2");
     asked.as_captured(robust);
     let pipelines: BTreeSet<PipelineId> = program.dispatched().map(|(_, d)| d.pipeline).collect();
     for id in pipelines {
@@ -61,6 +62,7 @@ pub fn check(
         }
         asked.dispatch(number, dispatch);
     }
+    asked.checked_kernel = None;
     for submitted in program.submissions() {
         for command in submitted.buffers.iter().flat_map(|buffer| buffer.commands) {
             asked.transfer(command);
@@ -78,21 +80,23 @@ struct DeviceCheck<'a> {
     adapter: &'a Adapter,
     needs: DeviceNeeds,
     unfit: BTreeSet<Unfit>,
+    /// The kernel that is being checked; `None` while the capture as a whole is.
+    checked_kernel: Option<String>,
 }
 
 impl DeviceCheck<'_> {
-    fn refuse(&mut self, kernel: Option<&str>, reason: impl Into<String>) {
+    fn refuse(&mut self, reason: impl Into<String>) {
         self.unfit.insert(Unfit {
-            kernel: kernel.map(str::to_owned),
+            kernel: self.checked_kernel.clone(),
             reason: reason.into(),
         });
     }
 
     /// Requires a feature and enables it.
-    fn need_feature(&mut self, kernel: Option<&str>, name: &'static str) {
+    fn need_feature(&mut self, name: &'static str) {
         match self.adapter.features.has(name) {
             true => self.enable(name),
-            false => self.refuse(kernel, format!("the device lacks the feature {name}")),
+            false => self.refuse(format!("the device lacks the feature {name}")),
         }
     }
 
@@ -142,12 +146,9 @@ impl DeviceCheck<'_> {
             .min(properties.max_allocation_bytes);
         let largest = regions.all().iter().map(|region| region.bytes).max();
         if let Some(largest) = largest.filter(|largest| *largest > most) {
-            self.refuse(
-                None,
-                format!(
-                    "the capture touches {largest} bytes in one piece, and the device allows {most}"
-                ),
-            );
+            self.refuse(format!(
+                "the capture touches {largest} bytes in one piece, and the device allows {most}"
+            ));
         }
         let memory = &self.adapter.memory;
         let heaps = &memory.memory_heaps[..memory.memory_heap_count as usize];
@@ -156,32 +157,23 @@ impl DeviceCheck<'_> {
             .fold(0_u64, |sum, heap| sum.saturating_add(heap.size));
         if regions.bytes() > all {
             let bytes = regions.bytes();
-            self.refuse(
-                None,
-                format!("the capture touches {bytes} bytes, and the device's memory has {all}"),
-            );
+            self.refuse(format!(
+                "the capture touches {bytes} bytes, and the device's memory has {all}"
+            ));
         }
     }
 
     fn transfer(&mut self, command: &Command) {
         let (what, range) = match command {
             Command::Fill(fill) => ("a fill", fill.range),
-            Command::Update(update) => (
-                "an update",
-                gapscope_capture::model::BufferRange {
-                    buffer: update.buffer,
-                    offset: update.offset,
-                    bytes: update.data.len() as u64,
-                },
-            ),
+            Command::Update(update) => ("an update", update.range()),
             _ => return,
         };
         let (_, offset) = self.capture.place(range);
         if !offset.is_multiple_of(4) {
-            self.refuse(
-                None,
-                format!("{what} begins at byte {offset} of its memory, not at a word"),
-            );
+            self.refuse(format!(
+                "{what} begins at byte {offset} of its memory, not at a word"
+            ));
         }
     }
 }

@@ -37,7 +37,6 @@ pub struct ClockFit {
     pub calibrated: bool,
     pub error_ns: Option<i64>,
     pub samples: u32,
-    pub drift_ppm: Option<f64>,
 }
 
 impl DeviceClock {
@@ -111,7 +110,6 @@ impl DeviceClock {
                 calibrated: true,
                 error_ns: clock.error_ns().map(signed),
                 samples: clock.pairs().len() as u32,
-                drift_ppm: None,
             },
             ClockMap::Bracketed(brackets) => ClockFit {
                 calibrated: false,
@@ -119,7 +117,6 @@ impl DeviceClock {
                     .and_then(|ticks| brackets.offset(Ticks(ticks)))
                     .map(|offset| offset.error_ns),
                 samples: 0,
-                drift_ppm: None,
             },
         }
     }
@@ -164,6 +161,7 @@ fn sample(gpu: &Gpu) -> Option<ClockPair> {
     })
 }
 
-fn signed(ns: u64) -> i64 {
+/// Converts nanoseconds; those beyond the greatest signed number become that number.
+pub fn signed(ns: u64) -> i64 {
     i64::try_from(ns).unwrap_or(i64::MAX)
 }

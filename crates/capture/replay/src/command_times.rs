@@ -37,13 +37,7 @@ pub struct CommandTimes {
 /// # Errors
 /// The capture cannot be run.
 pub fn command_times(capture: &Capture, options: &Options) -> Result<CommandTimes, Error> {
-    let mut session = Session::open(
-        capture,
-        Extent::Whole,
-        options.device.as_ref(),
-        options.robust,
-    )?;
-    session.tolerance = options.tolerance;
+    let mut session = Session::open(capture, Extent::Whole, options)?;
     let recordings = session.record(RecordingOptions {
         serialised: true,
         timed: TimestampScope::Dispatches,

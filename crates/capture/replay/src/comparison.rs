@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use gapscope_capture::model::{Binding, Command, MemoryId, Outcome, PipelineId};
+use gapscope_capture::model::{Command, MemoryId, Outcome, PipelineId};
 use gapscope_capture::{Capture, Hash};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -74,23 +74,17 @@ pub struct Writer {
 
 /// Splits an outcome into pieces.
 pub fn pieces(outcome: &Outcome, after: Option<usize>) -> Vec<Piece> {
-    let mut at = outcome.offset;
-    let end = outcome.offset + outcome.bytes;
-    let mut pieces = Vec::new();
-    for hash in &outcome.hashes {
-        let next =
-            (at / gapscope_capture::CHUNK_BYTES + 1).saturating_mul(gapscope_capture::CHUNK_BYTES);
-        let bytes = next.min(end) - at;
-        pieces.push(Piece {
+    let places = gapscope_capture::pieces(outcome.offset, outcome.bytes);
+    let pieces = outcome.hashes.iter().zip(places);
+    pieces
+        .map(|(hash, (offset, bytes))| Piece {
             memory: outcome.memory,
-            offset: at,
+            offset,
             bytes,
             hash: *hash,
             after,
-        });
-        at += bytes;
-    }
-    pieces
+        })
+        .collect()
 }
 
 /// Returns the pieces with the last known hashes of memory at the end of a program.
@@ -101,17 +95,12 @@ pub fn last(capture: &Capture, program: &Program<'_>) -> Vec<Piece> {
         match step {
             ProgramStep::Submission(submitted) => after = Some(submitted.index),
             ProgramStep::Content(content) => {
-                let bytes = content
-                    .chunks
-                    .iter()
-                    .filter_map(|hash| capture.chunk_bytes(*hash));
-                let bytes: u64 = bytes.map(u64::from).sum();
+                let bytes = capture.content_bytes(content);
                 known.retain(|piece| !overlaps(piece, content.memory, content.offset, bytes));
             }
             ProgramStep::Outcome(outcome) => {
-                known.retain(|piece| {
-                    !overlaps(piece, outcome.memory, outcome.offset, outcome.bytes)
-                });
+                let (memory, offset) = (outcome.memory, outcome.offset);
+                known.retain(|piece| !overlaps(piece, memory, offset, outcome.bytes));
                 known.extend(pieces(outcome, after));
             }
         }
@@ -146,7 +135,7 @@ pub fn compare(
     memory: &mut Memory,
     regions: &Regions,
     pieces: &[Piece],
-    judge: &Comparer<'_>,
+    comparer: &Comparer<'_>,
 ) -> Result<Comparison, Error> {
     let placed: Vec<_> = pieces
         .iter()
@@ -162,7 +151,7 @@ pub fn compare(
         if Hash::new(bytes) == piece.hash {
             return;
         }
-        match judge.differing(piece, bytes) {
+        match comparer.differing(piece, bytes) {
             Verdict::Within => found.within += 1,
             Verdict::Differs(first) => found.different.push((*piece, first)),
         }
@@ -228,29 +217,18 @@ impl Comparer<'_> {
             let of = dispatch
                 .bindings
                 .iter()
-                .filter(|binding| is_writable(binding));
+                .filter(|binding| binding.is_writable());
             let here = of.filter(|binding| {
                 binding.range.is_some_and(|range| {
                     let (memory, offset) = self.capture.place(range);
                     overlaps(piece, memory, offset, range.bytes)
                 })
             });
-            let slots = &self.shaders.get(&dispatch.pipeline)?.slots;
-            let mut declared = here.map(|binding| {
-                let mut slots = slots.iter();
-                let slot =
-                    slots.find(|slot| (slot.set, slot.binding) == (binding.set, binding.binding));
-                slot.and_then(|slot| slot.element)
-            });
-            declared.next()
+            let shader = self.shaders.get(&dispatch.pipeline)?;
+            here.map(|binding| shader.element(binding)).next()
         });
         elements.last().flatten()
     }
-}
-
-/// Returns whether the kernel may write through a binding.
-pub fn is_writable(binding: &Binding) -> bool {
-    !binding.read_only && crate::check::kernel::STORAGE.contains(&binding.descriptor_type)
 }
 
 /// Returns the description of a differing piece: its buffers and the commands that wrote to it.
@@ -332,18 +310,12 @@ pub fn written(command: &Command) -> Vec<gapscope_capture::model::BufferRange> {
             let writable = dispatch
                 .bindings
                 .iter()
-                .filter(|binding| is_writable(binding));
+                .filter(|binding| binding.is_writable());
             writable.filter_map(|binding| binding.range).collect()
         }
-        Command::Copy(copy) => {
-            let regions = copy.regions.iter();
-            let to = regions.map(|region| gapscope_capture::model::BufferRange {
-                buffer: copy.to,
-                offset: region.to,
-                bytes: region.bytes,
-            });
-            to.collect()
-        }
+        Command::Copy(copy) => (copy.regions.iter())
+            .map(|region| copy.ranges(region)[1])
+            .collect(),
         other => crate::regions::ranges(other),
     }
 }

@@ -3,7 +3,7 @@
 use ash::{khr, vk};
 use serde::{Deserialize, Serialize};
 
-use crate::adapter::{Instance, calibrates, extensions_of, text};
+use crate::adapter::{Instance, calibrates, driver_text, extensions_of, text, version_text};
 use crate::error::Error;
 
 /// A Vulkan device, as its driver describes it.
@@ -49,11 +49,7 @@ pub fn devices() -> Result<Vec<Device>, Error> {
             Ok(Device {
                 name: text(&properties.device_name),
                 driver: (version >= vk::API_VERSION_1_2).then(|| driver(raw, physical)),
-                vulkan: format!(
-                    "{}.{}",
-                    vk::api_version_major(version),
-                    vk::api_version_minor(version)
-                ),
+                vulkan: version_text(version),
                 queue_families: working().count() as u32,
                 timed_queue_families: working().filter(|f| f.timestamp_valid_bits > 0).count()
                     as u32,
@@ -73,6 +69,5 @@ fn driver(raw: &ash::Instance, physical: vk::PhysicalDevice) -> String {
     let mut all = vk::PhysicalDeviceProperties2::default().push_next(&mut driver);
     // SAFETY: the device is of this instance and has Vulkan 1.2, of which the structure is.
     unsafe { raw.get_physical_device_properties2(physical, &mut all) };
-    let words = [text(&driver.driver_name), text(&driver.driver_info)];
-    words.join(" ").trim().to_owned()
+    driver_text(&driver.driver_name, &driver.driver_info)
 }

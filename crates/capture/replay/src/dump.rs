@@ -5,20 +5,15 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use gapscope_capture::Capture;
-use gapscope_capture::model::{Buffer, BufferId};
+use gapscope_capture::model::{Binding, Buffer, BufferId};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::error::Error;
 use crate::options::Options;
 use crate::program::Extent;
-use crate::recording::TimestampScope;
-use crate::regions::RegionOffset;
-use crate::session::{RecordingOptions, Session};
+use crate::session::Session;
 use crate::values::{Element, npy_head};
-
-/// Number of bytes that are read and written at once.
-const STEP_BYTES: u64 = 8 << 20;
 
 /// A buffer that was written to a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -54,16 +49,12 @@ pub fn dump(
         error,
     };
     let mut file = BufWriter::new(File::create_new(to).map_err(failed)?);
-    let extent = Extent::Until(dispatch);
-    let mut session = Session::open(capture, extent, options.device.as_ref(), options.robust)?;
+    let mut session = Session::open(capture, Extent::Until(dispatch), options)?;
     let declared = session.shaders.get(&wanted.pipeline).and_then(|shader| {
         let mut bindings = wanted.bindings.iter();
-        let bound = bindings
-            .find(|binding| binding.range.is_some_and(|range| range.buffer == buffer.id))?;
-        let mut slots = shader.slots.iter();
-        slots
-            .find(|slot| (slot.set, slot.binding) == (bound.set, bound.binding))?
-            .element
+        let is_bound =
+            |binding: &&Binding| binding.range.is_some_and(|range| range.buffer == buffer.id);
+        shader.element(bindings.find(is_bound)?)
     });
     let element = element.or(declared).unwrap_or(Element::U8);
     let is_npy = to.extension().is_some_and(|extension| extension == "npy");
@@ -75,13 +66,7 @@ pub fn dump(
             element.name()
         )));
     }
-    let recording_options = RecordingOptions {
-        serialised: false,
-        timed: TimestampScope::Submissions,
-    };
-    let recordings = session.record(recording_options)?;
-    session.run(0, &recordings, &mut Vec::new(), &mut 0)?;
-    drop(recordings);
+    session.run_once()?;
     if is_npy {
         let head = npy_head(element, buffer.bytes / element.bytes());
         file.write_all(&head).map_err(failed)?;
@@ -93,17 +78,13 @@ pub fn dump(
         .parts(buffer.memory, buffer.offset, buffer.bytes)
     {
         zeros(&mut file, from - at).map_err(failed)?;
-        let mut done = 0;
-        while done < bytes {
-            let now = (bytes - done).min(STEP_BYTES);
-            let place = RegionOffset {
-                offset: place.offset + done,
-                ..place
-            };
-            let read = session.memory.read(place, now)?;
-            file.write_all(&read).map_err(failed)?;
-            done += now;
-        }
+        let mut wrote = Ok(());
+        session.memory.read_to(place, bytes, |bytes| {
+            if wrote.is_ok() {
+                wrote = file.write_all(bytes);
+            }
+        })?;
+        wrote.map_err(failed)?;
         at = from + bytes;
         touched_bytes += bytes;
     }

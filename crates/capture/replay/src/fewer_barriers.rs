@@ -11,9 +11,8 @@ use crate::comparison::{self, Difference};
 use crate::error::Error;
 use crate::options::{Options, Schedule};
 use crate::program::Extent;
-use crate::recording::TimestampScope;
 use crate::replay::{MAX_DIFFERENCES, Runner, device_ns};
-use crate::result::{Replay, median};
+use crate::result::{Replay, spread};
 use crate::session::{RecordingOptions, Session};
 
 /// The results of runs with all barriers and with fewer.
@@ -80,11 +79,7 @@ impl BarrierRuns {
     }
 
     fn summarise(&mut self) {
-        let mut known: Vec<u64> = self.runs_ns.iter().copied().flatten().collect();
-        known.sort_unstable();
-        self.least_ns = known.first().copied();
-        self.most_ns = known.last().copied();
-        self.median_ns = median(&known);
+        [self.least_ns, self.median_ns, self.most_ns] = spread(self.runs_ns.iter().flatten());
     }
 }
 
@@ -99,17 +94,8 @@ pub fn replay_without(
     left_out: &BTreeSet<usize>,
     options: &Options,
 ) -> Result<FewerBarriers, Error> {
-    let mut session = Session::open(
-        capture,
-        Extent::Whole,
-        options.device.as_ref(),
-        options.robust,
-    )?;
-    session.tolerance = options.tolerance;
-    let recording_options = RecordingOptions {
-        serialised: false,
-        timed: TimestampScope::Submissions,
-    };
+    let mut session = Session::open(capture, Extent::Whole, options)?;
+    let recording_options = RecordingOptions::default();
     let all = Runner::new(&session, options.schedule, recording_options)?;
     session.left_out.clone_from(left_out);
     let fewer = Runner::new(&session, options.schedule, recording_options)?;

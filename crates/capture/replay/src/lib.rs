@@ -63,5 +63,5 @@ pub use options::{Options, Schedule};
 pub use outputs::outputs;
 pub use program::Extent;
 pub use replay::replay;
-pub use result::{Replay, median};
+pub use result::{Replay, median, spread};
 pub use values::{Differing, Element};

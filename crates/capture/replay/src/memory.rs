@@ -124,17 +124,25 @@ impl Memory {
 
     /// Reads a range of a region.
     pub fn read(&mut self, place: RegionOffset, bytes: u64) -> Result<Vec<u8>, Error> {
-        let mut pieces = Vec::new();
-        let mut at = 0;
-        while at < bytes {
-            let size = (bytes - at).min(STAGING_BYTES);
-            let offset = place.offset + at;
-            pieces.push((RegionOffset { offset, ..place }, size));
-            at += size;
-        }
         let mut all = Vec::new();
-        self.download(&pieces, |_, bytes| all.extend_from_slice(bytes))?;
+        self.read_to(place, bytes, |bytes| all.extend_from_slice(bytes))?;
         Ok(all)
+    }
+
+    /// Reads a range of a region, and passes it to `take` piece by piece.
+    pub fn read_to(
+        &mut self,
+        place: RegionOffset,
+        bytes: u64,
+        mut take: impl FnMut(&[u8]),
+    ) -> Result<(), Error> {
+        let starts = (0..bytes).step_by(STAGING_BYTES as usize);
+        let pieces = starts.map(|at| {
+            let offset = place.offset + at;
+            let size = (bytes - at).min(STAGING_BYTES);
+            (RegionOffset { offset, ..place }, size)
+        });
+        self.download(&pieces.collect::<Vec<_>>(), |_, bytes| take(bytes))
     }
 
     /// Records a copy from staging memory to a region.

@@ -1,17 +1,18 @@
 //! Finds the first dispatch of a capture that writes a NaN or an infinity, by running it dispatch by dispatch and
 //! examining memory.
 
+use std::rc::Rc;
+
 use gapscope_capture::Capture;
 use gapscope_capture::model::{Binding, Command, Dispatch};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::comparison::is_writable;
 use crate::error::Error;
 use crate::options::Options;
-use crate::program::{Extent, Program, ProgramStep};
-use crate::recording::{CommandRecording, TimestampScope};
-use crate::session::{RecordingOptions, Session, upload};
+use crate::program::ProgramStep;
+use crate::recording::CommandRecording;
+use crate::session::{RecordingOptions, Session};
 use crate::values::Element;
 
 /// The result of a search.
@@ -70,23 +71,13 @@ pub fn find_odd_value(
             element.name()
         )));
     }
-    let mut session = Session::open(
-        capture,
-        options.extent,
-        options.device.as_ref(),
-        options.robust,
-    )?;
-    let program = std::mem::replace(
-        &mut session.program,
-        Program::new(capture, Extent::Before(0)),
-    );
+    let mut session = Session::open(capture, options.extent, options)?;
+    let program = Rc::clone(&session.program);
     session.memory.clear()?;
     let mut search = Search::default();
     for step in &program.steps {
         match step {
-            ProgramStep::Content(content) => {
-                upload(capture, &session.regions, &mut session.memory, &[content])?;
-            }
+            ProgramStep::Content(content) => session.upload(&[content])?,
             ProgramStep::Submission(submitted) => {
                 for buffer in &submitted.buffers {
                     let mut number = buffer.first_dispatch;
@@ -122,9 +113,11 @@ impl Search {
         for binding in dispatch
             .bindings
             .iter()
-            .filter(|binding| is_writable(binding))
+            .filter(|binding| binding.is_writable())
         {
-            let Some(element) = forced.or_else(|| declared(session, dispatch, binding)) else {
+            let shader = session.shaders.get(&dispatch.pipeline);
+            let declared = shader.and_then(|shader| shader.element(binding));
+            let Some(element) = forced.or(declared) else {
                 self.unexamined += 1;
                 continue;
             };
@@ -163,27 +156,20 @@ impl Search {
     }
 }
 
-/// Returns the type of elements that a kernel declares for a binding.
-fn declared(session: &Session<'_>, dispatch: &Dispatch, binding: &Binding) -> Option<Element> {
-    let mut slots = session.shaders.get(&dispatch.pipeline)?.slots.iter();
-    slots
-        .find(|slot| (slot.set, slot.binding) == (binding.set, binding.binding))?
-        .element
-}
-
 /// Returns the number of NaN and infinite values in a range, and the index and the text of the first.
 fn look(
     session: &mut Session<'_>,
     binding: &Binding,
     element: Element,
 ) -> Result<(u64, Option<u64>, String), Error> {
-    let Some(range) = binding.range else {
+    let place = |range| session.regions.buffer_place(session.capture, range);
+    let place = binding
+        .range
+        .and_then(|range| Some((place(range)?, range.bytes)));
+    let Some((place, bytes)) = place else {
         return Ok((0, None, String::new()));
     };
-    let Some(place) = session.regions.buffer_place(session.capture, range) else {
-        return Ok((0, None, String::new()));
-    };
-    let bytes = session.memory.read(place, range.bytes)?;
+    let bytes = session.memory.read(place, bytes)?;
     let (count, first) = element.odd(&bytes);
     let value = first.map(|first| {
         let size = element.bytes() as usize;
@@ -194,17 +180,12 @@ fn look(
 
 /// Runs one command by itself.
 fn once(session: &Session<'_>, command: &Command) -> Result<(), Error> {
-    if !crate::recording::is_work(command) {
+    if !command.is_work() {
         return Ok(());
     }
     let recording = CommandRecording::begin(&session.gpu, 0)?;
-    let recording_options = RecordingOptions {
-        serialised: false,
-        timed: TimestampScope::Submissions,
-    };
-    session
-        .stage(recording_options)
-        .work(recording.commands, command);
+    let source = session.stage(RecordingOptions::default());
+    source.work(recording.commands, command);
     session.gpu.full_barrier(recording.commands);
     session.gpu.end(recording.commands)?;
     session.gpu.run(recording.commands, "running commands")

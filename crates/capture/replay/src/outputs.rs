@@ -5,9 +5,9 @@ use gapscope_capture::model::MemoryId;
 
 use crate::adapter::DeviceChoice;
 use crate::error::Error;
+use crate::options::Options;
 use crate::program::Extent;
-use crate::recording::TimestampScope;
-use crate::session::{RecordingOptions, Session};
+use crate::session::Session;
 
 /// Runs a capture once, and returns the bytes of ranges of its memory, each given as allocation, first byte and size.
 /// Bytes that nothing touches are 0.
@@ -20,14 +20,13 @@ pub fn outputs(
     robust: bool,
     ranges: &[(MemoryId, u64, u64)],
 ) -> Result<Vec<Vec<u8>>, Error> {
-    let mut session = Session::open(capture, Extent::Whole, device, robust)?;
-    let recording_options = RecordingOptions {
-        serialised: false,
-        timed: TimestampScope::Submissions,
+    let options = Options {
+        device: device.cloned(),
+        robust,
+        ..Options::default()
     };
-    let recordings = session.record(recording_options)?;
-    session.run(0, &recordings, &mut Vec::new(), &mut 0)?;
-    drop(recordings);
+    let mut session = Session::open(capture, Extent::Whole, &options)?;
+    session.run_once()?;
     let mut all = Vec::new();
     for (memory, offset, bytes) in ranges {
         let mut held = vec![0; *bytes as usize];

@@ -8,9 +8,7 @@ use ash::vk;
 use gapscope_capture::Capture;
 use gapscope_capture::model::{Pipeline, PipelineId, PipelineLayoutId, SetLayoutId};
 
-use crate::check::kernel::{
-    FULL_SUBGROUPS, STORAGE, VARYING_SUBGROUP_SIZE, is_buffer, push_constant_bytes,
-};
+use crate::check::kernel::{FULL_SUBGROUPS, STORAGE, VARYING_SUBGROUP_SIZE, is_buffer};
 use crate::error::Error;
 use crate::gpu::Gpu;
 use crate::shader::Shader;
@@ -23,15 +21,8 @@ pub struct Pipelines {
     gpu: Rc<Gpu>,
     set_layouts: BTreeMap<SetLayoutId, vk::DescriptorSetLayout>,
     empty: vk::DescriptorSetLayout,
-    layouts: BTreeMap<PipelineLayoutId, Layout>,
+    layouts: BTreeMap<PipelineLayoutId, vk::PipelineLayout>,
     pipelines: BTreeMap<PipelineId, vk::Pipeline>,
-}
-
-/// A pipeline layout with its push constants.
-#[derive(Debug, Clone, Copy)]
-pub struct Layout {
-    pub raw: vk::PipelineLayout,
-    pub push_constant_bytes: u32,
 }
 
 impl Pipelines {
@@ -60,7 +51,7 @@ impl Pipelines {
     }
 
     /// Returns a pipeline with its layout.
-    pub fn get(&self, capture: &Capture, id: PipelineId) -> (vk::Pipeline, Layout) {
+    pub fn get(&self, capture: &Capture, id: PipelineId) -> (vk::Pipeline, vk::PipelineLayout) {
         (
             self.pipelines[&id],
             self.layouts[&capture.pipelines[&id].layout],
@@ -72,7 +63,11 @@ impl Pipelines {
         self.set_layouts[&id]
     }
 
-    fn layout(&mut self, capture: &Capture, id: PipelineLayoutId) -> Result<Layout, Error> {
+    fn layout(
+        &mut self,
+        capture: &Capture,
+        id: PipelineLayoutId,
+    ) -> Result<vk::PipelineLayout, Error> {
         if let Some(known) = self.layouts.get(&id) {
             return Ok(*known);
         }
@@ -89,7 +84,7 @@ impl Pipelines {
             }
             sets.push(self.set_layouts[set]);
         }
-        let bytes = push_constant_bytes(layout);
+        let bytes = layout.push_constant_bytes();
         let range = [vk::PushConstantRange::default()
             .stage_flags(vk::ShaderStageFlags::COMPUTE)
             .size(bytes)];
@@ -98,12 +93,8 @@ impl Pipelines {
             .set_layouts(&sets)
             .push_constant_ranges(ranges);
         // SAFETY: the layouts are of this device; the limits were checked.
-        let raw = unsafe { self.gpu.raw.create_pipeline_layout(&info, None) }
+        let made = unsafe { self.gpu.raw.create_pipeline_layout(&info, None) }
             .map_err(Error::from_call("make a pipeline layout"))?;
-        let made = Layout {
-            raw,
-            push_constant_bytes: bytes,
-        };
         self.layouts.insert(id, made);
         Ok(made)
     }
@@ -112,14 +103,9 @@ impl Pipelines {
         &self,
         pipeline: &Pipeline,
         shader: &Shader,
-        layout: Layout,
+        layout: vk::PipelineLayout,
         with_base: bool,
     ) -> Result<vk::Pipeline, Error> {
-        let raw = &self.gpu.raw;
-        let module = vk::ShaderModuleCreateInfo::default().code(&shader.words);
-        // SAFETY: the words are valid in structure, and the device has all that they declare.
-        let module = unsafe { raw.create_shader_module(&module, None) }
-            .map_err(Error::from_call("make a shader module"))?;
         let mut data = Vec::new();
         let mut entries = Vec::new();
         for constant in &pipeline.constants {
@@ -141,8 +127,6 @@ impl Pipelines {
             .required_subgroup_size(pipeline.required_subgroup_size.unwrap_or(0));
         let mut stage = vk::PipelineShaderStageCreateInfo::default()
             .flags(vk::PipelineShaderStageCreateFlags::from_raw(stage_flags))
-            .stage(vk::ShaderStageFlags::COMPUTE)
-            .module(module)
             .name(&entry)
             .specialization_info(&specialisation);
         if pipeline.required_subgroup_size.is_some() {
@@ -155,14 +139,7 @@ impl Pipelines {
         if with_base {
             flags |= vk::PipelineCreateFlags::DISPATCH_BASE;
         }
-        let robustness = pipeline
-            .robustness
-            .unwrap_or(gapscope_capture::model::Robustness {
-                storage_buffers: 0,
-                uniform_buffers: 0,
-                vertex_inputs: 0,
-                images: 0,
-            });
+        let robustness = pipeline.robustness.unwrap_or_default();
         let buffers = |number: u32| match number {
             0..=3 => vk::PipelineRobustnessBufferBehaviorEXT::from_raw(number as i32),
             _ => vk::PipelineRobustnessBufferBehaviorEXT::DEVICE_DEFAULT,
@@ -174,19 +151,36 @@ impl Pipelines {
             .images(vk::PipelineRobustnessImageBehaviorEXT::DEVICE_DEFAULT);
         let mut info = vk::ComputePipelineCreateInfo::default()
             .flags(flags)
-            .stage(stage)
-            .layout(layout.raw);
+            .layout(layout);
         if pipeline.robustness.is_some() {
             info = info.push_next(&mut robust);
         }
-        // SAFETY: all that the structure points to is alive; what it needs of the device was checked.
-        let made =
-            unsafe { raw.create_compute_pipelines(vk::PipelineCache::null(), &[info], None) };
-        // SAFETY: a pipeline no longer needs its module.
-        unsafe { raw.destroy_shader_module(module, None) };
-        let made = made.map_err(|(_, result)| Error::from_call("make a pipeline")(result))?;
-        Ok(made[0])
+        // What the words declare and the structures need of the device was checked.
+        compute_pipeline(&self.gpu.raw, &shader.words, stage, info)
     }
+}
+
+/// Makes a compute pipeline from valid SPIR-V, of whose entry point `stage` has the name.
+pub fn compute_pipeline(
+    raw: &ash::Device,
+    words: &[u32],
+    stage: vk::PipelineShaderStageCreateInfo<'_>,
+    info: vk::ComputePipelineCreateInfo<'_>,
+) -> Result<vk::Pipeline, Error> {
+    let module = vk::ShaderModuleCreateInfo::default().code(words);
+    // SAFETY: the words are valid in structure, and the device has all that they declare.
+    let module = unsafe { raw.create_shader_module(&module, None) }
+        .map_err(Error::from_call("make a shader module"))?;
+    let stage = stage.stage(vk::ShaderStageFlags::COMPUTE).module(module);
+    // SAFETY: all that the structure points to is alive; a pipeline no longer needs its module.
+    let made = unsafe {
+        let infos = [info.stage(stage)];
+        let made = raw.create_compute_pipelines(vk::PipelineCache::null(), &infos, None);
+        raw.destroy_shader_module(module, None);
+        made
+    };
+    let made = made.map_err(|(_, result)| Error::from_call("make a pipeline")(result))?;
+    Ok(made[0])
 }
 
 impl Drop for Pipelines {
@@ -199,7 +193,7 @@ impl Drop for Pipelines {
                 raw.destroy_pipeline(*pipeline, None);
             }
             for layout in self.layouts.values() {
-                raw.destroy_pipeline_layout(layout.raw, None);
+                raw.destroy_pipeline_layout(*layout, None);
             }
             for layout in self.set_layouts.values().chain([&self.empty]) {
                 raw.destroy_descriptor_set_layout(*layout, None);
@@ -212,7 +206,7 @@ impl Drop for Pipelines {
 /// count.
 pub fn bindings(capture: &Capture, id: SetLayoutId) -> BTreeMap<u32, (vk::DescriptorType, u32)> {
     let of = capture.set_layouts[&id].bindings.iter();
-    let buffers = of.filter(|binding| is_buffer(binding) && binding.count > 0);
+    let buffers = of.filter(|binding| is_buffer(binding.descriptor_type) && binding.count > 0);
     buffers
         .map(|binding| {
             let kind = match STORAGE.contains(&binding.descriptor_type) {

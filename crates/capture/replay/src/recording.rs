@@ -20,9 +20,10 @@ use crate::regions::Regions;
 const MAX_QUERIES: u32 = 1 << 20;
 
 /// The work that gets timestamps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum TimestampScope {
     /// Each submission as a whole.
+    #[default]
     Submissions,
     /// Each submission, and each of its command buffers, dispatches and transfers.
     Dispatches,
@@ -144,7 +145,7 @@ pub type BufferTimestamps = (Option<TimestampPair>, Vec<(usize, TimestampPair)>)
 
 /// Returns the number of pairs of timestamps that a submission needs.
 pub fn pairs(submitted: &ProgramSubmission<'_>, timed: TimestampScope) -> usize {
-    let of_buffer = |commands: &[Command]| 1 + commands.iter().filter(|c| is_work(c)).count();
+    let of_buffer = |commands: &[Command]| 1 + commands.iter().filter(|c| c.is_work()).count();
     match timed {
         TimestampScope::Submissions => 1,
         TimestampScope::Dispatches => {
@@ -154,14 +155,6 @@ pub fn pairs(submitted: &ProgramSubmission<'_>, timed: TimestampScope) -> usize 
                 .map(|b| of_buffer(b.commands))
                 .sum::<usize>()
         }
-    }
-}
-
-/// Returns whether a command takes time on the device.
-pub fn is_work(command: &Command) -> bool {
-    match command {
-        Command::Dispatch(_) | Command::Copy(_) | Command::Fill(_) | Command::Update(_) => true,
-        Command::Barrier(_) | Command::Label(_) => false,
     }
 }
 
@@ -191,7 +184,7 @@ impl CommandSource<'_> {
             }
             let mut of_work = Vec::new();
             for (position, command) in buffer.commands.iter().enumerate() {
-                if !is_work(command) {
+                if !command.is_work() {
                     let is_barrier = matches!(command, Command::Barrier(_));
                     if is_barrier && self.left_out.contains(&(buffer.first_command + position)) {
                         continue;
@@ -236,18 +229,10 @@ impl CommandSource<'_> {
             Command::Dispatch(dispatch) => self.dispatch(commands, dispatch),
             Command::Copy(copy) => {
                 for region in copy.regions.iter().filter(|region| region.bytes > 0) {
-                    let range = |buffer, offset| gapscope_capture::model::BufferRange {
-                        buffer,
-                        offset,
-                        bytes: region.bytes,
-                    };
-                    let from = self
-                        .regions
-                        .buffer_place(self.capture, range(copy.from, region.from));
-                    let to = self
-                        .regions
-                        .buffer_place(self.capture, range(copy.to, region.to));
-                    let (Some(from), Some(to)) = (from, to) else {
+                    let places = copy
+                        .ranges(region)
+                        .map(|range| self.regions.buffer_place(self.capture, range));
+                    let [Some(from), Some(to)] = places else {
                         continue;
                     };
                     let copied = [vk::BufferCopy::default()
@@ -276,12 +261,7 @@ impl CommandSource<'_> {
                 }
             }
             Command::Update(update) => {
-                let range = gapscope_capture::model::BufferRange {
-                    buffer: update.buffer,
-                    offset: update.offset,
-                    bytes: update.data.len() as u64,
-                };
-                let place = self.regions.buffer_place(self.capture, range);
+                let place = self.regions.buffer_place(self.capture, update.range());
                 if let Some(place) = place.filter(|_| !update.data.is_empty()) {
                     let buffer = self.memory.raw(place.region);
                     // SAFETY: as above; there are at most 65,536 bytes.
@@ -301,18 +281,13 @@ impl CommandSource<'_> {
         unsafe {
             raw.cmd_bind_pipeline(commands, compute, pipeline);
             for (number, set) in self.descriptors.sets(self.capture, self.regions, dispatch) {
-                raw.cmd_bind_descriptor_sets(commands, compute, layout.raw, number, &[set], &[]);
+                raw.cmd_bind_descriptor_sets(commands, compute, layout, number, &[set], &[]);
             }
-            if layout.push_constant_bytes > 0 {
-                let mut constants = dispatch.push_constants.clone();
-                constants.resize(layout.push_constant_bytes as usize, 0);
-                raw.cmd_push_constants(
-                    commands,
-                    layout.raw,
-                    vk::ShaderStageFlags::COMPUTE,
-                    0,
-                    &constants,
-                );
+            // They fill the layout's range, or the capture would be invalid.
+            let constants = dispatch.push_constants.as_slice();
+            if !constants.is_empty() {
+                let stage = vk::ShaderStageFlags::COMPUTE;
+                raw.cmd_push_constants(commands, layout, stage, 0, constants);
             }
             match dispatch.groups {
                 Groups::Direct([x, y, z]) if dispatch.base == [0; 3] => {

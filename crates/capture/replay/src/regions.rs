@@ -39,19 +39,15 @@ pub struct Regions {
 impl Regions {
     /// Finds the regions that content, outcomes, bindings and transfers touch.
     pub fn new(capture: &Capture) -> Regions {
-        let mut touched = Touched::default();
+        let mut touched = TouchedRanges::default();
         for step in &capture.steps {
             match step {
                 Step::Content(content) => {
-                    let bytes = content
-                        .chunks
-                        .iter()
-                        .filter_map(|hash| capture.chunk_bytes(*hash));
-                    let bytes = bytes.map(u64::from).sum();
-                    touched.add(content.memory, content.offset, bytes);
+                    let bytes = capture.content_bytes(content);
+                    touched.add_whole_chunks(content.memory, content.offset, bytes);
                 }
                 Step::Outcome(outcome) => {
-                    touched.add(outcome.memory, outcome.offset, outcome.bytes)
+                    touched.add_whole_chunks(outcome.memory, outcome.offset, outcome.bytes)
                 }
                 Step::Submission(_) => {}
             }
@@ -59,10 +55,24 @@ impl Regions {
         for command in capture.commands.values().flatten() {
             for range in ranges(command) {
                 let (memory, offset) = capture.place(range);
-                touched.add(memory, offset, range.bytes);
+                touched.add_whole_chunks(memory, offset, range.bytes);
             }
         }
-        touched.regions()
+        Regions::from_touched(touched)
+    }
+
+    fn from_touched(touched: TouchedRanges) -> Regions {
+        let mut regions = Regions::default();
+        for (memory, ranges) in touched.0 {
+            let first = regions.all.len();
+            regions.all.extend(ranges.iter().map(|(start, end)| Region {
+                memory,
+                start: *start,
+                bytes: end - start,
+            }));
+            regions.of_memory.insert(memory, first..regions.all.len());
+        }
+        regions
     }
 
     /// Returns the regions in the order of their numbers.
@@ -133,71 +143,52 @@ pub fn ranges(command: &Command) -> Vec<BufferRange> {
             let bound = dispatch.bindings.iter().filter_map(|binding| binding.range);
             indirect.into_iter().chain(bound).collect()
         }
-        Command::Copy(copy) => {
-            let of_region = |region: &gapscope_capture::model::CopyRegion| {
-                [(copy.from, region.from), (copy.to, region.to)].map(|(buffer, offset)| {
-                    BufferRange {
-                        buffer,
-                        offset,
-                        bytes: region.bytes,
-                    }
-                })
-            };
-            copy.regions.iter().flat_map(of_region).collect()
-        }
+        Command::Copy(copy) => (copy.regions.iter())
+            .flat_map(|region| copy.ranges(region))
+            .collect(),
         Command::Fill(fill) => vec![fill.range],
-        Command::Update(update) => vec![BufferRange {
-            buffer: update.buffer,
-            offset: update.offset,
-            bytes: update.data.len() as u64,
-        }],
+        Command::Update(update) => vec![update.range()],
         Command::Barrier(_) | Command::Label(_) => Vec::new(),
     }
 }
 
-/// The ranges that the capture touches, by allocation.
+/// Ranges of memory that something touches, of which none touches another: by allocation the end of each range by its
+/// start.
 #[derive(Debug, Default)]
-struct Touched(BTreeMap<MemoryId, Vec<Range<u64>>>);
+pub struct TouchedRanges(BTreeMap<MemoryId, BTreeMap<u64, u64>>);
 
-impl Touched {
-    fn add(&mut self, memory: MemoryId, offset: u64, bytes: u64) {
-        if bytes == 0 {
-            return;
+impl TouchedRanges {
+    /// Adds a range, made larger so that its bounds are multiples of [`CHUNK_BYTES`]; nothing if it is empty.
+    fn add_whole_chunks(&mut self, memory: MemoryId, offset: u64, bytes: u64) {
+        if bytes > 0 {
+            let start = offset / CHUNK_BYTES * CHUNK_BYTES;
+            let end = offset.saturating_add(bytes).div_ceil(CHUNK_BYTES);
+            self.add(memory, start, end.saturating_mul(CHUNK_BYTES) - start);
         }
-        let start = offset / CHUNK_BYTES * CHUNK_BYTES;
-        let end = offset
-            .saturating_add(bytes)
-            .div_ceil(CHUNK_BYTES)
-            .saturating_mul(CHUNK_BYTES);
-        self.0.entry(memory).or_default().push(start..end);
     }
 
-    fn regions(self) -> Regions {
-        let mut regions = Regions::default();
-        for (memory, mut ranges) in self.0 {
-            ranges.sort_by_key(|range| range.start);
-            let first = regions.all.len();
-            let mut end = None;
-            for range in ranges {
-                match (end, regions.all.last_mut()) {
-                    (Some(end_of_last), Some(last)) if range.start <= end_of_last => {
-                        let until = range.end.max(end_of_last);
-                        last.bytes = until - last.start;
-                        end = Some(until);
-                    }
-                    _ => {
-                        regions.all.push(Region {
-                            memory,
-                            start: range.start,
-                            bytes: range.end - range.start,
-                        });
-                        end = Some(range.end);
-                    }
-                }
+    /// Adds a range.
+    pub fn add(&mut self, memory: MemoryId, offset: u64, bytes: u64) {
+        let of = self.0.entry(memory).or_default();
+        let (mut start, mut end) = (offset, offset.saturating_add(bytes));
+        while let Some((&from, &to)) = of.range(..=end).next_back() {
+            if to < start {
+                break;
             }
-            regions.of_memory.insert(memory, first..regions.all.len());
+            of.remove(&from);
+            (start, end) = (start.min(from), end.max(to));
         }
-        regions
+        of.insert(start, end);
+    }
+
+    /// Returns whether a range has a byte in common with these.
+    pub fn overlaps(&self, memory: MemoryId, offset: u64, bytes: u64) -> bool {
+        let end = offset.saturating_add(bytes);
+        let before = self
+            .0
+            .get(&memory)
+            .and_then(|of| of.range(..end).next_back());
+        before.is_some_and(|(_, to)| *to > offset)
     }
 }
 
@@ -208,11 +199,11 @@ mod tests {
     const MEMORY: MemoryId = MemoryId(3);
 
     fn regions(ranges: &[(u64, u64)]) -> Regions {
-        let mut touched = Touched::default();
+        let mut touched = TouchedRanges::default();
         for (offset, bytes) in ranges {
-            touched.add(MEMORY, *offset, *bytes);
+            touched.add_whole_chunks(MEMORY, *offset, *bytes);
         }
-        touched.regions()
+        Regions::from_touched(touched)
     }
 
     #[test]
@@ -245,5 +236,18 @@ mod tests {
     fn a_range_at_the_end_of_all_numbers_does_not_overflow() {
         let regions = regions(&[(u64::MAX - 10, 10)]);
         assert!(regions.place(MEMORY, u64::MAX - 5).is_some() || regions.bytes() > 0);
+    }
+
+    #[test]
+    fn what_touches_becomes_one_range() {
+        let memory = MEMORY;
+        let mut touched = TouchedRanges::default();
+        for (offset, bytes) in [(100, 10), (200, 10), (110, 90), (0, 5), (50, 1)] {
+            touched.add(memory, offset, bytes);
+        }
+        let ranges: Vec<_> = touched.0[&memory].iter().map(|(a, b)| (*a, *b)).collect();
+        assert_eq!(ranges, [(0, 5), (50, 51), (100, 210)]);
+        assert!(touched.overlaps(memory, 209, 1) && touched.overlaps(memory, 0, 1_000));
+        assert!(!touched.overlaps(memory, 5, 45) && !touched.overlaps(memory, 210, 5));
     }
 }

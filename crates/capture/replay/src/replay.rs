@@ -24,13 +24,7 @@ pub fn replay(capture: &Capture, options: &Options) -> Result<Replay, Error> {
     }
     // If the folder exists, this is said before anything runs.
     let writer = options.trace.as_deref().map(trace::begin).transpose()?;
-    let mut session = Session::open(
-        capture,
-        options.extent,
-        options.device.as_ref(),
-        options.robust,
-    )?;
-    session.tolerance = options.tolerance;
+    let mut session = Session::open(capture, options.extent, options)?;
     let each = options.trace.is_some() || options.schedule == Schedule::Serialised;
     let recording_options = RecordingOptions {
         serialised: options.schedule == Schedule::Serialised,

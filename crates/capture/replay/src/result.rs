@@ -10,7 +10,7 @@ use crate::program::Extent;
 use crate::session::Session;
 
 /// The results of a replay.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct Replay {
     /// The device that the capture ran on.
     pub device: String,
@@ -81,14 +81,6 @@ impl Replay {
             schedule: options.schedule,
             dispatch_count: session.program.dispatches,
             submission_count: submissions.len() as u64,
-            outputs_compared: 0,
-            outputs_equal: 0,
-            outputs_within: 0,
-            differences: Vec::new(),
-            runs_ns: Vec::new(),
-            median_ns: None,
-            least_ns: None,
-            most_ns: None,
             captured_ns: match options.extent {
                 Extent::Whole => submissions.iter().map(|s| recorded_ns(s.submission)).sum(),
                 // The program's time of a part of the window is not known.
@@ -99,19 +91,23 @@ impl Replay {
                 let ends = called.iter().min().zip(called.iter().max());
                 ends.map(|(first, last)| last - first)
             },
-            host_writes_ns: None,
             notes: session.notes.clone(),
+            ..Replay::default()
         }
     }
 
     /// Sets median, shortest and longest run from the timed runs.
     pub(crate) fn summarise(&mut self) {
-        let mut known: Vec<u64> = self.runs_ns.iter().copied().flatten().collect();
-        known.sort_unstable();
-        self.least_ns = known.first().copied();
-        self.most_ns = known.last().copied();
-        self.median_ns = median(&known);
+        [self.least_ns, self.median_ns, self.most_ns] = spread(self.runs_ns.iter().flatten());
     }
+}
+
+/// Returns the least value, the median and the greatest value; `None` if there are no values.
+pub fn spread<'a>(values: impl IntoIterator<Item = &'a u64>) -> [Option<u64>; 3] {
+    let mut sorted: Vec<u64> = values.into_iter().copied().collect();
+    sorted.sort_unstable();
+    let (least, most) = (sorted.first(), sorted.last());
+    [least.copied(), median(&sorted), most.copied()]
 }
 
 /// Returns the median of sorted values; `None` if there are none.

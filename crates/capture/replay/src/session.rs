@@ -7,14 +7,15 @@ use std::rc::Rc;
 use gapscope_capture::Capture;
 use gapscope_capture::model::{Content, PipelineId};
 
-use crate::adapter::{DeviceChoice, Instance};
+use crate::adapter::Instance;
 use crate::check;
-use crate::clock::DeviceClock;
+use crate::clock::{DeviceClock, host_now_ns};
 use crate::comparison::{self, Comparer, Comparison, Piece};
 use crate::descriptors::Descriptors;
 use crate::error::Error;
 use crate::gpu::Gpu;
 use crate::memory::Memory;
+use crate::options::Options;
 use crate::pipelines::Pipelines;
 use crate::program::{Extent, Program, ProgramStep};
 use crate::recording::{
@@ -27,7 +28,7 @@ use crate::shader::Shader;
 /// device come before it.
 pub struct Session<'a> {
     pub capture: &'a Capture,
-    pub program: Program<'a>,
+    pub program: Rc<Program<'a>>,
     pub regions: Regions,
     pub descriptors: Descriptors,
     pub pipelines: Pipelines,
@@ -44,7 +45,7 @@ pub struct Session<'a> {
 }
 
 /// Options of recording a program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RecordingOptions {
     /// Whether a barrier follows each command.
     pub serialised: bool,
@@ -79,16 +80,16 @@ impl<'a> Session<'a> {
     pub fn open(
         capture: &'a Capture,
         extent: Extent,
-        choice: Option<&DeviceChoice>,
-        robust: bool,
+        options: &Options,
     ) -> Result<Session<'a>, Error> {
-        let program = Program::new(capture, extent);
+        let program = Rc::new(Program::new(capture, extent));
         let regions = Regions::new(capture);
         let instance = Instance::for_thread()?;
-        let adapter = instance.adapter(choice, &capture.header.device.name)?;
+        let captured = &capture.header.device.name;
+        let adapter = instance.adapter(options.device.as_ref(), captured)?;
         // All of the capture is checked, also parts that do not run now.
         let whole = Program::new(capture, Extent::Whole);
-        let needs = check::check(capture, &whole, &regions, &adapter, robust)?;
+        let needs = check::check(capture, &whole, &regions, &adapter, options.robust)?;
         let first = capture.submissions().next();
         let flags = first.map(|submission| capture.queues[&submission.queue].flags);
         let gpu = Gpu::open(&adapter, flags, &needs.features, &needs.extensions)?;
@@ -111,7 +112,7 @@ impl<'a> Session<'a> {
             gpu,
             notes: needs.notes,
             shaders: needs.shaders,
-            tolerance: None,
+            tolerance: options.tolerance,
             left_out: BTreeSet::new(),
         })
     }
@@ -149,6 +150,13 @@ impl<'a> Session<'a> {
         recorded.collect()
     }
 
+    /// Records the program and runs it once, for the memory that it leaves.
+    pub fn run_once(&mut self) -> Result<(), Error> {
+        let recordings = self.record(RecordingOptions::default())?;
+        self.run(0, &recordings, &mut Vec::new(), &mut 0)?;
+        Ok(())
+    }
+
     /// Clears memory and runs the steps once, and returns the pieces that differ from the program's.
     pub fn run(
         &mut self,
@@ -163,12 +171,11 @@ impl<'a> Session<'a> {
         let mut content: Vec<&Content> = Vec::new();
         let mut pieces: Vec<Piece> = Vec::new();
         let mut found = Comparison::default();
-        let steps = self.program.steps.iter();
-        for step in steps.map(Some).chain([None]) {
+        let program = Rc::clone(&self.program);
+        for step in program.steps.iter().map(Some).chain([None]) {
             if !matches!(step, Some(ProgramStep::Outcome(_))) && !pieces.is_empty() {
                 *compared += pieces.len() as u64;
-                let judge = judge(self.capture, &self.program, &self.shaders, self.tolerance);
-                let more = comparison::compare(&mut self.memory, &self.regions, &pieces, &judge)?;
+                let more = self.compare(&pieces)?;
                 found.different.extend(more.different);
                 found.within += more.within;
                 pieces.clear();
@@ -179,96 +186,66 @@ impl<'a> Session<'a> {
                     pieces.extend(comparison::pieces(outcome, after))
                 }
                 Some(ProgramStep::Submission(submitted)) => {
-                    upload(self.capture, &self.regions, &mut self.memory, &content)?;
+                    self.upload(&content)?;
                     content.clear();
                     after = Some(submitted.index);
                     let Some((number, (recording, marks))) = recordings.next() else {
                         break;
                     };
                     let parts = vec![(number, marks.clone())];
-                    let whole = marks.whole;
-                    observed.push(observe(
-                        &self.gpu,
-                        &mut self.clock,
-                        run,
-                        recording,
-                        parts,
-                        whole,
-                    )?);
+                    observed.push(self.observe(run, recording, parts, marks.whole)?);
                 }
                 None => {}
             }
         }
         Ok(found)
     }
-}
 
-impl<'a> Session<'a> {
     /// Compares pieces of memory as they are now with the program's.
     pub fn compare(&mut self, pieces: &[Piece]) -> Result<Comparison, Error> {
-        let judge = judge(self.capture, &self.program, &self.shaders, self.tolerance);
-        comparison::compare(&mut self.memory, &self.regions, pieces, &judge)
+        let comparer = Comparer {
+            capture: self.capture,
+            program: &self.program,
+            shaders: &self.shaders,
+            tolerance: self.tolerance,
+        };
+        comparison::compare(&mut self.memory, &self.regions, pieces, &comparer)
     }
-}
 
-fn judge<'a>(
-    capture: &'a Capture,
-    program: &'a Program<'a>,
-    shaders: &'a BTreeMap<PipelineId, Shader>,
-    tolerance: Option<f64>,
-) -> Comparer<'a> {
-    Comparer {
-        capture,
-        program,
-        shaders,
-        tolerance,
+    /// Submits commands, waits for them, and returns their times.
+    pub fn observe(
+        &mut self,
+        run: u32,
+        recording: &CommandRecording,
+        parts: Vec<(usize, SubmissionTimestamps)>,
+        whole: u32,
+    ) -> Result<Observation, Error> {
+        let called_ns = host_now_ns();
+        self.gpu.submit(recording.commands, "running commands")?;
+        let returned_ns = host_now_ns();
+        self.gpu.wait("running commands")?;
+        let seen_ns = host_now_ns();
+        let observed = Observation {
+            run,
+            parts,
+            whole,
+            ticks: recording.ticks()?,
+            called_ns,
+            returned_ns,
+            seen_ns,
+        };
+        if let Some(ticks) = observed.pair(whole) {
+            self.clock.learn(&self.gpu, ticks, (called_ns, seen_ns));
+        }
+        Ok(observed)
     }
-}
 
-/// Submits commands, waits for them, and returns their times.
-pub fn observe(
-    gpu: &Gpu,
-    clock: &mut DeviceClock,
-    run: u32,
-    recording: &CommandRecording,
-    parts: Vec<(usize, SubmissionTimestamps)>,
-    whole: u32,
-) -> Result<Observation, Error> {
-    let called_ns = crate::clock::host_now_ns();
-    gpu.submit(recording.commands, "running commands")?;
-    let returned_ns = crate::clock::host_now_ns();
-    gpu.wait("running commands")?;
-    let seen_ns = crate::clock::host_now_ns();
-    let observed = Observation {
-        run,
-        parts,
-        whole,
-        ticks: recording.ticks()?,
-        called_ns,
-        returned_ns,
-        seen_ns,
-    };
-    if let Some(ticks) = observed.pair(observed.whole) {
-        clock.learn(gpu, ticks, (observed.called_ns, observed.seen_ns));
+    /// Writes contents to memory.
+    pub fn upload(&mut self, contents: &[&Content]) -> Result<(), Error> {
+        let chunks =
+            (contents.iter()).flat_map(|content| chunks(self.capture, &self.regions, content));
+        self.memory.upload(chunks)
     }
-    Ok(observed)
-}
-
-/// Writes contents to memory.
-pub fn upload(
-    capture: &Capture,
-    regions: &Regions,
-    memory: &mut Memory,
-    contents: &[&Content],
-) -> Result<(), Error> {
-    if contents.is_empty() {
-        return Ok(());
-    }
-    memory.upload(
-        contents
-            .iter()
-            .flat_map(|content| chunks(capture, regions, content)),
-    )
 }
 
 /// Returns the chunks of a content record, each with its place.

@@ -7,6 +7,7 @@ mod types;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use gapscope_capture::model::Binding;
 use gapscope_spirv::numbers::{op, storage_class};
 use gapscope_spirv::{Constants, HEADER_WORDS, LocalSize, Module, ReadError, Specialisation};
 
@@ -172,6 +173,13 @@ impl Shader {
             modes: entry.modes.iter().map(|(mode, _)| *mode).collect(),
             words: module.into_words(),
         })
+    }
+
+    /// Returns the type of elements that the shader declares for a binding; `None` if they are not plain numbers.
+    pub fn element(&self, binding: &Binding) -> Option<Element> {
+        let mut slots = self.slots.iter();
+        let slot = slots.find(|slot| (slot.set, slot.binding) == (binding.set, binding.binding));
+        slot?.element
     }
 
     /// Removes the declaration of a capability that the shader does not use.

@@ -3,15 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use gapscope_capture::model::{Content, MemoryId};
+use gapscope_capture::model::Content;
 
 use crate::comparison;
 use crate::error::Error;
 use crate::memory::Staging;
 use crate::program::ProgramStep;
 use crate::recording::{CommandRecording, SubmissionTimestamps, TimestampPair, pairs};
-use crate::regions::ranges;
-use crate::session::{Observation, RecordingOptions, Session, chunks, observe, upload};
+use crate::regions::{TouchedRanges, ranges};
+use crate::session::{Observation, RecordingOptions, Session, chunks};
 
 /// A program that is recorded as one submission.
 pub struct SingleSubmission<'a> {
@@ -103,14 +103,8 @@ impl<'a> SingleSubmission<'a> {
         compared: &mut u64,
     ) -> Result<(Observation, comparison::Comparison), Error> {
         session.memory.clear()?;
-        upload(
-            session.capture,
-            &session.regions,
-            &mut session.memory,
-            &self.first,
-        )?;
-        let (gpu, clock) = (&session.gpu, &mut session.clock);
-        let observed = observe(gpu, clock, run, &self.recording, self.parts.clone(), WHOLE)?;
+        session.upload(&self.first)?;
+        let observed = session.observe(run, &self.recording, self.parts.clone(), WHOLE)?;
         *compared += self.pieces.len() as u64;
         let found = session.compare(&self.pieces)?;
         Ok((observed, found))
@@ -147,11 +141,7 @@ impl<'a> ContentPlan<'a> {
         for step in &session.program.steps {
             match step {
                 ProgramStep::Content(content) => {
-                    let sizes = content
-                        .chunks
-                        .iter()
-                        .filter_map(|hash| session.capture.chunk_bytes(*hash));
-                    let bytes: u64 = sizes.map(u64::from).sum();
+                    let bytes = session.capture.content_bytes(content);
                     if touched.overlaps(content.memory, content.offset, bytes) {
                         plan.between.entry(number).or_default().push(content);
                         plan.bytes = plan.bytes.saturating_add(bytes);
@@ -174,51 +164,5 @@ impl<'a> ContentPlan<'a> {
             }
         }
         plan
-    }
-}
-
-/// Ranges that earlier submissions read or write, of which none touches another.
-#[derive(Debug, Default)]
-struct TouchedRanges(BTreeMap<MemoryId, BTreeMap<u64, u64>>);
-
-impl TouchedRanges {
-    fn add(&mut self, memory: MemoryId, offset: u64, bytes: u64) {
-        let of = self.0.entry(memory).or_default();
-        let (mut start, mut end) = (offset, offset.saturating_add(bytes));
-        while let Some((&from, &to)) = of.range(..=end).next_back() {
-            if to < start {
-                break;
-            }
-            of.remove(&from);
-            (start, end) = (start.min(from), end.max(to));
-        }
-        of.insert(start, end);
-    }
-
-    fn overlaps(&self, memory: MemoryId, offset: u64, bytes: u64) -> bool {
-        let end = offset.saturating_add(bytes);
-        let before = self
-            .0
-            .get(&memory)
-            .and_then(|of| of.range(..end).next_back());
-        before.is_some_and(|(_, to)| *to > offset)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_touches_becomes_one_range() {
-        let memory = MemoryId(0);
-        let mut touched = TouchedRanges::default();
-        for (offset, bytes) in [(100, 10), (200, 10), (110, 90), (0, 5), (50, 1)] {
-            touched.add(memory, offset, bytes);
-        }
-        let ranges: Vec<_> = touched.0[&memory].iter().map(|(a, b)| (*a, *b)).collect();
-        assert_eq!(ranges, [(0, 5), (50, 51), (100, 210)]);
-        assert!(touched.overlaps(memory, 209, 1) && touched.overlaps(memory, 0, 1_000));
-        assert!(!touched.overlaps(memory, 5, 45) && !touched.overlaps(memory, 210, 5));
     }
 }

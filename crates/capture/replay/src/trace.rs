@@ -31,7 +31,7 @@ pub fn write(
         writer.flush_full()?;
         std::mem::swap(writer.tables_mut(), &mut rows.tables);
     }
-    rows.finish(session);
+    rows.finish();
     *writer.tables_mut() = std::mem::take(&mut rows.tables);
     for id in session.shaders.keys() {
         let module = session.capture.pipelines[id].module;

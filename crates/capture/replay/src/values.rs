@@ -29,10 +29,7 @@ impl Element {
 
     /// Returns the value of an element's bytes.
     pub fn value(self, bytes: &[u8]) -> f64 {
-        let mut wide = [0; 8];
-        let size = bytes.len().min(8);
-        wide[..size].copy_from_slice(&bytes[..size]);
-        let bits = u64::from_le_bytes(wide);
+        let bits = bits(bytes);
         match self {
             Element::F16 => f64::from(half(bits as u16)),
             Element::F32 => f64::from(f32::from_bits(bits as u32)),
@@ -47,17 +44,13 @@ impl Element {
 
     /// Returns the value of an element's bytes as text.
     pub fn text(self, bytes: &[u8]) -> String {
-        let mut wide = [0; 8];
-        let size = bytes.len().min(8);
-        wide[..size].copy_from_slice(&bytes[..size]);
-        let bits = u64::from_le_bytes(wide);
+        let bits = bits(bytes);
         match self {
             Element::I64 => (bits as i64).to_string(),
+            Element::U64 => bits.to_string(),
             Element::F32 => f32::from_bits(bits as u32).to_string(),
             Element::F16 => half(bits as u16).to_string(),
-            Element::F64 => f64::from_bits(bits).to_string(),
-            Element::I8 | Element::I16 | Element::I32 => self.value(bytes).to_string(),
-            Element::U8 | Element::U16 | Element::U32 | Element::U64 => bits.to_string(),
+            _ => self.value(bytes).to_string(),
         }
     }
 
@@ -77,22 +70,20 @@ impl Element {
         (count, first)
     }
 
-    /// Returns the name of the type in NumPy's file format.
-    pub fn numpy(self) -> &'static str {
-        match self {
-            Element::F16 => "<f2",
-            Element::F32 => "<f4",
-            Element::F64 => "<f8",
-            Element::I8 => "|i1",
-            Element::I16 => "<i2",
-            Element::I32 => "<i4",
-            Element::I64 => "<i8",
-            Element::U8 => "|u1",
-            Element::U16 => "<u2",
-            Element::U32 => "<u4",
-            Element::U64 => "<u8",
-        }
+    /// Returns the name of the type in NumPy's file format: the order of bytes, the kind of number and the size.
+    pub fn numpy(self) -> String {
+        let (kind, bytes) = (&self.name()[..1], self.bytes());
+        let order = if bytes == 1 { '|' } else { '<' };
+        format!("{order}{kind}{bytes}")
     }
+}
+
+/// Returns at most 8 bytes as a number.
+fn bits(bytes: &[u8]) -> u64 {
+    let mut wide = [0; 8];
+    let size = bytes.len().min(8);
+    wide[..size].copy_from_slice(&bytes[..size]);
+    u64::from_le_bytes(wide)
 }
 
 /// Returns the header of a `.npy` file with an array of one dimension.

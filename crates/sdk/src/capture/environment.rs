@@ -1,7 +1,7 @@
 //! Reads the captures that the environment asks for.
 
 use super::{Destination, NotCaptured};
-use crate::mlx::variables;
+use crate::environment::mlx_variables;
 use std::env;
 
 /// The variables that ask for a capture and hold its path. The first one that is set counts; an empty one is not set.
@@ -10,7 +10,7 @@ use std::env;
 /// # use gapscope_sdk::capture::CAPTURE_VARIABLES;
 /// assert_eq!(CAPTURE_VARIABLES, ["GAPSCOPE_CAPTURE", "MLX_METAL_CAPTURE"]);
 /// ```
-pub const CAPTURE_VARIABLES: [&str; 2] = ["GAPSCOPE_CAPTURE", variables::METAL_CAPTURE];
+pub const CAPTURE_VARIABLES: [&str; 2] = ["GAPSCOPE_CAPTURE", mlx_variables::METAL_CAPTURE];
 
 /// The variable with the number of units of work before the capture. Default: 0.
 ///

@@ -1,6 +1,6 @@
 //! Captures through the hook that `gapscope record` loads into the process, for Vulkan and CUDA.
 
-use super::{Backend, CaptureDevice, Destination, NotCaptured, Running};
+use super::{Backend, CaptureDevice, Destination, NotCaptured, Running, WaitError};
 use gapscope_spool::interface::{Hook, Hooks, Status};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,18 +11,18 @@ const ARRIVES_WITHIN: Duration = Duration::from_secs(10);
 /// The maximum time for the session to write a capture.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(60);
 
-type Wait = dyn Fn() -> Result<(), String> + Send + Sync;
+type Wait = dyn Fn() -> Result<(), WaitError> + Send + Sync;
 
 /// A Vulkan or CUDA device of this process that can be waited for.
 ///
 /// ```
-/// use gapscope_sdk::{Capture, capture::Hooked};
+/// use gapscope_sdk::{Capture, capture::{Hooked, WaitError}};
 ///
 /// # struct Device;
-/// # impl Device { fn wait_idle(&self) -> Result<(), String> { Ok(()) } }
+/// # impl Device { fn wait_idle(&self) -> Result<(), WaitError> { Ok(()) } }
 /// # let device = std::sync::Arc::new(Device);
-/// // With ash: `move || unsafe { device.device_wait_idle() }.map_err(|e| e.to_string())`, while no other thread uses
-/// // the device's queues; with cudarc: `move || context.synchronize().map_err(|e| e.to_string())`.
+/// // With ash: `move || unsafe { device.device_wait_idle() }.map_err(WaitError::device)`, while no other thread uses
+/// // the device's queues; with cudarc: `move || context.synchronize().map_err(WaitError::device)`.
 /// let hooked = Hooked::new(move || device.wait_idle());
 /// match Capture::from_env(&hooked) {
 ///     Ok(mut capture) => drop(capture.begin()),
@@ -41,11 +41,11 @@ impl Hooked {
     /// Creates a device from a function that waits until everything submitted has finished, or returns why it cannot.
     ///
     /// ```
-    /// # use gapscope_sdk::capture::Hooked;
-    /// # fn wait_for_the_device() -> Result<(), String> { Ok(()) }
+    /// # use gapscope_sdk::capture::{Hooked, WaitError};
+    /// # fn wait_for_the_device() -> Result<(), WaitError> { Ok(()) }
     /// let device = Hooked::new(wait_for_the_device);
     /// ```
-    pub fn new(wait: impl Fn() -> Result<(), String> + Send + Sync + 'static) -> Hooked {
+    pub fn new(wait: impl Fn() -> Result<(), WaitError> + Send + Sync + 'static) -> Hooked {
         Hooked(Arc::new(HookBackend {
             wait: Some(Box::new(wait)),
         }))
@@ -58,7 +58,7 @@ impl Hooked {
     /// use gapscope_sdk::Capture;
     /// use gapscope_sdk::capture::{Destination, Hooked, NotCaptured};
     ///
-    /// let capture = Capture::to(&Hooked::any(), Destination::of("step.gapscope"));
+    /// let capture = Capture::to(&Hooked::any(), Destination::from_path("step.gapscope"));
     /// assert_eq!(capture.unwrap_err(), NotCaptured::NoHook, "this is not run under `gapscope record`");
     /// ```
     pub fn any() -> Hooked {
@@ -100,6 +100,13 @@ fn reason(status: Status) -> String {
     .to_owned()
 }
 
+fn not_stopped(status: Status) -> NotCaptured {
+    NotCaptured::Stop {
+        backend: "gapscope",
+        reason: reason(status),
+    }
+}
+
 impl Backend for HookBackend {
     fn name(&self) -> &'static str {
         "gapscope"
@@ -124,7 +131,7 @@ impl Backend for HookBackend {
 
     fn synchronise(&self) -> Result<(), NotCaptured> {
         match &self.wait {
-            Some(wait) => wait().map_err(|reason| NotCaptured::Synchronise { reason }),
+            Some(wait) => Ok(wait()?),
             None => Ok(()),
         }
     }
@@ -143,10 +150,9 @@ impl Backend for HookBackend {
                 Ok(capture) => window.open.push(HookCapture { hook, capture }),
                 // Hooks that have started stop when the window is dropped.
                 Err(status) => {
-                    let reason = reason(status);
                     return Err(NotCaptured::Start {
                         backend: "gapscope",
-                        reason,
+                        reason: reason(status),
                     });
                 }
             }
@@ -180,24 +186,14 @@ impl Running for Window {
         for open in &self.open {
             let flushed = open.hook.flush(ARRIVES_WITHIN);
             if let status @ (Status::TimedOut | Status::Internal) = flushed {
-                let reason = reason(status);
-                outcome = Err(NotCaptured::Stop {
-                    backend: "gapscope",
-                    reason,
-                });
+                outcome = Err(not_stopped(status));
             }
         }
         // The hook with the path is ended last, when the session has seen the ends of the others.
         while let Some(HookCapture { hook, capture }) = self.open.pop() {
             match hook.stop_capture(capture) {
                 Status::Done => {}
-                status => {
-                    let reason = reason(status);
-                    outcome = Err(NotCaptured::Stop {
-                        backend: "gapscope",
-                        reason,
-                    });
-                }
+                status => outcome = Err(not_stopped(status)),
             }
         }
         outcome

@@ -11,6 +11,19 @@ struct State {
     spent: bool,
 }
 
+impl State {
+    /// Returns why a capture may not start now.
+    fn check(&self, one_shot: bool) -> Result<(), NotCaptured> {
+        if one_shot && self.spent {
+            Err(NotCaptured::Spent)
+        } else if self.running {
+            Err(NotCaptured::AlreadyCapturing)
+        } else {
+            Ok(())
+        }
+    }
+}
+
 /// The guard of a process's captures.
 #[derive(Debug, Default)]
 pub(super) struct Once(Mutex<State>);
@@ -44,25 +57,13 @@ impl Once {
 
     /// Returns the error that [`Self::take`] would return now.
     pub fn check(&self, one_shot: bool) -> Result<(), NotCaptured> {
-        let state = self.state();
-        if one_shot && state.spent {
-            Err(NotCaptured::Spent)
-        } else if state.running {
-            Err(NotCaptured::AlreadyCapturing)
-        } else {
-            Ok(())
-        }
+        self.state().check(one_shot)
     }
 
     /// Takes the right to capture.
     pub fn take(&'static self, one_shot: bool) -> Result<Turn, NotCaptured> {
         let mut state = self.state();
-        if one_shot && state.spent {
-            return Err(NotCaptured::Spent);
-        }
-        if state.running {
-            return Err(NotCaptured::AlreadyCapturing);
-        }
+        state.check(one_shot)?;
         state.running = true;
         Ok(Turn {
             once: self,

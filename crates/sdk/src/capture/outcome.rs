@@ -158,11 +158,8 @@ pub enum NotCaptured {
         wanted_bytes: u64,
     },
     /// Waiting for the device failed.
-    #[error("waiting for the device failed: {reason}")]
-    Synchronise {
-        /// The error of the device.
-        reason: String,
-    },
+    #[error("waiting for the device failed: {0}")]
+    Synchronise(#[from] WaitError),
     /// The capture did not start.
     #[error("{backend} did not start the capture: {reason}")]
     Start {
@@ -202,5 +199,36 @@ impl NotCaptured {
             self,
             NotCaptured::NotRequested | NotCaptured::NotThisUnit { .. } | NotCaptured::Spent
         )
+    }
+}
+
+/// A reason why waiting for a device failed.
+///
+/// ```
+/// # use gapscope_sdk::capture::{NotCaptured, WaitError};
+/// let why = NotCaptured::from(WaitError::device("the device was lost"));
+/// assert_eq!(why.to_string(), "waiting for the device failed: the device was lost");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum WaitError {
+    /// Metal created no command buffer to wait for.
+    #[error("Metal gave no command buffer")]
+    NoCommandBuffer,
+    /// The device or its driver reported this error.
+    #[error("{0}")]
+    Device(String),
+}
+
+impl WaitError {
+    /// Converts the error of a device or its driver.
+    ///
+    /// ```
+    /// # use gapscope_sdk::capture::WaitError;
+    /// let error = WaitError::device(std::fmt::Error);
+    /// assert!(matches!(error, WaitError::Device(_)));
+    /// ```
+    pub fn device(error: impl std::fmt::Display) -> WaitError {
+        WaitError::Device(error.to_string())
     }
 }

@@ -1,10 +1,21 @@
 //! Tests the rules of captures with a fake backend.
 
 use super::once::Once;
-use super::{Backend, Capture, Captured, Destination, NotCaptured, Running, Trigger};
+use super::{Backend, Capture, Captured, Destination, NotCaptured, Running, Trigger, WaitError};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
+
+macro_rules! assert_refused {
+    ($result:expr, $kind:ident) => {
+        let result = $result;
+        assert!(
+            matches!(result, Err(NotCaptured::$kind { .. })),
+            "{result:?}"
+        );
+    };
+}
+pub(super) use assert_refused;
 
 /// A fake backend that captures nothing, notes its calls, and writes a file at the stop.
 #[derive(Default)]
@@ -23,7 +34,7 @@ impl FakeBackend {
         self.log.lock().unwrap().push(what);
     }
 
-    fn said(&self) -> Vec<&'static str> {
+    fn take_log(&self) -> Vec<&'static str> {
         std::mem::take(&mut *self.log.lock().unwrap())
     }
 }
@@ -56,9 +67,7 @@ impl Backend for FakeBackend {
         self.note("wait");
         assert!(!self.panics_at_wait.load(Relaxed), "the planted panic");
         if self.refuses_wait.load(Relaxed) {
-            return Err(NotCaptured::Synchronise {
-                reason: "lost".to_owned(),
-            });
+            return Err(WaitError::device("lost").into());
         }
         Ok(())
     }
@@ -140,13 +149,8 @@ impl Fixture {
     }
 
     fn capture_as(&self, name: &str, one_shot: bool) -> Result<Capture, NotCaptured> {
-        let backend: Arc<dyn Backend> = self.fake.clone();
-        Capture::prepare(
-            backend,
-            Destination::of(self.path(name)),
-            one_shot,
-            self.once,
-        )
+        let to = Destination::from_path(self.path(name));
+        Capture::prepare(self.device(), to, one_shot, self.once)
     }
 
     fn device(&self) -> Arc<dyn Backend> {
@@ -158,16 +162,16 @@ impl Fixture {
 fn a_window_is_waited_for_before_and_after() {
     let f = Fixture::new();
     let mut capture = f.capture("a b%20#.fake").unwrap();
-    assert_eq!(f.fake.said(), [""; 0], "nothing starts before begin");
+    assert_eq!(f.fake.take_log(), [""; 0], "nothing starts before begin");
     capture.begin().unwrap();
     capture.begin().unwrap();
-    assert_eq!(f.fake.said(), ["wait", "start"], "begin is idempotent");
+    assert_eq!(f.fake.take_log(), ["wait", "start"], "begin is idempotent");
     let captured = capture.end().unwrap();
-    assert_eq!(f.fake.said(), ["wait", "stop"]);
+    assert_eq!(f.fake.take_log(), ["wait", "stop"]);
     assert_eq!(captured.path(), Some(f.path("a b%20#.fake").as_path()));
     assert_eq!(captured.bytes, Some(8));
     assert_eq!(capture.end(), Ok(captured), "end is idempotent");
-    assert_eq!(f.fake.said(), [""; 0]);
+    assert_eq!(f.fake.take_log(), [""; 0]);
     assert_eq!(capture.begin(), Err(NotCaptured::Ended));
 }
 
@@ -176,12 +180,12 @@ fn one_capture_is_made_and_only_a_success_counts() {
     let f = Fixture::new();
     f.fake.refuses_start.store(true, Relaxed);
     let mut capture = f.capture("a.fake").unwrap();
-    assert!(matches!(capture.begin(), Err(NotCaptured::Start { .. })));
+    assert_refused!(capture.begin(), Start);
     f.fake.refuses_start.store(false, Relaxed);
     f.fake.writes_nothing.store(true, Relaxed);
     let mut capture = f.capture("a.fake").unwrap();
     capture.begin().unwrap();
-    assert!(matches!(capture.end(), Err(NotCaptured::NotWritten { .. })));
+    assert_refused!(capture.end(), NotWritten);
     f.fake.writes_nothing.store(false, Relaxed);
     let mut capture = f.capture("a.fake").expect("failures have spent nothing");
     capture.begin().unwrap();
@@ -195,7 +199,7 @@ fn one_capture_is_made_and_only_a_success_counts() {
 fn a_capture_that_never_began_leaves_nothing_running() {
     let f = Fixture::new();
     drop(f.capture("a.fake").unwrap());
-    assert_eq!(f.fake.said(), [""; 0]);
+    assert_eq!(f.fake.take_log(), [""; 0]);
     assert_eq!(
         f.capture("a.fake").unwrap().end(),
         Err(NotCaptured::NotBegun)
@@ -227,7 +231,7 @@ fn a_panic_in_the_window_still_stops_the_capture() {
         panic!("planted");
     }));
     assert!(panicked.is_err());
-    assert_eq!(f.fake.said(), ["wait", "start", "wait", "stop"]);
+    assert_eq!(f.fake.take_log(), ["wait", "start", "wait", "stop"]);
     assert!(f.path("a.fake").exists());
 }
 
@@ -243,7 +247,7 @@ fn a_panic_of_the_backend_during_a_panic_ends_nothing_but_the_capture() {
         panic!("planted");
     }));
     assert!(panicked.is_err());
-    assert_eq!(f.fake.said().last(), Some(&"stop"));
+    assert_eq!(f.fake.take_log().last(), Some(&"stop"));
     f.fake.panics_at_wait.store(false, Relaxed);
     f.capture_as("b.fake", true)
         .expect("the turn has been given back");
@@ -255,44 +259,26 @@ fn what_goes_wrong_at_the_end_is_said_and_the_capture_is_stopped() {
     let mut capture = f.capture("a.fake").unwrap();
     capture.begin().unwrap();
     f.fake.refuses_wait.store(true, Relaxed);
-    assert!(matches!(
-        capture.end(),
-        Err(NotCaptured::Synchronise { .. })
-    ));
-    assert_eq!(f.fake.said().last(), Some(&"stop"));
+    assert_refused!(capture.end(), Synchronise);
+    assert_eq!(f.fake.take_log().last(), Some(&"stop"));
     let f = Fixture::new();
     f.fake.refuses_stop.store(true, Relaxed);
     let mut capture = f.capture("a.fake").unwrap();
     capture.begin().unwrap();
-    assert!(matches!(capture.end(), Err(NotCaptured::Stop { .. })));
+    assert_refused!(capture.end(), Stop);
 }
 
 #[test]
 fn paths_are_checked_before_anything_starts() {
     let f = Fixture::new();
     std::fs::write(f.path("taken.fake"), "precious").unwrap();
-    assert!(matches!(
-        f.capture("taken.fake"),
-        Err(NotCaptured::Exists { .. })
-    ));
+    assert_refused!(f.capture("taken.fake"), Exists);
     std::os::unix::fs::symlink("nowhere", f.path("link.fake")).unwrap();
-    assert!(matches!(
-        f.capture("link.fake"),
-        Err(NotCaptured::Exists { .. })
-    ));
-    assert!(matches!(
-        f.capture("no/folder.fake"),
-        Err(NotCaptured::NoParent { .. })
-    ));
-    assert!(matches!(
-        f.capture("taken.fake/x.fake"),
-        Err(NotCaptured::NoParent { .. })
-    ));
+    assert_refused!(f.capture("link.fake"), Exists);
+    assert_refused!(f.capture("no/folder.fake"), NoParent);
+    assert_refused!(f.capture("taken.fake/x.fake"), NoParent);
     for wrong in ["a", "a.gputrace", ".fake"] {
-        assert!(
-            matches!(f.capture(wrong), Err(NotCaptured::Extension { .. })),
-            "{wrong}"
-        );
+        assert_refused!(f.capture(wrong), Extension);
     }
     f.capture("A.FAKE").expect("case does not matter");
     assert_eq!(
@@ -303,10 +289,10 @@ fn paths_are_checked_before_anything_starts() {
         wants_bytes: Some(u64::MAX),
         ..FakeBackend::default()
     };
-    let to = Destination::of(f.path("big.fake"));
+    let to = Destination::from_path(f.path("big.fake"));
     let refused = Capture::prepare(Arc::new(greedy), to, true, f.once);
-    assert!(matches!(refused, Err(NotCaptured::NoSpace { .. })));
-    assert_eq!(f.fake.said(), [""; 0]);
+    assert_refused!(refused, NoSpace);
+    assert_eq!(f.fake.take_log(), [""; 0]);
 }
 
 #[test]
@@ -314,7 +300,7 @@ fn a_path_that_is_taken_later_is_not_overwritten() {
     let f = Fixture::new();
     let mut capture = f.capture("a.fake").unwrap();
     std::fs::write(f.path("a.fake"), "precious").unwrap();
-    assert!(matches!(capture.begin(), Err(NotCaptured::Exists { .. })));
+    assert_refused!(capture.begin(), Exists);
     assert_eq!(
         std::fs::read_to_string(f.path("a.fake")).unwrap(),
         "precious"
@@ -324,9 +310,9 @@ fn a_path_that_is_taken_later_is_not_overwritten() {
 #[test]
 fn relative_paths_are_those_of_the_moment_of_begin() {
     let f = Fixture::new();
-    let backend: Arc<dyn Backend> = f.fake.clone();
     let name = format!("relative-{}.fake", std::process::id());
-    let mut capture = Capture::prepare(backend, Destination::of(&name), true, f.once).unwrap();
+    let to = Destination::from_path(&name);
+    let mut capture = Capture::prepare(f.device(), to, true, f.once).unwrap();
     capture.begin().unwrap();
     let captured = capture.end().unwrap();
     let path = captured.path().unwrap();
@@ -360,7 +346,7 @@ fn a_trigger_skips_and_takes() {
     };
     assert_eq!(*last, 5, "units 4 and 5 are one capture");
     assert_eq!(captured.path(), Some(f.path("t.fake").as_path()));
-    assert_eq!(f.fake.said(), ["wait", "start", "wait", "stop"]);
+    assert_eq!(f.fake.take_log(), ["wait", "start", "wait", "stop"]);
     assert_eq!(trigger.begin_unit(&f.device()), Err(NotCaptured::Spent));
 }
 
@@ -381,10 +367,7 @@ fn a_failed_unit_does_not_use_the_trigger_up() {
     let f = Fixture::new();
     f.fake.refuses_start.store(true, Relaxed);
     let mut trigger = trigger(&f).nth(1);
-    assert!(matches!(
-        trigger.begin_unit(&f.device()),
-        Err(NotCaptured::Start { .. })
-    ));
+    assert_refused!(trigger.begin_unit(&f.device()), Start);
     assert_eq!(trigger.end_unit(), None);
     assert!(trigger.last_outcome().unwrap().is_err());
     f.fake.refuses_start.store(false, Relaxed);
@@ -421,7 +404,7 @@ fn a_unit_that_is_dropped_has_ended() {
         let unit = trigger.unit(&f.device());
         assert_eq!(unit.captured(), Ok(()));
     }
-    assert_eq!(f.fake.said(), ["wait", "start", "wait", "stop"]);
+    assert_eq!(f.fake.take_log(), ["wait", "start", "wait", "stop"]);
     let unit = trigger.unit(&f.device());
     assert_eq!(unit.captured(), Err(&NotCaptured::Spent));
     assert!(unit.captured().unwrap_err().is_expected());

@@ -120,7 +120,7 @@ impl Trigger {
     /// let first_step = Trigger::to("first step.gapscope");
     /// ```
     pub fn to(path: impl AsRef<Path>) -> Trigger {
-        Trigger::new(Ok(Destination::of(path)))
+        Trigger::new(Ok(Destination::from_path(path)))
     }
 
     fn new(destination: Result<Destination, NotCaptured>) -> Trigger {

@@ -88,7 +88,7 @@ impl Capture {
     /// ```
     /// # use gapscope_sdk::{Capture, NotCaptured, capture::{CaptureDevice, Destination}};
     /// # fn example(device: &impl CaptureDevice) -> Result<(), NotCaptured> {
-    /// let mut capture = Capture::to(device, Destination::of("step 3.gapscope"))?;
+    /// let mut capture = Capture::to(device, Destination::from_path("step 3.gapscope"))?;
     /// capture.begin()?;
     /// // … encode and submit …
     /// println!("{:?}", capture.end()?.path());

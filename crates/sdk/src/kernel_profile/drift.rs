@@ -1,7 +1,7 @@
 //! Compares dispatches with their command buffers.
 
+use super::contents::ProfileContents;
 use super::entry::{CommandBufferId, Sampling};
-use super::profile::ProfileContents;
 use super::shard::TimedKind;
 use crate::interval::Interval;
 use rustc_hash::FxHashMap;

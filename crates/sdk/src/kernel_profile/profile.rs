@@ -1,5 +1,6 @@
 //! The profile type. A process has one by default, and may create more.
 
+use super::contents::ProfileContents;
 use super::entry::{
     CommandBufferEntry, CommandBufferId, DeviceInfo, DispatchEntry, PassEntry, Sampling, because,
     duration,
@@ -78,12 +79,6 @@ pub struct Profile {
     command_buffers: Sequence,
     ids: AtomicU64,
     info: Mutex<ProfileInfo>,
-}
-
-/// The merged content of a profile.
-pub(super) struct ProfileContents {
-    pub info: ProfileInfo,
-    pub merged: Shard,
 }
 
 impl Default for Profile {

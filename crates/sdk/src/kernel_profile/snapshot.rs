@@ -1,7 +1,7 @@
 //! Snapshots of profiles.
 
+use super::contents::ProfileContents;
 use super::drift::drifts;
-use super::profile::ProfileContents;
 use super::shard::{TimedKind, Times};
 use super::{DeviceInfo, Drift, KernelEntry, Loss, ProfileEntry, Sampling, Verdict, host_now_ns};
 use serde::Serialize;

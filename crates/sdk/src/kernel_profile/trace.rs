@@ -6,7 +6,8 @@ mod pass_order;
 #[cfg(test)]
 mod tests;
 
-use super::profile::{Profile, ProfileContents};
+use super::Profile;
+use super::contents::ProfileContents;
 use super::shard::TimedKind;
 use builder::Builder;
 use gapscope_model::LossKind;

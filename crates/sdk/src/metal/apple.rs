@@ -1,14 +1,11 @@
 //! Wraps Metal's objects and times their work. The code is type-checked, linted and linked for macOS; it has not run
 //! on a Mac.
 
-mod capture;
 mod command_buffer;
 mod counters;
 mod device;
 mod pass;
 
-pub use capture::AppleCaptureManager;
-pub(crate) use capture::default_capture;
 pub use command_buffer::CommandBuffer;
 pub use device::{Device, Queue};
 pub use pass::ComputePass;
@@ -39,15 +36,4 @@ pub enum MetalError {
         /// The error of the compiler.
         reason: String,
     },
-}
-
-/// Returns the current time in nanoseconds of Mach's absolute clock, the base of all of Metal's times.
-pub(crate) fn mach_now_ns() -> u64 {
-    let mut now = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: the pointer is of a local that outlives the call. The clock is always there.
-    unsafe { libc::clock_gettime(libc::CLOCK_UPTIME_RAW, &mut now) };
-    crate::kernel_profile::nanoseconds(now.tv_sec, now.tv_nsec)
 }

@@ -302,7 +302,7 @@ impl<C: Counters + 'static> Batch<C> {
                 reason: reason.clone(),
             });
         }
-        let time = GpuTime::of(completion);
+        let time = GpuTime::from_completion(completion);
         self.profile.record_command_buffer(CommandBufferEntry {
             id: Some(self.id),
             label: label.to_owned().into(),

@@ -15,15 +15,15 @@ const ERROR_VALUE: u64 = u64::MAX;
 /// A device's timestamp counters. `Device` has Metal's; an implementation for another clock:
 ///
 /// ```
-/// use gapscope_sdk::{kernel_profile::host_now_ns, metal::{Clocks, Counters}};
+/// use gapscope_sdk::{kernel_profile::host_now_ns, metal::{Clocks, CounterError, Counters}};
 ///
 /// /// Ticks of 24 MHz, by the host's clock.
 /// struct Ticks;
 ///
 /// impl Counters for Ticks {
 ///     type Buffer = ();
-///     fn allocate(&self) -> Result<(), String> { Err("it samples nothing".to_owned()) }
-///     fn resolve(&self, _: &(), _: u32) -> Result<Vec<u64>, String> { Ok(Vec::new()) }
+///     fn allocate(&self) -> Result<(), CounterError> { Err(CounterError::NoTimestamps) }
+///     fn resolve(&self, _: &(), _: u32) -> Result<Vec<u64>, CounterError> { Ok(Vec::new()) }
 ///     fn clocks(&self) -> Clocks {
 ///         let cpu_ns = host_now_ns();
 ///         Clocks { cpu_ns, gpu_ticks: cpu_ns * 3 / 125 }
@@ -40,13 +40,13 @@ pub trait Counters: Send + Sync {
     ///
     /// # Errors
     /// The error of Metal.
-    fn allocate(&self) -> Result<Self::Buffer, String>;
+    fn allocate(&self) -> Result<Self::Buffer, CounterError>;
 
     /// Reads the first `count` samples of a buffer after its command buffer has ended.
     ///
     /// # Errors
     /// The reason why they cannot be read.
-    fn resolve(&self, buffer: &Self::Buffer, count: u32) -> Result<Vec<u64>, String>;
+    fn resolve(&self, buffer: &Self::Buffer, count: u32) -> Result<Vec<u64>, CounterError>;
 
     /// Reads both clocks at one moment (`sampleTimestamps`).
     fn clocks(&self) -> Clocks;
@@ -68,6 +68,29 @@ pub trait Counters: Send + Sync {
             error_ns: Some((cpu_ns - before).max(after - cpu_ns)),
         }
     }
+}
+
+/// An error of a device's counters.
+///
+/// ```
+/// # use gapscope_sdk::metal::CounterError;
+/// assert_eq!(CounterError::PartialSamples(9).to_string(), "Metal gave 9 bytes, which are not whole samples");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CounterError {
+    /// The device has no counter set `timestamp`.
+    #[error("the device has no timestamp counters")]
+    NoTimestamps,
+    /// Metal returned no samples.
+    #[error("Metal gave no data")]
+    NoData,
+    /// Metal returned this number of bytes, which is no multiple of a sample's size.
+    #[error("Metal gave {0} bytes, which are not whole samples")]
+    PartialSamples(usize),
+    /// The device or its driver reported this error.
+    #[error("{0}")]
+    Device(String),
 }
 
 /// Readings of the host's clock and the device's at one moment.
@@ -135,7 +158,7 @@ impl SamplePair {
 ///
 /// ```
 /// # use gapscope_sdk::metal::Sampled;
-/// let Sampled { start, end } = Sampled::of(24, 48).unwrap();
+/// let Sampled { start, end } = Sampled::from_ticks(24, 48).unwrap();
 /// assert_eq!(end - start, 24);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,17 +173,17 @@ pub struct Sampled {
 ///
 /// ```
 /// # use gapscope_sdk::metal::{Sampled, Unsampled};
-/// assert_eq!(Sampled::of(48, 24), Err(Unsampled::Backwards));
+/// assert_eq!(Sampled::from_ticks(48, 24), Err(Unsampled::Backwards));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unsampled {
     /// There was no buffer for the samples.
     #[error("Metal gave no buffer for counter samples ({0})")]
-    NoBuffer(String),
+    NoBuffer(CounterError),
     /// The samples could not be read.
     #[error("the counter samples could not be read ({0})")]
-    NotResolved(String),
+    NotResolved(CounterError),
     /// Metal marked a sample as failed.
     #[error("the GPU failed to sample its counter (MTLCounterErrorValue)")]
     ErrorValue,
@@ -184,11 +207,11 @@ impl Sampled {
     /// ```
     /// use gapscope_sdk::metal::{Sampled, Unsampled};
     ///
-    /// assert_eq!(Sampled::of(24, 48), Ok(Sampled { start: 24, end: 48 }));
-    /// assert_eq!(Sampled::of(0, 0), Err(Unsampled::Zero));
-    /// assert_eq!(Sampled::of(24, u64::MAX), Err(Unsampled::ErrorValue));
+    /// assert_eq!(Sampled::from_ticks(24, 48), Ok(Sampled { start: 24, end: 48 }));
+    /// assert_eq!(Sampled::from_ticks(0, 0), Err(Unsampled::Zero));
+    /// assert_eq!(Sampled::from_ticks(24, u64::MAX), Err(Unsampled::ErrorValue));
     /// ```
-    pub fn of(start: u64, end: u64) -> Result<Sampled, Unsampled> {
+    pub fn from_ticks(start: u64, end: u64) -> Result<Sampled, Unsampled> {
         match (start, end) {
             (ERROR_VALUE, _) | (_, ERROR_VALUE) => Err(Unsampled::ErrorValue),
             (0, _) | (_, 0) => Err(Unsampled::Zero),
@@ -232,7 +255,7 @@ pub struct SampleSlot<B> {
 #[derive(Debug)]
 pub struct Samples<C: Counters> {
     buffers: Vec<TakenBuffer<C::Buffer>>,
-    refused: Option<String>,
+    refused: Option<CounterError>,
 }
 
 /// A buffer of which the first samples are taken.
@@ -328,7 +351,7 @@ impl<C: Counters> Samples<C> {
 /// ```
 #[derive(Debug)]
 pub struct Resolved {
-    values: Vec<Result<Vec<u64>, String>>,
+    values: Vec<Result<Vec<u64>, CounterError>>,
 }
 
 impl Resolved {
@@ -353,7 +376,7 @@ impl Resolved {
         };
         let value = |index: u32| values.get(index as usize).copied();
         match value(pair.start()).zip(value(pair.end())) {
-            Some((start, end)) => Sampled::of(start, end),
+            Some((start, end)) => Sampled::from_ticks(start, end),
             None => Err(Unsampled::Missing),
         }
     }

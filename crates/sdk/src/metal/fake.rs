@@ -1,12 +1,10 @@
 //! Fakes of Metal's objects, for tests on machines without Metal. They do no GPU work.
 
 use super::batch::Commands;
-use super::capture::{CaptureManager, ManagerError};
-use super::counters::{Clocks, Counters, SAMPLES_PER_BUFFER};
+use super::counters::{Clocks, CounterError, Counters, SAMPLES_PER_BUFFER};
 use super::time::Completion;
-use crate::capture::Destination;
 use crate::kernel_profile::host_now_ns;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 /// The handler of the end of a command buffer.
@@ -92,18 +90,20 @@ impl Counters for FakeCounters {
     /// The number of the buffer.
     type Buffer = u64;
 
-    fn allocate(&self) -> Result<u64, String> {
+    fn allocate(&self) -> Result<u64, CounterError> {
         let left = self.buffers.load(Relaxed);
         if left == 0 {
-            return Err("Cannot allocate sample buffer".to_owned());
+            return Err(CounterError::Device(
+                "Cannot allocate sample buffer".to_owned(),
+            ));
         }
         self.buffers.store(left - 1, Relaxed);
         Ok(self.made.fetch_add(1, Relaxed))
     }
 
-    fn resolve(&self, buffer: &u64, count: u32) -> Result<Vec<u64>, String> {
+    fn resolve(&self, buffer: &u64, count: u32) -> Result<Vec<u64>, CounterError> {
         if !self.resolves {
-            return Err("no data".to_owned());
+            return Err(CounterError::Device("no data".to_owned()));
         }
         let first = *buffer as u32 * SAMPLES_PER_BUFFER;
         Ok((0..count).map(|n| (self.value)(first + n)).collect())
@@ -115,53 +115,5 @@ impl Counters for FakeCounters {
             cpu_ns,
             gpu_ticks: cpu_ns / 1000,
         }
-    }
-}
-
-/// A capture manager that writes a file when it is stopped.
-#[derive(Default)]
-pub struct FakeManager {
-    pub unsupported: bool,
-    pub start_error: Option<ManagerError>,
-    /// The manager writes no file.
-    pub broken: bool,
-    pub capturing: AtomicBool,
-    pub log: Arc<Mutex<Vec<&'static str>>>,
-    pub path: Mutex<Option<std::path::PathBuf>>,
-}
-
-impl CaptureManager for FakeManager {
-    fn supports(&self, document: bool) -> bool {
-        document && !self.unsupported
-    }
-
-    fn is_capturing(&self) -> bool {
-        self.capturing.load(Relaxed)
-    }
-
-    fn start(&self, destination: &Destination) -> Result<(), ManagerError> {
-        if let Some(error) = &self.start_error {
-            return Err(error.clone());
-        }
-        self.log.lock().unwrap().push("start");
-        self.capturing.store(true, Relaxed);
-        *self.path.lock().unwrap() = destination.path().map(Into::into);
-        Ok(())
-    }
-
-    fn stop(&self) {
-        self.log.lock().unwrap().push("stop");
-        if self.capturing.swap(false, Relaxed)
-            && !self.broken
-            && let Some(path) = self.path.lock().unwrap().take()
-        {
-            std::fs::create_dir(&path).unwrap();
-            std::fs::write(path.join("capture"), "document").unwrap();
-        }
-    }
-
-    fn synchronise(&self) -> Result<(), String> {
-        self.log.lock().unwrap().push("synchronise");
-        Ok(())
     }
 }

@@ -4,8 +4,7 @@
 //! [`DEBUG_FLAGS`]; kernels that are compiled at run time are not in that. Here a program hands over the source of
 //! each library as it compiles it.
 
-use crate::environment::any_is_on;
-use crate::mlx::variables;
+use crate::environment::{any_is_on, mlx_variables};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -21,7 +20,7 @@ use std::sync::{Mutex, PoisonError};
 pub const DEBUG_FLAGS: [&str; 2] = ["-gline-tables-only", "-frecord-sources"];
 
 /// The variables that ask for labels and sources at run time.
-const VARIABLES: [&str; 2] = ["GAPSCOPE_METAL_DEBUG", variables::METAL_DEBUG];
+const VARIABLES: [&str; 2] = ["GAPSCOPE_METAL_DEBUG", mlx_variables::METAL_DEBUG];
 
 /// Returns true if the environment asks for labels and sources: `GAPSCOPE_METAL_DEBUG` or `MLX_METAL_DEBUG` is set to
 /// something other than `0` and the empty text. Devices read it when they are created.

@@ -1,10 +1,7 @@
 //! Tests the logic of the Metal backend with fakes of Metal's objects.
 
-use super::capture::{Gate, MetalCapture};
-use super::fake::{FakeCommands, FakeCounters, FakeManager};
-use super::wgpu_device::from_wgpu;
+use super::fake::{FakeCommands, FakeCounters};
 use super::*;
-use crate::capture::{Capture, Destination, NotCaptured};
 use crate::kernel_profile::{Profile, Sampling, host_now_ns};
 use std::sync::{Arc, Mutex};
 
@@ -29,6 +26,14 @@ fn kernel(name: &'static str) -> Dispatch {
 fn steps(us: u64) -> FakeCounters {
     let now = host_now_ns() / 1000;
     FakeCounters::new(move |n| now + 1000 + u64::from(n) * us)
+}
+
+/// Commits a command buffer that ran, and waits for it. Samples are mapped to the host's clock only once it has
+/// advanced by a few of its microseconds.
+fn wait(batch: Batch<FakeCounters>) -> Submitted {
+    std::thread::sleep(std::time::Duration::from_millis(2));
+    let commands = FakeCommands::ran(1.0, 2.0);
+    batch.commit_and_wait(&commands, "step").unwrap()
 }
 
 fn loss(profile: &Profile, what: &str) -> Option<(u64, String)> {
@@ -106,7 +111,10 @@ fn times_that_metal_does_not_give_are_unknown() {
     }
     let mut running = FakeCommands::ran(1.0, 2.0).completion;
     running.finished = false;
-    assert_eq!(GpuTime::of(&running), Err(UnknownTime::NotFinished));
+    assert_eq!(
+        GpuTime::from_completion(&running),
+        Err(UnknownTime::NotFinished)
+    );
 }
 
 #[test]
@@ -115,11 +123,7 @@ fn dispatches_have_the_times_of_their_samples() {
     let first = batch.dispatch(kernel("gemm")).unwrap().pair;
     let second = batch.dispatch(kernel("softmax")).unwrap().pair;
     assert_eq!((first.start(), first.end(), second.start()), (0, 1, 2));
-    // The clock needs two samples that differ in their microsecond.
-    std::thread::sleep(std::time::Duration::from_millis(2));
-    let submitted = batch
-        .commit_and_wait(&FakeCommands::ran(1.0, 2.0), "step")
-        .unwrap();
+    let submitted = wait(batch);
     assert_eq!((submitted.timed, submitted.untimed), (2, 0));
     let dispatches = &profile.dump_dispatches()[0];
     assert_eq!(dispatches.0, "step");
@@ -143,10 +147,7 @@ fn a_pass_that_is_timed_as_a_whole_is_no_dispatch() {
     }
     assert!(batch.begin_pass("mlp").is_some());
     batch.dispatch(kernel("gemm"));
-    std::thread::sleep(std::time::Duration::from_millis(2));
-    let submitted = batch
-        .commit_and_wait(&FakeCommands::ran(1.0, 2.0), "step")
-        .unwrap();
+    let submitted = wait(batch);
     assert_eq!((submitted.timed, submitted.untimed), (1, 3));
     let snapshot = profile.snapshot();
     assert_eq!(snapshot.passes.len(), 2);
@@ -161,10 +162,7 @@ fn a_pass_of_timed_dispatches_is_from_the_first_to_the_last() {
     assert_eq!(batch.begin_pass("attention"), None);
     batch.dispatch(kernel("gemm"));
     batch.dispatch(kernel("softmax"));
-    std::thread::sleep(std::time::Duration::from_millis(2));
-    batch
-        .commit_and_wait(&FakeCommands::ran(1.0, 2.0), "step")
-        .unwrap();
+    wait(batch);
     let (label, times) = &profile.snapshot().passes[0];
     // There are four samples, 7 us from one to the next.
     assert_eq!(label, "attention");
@@ -181,12 +179,10 @@ fn dispatches_that_nobody_wanted_to_time_are_counted() {
         let (mut batch, profile) = batch(steps(1), Ladder::CommandBuffers { because });
         batch.begin_pass("p");
         batch.dispatch(kernel("k"));
-        let submitted = batch
-            .commit_and_wait(&FakeCommands::ran(1.0, 2.0), "step")
-            .unwrap();
+        let submitted = wait(batch);
         assert_eq!((submitted.timed, submitted.untimed), (0, 1));
-        let (count, said) = loss(&profile, "dispatch times").unwrap();
-        assert!(count == 1 && said.contains(reason), "{said}");
+        let (count, given) = loss(&profile, "dispatch times").unwrap();
+        assert!(count == 1 && given.contains(reason), "{given}");
     }
 }
 
@@ -195,10 +191,10 @@ fn a_host_clock_of_another_unit_is_replaced() {
     struct OtherUnit;
     impl Counters for OtherUnit {
         type Buffer = ();
-        fn allocate(&self) -> Result<(), String> {
-            Err(String::new())
+        fn allocate(&self) -> Result<(), CounterError> {
+            Err(CounterError::NoTimestamps)
         }
-        fn resolve(&self, (): &(), _: u32) -> Result<Vec<u64>, String> {
+        fn resolve(&self, (): &(), _: u32) -> Result<Vec<u64>, CounterError> {
             Ok(Vec::new())
         }
         fn clocks(&self) -> Clocks {
@@ -224,10 +220,7 @@ fn more_dispatches_than_a_buffer_holds_take_another_buffer() {
         .collect();
     assert_eq!(buffers[per_buffer as usize - 1], 0);
     assert_eq!(buffers[per_buffer as usize], 1);
-    std::thread::sleep(std::time::Duration::from_millis(2));
-    let submitted = batch
-        .commit_and_wait(&FakeCommands::ran(1.0, 2.0), "step")
-        .unwrap();
+    let submitted = wait(batch);
     assert_eq!(
         (submitted.timed, submitted.untimed),
         (u64::from(per_buffer) + 1, 0)
@@ -243,9 +236,7 @@ fn dispatches_without_a_buffer_are_counted_with_the_reason() {
     let (mut batch, profile) = batch(counters, Ladder::PassPerDispatch);
     assert!(batch.dispatch(kernel("k")).is_none());
     assert!(batch.dispatch(kernel("k")).is_none());
-    let submitted = batch
-        .commit_and_wait(&FakeCommands::ran(1.0, 2.0), "step")
-        .unwrap();
+    let submitted = wait(batch);
     assert_eq!((submitted.timed, submitted.untimed), (0, 2));
     let (count, reason) = loss(&profile, "dispatch times").unwrap();
     assert_eq!(count, 2);
@@ -270,9 +261,7 @@ fn samples_that_say_nothing_are_unknown_and_never_zero() {
         let (mut batch, profile) = batch(FakeCounters::new(value), Ladder::Passes);
         batch.begin_pass("p");
         batch.dispatch(kernel("k"));
-        let submitted = batch
-            .commit_and_wait(&FakeCommands::ran(1.0, 2.0), "step")
-            .unwrap();
+        let submitted = wait(batch);
         assert_eq!((submitted.timed, submitted.untimed), (0, 1), "{why}");
         let (count, reason) = loss(&profile, "dispatch times").unwrap();
         assert!(count == 1 && reason.contains(why), "{reason}");
@@ -291,15 +280,9 @@ fn samples_that_cannot_be_read_are_unknown() {
     let (mut batch, profile) = batch(counters, Ladder::Passes);
     batch.begin_pass("p");
     batch.dispatch(kernel("k"));
-    batch
-        .commit_and_wait(&FakeCommands::ran(1.0, 2.0), "step")
-        .unwrap();
-    assert!(
-        loss(&profile, "dispatch times")
-            .unwrap()
-            .1
-            .contains("could not be read (no data)")
-    );
+    wait(batch);
+    let (_, reason) = loss(&profile, "dispatch times").unwrap();
+    assert!(reason.contains("could not be read (no data)"), "{reason}");
 }
 
 #[test]
@@ -311,166 +294,23 @@ fn the_ladder_takes_the_finest_that_is_wanted_and_possible() {
     };
     use Wanted::*;
     let choose = Ladder::choose;
-    assert_eq!(
-        choose(Dispatches, points(true, true, true)),
-        Ladder::DispatchBoundary
-    );
-    assert_eq!(
-        choose(Dispatches, points(true, false, true)),
-        Ladder::PassPerDispatch
-    );
-    assert_eq!(choose(Passes, points(true, true, true)), Ladder::Passes);
-    assert_eq!(
-        choose(CommandBuffers, points(true, true, true)).sampling(),
-        Sampling::CommandBuffer
-    );
-    assert_eq!(
-        choose(CommandBuffers, points(true, true, true)).note(),
-        None
-    );
+    let all = points(true, true, true);
+    assert_eq!(choose(Dispatches, all), Ladder::DispatchBoundary);
+    let stages = points(true, false, true);
+    assert_eq!(choose(Dispatches, stages), Ladder::PassPerDispatch);
+    assert_eq!(choose(Passes, all), Ladder::Passes);
+    let coarse = choose(CommandBuffers, all);
+    assert_eq!(coarse.sampling(), Sampling::CommandBuffer);
+    assert_eq!(coarse.note(), None);
     for lacking in [points(false, true, true), points(true, false, false)] {
         let ladder = choose(Dispatches, lacking);
         assert_eq!(ladder.sampling(), Sampling::CommandBuffer);
-        assert!(
-            ladder
-                .note()
-                .unwrap()
-                .contains("Only command buffers have times")
-        );
+        let note = ladder.note().unwrap();
+        assert!(note.contains("Only command buffers have times"), "{note}");
     }
     let (_, profile) = batch(steps(1), Ladder::PassPerDispatch);
     assert_eq!(profile.snapshot().sampling, Sampling::Dispatch);
     assert!(profile.snapshot().notes[0].contains("a pass of its own"));
-}
-
-fn capture(manager: FakeManager, gate: Gate, path: &std::path::Path) -> Result<(), NotCaptured> {
-    let device = MetalCapture::with_gate(manager, gate).device();
-    let mut capture = Capture::to(&device, Destination::of(path))?;
-    capture.begin()?;
-    capture.end().map(drop)
-}
-
-#[test]
-fn captures_are_synchronised_in_and_out_and_written() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("with space.gputrace");
-    let manager = FakeManager::default();
-    let log = manager.log.clone();
-    capture(manager, Gate::Open, &path).unwrap();
-    assert_eq!(
-        *log.lock().unwrap(),
-        ["synchronise", "start", "synchronise", "stop"]
-    );
-    assert!(path.join("capture").is_file());
-    let again = capture(FakeManager::default(), Gate::Open, &path).unwrap_err();
-    assert!(matches!(again, NotCaptured::Exists { .. }), "{again}");
-}
-
-#[test]
-fn what_prevents_a_capture_is_said() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.gputrace");
-    let unsupported = || FakeManager {
-        unsupported: true,
-        ..FakeManager::default()
-    };
-    let closed = capture(unsupported(), Gate::Closed, &path).unwrap_err();
-    assert!(
-        matches!(closed, NotCaptured::Gate { .. })
-            && closed.to_string().contains("MTL_CAPTURE_ENABLED=1"),
-        "{closed}"
-    );
-    let open = capture(unsupported(), Gate::Open, &path).unwrap_err();
-    assert!(matches!(open, NotCaptured::Unsupported { .. }), "{open}");
-    assert!(
-        open.to_string()
-            .contains("although MTL_CAPTURE_ENABLED is set"),
-        "{open}"
-    );
-    let older = capture(unsupported(), Gate::Older, &path).unwrap_err();
-    assert_eq!(
-        older.to_string(),
-        "Metal does not allow captures: METAL_CAPTURE_ENABLED is set, which is the variable of before macOS 14: start the \
-         program with MTL_CAPTURE_ENABLED=1 in its environment as well"
-    );
-    let error = |code| FakeManager {
-        start_error: Some(ManagerError {
-            code,
-            description: "Capture layer is not inserted.".to_owned(),
-        }),
-        ..FakeManager::default()
-    };
-    let said = capture(error(1), Gate::Closed, &path).unwrap_err();
-    assert!(
-        said.to_string().contains("Capture layer is not inserted"),
-        "{said}"
-    );
-    assert_eq!(
-        capture(error(2), Gate::Open, &path),
-        Err(NotCaptured::AlreadyCapturing)
-    );
-    assert!(matches!(
-        capture(error(3), Gate::Open, &path),
-        Err(NotCaptured::Start { .. })
-    ));
-    let capturing = FakeManager::default();
-    capturing
-        .capturing
-        .store(true, std::sync::atomic::Ordering::Relaxed);
-    assert_eq!(
-        capture(capturing, Gate::Open, &path),
-        Err(NotCaptured::AlreadyCapturing)
-    );
-    let broken = FakeManager {
-        broken: true,
-        ..FakeManager::default()
-    };
-    assert!(matches!(
-        capture(broken, Gate::Open, &path),
-        Err(NotCaptured::NotWritten { .. })
-    ));
-    let wrong = folder.path().join("x.trace");
-    assert!(matches!(
-        capture(FakeManager::default(), Gate::Open, &wrong),
-        Err(NotCaptured::Extension { .. })
-    ));
-}
-
-#[test]
-fn a_device_of_wgpu_is_waited_for_by_polling_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let manager = FakeManager::default();
-    let log = manager.log.clone();
-    let polled = log.clone();
-    let device = from_wgpu(Some(manager), move || {
-        polled.lock().unwrap().push("poll");
-        Ok(())
-    });
-    let path = folder.path().join("x.gputrace");
-    let mut capture = Capture::to(&device, Destination::of(&path)).unwrap();
-    capture.begin().unwrap();
-    capture.end().unwrap();
-    assert_eq!(*log.lock().unwrap(), ["poll", "start", "poll", "stop"]);
-
-    let other = from_wgpu(None::<FakeManager>, || Ok(()));
-    let why = Capture::to(&other, Destination::of(folder.path().join("y.gputrace"))).unwrap_err();
-    assert!(
-        matches!(&why, NotCaptured::Unsupported { reason, .. } if reason.contains("Backends::METAL")),
-        "{why}"
-    );
-}
-
-#[test]
-fn a_capture_that_is_dropped_is_stopped() {
-    let folder = tempfile::tempdir().unwrap();
-    let manager = FakeManager::default();
-    let log = manager.log.clone();
-    let device = MetalCapture::with_gate(manager, Gate::Open).device();
-    let mut capture =
-        Capture::to(&device, Destination::of(folder.path().join("x.gputrace"))).unwrap();
-    capture.begin().unwrap();
-    drop(capture);
-    assert_eq!(log.lock().unwrap().last(), Some(&"stop"));
 }
 
 #[test]

@@ -37,7 +37,7 @@ pub struct GpuTime {
 /// ```
 /// use gapscope_sdk::metal::{Completion, GpuTime, UnknownTime};
 ///
-/// assert_eq!(GpuTime::of(&Completion::default()), Err(UnknownTime::NotFinished));
+/// assert_eq!(GpuTime::from_completion(&Completion::default()), Err(UnknownTime::NotFinished));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -79,11 +79,11 @@ impl GpuTime {
     /// use gapscope_sdk::metal::{Completion, GpuTime, UnknownTime};
     ///
     /// let mut ended = Completion { finished: true, gpu_start_s: 12.5, gpu_end_s: 12.500_25, ..Completion::default() };
-    /// assert_eq!(GpuTime::of(&ended).unwrap().duration_ns(), 250_000);
+    /// assert_eq!(GpuTime::from_completion(&ended).unwrap().duration_ns(), 250_000);
     /// (ended.gpu_start_s, ended.gpu_end_s) = (0.0, 0.0);
-    /// assert_eq!(GpuTime::of(&ended), Err(UnknownTime::Absent));
+    /// assert_eq!(GpuTime::from_completion(&ended), Err(UnknownTime::Absent));
     /// ```
-    pub fn of(completion: &Completion) -> Result<GpuTime, UnknownTime> {
+    pub fn from_completion(completion: &Completion) -> Result<GpuTime, UnknownTime> {
         if !completion.finished {
             return Err(UnknownTime::NotFinished);
         }

@@ -1,12 +1,8 @@
-//! The passes and dispatches of one command buffer, from its encoder to the profile.
+//! The passes and dispatches of one command buffer, with the queries that time them.
 
 use super::chunk::{Chunk, QUERIES};
-use super::profiler::Inner;
-use crate::kernel_profile::{CommandBufferId, host_now_ns};
-use std::sync::atomic::{
-    AtomicBool, AtomicU32, Ordering::AcqRel, Ordering::Acquire, Ordering::Release,
-};
-use std::sync::{Arc, Mutex, PoisonError};
+use crate::kernel_profile::CommandBufferId;
+use std::sync::Arc;
 
 /// Two consecutive queries of a batch, by the index of the first over all its chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,12 +79,12 @@ impl Batch {
         }
     }
 
-    /// Takes two queries; `None` if there are none left.
-    pub fn pair(&mut self, inner: &Inner) -> Option<QueryPair> {
+    /// Takes two queries, for which `take_chunk` is asked if the last chunk is full; `None` if there are none left.
+    pub fn pair(&mut self, take_chunk: impl FnOnce() -> Option<Chunk>) -> Option<QueryPair> {
         let first = match self.chunks.last_mut().and_then(Chunk::pair) {
             Some(first) => first,
             None => {
-                let mut chunk = inner.take_chunk()?;
+                let mut chunk = take_chunk()?;
                 let first = chunk.pair()?;
                 self.chunks.push(chunk);
                 first
@@ -105,78 +101,5 @@ impl Batch {
             start: pair.start() % QUERIES,
             end: pair.end() % QUERIES,
         })
-    }
-}
-
-/// A batch that waits for its results.
-pub(super) struct PendingBatch {
-    inner: Arc<Inner>,
-    batch: Mutex<Option<Batch>>,
-    /// The number of buffers that are not mapped yet.
-    left: AtomicU32,
-    failed: AtomicBool,
-}
-
-impl PendingBatch {
-    /// Encodes the end of a batch, whose results are read when they have arrived.
-    pub fn start(inner: &Arc<Inner>, mut batch: Batch, encoder: &mut ::wgpu::CommandEncoder) {
-        batch.finished_ns = host_now_ns();
-        if batch.chunks.is_empty() {
-            inner.record_untimed(&batch);
-            return;
-        }
-        for chunk in &batch.chunks {
-            chunk.resolve(encoder);
-        }
-        let pending = Arc::new(PendingBatch {
-            inner: Arc::clone(inner),
-            left: AtomicU32::new(batch.chunks.len() as u32),
-            failed: AtomicBool::new(false),
-            batch: Mutex::new(None),
-        });
-        for chunk in &batch.chunks {
-            let pending = Arc::clone(&pending);
-            encoder.map_buffer_on_submit(
-                &chunk.readable,
-                ::wgpu::MapMode::Read,
-                0..chunk.bytes(),
-                move |result| pending.mapped(result.is_ok()),
-            );
-        }
-        *pending.batch.lock().unwrap_or_else(PoisonError::into_inner) = Some(batch);
-    }
-
-    /// Records that a buffer was mapped or cannot be. wgpu calls it, so that it does little.
-    fn mapped(&self, ok: bool) {
-        if !ok {
-            self.failed.store(true, Release);
-        }
-        if self.left.fetch_sub(1, AcqRel) > 1 {
-            return;
-        }
-        let batch = self
-            .batch
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        let Some(batch) = batch else { return };
-        if self.failed.load(Acquire) {
-            self.inner
-                .record_lost(batch, "the device was lost, or refused to map the results");
-        } else {
-            self.inner.arrived(batch, host_now_ns());
-        }
-    }
-}
-
-impl Drop for PendingBatch {
-    fn drop(&mut self) {
-        let batch = self.batch.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if let Some(batch) = batch.take() {
-            self.inner.record_lost(
-                batch,
-                "the command buffer was never submitted, or the device was lost",
-            );
-        }
     }
 }

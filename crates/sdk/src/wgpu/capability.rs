@@ -30,10 +30,10 @@ impl Capability {
     /// use gapscope_sdk::wgpu::Capability;
     /// use wgpu::Features;
     ///
-    /// assert_eq!(Capability::of(Features::TIMESTAMP_QUERY), Capability::Passes);
-    /// assert_eq!(Capability::of(Features::empty()), Capability::Nothing);
+    /// assert_eq!(Capability::from_features(Features::TIMESTAMP_QUERY), Capability::Passes);
+    /// assert_eq!(Capability::from_features(Features::empty()), Capability::Nothing);
     /// ```
-    pub fn of(features: Features) -> Capability {
+    pub fn from_features(features: Features) -> Capability {
         if !features.contains(Features::TIMESTAMP_QUERY) {
             Capability::Nothing
         } else if features.contains(Features::TIMESTAMP_QUERY_INSIDE_PASSES) {
@@ -56,7 +56,7 @@ impl Capability {
     /// without timestamps between passes is that of its passes.
     pub(super) fn choose(features: Features, most: Capability) -> Capability {
         let encoders = Features::TIMESTAMP_QUERY | Features::TIMESTAMP_QUERY_INSIDE_ENCODERS;
-        match most.max(Capability::of(features)) {
+        match most.max(Capability::from_features(features)) {
             Capability::CommandBuffers if !features.contains(encoders) => Capability::Passes,
             capability => capability,
         }

@@ -1,8 +1,8 @@
 //! Captures devices of wgpu.
 
-use crate::capture::{Backend, CaptureDevice};
 #[cfg(target_vendor = "apple")]
-use crate::metal::{AppleCaptureManager, from_wgpu};
+use crate::capture::metal::{AppleCaptureManager, from_wgpu};
+use crate::capture::{Backend, CaptureDevice, WaitError};
 use std::sync::Arc;
 
 /// Captures through gapscope's hook on Linux, and through Apple's capture manager on Apple's systems, as a GPU trace
@@ -12,7 +12,7 @@ impl CaptureDevice for ::wgpu::Device {
         let device = self.clone();
         backend(self, move || {
             let polled = device.poll(::wgpu::PollType::wait_indefinitely());
-            polled.map(drop).map_err(|error| error.to_string())
+            polled.map(drop).map_err(WaitError::device)
         })
     }
 }
@@ -20,7 +20,7 @@ impl CaptureDevice for ::wgpu::Device {
 #[cfg(target_os = "linux")]
 fn backend(
     _: &::wgpu::Device,
-    wait: impl Fn() -> Result<(), String> + Send + Sync + 'static,
+    wait: impl Fn() -> Result<(), WaitError> + Send + Sync + 'static,
 ) -> Arc<dyn Backend> {
     crate::capture::Hooked::new(wait).backend()
 }
@@ -28,7 +28,7 @@ fn backend(
 #[cfg(target_vendor = "apple")]
 fn backend(
     device: &::wgpu::Device,
-    wait: impl Fn() -> Result<(), String> + Send + Sync + 'static,
+    wait: impl Fn() -> Result<(), WaitError> + Send + Sync + 'static,
 ) -> Arc<dyn Backend> {
     // SAFETY: the device is only retained, and it is only captured.
     let metal = unsafe { device.as_hal::<::wgpu::hal::api::Metal>() };

@@ -1,9 +1,10 @@
 //! Wraps wgpu's command encoder.
 
 use super::Capability;
-use super::batch::{Batch, EncodedPass, PendingBatch};
+use super::batch::{Batch, EncodedPass};
+use super::inner::Inner;
 use super::pass::ComputePass;
-use super::profiler::Inner;
+use super::pending::PendingBatch;
 use ::wgpu::{CommandBuffer, CommandEncoder, ComputePassDescriptor};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -29,7 +30,7 @@ impl Encoder {
     pub(super) fn around(inner: &Arc<Inner>, mut encoder: CommandEncoder, label: &str) -> Encoder {
         let mut batch = Batch::new(inner.profile().command_buffer(), label);
         if inner.times_encoders() {
-            batch.whole = batch.pair(inner);
+            batch.whole = batch.pair(|| inner.take_chunk());
             if let Some(queries) = batch.whole.and_then(|pair| batch.queries(pair)) {
                 encoder.write_timestamp(queries.set, queries.start);
             }
@@ -59,7 +60,7 @@ impl Encoder {
         let label: Arc<str> = Arc::from(pass.label.unwrap_or_default());
         let wanted = self.inner.capability == Capability::Passes;
         let is_taken = wanted && pass.timestamp_writes.is_some();
-        let pair = (wanted && !is_taken).then(|| self.batch.pair(&self.inner));
+        let pair = (wanted && !is_taken).then(|| self.batch.pair(|| self.inner.take_chunk()));
         let pair = pair.flatten();
         let queries = pair.and_then(|pair| self.batch.queries(pair));
         let described = ComputePassDescriptor {

@@ -2,7 +2,7 @@
 
 use super::Capability;
 use super::batch::{Batch, EncodedDispatch};
-use super::profiler::Inner;
+use super::inner::Inner;
 use ::wgpu::{Buffer, BufferAddress, ComputePipeline};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -142,7 +142,9 @@ impl<'encoder> ComputePass<'encoder> {
             return;
         }
         let timed = self.inner.capability == Capability::Dispatches;
-        let pair = timed.then(|| self.batch.pair(self.inner)).flatten();
+        let pair = timed
+            .then(|| self.batch.pair(|| self.inner.take_chunk()))
+            .flatten();
         match pair.and_then(|pair| self.batch.queries(pair)) {
             Some(queries) => {
                 self.pass.write_timestamp(queries.set, queries.start);

@@ -1,17 +1,14 @@
 //! Profiles the work of one device.
 
 use super::Capability;
-use super::batch::Batch;
-use super::chunk::{Chunk, MAX_CHUNKS};
-use super::clock::DeviceClock;
 use super::encoder::Encoder;
-use crate::kernel_profile::{self, DeviceInfo, Profile, ProfileHandle};
+use super::inner::{ArrivedBatch, Inner};
+use crate::kernel_profile::{self, Profile, ProfileHandle};
 use ::wgpu::{
     CommandEncoder, CommandEncoderDescriptor, ComputePipeline, ComputePipelineDescriptor, Device,
     Features, PollType, Queue,
 };
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, RwLock};
+use std::sync::Arc;
 
 /// A profiler of the work of one device. Clones share their state. See [the module](super).
 ///
@@ -26,43 +23,6 @@ use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, RwLock};
 /// ```
 #[derive(Debug, Clone)]
 pub struct Profiler(pub(super) Arc<Inner>);
-
-#[derive(Debug)]
-pub(super) struct Inner {
-    device: Device,
-    pub capability: Capability,
-    /// Timestamps may be written between passes.
-    encoders: bool,
-    /// The nanoseconds of a tick.
-    pub period_ns: f64,
-    profile: ProfileHandle,
-    /// Guards the note about the source of times, which is added once.
-    said: Once,
-    pool: Mutex<Pool>,
-    arrived: Mutex<Vec<ArrivedBatch>>,
-    pub clock: Mutex<DeviceClock>,
-    names: Arc<RwLock<Names>>,
-}
-
-/// A batch whose results have arrived.
-#[derive(Debug)]
-struct ArrivedBatch {
-    batch: Batch,
-    seen_ns: u64,
-}
-
-/// The names of pipelines.
-type Names = HashMap<ComputePipeline, Arc<str>>;
-
-#[derive(Debug, Default)]
-struct Pool {
-    free: Vec<Chunk>,
-    made: u32,
-}
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 impl Profiler {
     /// Returns the features of the adapter to request when the device is created.
@@ -116,37 +76,14 @@ impl Profiler {
     /// ```
     #[must_use]
     pub fn at_most(&self, most: Capability) -> Profiler {
-        let inner = &self.0;
-        let (profile, names) = (inner.profile.clone(), Arc::clone(&inner.names));
-        Profiler::make(&inner.device, inner.period_ns, profile, most, names)
+        Profiler(Arc::new(self.0.at_most(most)))
     }
 
     fn all(device: &Device, queue: &Queue, profile: ProfileHandle) -> Profiler {
         let period_ns = f64::from(queue.get_timestamp_period());
         let most = Capability::Dispatches;
-        Profiler::make(device, period_ns, profile, most, Arc::default())
-    }
-
-    fn make(
-        device: &Device,
-        period_ns: f64,
-        profile: ProfileHandle,
-        most: Capability,
-        names: Arc<RwLock<Names>>,
-    ) -> Profiler {
-        let features = device.features();
-        Profiler(Arc::new(Inner {
-            device: device.clone(),
-            capability: Capability::choose(features, most),
-            encoders: features.contains(Features::TIMESTAMP_QUERY_INSIDE_ENCODERS),
-            period_ns,
-            profile,
-            said: Once::new(),
-            pool: Mutex::default(),
-            arrived: Mutex::default(),
-            clock: Mutex::default(),
-            names,
-        }))
+        let inner = Inner::new(device.clone(), period_ns, profile, most, Arc::default());
+        Profiler(Arc::new(inner))
     }
 
     /// Returns the capability of the device.
@@ -239,8 +176,7 @@ impl Profiler {
     /// # }
     /// ```
     pub fn name_pipeline(&self, pipeline: &ComputePipeline, name: &str) {
-        let mut names = self.0.names.write().unwrap_or_else(PoisonError::into_inner);
-        names.insert(pipeline.clone(), Arc::from(name));
+        self.0.name_pipeline(pipeline, name);
     }
 
     /// Records the results that have arrived, and returns the number of command buffers. Nothing is waited for:
@@ -252,7 +188,7 @@ impl Profiler {
     /// # }
     /// ```
     pub fn harvest(&self) -> usize {
-        let arrived = std::mem::take(&mut *lock(&self.0.arrived));
+        let arrived = self.0.take_arrived();
         let count = arrived.len();
         for ArrivedBatch { batch, seen_ns } in arrived {
             self.0.record_arrived(batch, seen_ns);
@@ -274,74 +210,5 @@ impl Profiler {
         let polled = self.0.device.poll(PollType::wait_indefinitely());
         let harvested = self.harvest();
         polled.map(|_| harvested)
-    }
-}
-
-impl Inner {
-    pub fn profile(&self) -> &Profile {
-        &self.profile
-    }
-
-    /// Returns true if a command buffer is timed by timestamps of its own.
-    pub fn times_encoders(&self) -> bool {
-        self.encoders && self.capability != Capability::Nothing
-    }
-
-    /// Returns true if passes and dispatches are listed and not only counted.
-    pub fn lists_work(&self) -> bool {
-        self.capability <= Capability::Passes
-    }
-
-    /// Notes the source of times once, before the first result.
-    fn say(&self) {
-        self.said.call_once(|| {
-            let profile = self.profile();
-            let info = self.device.adapter_info();
-            profile.set_sampling(self.capability.sampling());
-            profile.set_device(DeviceInfo {
-                api: info.backend.to_string(),
-                name: info.name,
-                driver: format!("{} {}", info.driver, info.driver_info)
-                    .trim()
-                    .to_owned(),
-            });
-            profile.note(self.capability.sentence(self.times_encoders()));
-            profile.note("A command buffer is taken to be submitted when its encoder is finished: wgpu does not say when it is.");
-        });
-    }
-
-    pub fn name_of(&self, pipeline: &ComputePipeline) -> Option<Arc<str>> {
-        let names = self.names.read().unwrap_or_else(PoisonError::into_inner);
-        names.get(pipeline).cloned()
-    }
-
-    /// Takes a chunk for timestamps.
-    pub fn take_chunk(&self) -> Option<Chunk> {
-        let mut pool = lock(&self.pool);
-        if let Some(chunk) = pool.free.pop() {
-            return Some(chunk);
-        }
-        if pool.made >= MAX_CHUNKS {
-            return None;
-        }
-        let chunk = Chunk::new(&self.device)?;
-        pool.made += 1;
-        Some(chunk)
-    }
-
-    /// Returns chunks whose results were read.
-    pub fn give_back(&self, chunks: Vec<Chunk>) {
-        let free = chunks.into_iter().map(Chunk::emptied);
-        lock(&self.pool).free.extend(free);
-    }
-
-    /// Drops chunks that cannot be used again, because it is unknown whether they are still mapped.
-    pub fn give_up(&self, chunks: Vec<Chunk>) {
-        lock(&self.pool).made -= chunks.len() as u32;
-    }
-
-    /// Records that all results of a batch are mapped.
-    pub fn arrived(&self, batch: Batch, seen_ns: u64) {
-        lock(&self.arrived).push(ArrivedBatch { batch, seen_ns });
     }
 }

@@ -4,7 +4,7 @@ use super::Capability;
 use super::batch::{Batch, QueryPair};
 use super::chunk::QUERIES;
 use super::clock::{DeviceClock, Offset};
-use super::profiler::{Inner, lock};
+use super::inner::{Inner, lock};
 use crate::interval::Interval;
 use crate::kernel_profile::{CommandBufferEntry, DispatchEntry, LossKind, PassEntry};
 use crate::passes::{MeasuredInterval, MeasuredPass, WANTED_NO_MORE, WorkTimes, hull, settle};

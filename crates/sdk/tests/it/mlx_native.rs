@@ -6,7 +6,7 @@ use gapscope_sdk::mlx::kernel_profile::{
     self, DispatchEntry, dump, dump_dispatches, record, record_dispatch,
 };
 use gapscope_sdk::mlx::metal_capture::{MetalCapture, reset_capture_consumed_for_test};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A device of the program, whose operations are noted in `log`.
@@ -131,53 +131,52 @@ impl GraphSession {
     }
 }
 
-#[test]
-fn the_first_forward_pass_is_captured() {
+/// Runs a test with a path to capture to in the environment.
+fn capturing(test: impl FnOnce(&Path, &MlxDevice)) {
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("output.gputrace");
     // SAFETY: the other tests of this program wait.
     unsafe { std::env::set_var("MLX_METAL_CAPTURE", &path) };
     reset_capture_consumed_for_test();
-    let device = MlxDevice::new().expect("device");
-    GraphSession::begin(&device).commit();
-    drop(GraphSession::begin(&device));
+    test(&path, &MlxDevice::default());
     // SAFETY: as above.
     unsafe { std::env::remove_var("MLX_METAL_CAPTURE") };
-    assert_eq!(
-        *device.log.lock().unwrap(),
-        ["wait", "start", "encode", "wait", "stop", "encode"]
-    );
-    assert!(path.is_file());
+}
+
+#[test]
+fn the_first_forward_pass_is_captured() {
+    capturing(|path, device| {
+        GraphSession::begin(device).commit();
+        drop(GraphSession::begin(device));
+        assert_eq!(
+            *device.log.lock().unwrap(),
+            ["wait", "start", "encode", "wait", "stop", "encode"]
+        );
+        assert!(path.is_file());
+    });
 }
 
 #[test]
 fn what_came_of_a_capture_is_a_value() {
-    let _alone = alone();
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("output.gputrace");
-    // SAFETY: the other tests of this program wait.
-    unsafe { std::env::set_var("MLX_METAL_CAPTURE", &path) };
-    reset_capture_consumed_for_test();
-    let device = MlxDevice::new().expect("device");
-    let mut first = MetalCapture::from_env(&device).unwrap();
-    first.end();
-    assert!(first.outcome().is_none(), "it has not begun");
-    // Another program takes the path in the meantime.
-    std::fs::write(&path, "other").unwrap();
-    first.begin();
-    first.end();
-    let why = first.outcome().unwrap().clone().unwrap_err();
-    assert!(matches!(why, NotCaptured::Exists { .. }), "{why}");
-    // The failure has not used up the only capture.
-    std::fs::remove_file(&path).unwrap();
-    let mut second = MetalCapture::from_env(&device).unwrap();
-    second.begin();
-    second.end();
-    // SAFETY: as above.
-    unsafe { std::env::remove_var("MLX_METAL_CAPTURE") };
-    let captured = second.outcome().unwrap().clone().unwrap();
-    assert_eq!(captured.path(), Some(path.as_path()));
+    capturing(|path, device| {
+        let mut first = MetalCapture::from_env(device).unwrap();
+        first.end();
+        assert!(first.outcome().is_none(), "it has not begun");
+        // Another program takes the path in the meantime.
+        std::fs::write(path, "other").unwrap();
+        first.begin();
+        first.end();
+        let why = first.outcome().unwrap().clone().unwrap_err();
+        assert!(matches!(why, NotCaptured::Exists { .. }), "{why}");
+        // The failure has not used up the only capture.
+        std::fs::remove_file(path).unwrap();
+        let mut second = MetalCapture::from_env(device).unwrap();
+        second.begin();
+        second.end();
+        let captured = second.outcome().unwrap().clone().unwrap();
+        assert_eq!(captured.path(), Some(path));
+    });
 }
 
 #[test]

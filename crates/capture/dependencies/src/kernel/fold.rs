@@ -26,11 +26,9 @@ pub(crate) fn fold(program: &mut Program) {
 fn values(program: &Program, reached: &[bool]) -> Vec<Option<u64>> {
     let count = program.registers as usize;
     let mut writers = vec![0_u8; count];
-    let mut written = |first: Register, count: u32| {
-        for register in first..first + count {
-            let of = &mut writers[register as usize];
-            *of = of.saturating_add(1);
-        }
+    let mut written = |register: Register, times: u8| {
+        let writers = &mut writers[register as usize];
+        *writers = writers.saturating_add(times);
     };
     // The invocation's own numbers are written from outside the program.
     for (_, register) in &program.inputs {
@@ -41,17 +39,9 @@ fn values(program: &Program, reached: &[bool]) -> Vec<Option<u64>> {
         let block = &program.blocks[id];
         block.phis.iter().for_each(|phi| written(phi.result, 1));
         for op in &block.ops {
-            match op {
-                Op::Compute { result, .. } | Op::Pick { result, .. } | Op::Look { result, .. } => {
-                    written(*result, 1);
-                }
-                Op::Put { first, count, .. } => {
-                    // The operation may write any of the registers, so that no value of them is known.
-                    written(*first, *count);
-                    written(*first, *count);
-                }
-                Op::Access(_) | Op::Escape(_) => {}
-            }
+            // The operation may write any of the registers, so that no value of them is known.
+            let times = if matches!(op, Op::Put { .. }) { 2 } else { 1 };
+            op.written().for_each(|register| written(register, times));
         }
     }
     let mut values = vec![None; count];
@@ -195,12 +185,7 @@ mod tests {
     /// A parameter is stored in a variable, and a branch on it decides whether an index is loaded.
     #[test]
     fn a_branch_on_a_parameter_in_a_variable_goes_one_way() {
-        let store = Op::Compute {
-            code: Code::Copy,
-            bits: 32,
-            result: 0,
-            operands: [Operand::Known(0); 3],
-        };
+        let store = Op::copy(0, Operand::Known(0));
         let place = Phi {
             result: 1,
             sources: vec![

@@ -14,7 +14,7 @@ use super::code::{Operands, operate, word};
 use super::program::Input;
 use super::reason::Reason;
 pub(crate) use executable::{Block, Edge, End, Executable, Instruction};
-pub(crate) use marks::Marks;
+pub(crate) use marks::{Marks, ReachedScalars};
 pub use trail::Run;
 pub(crate) use trail::Sites;
 
@@ -90,12 +90,7 @@ pub(crate) fn run(
     buffers: &[(u64, u32)],
     allowance: RunLimits,
 ) -> (Result<Vec<Marks>, Reason>, u64) {
-    let marks = || -> Vec<Marks> {
-        let of = buffers
-            .iter()
-            .map(|(bytes, mark)| Marks::new(*bytes, *mark));
-        of.collect()
-    };
+    let marks = || empty_marks(buffers);
     let too_long = Err(Reason::Steps(allowance.steps));
     let Some(invocations) = grid.invocations() else {
         return (too_long, 0);
@@ -106,14 +101,7 @@ pub(crate) fn run(
     if invocations > allowance.steps {
         return (too_long, 0);
     }
-    let shared = Shared {
-        executable,
-        grid,
-        invocations,
-        next: AtomicU64::new(0),
-        steps: AtomicU64::new(0),
-        allowance,
-    };
+    let shared = Shared::new(executable, grid, invocations, allowance);
     let threads = allowance.threads.clamp(1, 64) as u64;
     let threads = threads.min(invocations.div_ceil(SHARE));
     let results: Vec<Result<Vec<Marks>, Reason>> = match threads {
@@ -139,6 +127,14 @@ pub(crate) fn run(
     (joined.unwrap_or_else(|| Ok(marks())), steps)
 }
 
+/// Returns marks of each buffer by which nothing is marked yet.
+fn empty_marks(buffers: &[(u64, u32)]) -> Vec<Marks> {
+    let buffers = buffers.iter();
+    buffers
+        .map(|(bytes, mark)| Marks::new(*bytes, *mark))
+        .collect()
+}
+
 /// Number of invocations that a thread takes at once.
 const SHARE: u64 = 64 * LANES as u64;
 
@@ -151,29 +147,16 @@ pub(crate) fn follow(
 ) -> Result<(Vec<Marks>, Sites), Reason> {
     let invocations = grid.invocations().filter(|count| *count <= allowance.steps);
     let invocations = invocations.ok_or(Reason::Steps(allowance.steps))?;
-    let marks: Vec<Marks> = buffers
-        .iter()
-        .map(|(bytes, mark)| Marks::new(*bytes, *mark))
-        .collect();
+    let marks = empty_marks(buffers);
     if invocations == 0 || executable.blocks.is_empty() {
         return Ok((marks, Sites::default()));
     }
-    let shared = Shared {
-        executable,
-        grid,
-        invocations,
-        next: AtomicU64::new(0),
-        steps: AtomicU64::new(0),
-        allowance,
-    };
+    let shared = Shared::new(executable, grid, invocations, allowance);
     let mut machine = Machine::new(&shared, marks);
     machine.sites = Some(Sites::default());
-    let mut first = 0;
-    while first < invocations {
-        let count = (invocations - first).min(LANES as u64);
-        machine.run(first, count)?;
+    for first in (0..invocations).step_by(LANES) {
+        machine.run(first, invocations)?;
         machine.account()?;
-        first += count;
     }
     let sites = machine.sites.take().unwrap_or_default();
     match sites.overflow {
@@ -192,7 +175,23 @@ struct Shared<'a> {
     allowance: RunLimits,
 }
 
-impl Shared<'_> {
+impl<'a> Shared<'a> {
+    fn new(
+        executable: &'a Executable,
+        grid: Grid,
+        invocations: u64,
+        allowance: RunLimits,
+    ) -> Shared<'a> {
+        Shared {
+            executable,
+            grid,
+            invocations,
+            next: AtomicU64::new(0),
+            steps: AtomicU64::new(0),
+            allowance,
+        }
+    }
+
     fn work(&self, marks: Vec<Marks>) -> Result<Vec<Marks>, Reason> {
         let mut machine = Machine::new(self, marks);
         loop {
@@ -201,11 +200,8 @@ impl Shared<'_> {
                 return Ok(machine.marks);
             }
             let end = (from + SHARE).min(self.invocations);
-            let mut first = from;
-            while first < end {
-                let count = (end - first).min(LANES as u64);
-                machine.run(first, count)?;
-                first += count;
+            for first in (from..end).step_by(LANES) {
+                machine.run(first, end)?;
             }
             machine.account()?;
         }
@@ -221,14 +217,12 @@ struct Machine<'a> {
     /// The blocks in which lanes wait, a bit for each.
     occupied: Vec<u64>,
     marks: Vec<Marks>,
-    /// The number of the first invocation.
+    /// The number of the invocation in lane 0.
     first: u64,
     steps: u64,
     tangle: Vec<Lanes>,
     /// The bytes that single invocations reach; `None` if they are not asked for.
     sites: Option<Sites>,
-    /// The number of the invocation in lane 0.
-    base: u64,
 }
 
 impl<'a> Machine<'a> {
@@ -248,7 +242,6 @@ impl<'a> Machine<'a> {
             steps: 0,
             tangle: Vec::new(),
             sites: None,
-            base: 0,
         }
     }
 
@@ -267,7 +260,9 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn run(&mut self, first: u64, count: u64) -> Result<(), Reason> {
+    /// Runs the invocations from `first` on: as many as there are lanes, but none from `end` on.
+    fn run(&mut self, first: u64, end: u64) -> Result<(), Reason> {
+        let count = (end - first).min(LANES as u64);
         let shared = self.shared;
         let executable = shared.executable;
         self.first = first;
@@ -280,9 +275,8 @@ impl<'a> Machine<'a> {
                 *lane = shared.grid.input(*input, number);
             }
         }
-        self.base = first;
         self.enter(0, u64::MAX >> (LANES as u64 - count));
-        while let Some(block) = self.first() {
+        while let Some(block) = self.next_block() {
             let active = std::mem::take(&mut self.waiting[block]);
             self.occupied[block / 64] &= !(1 << (block % 64));
             let block = &executable.blocks[block];
@@ -301,7 +295,8 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    fn first(&self) -> Option<usize> {
+    /// Returns the first block in which lanes wait; `None` if none waits.
+    fn next_block(&self) -> Option<usize> {
         let word = self.occupied.iter().position(|word| *word != 0)?;
         Some(word * 64 + self.occupied[word].trailing_zeros() as usize)
     }
@@ -320,11 +315,7 @@ impl<'a> Machine<'a> {
                 then,
                 otherwise,
             } => {
-                let condition = &self.registers[*condition as usize];
-                let mut taken = 0;
-                for (lane, value) in condition.iter().enumerate() {
-                    taken |= u64::from(*value != 0) << lane;
-                }
+                let taken = lanes_where(&self.registers[*condition as usize], |value| value != 0);
                 self.go(then, active & taken);
                 self.go(otherwise, active & !taken);
             }
@@ -336,10 +327,7 @@ impl<'a> Machine<'a> {
                 let selector = self.registers[*selector as usize];
                 let mut left = active;
                 for (value, edge) in cases {
-                    let mut taken = 0;
-                    for (lane, selected) in selector.iter().enumerate() {
-                        taken |= u64::from(selected == value) << lane;
-                    }
+                    let taken = lanes_where(&selector, |selected| selected == *value);
                     self.go(edge, left & taken);
                     left &= !taken;
                 }
@@ -391,7 +379,7 @@ impl<'a> Machine<'a> {
         let offsets = &self.registers[*offset as usize];
         for lane in lanes(active) {
             let of = (*buffer, *bytes, *direction);
-            sites.add(site, of, self.base + lane as u64, offsets[lane]);
+            sites.add(site, of, self.first + lane as u64, offsets[lane]);
         }
     }
 
@@ -493,6 +481,15 @@ fn lanes(mut active: u64) -> impl Iterator<Item = usize> {
     })
 }
 
+/// Returns a bit for each lane whose value fits.
+fn lanes_where(values: &Lanes, fits: impl Fn(u64) -> bool) -> u64 {
+    let bits = (0..)
+        .zip(values)
+        .map(|(lane, value)| u64::from(fits(*value)) << lane);
+    bits.fold(0, |all, bit| all | bit)
+}
+
+/// Copies the values of active lanes.
 fn blend(to: &mut Lanes, from: &Lanes, active: u64) {
     if active == u64::MAX {
         *to = *from;

@@ -1,6 +1,7 @@
 //! Defines [`Program`], a kernel as one control-flow graph of operations on registers. `lower` makes it from SPIR-V,
 //! `fold` and `slice` reduce it to what the machine runs.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::code::Code;
@@ -54,6 +55,53 @@ pub(crate) enum Op {
     Access(Access),
     /// An access that cannot be followed.
     Escape(Escape),
+}
+
+impl Op {
+    /// Returns the operation that copies a value of 64 bits to a register.
+    pub fn copy(result: Register, from: Operand) -> Op {
+        Op::Compute {
+            code: Code::Copy,
+            bits: 64,
+            result,
+            operands: [from, Operand::Known(0), Operand::Known(0)],
+        }
+    }
+
+    /// Returns the registers that the operation writes, or of which it writes one.
+    pub fn written(&self) -> Range<Register> {
+        match self {
+            Op::Compute { result, .. } | Op::Pick { result, .. } | Op::Look { result, .. } => {
+                *result..result + 1
+            }
+            Op::Put { first, count, .. } => *first..first + count,
+            Op::Access(_) | Op::Escape(_) => 0..0,
+        }
+    }
+
+    /// Returns the registers of which the operation reads one, chosen by an operand.
+    pub fn picked_from(&self) -> Range<Register> {
+        match self {
+            Op::Pick { first, count, .. } => *first..first + count,
+            _ => 0..0,
+        }
+    }
+
+    /// Returns the operands that the operation reads.
+    pub fn operands(&self) -> impl Iterator<Item = Operand> {
+        let operands = match self {
+            Op::Compute { operands, .. } => operands.map(Some),
+            Op::Pick { index, .. } => [Some(*index), None, None],
+            Op::Put { index, value, .. } => [Some(*index), Some(*value), None],
+            Op::Look { offset, .. } => [Some(*offset), None, None],
+            Op::Access(access) => {
+                let stride = access.rows.map(|(_, stride)| stride);
+                [Some(access.offset), stride, None]
+            }
+            Op::Escape(_) => [None; 3],
+        };
+        operands.into_iter().flatten()
+    }
 }
 
 /// A read or write of a buffer.

@@ -72,9 +72,7 @@ pub(crate) fn slice(program: &Program, buffers: usize) -> Result<Slice, Reason> 
                 };
                 let rows = access.rows.map_or(Operand::Known(0), |(_, stride)| stride);
                 let condition = unknown.blocks[block as usize];
-                let place = unknown
-                    .of_operand(access.offset)
-                    .or(unknown.of_operand(rows));
+                let place = unknown.cause(access.offset).or(unknown.cause(rows));
                 let reason = condition
                     .map(|cause| Reason::Condition(cause.to_string()))
                     .or(place.map(|cause| Reason::Place(cause.to_string())));
@@ -175,7 +173,7 @@ impl UnknownValues {
     }
 
     /// Returns why an operand is not known; `None` if it is known.
-    fn of_operand(&self, operand: Operand) -> Option<Cause> {
+    fn cause(&self, operand: Operand) -> Option<Cause> {
         match operand {
             Operand::Known(_) => None,
             Operand::Register(register) => self.registers[register as usize],
@@ -183,10 +181,16 @@ impl UnknownValues {
         }
     }
 
+    /// Returns why it is not known which block runs after `block`; `None` if it is known.
+    fn branch_cause(&self, block: BlockId, selectors: &[Option<Operand>]) -> Option<Cause> {
+        let selector = selectors[block as usize];
+        self.blocks[block as usize].or(selector.and_then(|selector| self.cause(selector)))
+    }
+
     fn set(&mut self, register: Register, cause: Option<Cause>) {
-        let of = &mut self.registers[register as usize];
-        if of.is_none() && cause.is_some() {
-            *of = cause;
+        let known = &mut self.registers[register as usize];
+        if known.is_none() && cause.is_some() {
+            *known = cause;
             self.changed = true;
         }
     }
@@ -195,10 +199,8 @@ impl UnknownValues {
         if self.blocks[id].is_some() {
             return;
         }
-        let cause = flow.deciders[id].iter().find_map(|decider| {
-            let selector = selectors[*decider as usize];
-            self.blocks[*decider as usize].or(selector.and_then(|s| self.of_operand(s)))
-        });
+        let mut deciders = flow.deciders[id].iter();
+        let cause = deciders.find_map(|decider| self.branch_cause(*decider, selectors));
         if cause.is_some() {
             self.blocks[id] = cause;
             self.changed = true;
@@ -224,54 +226,25 @@ impl UnknownValues {
             let same = sources().all(|(_, operand)| Some(*operand) == first);
             let complete =
                 (from.iter()).all(|block| phi.sources.iter().any(|(from, _)| from == block));
-            let mut cause = here.or(sources().find_map(|(_, operand)| self.of_operand(*operand)));
+            let mut cause = here.or(sources().find_map(|(_, operand)| self.cause(*operand)));
             if !complete {
                 cause = Some(Cause::Undefined);
             }
             if !same {
-                cause = cause.or(from.iter().find_map(|from| {
-                    let selector = selectors[*from as usize];
-                    self.blocks[*from as usize].or(selector.and_then(|s| self.of_operand(s)))
-                }));
+                let mut from = from.iter();
+                cause = cause.or(from.find_map(|from| self.branch_cause(*from, selectors)));
             }
             self.set(phi.result, cause);
         }
         for op in &block.ops {
-            match op {
-                Op::Compute {
-                    result, operands, ..
-                } => {
-                    let of = operands
-                        .iter()
-                        .find_map(|operand| self.of_operand(*operand));
-                    self.set(*result, here.or(of));
-                }
-                Op::Pick {
-                    result,
-                    first,
-                    count,
-                    index,
-                } => {
-                    let of = self.of_operand(*index).or((*first..first + count)
-                        .find_map(|register| self.registers[register as usize]));
-                    self.set(*result, here.or(of));
-                }
-                Op::Put {
-                    first,
-                    count,
-                    index,
-                    value,
-                } => {
-                    let of = self.of_operand(*index).or(self.of_operand(*value));
-                    for register in *first..first + count {
-                        self.set(register, here.or(of));
-                    }
-                }
-                Op::Look { result, offset, .. } => {
-                    let of = self.of_operand(*offset);
-                    self.set(*result, here.or(of));
-                }
-                Op::Access(_) | Op::Escape(_) => {}
+            let mut operands = op.operands();
+            let cause = here.or(operands.find_map(|operand| self.cause(operand)));
+            let mut picked = op
+                .picked_from()
+                .map(|register| self.registers[register as usize]);
+            let cause = cause.or(picked.find_map(|cause| cause));
+            for register in op.written() {
+                self.set(register, cause);
             }
         }
     }

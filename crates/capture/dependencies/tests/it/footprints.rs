@@ -400,7 +400,7 @@ impl Index {
         text
     }
 
-    fn of(&self, id: [u32; 3]) -> u64 {
+    fn at(&self, id: [u32; 3]) -> u64 {
         let parts = self.parts.iter();
         let sum: u32 = parts.map(|(axis, q, r, f)| id[*axis] / q % r * f).sum();
         u64::from(self.offset + sum)
@@ -445,8 +445,8 @@ proptest! {
                         if id_x + k >= bound {
                             break;
                         }
-                        reads.insert(read.of(id));
-                        writes.insert(written.of(id) + u64::from(k));
+                        reads.insert(read.at(id));
+                        writes.insert(written.at(id) + u64::from(k));
                     }
                 }
             }

@@ -88,9 +88,9 @@ fn command(step: &Step) -> Option<Command> {
                 before_access: if *visible { READ | WRITE } else { 0 },
             };
             Command::Barrier(Barrier {
-                flags: 0,
-                memory: only.is_none().then_some(dependency).into_iter().collect(),
+                memory: Vec::from_iter(only.is_none().then_some(dependency)),
                 buffers: only.iter().map(|one| (dependency, whole(*one))).collect(),
+                ..Barrier::default()
             })
         }
         Step::Submit => return None,
@@ -98,11 +98,7 @@ fn command(step: &Step) -> Option<Command> {
 }
 
 fn whole(buffer: u32) -> BufferRange {
-    BufferRange {
-        buffer: BufferId(buffer),
-        offset: 0,
-        bytes: 2 * HALF,
-    }
+    BufferRange::from_start(BufferId(buffer), 2 * HALF)
 }
 
 fn dependencies(steps: &[Step]) -> gapscope_dependencies::Dependencies {

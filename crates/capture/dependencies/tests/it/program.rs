@@ -35,6 +35,12 @@ pub struct Bound {
     pub read_only: bool,
 }
 
+impl Bound {
+    fn descriptor_type(&self) -> u32 {
+        if self.uniform { UNIFORM } else { STORAGE }
+    }
+}
+
 /// A capture that is being written.
 pub struct Program {
     folder: TempDir,
@@ -51,51 +57,36 @@ impl Program {
     pub fn new(buffers: &[u64]) -> Program {
         let folder = TempDir::new().expect("a folder");
         let device = Device {
-            name: "test".to_owned(),
-            vendor_id: 0,
-            device_id: 0,
-            driver: String::new(),
-            driver_version: 0,
-            api_version: 0,
             pipeline_cache_uuid: "0".repeat(32),
             subgroup_size: 32,
-            extensions: Vec::new(),
-            features: Vec::new(),
+            ..Device::default()
         };
         let header = Header {
             format: gapscope_capture::FORMAT,
-            gapscope: "0".to_owned(),
-            command: vec!["test".to_owned()],
-            pid: 1,
-            started_unix_ns: 0,
-            window: String::new(),
             device,
+            ..Header::default()
         };
         let mut writer = Writer::create(&folder.path().join("c"), header).expect("a capture");
         for (id, bytes) in (0..).zip(buffers) {
             let memory = Memory {
                 id: MemoryId(id),
                 bytes: *bytes,
-                properties: 1,
+                ..Memory::default()
             };
             writer.record(&Record::Memory(memory)).expect("written");
             let buffer = Buffer {
                 id: BufferId(id),
-                name: None,
                 bytes: *bytes,
-                usage: 0,
-                flags: 0,
                 memory: MemoryId(id),
-                offset: 0,
+                ..Buffer::default()
             };
             writer.record(&Record::Buffer(buffer)).expect("written");
         }
         for id in 0..2 {
             let queue = Queue {
                 id: QueueId(id),
-                family: 0,
                 index: id,
-                flags: 2,
+                ..Queue::default()
             };
             writer.record(&Record::Queue(queue)).expect("written");
         }
@@ -140,52 +131,23 @@ impl Program {
     ) -> PipelineId {
         let id = self.kernels;
         self.kernels += 1;
-        let code = self.writer.chunk(spirv).expect("written");
-        self.record(&Record::Module(Module {
-            id: ModuleId(id),
-            code,
-        }));
-        let slot = |(binding, bound): (u32, &Bound)| LayoutBinding {
-            binding,
-            descriptor_type: if bound.uniform { UNIFORM } else { STORAGE },
-            count: 1,
-            stages: 0x20,
-            flags: 0,
+        let slot = |(binding, bound): (u32, &Bound)| {
+            LayoutBinding::for_compute(binding, bound.descriptor_type())
         };
-        self.record(&Record::SetLayout(SetLayout {
-            id: SetLayoutId(id),
-            flags: 0,
-            bindings: (0..).zip(bound).map(slot).collect(),
-        }));
-        let ranges = [PushConstantRange {
-            stages: 0x20,
-            offset: 0,
-            bytes: push_constants,
-        }];
-        self.record(&Record::PipelineLayout(PipelineLayout {
-            id: PipelineLayoutId(id),
-            flags: 0,
-            sets: vec![Some(SetLayoutId(id))],
-            push_constants: ranges[..usize::from(push_constants > 0)].to_vec(),
-        }));
-        self.record(&Record::Pipeline(Pipeline {
-            id: PipelineId(id),
+        let constant = |(id, value): &(u32, u32)| Constant {
+            id: *id,
+            value: value.to_le_bytes().to_vec(),
+        };
+        let pipeline = Pipeline {
             name: format!("kernel {id}"),
-            layout: PipelineLayoutId(id),
-            module: ModuleId(id),
             entry: "main".to_owned(),
-            flags: 0,
-            stage_flags: 0,
-            constants: (constants.iter())
-                .map(|(id, value)| Constant {
-                    id: *id,
-                    value: value.to_le_bytes().to_vec(),
-                })
-                .collect(),
-            required_subgroup_size: None,
-            robustness: None,
-        }));
-        PipelineId(id)
+            constants: constants.iter().map(constant).collect(),
+            ..Pipeline::default()
+        };
+        let bindings = (0..).zip(bound).map(slot).collect();
+        (self.writer)
+            .kernel(id, spirv, bindings, push_constants, pipeline)
+            .expect("written")
     }
 
     /// Adds a submission of commands to a queue.
@@ -213,21 +175,17 @@ impl Program {
         };
         self.record(&Record::Submission(Submission {
             queue: QueueId(queue),
-            called_ns: 0,
-            device_ns: None,
             batches: vec![Batch {
                 waits: uses(waits, self.wait_stages),
                 commands: vec![id],
                 signals: uses(signals, 0x1_0000),
             }],
+            ..Submission::default()
         }));
     }
 
     pub fn finish(mut self) -> (Capture, TempDir) {
-        self.record(&Record::End(End {
-            reason: EndReason::Complete,
-            after_ns: 0,
-        }));
+        self.record(&Record::End(End::default()));
         drop(self.writer);
         let (capture, problem) = Capture::open(&self.folder.path().join("c")).expect("a capture");
         assert_eq!(problem, None);
@@ -248,16 +206,15 @@ pub fn dispatch(
     bound: &[Bound],
 ) -> Command {
     let binding = |(binding, bound): (u32, &Bound)| Binding {
-        set: 0,
         binding,
-        element: 0,
-        descriptor_type: if bound.uniform { UNIFORM } else { STORAGE },
+        descriptor_type: bound.descriptor_type(),
         range: Some(BufferRange {
             buffer: BufferId(bound.buffer),
             offset: bound.offset,
             bytes: bound.bytes,
         }),
         read_only: bound.read_only,
+        ..Binding::default()
     };
     Command::Dispatch(Dispatch {
         pipeline,
@@ -281,16 +238,12 @@ pub fn memory_barrier(
     before_stages: u64,
     before_access: u64,
 ) -> Command {
-    Command::Barrier(Barrier {
-        flags: 0,
-        memory: vec![Dependency {
-            after_stages,
-            after_access,
-            before_stages,
-            before_access,
-        }],
-        buffers: Vec::new(),
-    })
+    Command::Barrier(Barrier::of_memory(Dependency {
+        after_stages,
+        after_access,
+        before_stages,
+        before_access,
+    }))
 }
 
 /// Returns the words of a binding that the first dispatch reads or writes. The error says why they are only bounded.

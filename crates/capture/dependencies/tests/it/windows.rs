@@ -2,7 +2,7 @@
 
 use crate::program::{Bound, Program, barrier, compile, dispatch, memory_barrier};
 use gapscope_capture::model::{
-    Barrier, BufferId, BufferRange, Command, Copy, CopyRegion, Dependency, Fill, PipelineId,
+    Barrier, BufferId, BufferRange, Command, Copy, Dependency, Fill, PipelineId,
 };
 use gapscope_dependencies::{Dependencies, EdgeKind, Limits, Need, Order, Refusal};
 
@@ -42,16 +42,15 @@ impl Copies {
 
 #[test]
 fn a_clean_chain_has_no_hazard_and_needs_its_barriers() {
-    let mut copies = Copies::new();
-    let commands = vec![
-        copies.between(0, 1),
-        barrier(),
-        copies.between(1, 2),
-        barrier(),
-        copies.between(2, 1),
-    ];
-    copies.program.submit(0, commands);
-    let found = copies.program.dependencies();
+    let found = in_one(|copies| {
+        vec![
+            copies.between(0, 1),
+            barrier(),
+            copies.between(1, 2),
+            barrier(),
+            copies.between(2, 1),
+        ]
+    });
     let edges: Vec<_> = (found.graph.edges.iter())
         .map(|e| (e.from, e.to, e.kind, e.bytes, e.exact))
         .collect();
@@ -72,27 +71,23 @@ fn a_clean_chain_has_no_hazard_and_needs_its_barriers() {
 
 #[test]
 fn a_missing_barrier_is_a_hazard() {
-    let mut copies = Copies::new();
-    let commands = vec![copies.between(0, 1), copies.between(1, 2)];
-    copies.program.submit(0, commands);
-    let found = copies.program.dependencies();
+    let found = in_one(|copies| vec![copies.between(0, 1), copies.between(1, 2)]);
     assert_eq!(found.hazards, [0]);
     assert_eq!(found.orders, [Order::Nothing]);
 }
 
 #[test]
 fn a_barrier_between_independent_dispatches_is_needless() {
-    let mut copies = Copies::new();
-    let commands = vec![
-        copies.between(0, 1),
-        barrier(),
-        copies.between(2, 3),
-        barrier(),
-        copies.between(1, 4),
-        barrier(),
-    ];
-    copies.program.submit(0, commands);
-    let found = copies.program.dependencies();
+    let found = in_one(|copies| {
+        vec![
+            copies.between(0, 1),
+            barrier(),
+            copies.between(2, 3),
+            barrier(),
+            copies.between(1, 4),
+            barrier(),
+        ]
+    });
     let needs: Vec<_> = found.barriers.iter().map(|b| b.need).collect();
     assert_eq!(needs, [Need::Needless, Need::Needed, Need::Outside]);
     let path = found.graph.critical_path().unwrap();
@@ -104,14 +99,25 @@ fn needs(found: &Dependencies) -> Vec<Need> {
 }
 
 fn copy(from: u32, to: u32) -> Command {
-    Command::Copy(Copy {
-        from: BufferId(from),
-        to: BufferId(to),
-        regions: vec![CopyRegion {
-            from: 0,
-            to: 0,
-            bytes: 256,
-        }],
+    Command::Copy(Copy::from_start(BufferId(from), BufferId(to), 256))
+}
+
+/// Returns a barrier between kernels for ranges of a buffer, each an offset and a size.
+fn buffer_barrier(buffer: u32, ranges: &[(u64, u64)]) -> Command {
+    let dependency = Dependency {
+        after_stages: COMPUTE,
+        after_access: SHADER_WRITE,
+        before_stages: COMPUTE,
+        before_access: SHADER_READ,
+    };
+    let range = |(offset, bytes): &(u64, u64)| BufferRange {
+        buffer: BufferId(buffer),
+        offset: *offset,
+        bytes: *bytes,
+    };
+    Command::Barrier(Barrier {
+        buffers: ranges.iter().map(|of| (dependency, range(of))).collect(),
+        ..Barrier::default()
     })
 }
 
@@ -168,31 +174,13 @@ fn barriers_go_on_from_each_other() {
 
 #[test]
 fn a_barrier_for_a_buffer_covers_its_range() {
-    let barrier = |buffer: u32, ranges: &[(u64, u64)]| {
-        let dependency = Dependency {
-            after_stages: COMPUTE,
-            after_access: SHADER_WRITE,
-            before_stages: COMPUTE,
-            before_access: SHADER_READ,
-        };
-        let range = |(offset, bytes): &(u64, u64)| BufferRange {
-            buffer: BufferId(buffer),
-            offset: *offset,
-            bytes: *bytes,
-        };
-        Command::Barrier(Barrier {
-            flags: 0,
-            memory: Vec::new(),
-            buffers: ranges.iter().map(|of| (dependency, range(of))).collect(),
-        })
-    };
     let hazards = |barrier: Command| {
         in_one(|copies| vec![copies.between(0, 1), barrier, copies.between(1, 2)]).hazards
     };
-    assert!(hazards(barrier(1, &[(0, 256)])).is_empty());
-    assert!(hazards(barrier(1, &[(0, 100), (100, 156)])).is_empty());
-    assert_eq!(hazards(barrier(1, &[(0, 252)])), [0]);
-    assert_eq!(hazards(barrier(2, &[(0, 256)])), [0]);
+    assert!(hazards(buffer_barrier(1, &[(0, 256)])).is_empty());
+    assert!(hazards(buffer_barrier(1, &[(0, 100), (100, 156)])).is_empty());
+    assert_eq!(hazards(buffer_barrier(1, &[(0, 252)])), [0]);
+    assert_eq!(hazards(buffer_barrier(2, &[(0, 256)])), [0]);
 }
 
 #[test]
@@ -425,23 +413,7 @@ fn what_a_dependency_of_unknown_order_may_rely_on_is_unknown() {
 #[test]
 fn what_covers_a_part_of_a_dependency_is_needed() {
     // Half of the written bytes are made visible. The other half is a hazard, and without the barrier all would be.
-    let half = Command::Barrier(Barrier {
-        flags: 0,
-        memory: Vec::new(),
-        buffers: vec![(
-            Dependency {
-                after_stages: COMPUTE,
-                after_access: SHADER_WRITE,
-                before_stages: COMPUTE,
-                before_access: SHADER_READ,
-            },
-            BufferRange {
-                buffer: BufferId(1),
-                offset: 0,
-                bytes: 128,
-            },
-        )],
-    });
+    let half = buffer_barrier(1, &[(0, 128)]);
     let found = in_one(|copies| vec![copies.between(0, 1), half.clone(), copies.between(1, 2)]);
     assert_eq!(found.hazards, [0]);
     assert_eq!(needs(&found), [Need::Needed]);

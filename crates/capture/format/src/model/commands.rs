@@ -31,8 +31,15 @@ pub enum Command {
     Label(Label),
 }
 
+impl Command {
+    /// Returns whether the command takes time on the device: it is a dispatch or a transfer.
+    pub fn is_work(&self) -> bool {
+        !matches!(self, Command::Barrier(_) | Command::Label(_))
+    }
+}
+
 /// A range of a buffer with its size in bytes, which is never `VK_WHOLE_SIZE`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct BufferRange {
     /// The buffer.
     pub buffer: BufferId,
@@ -70,7 +77,7 @@ pub enum Groups {
 }
 
 /// A descriptor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Binding {
     /// Number of the set.
     pub set: u32,
@@ -132,8 +139,79 @@ pub struct Update {
     pub data: Vec<u8>,
 }
 
+impl Binding {
+    /// Returns whether the binding is of uniform buffers, with a dynamic offset or without. Others are of storage
+    /// buffers.
+    pub fn is_uniform(&self) -> bool {
+        matches!(self.descriptor_type, 6 | 8)
+    }
+
+    /// Returns whether the kernel may write through the binding.
+    pub fn is_writable(&self) -> bool {
+        !self.read_only && !self.is_uniform()
+    }
+}
+
+impl BufferRange {
+    /// Returns the range of so many bytes at the start of a buffer.
+    pub fn from_start(buffer: BufferId, bytes: u64) -> BufferRange {
+        BufferRange {
+            buffer,
+            offset: 0,
+            bytes,
+        }
+    }
+}
+
+impl Copy {
+    /// Returns a copy of so many bytes at the start of a buffer to the start of another.
+    pub fn from_start(from: BufferId, to: BufferId, bytes: u64) -> Copy {
+        let region = CopyRegion {
+            from: 0,
+            to: 0,
+            bytes,
+        };
+        Copy {
+            from,
+            to,
+            regions: vec![region],
+        }
+    }
+
+    /// Returns the range that a region reads, then the range that it writes.
+    pub fn ranges(&self, region: &CopyRegion) -> [BufferRange; 2] {
+        let bytes = region.bytes;
+        [(self.from, region.from), (self.to, region.to)].map(|(buffer, offset)| BufferRange {
+            buffer,
+            offset,
+            bytes,
+        })
+    }
+}
+
+impl Barrier {
+    /// Returns a barrier with this dependency, of all memory.
+    pub fn of_memory(dependency: Dependency) -> Barrier {
+        Barrier {
+            memory: vec![dependency],
+            ..Barrier::default()
+        }
+    }
+}
+
+impl Update {
+    /// Returns the range that is written.
+    pub fn range(&self) -> BufferRange {
+        BufferRange {
+            buffer: self.buffer,
+            offset: self.offset,
+            bytes: self.data.len() as u64,
+        }
+    }
+}
+
 /// A barrier: execution and memory dependencies.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Barrier {
     /// `VkDependencyFlags`.
     #[serde(default, skip_serializing_if = "super::is_zero")]

@@ -5,8 +5,11 @@ use serde::{Deserialize, Serialize};
 use super::{BufferId, MemoryId, ModuleId, PipelineId, PipelineLayoutId, QueueId, SetLayoutId};
 use crate::content::Hash;
 
+/// `VK_SHADER_STAGE_COMPUTE_BIT`
+pub(crate) const COMPUTE_STAGE: u32 = 0x20;
+
 /// An allocation of device memory.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Memory {
     /// Id of the allocation.
     pub id: MemoryId,
@@ -17,7 +20,7 @@ pub struct Memory {
 }
 
 /// A buffer and its place in memory.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Buffer {
     /// Id of the buffer.
     pub id: BufferId,
@@ -46,7 +49,7 @@ pub struct Module {
 }
 
 /// `VkDescriptorSetLayoutCreateInfo`
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetLayout {
     /// Id of the layout.
     pub id: SetLayoutId,
@@ -57,7 +60,7 @@ pub struct SetLayout {
 }
 
 /// `VkDescriptorSetLayoutBinding`
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LayoutBinding {
     /// Number of the binding in the shader.
     pub binding: u32,
@@ -72,8 +75,21 @@ pub struct LayoutBinding {
     pub flags: u32,
 }
 
+impl LayoutBinding {
+    /// Returns a binding of one descriptor for compute shaders.
+    pub fn for_compute(binding: u32, descriptor_type: u32) -> LayoutBinding {
+        LayoutBinding {
+            binding,
+            descriptor_type,
+            count: 1,
+            stages: COMPUTE_STAGE,
+            flags: 0,
+        }
+    }
+}
+
 /// `VkPipelineLayoutCreateInfo`
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PipelineLayout {
     /// Id of the layout.
     pub id: PipelineLayoutId,
@@ -85,8 +101,16 @@ pub struct PipelineLayout {
     pub push_constants: Vec<PushConstantRange>,
 }
 
+impl PipelineLayout {
+    /// Returns the number of bytes of push constants, which are whole words.
+    pub fn push_constant_bytes(&self) -> u32 {
+        let ends = (self.push_constants.iter()).map(|range| range.offset + range.bytes);
+        ends.max().unwrap_or(0)
+    }
+}
+
 /// `VkPushConstantRange`
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PushConstantRange {
     /// `VkShaderStageFlags`
     pub stages: u32,
@@ -97,7 +121,7 @@ pub struct PushConstantRange {
 }
 
 /// A compute pipeline: the part of `VkComputePipelineCreateInfo` that its results depend on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pipeline {
     /// Id of the pipeline.
     pub id: PipelineId,
@@ -134,8 +158,18 @@ pub struct Constant {
     pub value: Vec<u8>,
 }
 
+impl Constant {
+    /// Returns the first 8 bytes of the value as a number.
+    pub fn bits(&self) -> u64 {
+        let mut bytes = [0; 8];
+        let size = self.value.len().min(8);
+        bytes[..size].copy_from_slice(&self.value[..size]);
+        u64::from_le_bytes(bytes)
+    }
+}
+
 /// The four behaviours of `VkPipelineRobustnessCreateInfo`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Robustness {
     /// `storageBuffers`
     pub storage_buffers: u32,
@@ -148,7 +182,7 @@ pub struct Robustness {
 }
 
 /// A queue that the window submitted to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Queue {
     /// Id of the queue.
     pub id: QueueId,

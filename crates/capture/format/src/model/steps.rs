@@ -31,7 +31,7 @@ pub enum ContentCause {
 
 /// A call of `vkQueueSubmit` with its batches. Where a window of dispatches cuts a call, this is the part in the
 /// window.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Submission {
     /// The queue.
     pub queue: QueueId,
@@ -45,8 +45,24 @@ pub struct Submission {
     pub batches: Vec<Batch>,
 }
 
+impl Submission {
+    /// Returns a submission of these commands alone, of whose times nothing is known.
+    pub fn with_commands(queue: QueueId, commands: CommandsId) -> Submission {
+        let commands = vec![commands];
+        let batch = Batch {
+            commands,
+            ..Batch::default()
+        };
+        Submission {
+            queue,
+            batches: vec![batch],
+            ..Submission::default()
+        }
+    }
+}
+
 /// `VkSubmitInfo`
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batch {
     /// Semaphores that the batch waits for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -85,7 +101,7 @@ pub struct Outcome {
 }
 
 /// The end of the window.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct End {
     /// Why the window ended.
     pub reason: EndReason,
@@ -94,10 +110,11 @@ pub struct End {
 }
 
 /// Why a window ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EndReason {
     /// The window that was asked for is complete.
+    #[default]
     Complete,
     /// The program ended, or destroyed the device, before the window was complete.
     ProgramEnded,

@@ -369,8 +369,7 @@ impl Draw {
     fn dispatch(&mut self) -> Option<Dispatch> {
         let pipeline = self.one_of(self.pipelines.len())?;
         let layout = self.layouts[self.pipelines[pipeline as usize] as usize].clone();
-        let ends = layout.push_constants.iter().map(|r| r.offset + r.bytes);
-        let push_constants = self.bytes(ends.max().unwrap_or(0).into());
+        let push_constants = self.bytes(layout.push_constant_bytes().into());
         let mut bindings = Vec::new();
         for (set, id) in (0..).zip(&layout.sets) {
             let Some(id) = id else { continue };

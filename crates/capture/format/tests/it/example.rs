@@ -53,18 +53,13 @@ fn buffer(id: u32, name: &str, offset: u64, bytes: u64) -> Record {
         bytes,
         // Transfers, storage buffer, indirect.
         usage: 0x123,
-        flags: 0,
-        memory: MemoryId(0),
         offset,
+        ..Buffer::default()
     })
 }
 
 fn whole(buffer: u32) -> BufferRange {
-    BufferRange {
-        buffer: BufferId(buffer),
-        offset: 0,
-        bytes: 256,
-    }
+    BufferRange::from_start(BufferId(buffer), 256)
 }
 
 /// Returns a dependency of all later accesses on all earlier writes.
@@ -79,12 +74,11 @@ fn everything() -> Dependency {
 
 fn scale(groups: Groups, factor: f32) -> Command {
     let binding = |binding, buffer, read_only| Binding {
-        set: 0,
         binding,
-        element: 0,
         descriptor_type: 7,
         range: Some(whole(buffer)),
         read_only,
+        ..Binding::default()
     };
     let mut push_constants = (COUNT as u32).to_le_bytes().to_vec();
     push_constants.extend(factor.to_le_bytes());
@@ -98,11 +92,12 @@ fn scale(groups: Groups, factor: f32) -> Command {
 }
 
 fn barrier() -> Command {
-    Command::Barrier(Barrier {
-        flags: 0,
-        memory: vec![everything()],
-        buffers: vec![],
-    })
+    Command::Barrier(Barrier::of_memory(everything()))
+}
+
+/// Returns the arguments of an indirect dispatch.
+fn one_group() -> Vec<u8> {
+    [1u32, 1, 1].map(u32::to_le_bytes).concat()
 }
 
 fn objects(writer: &mut Writer) -> Result<()> {
@@ -119,53 +114,20 @@ fn objects(writer: &mut Writer) -> Result<()> {
     ] {
         writer.record(&buffer(id, name, offset, bytes))?;
     }
-    let code = writer.chunk(&kernel::scale())?;
-    writer.record(&Record::Module(Module {
-        id: ModuleId(0),
-        code,
-    }))?;
-    let slot = |binding| LayoutBinding {
-        binding,
-        descriptor_type: 7,
-        count: 1,
-        stages: 0x20,
-        flags: 0,
-    };
-    writer.record(&Record::SetLayout(SetLayout {
-        id: SetLayoutId(0),
-        flags: 0,
-        bindings: vec![slot(0), slot(1)],
-    }))?;
-    writer.record(&Record::PipelineLayout(PipelineLayout {
-        id: PipelineLayoutId(0),
-        flags: 0,
-        sets: vec![Some(SetLayoutId(0))],
-        push_constants: vec![PushConstantRange {
-            stages: 0x20,
-            offset: 0,
-            bytes: 8,
-        }],
-    }))?;
-    writer.record(&Record::Pipeline(Pipeline {
-        id: PipelineId(0),
+    let bindings = [0, 1].map(|binding| LayoutBinding::for_compute(binding, 7));
+    let pipeline = Pipeline {
         name: "scale".to_owned(),
-        layout: PipelineLayoutId(0),
-        module: ModuleId(0),
         entry: "main".to_owned(),
-        flags: 0,
-        stage_flags: 0,
         constants: vec![Constant {
             id: 0,
             value: 64u32.to_le_bytes().to_vec(),
         }],
-        required_subgroup_size: None,
-        robustness: None,
-    }))?;
+        ..Pipeline::default()
+    };
+    writer.kernel(0, &kernel::scale(), bindings.to_vec(), 8, pipeline)?;
     writer.record(&Record::Queue(Queue {
-        id: QueueId(0),
-        family: 0,
-        index: 0,
         flags: 7,
+        ..Queue::default()
     }))
 }
 
@@ -185,10 +147,7 @@ fn first_submission(writer: &mut Writer) -> Result<()> {
             Command::Update(Update {
                 buffer: BufferId(3),
                 offset: 0,
-                data: [1u32, 1, 1]
-                    .iter()
-                    .flat_map(|word| word.to_le_bytes())
-                    .collect(),
+                data: one_group(),
             }),
             Command::Fill(Fill {
                 range: whole(2),
@@ -205,15 +164,11 @@ fn first_submission(writer: &mut Writer) -> Result<()> {
     ))?;
     writer.record(&commands(
         1,
-        vec![Command::Copy(Copy {
-            from: BufferId(1),
-            to: BufferId(2),
-            regions: vec![CopyRegion {
-                from: 0,
-                to: 0,
-                bytes: 256,
-            }],
-        })],
+        vec![Command::Copy(Copy::from_start(
+            BufferId(1),
+            BufferId(2),
+            256,
+        ))],
     ))?;
     let at_1 = SemaphoreUse {
         semaphore: SemaphoreId(0),
@@ -233,18 +188,14 @@ fn first_submission(writer: &mut Writer) -> Result<()> {
     }))?;
     let y = floats(|i| i as f32 * 2.0);
     let mut written = [&*y, &*y].concat();
-    written.extend([1u32, 1, 1].iter().flat_map(|word| word.to_le_bytes()));
+    written.extend(one_group());
     writer.outcome(MemoryId(0), Y, &written)
 }
 
 fn second_submission(writer: &mut Writer) -> Result<()> {
     let x = floats(|i| i as f32 + 1.0);
     writer.content(MemoryId(0), X, &x, ContentCause::HostWrite)?;
-    let arguments = BufferRange {
-        buffer: BufferId(3),
-        offset: 0,
-        bytes: 12,
-    };
+    let arguments = BufferRange::from_start(BufferId(3), 12);
     writer.record(&Record::Commands(Commands {
         id: CommandsId(2),
         commands: vec![
@@ -254,14 +205,9 @@ fn second_submission(writer: &mut Writer) -> Result<()> {
         ],
     }))?;
     writer.record(&Record::Submission(Submission {
-        queue: QueueId(0),
         called_ns: 310_000,
         device_ns: Some(40_250),
-        batches: vec![Batch {
-            waits: vec![],
-            commands: vec![CommandsId(2)],
-            signals: vec![],
-        }],
+        ..Submission::with_commands(QueueId(0), CommandsId(2))
     }))?;
     writer.outcome(MemoryId(0), Y, &floats(|i| (i as f32 + 1.0) * 0.5))
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use gapscope_capture::model::*;
-use gapscope_capture::{CONTENT, Capture, Hash, RECORDS, Step};
+use gapscope_capture::{CONTENT, RECORDS, Step};
 use serde_json::Value;
 
 use crate::example;
@@ -90,42 +90,24 @@ fn fields(value: &Value, into: &mut BTreeSet<String>) {
 
 /// Returns records with all fields, also those that are mostly left out.
 fn whole_records() -> Vec<Record> {
-    let range = BufferRange {
-        buffer: BufferId(0),
-        offset: 0,
-        bytes: 12,
-    };
+    let range = BufferRange::from_start(BufferId(0), 12);
     vec![
         Record::SetLayout(SetLayout {
             id: SetLayoutId(0),
             flags: 0,
             bindings: vec![LayoutBinding {
-                binding: 0,
-                descriptor_type: 7,
-                count: 1,
-                stages: 32,
                 flags: 1,
+                ..LayoutBinding::for_compute(0, 7)
             }],
         }),
         Record::Pipeline(Pipeline {
-            id: PipelineId(0),
-            name: String::new(),
-            layout: PipelineLayoutId(0),
-            module: ModuleId(0),
-            entry: String::new(),
-            flags: 0,
-            stage_flags: 0,
             constants: vec![Constant {
                 id: 0,
                 value: vec![0],
             }],
             required_subgroup_size: Some(32),
-            robustness: Some(Robustness {
-                storage_buffers: 0,
-                uniform_buffers: 0,
-                vertex_inputs: 0,
-                images: 0,
-            }),
+            robustness: Some(Robustness::default()),
+            ..Pipeline::default()
         }),
         Record::Commands(Commands {
             id: CommandsId(0),
@@ -136,18 +118,15 @@ fn whole_records() -> Vec<Record> {
                     base: [1; 3],
                     push_constants: vec![0; 4],
                     bindings: vec![Binding {
-                        set: 0,
-                        binding: 0,
                         element: 1,
-                        descriptor_type: 7,
                         range: Some(range),
                         read_only: true,
+                        ..Binding::default()
                     }],
                 }),
                 Command::Barrier(Barrier {
                     flags: 1,
-                    memory: vec![],
-                    buffers: vec![],
+                    ..Barrier::default()
                 }),
             ],
         }),
@@ -218,20 +197,15 @@ fn a_capture_of_version_1_opens() {
     example::write(&folder);
     assert_eq!(without_frames(&fixture()), without_frames(&folder));
     let written = open(&folder);
-    for hash in pieces(&kept) {
+    let contents = kept.steps.iter().filter_map(|step| match step {
+        Step::Content(content) => Some(&content.chunks),
+        _ => None,
+    });
+    let code = kept.modules.values().map(|module| &module.code);
+    for hash in contents.flatten().chain(code).copied() {
         assert_eq!(kept.chunk(hash).ok(), written.chunk(hash).ok());
         assert!(kept.chunk(hash).is_ok());
     }
-}
-
-/// Returns the pieces that records name.
-fn pieces(capture: &Capture) -> Vec<Hash> {
-    let contents = capture.steps.iter().filter_map(|step| match step {
-        Step::Content(content) => Some(content.chunks.iter()),
-        _ => None,
-    });
-    let code = capture.modules.values().map(|module| &module.code);
-    contents.flatten().chain(code).copied().collect()
 }
 
 #[test]

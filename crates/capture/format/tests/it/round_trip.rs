@@ -37,22 +37,11 @@ pub fn walk(capture: &Capture) {
                     .for_each(in_buffer);
             }
             Command::Copy(copy) => {
-                for CopyRegion { from, to, bytes } in copy.regions.iter().copied() {
-                    for (buffer, offset) in [(copy.from, from), (copy.to, to)] {
-                        in_buffer(BufferRange {
-                            buffer,
-                            offset,
-                            bytes,
-                        });
-                    }
-                }
+                let ranges = copy.regions.iter().flat_map(|region| copy.ranges(region));
+                ranges.for_each(in_buffer);
             }
             Command::Fill(fill) => in_buffer(fill.range),
-            Command::Update(update) => in_buffer(BufferRange {
-                buffer: update.buffer,
-                offset: update.offset,
-                bytes: update.data.len() as u64,
-            }),
+            Command::Update(update) => in_buffer(update.range()),
             Command::Barrier(barrier) => {
                 (barrier.buffers.iter()).for_each(|(_, range)| in_buffer(*range));
             }

@@ -53,24 +53,14 @@ impl Made {
         let folder = tempfile::tempdir().unwrap();
         let device = Device {
             name: "a device that is nowhere".to_owned(),
-            vendor_id: 0,
-            device_id: 0,
-            driver: "none".to_owned(),
-            driver_version: 0,
-            api_version: 0,
             pipeline_cache_uuid: "0".repeat(32),
             subgroup_size: 8,
-            extensions: Vec::new(),
-            features: Vec::new(),
+            ..Device::default()
         };
         let header = Header {
             format: gapscope_capture::FORMAT,
-            gapscope: "0.1.0".to_owned(),
-            command: vec!["made".to_owned()],
-            pid: 1,
-            started_unix_ns: 0,
-            window: "all".to_owned(),
             device,
+            ..Header::default()
         };
         let writer = Writer::create(&folder.path().join("made"), header).unwrap();
         let mut made = Made {
@@ -80,25 +70,17 @@ impl Made {
             descriptors: 1,
         };
         made.record(Record::Memory(Memory {
-            id: MEMORY,
             bytes: 16 * APART,
-            properties: 1,
+            ..Memory::default()
         }));
-        made.record(Record::Queue(Queue {
-            id: QueueId(0),
-            family: 0,
-            index: 0,
-            flags: 7,
-        }));
+        made.record(Record::Queue(Queue::default()));
         for number in 0..16 {
             made.record(Record::Buffer(Buffer {
                 id: BufferId(number),
-                name: None,
                 bytes: u64::from(COUNT) * 4,
                 usage: 0x23,
-                flags: 0,
-                memory: MEMORY,
                 offset: u64::from(number) * APART,
+                ..Buffer::default()
             }));
         }
         made
@@ -154,53 +136,25 @@ impl Made {
         change: impl FnOnce(&mut Pipeline),
     ) -> PipelineId {
         self.next += 1;
-        let number = self.next;
-        let code = self.writer.chunk(code).unwrap();
-        self.record(Record::Module(Module {
-            id: ModuleId(number),
-            code,
-        }));
         let bindings = (0..buffers).map(|binding| LayoutBinding {
-            binding,
-            descriptor_type: STORAGE,
             count: self.descriptors,
-            stages: 0x20,
-            flags: 0,
+            ..LayoutBinding::for_compute(binding, STORAGE)
         });
-        self.record(Record::SetLayout(SetLayout {
-            id: SetLayoutId(number),
-            flags: 0,
-            bindings: bindings.collect(),
-        }));
-        let range = PushConstantRange {
-            stages: 0x20,
-            offset: 0,
-            bytes: push_constants,
-        };
-        self.record(Record::PipelineLayout(PipelineLayout {
-            id: PipelineLayoutId(number),
-            flags: 0,
-            sets: vec![Some(SetLayoutId(number))],
-            push_constants: Some(range)
-                .filter(|range| range.bytes > 0)
-                .into_iter()
-                .collect(),
-        }));
         let mut pipeline = Pipeline {
-            id: PipelineId(number),
-            name: format!("kernel {number}"),
-            layout: PipelineLayoutId(number),
-            module: ModuleId(number),
+            name: format!("kernel {}", self.next),
             entry: "k".to_owned(),
-            flags: 0,
-            stage_flags: 0,
-            constants: Vec::new(),
-            required_subgroup_size: None,
-            robustness: None,
+            ..Pipeline::default()
         };
         change(&mut pipeline);
-        self.record(Record::Pipeline(pipeline));
-        PipelineId(number)
+        self.writer
+            .kernel(
+                self.next,
+                code,
+                bindings.collect(),
+                push_constants,
+                pipeline,
+            )
+            .unwrap()
     }
 
     /// Ends the capture with a submission of commands and barriers between them. All buffers hold numbers before it.
@@ -221,20 +175,9 @@ impl Made {
             .collect();
         let id = CommandsId(0);
         self.record(Record::Commands(Commands { id, commands }));
-        self.record(Record::Submission(Submission {
-            queue: QueueId(0),
-            called_ns: 0,
-            device_ns: None,
-            batches: vec![Batch {
-                waits: Vec::new(),
-                commands: vec![id],
-                signals: Vec::new(),
-            }],
-        }));
-        self.record(Record::End(End {
-            reason: EndReason::Complete,
-            after_ns: 1,
-        }));
+        let submission = Submission::with_commands(QueueId(0), id);
+        self.record(Record::Submission(submission));
+        self.record(Record::End(End::default()));
         drop(self.writer);
         let (capture, problem) = Capture::open(&self.folder.path().join("made")).unwrap();
         assert_eq!(problem, None);
@@ -271,16 +214,14 @@ pub fn dispatch(pipeline: PipelineId, buffers: &[u32]) -> Command {
 pub fn dispatch_of(pipeline: PipelineId, buffers: &[u32], push: &[f32], groups: u32) -> Command {
     let last = buffers.len() - 1;
     let bindings = buffers.iter().enumerate().map(|(binding, buffer)| Binding {
-        set: 0,
         binding: binding as u32,
-        element: 0,
         descriptor_type: STORAGE,
-        range: Some(BufferRange {
-            buffer: BufferId(*buffer),
-            offset: 0,
-            bytes: u64::from(COUNT) * 4,
-        }),
+        range: Some(BufferRange::from_start(
+            BufferId(*buffer),
+            u64::from(COUNT) * 4,
+        )),
         read_only: binding != last,
+        ..Binding::default()
     });
     Command::Dispatch(Dispatch {
         pipeline,
@@ -292,16 +233,12 @@ pub fn dispatch_of(pipeline: PipelineId, buffers: &[u32], push: &[f32], groups: 
 }
 
 fn barrier() -> Command {
-    Command::Barrier(Barrier {
-        flags: 0,
-        memory: vec![Dependency {
-            after_stages: 0x800,
-            after_access: 0x40,
-            before_stages: 0x800,
-            before_access: 0x60,
-        }],
-        buffers: Vec::new(),
-    })
+    Command::Barrier(Barrier::of_memory(Dependency {
+        after_stages: 0x800,
+        after_access: 0x40,
+        before_stages: 0x800,
+        before_access: 0x60,
+    }))
 }
 
 /// Checks the structure of SPIR-V, and has `spirv-val` check the rest if it is installed.
@@ -324,8 +261,8 @@ fn check(words: &[u32]) {
     };
     running.stdin.take().unwrap().write_all(&bytes).unwrap();
     let output = running.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{said}");
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{errors}");
 }
 
 /// Runs a capture, and returns the bits of all buffers; none if there is no device, unless one is required.

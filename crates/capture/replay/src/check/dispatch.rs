@@ -3,14 +3,13 @@
 use gapscope_capture::model::{Binding, Dispatch, Groups};
 
 use super::DeviceCheck;
-use super::kernel::{STORAGE, UNIFORM, is_buffer};
 
 impl DeviceCheck<'_> {
     /// Checks one dispatch.
     pub(super) fn dispatch(&mut self, number: u64, dispatch: &Dispatch) {
         let capture = self.capture;
-        let name = capture.pipelines[&dispatch.pipeline].name.as_str();
-        let kernel = Some(name);
+        let kernel = &capture.pipelines[&dispatch.pipeline];
+        self.checked_kernel = Some(kernel.name.clone());
         let limits = self.adapter.properties.limits;
         let most = limits.max_compute_work_group_count;
         if let Groups::Direct(groups) = dispatch.groups {
@@ -24,101 +23,75 @@ impl DeviceCheck<'_> {
             {
                 let [x, y, z] = groups;
                 let [a, b, c] = most;
-                self.refuse(
-                    kernel,
-                    format!("dispatch {number} has {x} × {y} × {z} workgroups, and the device allows {a} × {b} × {c}"),
-                );
+                self.refuse(format!(
+                    "dispatch {number} has {x} × {y} × {z} workgroups, and the device allows {a} × {b} × {c}"
+                ));
             }
         }
         if let Groups::Indirect(range) = dispatch.groups
             && !capture.place(range).1.is_multiple_of(4)
         {
-            self.refuse(
-                kernel,
-                format!("dispatch {number} reads its workgroups from no whole word"),
-            );
+            self.refuse(format!(
+                "dispatch {number} reads its workgroups from no whole word"
+            ));
         }
         for binding in &dispatch.bindings {
-            self.binding(number, name, binding);
+            self.binding(number, binding);
         }
         self.missing(number, dispatch);
     }
 
-    fn binding(&mut self, number: u64, name: &str, binding: &Binding) {
-        let kernel = Some(name);
+    fn binding(&mut self, number: u64, binding: &Binding) {
         let limits = self.adapter.properties.limits;
         let at = format!(
             "dispatch {number}, set {}, binding {}",
             binding.set, binding.binding
         );
-        let (most, alignment) = match binding.descriptor_type {
-            kind if STORAGE.contains(&kind) => (
-                limits.max_storage_buffer_range,
-                limits.min_storage_buffer_offset_alignment,
-            ),
-            kind if UNIFORM.contains(&kind) => (
+        let (most, alignment) = match binding.is_uniform() {
+            true => (
                 limits.max_uniform_buffer_range,
                 limits.min_uniform_buffer_offset_alignment,
             ),
-            // A pipeline that uses such a descriptor is refused already.
-            _ => return,
+            false => (
+                limits.max_storage_buffer_range,
+                limits.min_storage_buffer_offset_alignment,
+            ),
         };
         let Some(range) = binding.range else {
-            self.need_feature(kernel, "nullDescriptor");
+            self.need_feature("nullDescriptor");
             return;
         };
         if range.bytes == 0 {
-            self.refuse(kernel, format!("{at} has no bytes"));
+            self.refuse(format!("{at} has no bytes"));
         }
         if range.bytes > u64::from(most) {
             let bytes = range.bytes;
-            self.refuse(
-                kernel,
-                format!("{at} has {bytes} bytes, and the device allows {most}"),
-            );
+            self.refuse(format!(
+                "{at} has {bytes} bytes, and the device allows {most}"
+            ));
         }
         let (_, offset) = self.capture.place(range);
         if !offset.is_multiple_of(alignment.max(1)) {
-            self.refuse(
-                kernel,
-                format!("{at} begins at byte {offset} of its memory, and the device needs a multiple of {alignment}"),
-            );
+            self.refuse(format!(
+                "{at} begins at byte {offset} of its memory, and the device needs a multiple of {alignment}"
+            ));
         }
     }
 
     /// Refuses descriptors that the shader uses and the capture does not have.
     fn missing(&mut self, number: u64, dispatch: &Dispatch) {
-        let capture = self.capture;
         let Some(shader) = self.needs.shaders.get(&dispatch.pipeline) else {
             return;
         };
-        let name = capture.pipelines[&dispatch.pipeline].name.as_str();
         let missing = shader.slots.iter().filter(|slot| {
             let mut bound = dispatch.bindings.iter();
             slot.is_buffer && !bound.any(|b| (b.set, b.binding) == (slot.set, slot.binding))
         });
         let missing: Vec<_> = missing.map(|slot| (slot.set, slot.binding)).collect();
         for (set, binding) in missing {
-            self.refuse(
-                Some(name),
-                format!("dispatch {number}: what set {set}, binding {binding} is bound to is not in the capture"),
-            );
-        }
-        let layout = &capture.pipeline_layouts[&capture.pipelines[&dispatch.pipeline].layout];
-        let odd = dispatch.bindings.iter().find(|binding| {
-            let set = layout.sets.get(binding.set as usize).copied().flatten();
-            let layout = set.and_then(|set| {
-                let mut bindings = capture.set_layouts[&set].bindings.iter();
-                bindings.find(|known| known.binding == binding.binding)
-            });
-            layout.is_none_or(|layout| !is_buffer(layout))
-        });
-        if let Some(odd) = odd {
-            let (set, binding) = (odd.set, odd.binding);
-            self.refuse(
-                Some(name),
-                format!("dispatch {number}: set {set}, binding {binding} is no buffer"),
-            );
+            self.refuse(format!(
+                "dispatch {number}: what set {set}, binding {binding} is bound to is not in the capture"
+            ));
         }
     }
 }

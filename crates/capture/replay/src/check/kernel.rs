@@ -1,7 +1,7 @@
 //! Checks a pipeline against the device: the capabilities and extensions of its shader, its memory, its subgroups and
 //! its matrices.
 
-use gapscope_capture::model::{LayoutBinding, Pipeline, PipelineId};
+use gapscope_capture::model::{Pipeline, PipelineId};
 use gapscope_spirv::Specialisation;
 
 use super::DeviceCheck;
@@ -27,7 +27,7 @@ impl DeviceCheck<'_> {
     pub(super) fn kernel(&mut self, id: PipelineId) -> Result<(), Error> {
         let capture = self.capture;
         let pipeline = &capture.pipelines[&id];
-        let kernel = Some(pipeline.name.as_str());
+        self.checked_kernel = Some(pipeline.name.clone());
         let code = capture.modules[&pipeline.module].code;
         let code = capture.chunk(code).map_err(Error::Content)?;
         let specialisation: Specialisation = (pipeline.constants.iter())
@@ -36,7 +36,7 @@ impl DeviceCheck<'_> {
         let mut shader = match Shader::read(&code, &pipeline.entry, &specialisation) {
             Ok(shader) => shader,
             Err(reason) => {
-                self.refuse(kernel, format!("its SPIR-V is not right: {reason}"));
+                self.refuse(format!("its SPIR-V is not right: {reason}"));
                 return Ok(());
             }
         };
@@ -44,9 +44,9 @@ impl DeviceCheck<'_> {
             // A compute shader has no such inputs and outputs, but compilers declare the capability anyway.
             shader.undeclare(INPUT_OUTPUT_16);
         }
-        self.capabilities(kernel, &shader);
-        self.extensions(kernel, &shader);
-        self.limits(kernel, &shader);
+        self.capabilities(&shader);
+        self.extensions(&shader);
+        self.limits(&shader);
         self.subgroups(pipeline, &shader);
         self.layout(pipeline, &shader);
         for constant in &pipeline.constants {
@@ -56,33 +56,30 @@ impl DeviceCheck<'_> {
                 .get(&id)
                 .filter(|needs| **needs != bytes)
             {
-                self.refuse(
-                    kernel,
-                    format!("its constant {id} has {bytes} bytes, and not {needs}"),
-                );
+                self.refuse(format!(
+                    "its constant {id} has {bytes} bytes, and not {needs}"
+                ));
             }
         }
         if shader.follows_addresses {
             self.refuse(
-                kernel,
                 "it reads or writes through device addresses, which are others in a replay",
             );
         }
         if pipeline.robustness.is_some() {
-            self.need_feature(kernel, "pipelineRobustness");
+            self.need_feature("pipelineRobustness");
         }
         self.needs.shaders.insert(id, shader);
         Ok(())
     }
 
-    fn capabilities(&mut self, kernel: Option<&str>, shader: &Shader) {
+    fn capabilities(&mut self, shader: &Shader) {
         for number in &shader.capabilities {
             let known = CAPABILITIES.iter().find(|(known, _, _)| known == number);
             let Some((_, name, needs)) = known else {
-                self.refuse(
-                    kernel,
-                    format!("its capability {number} is not one that this gapscope knows"),
-                );
+                self.refuse(format!(
+                    "its capability {number} is not one that this gapscope knows"
+                ));
                 continue;
             };
             let served: Vec<Need> = needs
@@ -93,10 +90,7 @@ impl DeviceCheck<'_> {
             if served.is_empty() {
                 let needs: Vec<_> = needs.iter().map(|need| describe(*need)).collect();
                 let lacks = needs.join(" or ");
-                self.refuse(
-                    kernel,
-                    format!("it needs {name}, and the device lacks {lacks}"),
-                );
+                self.refuse(format!("it needs {name}, and the device lacks {lacks}"));
             }
             for need in served {
                 match need {
@@ -117,10 +111,9 @@ impl DeviceCheck<'_> {
         for (number, width) in missing {
             let name = CAPABILITIES.iter().find(|(known, _, _)| *known == number);
             let name = name.map_or("a float control", |(_, name, _)| name);
-            self.refuse(
-                kernel,
-                format!("it needs {name} for {width} bits, which the device lacks"),
-            );
+            self.refuse(format!(
+                "it needs {name} for {width} bits, which the device lacks"
+            ));
         }
     }
 
@@ -137,7 +130,7 @@ impl DeviceCheck<'_> {
         }
     }
 
-    fn extensions(&mut self, kernel: Option<&str>, shader: &Shader) {
+    fn extensions(&mut self, shader: &Shader) {
         for name in &shader.extensions {
             match EXTENSIONS.iter().find(|(known, _)| known == name) {
                 Some((_, None)) => {}
@@ -145,16 +138,12 @@ impl DeviceCheck<'_> {
                     self.needs.extensions.insert((*extension).to_owned());
                 }
                 Some((_, Some(extension))) => {
-                    self.refuse(
-                        kernel,
-                        format!("it uses {name}, and the device lacks {extension}"),
-                    );
+                    self.refuse(format!("it uses {name}, and the device lacks {extension}"));
                 }
                 None => {
-                    self.refuse(
-                        kernel,
-                        format!("its extension {name} is not one that this gapscope knows"),
-                    );
+                    self.refuse(format!(
+                        "its extension {name} is not one that this gapscope knows"
+                    ));
                 }
             }
         }
@@ -163,20 +152,20 @@ impl DeviceCheck<'_> {
             (MAXIMALLY_RECONVERGES, "shaderMaximalReconvergence"),
         ] {
             if shader.modes.contains(&mode) {
-                self.need_feature(kernel, feature);
+                self.need_feature(feature);
             }
         }
         if shader.has_size_ids {
-            self.need_feature(kernel, "maintenance4");
+            self.need_feature("maintenance4");
         }
         if shader.zeroes_shared_memory {
-            self.need_feature(kernel, "shaderZeroInitializeWorkgroupMemory");
+            self.need_feature("shaderZeroInitializeWorkgroupMemory");
         }
         if shader
             .extensions
             .contains("SPV_KHR_relaxed_extended_instruction")
         {
-            self.need_feature(kernel, "shaderRelaxedExtendedInstruction");
+            self.need_feature("shaderRelaxedExtendedInstruction");
         }
         for matrix in &shader.matrices {
             let flexible = [
@@ -197,17 +186,14 @@ impl DeviceCheck<'_> {
             let is_flexible = on[0] && asked[0];
             if !self.adapter.properties.serves(matrix) && !is_flexible {
                 let crate::shader::Matrix { rows, columns, .. } = matrix;
-                self.refuse(
-                    kernel,
-                    format!(
-                        "the device has no cooperative matrix of {rows} by {columns} of its type"
-                    ),
-                );
+                self.refuse(format!(
+                    "the device has no cooperative matrix of {rows} by {columns} of its type"
+                ));
             }
         }
     }
 
-    fn limits(&mut self, kernel: Option<&str>, shader: &Shader) {
+    fn limits(&mut self, shader: &Shader) {
         let limits = &self.adapter.properties.limits;
         if let Some(size) = shader.local_size {
             let threads = size.iter().map(|n| u64::from(*n)).product::<u64>();
@@ -215,35 +201,25 @@ impl DeviceCheck<'_> {
             let of_axes = limits.max_compute_work_group_size;
             let [x, y, z] = size;
             if threads == 0 {
-                self.refuse(
-                    kernel,
-                    format!("its workgroups have no threads ({x} × {y} × {z})"),
-                );
+                self.refuse(format!("its workgroups have no threads ({x} × {y} × {z})"));
             } else if threads > u64::from(most)
                 || size.iter().zip(of_axes).any(|(n, most)| *n > most)
             {
                 let [a, b, c] = of_axes;
-                self.refuse(
-                    kernel,
-                    format!(
-                        "its workgroups have {x} × {y} × {z} threads, and the device allows {most} ({a} × {b} × {c})"
-                    ),
-                );
+                self.refuse(format!(
+                    "its workgroups have {x} × {y} × {z} threads, and the device allows {most} ({a} × {b} × {c})"
+                ));
             }
         }
         let most = limits.max_compute_shared_memory_size;
         if let Some(bytes) = shader.shared_bytes.filter(|bytes| *bytes > u64::from(most)) {
-            self.refuse(
-                kernel,
-                format!(
-                    "its workgroups share {bytes} bytes of memory, and the device allows {most}"
-                ),
-            );
+            self.refuse(format!(
+                "its workgroups share {bytes} bytes of memory, and the device allows {most}"
+            ));
         }
     }
 
     fn subgroups(&mut self, pipeline: &Pipeline, shader: &Shader) {
-        let kernel = Some(pipeline.name.as_str());
         let properties = &self.adapter.properties;
         let (least, most) = (properties.min_subgroup_size, properties.max_subgroup_size);
         if let Some(size) = pipeline.required_subgroup_size {
@@ -253,19 +229,15 @@ impl DeviceCheck<'_> {
                 .map(|size| size.iter().map(|n| u64::from(*n)).product::<u64>());
             let most_threads = u64::from(size) * u64::from(properties.max_subgroups);
             if !fits || !properties.required_size_in_compute {
-                self.refuse(
-                    kernel,
-                    format!(
-                        "it needs subgroups of {size} threads, and the device has {least} to {most}"
-                    ),
-                );
+                self.refuse(format!(
+                    "it needs subgroups of {size} threads, and the device has {least} to {most}"
+                ));
             } else if threads.is_some_and(|threads| threads > most_threads) {
-                self.refuse(
-                    kernel,
-                    format!("its workgroups have more than {most_threads} threads in subgroups of {size}"),
-                );
+                self.refuse(format!(
+                    "its workgroups have more than {most_threads} threads in subgroups of {size}"
+                ));
             }
-            self.need_feature(kernel, "subgroupSizeControl");
+            self.need_feature("subgroupSizeControl");
         }
         let here = self.adapter.properties.subgroup_size;
         let there = self.capture.header.device.subgroup_size;
@@ -276,33 +248,17 @@ impl DeviceCheck<'_> {
             ));
         }
         if pipeline.stage_flags & VARYING_SUBGROUP_SIZE != 0 {
-            self.need_feature(kernel, "subgroupSizeControl");
+            self.need_feature("subgroupSizeControl");
         }
         if pipeline.stage_flags & FULL_SUBGROUPS != 0 {
-            self.need_feature(kernel, "computeFullSubgroups");
+            self.need_feature("computeFullSubgroups");
         }
     }
 
     fn layout(&mut self, pipeline: &Pipeline, shader: &Shader) {
         let capture = self.capture;
-        let kernel = Some(pipeline.name.as_str());
         let layout = &capture.pipeline_layouts[&pipeline.layout];
         let limits = self.adapter.properties.limits;
-        if layout.sets.len() > limits.max_bound_descriptor_sets as usize {
-            let (sets, most) = (layout.sets.len(), limits.max_bound_descriptor_sets);
-            self.refuse(
-                kernel,
-                format!("it has {sets} descriptor sets, and the device allows {most}"),
-            );
-        }
-        let bytes = push_constant_bytes(layout);
-        if bytes > limits.max_push_constants_size {
-            let most = limits.max_push_constants_size;
-            self.refuse(
-                kernel,
-                format!("it has {bytes} bytes of push constants, and the device allows {most}"),
-            );
-        }
         let bindings = || {
             let sets = layout.sets.iter().flatten();
             sets.flat_map(|set| &capture.set_layouts[set].bindings)
@@ -313,45 +269,40 @@ impl DeviceCheck<'_> {
                 .map(|binding| u64::from(binding.count))
                 .sum::<u64>()
         };
-        for (what, count, most) in [
+        let sets = layout.sets.len() as u64;
+        let bytes = u64::from(layout.push_constant_bytes());
+        let storage = limits.max_per_stage_descriptor_storage_buffers;
+        let uniform = limits.max_per_stage_descriptor_uniform_buffers;
+        for (what, count, unit, most) in [
             (
-                "storage buffers",
-                count(STORAGE),
-                limits.max_per_stage_descriptor_storage_buffers,
+                "it",
+                sets,
+                "descriptor sets",
+                limits.max_bound_descriptor_sets,
             ),
             (
-                "uniform buffers",
-                count(UNIFORM),
-                limits.max_per_stage_descriptor_uniform_buffers,
+                "it",
+                bytes,
+                "bytes of push constants",
+                limits.max_push_constants_size,
             ),
+            ("its layout", count(STORAGE), "storage buffers", storage),
+            ("its layout", count(UNIFORM), "uniform buffers", uniform),
         ] {
             if count > u64::from(most) {
-                self.refuse(
-                    kernel,
-                    format!("its layout has {count} {what}, and the device allows {most}"),
-                );
+                self.refuse(format!(
+                    "{what} has {count} {unit}, and the device allows {most}"
+                ));
             }
         }
         for slot in &shader.slots {
             let (set, binding) = (slot.set, slot.binding);
-            let set_layout = layout.sets.get(set as usize).copied().flatten();
-            let found = set_layout.and_then(|set| {
-                let mut bindings = capture.set_layouts[&set].bindings.iter();
-                bindings.find(|known| known.binding == binding)
-            });
-            match found {
-                None => self.refuse(
-                    kernel,
-                    format!("its layout lacks set {set}, binding {binding}"),
-                ),
-                Some(found) if !slot.is_buffer || !is_buffer(found) => self.refuse(
-                    kernel,
-                    format!(
-                        "set {set}, binding {binding} is no buffer, and a capture has only buffers"
-                    ),
-                ),
-                Some(found) if slot.count.is_some_and(|count| count > found.count) => self.refuse(
-                    kernel,
+            match capture.descriptors(layout, set, binding) {
+                None => self.refuse(format!("its layout lacks set {set}, binding {binding}")),
+                Some((kind, _)) if !slot.is_buffer || !is_buffer(kind) => self.refuse(format!(
+                    "set {set}, binding {binding} is no buffer, and a capture has only buffers"
+                )),
+                Some((_, most)) if slot.count.is_some_and(|count| count > most) => self.refuse(
                     format!("set {set}, binding {binding} has more elements than its layout"),
                 ),
                 Some(_) => {}
@@ -365,19 +316,9 @@ pub const STORAGE: [u32; 2] = [7, 9];
 /// `VkDescriptorType` of uniform buffers, without and with a dynamic offset.
 pub const UNIFORM: [u32; 2] = [6, 8];
 
-/// Returns whether a binding is of uniform or storage buffers.
-pub fn is_buffer(binding: &LayoutBinding) -> bool {
-    let kind = binding.descriptor_type;
+/// Returns whether a descriptor type is that of uniform or storage buffers.
+pub fn is_buffer(kind: u32) -> bool {
     STORAGE.contains(&kind) || UNIFORM.contains(&kind)
-}
-
-/// Returns the size of a layout's push constants, in whole words.
-pub fn push_constant_bytes(layout: &gapscope_capture::model::PipelineLayout) -> u32 {
-    let ends = layout
-        .push_constants
-        .iter()
-        .map(|range| range.offset + range.bytes);
-    ends.max().unwrap_or(0).next_multiple_of(4)
 }
 
 fn describe(need: Need) -> String {

@@ -180,11 +180,14 @@ impl Types<'_> {
     fn numbers(&self, id: u32, depth: u32) -> Option<(Element, u64)> {
         let depth = depth.checked_sub(1)?;
         let (inner, length) = match *self.get(id)? {
-            Type::Int { bits, signed } => return Some((integer(bits, signed)?, 1)),
+            Type::Int { bits, signed } => {
+                let kind = if signed { 'i' } else { 'u' };
+                return Some((Element::from_name(&format!("{kind}{bits}"))?, 1));
+            }
             Type::Float {
                 bits,
                 encoding: None,
-            } => return Some((float(bits)?, 1)),
+            } => return Some((Element::from_name(&format!("f{bits}"))?, 1)),
             Type::Vector { component, count } => {
                 let (element, of_one) = self.numbers(component, depth)?;
                 return Some((element, of_one.checked_mul(u64::from(count))?));
@@ -257,29 +260,6 @@ fn component_type(of: &Type) -> Option<i32> {
             (64, false) => 10,
             _ => return None,
         },
-        _ => return None,
-    })
-}
-
-fn integer(bits: u32, signed: bool) -> Option<Element> {
-    Some(match (bits, signed) {
-        (8, false) => Element::U8,
-        (8, true) => Element::I8,
-        (16, false) => Element::U16,
-        (16, true) => Element::I16,
-        (32, false) => Element::U32,
-        (32, true) => Element::I32,
-        (64, false) => Element::U64,
-        (64, true) => Element::I64,
-        _ => return None,
-    })
-}
-
-fn float(bits: u32) -> Option<Element> {
-    Some(match bits {
-        16 => Element::F16,
-        32 => Element::F32,
-        64 => Element::F64,
         _ => return None,
     })
 }

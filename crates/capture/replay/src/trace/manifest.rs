@@ -9,7 +9,7 @@ use gapscope_trace::manifest::{
 };
 use gapscope_trace::{Ledger, LossKind};
 
-use crate::clock::host_now_ns;
+use crate::clock::{host_now_ns, signed};
 use crate::options::Schedule;
 use crate::session::{Observation, Session};
 
@@ -148,8 +148,4 @@ fn notes(session: &Session<'_>, facts: &RunFacts) -> Vec<String> {
     }
     notes.extend(session.notes.iter().cloned());
     notes
-}
-
-fn signed(ns: u64) -> i64 {
-    i64::try_from(ns).unwrap_or(i64::MAX)
 }

@@ -2,9 +2,10 @@
 //! times.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
-use gapscope_capture::model::{Command, Dispatch, Groups, Label, PipelineId};
+use gapscope_capture::model::{BufferRange, Command, Dispatch, Groups, Label, PipelineId};
 use gapscope_model::Span;
 use gapscope_timeline_builder::{TransferFacts, WorkPlace, rows};
 use gapscope_trace::Tables;
@@ -12,6 +13,7 @@ use gapscope_trace::build::Labels;
 use gapscope_trace::ids::*;
 use gapscope_trace::tables::{self as table, Table};
 
+use crate::clock::signed;
 use crate::program::ProgramBuffer;
 use crate::recording::{BufferTimestamps, TimestampPair};
 use crate::session::{Observation, Session};
@@ -19,8 +21,8 @@ use crate::session::{Observation, Session};
 const PROCESS: ProcessId = ProcessId(0);
 const QUEUE: QueueId = QueueId(0);
 
-/// The bindings of a dispatch: set, binding, element, buffer, offset, size, and whether the shader can only read.
-type BoundBuffers = Vec<(u32, u32, u32, u32, u64, u64, bool)>;
+/// The bindings of a dispatch: set, binding, element, range, and whether the shader may write it.
+type BoundBuffers = Vec<(u32, u32, u32, BufferRange, bool)>;
 
 /// The tables of the trace while rows are added.
 pub struct Rows {
@@ -77,15 +79,7 @@ impl Rows {
         self.next_submission += 1;
         let around = (self.runs > 1).then(|| self.labels.named(None, &format!("run {}", of.run)));
         let mut command_buffers = 0;
-        // The program is moved out, as the clock of the session is borrowed mutably.
-        let program = std::mem::replace(
-            &mut session.program,
-            crate::program::Program {
-                steps: Vec::new(),
-                dispatches: 0,
-                commands: 0,
-            },
-        );
+        let program = Rc::clone(&session.program);
         for (number, marks) in &of.parts {
             let Some(submitted) = program.submissions().nth(*number) else {
                 continue;
@@ -95,7 +89,6 @@ impl Rows {
                 command_buffers += 1;
             }
         }
-        session.program = program;
         let start_ns = signed(of.called_ns);
         let row = table::Submission {
             id: submission,
@@ -121,7 +114,7 @@ impl Rows {
     }
 
     /// Adds the rows of labels.
-    pub fn finish(&mut self, _session: &Session<'_>) {
+    pub fn finish(&mut self) {
         self.labels.push_into(&mut self.tables.labels);
     }
 
@@ -300,21 +293,10 @@ impl Rows {
     }
 
     fn bindings(&mut self, dispatch: &Dispatch) -> Option<BindingSetId> {
-        let storage = crate::check::kernel::STORAGE;
         let bound: BoundBuffers = (dispatch.bindings.iter())
             .filter_map(|binding| {
-                let range = binding.range?;
-                let is_read = binding.read_only || !storage.contains(&binding.descriptor_type);
                 let (set, number, element) = (binding.set, binding.binding, binding.element);
-                Some((
-                    set,
-                    number,
-                    element,
-                    range.buffer.0,
-                    range.offset,
-                    range.bytes,
-                    is_read,
-                ))
+                Some((set, number, element, binding.range?, binding.is_writable()))
             })
             .collect();
         if bound.is_empty() {
@@ -324,18 +306,18 @@ impl Rows {
             return Some(*id);
         }
         let id = BindingSetId(self.bindings.len() as u32);
-        for (set, binding, element, buffer, offset_bytes, bytes, is_read) in &bound {
+        for (set, binding, element, range, is_writable) in &bound {
             self.tables.bindings.push(table::Binding {
                 id,
                 set: *set,
                 binding: *binding,
                 element: *element,
-                buffer: BufferId(*buffer),
-                offset_bytes: *offset_bytes,
-                bytes: *bytes,
-                access: match is_read {
-                    true => table::Access::Read,
-                    false => table::Access::ReadWrite,
+                buffer: BufferId(range.buffer.0),
+                offset_bytes: range.offset,
+                bytes: range.bytes,
+                access: match is_writable {
+                    true => table::Access::ReadWrite,
+                    false => table::Access::Read,
                 },
             });
         }
@@ -374,8 +356,4 @@ impl Rows {
             dynamic_shared_bytes: None,
         });
     }
-}
-
-fn signed(ns: u64) -> i64 {
-    i64::try_from(ns).unwrap_or(i64::MAX)
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use gapscope_capture::model::*;
 use gapscope_capture::{Capture, Writer};
+use gapscope_replay::Error;
 use naga::valid::{Capabilities, ValidationFlags, Validator};
 
 pub const STORAGE: u32 = 7;
@@ -33,25 +34,15 @@ impl Made {
         let path = folder.path().join("made.gapcapture");
         let mut device = Device {
             name: "a device that is nowhere".to_owned(),
-            vendor_id: 0,
-            device_id: 0,
-            driver: "none".to_owned(),
-            driver_version: 0,
-            api_version: 0,
             pipeline_cache_uuid: "0".repeat(32),
             subgroup_size: 8,
-            extensions: Vec::new(),
-            features: Vec::new(),
+            ..Device::default()
         };
         change(&mut device);
         let header = Header {
             format: gapscope_capture::FORMAT,
-            gapscope: "0.1.0".to_owned(),
-            command: vec!["made".to_owned()],
-            pid: 1,
-            started_unix_ns: 0,
-            window: "all".to_owned(),
             device,
+            ..Header::default()
         };
         let writer = Writer::create(&path, header).unwrap();
         let mut made = Made {
@@ -61,16 +52,10 @@ impl Made {
             next: 0,
         };
         made.record(Record::Memory(Memory {
-            id: MEMORY,
             bytes: DEVICE_MEMORY,
-            properties: 1,
+            ..Memory::default()
         }));
-        made.record(Record::Queue(Queue {
-            id: QueueId(0),
-            family: 0,
-            index: 0,
-            flags: 7,
-        }));
+        made.record(Record::Queue(Queue::default()));
         made
     }
 
@@ -91,9 +76,8 @@ impl Made {
             name: Some(name.to_owned()),
             bytes,
             usage: 0x20,
-            flags: 0,
-            memory: MEMORY,
             offset,
+            ..Buffer::default()
         }));
         id
     }
@@ -133,52 +117,15 @@ impl Made {
         push_constants: u32,
     ) -> PipelineId {
         let number = self.number();
-        let code = self.writer.chunk(code).unwrap();
-        self.record(Record::Module(Module {
-            id: ModuleId(number),
-            code,
-        }));
-        self.record(Record::SetLayout(SetLayout {
-            id: SetLayoutId(number),
-            flags: 0,
-            bindings: (0..buffers)
-                .map(|binding| LayoutBinding {
-                    binding,
-                    descriptor_type: STORAGE,
-                    count: 1,
-                    stages: 0x20,
-                    flags: 0,
-                })
-                .collect(),
-        }));
-        let range = PushConstantRange {
-            stages: 0x20,
-            offset: 0,
-            bytes: push_constants,
-        };
-        self.record(Record::PipelineLayout(PipelineLayout {
-            id: PipelineLayoutId(number),
-            flags: 0,
-            sets: vec![Some(SetLayoutId(number))],
-            push_constants: if push_constants == 0 {
-                Vec::new()
-            } else {
-                vec![range]
-            },
-        }));
-        self.record(Record::Pipeline(Pipeline {
-            id: PipelineId(number),
+        let bindings = (0..buffers).map(|binding| LayoutBinding::for_compute(binding, STORAGE));
+        let pipeline = Pipeline {
             name: entry.to_owned(),
-            layout: PipelineLayoutId(number),
-            module: ModuleId(number),
             entry: entry.to_owned(),
-            flags: 0,
-            stage_flags: 0,
-            constants: Vec::new(),
-            required_subgroup_size: None,
-            robustness: None,
-        }));
-        PipelineId(number)
+            ..Pipeline::default()
+        };
+        self.writer
+            .kernel(number, code, bindings.collect(), push_constants, pipeline)
+            .unwrap()
     }
 
     /// Adds words that memory holds at an offset before the next submission.
@@ -202,23 +149,14 @@ impl Made {
 
     pub fn submit_again(&mut self, id: CommandsId) {
         self.record(Record::Submission(Submission {
-            queue: QueueId(0),
-            called_ns: 0,
             device_ns: Some(1_000),
-            batches: vec![Batch {
-                waits: Vec::new(),
-                commands: vec![id],
-                signals: Vec::new(),
-            }],
+            ..Submission::with_commands(QueueId(0), id)
         }));
     }
 
     /// Ends the capture and opens it.
     pub fn end(mut self) -> (tempfile::TempDir, PathBuf, Capture) {
-        self.record(Record::End(End {
-            reason: EndReason::Complete,
-            after_ns: 1,
-        }));
+        self.record(Record::End(End::default()));
         drop(self.writer);
         let capture = open(&self.path);
         (self._folder, self.path, capture)
@@ -251,48 +189,45 @@ pub fn bindings(buffers: &[(BufferId, u64)]) -> Vec<Binding> {
     let numbered = (0..).zip(buffers);
     numbered
         .map(|(binding, (buffer, bytes))| Binding {
-            set: 0,
             binding,
-            element: 0,
             descriptor_type: STORAGE,
-            range: Some(BufferRange {
-                buffer: *buffer,
-                offset: 0,
-                bytes: *bytes,
-            }),
-            read_only: false,
+            range: Some(BufferRange::from_start(*buffer, *bytes)),
+            ..Binding::default()
         })
         .collect()
 }
 
 /// Returns a barrier that makes the writes of a kernel visible to the next one.
 pub fn barrier() -> Command {
-    Command::Barrier(Barrier {
-        flags: 0,
-        memory: vec![Dependency {
-            after_stages: COMPUTE,
-            after_access: WRITE,
-            before_stages: COMPUTE,
-            before_access: READ | WRITE,
-        }],
-        buffers: Vec::new(),
-    })
+    Command::Barrier(Barrier::of_memory(Dependency {
+        after_stages: COMPUTE,
+        after_access: WRITE,
+        before_stages: COMPUTE,
+        before_access: READ | WRITE,
+    }))
 }
 
 pub fn bytes(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
+/// Returns the result of a run; none if there is no device, unless one is required.
+pub fn on_device<T>(result: Result<T, Error>) -> Option<Result<T, Error>> {
+    if let Err(Error::NoLoader(_) | Error::NoDevice(_)) = result {
+        let required = std::env::var_os("GAPSCOPE_REQUIRE_GPU").is_some_and(|value| value == "1");
+        assert!(!required, "there is no Vulkan device");
+        eprintln!("skipped: there is no Vulkan device");
+        return None;
+    }
+    Some(result)
+}
+
 /// Returns a barrier between all commands.
 pub fn everything() -> Command {
-    Command::Barrier(Barrier {
-        flags: 0,
-        memory: vec![Dependency {
-            after_stages: 0x1_0000,
-            after_access: 0x1_0000,
-            before_stages: 0x1_0000,
-            before_access: 0x1_8000,
-        }],
-        buffers: Vec::new(),
-    })
+    Command::Barrier(Barrier::of_memory(Dependency {
+        after_stages: 0x1_0000,
+        after_access: 0x1_0000,
+        before_stages: 0x1_0000,
+        before_access: 0x1_8000,
+    }))
 }

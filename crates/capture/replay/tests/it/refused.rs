@@ -21,12 +21,18 @@ fn refusal(change: impl FnOnce(&mut Vec<u8>)) -> Option<String> {
     let fill = made.kernel_of(&code, "fill", 1, 0);
     let buffer = made.buffer("numbers", 0, 256);
     made.submit(vec![dispatch(fill, 1, &[(buffer, 256)], &[])]);
+    reason(made)
+}
+
+/// Returns the reason why a capture is refused; none if there is no device.
+#[track_caller]
+fn reason(made: Made) -> Option<String> {
     let (_folder, _, capture) = made.end();
-    said(&capture)
+    error_text(&capture)
 }
 
 #[track_caller]
-fn said(capture: &Capture) -> Option<String> {
+fn error_text(capture: &Capture) -> Option<String> {
     match run(capture, &Options::default())? {
         Ok(result) => panic!("it ran: {result:?}"),
         Err(error) => Some(error.to_string()),
@@ -66,16 +72,12 @@ fn a_required_subgroup_size_that_the_device_lacks_is_named() {
         layout: PipelineLayoutId(fill.0),
         module: ModuleId(fill.0),
         entry: "fill".to_owned(),
-        flags: 0,
-        stage_flags: 0,
-        constants: Vec::new(),
         required_subgroup_size: Some(1 << 20),
-        robustness: None,
+        ..Pipeline::default()
     }));
     let buffer = made.buffer("numbers", 0, 256);
     made.submit(vec![dispatch(PipelineId(77), 1, &[(buffer, 256)], &[])]);
-    let (_folder, _, capture) = made.end();
-    if let Some(text) = said(&capture) {
+    if let Some(text) = reason(made) {
         assert!(
             text.contains("kernel wide: it needs subgroups of 1048576 threads"),
             "{text}"
@@ -110,8 +112,7 @@ fn an_entry_point_or_a_binding_that_is_not_there_is_named() {
     let wrong = made.kernel_of(&code, "other", 1, 0);
     let buffer = made.buffer("numbers", 0, 256);
     made.submit(vec![dispatch(wrong, 1, &[(buffer, 256)], &[])]);
-    let (_folder, _, capture) = made.end();
-    let Some(text) = said(&capture) else {
+    let Some(text) = reason(made) else {
         return;
     };
     assert!(text.contains("no entry point `other`"), "{text}");
@@ -119,8 +120,7 @@ fn an_entry_point_or_a_binding_that_is_not_there_is_named() {
     let mut made = Made::new();
     let unbound = made.kernel(KERNEL, "fill", 1, 0);
     made.submit(vec![dispatch(unbound, 1, &[], &[])]);
-    let (_folder, _, capture) = made.end();
-    let text = said(&capture).unwrap();
+    let text = reason(made).unwrap();
     assert!(
         text.contains("what set 0, binding 0 is bound to is not in the capture"),
         "{text}"
@@ -129,8 +129,7 @@ fn an_entry_point_or_a_binding_that_is_not_there_is_named() {
     let mut made = Made::new();
     let without = made.kernel(KERNEL, "fill", 0, 0);
     made.submit(vec![dispatch(without, 1, &[], &[])]);
-    let (_folder, _, capture) = made.end();
-    let text = said(&capture).unwrap();
+    let text = reason(made).unwrap();
     assert!(text.contains("its layout lacks set 0, binding 0"), "{text}");
 }
 
@@ -144,8 +143,7 @@ fn more_than_the_device_allows_is_named() {
         dispatch.groups = Groups::Direct([1, u32::MAX, 1]);
     }
     made.submit(vec![many]);
-    let (_folder, _, capture) = made.end();
-    if let Some(text) = said(&capture) {
+    if let Some(text) = reason(made) {
         assert!(
             text.contains("dispatch 0 has 1 × 4294967295 × 1 workgroups"),
             "{text}"
@@ -161,20 +159,17 @@ fn memory_that_nobody_has_is_refused() {
     made.record(Record::Memory(Memory {
         id: MemoryId(9),
         bytes: u64::MAX,
-        properties: 1,
+        ..Memory::default()
     }));
     made.record(Record::Buffer(Buffer {
         id: BufferId(900),
-        name: None,
         bytes: u64::MAX,
         usage: 0x20,
-        flags: 0,
         memory: MemoryId(9),
-        offset: 0,
+        ..Buffer::default()
     }));
     made.submit(vec![dispatch(fill, 1, &[(BufferId(900), u64::MAX)], &[])]);
-    let (_folder, _, capture) = made.end();
-    if let Some(text) = said(&capture) {
+    if let Some(text) = reason(made) {
         assert!(text.contains("bytes in one piece"), "{text}");
     }
 }
@@ -192,7 +187,7 @@ fn content_that_was_changed_is_said() {
     let last = content.len() - 1;
     content[last] ^= 1;
     std::fs::write(&file, content).unwrap();
-    if let Some(text) = said(&capture) {
+    if let Some(text) = error_text(&capture) {
         assert!(
             text.starts_with("the capture is damaged: content "),
             "{text}"

@@ -19,11 +19,7 @@ fn all_that_ran_has_its_row_and_its_time() {
         let mut made = Made::new();
         let fill = made.kernel(KERNEL, "fill", 1, 0);
         let buffer = made.buffer("numbers", 0, 256);
-        let range = BufferRange {
-            buffer,
-            offset: 0,
-            bytes: 256,
-        };
+        let range = BufferRange::from_start(buffer, 256);
         for _ in 0..2 {
             made.submit(vec![
                 Command::Label(Label::Begin("step".to_owned())),

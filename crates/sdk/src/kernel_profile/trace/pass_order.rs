@@ -1,6 +1,6 @@
 //! Orders passes among the commands of their command buffer.
 
-use crate::kernel_profile::profile::ProfileContents;
+use crate::kernel_profile::contents::ProfileContents;
 use crate::kernel_profile::rows::PassRow;
 use crate::kernel_profile::{CommandBufferId, Sampling};
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -1,15 +1,12 @@
 //! Metal command buffers whose work is timed.
 
-use super::MetalError;
 use super::counters::AppleCounters;
-use super::device::Queue;
-use super::pass::ComputePass;
 use crate::metal::{Batch, CommandBufferError, Commands, Completion, Submitted};
 use block2::RcBlock;
 use objc2::rc::{Retained, autoreleasepool};
 use objc2::runtime::ProtocolObject;
 use objc2_foundation::NSString;
-use objc2_metal::{MTLCommandBuffer, MTLCommandBufferStatus, MTLDispatchType};
+use objc2_metal::{MTLCommandBuffer, MTLCommandBufferStatus};
 use std::ptr::NonNull;
 use std::sync::{Mutex, PoisonError};
 
@@ -19,7 +16,6 @@ type Raw = Retained<ProtocolObject<dyn MTLCommandBuffer>>;
 /// [`super::Device`].
 ///
 /// ```no_run
-/// # #[cfg(target_vendor = "apple")]
 /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
 /// # use gapscope_sdk::metal::*;
 /// let mut commands: CommandBuffer = queue.command_buffer()?;
@@ -35,25 +31,17 @@ pub struct CommandBuffer {
 }
 
 impl CommandBuffer {
-    pub(super) fn new(queue: &Queue, raw: Raw) -> CommandBuffer {
-        let device = &queue.device;
-        let batch = Batch::new(
-            device.counters.clone(),
-            device.profile.clone(),
-            device.ladder,
-            queue.label.clone(),
-        );
+    pub(super) fn new(raw: Raw, batch: Batch<AppleCounters>, debug: bool) -> CommandBuffer {
         CommandBuffer {
             raw: RawCommands(raw),
             batch,
-            debug: device.debug,
+            debug,
         }
     }
 
     /// Returns Metal's command buffer, for work that is not timed on its own (blits, events).
     ///
     /// ```no_run
-    /// # #[cfg(target_vendor = "apple")]
     /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
     /// # use gapscope_sdk::metal::*;
     /// use objc2_metal::MTLCommandBuffer;
@@ -65,48 +53,9 @@ impl CommandBuffer {
         &self.raw.0
     }
 
-    /// Begins a compute pass with a label. Instruments reads the label of an encoder when it ends.
-    ///
-    /// # Errors
-    /// Metal gives no encoder.
-    ///
-    /// ```no_run
-    /// # #[cfg(target_vendor = "apple")]
-    /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
-    /// # use gapscope_sdk::metal::*;
-    /// let mut commands = queue.command_buffer()?;
-    /// let pass = commands.compute_pass("layer 3")?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn compute_pass(&mut self, label: &str) -> Result<ComputePass<'_>, MetalError> {
-        ComputePass::begin(self, label, MTLDispatchType::Serial)
-    }
-
-    /// Begins a compute pass whose dispatches may run at the same time; barriers are up to the program. Samples
-    /// around each dispatch ([`Ladder::DispatchBoundary`](crate::metal::Ladder)) serialise the dispatches, and so do
-    /// passes of their own.
-    ///
-    /// # Errors
-    /// Metal gives no encoder.
-    ///
-    /// ```no_run
-    /// # #[cfg(target_vendor = "apple")]
-    /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
-    /// # use gapscope_sdk::metal::*;
-    /// let mut commands = queue.command_buffer()?;
-    /// let pass = commands.concurrent_compute_pass("experts")?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn concurrent_compute_pass(&mut self, label: &str) -> Result<ComputePass<'_>, MetalError> {
-        ComputePass::begin(self, label, MTLDispatchType::Concurrent)
-    }
-
     /// Begins a debug group, which Instruments and captures show.
     ///
     /// ```no_run
-    /// # #[cfg(target_vendor = "apple")]
     /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
     /// # use gapscope_sdk::metal::*;
     /// let commands = queue.command_buffer()?;
@@ -122,7 +71,6 @@ impl CommandBuffer {
     /// Ends the innermost debug group.
     ///
     /// ```no_run
-    /// # #[cfg(target_vendor = "apple")]
     /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
     /// # use gapscope_sdk::metal::*;
     /// let commands = queue.command_buffer()?;
@@ -141,7 +89,6 @@ impl CommandBuffer {
     /// The error of the GPU.
     ///
     /// ```no_run
-    /// # #[cfg(target_vendor = "apple")]
     /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
     /// # use gapscope_sdk::metal::*;
     /// match queue.command_buffer()?.commit_and_wait_labeled("layer 3") {
@@ -159,7 +106,6 @@ impl CommandBuffer {
     /// called on a thread of Metal's.
     ///
     /// ```no_run
-    /// # #[cfg(target_vendor = "apple")]
     /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
     /// # use gapscope_sdk::metal::*;
     /// queue.command_buffer()?.commit_labeled("layer 3", |outcome| println!("{outcome:?}"));

@@ -1,6 +1,6 @@
 //! Counter sample buffers of Metal.
 
-use crate::metal::{Clocks, Counters, Points, SAMPLES_PER_BUFFER};
+use crate::metal::{Clocks, CounterError, Counters, Points, SAMPLES_PER_BUFFER};
 use objc2::available;
 use objc2::rc::{Retained, autoreleasepool};
 use objc2::runtime::ProtocolObject;
@@ -34,7 +34,7 @@ pub struct AppleCounters {
 }
 
 impl AppleCounters {
-    pub fn of(device: Retained<ProtocolObject<dyn MTLDevice>>) -> AppleCounters {
+    pub fn new(device: Retained<ProtocolObject<dyn MTLDevice>>) -> AppleCounters {
         // `MTLCommonCounterSetTimestamp` has this text; some drivers capitalise it.
         let set = autoreleasepool(|_| {
             let mut all = device.counterSets()?.to_vec().into_iter();
@@ -60,11 +60,8 @@ impl AppleCounters {
 impl Counters for AppleCounters {
     type Buffer = SampleBuffer;
 
-    fn allocate(&self) -> Result<SampleBuffer, String> {
-        let set = self
-            .set
-            .as_deref()
-            .ok_or("the device has no timestamp counters")?;
+    fn allocate(&self) -> Result<SampleBuffer, CounterError> {
+        let set = self.set.as_deref().ok_or(CounterError::NoTimestamps)?;
         autoreleasepool(|_| {
             let descriptor = MTLCounterSampleBufferDescriptor::new();
             descriptor.setCounterSet(Some(set));
@@ -75,24 +72,21 @@ impl Counters for AppleCounters {
             self.device
                 .newCounterSampleBufferWithDescriptor_error(&descriptor)
                 .map(SampleBuffer)
-                .map_err(|error| error.localizedDescription().to_string())
+                .map_err(|error| CounterError::Device(error.localizedDescription().to_string()))
         })
     }
 
-    fn resolve(&self, buffer: &SampleBuffer, count: u32) -> Result<Vec<u64>, String> {
+    fn resolve(&self, buffer: &SampleBuffer, count: u32) -> Result<Vec<u64>, CounterError> {
         let range = NSRange::new(0, count.min(SAMPLES_PER_BUFFER) as usize);
         let bytes = autoreleasepool(|_| {
             // SAFETY: the range lies within the samples that the buffer was made with.
             let data = unsafe { buffer.0.resolveCounterRange(range) };
             data.map(|data| data.to_vec())
         });
-        let bytes = bytes.ok_or("Metal gave no data")?;
+        let bytes = bytes.ok_or(CounterError::NoData)?;
         let (samples, rest) = bytes.as_chunks::<8>();
         if !rest.is_empty() {
-            return Err(format!(
-                "Metal gave {} bytes, which are not whole samples",
-                bytes.len()
-            ));
+            return Err(CounterError::PartialSamples(bytes.len()));
         }
         Ok(samples
             .iter()

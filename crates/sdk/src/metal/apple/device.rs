@@ -3,7 +3,10 @@
 use super::counters::AppleCounters;
 use super::{CommandBuffer, MetalError};
 use crate::kernel_profile::DeviceInfo;
-use crate::metal::{Ladder, ProfileHandle, Sources, Wanted, is_debug};
+use crate::metal::{
+    AppleCaptureManager, Batch, Ladder, MetalCapture, Object, ProfileHandle, Sources, Wanted,
+    is_debug,
+};
 use objc2::rc::{Retained, autoreleasepool};
 use objc2::runtime::ProtocolObject;
 use objc2_foundation::NSString;
@@ -19,7 +22,6 @@ unsafe extern "C" {}
 /// A Metal device whose work is timed.
 ///
 /// ```no_run
-/// # #[cfg(target_vendor = "apple")]
 /// # fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// use gapscope_sdk::kernel_profile;
 /// use gapscope_sdk::metal::{Device, Dispatch, Wanted};
@@ -40,19 +42,18 @@ unsafe extern "C" {}
 #[derive(Clone)]
 pub struct Device {
     raw: Retained<ProtocolObject<dyn MTLDevice>>,
-    pub(super) counters: Arc<AppleCounters>,
-    pub(super) ladder: Ladder,
-    pub(super) profile: ProfileHandle,
+    counters: Arc<AppleCounters>,
+    ladder: Ladder,
+    profile: ProfileHandle,
     sources: Arc<Sources>,
     /// Kernels get debug groups, and their sources are kept.
-    pub(super) debug: bool,
+    debug: bool,
 }
 
 impl Device {
     /// Returns the system's default device; `None` if there is none.
     ///
     /// ```no_run
-    /// # #[cfg(target_vendor = "apple")]
     /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
     /// # use gapscope_sdk::metal::*;
     /// let device = Device::system_default(Wanted::Passes, gapscope_sdk::kernel_profile::global());
@@ -67,7 +68,6 @@ impl Device {
     /// of timing.
     ///
     /// ```no_run
-    /// # #[cfg(target_vendor = "apple")]
     /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
     /// # use gapscope_sdk::metal::*;
     /// if let Some(raw) = objc2_metal::MTLCreateSystemDefaultDevice() {
@@ -81,7 +81,7 @@ impl Device {
         wanted: Wanted,
         profile: impl Into<ProfileHandle>,
     ) -> Device {
-        let counters = AppleCounters::of(raw.clone());
+        let counters = AppleCounters::new(raw.clone());
         let profile = profile.into();
         profile.set_device(DeviceInfo {
             api: "metal".to_owned(),
@@ -103,7 +103,6 @@ impl Device {
     /// Returns Metal's device.
     ///
     /// ```no_run
-    /// # #[cfg(target_vendor = "apple")]
     /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
     /// # use gapscope_sdk::metal::*;
     /// use objc2_metal::MTLDevice;
@@ -118,7 +117,6 @@ impl Device {
     /// Returns how work is timed.
     ///
     /// ```no_run
-    /// # #[cfg(target_vendor = "apple")]
     /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
     /// # use gapscope_sdk::metal::*;
     /// println!("{:?}", device.ladder());
@@ -132,7 +130,6 @@ impl Device {
     /// Returns the sources of the libraries that [`Self::compile`] has compiled.
     ///
     /// ```no_run
-    /// # #[cfg(target_vendor = "apple")]
     /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
     /// # use gapscope_sdk::metal::*;
     /// let kept = device.sources().write(std::path::Path::new("kernels"));
@@ -149,7 +146,6 @@ impl Device {
     /// Metal returns none.
     ///
     /// ```no_run
-    /// # #[cfg(target_vendor = "apple")]
     /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
     /// # use gapscope_sdk::metal::*;
     /// let queue = device.queue("Stream 0")?;
@@ -165,7 +161,6 @@ impl Device {
     /// Wraps a command queue of the program.
     ///
     /// ```no_run
-    /// # #[cfg(target_vendor = "apple")]
     /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
     /// # use gapscope_sdk::metal::*;
     /// let same = device.wrap_queue(queue.raw().clone());
@@ -181,6 +176,23 @@ impl Device {
         }
     }
 
+    /// Returns the device for captures of the work of `queues`. Each queue is waited for before the window starts and
+    /// before it ends, by an empty command buffer, which the capture shows as `gapscope: wait`. With
+    /// [`Object::Queue`] and [`Object::Scope`] the first queue is captured or, if there is none, the device.
+    ///
+    /// ```no_run
+    /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
+    /// # use gapscope_sdk::metal::*;
+    /// let device = device.capture(Object::Queue, std::slice::from_ref(queue)).device();
+    /// let capture = gapscope_sdk::Capture::from_env(&device);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn capture(&self, object: Object, queues: &[Queue]) -> MetalCapture<AppleCaptureManager> {
+        let queues = queues.iter().map(|queue| queue.raw.clone()).collect();
+        MetalCapture::new(AppleCaptureManager::new(self.raw.clone(), object, queues))
+    }
+
     /// Compiles a library from source. The source is kept if the environment asked for it ([`is_debug`]) when the
     /// device was created.
     ///
@@ -188,7 +200,6 @@ impl Device {
     /// The error of the compiler.
     ///
     /// ```no_run
-    /// # #[cfg(target_vendor = "apple")]
     /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
     /// # use gapscope_sdk::metal::*;
     /// let library = device.compile("softmax", "kernel void softmax() {}")?;
@@ -217,7 +228,6 @@ impl Device {
 /// A command queue whose command buffers are timed.
 ///
 /// ```no_run
-/// # #[cfg(target_vendor = "apple")]
 /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
 /// # use gapscope_sdk::metal::*;
 /// let queue: Queue = device.queue("Stream 0")?;
@@ -226,16 +236,15 @@ impl Device {
 /// ```
 #[derive(Clone)]
 pub struct Queue {
-    pub(super) device: Device,
+    device: Device,
     raw: Retained<ProtocolObject<dyn MTLCommandQueue>>,
-    pub(super) label: String,
+    label: String,
 }
 
 impl Queue {
     /// Returns Metal's queue.
     ///
     /// ```no_run
-    /// # #[cfg(target_vendor = "apple")]
     /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
     /// # use gapscope_sdk::metal::*;
     /// use objc2_metal::MTLCommandQueue;
@@ -253,7 +262,6 @@ impl Queue {
     /// Metal returns none.
     ///
     /// ```no_run
-    /// # #[cfg(target_vendor = "apple")]
     /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
     /// # use gapscope_sdk::metal::*;
     /// let commands = queue.command_buffer()?;
@@ -264,6 +272,13 @@ impl Queue {
         // Metal autoreleases the command buffer; a thread without a pool would keep every one.
         let raw = autoreleasepool(|_| self.raw.commandBuffer());
         let raw = raw.ok_or(MetalError::NoCommandBuffer)?;
-        Ok(CommandBuffer::new(self, raw))
+        let device = &self.device;
+        let batch = Batch::new(
+            device.counters.clone(),
+            device.profile.clone(),
+            device.ladder,
+            self.label.clone(),
+        );
+        Ok(CommandBuffer::new(raw, batch, device.debug))
     }
 }

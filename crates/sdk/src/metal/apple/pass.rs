@@ -16,7 +16,6 @@ type Encoder = ProtocolObject<dyn MTLComputeCommandEncoder>;
 /// A compute pass, which ends when it is dropped.
 ///
 /// ```no_run
-/// # #[cfg(target_vendor = "apple")]
 /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
 /// # use gapscope_sdk::metal::*;
 /// let mut commands = queue.command_buffer()?;
@@ -32,6 +31,44 @@ pub struct ComputePass<'a> {
     label: String,
     order: MTLDispatchType,
     encoder: Option<Retained<Encoder>>,
+}
+
+impl CommandBuffer {
+    /// Begins a compute pass with a label. Instruments reads the label of an encoder when it ends.
+    ///
+    /// # Errors
+    /// Metal gives no encoder.
+    ///
+    /// ```no_run
+    /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
+    /// # use gapscope_sdk::metal::*;
+    /// let mut commands = queue.command_buffer()?;
+    /// let pass = commands.compute_pass("layer 3")?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn compute_pass(&mut self, label: &str) -> Result<ComputePass<'_>, MetalError> {
+        ComputePass::begin(self, label, MTLDispatchType::Serial)
+    }
+
+    /// Begins a compute pass whose dispatches may run at the same time; barriers are up to the program. Samples
+    /// around each dispatch ([`Ladder::DispatchBoundary`](crate::metal::Ladder)) serialise the dispatches, and so do
+    /// passes of their own.
+    ///
+    /// # Errors
+    /// Metal gives no encoder.
+    ///
+    /// ```no_run
+    /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
+    /// # use gapscope_sdk::metal::*;
+    /// let mut commands = queue.command_buffer()?;
+    /// let pass = commands.concurrent_compute_pass("experts")?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn concurrent_compute_pass(&mut self, label: &str) -> Result<ComputePass<'_>, MetalError> {
+        ComputePass::begin(self, label, MTLDispatchType::Concurrent)
+    }
 }
 
 impl<'a> ComputePass<'a> {
@@ -61,7 +98,6 @@ impl<'a> ComputePass<'a> {
     /// Metal returns no encoder.
     ///
     /// ```no_run
-    /// # #[cfg(target_vendor = "apple")]
     /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
     /// # use gapscope_sdk::metal::*;
     /// let mut commands = queue.command_buffer()?;
@@ -103,7 +139,6 @@ impl<'a> ComputePass<'a> {
     /// Returns the encoder, for work that is not timed on its own; `None` if each dispatch has its own encoder.
     ///
     /// ```no_run
-    /// # #[cfg(target_vendor = "apple")]
     /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
     /// # use gapscope_sdk::metal::*;
     /// use objc2_metal::MTLComputeCommandEncoder;
@@ -122,7 +157,6 @@ impl<'a> ComputePass<'a> {
     /// Ends the pass.
     ///
     /// ```no_run
-    /// # #[cfg(target_vendor = "apple")]
     /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
     /// # use gapscope_sdk::metal::*;
     /// let mut commands = queue.command_buffer()?;

@@ -24,12 +24,8 @@ impl Lowering<'_> {
                 let Some(Type::Pointer { pointee, .. }) = module.types.get(type_id) else {
                     return Ok(());
                 };
-                let pointer = Pointer {
-                    base: self.local(*pointee, rest.first().copied()),
-                    offset: Operand::Known(0),
-                    type_id: *pointee,
-                    matrix: None,
-                };
+                let base = self.local(*pointee, rest.first().copied());
+                let pointer = Pointer::new(base, *pointee);
                 self.define(*id, *type_id, Value::Pointer(pointer));
             }
             (op::LOAD, [type_id, id, pointer, ..]) => {

@@ -29,12 +29,7 @@ impl Lowering<'_> {
 
     fn put(&mut self, first: u32, scalars: &[Operand]) {
         for (result, scalar) in (first..).zip(scalars) {
-            self.emit(Op::Compute {
-                code: Code::Copy,
-                bits: 64,
-                result,
-                operands: [*scalar, NONE, NONE],
-            });
+            self.emit(Op::copy(result, *scalar));
         }
     }
 
@@ -292,12 +287,7 @@ impl Lowering<'_> {
                         true => Operand::Register(first + at as u32),
                         false => Operand::Unknown(Cause::Undefined),
                     };
-                    Op::Compute {
-                        code: Code::Copy,
-                        bits: 64,
-                        result,
-                        operands: [from, NONE, NONE],
-                    }
+                    Op::copy(result, from)
                 }
                 offset => Op::Pick {
                     result,

@@ -47,13 +47,18 @@ pub(super) enum Base {
 }
 
 impl Pointer {
-    pub fn lost(cause: Cause) -> Pointer {
+    /// Returns a pointer to the beginning of memory, of the type `type_id`.
+    pub fn new(base: Base, type_id: u32) -> Pointer {
         Pointer {
-            base: Base::Lost(cause),
+            base,
             offset: Operand::Known(0),
-            type_id: 0,
+            type_id,
             matrix: None,
         }
+    }
+
+    pub fn lost(cause: Cause) -> Pointer {
+        Pointer::new(Base::Lost(cause), 0)
     }
 }
 

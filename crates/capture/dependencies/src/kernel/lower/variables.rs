@@ -42,15 +42,9 @@ impl Lowering<'_> {
                 0 => Base::Lost(Cause::Image),
                 _ => Base::Lost(Cause::Pointer),
             };
-            let pointer = Pointer {
-                base,
-                offset: Operand::Known(0),
-                type_id: *pointee,
-                matrix: None,
-            };
             let typed = Typed {
                 type_id: variable.type_id,
-                value: Value::Pointer(self.settled(pointer)),
+                value: Value::Pointer(self.settled(Pointer::new(base, *pointee))),
             };
             self.globals.insert(id, typed);
         }
@@ -82,11 +76,8 @@ impl Lowering<'_> {
 
     fn inputs<const N: usize>(&mut self, inputs: [Input; N]) -> Vec<Operand> {
         let registers = inputs.map(|input| {
-            let known = self
-                .program
-                .inputs
-                .iter()
-                .find(|(other, _)| *other == input);
+            let mut known = self.program.inputs.iter();
+            let known = known.find(|(other, _)| *other == input);
             known.map(|(_, register)| *register).unwrap_or_else(|| {
                 let register = self.new_registers(1);
                 self.program.inputs.push((input, register));

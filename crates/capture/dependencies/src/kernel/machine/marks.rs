@@ -1,4 +1,4 @@
-//! Marks the scalars of a buffer that invocations reach, with one bit for reads and one for writes; [`Marks::sets`]
+//! Marks the scalars of a buffer that invocations reach, with one bit for reads and one for writes; [`Marks::set_of`]
 //! turns them into sets of bytes.
 
 use crate::bytes::ByteSet;
@@ -16,21 +16,26 @@ pub(crate) struct Marks {
     bytes: u64,
     /// Binary logarithm of the number of bytes that one mark stands for.
     scale: u32,
-    pub read: Bits,
-    pub written: Bits,
-    /// Whether bytes beyond the buffer's end were read, and whether they were written.
-    pub outside: (bool, bool),
+    pub read: ReachedScalars,
+    pub written: ReachedScalars,
     /// Whether a scalar was reached that does not begin where a mark does.
     pub uneven: bool,
-    /// The sum of hashes of all pairs of invocation and bytes, for reads here and for writes below. Runs in which the
-    /// same invocations reach the same bytes have equal sums.
-    pub read_map: u128,
-    pub written_map: u128,
+}
+
+/// The scalars of a buffer that invocations reach in one direction.
+#[derive(Debug, Default)]
+pub(crate) struct ReachedScalars {
+    bits: Bits,
+    /// Whether bytes beyond the buffer's end were reached.
+    pub outside: bool,
+    /// The sum of hashes of all pairs of invocation and bytes. Runs in which the same invocations reach the same bytes
+    /// have equal sums.
+    pub map: u128,
 }
 
 /// A set of bits, in pages that are allocated when a bit of them is set.
 #[derive(Debug, Default)]
-pub(crate) struct Bits {
+struct Bits {
     pages: Vec<Page>,
     allocated: u64,
 }
@@ -41,13 +46,16 @@ impl Marks {
         Marks {
             bytes,
             scale: scalar_bytes.max(1).trailing_zeros(),
-            read: Bits::default(),
-            written: Bits::default(),
-            outside: (false, false),
+            read: ReachedScalars::default(),
+            written: ReachedScalars::default(),
             uneven: false,
-            read_map: 0,
-            written_map: 0,
         }
+    }
+
+    fn sides(&mut self, direction: Direction) -> impl Iterator<Item = &mut ReachedScalars> {
+        let read = direction.reads().then_some(&mut self.read);
+        let written = direction.writes().then_some(&mut self.written);
+        read.into_iter().chain(written)
     }
 
     /// Marks `bytes` bytes from the offset of each active lane on. `first` is the number of the invocation in lane 0.
@@ -68,8 +76,7 @@ impl Marks {
             let end = match begin.checked_add(bytes.into()) {
                 Some(end) if end <= self.bytes => end,
                 _ => {
-                    self.outside.0 |= direction.reads();
-                    self.outside.1 |= direction.writes();
+                    self.sides(direction).for_each(|side| side.outside = true);
                     continue;
                 }
             };
@@ -87,11 +94,8 @@ impl Marks {
         if let Some((from, to)) = run {
             self.set(from, to, direction);
         }
-        if direction.reads() {
-            self.read_map = self.read_map.wrapping_add(map);
-        }
-        if direction.writes() {
-            self.written_map = self.written_map.wrapping_add(map);
+        for side in self.sides(direction) {
+            side.map = side.map.wrapping_add(map);
         }
     }
 
@@ -99,36 +103,34 @@ impl Marks {
         let rest = (1 << self.scale) - 1;
         self.uneven |= (from | to) & rest != 0;
         let (from, to) = (from >> self.scale, (to + rest) >> self.scale);
-        if direction.reads() {
-            self.read.set(from, to);
-        }
-        if direction.writes() {
-            self.written.set(from, to);
+        for side in self.sides(direction) {
+            side.bits.set(from, to);
         }
     }
 
     /// Adds the marks of another thread.
     pub fn join(&mut self, other: Marks) {
-        self.read.join(other.read);
-        self.written.join(other.written);
-        self.outside.0 |= other.outside.0;
-        self.outside.1 |= other.outside.1;
+        for (side, other) in [
+            (&mut self.read, other.read),
+            (&mut self.written, other.written),
+        ] {
+            side.bits.join(other.bits);
+            side.outside |= other.outside;
+            side.map = side.map.wrapping_add(other.map);
+        }
         self.uneven |= other.uneven;
-        self.read_map = self.read_map.wrapping_add(other.read_map);
-        self.written_map = self.written_map.wrapping_add(other.written_map);
     }
 
     /// Returns the number of bytes of memory that the marks take.
     pub fn memory_bytes(&self) -> u64 {
-        let pages = self.read.allocated + self.written.allocated;
-        let tables = self.read.pages.len() + self.written.pages.len();
-        pages * PAGE / 8 + tables as u64 * 8
+        let sides = [&self.read.bits, &self.written.bits];
+        let each = sides.map(|bits| bits.allocated * PAGE / 8 + bits.pages.len() as u64 * 8);
+        each.iter().sum()
     }
 
-    /// Returns the bytes that were read, and those that were written; `None` for a set of more than `most` ranges.
-    pub fn sets(&self, most: usize) -> (Option<ByteSet>, Option<ByteSet>) {
-        let set = |bits: &Bits| bits.ranges(self.scale, self.bytes, most);
-        (set(&self.read), set(&self.written))
+    /// Returns the bytes that were reached in one direction; `None` if they have more than `most` ranges.
+    pub fn set_of(&self, side: &ReachedScalars, most: usize) -> Option<ByteSet> {
+        side.bits.ranges(self.scale, self.bytes, most)
     }
 }
 

@@ -40,17 +40,8 @@ impl<'a> Needs<'a> {
                 writers[phi.result as usize].push(Writer::Phi(id, index as u32));
             }
             for (index, op) in block.ops.iter().enumerate() {
-                let writer = Writer::Op(id, index as u32);
-                match op {
-                    Op::Compute { result, .. }
-                    | Op::Pick { result, .. }
-                    | Op::Look { result, .. } => writers[*result as usize].push(writer),
-                    Op::Put { first, count, .. } => {
-                        for register in *first..first + count {
-                            writers[register as usize].push(writer);
-                        }
-                    }
-                    Op::Access(_) | Op::Escape(_) => {}
+                for register in op.written() {
+                    writers[register as usize].push(Writer::Op(id, index as u32));
                 }
             }
         }
@@ -70,42 +61,17 @@ impl<'a> Needs<'a> {
 
     /// Adds a needed operation.
     pub fn op(&mut self, block: BlockId, index: u32) {
-        let of = &mut self.ops[block as usize][index as usize];
-        if std::mem::replace(of, true) {
+        let is_needed = &mut self.ops[block as usize][index as usize];
+        if std::mem::replace(is_needed, true) {
             return;
         }
         self.block(block);
         let program = self.program;
-        match &program.blocks[block as usize].ops[index as usize] {
-            Op::Compute { operands, .. } => operands.iter().for_each(|o| self.operand(*o)),
-            Op::Pick {
-                first,
-                count,
-                index,
-                ..
-            } => {
-                self.operand(*index);
-                (*first..first + count).for_each(|r| self.operand(Operand::Register(r)));
-            }
-            Op::Put {
-                first,
-                count,
-                index,
-                value,
-            } => {
-                self.operand(*index);
-                self.operand(*value);
-                (*first..first + count).for_each(|r| self.operand(Operand::Register(r)));
-            }
-            Op::Look { offset, .. } => self.operand(*offset),
-            Op::Access(access) => {
-                self.operand(access.offset);
-                if let Some((_, stride)) = access.rows {
-                    self.operand(stride);
-                }
-            }
-            Op::Escape(_) => {}
-        }
+        let op = &program.blocks[block as usize].ops[index as usize];
+        op.operands().for_each(|operand| self.operand(operand));
+        // An operation that writes one register of several keeps the others.
+        let registers = op.picked_from().chain(op.written());
+        registers.for_each(|register| self.operand(Operand::Register(register)));
     }
 
     fn operand(&mut self, operand: Operand) {
@@ -172,11 +138,8 @@ impl<'a> Needs<'a> {
             .filter(|id| self.flow.reached[*id as usize])
             .filter(|id| {
                 let next = numbers.len() as u32;
-                let mut is_new = false;
-                numbers.entry(*id).or_insert_with(|| {
-                    is_new = true;
-                    next
-                });
+                let is_new = !numbers.contains_key(id);
+                numbers.entry(*id).or_insert(next);
                 is_new
             })
             .collect();
@@ -271,19 +234,16 @@ struct KeptRegisters {
 
 impl KeptRegisters {
     fn register(&mut self, register: Register) -> u32 {
-        *self.registers.entry(register).or_insert_with(|| {
-            self.count += 1;
-            self.count - 1
-        })
+        *(self.registers.entry(register)).or_insert_with(|| next(&mut self.count))
     }
 
     fn operand(&mut self, operand: Operand) -> Option<u32> {
         match operand {
             Operand::Register(register) => Some(self.register(register)),
-            Operand::Known(value) => Some(*self.known.entry(value).or_insert_with(|| {
-                self.count += 1;
-                self.count - 1
-            })),
+            Operand::Known(value) => {
+                let register = self.known.entry(value);
+                Some(*register.or_insert_with(|| next(&mut self.count)))
+            }
             Operand::Unknown(_) => None,
         }
     }
@@ -347,4 +307,10 @@ impl KeptRegisters {
             Op::Escape(_) => return None,
         })
     }
+}
+
+/// Counts up, and returns the count of before.
+fn next(count: &mut u32) -> u32 {
+    *count += 1;
+    *count - 1
 }

@@ -1,12 +1,26 @@
 //! Captures through Apple's capture manager.
 
-use crate::capture::{Backend, CaptureDevice, Destination, NotCaptured, Running};
+#[cfg(target_vendor = "apple")]
+mod apple;
+#[cfg(test)]
+mod tests;
+#[cfg(any(test, all(feature = "wgpu", target_vendor = "apple")))]
+mod wgpu_device;
+
+#[cfg(target_vendor = "apple")]
+pub use apple::AppleCaptureManager;
+#[cfg(target_vendor = "apple")]
+pub(super) use apple::default_capture;
+#[cfg(all(feature = "wgpu", target_vendor = "apple"))]
+pub(crate) use wgpu_device::from_wgpu;
+
+use super::{Backend, CaptureDevice, Destination, NotCaptured, Running, WaitError};
 use crate::environment::any_is_on;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-pub(super) const BACKEND: &str = "Metal";
-pub(super) const EXTENSION: &str = "gputrace";
+const BACKEND: &str = "Metal";
+const EXTENSION: &str = "gputrace";
 
 /// The variable that allows captures outside of Xcode since macOS 14, and the earlier one.
 const VARIABLE: &str = "MTL_CAPTURE_ENABLED";
@@ -14,7 +28,7 @@ const OLDER_VARIABLE: &str = "METAL_CAPTURE_ENABLED";
 
 /// The state of the variables that allow captures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Gate {
+enum Gate {
     Closed,
     /// Only the variable from before macOS 14 is set.
     Older,
@@ -31,7 +45,7 @@ impl Gate {
     }
 }
 
-type Wait = dyn Fn() -> Result<(), String> + Send + Sync;
+type Wait = dyn Fn() -> Result<(), WaitError> + Send + Sync;
 
 /// The maximum time for the capture manager to write a document after the stop.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(60);
@@ -70,7 +84,7 @@ pub struct ManagerError {
 /// The operations of Apple's capture manager that captures need.
 ///
 /// ```
-/// use gapscope_sdk::capture::Destination;
+/// use gapscope_sdk::capture::{Destination, WaitError};
 /// use gapscope_sdk::metal::{CaptureManager, ManagerError};
 ///
 /// /// For programs without Metal.
@@ -83,7 +97,7 @@ pub struct ManagerError {
 ///         Err(ManagerError { code: 1, description: "there is no Metal".to_owned() })
 ///     }
 ///     fn stop(&self) {}
-///     fn synchronise(&self) -> Result<(), String> { Ok(()) }
+///     fn synchronise(&self) -> Result<(), WaitError> { Ok(()) }
 /// }
 /// ```
 pub trait CaptureManager: Send + Sync + 'static {
@@ -106,7 +120,7 @@ pub trait CaptureManager: Send + Sync + 'static {
     ///
     /// # Errors
     /// The error of Metal.
-    fn synchronise(&self) -> Result<(), String>;
+    fn synchronise(&self) -> Result<(), WaitError>;
 }
 
 /// The capture backend of Metal, which writes a GPU trace document (`NAME.gputrace`) or captures to Xcode.
@@ -118,7 +132,7 @@ pub trait CaptureManager: Send + Sync + 'static {
 ///
 /// fn capture(manager: impl CaptureManager) {
 ///     let device = MetalCapture::new(manager).device();
-///     if let Err(why) = Capture::to(&device, Destination::of("step.gputrace")) {
+///     if let Err(why) = Capture::to(&device, Destination::from_path("step.gputrace")) {
 ///         eprintln!("{why}");
 ///     }
 /// }
@@ -144,7 +158,7 @@ impl<M: CaptureManager> MetalCapture<M> {
     }
 
     /// Creates a backend without reading the environment.
-    pub(super) fn with_gate(manager: M, gate: Gate) -> MetalCapture<M> {
+    fn with_gate(manager: M, gate: Gate) -> MetalCapture<M> {
         MetalCapture {
             manager: Arc::new(manager),
             gate,
@@ -155,15 +169,15 @@ impl<M: CaptureManager> MetalCapture<M> {
     /// Replaces the way to wait for the device, for managers that do not know the device's queues.
     ///
     /// ```
-    /// # use gapscope_sdk::metal::{CaptureManager, MetalCapture};
-    /// # fn wait_for_the_device() -> Result<(), String> { Ok(()) }
+    /// # use gapscope_sdk::{capture::WaitError, metal::{CaptureManager, MetalCapture}};
+    /// # fn wait_for_the_device() -> Result<(), WaitError> { Ok(()) }
     /// # fn example(manager: impl CaptureManager) {
     /// let capture = MetalCapture::new(manager).waiting_by(wait_for_the_device);
     /// # }
     /// ```
     pub fn waiting_by(
         mut self,
-        wait: impl Fn() -> Result<(), String> + Send + Sync + 'static,
+        wait: impl Fn() -> Result<(), WaitError> + Send + Sync + 'static,
     ) -> MetalCapture<M> {
         self.wait = Some(Box::new(wait));
         self
@@ -246,7 +260,7 @@ impl<M: CaptureManager> Backend for MetalCapture<M> {
             Some(wait) => wait(),
             None => self.manager.synchronise(),
         };
-        waited.map_err(|reason| NotCaptured::Synchronise { reason })
+        Ok(waited?)
     }
 
     fn start(&self, destination: &Destination) -> Result<Box<dyn Running>, NotCaptured> {

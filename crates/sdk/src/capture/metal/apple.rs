@@ -1,8 +1,7 @@
 //! Captures through the capture manager of the process.
 
-use super::{Device, Queue};
+use super::{CaptureManager, ManagerError, MetalCapture, Object, WaitError};
 use crate::capture::Destination;
-use crate::metal::{CaptureManager, ManagerError, MetalCapture, Object};
 use objc2::rc::{Retained, autoreleasepool};
 use objc2::runtime::{AnyObject, ProtocolObject};
 use objc2_foundation::{NSString, NSURL};
@@ -15,7 +14,6 @@ use std::sync::{Mutex, PoisonError};
 /// The capture manager of the process, for one device.
 ///
 /// ```no_run
-/// # #[cfg(target_vendor = "apple")]
 /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
 /// # use gapscope_sdk::metal::*;
 /// let capture: MetalCapture<AppleCaptureManager> = device.capture(Object::Device, &[]);
@@ -36,30 +34,6 @@ struct Scope(Retained<ProtocolObject<dyn MTLCaptureScope>>);
 // is atomic.
 unsafe impl Send for Scope {}
 
-impl Device {
-    /// Returns the device for captures of the work of `queues`. Each queue is waited for before the window starts and
-    /// before it ends, by an empty command buffer, which the capture shows as `gapscope: wait`. With
-    /// [`Object::Queue`] and [`Object::Scope`] the first queue is captured or, if there is none, the device.
-    ///
-    /// ```no_run
-    /// # #[cfg(target_vendor = "apple")]
-    /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
-    /// # use gapscope_sdk::metal::*;
-    /// let device = device.capture(Object::Queue, std::slice::from_ref(queue)).device();
-    /// let capture = gapscope_sdk::Capture::from_env(&device);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn capture(&self, object: Object, queues: &[Queue]) -> MetalCapture<AppleCaptureManager> {
-        MetalCapture::new(AppleCaptureManager {
-            device: Retained::from(self.raw()),
-            queues: queues.iter().map(|queue| queue.raw().clone()).collect(),
-            object,
-            scope: Mutex::new(None),
-        })
-    }
-}
-
 /// Returns the system's default device for captures. Nothing is waited for, because its queues are unknown.
 pub(crate) fn default_capture() -> Option<MetalCapture<AppleCaptureManager>> {
     let device = MTLCreateSystemDefaultDevice()?;
@@ -79,14 +53,23 @@ fn destination(document: bool) -> MTLCaptureDestination {
 }
 
 impl AppleCaptureManager {
-    /// Creates a manager of all work of a device whose queues are unknown.
-    pub(crate) fn from_device(device: Retained<ProtocolObject<dyn MTLDevice>>) -> Self {
+    /// Creates a manager that captures the work of `object`, and waits for `queues`.
+    pub(crate) fn new(
+        device: Retained<ProtocolObject<dyn MTLDevice>>,
+        object: Object,
+        queues: Vec<Retained<ProtocolObject<dyn MTLCommandQueue>>>,
+    ) -> Self {
         AppleCaptureManager {
             device,
-            queues: Vec::new(),
-            object: Object::Device,
+            queues,
+            object,
             scope: Mutex::new(None),
         }
+    }
+
+    /// Creates a manager of all work of a device whose queues are unknown.
+    pub(crate) fn from_device(device: Retained<ProtocolObject<dyn MTLDevice>>) -> Self {
+        AppleCaptureManager::new(device, Object::Device, Vec::new())
     }
 
     fn scope(&self) -> std::sync::MutexGuard<'_, Option<Scope>> {
@@ -116,18 +99,16 @@ impl CaptureManager for AppleCaptureManager {
         });
     }
 
-    fn synchronise(&self) -> Result<(), String> {
+    fn synchronise(&self) -> Result<(), WaitError> {
         autoreleasepool(|_| {
             for queue in &self.queues {
                 // Command buffers of a queue run in the order of their commits.
-                let last = queue
-                    .commandBuffer()
-                    .ok_or("Metal gave no command buffer")?;
+                let last = queue.commandBuffer().ok_or(WaitError::NoCommandBuffer)?;
                 last.setLabel(Some(&NSString::from_str("gapscope: wait")));
                 last.commit();
                 last.waitUntilCompleted();
                 if let Some(error) = last.error() {
-                    return Err(error.localizedDescription().to_string());
+                    return Err(WaitError::device(error.localizedDescription()));
                 }
             }
             Ok(())

@@ -1,13 +1,13 @@
 //! Captures devices of wgpu if wgpu runs on Metal.
 
-use super::capture::{BACKEND, CaptureManager, EXTENSION, MetalCapture};
+use super::{BACKEND, CaptureManager, EXTENSION, MetalCapture, WaitError};
 use crate::capture::{Backend, Destination, NotCaptured, Running};
 use std::sync::Arc;
 
 /// Returns the capture device of a wgpu device, which has a manager if it runs on Metal.
 pub(crate) fn from_wgpu<M: CaptureManager>(
     manager: Option<M>,
-    wait: impl Fn() -> Result<(), String> + Send + Sync + 'static,
+    wait: impl Fn() -> Result<(), WaitError> + Send + Sync + 'static,
 ) -> Arc<dyn Backend> {
     match manager {
         Some(manager) => Arc::new(MetalCapture::new(manager).waiting_by(wait)),
