@@ -60,7 +60,7 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
     let mut trace = output.trace()?;
     let mut inventory = Inventory::new("Xcode");
     let process = inventory.process(options.pid.unwrap_or(0));
-    let device = inventory.device(process, 0, |device| device.api = Api::Metal);
+    let device = inventory.device(process, Some(0), |device| device.api = Api::Metal);
     let queue = inventory.add_queue(device, Some("all command queues".to_owned()));
     let mut command_buffers: FxHashMap<String, (CommandBufferId, LabelId, u32)> =
         FxHashMap::default();

@@ -179,11 +179,9 @@ impl Log {
             return Ok(());
         }
         let queue = self.queue();
-        let kernel = self.inventory.kernel(KernelFacts {
-            process: self.process,
-            name: operation.name.into(),
-            ..KernelFacts::default()
-        });
+        let name = self.inventory.labels.text(operation.name);
+        let kernel = KernelFacts::new(self.process, name);
+        let kernel = self.inventory.kernel(kernel);
         let mean_ns = operation.total_ns / operation.count;
         // The first dispatch has the remainder of the division, so that the sum stays the same.
         let over = operation.total_ns % operation.count;
@@ -211,7 +209,7 @@ impl Log {
             [name] => Some(name.clone()),
             _ => None,
         };
-        let device = self.inventory.device(self.process, 0, |device| {
+        let device = self.inventory.device(self.process, Some(0), |device| {
             device.api = Api::Vulkan;
             if let Some(name) = name {
                 device.name = name;

@@ -21,11 +21,12 @@ mod event;
 mod plane;
 mod work;
 
-use crate::inventory::Inventory;
 use crate::perfetto::first_bytes;
+use crate::profile::Profile;
 use crate::protobuf::{Message, varint};
 use crate::{Error, Importer, Options, Output};
 use gapscope_trace::LossKind;
+use gapscope_trace::manifest::Api;
 use plane::Plane;
 use std::cell::Cell;
 use std::io::Read;
@@ -71,7 +72,8 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
     let bytes = bytes_of(path)?;
     let torn = Cell::new(0);
     let space = Message::new(&bytes, &torn);
-    let mut inventory = Inventory::new("XSpace");
+    let mut profile = Profile::new("XSpace", Api::Unknown);
+    let inventory = &mut profile.inventory;
     let mut planes = Vec::new();
     let mut hosts = Vec::new();
     for (number, value) in space.fields() {
@@ -91,7 +93,7 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
         });
     }
     let trace = output.trace()?;
-    let mut work = Collector::new(inventory, trace, options.pid.unwrap_or(0), &planes);
+    let mut work = Collector::new(profile, options.pid.unwrap_or(0), &planes);
     // Calls come first, so that work finds the calls that submitted it.
     let all = bytes.len() as u64;
     let mut done = 0;
@@ -101,12 +103,13 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
         done += plane.bytes;
         output.progress(done, all);
     }
-    let (mut inventory, trace) = work.complete()?;
-    if inventory.span_ns().is_none() {
+    let (mut profile, reasons) = work.complete();
+    if !profile.has_rows() {
         return Err(Error::NothingRecorded {
             reason: format!("{} has no events of GPUs or threads", path.display()),
         });
     }
+    let inventory = &mut profile.inventory;
     inventory.lose(LossKind::Records, torn.get(), "they are cut or malformed");
     if let Some(host) = hosts.first().filter(|host| !host.is_empty()) {
         inventory.note(format!("Recorded on {host}."));
@@ -120,7 +123,7 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
     inventory.note(
         "XSpace says neither how well times of the GPU agree with those of the host nor how work waits for work.",
     );
-    inventory.finish(trace, options, output)
+    profile.write(reasons, options, trace, output)
 }
 
 fn bytes_of(path: &Path) -> Result<Vec<u8>, Error> {

@@ -129,14 +129,14 @@ impl Builder {
     pub fn numbered_device(&mut self, process: ProcessId, gpu: Option<u32>) -> DeviceId {
         match gpu.or((self.first_pass.gpus.len() == 1).then_some(0)) {
             Some(gpu) => self.device(process, gpu, Api::Unknown),
-            None => self.inventory.device(process, u64::MAX, |_| {}),
+            None => self.inventory.device(process, None, |_| {}),
         }
     }
 
     /// Returns the id of the GPU of a process with a number.
     pub fn device(&mut self, process: ProcessId, gpu: u32, api: Api) -> DeviceId {
         let described = self.first_pass.gpus.get(gpu as usize);
-        self.inventory.device(process, gpu.into(), |device| {
+        self.inventory.device(process, Some(gpu), |device| {
             device.api = api;
             match described {
                 Some(described) => {

@@ -248,7 +248,7 @@ impl GpuCounters {
 impl Builder {
     /// Returns the id of the first device with a number in any process, or else of a new device.
     fn gpu(&mut self, gpu: u32) -> DeviceId {
-        if let Some(device) = self.inventory.any_device(gpu.into()) {
+        if let Some(device) = self.inventory.any_device(gpu) {
             return device;
         }
         let process = self.inventory.process(self.first_pass.unnamed_pid());

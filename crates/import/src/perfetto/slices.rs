@@ -430,14 +430,13 @@ impl Builder {
             let found = names.iter().find_map(|name| event.unsigned(name))?;
             u32::try_from(found).ok()
         };
+        let name = self.inventory.labels.text(&event.name);
         let kernel = self.inventory.kernel(KernelFacts {
-            process,
-            name: event.name.clone(),
             local: list("block"),
             registers: number(&["registers per thread"]),
             local_bytes: number(&["private_segment_size"]),
             // The file has only the sum of static and dynamic memory.
-            ..KernelFacts::default()
+            ..KernelFacts::new(process, name)
         });
         rows::dispatch(self.trace.tables_mut(), place, kernel, list("grid"), None);
     }

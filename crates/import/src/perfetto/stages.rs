@@ -309,17 +309,20 @@ impl Builder {
             let found = found.find(|(name, _)| names.contains(&&**name))?;
             u32::try_from(found.1).ok()
         };
-        self.inventory.kernel(KernelFacts {
-            process,
-            name,
-            full_name: kernel.and_then(|kernel| kernel.demangled_name.clone()),
-            entry_point: kernel.map(|kernel| kernel.name.clone()),
+        let labels = &mut self.inventory.labels;
+        let name = labels.text(&name);
+        let full_name = kernel.and_then(|kernel| kernel.demangled_name.as_ref());
+        let facts = KernelFacts {
+            full_name: full_name.map(|name| labels.text(name)),
+            entry_point: kernel.map(|kernel| labels.text(&kernel.name)),
             local: stage.local,
             registers: argument(&["registers_per_thread", "registers"]),
             local_bytes: argument(&["local_mem_per_thread", "private_segment_size"]),
             static_shared_bytes: argument(&["shared_mem_static"]),
             dynamic_shared_bytes: argument(&["shared_mem_dynamic"]),
-        })
+            ..KernelFacts::new(process, name)
+        };
+        self.inventory.kernel(facts)
     }
 
     /// Reads an event of Vulkan: the name of an object, or a submission.

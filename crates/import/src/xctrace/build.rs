@@ -10,7 +10,7 @@ use super::intervals::{Piece, Pieces, from_points, pieces};
 use super::labels::{default_kind, given};
 use crate::{Error, Options};
 use gapscope_model::Span;
-use gapscope_timeline_builder::{TransferFacts, WorkPlace, rows};
+use gapscope_timeline_builder::{LabelRows, TransferFacts, WorkPlace, rows};
 use gapscope_trace::build::Labels;
 use gapscope_trace::ids::*;
 use gapscope_trace::manifest::Thread;
@@ -218,7 +218,11 @@ impl Builder {
             instance.label =
                 (instance.label).or_else(|| thread_labels.at(thread, at).ok().flatten());
         }
-        thread_labels.finish(PROCESS, &mut self.trace.tables);
+        thread_labels.finish(&mut LabelRows {
+            process: PROCESS,
+            labels: &mut self.labels,
+            tables: &mut self.trace.tables,
+        });
         self.trace.manifest.threads = (threads.into_iter())
             .map(|(thread, name)| Thread {
                 process: PROCESS,

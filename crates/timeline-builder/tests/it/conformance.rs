@@ -3,34 +3,65 @@
 
 use crate::script::Script;
 
-/// Checks one script. Where `ANY_ORDER`, its events come in other orders, too.
-fn check(script: &str, expected: &str, any_order: bool, imported: bool) {
-    let script = Script::parse(script);
+/// Checks the rows of one script, as far as `shown` shows them. With `any_order`, its events come in other orders, too.
+fn check_shown(
+    script: &Script,
+    expected: &str,
+    (any_order, imported): (bool, bool),
+    shown: impl Fn(&str) -> Option<String>,
+) {
+    let lines = |lines: Vec<String>| -> Vec<String> {
+        let mut lines: Vec<_> = lines.iter().filter_map(|line| shown(line)).collect();
+        lines.sort_unstable();
+        lines
+    };
     let mut expected: Vec<&str> = expected.lines().map(str::trim).collect();
     expected.retain(|line| !line.is_empty());
     expected.sort_unstable();
-    let mut order: Vec<usize> = (0..script.events.len()).collect();
-    assert_eq!(script.live(&order), expected, "as it comes");
+    let check = |order: &[usize], name: &str| {
+        assert_eq!(lines(script.live(order)), expected, "{name}");
+    };
+    let count = script.events.len();
+    check(&Vec::from_iter(0..count), "as it comes");
     if any_order {
         // The same orders in every run: reversed, rotated, and in steps that are prime to most lengths.
-        let count = order.len();
-        order.reverse();
-        assert_eq!(script.live(&order), expected, "reversed");
+        check(&Vec::from_iter((0..count).rev()), "reversed");
+        let mut steps = [7, 5, 3].into_iter();
+        let step = steps.find(|step| !count.is_multiple_of(*step)).unwrap_or(1);
         for start in 1..count {
-            order = (0..count).map(|at| (start + at) % count).collect();
-            assert_eq!(script.live(&order), expected, "from event {start}");
-            let step = [7, 5, 3]
-                .into_iter()
-                .find(|step| !count.is_multiple_of(*step));
-            order = (0..count)
-                .map(|at| (start + at * step.unwrap_or(1)) % count)
-                .collect();
-            assert_eq!(script.live(&order), expected, "in steps from {start}");
+            for step in [1, step] {
+                let order: Vec<_> = (0..count).map(|at| (start + at * step) % count).collect();
+                check(&order, &format!("from event {start} in steps of {step}"));
+            }
         }
     }
     if imported {
-        assert_eq!(script.imported(), expected, "all at once");
+        assert_eq!(lines(script.imported()), expected, "all at once");
     }
+}
+
+fn check(script: &str, expected: &str, any_order: bool, imported: bool) {
+    let shown = |line: &str| Some(line.to_owned());
+    check_shown(
+        &Script::parse(script),
+        expected,
+        (any_order, imported),
+        shown,
+    );
+}
+
+/// Checks which submissions wait for which; each is named by the start of its call.
+fn check_waits(script: &str, expected: &str, any_order: bool) {
+    let shown = |line: &str| {
+        let is_shown = line.contains("waits for");
+        is_shown.then(|| line.replace("cudaLaunchKernel@", ""))
+    };
+    check_shown(
+        &Script::parse(script),
+        expected,
+        (any_order, any_order),
+        shown,
+    );
 }
 
 /// The events may come in any order, and an import gives the same rows.
@@ -117,14 +148,6 @@ in_order!(
     "submission cudaLaunchKernel@10 of kernel to q7
      kernel 30..40 on q7 #0 by cudaLaunchKernel@10
      launch cuLaunchKernel 12..18"
-);
-
-everywhere!(
-    several_pieces_of_work_of_one_call_have_positions,
-    "call t1 c1 cudaMemcpyAsync 10..20
-     copy q7 c1 30..40 host-to-device",
-    "submission cudaMemcpyAsync@10 of transfer to q7
-     host-to-device 30..40 on q7 #0 by cudaMemcpyAsync@10"
 );
 
 in_order!(
@@ -274,106 +297,121 @@ in_order!(
      poll-event cudaStreamQuery 200020..200030 =600"
 );
 
-in_order!(
-    a_stream_waits_for_the_last_work_before_the_event,
-    "call t1 c1 cudaLaunchKernel 10..11
-     kernel q7 c1 30..90
-     record q7 c2 e5
-     call t1 c3 cudaLaunchKernel 14..15
-     kernel q7 c3 90..95
-     wait q8 c4 e5
-     call t1 c5 cudaLaunchKernel 18..19
-     kernel q8 c5 91..99",
-    "submission cudaLaunchKernel@10 of kernel to q7
-     submission cudaLaunchKernel@14 of kernel to q7
-     submission cudaLaunchKernel@18 of kernel to q8
-     kernel 30..90 on q7 #0 by cudaLaunchKernel@10
-     kernel 90..95 on q7 #0 by cudaLaunchKernel@14
-     kernel 91..99 on q8 #0 by cudaLaunchKernel@18
-     cudaLaunchKernel@18 waits for cudaLaunchKernel@10"
-);
+#[test]
+fn streams_wait_for_events() {
+    let cases = [
+        (
+            "only what was submitted before the event is waited for, by the first work behind the wait",
+            "run q7 c1
+             run q7 c3
+             record q7 c4 e5
+             run q8 c5
+             run q7 c6
+             wait q8 c7 e5
+             run q8 c8
+             run q8 c9",
+            "80 waits for 30",
+        ),
+        (
+            "a stream without work of its own is gone through",
+            "run q7 c1
+             record q7 c2 e5
+             wait q8 c3 e5
+             record q8 c4 e6
+             wait q9 c5 e6
+             run q9 c6",
+            "60 waits for 10",
+        ),
+        (
+            "a stream without work behind its wait is gone through, and what is put on it later is not",
+            "run q1 c10
+             record q1 c11 e5
+             run q2 c12
+             wait q2 c13 e5
+             record q2 c14 e6
+             run q4 c15
+             record q4 c16 e7
+             wait q2 c17 e7
+             wait q3 c18 e6
+             run q3 c19",
+            "190 waits for 100
+             190 waits for 120",
+        ),
+        (
+            "work of the same stream is before it anyway",
+            "run q7 c1
+             record q7 c2 e5
+             wait q7 c3 e5
+             run q7 c4",
+            "",
+        ),
+        (
+            "so is work of the same stream through another one",
+            "run q1 c10
+             record q1 c11 e5
+             wait q2 c12 e5
+             record q2 c13 e6
+             wait q1 c14 e6
+             run q1 c15",
+            "",
+        ),
+        (
+            "where an event is recorded again, the record before the wait counts",
+            "run q7 c1
+             record q7 c2 e5
+             wait q8 c3 e5
+             run q8 c4
+             run q7 c5
+             record q7 c6 e5
+             wait q8 c7 e5
+             run q8 c8",
+            "40 waits for 10
+             80 waits for 50",
+        ),
+        (
+            "the latest record is the one with the greatest correlation, whichever comes last",
+            "wait q2 c25 e5
+             run q1 c5
+             run q1 c15
+             record q1 c20 e5
+             run q2 c26",
+            "260 waits for 150",
+        ),
+        (
+            "an event of which nothing is known is unknown, also beside one of the same stream",
+            "run q2 c1
+             record q2 c2 e6
+             wait q2 c3 e5
+             wait q2 c4 e6
+             run q2 c5",
+            "50 waits for unknown",
+        ),
+    ];
+    for (name, script, expected) in cases {
+        println!("{name}");
+        check_waits(script, expected, true);
+    }
+}
 
-in_order!(
-    a_record_that_arrives_late_is_waited_for_all_the_same,
-    "call t1 c1 cudaLaunchKernel 10..11
-     record q7 c2 e5
-     wait q8 c4 e5
-     call t1 c5 cudaLaunchKernel 18..19
-     kernel q8 c5 91..99
-     kernel q7 c1 30..90",
-    "submission cudaLaunchKernel@10 of kernel to q7
-     submission cudaLaunchKernel@18 of kernel to q8
-     kernel 30..90 on q7 #0 by cudaLaunchKernel@10
-     kernel 91..99 on q8 #0 by cudaLaunchKernel@18
-     cudaLaunchKernel@18 waits for cudaLaunchKernel@10"
-);
-
-in_order!(
-    a_wait_goes_through_a_stream_without_work,
-    "call t1 c1 cudaLaunchKernel 10..11
-     kernel q7 c1 30..90
-     record q7 c2 e5
-     wait q8 c3 e5
-     record q8 c4 e6
-     wait q9 c5 e6
-     call t1 c6 cudaLaunchKernel 18..19
-     kernel q9 c6 91..99",
-    "submission cudaLaunchKernel@10 of kernel to q7
-     submission cudaLaunchKernel@18 of kernel to q9
-     kernel 30..90 on q7 #0 by cudaLaunchKernel@10
-     kernel 91..99 on q9 #0 by cudaLaunchKernel@18
-     cudaLaunchKernel@18 waits for cudaLaunchKernel@10"
-);
-
-in_order!(
-    a_wait_inside_one_stream_is_none,
-    "call t1 c1 cudaLaunchKernel 10..11
-     kernel q7 c1 30..90
-     record q7 c2 e5
-     wait q7 c3 e5
-     call t1 c4 cudaLaunchKernel 18..19
-     kernel q7 c4 91..99",
-    "submission cudaLaunchKernel@10 of kernel to q7
-     submission cudaLaunchKernel@18 of kernel to q7
-     kernel 30..90 on q7 #0 by cudaLaunchKernel@10
-     kernel 91..99 on q7 #0 by cudaLaunchKernel@18"
-);
-
-in_order!(
-    a_wait_is_for_the_occurrence_before_it_where_an_event_is_recorded_again,
-    "call t1 c1 cudaLaunchKernel 10..11
-     kernel q7 c1 30..90
-     record q7 c2 e5
-     wait q8 c3 e5
-     call t1 c4 cudaLaunchKernel 14..15
-     kernel q8 c4 91..99
-     call t1 c5 cudaLaunchKernel 16..17
-     kernel q7 c5 100..110
-     record q7 c6 e5
-     wait q8 c7 e5
-     call t1 c8 cudaLaunchKernel 18..19
-     kernel q8 c8 111..120",
-    "submission cudaLaunchKernel@10 of kernel to q7
-     submission cudaLaunchKernel@14 of kernel to q8
-     submission cudaLaunchKernel@16 of kernel to q7
-     submission cudaLaunchKernel@18 of kernel to q8
-     kernel 30..90 on q7 #0 by cudaLaunchKernel@10
-     kernel 91..99 on q8 #0 by cudaLaunchKernel@14
-     kernel 100..110 on q7 #0 by cudaLaunchKernel@16
-     kernel 111..120 on q8 #0 by cudaLaunchKernel@18
-     cudaLaunchKernel@14 waits for cudaLaunchKernel@10
-     cudaLaunchKernel@18 waits for cudaLaunchKernel@16"
-);
-
-live_only!(
-    a_wait_for_an_event_of_which_nothing_is_known_is_unknown,
-    "wait q8 c3 e5
-     call t1 c4 cudaLaunchKernel 14..15
-     kernel q8 c4 91..99",
-    "submission cudaLaunchKernel@14 of kernel to q8
-     kernel 91..99 on q8 #0 by cudaLaunchKernel@14
-     cudaLaunchKernel@14 waits for unknown"
-);
+#[test]
+fn chains_of_waits_that_are_long_or_do_not_end_are_survived() {
+    let mut script = "run q1 c1\nrecord q1 c2 e1\nwait q2 c3 e1\n".to_owned();
+    for turn in 1..500 {
+        let at = 10 * turn;
+        script += &format!("record q2 c{at} e2\nwait q3 c{} e2\n", at + 1);
+        script += &format!("record q3 c{} e3\nwait q2 c{} e3\n", at + 2, at + 3);
+    }
+    script += "record q2 c9000 e4\nwait q4 c9001 e4\nwait q4 c9002 e4\nrun q4 c9003";
+    check_waits(&script, "90030 waits for 10", false);
+    let mut script = String::new();
+    for queue in 1..60 {
+        let at = 10 * queue;
+        script += &format!("wait q{queue} c{at} e{queue}\n");
+        script += &format!("record q{queue} c{} e{}\n", at + 1, queue + 1);
+    }
+    script += "run q59 c1000";
+    check_waits(&script, "10000 waits for unknown", false);
+}
 
 everywhere!(
     work_has_the_innermost_label_of_the_thread_that_launched_it,

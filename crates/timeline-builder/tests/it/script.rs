@@ -7,6 +7,7 @@
 //! | `queue cC qQ` | the call waits for this queue, or puts something on it |
 //! | `kernel qQ cC A..B [graph]` | a kernel ran; `?` instead of times where they are not known |
 //! | `copy qQ cC A..B KIND [MEMORY]` | a copy ran |
+//! | `run qQ cC` | a call on thread 1 at ten times C launched a kernel, which ran |
 //! | `graph qQ cC A..B` | a graph ran, which is timed as a whole |
 //! | `record qQ cC eE` | the call recorded an event on the queue |
 //! | `wait qQ cC eE` | the call let the queue wait for the latest occurrence of the event |
@@ -39,8 +40,8 @@ enum EventKind {
     Call(ApiCall),
     QueueOfCall(Correlation, QueueId),
     Work(Option<Correlation>, DeviceWork),
-    Record(StreamPlace, u64),
-    Wait(StreamPlace, u64),
+    Record(StreamEvent),
+    Wait(StreamEvent),
     Label(Label),
     Overhead(Overhead),
     Profiled(Correlation),
@@ -80,18 +81,40 @@ fn span(text: &str) -> Option<Span> {
     })
 }
 
+/// Writes a line `run qQ cC` as the two lines of its call and its kernel.
+fn expand(line: &str) -> String {
+    let Some((queue, correlation)) = line
+        .trim()
+        .strip_prefix("run ")
+        .and_then(|l| l.split_once(' '))
+    else {
+        return format!("{line}\n");
+    };
+    let at_ns = 10 * number(correlation, 'c').unwrap();
+    let (start_ns, end_ns) = (at_ns + 100_000, at_ns + 100_005);
+    format!(
+        "call t1 {correlation} cudaLaunchKernel {at_ns}..{at_ns}\n\
+         kernel {queue} {correlation} {start_ns}..{end_ns}\n"
+    )
+}
+
 impl Script {
     pub fn parse(text: &str) -> Script {
         let mut script = Script::default();
         let mut process = ProcessId(1);
+        let text: String = text.lines().map(expand).collect();
         for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
             let words: Vec<&str> = line.split_whitespace().collect();
             let thread = |at: usize| number(words[at], 't').map(|tid| ThreadId(tid as u32));
             let correlation = |at: usize| number(words[at], 'c').map(Correlation);
             let queue = |at: usize| QueueId(number(words[at], 'q').unwrap() as u32);
-            let place = || StreamPlace {
-                queue: queue(1),
-                correlation: correlation(2).unwrap(),
+            let stream_event = || StreamEvent {
+                process,
+                place: StreamPlace {
+                    queue: queue(1),
+                    correlation: correlation(2).unwrap(),
+                },
+                event: number(words[3], 'e').unwrap(),
             };
             let work = |of_graph, kind| {
                 let work = DeviceWork {
@@ -140,8 +163,8 @@ impl Script {
                     },
                 ),
                 "graph" => work(true, DeviceWorkKind::Graph),
-                "record" => EventKind::Record(place(), number(words[3], 'e').unwrap()),
-                "wait" => EventKind::Wait(place(), number(words[3], 'e').unwrap()),
+                "record" => EventKind::Record(stream_event()),
+                "wait" => EventKind::Wait(stream_event()),
                 "label" => EventKind::Label(Label {
                     thread: thread(1),
                     span: times(words[2]),
@@ -204,31 +227,36 @@ impl Script {
             let EventKind::Label(label) = kind else {
                 continue;
             };
-            let builder = builders.get_mut(process).unwrap();
-            let labels = &mut builder.labels;
-            if begins {
-                let name = label.domain.as_str();
-                let start = LabelStart {
-                    thread: label.thread,
-                    domain: match name {
-                        "modules" => LabelDomain::Module,
-                        "operators" => LabelDomain::Operator,
-                        "" => LabelDomain::Program(0),
-                        name => LabelDomain::Program(domains.id(name.to_owned()).0 + 1),
-                    },
-                    text: rows.labels.text(&label.text),
+            let labels = &mut builders.get_mut(process).unwrap().labels;
+            if !begins {
+                let scope = LabelScope::Key(keys[&at]);
+                labels.end(
+                    label.thread,
+                    scope,
                     at_ns,
-                    category: CategoryId::default(),
-                    payload: None,
-                    labels_work: true,
-                    has_row: true,
-                };
-                let key = labels.begin(*process, start, &mut rows.labels, &mut rows.tables);
-                keys.insert(at, key);
-            } else {
-                let (all, tables) = (&mut rows.labels, &mut rows.tables);
-                labels.end_key(*process, label.thread, keys[&at], at_ns, all, tables);
+                    &mut rows.output(*process).label_rows(),
+                );
+                continue;
             }
+            let start = LabelStart {
+                thread: label.thread,
+                domain: match label.domain.as_str() {
+                    "modules" => LabelDomain::Module,
+                    "operators" => LabelDomain::Operator,
+                    "" => LabelDomain::Program(0),
+                    name => LabelDomain::Program(domains.id(name.to_owned()).0 + 1),
+                },
+                text: rows.labels.text(&label.text),
+                at_ns,
+                category: CategoryId::default(),
+                payload: None,
+                labels_work: true,
+                has_row: true,
+            };
+            keys.insert(
+                at,
+                labels.begin(start, &mut rows.output(*process).label_rows()),
+            );
         }
         for at in order {
             let Event { process, kind } = &self.events[*at];
@@ -240,11 +268,11 @@ impl Script {
                     builder.queue_of_call(*correlation, *queue, &mut out);
                 }
                 EventKind::Work(correlation, work) => builder.work(*correlation, *work, &mut out),
-                EventKind::Record(place, event) => {
-                    builder.event_recorded(self.occurrence(*event, *at), *place);
+                EventKind::Record(record) => {
+                    builder.event_recorded(self.occurrence(record.event, *at), record.place);
                 }
-                EventKind::Wait(place, event) => {
-                    builder.stream_waits(*place, self.occurrence(*event, *at), 0);
+                EventKind::Wait(wait) => {
+                    builder.stream_waits(wait.place, self.occurrence(wait.event, *at), 0);
                 }
                 EventKind::Label(_) => {}
                 EventKind::Overhead(overhead) => builder.overhead(overhead, &mut out),
@@ -254,16 +282,15 @@ impl Script {
         let missing = self.is_sudden.then_some("never came");
         for (process, builder) in &mut builders {
             builder.finish(missing, &mut rows.output(*process));
-            builder.labels.finish(*process, &mut rows.tables);
         }
         rows.lines()
     }
 
     /// The occurrence of an event that an event of the script names, as a hook counts them.
     fn occurrence(&self, event: u64, at: usize) -> EventOccurrence {
-        let before = self.events[..=at].iter();
-        let records =
-            before.filter(|e| matches!(&e.kind, EventKind::Record(_, named) if *named == event));
+        let is_record =
+            |e: &&Event| matches!(&e.kind, EventKind::Record(record) if record.event == event);
+        let records = self.events[..=at].iter().filter(is_record);
         EventOccurrence {
             event,
             number: records.count() as u64,
@@ -273,8 +300,10 @@ impl Script {
     /// Hands everything over at once, as an importer does.
     pub fn imported(&self) -> Vec<String> {
         let mut rows = Rows::default();
-        let mut recorded = Recorded::new(self.functions());
-        let mut domains: Interner<String, FunctionId> = Interner::default();
+        let mut recorded = Recorded {
+            functions: self.functions(),
+            ..Recorded::default()
+        };
         let queue_of = |process: ProcessId, correlation: Option<Correlation>| {
             let mut queues = self.events.iter().filter_map(|event| match &event.kind {
                 EventKind::QueueOfCall(of, queue) if event.process == process => {
@@ -295,29 +324,17 @@ impl Script {
                 EventKind::Work(correlation, work) => {
                     recorded.work.push((process, *correlation, *work));
                 }
-                EventKind::Record(place, event) | EventKind::Wait(place, event) => {
-                    let row = StreamEvent {
-                        process,
-                        place: *place,
-                        event: *event,
-                    };
-                    match kind {
-                        EventKind::Record(..) => recorded.events.push(row),
-                        _ => recorded.waits.push(row),
-                    }
-                }
+                EventKind::Record(event) => recorded.events.push(*event),
+                EventKind::Wait(event) => recorded.waits.push(*event),
                 EventKind::Label(label) => {
-                    let domain = match label.domain.as_str() {
-                        "" => 0,
-                        name => domains.id(name.to_owned()).0 + 1,
-                    };
+                    let domain = Some(label.domain.as_str()).filter(|name| !name.is_empty());
                     recorded.ranges.push(HostRange {
                         process,
                         thread: label.thread,
                         of_process: false,
                         text: rows.labels.text(&label.text),
-                        domain,
-                        category: CategoryId::default(),
+                        domain: domain.map(|name| rows.labels.text(name)),
+                        category: None,
                         payload: None,
                         start_ns: label.span.0,
                         end_ns: label.span.1,
