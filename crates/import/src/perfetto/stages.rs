@@ -77,12 +77,8 @@ impl Builder {
             );
             return;
         };
-        let Ok(duration_ns) = i64::try_from(stage.duration_ns) else {
-            let reason = "their times are impossible";
-            self.inventory.lose(LossKind::GpuIntervals, 1, reason);
-            return;
-        };
-        let Some(end_ns) = start_ns.checked_add(duration_ns) else {
+        let duration_ns = i64::try_from(stage.duration_ns).ok();
+        let Some(end_ns) = duration_ns.and_then(|ns| start_ns.checked_add(ns)) else {
             let reason = "their times are impossible";
             self.inventory.lose(LossKind::GpuIntervals, 1, reason);
             return;
@@ -264,15 +260,9 @@ impl Builder {
     /// Returns the id of the label with a path, as gapscope's own exports write it.
     pub(super) fn label_of_path(&mut self, path: &str) -> LabelId {
         let labels = &mut self.inventory.labels;
-        let mut parent = None;
         let mut texts = path.split(" / ");
-        let first = texts.next().unwrap_or_default();
-        let mut label = labels.named(parent, first);
-        for text in texts {
-            parent = Some(label);
-            label = labels.named(parent, text);
-        }
-        label
+        let first = labels.named(None, texts.next().unwrap_or_default());
+        texts.fold(first, |around, text| labels.named(Some(around), text))
     }
 
     fn depend(&mut self, submission: SubmissionId, waits: &[u64]) {

@@ -357,74 +357,50 @@ fn summary(trace: &Trace) -> Vec<String> {
             |kernel| kernel.name.to_string(),
         )
     };
-    let queue = |id| {
-        let queue = trace.manifest.queues.iter().find(|queue| queue.id == id);
-        queue.map(|queue| queue.device)
+    let device = |id| {
+        let queue = trace.manifest.queues.iter().find(|queue| queue.id == id)?;
+        let mut devices = trace.manifest.devices.iter();
+        devices.position(|device| device.id == queue.device)
     };
-    let mut lines = Vec::new();
-    for d in t
-        .dispatches
-        .iter()
-        .filter(|d| d.start_ns.is_some() && d.duration_ns.is_some())
-    {
-        lines.push(format!(
-            "dispatch {:?} {:?} {} {:?} {:?} {}",
-            d.start_ns,
-            d.duration_ns,
-            kernel(d.kernel),
-            d.groups_x,
-            queue(d.queue),
-            d.position
-        ));
-    }
-    for w in t
-        .transfers
-        .iter()
-        .filter(|w| w.start_ns.is_some() && w.duration_ns.is_some())
-    {
-        lines.push(format!(
-            "transfer {:?} {:?} {} {:?}",
-            w.start_ns, w.duration_ns, w.kind, w.bytes
-        ));
-    }
-    for w in t
-        .opaque_work
-        .iter()
-        .filter(|w| w.start_ns.is_some() && w.duration_ns.is_some())
-    {
-        lines.push(format!(
-            "opaque {:?} {:?} {}",
-            w.start_ns, w.duration_ns, w.kind
-        ));
-    }
-    for c in t
-        .command_buffers
-        .iter()
-        .filter(|c| c.start_ns.is_some() && c.duration_ns.is_some())
-    {
-        lines.push(format!(
-            "command buffer {:?} {:?}",
-            c.start_ns, c.duration_ns
-        ));
-    }
-    for c in t.host_calls.iter() {
-        lines.push(format!(
+    let times =
+        |start: Option<i64>, duration: Option<i64>| Some(format!("{} {}", start?, duration?));
+    let dispatches = t.dispatches.iter().filter_map(|d| {
+        let times = times(d.start_ns, d.duration_ns)?;
+        let (kernel, groups, device) = (kernel(d.kernel), d.groups_x, device(d.queue));
+        let position = d.position;
+        Some(format!(
+            "dispatch {times} {kernel} {groups:?} {device:?} {position}"
+        ))
+    });
+    let transfers = t.transfers.iter().filter_map(|w| {
+        let times = times(w.start_ns, w.duration_ns)?;
+        Some(format!("transfer {times} {} {:?}", w.kind, w.bytes))
+    });
+    let opaque = t.opaque_work.iter().filter_map(|w| {
+        let times = times(w.start_ns, w.duration_ns)?;
+        Some(format!("opaque {times} {}", w.kind))
+    });
+    let command_buffers = t.command_buffers.iter().filter_map(|c| {
+        let times = times(c.start_ns, c.duration_ns)?;
+        Some(format!("command buffer {times}"))
+    });
+    let calls = t.host_calls.iter().map(|c| {
+        format!(
             "call {} {:?} {} {} {} {}",
             c.call, c.thread, c.start_ns, c.duration_ns, c.count, c.busy_ns
-        ));
-    }
-    for m in t
-        .markers
-        .iter()
-        .filter(|m| m.start_ns.is_some() && m.duration_ns.is_some())
-    {
+        )
+    });
+    let markers = t.markers.iter().filter_map(|m| {
+        let times = times(m.start_ns, m.duration_ns)?;
         let label = t.labels.iter().find(|label| label.id == m.label);
         let text = label.map(|label| label.text.to_string());
-        lines.push(format!(
-            "marker {} {:?} {:?} {text:?}",
-            m.scope, m.start_ns, m.duration_ns
-        ));
-    }
+        Some(format!("marker {} {times} {text:?}", m.scope))
+    });
+    let work = dispatches
+        .chain(transfers)
+        .chain(opaque)
+        .chain(command_buffers);
+    let mut lines: Vec<String> = work.chain(calls).chain(markers).collect();
     lines.sort();
     lines
 }
