@@ -16,6 +16,7 @@
 //! verdict. Each dispatch of a line gets the line's mean. An operation of ggml may be several dispatches of Vulkan;
 //! the trace has one dispatch for each operation.
 
+use crate::error::only_file;
 use crate::inventory::{Inventory, KernelFacts};
 use crate::output::NewTrace;
 use crate::{Error, Importer, Options, Output};
@@ -67,15 +68,8 @@ struct Operation<'a> {
 }
 
 fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<(), Error> {
-    let [path] = inputs else {
-        return Err(Error::NothingRecorded {
-            reason: "each log of ggml is imported by itself: give one file".to_owned(),
-        });
-    };
-    let failed = |source| Error::Read {
-        path: path.clone(),
-        source,
-    };
+    let path = only_file(inputs, "log of ggml")?;
+    let failed = Error::read(path);
     let file = File::open(path).map_err(failed)?;
     let size = file.metadata().map_or(0, |metadata| metadata.len());
     let mut file = BufReader::with_capacity(1 << 18, file);
@@ -251,12 +245,10 @@ impl Log {
     ) -> Result<(), Error> {
         self.end_block(None);
         if self.dispatches == 0 {
-            return Err(Error::NothingRecorded {
-                reason: format!(
-                    "{} has no timings: run llama.cpp with GGML_VK_PERF_LOGGER=1 and keep its stderr",
-                    path.display()
-                ),
-            });
+            return Err(Error::nothing(format!(
+                "{} has no timings: run llama.cpp with GGML_VK_PERF_LOGGER=1 and keep its stderr",
+                path.display()
+            )));
         }
         let inventory = &mut self.inventory;
         inventory.lose(

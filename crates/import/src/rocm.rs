@@ -99,18 +99,14 @@ pub(crate) fn write(
     machines.sort_unstable();
     machines.dedup();
     if machines.len() > 1 {
-        return Err(Error::NothingRecorded {
-            reason: format!(
-                "the {file}s are of several machines, whose clocks differ: import those of one machine at a time"
-            ),
-        });
+        return Err(Error::nothing(format!(
+            "the {file}s are of several machines, whose clocks differ: import those of one machine at a time"
+        )));
     }
     if !profile.has_rows() {
-        return Err(Error::NothingRecorded {
-            reason: format!(
-                "the {file} has no kernels, copies, calls or markers: record with `rocprofv3 --sys-trace`"
-            ),
-        });
+        return Err(Error::nothing(format!(
+            "the {file} has no kernels, copies, calls or markers: record with `rocprofv3 --sys-trace`"
+        )));
     }
     let new = output.trace()?;
     profile.write(FileReasons::default(), options, new, output)

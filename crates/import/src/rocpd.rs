@@ -133,6 +133,27 @@ struct Event {
     message: Option<TextId>,
 }
 
+/// The texts and events of a process, to which its rows refer by id.
+#[derive(Default)]
+struct Names {
+    texts: FxHashMap<i64, String>,
+    events: FxHashMap<i64, Event>,
+}
+
+impl Names {
+    /// Returns the text with an id; empty if there is none.
+    fn text(&self, id: Option<i64>) -> &str {
+        let text = id.and_then(|id| self.texts.get(&id));
+        text.map_or("", String::as_str)
+    }
+
+    /// Returns the event with an id, or an event without facts.
+    fn event(&self, id: Option<i64>) -> Event {
+        let event = id.and_then(|id| self.events.get(&id));
+        event.copied().unwrap_or_default()
+    }
+}
+
 impl File<'_> {
     fn scan(&mut self, table: &str, columns: &[&str], take: impl FnMut(&Row)) -> Result<(), Error> {
         let name = format!("rocpd_{table}{}", self.suffix);
@@ -168,15 +189,15 @@ impl File<'_> {
             *known = words;
         }
         let mut recorded = Recorded::new(profile, pid, &program);
-        let mut strings: FxHashMap<i64, String> = FxHashMap::default();
+        let mut names = Names::default();
         self.scan("string", &["id", "string"], |row| {
-            strings.extend(row.integer(0).zip(row.string(1)));
+            names.texts.extend(row.integer(0).zip(row.string(1)));
         })?;
         self.read_agents(&mut recorded)?;
         self.read_names(&mut recorded)?;
-        let events = self.read_events(&strings, &mut recorded)?;
-        self.read_regions(&strings, &events, &mut recorded)?;
-        self.read_work(&strings, &events, &mut recorded)?;
+        self.read_events(&mut names, &mut recorded)?;
+        self.read_regions(&names, &mut recorded)?;
+        self.read_work(&names, &mut recorded)?;
         recorded.finish();
         Ok(())
     }
@@ -265,84 +286,52 @@ impl File<'_> {
         })
     }
 
-    /// Returns the events by their ids.
-    fn read_events(
-        &mut self,
-        strings: &FxHashMap<i64, String>,
-        recorded: &mut Recorded,
-    ) -> Result<FxHashMap<i64, Event>, Error> {
-        let mut events = FxHashMap::default();
-        self.scan(
-            "event",
-            &["id", "category_id", "stack_id", "extdata"],
-            |row| {
-                let Some(id) = row.integer(0) else { return };
-                let category = row.integer(1);
-                let is_marker = category
-                    .and_then(|category| strings.get(&category))
-                    .is_some_and(|name| name.starts_with("MARKER"));
-                let message = row.text(3).filter(|_| is_marker).and_then(message);
-                events.insert(
-                    id,
-                    Event {
-                        category,
-                        correlation: correlation(row.integer(2)),
-                        message: message.map(|text| recorded.profile.text(&text)),
-                    },
-                );
-            },
-        )?;
-        Ok(events)
+    fn read_events(&mut self, names: &mut Names, recorded: &mut Recorded) -> Result<(), Error> {
+        let columns = ["id", "category_id", "stack_id", "extdata"];
+        self.scan("event", &columns, |row| {
+            let Some(id) = row.integer(0) else { return };
+            let category = row.integer(1);
+            let is_marker = names.text(category).starts_with("MARKER");
+            let message = row.text(3).filter(|_| is_marker).and_then(message);
+            let event = Event {
+                category,
+                correlation: correlation(row.integer(2)),
+                message: message.map(|text| recorded.profile.text(&text)),
+            };
+            names.events.insert(id, event);
+        })
     }
 
     /// Reads the calls and ranges of threads.
-    fn read_regions(
-        &mut self,
-        strings: &FxHashMap<i64, String>,
-        events: &FxHashMap<i64, Event>,
-        recorded: &mut Recorded,
-    ) -> Result<(), Error> {
-        let name_of = |id: Option<i64>| {
-            let name = id.and_then(|id| strings.get(&id));
-            name.map_or("", String::as_str)
-        };
+    fn read_regions(&mut self, names: &Names, recorded: &mut Recorded) -> Result<(), Error> {
         // A row refers to its thread by the id of a row in the table of threads.
         let mut threads: FxHashMap<i64, u32> = FxHashMap::default();
         self.scan("info_thread", &["id", "tid"], |row| {
             threads.extend(row.integer(0).zip(row.small::<u32>(1)));
         })?;
+        let thread = |id: Option<i64>| {
+            let id = id?;
+            threads.get(&id).copied().or(u32::try_from(id).ok())
+        };
         let columns = ["tid", "start", "end", "name_id", "event_id"];
         self.scan("region", &columns, |row| {
-            let event = row
-                .integer(4)
-                .and_then(|id| events.get(&id))
-                .copied()
-                .unwrap_or_default();
+            let event = names.event(row.integer(4));
             recorded.add_region(Region {
-                thread: row
-                    .integer(0)
-                    .and_then(|id| threads.get(&id).copied().or(u32::try_from(id).ok())),
+                thread: thread(row.integer(0)),
                 correlation: event.correlation,
                 times: row.integer(1).zip(row.integer(2)),
-                category: name_of(event.category),
-                operation: name_of(row.integer(3)),
+                category: names.text(event.category),
+                operation: names.text(row.integer(3)),
                 message: event.message,
             });
         })?;
         let mut tracks: FxHashMap<i64, u32> = FxHashMap::default();
         self.scan("track", &["id", "tid"], |row| {
-            let thread = row
-                .integer(1)
-                .and_then(|id| threads.get(&id).copied().or(u32::try_from(id).ok()));
-            tracks.extend(row.integer(0).zip(thread));
+            tracks.extend(row.integer(0).zip(thread(row.integer(1))));
         })?;
         self.scan("sample", &["track_id", "timestamp", "event_id"], |row| {
-            let event = row
-                .integer(2)
-                .and_then(|id| events.get(&id))
-                .copied()
-                .unwrap_or_default();
-            let category = name_of(event.category);
+            let event = names.event(row.integer(2));
+            let category = names.text(event.category);
             recorded.add_region(Region {
                 thread: row.integer(0).and_then(|id| tracks.get(&id).copied()),
                 correlation: event.correlation,
@@ -354,16 +343,7 @@ impl File<'_> {
         })
     }
 
-    fn read_work(
-        &mut self,
-        strings: &FxHashMap<i64, String>,
-        events: &FxHashMap<i64, Event>,
-        recorded: &mut Recorded,
-    ) -> Result<(), Error> {
-        let correlation_of = |id: Option<i64>| {
-            id.and_then(|id| events.get(&id))
-                .and_then(|event| event.correlation)
-        };
+    fn read_work(&mut self, names: &Names, recorded: &mut Recorded) -> Result<(), Error> {
         let columns = [
             "agent_id",
             "kernel_id",
@@ -391,7 +371,7 @@ impl File<'_> {
                 group_bytes: row.small(7),
                 workgroup: std::array::from_fn(|at| row.small(8 + at)),
                 grid: std::array::from_fn(|at| row.small(11 + at)),
-                correlation: correlation_of(row.integer(14)),
+                correlation: names.event(row.integer(14)).correlation,
             });
         })?;
         let columns = [
@@ -407,15 +387,14 @@ impl File<'_> {
         ];
         self.scan("memory_copy", &columns, |row| {
             let agent = |at: usize| row.integer(at).map(|id| Agent(id as u64));
-            let operation = row.integer(2).and_then(|id| strings.get(&id));
             recorded.add_copy(Copy {
                 times: row.integer(0).zip(row.integer(1)),
-                operation: operation.map_or("", String::as_str),
+                operation: names.text(row.integer(2)),
                 destination: agent(3),
                 source: agent(4),
                 bytes: row.small(5),
                 stream: row.integer(6).or(row.integer(7)).map(|id| id as u64),
-                correlation: correlation_of(row.integer(8)),
+                correlation: names.event(row.integer(8)).correlation,
             });
         })?;
         self.scan(

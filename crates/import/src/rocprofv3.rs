@@ -51,10 +51,7 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
     let (all, mut read) = (sizes.sum::<u64>(), 0);
     let mut machines = Vec::new();
     for input in inputs {
-        let refused = |source| Error::Read {
-            path: input.clone(),
-            source,
-        };
+        let refused = Error::read(input);
         let file = File::open(input).map_err(refused)?;
         let bytes = file.metadata().map_or(0, |file| file.len());
         let report = |done: u64| output.progress(read + done, all);
@@ -74,11 +71,7 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
         };
         if let Err(error) = ReadInto(&mut documents).deserialize(&mut json) {
             if !profile.has_rows() {
-                return Err(Error::Foreign {
-                    path: input.clone(),
-                    wanted: "rocprofv3's JSON",
-                    found: error.to_string(),
-                });
+                return Err(Error::foreign(input, "rocprofv3's JSON", error.to_string()));
             }
             let reason = format!("the document ends or is damaged: {error}");
             (profile.inventory.losses).add("ends of documents".into(), 1, reason);

@@ -21,6 +21,7 @@ mod event;
 mod plane;
 mod work;
 
+use crate::error::only_file;
 use crate::perfetto::first_bytes;
 use crate::profile::Profile;
 use crate::protobuf::{Message, varint};
@@ -64,11 +65,7 @@ fn recognises(path: &Path) -> bool {
 }
 
 fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<(), Error> {
-    let [path] = inputs else {
-        return Err(Error::NothingRecorded {
-            reason: "each profile of XSpace is imported by itself: give one file".to_owned(),
-        });
-    };
+    let path = only_file(inputs, "profile of XSpace")?;
     let bytes = bytes_of(path)?;
     let torn = Cell::new(0);
     let space = Message::new(&bytes, &torn);
@@ -85,12 +82,10 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
         }
     }
     if !planes.iter().any(|plane| plane.gpu.is_some()) {
-        return Err(Error::NothingRecorded {
-            reason: format!(
-                "{} has no plane of a GPU: profiles of TPUs and of the CPU alone are not imported",
-                path.display()
-            ),
-        });
+        return Err(Error::nothing(format!(
+            "{} has no plane of a GPU: profiles of TPUs and of the CPU alone are not imported",
+            path.display()
+        )));
     }
     let trace = output.trace()?;
     let mut work = Collector::new(profile, options.pid.unwrap_or(0), &planes);
@@ -105,9 +100,10 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
     }
     let (mut profile, reasons) = work.complete();
     if !profile.has_rows() {
-        return Err(Error::NothingRecorded {
-            reason: format!("{} has no events of GPUs or threads", path.display()),
-        });
+        return Err(Error::nothing(format!(
+            "{} has no events of GPUs or threads",
+            path.display()
+        )));
     }
     let inventory = &mut profile.inventory;
     inventory.lose(LossKind::Records, torn.get(), "they are cut or malformed");
@@ -127,10 +123,7 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
 }
 
 fn bytes_of(path: &Path) -> Result<Vec<u8>, Error> {
-    let failed = |source| Error::Read {
-        path: path.to_owned(),
-        source,
-    };
+    let failed = Error::read(path);
     let mut file = std::fs::File::open(path).map_err(failed)?;
     let mut bytes = Vec::new();
     let read = (&mut file).take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes);
@@ -142,11 +135,11 @@ fn bytes_of(path: &Path) -> Result<Vec<u8>, Error> {
         let _ = decoder.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes);
     }
     if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(Error::Foreign {
-            path: path.to_owned(),
-            wanted: "a profile of XSpace",
-            found: "it is longer than 2 GiB, which no message of protobuf is".to_owned(),
-        });
+        return Err(Error::foreign(
+            path,
+            "a profile of XSpace",
+            "it is longer than 2 GiB, which no message of protobuf is",
+        ));
     }
     Ok(bytes)
 }

@@ -19,16 +19,13 @@ pub(super) fn import(
     let mut collector = Collector::new(output, new, bytes, shift_ns);
     let summary = Document::new(source).read(&mut collector)?;
     if let Some(found) = summary.foreign {
-        return Err(Error::Foreign {
-            path: path.to_owned(),
-            wanted: "Chrome's JSON",
-            found,
-        });
+        return Err(Error::foreign(path, "Chrome's JSON", found));
     }
     if summary.events == 0 {
-        return Err(Error::NothingRecorded {
-            reason: format!("{} holds no events", path.display()),
-        });
+        return Err(Error::nothing(format!(
+            "{} holds no events",
+            path.display()
+        )));
     }
     let reasons = collector.assemble();
     let file = path.file_name().unwrap_or_default().to_string_lossy();

@@ -29,25 +29,25 @@ pub(super) struct WorkArgs<'a> {
 
 impl<'a> WorkArgs<'a> {
     pub(super) fn parse(args: &'a [u8]) -> WorkArgs<'a> {
-        let mut found = WorkArgs::default();
+        let mut parsed = WorkArgs::default();
         let small = |value| whole(value).and_then(|n| u32::try_from(n).ok());
         for (key, value) in members(args) {
             match key {
-                b"correlation" => found.correlation = correlation(value),
-                b"device" => found.device = small(value),
-                b"context" => found.context = small(value),
-                b"stream" | b"queue" => found.stream = small(value),
-                b"grid" => found.grid = triple(value),
-                b"block" => found.block = triple(value),
-                b"registers per thread" => found.registers = small(value),
-                b"shared memory" => found.shared_bytes = small(value),
-                b"bytes" => found.bytes = whole(value).and_then(|n| u64::try_from(n).ok()),
-                b"graph node id" => found.of_graph = whole(value).is_some_and(|id| id != 0),
-                b"Collective name" => found.collective = Some(bare(value)),
+                b"correlation" => parsed.correlation = correlation(value),
+                b"device" => parsed.device = small(value),
+                b"context" => parsed.context = small(value),
+                b"stream" | b"queue" => parsed.stream = small(value),
+                b"grid" => parsed.grid = triple(value),
+                b"block" => parsed.block = triple(value),
+                b"registers per thread" => parsed.registers = small(value),
+                b"shared memory" => parsed.shared_bytes = small(value),
+                b"bytes" => parsed.bytes = whole(value).and_then(|n| u64::try_from(n).ok()),
+                b"graph node id" => parsed.of_graph = whole(value).is_some_and(|id| id != 0),
+                b"Collective name" => parsed.collective = Some(bare(value)),
                 _ => {}
             }
         }
-        found
+        parsed
     }
 
     /// Returns the stream of the work. Without a stream in the arguments, the event's pid is the device and its tid

@@ -27,24 +27,24 @@ pub(super) struct XlaArgs<'a> {
 
 impl<'a> XlaArgs<'a> {
     pub(super) fn parse(args: &'a [u8]) -> XlaArgs<'a> {
-        let mut found = XlaArgs::default();
+        let mut parsed = XlaArgs::default();
         let text = |value| std::str::from_utf8(bare(value)).unwrap_or_default();
         let mut module: &[u8] = b"";
         for (key, value) in members(args) {
             match key {
-                b"correlation_id" => found.correlation = correlation(value),
-                b"tf_op" | b"name" => found.scope = bare(value),
+                b"correlation_id" => parsed.correlation = correlation(value),
+                b"tf_op" | b"name" => parsed.scope = bare(value),
                 b"hlo_module" => module = bare(value),
-                b"kernel_details" => found.kernel = text(value),
-                b"memcpy_details" => found.copy = text(value),
-                b"memset_details" => found.fill = text(value),
+                b"kernel_details" => parsed.kernel = text(value),
+                b"memcpy_details" => parsed.copy = text(value),
+                b"memset_details" => parsed.fill = text(value),
                 _ => {}
             }
         }
-        if found.scope.is_empty() {
-            found.scope = module;
+        if parsed.scope.is_empty() {
+            parsed.scope = module;
         }
-        found
+        parsed
     }
 
     /// Returns the transfer that the work is; `None` for a kernel.

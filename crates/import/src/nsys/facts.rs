@@ -19,29 +19,16 @@ impl Import {
     /// Reads the facts about the recording as a whole. Returns the wall-clock time of the clock's zero, in nanoseconds
     /// since 1970, if the file says it.
     pub(super) fn read_about(&mut self) -> Result<Option<i64>, Error> {
-        let mut export = BTreeMap::new();
-        self.scan("META_DATA_EXPORT", &["name", "value"], |_, row| {
-            export.extend(row.string(0).zip(row.string(1)));
-        })?;
-        let mut command: BTreeMap<usize, String> = BTreeMap::new();
-        self.scan("META_DATA_CAPTURE", &["name", "value"], |_, row| {
-            let (Some(name), Some(value)) = (row.string(0), row.string(1)) else {
-                return;
+        let export = self.read_pairs("META_DATA_EXPORT")?;
+        let capture = self.read_pairs("META_DATA_CAPTURE")?;
+        let arguments = capture.iter().filter_map(|(name, value)| {
+            let place = match name.strip_prefix("PROCESS_0:")? {
+                "COMMAND" => 0,
+                rest => 1 + u32::from(rest.strip_prefix("ARGUMENT_")?.parse::<u16>().ok()?),
             };
-            match name.strip_prefix("PROCESS_0:") {
-                Some("COMMAND") => {
-                    command.insert(0, value);
-                }
-                Some(rest) => {
-                    let number = rest.strip_prefix("ARGUMENT_");
-                    let number = number.and_then(|number| number.parse::<u16>().ok());
-                    if let Some(number) = number {
-                        command.insert(1 + usize::from(number), value);
-                    }
-                }
-                None => {}
-            }
-        })?;
+            Some((place, value.clone()))
+        });
+        let command: BTreeMap<u32, String> = arguments.collect();
         let normalized = export
             .get("EXPORT_PARAM_TIME_NORMALIZE")
             .is_some_and(|value| value == "true");
@@ -60,13 +47,7 @@ impl Import {
             true => Some(0),
             false => zero_unix_ns,
         };
-        let mut environment = BTreeMap::new();
-        self.scan("TARGET_INFO_SYSTEM_ENV", &["name", "value"], |_, row| {
-            // A report of several machines has several rows; the first one counts.
-            if let (Some(name), Some(value)) = (row.string(0), row.string(1)) {
-                environment.entry(name).or_insert(value);
-            }
-        })?;
+        let environment = self.read_pairs("TARGET_INFO_SYSTEM_ENV")?;
         let known = |name: &str| {
             let value = environment.get(name).map(|value| value.trim());
             value
@@ -94,6 +75,17 @@ impl Import {
         };
         self.read_diagnostics()?;
         Ok(zero_unix_ns.and_then(|zero| zero.checked_sub(shift_ns.unwrap_or(0))))
+    }
+
+    /// Reads a table of names and values. A report of several machines has several rows of a name; the first one counts.
+    fn read_pairs(&mut self, table: &'static str) -> Result<BTreeMap<String, String>, Error> {
+        let mut pairs = BTreeMap::new();
+        self.scan(table, &["name", "value"], |_, row| {
+            if let (Some(name), Some(value)) = (row.string(0), row.string(1)) {
+                pairs.entry(name).or_insert(value);
+            }
+        })?;
+        Ok(pairs)
     }
 
     /// Reads the faults that nsys reported, as notes and losses.

@@ -112,17 +112,15 @@ impl Import {
 
     fn nothing_recorded(&self) -> Error {
         let path = self.database.path.display();
-        Error::NothingRecorded {
-            reason: match self.pid {
-                Some(pid) => format!("{path} has no CUDA work, calls or labels of process {pid}"),
-                None if self.damage != Damage::default() => format!(
-                    "{path} is cut or damaged, and what can be read of it has no CUDA work, calls or labels: export it again"
-                ),
-                None => format!(
-                    "{path} has no CUDA work, calls or labels: record with `nsys profile --trace=cuda,nvtx`"
-                ),
-            },
-        }
+        Error::nothing(match self.pid {
+            Some(pid) => format!("{path} has no CUDA work, calls or labels of process {pid}"),
+            None if self.damage != Damage::default() => format!(
+                "{path} is cut or damaged, and what can be read of it has no CUDA work, calls or labels: export it again"
+            ),
+            None => format!(
+                "{path} has no CUDA work, calls or labels: record with `nsys profile --trace=cuda,nvtx`"
+            ),
+        })
     }
 
     /// Reads calls and work, and at the same time labels, which are often most of a file.

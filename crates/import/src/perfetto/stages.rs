@@ -320,10 +320,9 @@ impl Builder {
         for (number, value) in event.fields() {
             match (number, value.message()) {
                 (1, Some(named)) => {
-                    let field = |number| named.field(number).map_or(0, Value::number);
-                    let name = named.field(5).map(Value::text).unwrap_or_default();
-                    let key = (field(3), field(4));
-                    self.object_names.insert(key, name.into());
+                    let [kind, handle, name] = named.last([3, 4, 5]);
+                    let key = (kind.number(), handle.number());
+                    self.object_names.insert(key, name.text().into());
                 }
                 (2, Some(submit)) => self.queue_submit(submit, start_ns),
                 _ => {}
@@ -392,18 +391,15 @@ impl OldSpecifications {
             let Some(entry) = value.message() else {
                 continue;
             };
-            let field = |number| entry.field(number);
+            let [first, second] = entry.last([1, 2]);
             match number {
                 1 => {
-                    let context = field(1).map_or(0, Value::number);
-                    let pid = field(2).map_or(0, Value::number) as u32;
-                    self.contexts.insert(context, pid);
+                    self.contexts.insert(first.number(), second.number() as u32);
                 }
                 2 | 3 => {
-                    let text = |number| field(number).map(Value::text).unwrap_or_default();
                     let specification = Specification {
-                        name: text(1).into(),
-                        description: text(2).into(),
+                        name: first.text().into(),
+                        description: second.text().into(),
                         category: 0,
                     };
                     match number {
@@ -472,8 +468,7 @@ impl<'a> Stage<'a> {
     }
 
     fn add_extra(&mut self, extra: Message) {
-        let name = extra.field(1).map(Value::text).unwrap_or_default();
-        let value = extra.field(2).map(Value::text).unwrap_or_default();
+        let [name, value] = extra.last([1, 2]).map(Value::text);
         match &*name {
             "label" => self.label = Some(value.into()),
             "position" => self.position = value.parse().ok(),
