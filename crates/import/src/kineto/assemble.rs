@@ -3,6 +3,7 @@
 
 use super::collect::Collector;
 use super::collectives::{DOMAIN, function_of_payload};
+use super::facts::STEP;
 use crate::inventory::KernelFacts;
 use crate::profile::{
     ApiCall, CallQueue, Correlation, DeviceWork, DeviceWorkKind, FileReasons, HostRange,
@@ -14,10 +15,6 @@ use gapscope_trace::manifest::Api;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
 use std::collections::hash_map::Entry;
-
-/// The name of the steps of the profiler's schedule without their number, as in `ProfilerStep#12`. All steps share one
-/// label.
-const STEP: &str = "ProfilerStep";
 
 impl Collector<'_, '_> {
     /// Completes the collected rows. Returns why facts are missing in them.
@@ -250,28 +247,5 @@ impl Collector<'_, '_> {
             .into_iter()
             .max_by_key(|(id, calls)| (*calls, Reverse(*id)));
         most.map_or_else(|| self.lanes.process(b"0"), |(id, _)| id)
-    }
-}
-
-/// Returns the label of an annotation, and the part of its text that distinguishes its instances, such as a step's
-/// number.
-pub(super) fn label_of(name: &str) -> (&str, Option<&str>) {
-    match name
-        .strip_prefix(STEP)
-        .and_then(|rest| rest.strip_prefix('#'))
-    {
-        Some(number) => (STEP, Some(number)),
-        None => (name, None),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_steps_of_the_schedule_are_one_label() {
-        assert_eq!(label_of("ProfilerStep#12"), ("ProfilerStep", Some("12")));
-        assert_eq!(label_of("forward"), ("forward", None));
     }
 }

@@ -1,12 +1,11 @@
 //! Collects the events of a document. Markers and counters are written to the trace at once; GPU work and calls are
 //! kept until all events were read.
 
-use super::assemble::label_of;
 use super::category::Category;
 use super::counters::Counters;
 use super::document::Sink;
 use super::event::Event;
-use super::facts::{OpenRange, Synchronisation};
+use super::facts::{OpenRange, Synchronisation, label_of};
 use super::json;
 use super::lanes::Lanes;
 use super::metadata::Metadata;

@@ -1,8 +1,12 @@
-//! The threads and the waits that the collector keeps until all events were read.
+//! The threads, labels and waits that the collector keeps until all events were read.
 
 use crate::profile::Correlation;
 use gapscope_trace::build::TextId;
 use gapscope_trace::ids::{ProcessId, QueueId, ThreadId};
+
+/// The name of the steps of the profiler's schedule without their number, as in `ProfilerStep#12`. All steps share one
+/// label.
+pub(super) const STEP: &str = "ProfilerStep";
 
 /// A thread of the host.
 #[derive(Debug, Clone)]
@@ -32,4 +36,27 @@ pub(super) struct Synchronisation {
     pub(super) waits_on: Option<QueueId>,
     /// The correlation of the call that recorded the awaited event.
     pub(super) recorded_by: Option<Correlation>,
+}
+
+/// Returns the label of an annotation, and the part of its text that distinguishes its instances, such as a step's
+/// number.
+pub(super) fn label_of(name: &str) -> (&str, Option<&str>) {
+    match name
+        .strip_prefix(STEP)
+        .and_then(|rest| rest.strip_prefix('#'))
+    {
+        Some(number) => (STEP, Some(number)),
+        None => (name, None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_steps_of_the_schedule_are_one_label() {
+        assert_eq!(label_of("ProfilerStep#12"), ("ProfilerStep", Some("12")));
+        assert_eq!(label_of("forward"), ("forward", None));
+    }
 }
