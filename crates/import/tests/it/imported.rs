@@ -2,9 +2,9 @@
 
 use crate::database::database;
 use gapscope_import::{Error, Imported, Options, import as import_files};
-use gapscope_trace::ids::LabelId;
+use gapscope_trace::ids::{KernelId, LabelId};
 use gapscope_trace::lookup::LabelPaths;
-use gapscope_trace::tables::Table;
+use gapscope_trace::tables::{Kernel, Table};
 use gapscope_trace::{LossKind, Selection, Trace};
 use std::path::{Path, PathBuf};
 
@@ -110,4 +110,17 @@ pub fn noted(trace: &Trace, text: &str) -> bool {
 pub fn path(trace: &Trace, label: Option<LabelId>) -> String {
     let paths = LabelPaths::new(&trace.tables.labels);
     label.map_or(String::new(), |label| paths.get(label).unwrap().to_owned())
+}
+
+/// Returns the text of a label without those around it.
+pub fn text(trace: &Trace, label: LabelId) -> String {
+    let mut labels = trace.tables.labels.iter();
+    let label = labels.find(|row| row.id == label).unwrap();
+    label.text.to_string()
+}
+
+/// Returns a kernel.
+pub fn kernel(trace: &Trace, id: KernelId) -> Kernel {
+    let mut kernels = trace.tables.kernels.iter();
+    kernels.find(|row| row.id == id).unwrap()
 }

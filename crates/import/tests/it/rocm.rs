@@ -1,6 +1,6 @@
 //! Tests that rocprofv3's two formats give the same trace of one planted scene.
 
-use crate::imported::{self, Rows, fixture, import_bytes, loss, losses, path};
+use crate::imported::{self, fixture, import_bytes, loss, losses, path};
 use gapscope_import::{Options, import};
 use gapscope_trace::Trace;
 use gapscope_trace::manifest::Api;
@@ -67,9 +67,7 @@ fn the_planted_scene_is_there() {
         (dispatches.groups_x.at(0), dispatches.groups_y.at(0)),
         (Some(391), Some(2))
     );
-    let mut kernels = tables.kernels.iter();
-    let kernel = kernels.find(|kernel| kernel.id == dispatches.kernel[0]);
-    let kernel = kernel.unwrap();
+    let kernel = imported::kernel(&trace, dispatches.kernel[0]);
     assert_eq!(&*kernel.name, "scale(float*, int)");
     assert_eq!(kernel.entry_point.as_deref(), Some("_Z5scalePfi"));
     assert_eq!(kernel.static_shared_bytes, Some(512));

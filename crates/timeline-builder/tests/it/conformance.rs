@@ -4,7 +4,7 @@
 use crate::script::Script;
 
 /// Checks the rows of one script, as far as `shown` shows them. With `any_order`, its events come in other orders, too.
-fn check_shown(
+fn check(
     script: &Script,
     expected: &str,
     (any_order, imported): (bool, bool),
@@ -40,23 +40,11 @@ fn check_shown(
     }
 }
 
-fn check(script: &str, expected: &str, any_order: bool, imported: bool) {
-    let shown = |line: &str| Some(line.to_owned());
-    check_shown(
-        &Script::parse(script),
-        expected,
-        (any_order, imported),
-        shown,
-    );
-}
-
 /// Checks which submissions wait for which; each is named by the start of its call.
 fn check_waits(script: &str, expected: &str, any_order: bool) {
-    let shown = |line: &str| {
-        let is_shown = line.contains("waits for");
-        is_shown.then(|| line.replace("cudaLaunchKernel@", ""))
-    };
-    check_shown(
+    let is_wait = |line: &str| line.contains("waits for");
+    let shown = |line: &str| is_wait(line).then(|| line.replace("cudaLaunchKernel@", ""));
+    check(
         &Script::parse(script),
         expected,
         (any_order, any_order),
@@ -65,49 +53,36 @@ fn check_waits(script: &str, expected: &str, any_order: bool) {
 }
 
 /// The events may come in any order, and an import gives the same rows.
-macro_rules! everywhere {
-    ($name:ident, $script:literal, $expected:literal) => {
-        #[test]
-        fn $name() {
-            check($script, $expected, true, true);
-        }
-    };
-}
-
+const EVERYWHERE: (bool, bool) = (true, true);
 /// The order in which the events come matters while a program runs; an import gives the same rows.
-macro_rules! in_order {
-    ($name:ident, $script:literal, $expected:literal) => {
-        #[test]
-        fn $name() {
-            check($script, $expected, false, true);
-        }
-    };
-}
-
+const IN_ORDER: (bool, bool) = (false, true);
 /// Only a recording has this.
-macro_rules! live_only {
-    ($name:ident, $script:literal, $expected:literal) => {
+const LIVE_ONLY: (bool, bool) = (false, false);
+
+macro_rules! case {
+    ($name:ident, $ways:ident, $script:literal, $expected:literal) => {
         #[test]
         fn $name() {
-            check($script, $expected, false, false);
+            let shown = |line: &str| Some(line.to_owned());
+            check(&Script::parse($script), $expected, $ways, shown);
         }
     };
 }
 
-everywhere!(
+case!(
     a_kernel_belongs_to_the_call_with_its_correlation,
-    "call t1 c1 cudaLaunchKernel 10..20
-     call t1 c2 cudaLaunchKernel 30..40
-     kernel q7 c1 50..60
-     kernel q7 c2 60..75",
+    EVERYWHERE,
+    "run q7 c1
+     run q7 c3",
     "submission cudaLaunchKernel@10 of kernel to q7
      submission cudaLaunchKernel@30 of kernel to q7
-     kernel 50..60 on q7 #0 by cudaLaunchKernel@10
-     kernel 60..75 on q7 #0 by cudaLaunchKernel@30"
+     kernel 100010..100015 on q7 #0 by cudaLaunchKernel@10
+     kernel 100030..100035 on q7 #0 by cudaLaunchKernel@30"
 );
 
-everywhere!(
+case!(
     work_without_a_call_is_written_and_counted,
+    EVERYWHERE,
     "kernel q7 c1 50..60
      kernel q7 c- 70..80",
     "kernel 50..60 on q7 #0 by nothing
@@ -115,8 +90,9 @@ everywhere!(
      lost 2 host calls of GPU work"
 );
 
-everywhere!(
+case!(
     two_processes_have_the_same_correlations,
+    EVERYWHERE,
     "call t1 c1 cudaLaunchKernel 10..20
      kernel q7 c1 50..60
      process 2
@@ -128,8 +104,9 @@ everywhere!(
      kernel 51..61 on q8 #0 by process 2 cuLaunchKernel@11"
 );
 
-in_order!(
+case!(
     work_belongs_to_the_nearest_call_before_it_where_a_correlation_is_used_again,
+    IN_ORDER,
     "call t1 c1 cudaLaunchKernel 10..20
      kernel q7 c1 30..40
      call t1 c1 cudaMemcpyAsync 50..60
@@ -140,8 +117,9 @@ in_order!(
      host-to-device 70..80 on q7 #0 by cudaMemcpyAsync@50"
 );
 
-in_order!(
+case!(
     of_a_call_inside_another_with_its_correlation_the_outer_one_is_the_programs,
+    IN_ORDER,
     "call t1 c1 cudaLaunchKernel 10..20
      call t1 c1 cuLaunchKernel 12..18
      kernel q7 c1 30..40",
@@ -150,8 +128,9 @@ in_order!(
      launch cuLaunchKernel 12..18"
 );
 
-in_order!(
+case!(
     a_batch_of_copies_is_one_submission,
+    IN_ORDER,
     "call t1 c1 cudaMemcpyAsync 10..20
      copy q7 c1 30..40 host-to-device
      copy q7 c1 40..50 host-to-device",
@@ -160,12 +139,13 @@ in_order!(
      host-to-device 40..50 on q7 #1 by cudaMemcpyAsync@10"
 );
 
-in_order!(
-    the_nodes_of_a_graph_are_in_one_command_buffer,
+case!(
+    the_nodes_of_a_graph_are_in_one_command_buffer_whether_or_not_they_say_so,
+    IN_ORDER,
     "call t1 c1 cudaGraphLaunch 10..20
-     kernel q7 c1 30..40 graph
+     kernel q7 c1 30..40
      copy q8 c1 35..50 host-to-device graph
-     kernel q7 c1 60..70 graph",
+     kernel q7 c1 60..70",
     "submission cudaGraphLaunch@10 of graph to q7 with 1 graph
      graph of cudaGraphLaunch@10 30..70 on q7: 2 kernels, 1 transfers
      kernel 30..40 on q7 #0 by graph of cudaGraphLaunch@10
@@ -173,19 +153,9 @@ in_order!(
      kernel 60..70 on q7 #2 by graph of cudaGraphLaunch@10"
 );
 
-in_order!(
-    nodes_that_do_not_say_so_are_of_the_graph_that_their_call_launched,
-    "call t1 c1 cudaGraphLaunch 10..20
-     kernel q7 c1 30..40
-     kernel q7 c1 40..45",
-    "submission cudaGraphLaunch@10 of graph to q7 with 1 graph
-     graph of cudaGraphLaunch@10 30..45 on q7: 2 kernels, 0 transfers
-     kernel 30..40 on q7 #0 by graph of cudaGraphLaunch@10
-     kernel 40..45 on q7 #1 by graph of cudaGraphLaunch@10"
-);
-
-in_order!(
+case!(
     the_nodes_of_child_graphs_are_those_of_the_launch,
+    IN_ORDER,
     "call t1 c1 cudaGraphLaunch 10..20
      call t1 c2 cudaGraphLaunch 22..25
      kernel q7 c1 30..40 graph
@@ -200,8 +170,9 @@ in_order!(
      kernel 50..60 on q7 #1 by graph of cudaGraphLaunch@10"
 );
 
-everywhere!(
+case!(
     a_graph_may_be_timed_as_a_whole,
+    EVERYWHERE,
     "call t1 c1 cudaGraphLaunch 10..20
      graph q7 c1 30..70",
     "submission cudaGraphLaunch@10 of graph to q7 with 1 graph
@@ -209,8 +180,9 @@ everywhere!(
      whole 30..70 on q7 #0 by graph of cudaGraphLaunch@10"
 );
 
-everywhere!(
+case!(
     a_graph_without_its_call_is_one_command_buffer,
+    EVERYWHERE,
     "kernel q7 c1 30..40 graph
      kernel q7 c1 30..40 graph",
     "graph of nothing 30..40 on q7: 2 kernels, 0 transfers
@@ -219,8 +191,9 @@ everywhere!(
      lost 2 host calls of GPU work"
 );
 
-everywhere!(
+case!(
     work_without_times_is_a_loss_and_not_0,
+    EVERYWHERE,
     "call t1 c1 cudaLaunchKernel 10..20
      kernel q7 c1 ?",
     "submission cudaLaunchKernel@10 of kernel to q7
@@ -228,8 +201,9 @@ everywhere!(
      lost 1 dispatch times"
 );
 
-everywhere!(
+case!(
     a_copy_that_waits_is_a_call_and_a_submission,
+    EVERYWHERE,
     "call t1 c1 cudaMemcpy 10..50
      copy q7 c1 20..45 device-to-host pageable",
     "submission cudaMemcpy@10 of transfer to q7
@@ -237,8 +211,9 @@ everywhere!(
      copy-and-wait cudaMemcpy 10..50 for q7"
 );
 
-everywhere!(
+case!(
     a_wait_of_the_host_names_its_queue,
+    EVERYWHERE,
     "call t1 c1 cudaStreamSynchronize 10..50
      queue c1 q7
      call t1 c2 cudaDeviceSynchronize 60..70",
@@ -246,8 +221,9 @@ everywhere!(
      wait-device-idle cudaDeviceSynchronize 60..70"
 );
 
-everywhere!(
+case!(
     what_leaves_no_record_of_the_device_is_a_submission_where_its_queue_is_known,
+    EVERYWHERE,
     "call t1 c1 cuLaunchHostFunc 10..20
      queue c1 q7
      call t1 c2 cuLaunchHostFunc 30..40",
@@ -255,33 +231,29 @@ everywhere!(
      other-call cuLaunchHostFunc 30..40"
 );
 
-everywhere!(
+case!(
     a_call_that_launches_nothing_is_a_host_call,
+    EVERYWHERE,
     "call t1 c1 cudaMalloc 10..20
      call t1 c- cudaFree 30..40 =2",
     "allocate-memory cudaMalloc 10..20
      free-memory cudaFree 30..40 =2"
 );
 
-in_order!(
-    polls_that_follow_each_other_closely_are_one_row,
+case!(
+    polls_that_follow_each_other_closely_are_one_row_and_one_that_finds_its_work_done_is_another,
+    IN_ORDER,
     "call t1 c- cudaEventQuery 10..20 =600
      call t1 c- cudaEventQuery 30..40 =600
-     call t1 c- cudaEventQuery 50..60 =600",
-    "poll-event cudaEventQuery 10..60 x3 in 30 =600"
+     call t1 c- cudaEventQuery 50..60 =600
+     call t1 c- cudaEventQuery 70..80",
+    "poll-event cudaEventQuery 10..60 x3 in 30 =600
+     poll-event cudaEventQuery 70..80"
 );
 
-in_order!(
-    a_poll_that_finds_its_work_done_is_a_row_of_its_own,
-    "call t1 c- cudaEventQuery 10..20 =600
-     call t1 c- cudaEventQuery 30..40 =600
-     call t1 c- cudaEventQuery 50..60",
-    "poll-event cudaEventQuery 10..40 x2 in 20 =600
-     poll-event cudaEventQuery 50..60"
-);
-
-in_order!(
+case!(
     polls_end_where_their_thread_does_something_else_or_pauses,
+    IN_ORDER,
     "call t1 c- cudaEventQuery 10..20 =600
      call t2 c- cudaMalloc 21..22
      call t1 c- cudaEventQuery 30..40 =600
@@ -413,86 +385,71 @@ fn chains_of_waits_that_are_long_or_do_not_end_are_survived() {
     check_waits(&script, "10000 waits for unknown", false);
 }
 
-everywhere!(
+case!(
     work_has_the_innermost_label_of_the_thread_that_launched_it,
+    EVERYWHERE,
     "label t1 0..100 step
      label t1 20..60 forward
      label t2 0..100 other
-     call t1 c1 cudaLaunchKernel 10..11
-     call t1 c2 cudaLaunchKernel 30..31
-     kernel q7 c1 200..210
-     kernel q7 c2 210..220",
+     run q7 c1
+     run q7 c3",
     "submission cudaLaunchKernel@10 of kernel to q7
      submission cudaLaunchKernel@30 of kernel to q7
-     kernel 200..210 on q7 #0 by cudaLaunchKernel@10 [step]
-     kernel 210..220 on q7 #0 by cudaLaunchKernel@30 [step/forward]
+     kernel 100010..100015 on q7 #0 by cudaLaunchKernel@10 [step]
+     kernel 100030..100035 on q7 #0 by cudaLaunchKernel@30 [step/forward]
      label 0..100 [step]
      label 20..60 [step/forward]
      label 0..100 [other]"
 );
 
-everywhere!(
+case!(
     labels_may_cross,
+    EVERYWHERE,
     "label t1 0..50 a
      label t1 20..80 b
-     call t1 c1 cudaLaunchKernel 10..11
-     call t1 c2 cudaLaunchKernel 30..31
-     call t1 c3 cudaLaunchKernel 60..61
-     kernel q7 c1 200..210
-     kernel q7 c2 210..220
-     kernel q7 c3 220..230",
-    "submission cudaLaunchKernel@10 of kernel to q7
-     submission cudaLaunchKernel@30 of kernel to q7
+     run q7 c3
+     run q7 c6",
+    "submission cudaLaunchKernel@30 of kernel to q7
      submission cudaLaunchKernel@60 of kernel to q7
-     kernel 200..210 on q7 #0 by cudaLaunchKernel@10 [a]
-     kernel 210..220 on q7 #0 by cudaLaunchKernel@30 [a/b]
-     kernel 220..230 on q7 #0 by cudaLaunchKernel@60 [a/b]
+     kernel 100030..100035 on q7 #0 by cudaLaunchKernel@30 [a/b]
+     kernel 100060..100065 on q7 #0 by cudaLaunchKernel@60 [a/b]
      label 0..50 [a]
      label 20..80 [a/b]"
 );
 
-everywhere!(
+case!(
     labels_nest_in_those_of_their_own_domain,
+    EVERYWHERE,
     "label t1 0..100 step
      label t1 10..90 allreduce in NCCL
      label t1 20..80 inner
-     call t1 c1 cudaLaunchKernel 30..31
-     kernel q7 c1 200..210",
+     run q7 c3",
     "submission cudaLaunchKernel@30 of kernel to q7
-     kernel 200..210 on q7 #0 by cudaLaunchKernel@30 [step/inner]
+     kernel 100030..100035 on q7 #0 by cudaLaunchKernel@30 [step/inner]
      label 0..100 [step]
      label 10..90 [allreduce]
      label 20..80 [step/inner]"
 );
 
-live_only!(
-    modules_and_operators_nest_around_and_inside_the_programs_labels,
-    "label t1 0..100 step
+case!(
+    modules_and_operators_nest_around_and_inside_the_programs_labels_which_may_never_end,
+    LIVE_ONLY,
+    "label t1 0.. step
      label t1 10..90 layer in modules
      label t1 20..80 mine
      label t1 30..70 aten::mm in operators
-     call t1 c1 cudaLaunchKernel 40..41
-     kernel q7 c1 200..210",
+     run q7 c4",
     "submission cudaLaunchKernel@40 of kernel to q7
-     kernel 200..210 on q7 #0 by cudaLaunchKernel@40 [step/layer/mine/aten::mm]
-     label 0..100 [step]
+     kernel 100040..100045 on q7 #0 by cudaLaunchKernel@40 [step/layer/mine/aten::mm]
+     label 0.. [step]
      label 10..90 [step/layer]
      label 20..80 [step/layer/mine]
      label 30..70 [step/layer/mine/aten::mm]"
 );
 
-live_only!(
-    a_label_that_never_ends_has_no_duration,
-    "label t1 0.. step
-     call t1 c1 cudaLaunchKernel 40..41
-     kernel q7 c1 200..210",
-    "submission cudaLaunchKernel@40 of kernel to q7
-     kernel 200..210 on q7 #0 by cudaLaunchKernel@40 [step]
-     label 0.. [step]"
-);
-
-live_only!(
+case!(
     of_a_profiled_launch_the_first_record_counts,
+    LIVE_ONLY,
     "profiled c1
      call t1 c1 cudaLaunchKernel 10..90
      kernel q7 c1 ?
@@ -502,8 +459,9 @@ live_only!(
      lost 1 dispatch times"
 );
 
-in_order!(
+case!(
     launches_of_which_nothing_came_are_lost_and_those_into_a_graph_are_not,
+    IN_ORDER,
     "sudden
      call t1 c1 cudaStreamBeginCapture 10..11
      call t1 c2 cudaLaunchKernel 12..13
@@ -530,8 +488,9 @@ in_order!(
      lost 1 command buffers"
 );
 
-everywhere!(
+case!(
     overheads_are_calls_that_nobody_made,
+    EVERYWHERE,
     "overhead t1 10..20 COMMAND_BUFFER_FULL
      overhead t1 30..40 FUNCTION_LOADING
      overhead t- 50..60 BUFFER_FLUSH",

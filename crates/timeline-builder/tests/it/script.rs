@@ -24,6 +24,7 @@ use gapscope_model::{Ledger, Loss, MemoryPlace, OverheadKind, Span, TransferKind
 use gapscope_timeline_builder::*;
 use gapscope_trace::build::{Interner, Labels};
 use gapscope_trace::ids::*;
+use gapscope_trace::lookup::LabelPaths;
 use gapscope_trace::tables::{Table, Tables};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -83,11 +84,8 @@ fn span(text: &str) -> Option<Span> {
 
 /// Writes a line `run qQ cC` as the two lines of its call and its kernel.
 fn expand(line: &str) -> String {
-    let Some((queue, correlation)) = line
-        .trim()
-        .strip_prefix("run ")
-        .and_then(|l| l.split_once(' '))
-    else {
+    let run = line.trim().strip_prefix("run ");
+    let Some((queue, correlation)) = run.and_then(|run| run.split_once(' ')) else {
         return format!("{line}\n");
     };
     let at_ns = 10 * number(correlation, 'c').unwrap();
@@ -157,8 +155,7 @@ impl Script {
                     DeviceWorkKind::Transfer {
                         kind: TransferKind::from_text_or_unknown(words[4]),
                         bytes: None,
-                        host_memory: words
-                            .get(5)
+                        host_memory: (words.get(5))
                             .map(|place| MemoryPlace::from_text_or_unknown(place)),
                     },
                 ),
@@ -191,11 +188,11 @@ impl Script {
     }
 
     fn functions(&self) -> Vec<Function> {
-        let functions = self.functions.iter().map(|(_, name)| Function {
+        let function = |(_, name): (FunctionId, &String)| Function {
             class: FunctionClass::from_function(name).unwrap_or_default(),
             name: Arc::from(name.as_str()),
-        });
-        functions.collect()
+        };
+        self.functions.iter().map(function).collect()
     }
 
     /// Hands the events over one by one, as while a program runs. Labels come before the calls that return after them.
@@ -204,38 +201,28 @@ impl Script {
         let mut builders: BTreeMap<ProcessId, TimelineBuilder> = BTreeMap::new();
         let mut domains: Interner<String, FunctionId> = Interner::default();
         for event in &self.events {
-            builders.entry(event.process).or_insert_with(|| {
-                let mut builder = TimelineBuilder::default();
-                for (id, function) in (0..).map(FunctionId).zip(self.functions()) {
-                    builder.add_function(id, function);
-                }
-                builder
-            });
-        }
-        // One thread writes its labels and calls in order, whatever else comes between.
-        let mut edges: Vec<(i64, bool, usize)> = Vec::new();
-        for (at, event) in self.events.iter().enumerate() {
-            if let EventKind::Label(label) = &event.kind {
-                edges.push((label.span.0, true, at));
-                edges.extend(label.span.1.map(|end_ns| (end_ns, false, at)));
+            let builder = builders.entry(event.process).or_default();
+            for (id, function) in (0..).map(FunctionId).zip(self.functions()) {
+                builder.add_function(id, function);
             }
         }
-        edges.sort_unstable();
+        // One thread writes its labels and calls in order, whatever else comes between.
+        let mut edges = Vec::new();
+        for (at, Event { process, kind }) in self.events.iter().enumerate() {
+            if let EventKind::Label(label) = kind {
+                let (start_ns, end_ns) = label.span;
+                edges.push((start_ns, true, at, *process, label));
+                edges.extend(end_ns.map(|end_ns| (end_ns, false, at, *process, label)));
+            }
+        }
+        edges.sort_unstable_by_key(|(at_ns, begins, at, ..)| (*at_ns, *begins, *at));
         let mut keys = BTreeMap::new();
-        for (at_ns, begins, at) in edges {
-            let Event { process, kind } = &self.events[at];
-            let EventKind::Label(label) = kind else {
-                continue;
-            };
-            let labels = &mut builders.get_mut(process).unwrap().labels;
-            if !begins {
-                let scope = LabelScope::Key(keys[&at]);
-                labels.end(
-                    label.thread,
-                    scope,
-                    at_ns,
-                    &mut rows.output(*process).label_rows(),
-                );
+        for (at_ns, begins, at, process, label) in edges {
+            let labels = &mut builders.get_mut(&process).unwrap().labels;
+            let (out, key) = (&mut rows.output(process), keys.get(&at).copied());
+            let out = &mut out.label_rows();
+            if let (false, Some(key)) = (begins, key) {
+                labels.end(label.thread, LabelScope::Key(key), at_ns, out);
                 continue;
             }
             let start = LabelStart {
@@ -246,22 +233,20 @@ impl Script {
                     "" => LabelDomain::Program(0),
                     name => LabelDomain::Program(domains.id(name.to_owned()).0 + 1),
                 },
-                text: rows.labels.text(&label.text),
+                text: out.labels.text(&label.text),
                 at_ns,
                 category: CategoryId::default(),
                 payload: None,
                 labels_work: true,
                 has_row: true,
             };
-            keys.insert(
-                at,
-                labels.begin(start, &mut rows.output(*process).label_rows()),
-            );
+            keys.insert(at, labels.begin(start, out));
         }
         for at in order {
             let Event { process, kind } = &self.events[*at];
             let builder = builders.get_mut(process).unwrap();
             let mut out = rows.output(*process);
+            let occurrence = |event| self.occurrence(event, *at);
             match kind {
                 EventKind::Call(call) => builder.call(*call, &mut out),
                 EventKind::QueueOfCall(correlation, queue) => {
@@ -269,10 +254,10 @@ impl Script {
                 }
                 EventKind::Work(correlation, work) => builder.work(*correlation, *work, &mut out),
                 EventKind::Record(record) => {
-                    builder.event_recorded(self.occurrence(record.event, *at), record.place);
+                    builder.event_recorded(occurrence(record.event), record.place);
                 }
                 EventKind::Wait(wait) => {
-                    builder.stream_waits(wait.place, self.occurrence(wait.event, *at), 0);
+                    builder.stream_waits(wait.place, occurrence(wait.event), 0)
                 }
                 EventKind::Label(_) => {}
                 EventKind::Overhead(overhead) => builder.overhead(overhead, &mut out),
@@ -290,11 +275,8 @@ impl Script {
     fn occurrence(&self, event: u64, at: usize) -> EventOccurrence {
         let is_record =
             |e: &&Event| matches!(&e.kind, EventKind::Record(record) if record.event == event);
-        let records = self.events[..=at].iter().filter(is_record);
-        EventOccurrence {
-            event,
-            number: records.count() as u64,
-        }
+        let number = self.events[..=at].iter().filter(is_record).count() as u64;
+        EventOccurrence { event, number }
     }
 
     /// Hands everything over at once, as an importer does.
@@ -397,11 +379,9 @@ impl Rows {
 
     fn lines(mut self) -> Vec<String> {
         self.labels.push_into(&mut self.tables.labels);
-        lines(
-            &self.tables,
-            &self.ledger.losses(),
-            (&|process| process.0, &|queue| queue.0),
-        )
+        let numbers: (&dyn Fn(ProcessId) -> u32, &dyn Fn(QueueId) -> u32) =
+            (&|process| process.0, &|queue| queue.0);
+        lines(&self.tables, &self.ledger.losses(), numbers)
     }
 }
 
@@ -412,18 +392,12 @@ pub fn lines(
     losses: &[Loss],
     (process_number, queue_number): (&dyn Fn(ProcessId) -> u32, &dyn Fn(QueueId) -> u32),
 ) -> Vec<String> {
-    let labels: Vec<_> = rows_of(&t.labels).collect();
+    let paths = LabelPaths::new(&t.labels);
     let path = |label: Option<LabelId>| {
-        let mut texts = Vec::new();
-        let mut next = label;
-        while let Some(label) = next.and_then(|next| labels.iter().find(|l| l.id == next)) {
-            texts.insert(0, label.text.to_string());
-            next = label.parent;
-        }
-        match texts.is_empty() {
-            true => String::new(),
-            false => format!(" [{}]", texts.join("/")),
-        }
+        let path = label.and_then(|label| paths.get(label));
+        path.map_or(String::new(), |path| {
+            format!(" [{}]", path.replace(" / ", "/"))
+        })
     };
     let submissions: Vec<_> = rows_of(&t.submissions).collect();
     let call = |id: SubmissionId| {
