@@ -120,14 +120,6 @@ enum Next {
 }
 
 impl Recorded {
-    /// Returns a program that calls these functions, and of which nothing else is known.
-    pub fn new(functions: Vec<Function>) -> Recorded {
-        Recorded {
-            functions,
-            ..Recorded::default()
-        }
-    }
-
     /// Builds the rows.
     ///
     /// # Errors

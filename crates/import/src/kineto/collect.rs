@@ -76,8 +76,6 @@ pub(super) struct Collector<'o, 'p> {
     pub(super) counters: Counters,
     pub(super) metadata: Metadata,
     pub(super) pending: Pending,
-    /// The first start and the last end of all events; `None` before the first event.
-    pub(super) extent: Option<(i64, i64)>,
     /// The number of markers of Python functions. Their recording slows the host's code down.
     pub(super) python_functions: u64,
     /// True if the calls are HIP's.
@@ -111,7 +109,6 @@ impl<'o, 'p> Collector<'o, 'p> {
             counters: Counters::default(),
             metadata: Metadata::default(),
             pending: FxHashMap::default(),
-            extent: None,
             python_functions: 0,
             uses_hip: false,
             markers: 0,
@@ -146,10 +143,7 @@ impl<'o, 'p> Collector<'o, 'p> {
             self.lose_event("their times are absent or impossible");
             return None;
         };
-        self.extent = Some(match self.extent {
-            Some((first, last)) => (first.min(start_ns), last.max(end_ns)),
-            None => (start_ns, end_ns),
-        });
+        self.profile.inventory.spans(start_ns, end_ns);
         Some(Span {
             start_ns,
             duration_ns: end_ns - start_ns,

@@ -20,8 +20,7 @@ impl Collector<'_, '_> {
         self.counters.push_into(device, self.new.tables_mut());
         inventory.tool = hook.to_owned();
         inventory.driver = self.metadata.driver.clone().unwrap_or_default();
-        let (start_ns, end_ns) = self.extent.unwrap_or_default();
-        inventory.spans(start_ns, end_ns);
+        let (start_ns, _) = inventory.span_ns().unwrap_or_default();
         let shift_ns = self.shift_ns.unwrap_or(0);
         inventory.manifest.start_unix_ns = match self.metadata.base_ns {
             Some(base_ns) => base_ns.checked_sub(shift_ns),
