@@ -10,6 +10,7 @@
 
 mod table;
 
+use crate::error::only_file;
 use crate::inventory::Inventory;
 use crate::{Error, Importer, Options, Output};
 use gapscope_timeline_builder::{WorkPlace, rows};
@@ -43,15 +44,8 @@ fn recognises(path: &Path) -> bool {
 }
 
 fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<(), Error> {
-    let [path] = inputs else {
-        return Err(Error::NothingRecorded {
-            reason: "each table of counters is imported by itself: give one file".to_owned(),
-        });
-    };
-    let failed = |source| Error::Read {
-        path: path.clone(),
-        source,
-    };
+    let path = only_file(inputs, "table of counters")?;
+    let failed = Error::read(path);
     let file = File::open(path).map_err(failed)?;
     let size = file.metadata().map_or(0, |metadata| metadata.len());
     let mut records = Records::new(BufReader::with_capacity(1 << 16, file));
@@ -60,7 +54,7 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
     let mut trace = output.trace()?;
     let mut inventory = Inventory::new("Xcode");
     let process = inventory.process(options.pid.unwrap_or(0));
-    let device = inventory.device(process, 0, |device| device.api = Api::Metal);
+    let device = inventory.device(process, Some(0), |device| device.api = Api::Metal);
     let queue = inventory.add_queue(device, Some("all command queues".to_owned()));
     let mut command_buffers: FxHashMap<String, (CommandBufferId, LabelId, u32)> =
         FxHashMap::default();
@@ -108,9 +102,10 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
         trace.flush()?;
     }
     if encoders == 0 {
-        return Err(Error::NothingRecorded {
-            reason: format!("{} has no rows of encoders", path.display()),
-        });
+        return Err(Error::nothing(format!(
+            "{} has no rows of encoders",
+            path.display()
+        )));
     }
     for (number, name) in (1..).zip(order) {
         let Some((id, label, _)) = command_buffers.get(&name).copied() else {

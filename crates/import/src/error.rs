@@ -1,7 +1,7 @@
 //! The error type of imports.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A failure of a whole import. Damage to parts of a file becomes losses and notes of the trace instead.
 #[derive(Debug, thiserror::Error)]
@@ -68,4 +68,41 @@ pub enum Error {
     /// The trace cannot be written.
     #[error(transparent)]
     Trace(#[from] gapscope_trace::Error),
+}
+
+impl Error {
+    /// Returns a function that makes the error that a file or folder cannot be read.
+    pub(crate) fn read(path: &Path) -> impl Fn(io::Error) -> Error + Copy + '_ {
+        |source| Error::Read {
+            path: path.to_owned(),
+            source,
+        }
+    }
+
+    /// Returns the error that a file does not have the format of the importer.
+    pub(crate) fn foreign(path: &Path, wanted: &'static str, found: impl Into<String>) -> Error {
+        Error::Foreign {
+            path: path.to_owned(),
+            wanted,
+            found: found.into(),
+        }
+    }
+
+    /// Returns the error that there is no GPU work in the files, for a reason that is a sentence.
+    pub(crate) fn nothing(reason: impl Into<String>) -> Error {
+        Error::NothingRecorded {
+            reason: reason.into(),
+        }
+    }
+}
+
+/// Returns the only file of an importer that reads one at a time. `kind` is the kind of file, such as
+/// `trace of Perfetto`.
+pub(crate) fn only_file<'a>(inputs: &'a [PathBuf], kind: &str) -> Result<&'a Path, Error> {
+    match inputs {
+        [path] => Ok(path),
+        _ => Err(Error::nothing(format!(
+            "each {kind} is imported by itself: give one file"
+        ))),
+    }
 }

@@ -16,6 +16,7 @@
 //! verdict. Each dispatch of a line gets the line's mean. An operation of ggml may be several dispatches of Vulkan;
 //! the trace has one dispatch for each operation.
 
+use crate::error::only_file;
 use crate::inventory::{Inventory, KernelFacts};
 use crate::output::NewTrace;
 use crate::{Error, Importer, Options, Output};
@@ -67,15 +68,8 @@ struct Operation<'a> {
 }
 
 fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<(), Error> {
-    let [path] = inputs else {
-        return Err(Error::NothingRecorded {
-            reason: "each log of ggml is imported by itself: give one file".to_owned(),
-        });
-    };
-    let failed = |source| Error::Read {
-        path: path.clone(),
-        source,
-    };
+    let path = only_file(inputs, "log of ggml")?;
+    let failed = Error::read(path);
     let file = File::open(path).map_err(failed)?;
     let size = file.metadata().map_or(0, |metadata| metadata.len());
     let mut file = BufReader::with_capacity(1 << 18, file);
@@ -179,11 +173,9 @@ impl Log {
             return Ok(());
         }
         let queue = self.queue();
-        let kernel = self.inventory.kernel(KernelFacts {
-            process: self.process,
-            name: operation.name.into(),
-            ..KernelFacts::default()
-        });
+        let name = self.inventory.labels.text(operation.name);
+        let kernel = KernelFacts::new(self.process, name);
+        let kernel = self.inventory.kernel(kernel);
         let mean_ns = operation.total_ns / operation.count;
         // The first dispatch has the remainder of the division, so that the sum stays the same.
         let over = operation.total_ns % operation.count;
@@ -211,7 +203,7 @@ impl Log {
             [name] => Some(name.clone()),
             _ => None,
         };
-        let device = self.inventory.device(self.process, 0, |device| {
+        let device = self.inventory.device(self.process, Some(0), |device| {
             device.api = Api::Vulkan;
             if let Some(name) = name {
                 device.name = name;
@@ -253,12 +245,10 @@ impl Log {
     ) -> Result<(), Error> {
         self.end_block(None);
         if self.dispatches == 0 {
-            return Err(Error::NothingRecorded {
-                reason: format!(
-                    "{} has no timings: run llama.cpp with GGML_VK_PERF_LOGGER=1 and keep its stderr",
-                    path.display()
-                ),
-            });
+            return Err(Error::nothing(format!(
+                "{} has no timings: run llama.cpp with GGML_VK_PERF_LOGGER=1 and keep its stderr",
+                path.display()
+            )));
         }
         let inventory = &mut self.inventory;
         inventory.lose(

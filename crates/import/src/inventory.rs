@@ -3,7 +3,7 @@
 
 use crate::output::{NewTrace, Output};
 use crate::{Error, Options, functions};
-use gapscope_trace::build::{Interner, Labels};
+use gapscope_trace::build::{CountedId, Interner, Labels, TextId};
 use gapscope_trace::ids::*;
 use gapscope_trace::manifest::*;
 use gapscope_trace::tables::{Counter, CounterUnit, Kernel, NameSource, Table};
@@ -12,19 +12,45 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// The reason for the loss of records that are not imported.
+pub(crate) const NO_PLACE: &str =
+    "a trace has no place for them, or gapscope does not import them yet";
+
+/// CUPTI's value for an unknown context or stream.
+const UNKNOWN_NUMBER: u32 = u32::MAX;
+
 /// A kernel as the profiler describes it. Each distinct description becomes a row of the table `kernels`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct KernelFacts {
     pub process: ProcessId,
-    pub name: Arc<str>,
-    pub full_name: Option<Arc<str>>,
-    pub entry_point: Option<Arc<str>>,
+    /// The demangled name, with parameters where it is C++.
+    pub name: TextId,
+    pub full_name: Option<TextId>,
+    /// The name that the compiler gave the kernel.
+    pub entry_point: Option<TextId>,
     /// The numbers of threads of a workgroup in x, y and z; `None` where the profiler does not record them.
     pub local: [Option<u32>; 3],
     pub registers: Option<u32>,
     pub local_bytes: Option<u32>,
     pub static_shared_bytes: Option<u32>,
     pub dynamic_shared_bytes: Option<u32>,
+}
+
+impl KernelFacts {
+    /// Returns a kernel of which only the name is known.
+    pub fn new(process: ProcessId, name: TextId) -> KernelFacts {
+        KernelFacts {
+            process,
+            name,
+            full_name: None,
+            entry_point: None,
+            local: [None; 3],
+            registers: None,
+            local_bytes: None,
+            static_shared_bytes: None,
+            dynamic_shared_bytes: None,
+        }
+    }
 }
 
 /// A counter as the profiler describes it.
@@ -36,28 +62,34 @@ struct CounterFacts {
     queue: Option<QueueId>,
 }
 
+/// The identity of a stream: its device, its context and its number, each of which may be unknown.
+type Stream = (DeviceId, Option<u32>, Option<u32>);
+
 /// The named objects of a trace, in the order in which they were met.
+#[derive(Default)]
 pub(crate) struct Inventory {
     /// The profiler that made the files. It is the hook of the processes and the source of the counters.
-    tool: String,
+    pub tool: String,
+    /// The driver of all devices.
+    pub driver: String,
     processes: Vec<Process>,
     by_pid: FxHashMap<u32, ProcessId>,
     threads: BTreeMap<(ProcessId, ThreadId), String>,
     devices: Vec<Device>,
-    /// Devices by process and by the number that the importer gives a device.
-    by_device: FxHashMap<(ProcessId, u64), DeviceId>,
+    /// Devices by process and by the number that the importer gives a device; `None` stands for an unknown device.
+    by_number: FxHashMap<(ProcessId, Option<u32>), DeviceId>,
     /// The GPU API of a process's calls; `None` if the process calls several APIs.
     called: FxHashMap<ProcessId, Option<Api>>,
     queues: Vec<Queue>,
+    by_stream: FxHashMap<Stream, QueueId>,
     kernels: Interner<KernelFacts, KernelId>,
-    counters: FxHashMap<CounterFacts, CounterId>,
-    counter_rows: Vec<CounterFacts>,
+    counters: Interner<CounterFacts, CounterId>,
     pub labels: Labels,
     /// The losses so far.
     pub losses: Ledger,
     notes: Vec<String>,
     span_ns: Option<(i64, i64)>,
-    /// The manifest, whose lists are filled at the end.
+    /// The manifest, whose lists are filled at the end. Its start is the zero of the clock until then.
     pub manifest: Manifest,
 }
 
@@ -66,21 +98,7 @@ impl Inventory {
     pub fn new(tool: &str) -> Inventory {
         Inventory {
             tool: tool.to_owned(),
-            processes: Vec::new(),
-            by_pid: FxHashMap::default(),
-            threads: BTreeMap::new(),
-            devices: Vec::new(),
-            by_device: FxHashMap::default(),
-            called: FxHashMap::default(),
-            queues: Vec::new(),
-            kernels: Interner::default(),
-            counters: FxHashMap::default(),
-            counter_rows: Vec::new(),
-            labels: Labels::default(),
-            losses: Ledger::default(),
-            notes: Vec::new(),
-            span_ns: None,
-            manifest: Manifest::default(),
+            ..Inventory::default()
         }
     }
 
@@ -89,22 +107,42 @@ impl Inventory {
         if let Some(id) = self.by_pid.get(&pid) {
             return *id;
         }
-        let id = ProcessId(self.processes.len() as u32 + 1);
+        let name = if pid == 0 { "unknown process" } else { "" };
+        let id = self.add_process(pid, name);
         self.by_pid.insert(pid, id);
-        let executable = if pid == 0 { "unknown process" } else { "" };
+        id
+    }
+
+    /// Adds a process with a name and returns its id.
+    pub fn add_process(&mut self, pid: u32, name: &str) -> ProcessId {
+        let id = ProcessId::counted(self.processes.len());
         self.processes.push(Process {
             id,
             pid,
-            executable: executable.to_owned(),
-            hook: self.tool.clone(),
+            executable: name.to_owned(),
             ..Process::default()
         });
         id
     }
 
+    /// Returns the process of rows that name none: the only process so far, or else an unknown process.
+    pub fn unnamed_process(&mut self) -> ProcessId {
+        match self.processes.as_slice() {
+            [only] => only.id,
+            _ => self.process(0),
+        }
+    }
+
+    /// Returns the processes, each with its pid; 0 stands for an unknown pid.
+    pub fn processes(&self) -> impl Iterator<Item = (ProcessId, u32)> {
+        self.processes
+            .iter()
+            .map(|process| (process.id, process.pid))
+    }
+
     /// Sets the name and arguments of a process.
     pub fn name_process(&mut self, process: ProcessId, executable: &str, arguments: Vec<String>) {
-        if let Some(known) = self.processes.iter_mut().find(|known| known.id == process)
+        if let Some(known) = self.processes.get_mut(process.index())
             && !executable.is_empty()
         {
             known.executable = executable.to_owned();
@@ -120,32 +158,44 @@ impl Inventory {
         }
     }
 
-    /// Returns the id of the device with a key in a process; `describe` fills the entry of a new device.
+    /// Adds a thread, or replaces its name.
+    pub fn name_thread(&mut self, process: ProcessId, thread: ThreadId, name: String) {
+        self.threads.insert((process, thread), name);
+    }
+
+    /// Returns the id of the device with a number in a process; `describe` fills the entry of a new device.
     pub fn device(
         &mut self,
         process: ProcessId,
-        key: u64,
+        number: Option<u32>,
         describe: impl FnOnce(&mut Device),
     ) -> DeviceId {
-        if let Some(id) = self.by_device.get(&(process, key)) {
-            return *id;
+        let next = DeviceId::counted(self.devices.len());
+        let id = *self.by_number.entry((process, number)).or_insert(next);
+        if id == next {
+            let mut device = Device {
+                id,
+                process,
+                name: "unknown GPU".to_owned(),
+                clock: Clock {
+                    nanoseconds_per_tick: 1.0,
+                    ..Clock::default()
+                },
+                ..Device::default()
+            };
+            describe(&mut device);
+            self.devices.push(device);
         }
-        let id = DeviceId(self.devices.len() as u32 + 1);
-        let mut device = Device {
-            id,
-            process,
-            name: "unknown GPU".to_owned(),
-            clock: Clock {
-                nanoseconds_per_tick: 1.0,
-                ..Clock::default()
-            },
-            ..Device::default()
-        };
-        describe(&mut device);
-        device.id = id;
-        self.devices.push(device);
-        self.by_device.insert((process, key), id);
         id
+    }
+
+    /// Returns the devices that have a number, each with its number.
+    pub fn numbered_devices(&mut self) -> impl Iterator<Item = (u32, &mut Device)> {
+        let numbers =
+            (self.by_number.iter()).filter_map(|((_, number), id)| Some((*id, (*number)?)));
+        let numbers: FxHashMap<_, _> = numbers.collect();
+        let devices = self.devices.iter_mut();
+        devices.filter_map(move |device| Some((*numbers.get(&device.id)?, device)))
     }
 
     /// Notes that a process calls a function. Devices whose API the profiler does not name get the API of their
@@ -160,33 +210,51 @@ impl Inventory {
         }
     }
 
-    /// Returns the id of the first device with a key in any process.
-    pub fn any_device(&self, key: u64) -> Option<DeviceId> {
-        let known = self
-            .by_device
-            .iter()
-            .filter(|((_, other), _)| *other == key);
+    /// Returns the id of the first device with a number in any process.
+    pub fn any_device(&self, number: u32) -> Option<DeviceId> {
+        let known = (self.by_number.iter()).filter(|((_, other), _)| *other == Some(number));
         known.map(|(_, device)| *device).min()
     }
 
+    /// Returns the id of the device of a process with a number; `None` if no work named the device.
+    pub fn known_device(&self, process: ProcessId, number: u32) -> Option<DeviceId> {
+        self.by_number.get(&(process, Some(number))).copied()
+    }
+
     pub fn process_of(&self, device: DeviceId) -> ProcessId {
-        let known = self.devices.get((device.0 as usize).wrapping_sub(1));
+        let known = self.devices.get(device.index());
         known.map_or(ProcessId(0), |device| device.process)
     }
 
     pub fn device_of(&self, queue: QueueId) -> DeviceId {
-        let known = self.queues.get((queue.0 as usize).wrapping_sub(1));
+        let known = self.queues.get(queue.index());
         known.map_or(DeviceId(0), |queue| queue.device)
+    }
+
+    /// Returns true if there are queues.
+    pub fn has_queues(&self) -> bool {
+        !self.queues.is_empty()
     }
 
     /// Adds a queue to a device and returns its id.
     pub fn add_queue(&mut self, device: DeviceId, name: Option<String>) -> QueueId {
-        let id = QueueId(self.queues.len() as u32 + 1);
         let index = self.queues.iter().filter(|queue| queue.device == device);
+        let index = index.count() as u32;
+        self.push_queue(device, (0, index), name)
+    }
+
+    fn push_queue(
+        &mut self,
+        device: DeviceId,
+        (family, index): (u32, u32),
+        name: Option<String>,
+    ) -> QueueId {
+        let id = QueueId::counted(self.queues.len());
         self.queues.push(Queue {
             id,
             device,
-            index: index.count() as u32,
+            family,
+            index,
             timestamp_bits: 64,
             name,
             ..Queue::default()
@@ -194,9 +262,38 @@ impl Inventory {
         id
     }
 
+    /// Returns the id of the queue that stands for a stream of a device, by the stream's context and number.
+    #[inline]
+    pub fn stream(
+        &mut self,
+        device: DeviceId,
+        context: Option<u32>,
+        number: Option<u32>,
+    ) -> QueueId {
+        let stream = (device, context, number);
+        if let Some(queue) = self.by_stream.get(&stream) {
+            return *queue;
+        }
+        let place = [context, number].map(|number| number.unwrap_or(UNKNOWN_NUMBER));
+        let name = number.is_none().then(|| "unknown stream".to_owned());
+        let id = self.push_queue(device, place.into(), name);
+        self.by_stream.insert(stream, id);
+        id
+    }
+
+    /// Returns the queues that stand for streams with a context and a number, each with the process of its device.
+    pub fn streams(&mut self) -> impl Iterator<Item = (ProcessId, &mut Queue)> {
+        let (devices, by_stream) = (&self.devices, &self.by_stream);
+        self.queues.iter_mut().filter_map(move |queue| {
+            let stream = (queue.device, Some(queue.family), Some(queue.index));
+            by_stream.get(&stream)?;
+            Some((devices.get(queue.device.index())?.process, queue))
+        })
+    }
+
     /// Returns the id of the kernel with these facts, and adds a new kernel.
     pub fn kernel(&mut self, facts: KernelFacts) -> KernelId {
-        KernelId(self.kernels.id(facts).0 + 1)
+        self.kernels.id(facts)
     }
 
     /// Returns the id of a counter, and adds a new counter.
@@ -207,18 +304,12 @@ impl Inventory {
         device: Option<DeviceId>,
         queue: Option<QueueId>,
     ) -> CounterId {
-        let facts = CounterFacts {
+        self.counters.id(CounterFacts {
             name: name.into(),
             unit,
             device,
             queue,
-        };
-        let next = CounterId(self.counter_rows.len() as u32 + 1);
-        let id = *self.counters.entry(facts.clone()).or_insert(next);
-        if id == next {
-            self.counter_rows.push(facts);
-        }
-        id
+        })
     }
 
     /// Adds `count` to the loss of a kind and reason.
@@ -256,6 +347,7 @@ impl Inventory {
         output: &mut Output,
     ) -> Result<(), Error> {
         for device in &mut self.devices {
+            device.driver.clone_from(&self.driver);
             if let (Api::Unknown, Some(Some(api))) = (device.api, self.called.get(&device.process))
             {
                 device.api = *api;
@@ -267,20 +359,21 @@ impl Inventory {
         }
         let tables = trace.tables_mut();
         self.labels.push_into(&mut tables.labels);
+        let text = |text: TextId| self.labels.shared_text(text);
         for (id, facts) in self.kernels.iter() {
             let [local_x, local_y, local_z] = facts.local;
             tables.kernels.push(Kernel {
-                id: KernelId(id.0 + 1),
+                id,
                 process: facts.process,
-                name: facts.name.clone(),
+                name: text(facts.name),
                 name_source: NameSource::EntryPoint,
-                entry_point: facts.entry_point.clone(),
+                entry_point: facts.entry_point.map(text),
                 source: None,
                 specialisation: None,
                 local_x,
                 local_y,
                 local_z,
-                full_name: facts.full_name.clone(),
+                full_name: facts.full_name.map(text),
                 source_file: None,
                 source_file_hash: None,
                 registers: facts.registers,
@@ -289,9 +382,9 @@ impl Inventory {
                 dynamic_shared_bytes: facts.dynamic_shared_bytes,
             });
         }
-        for (index, facts) in self.counter_rows.iter().enumerate() {
+        for (id, facts) in self.counters.iter() {
             tables.counters.push(Counter {
-                id: CounterId(index as u32 + 1),
+                id,
                 name: facts.name.clone(),
                 unit: facts.unit,
                 device: facts.device,
@@ -312,6 +405,7 @@ impl Inventory {
             end_ns,
             processes: processes
                 .map(|process| Process {
+                    hook: self.tool.clone(),
                     start_ns,
                     ..process
                 })
@@ -330,6 +424,7 @@ impl Inventory {
             ..self.manifest
         };
         manifest.start_at(start_ns);
+        manifest.start_unix_ns = manifest.start_unix_ns.filter(|ns| *ns > 0);
         if let Some(command) = command {
             manifest.command = command;
         }

@@ -19,12 +19,10 @@ mod lanes;
 mod manifest;
 mod metadata;
 mod number;
-mod numbered;
 mod operands;
-mod queues;
 mod ranges;
 mod source;
-mod texts;
+mod streams;
 mod work;
 mod xla;
 

@@ -8,6 +8,7 @@
 #![warn(missing_docs)]
 
 pub mod counters_csv;
+mod details;
 mod error;
 mod functions;
 pub mod ggml;

@@ -25,9 +25,9 @@ mod metrics;
 mod strings;
 
 use crate::output::Output;
-use crate::profile::Span;
 use crate::sqlite::{Database, is_database};
 use crate::{Error, Importer, Options};
+use gapscope_model::Span;
 use gapscope_trace::manifest::Rank;
 use import::Import;
 use std::path::{Path, PathBuf};
@@ -87,8 +87,8 @@ fn read_ranks(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Res
     let mut imports = Vec::new();
     for input in inputs {
         let mut import = Import::new(Database::open(input)?, options);
-        let about = import.read_about()?;
-        imports.push((import.database, about.zero_unix_ns));
+        let zero_unix_ns = import.read_about()?;
+        imports.push((import.database, zero_unix_ns));
     }
     let zeros: Option<Vec<i64>> = imports.iter().map(|(_, zero)| *zero).collect();
     let first = zeros.and_then(|zeros| {

@@ -34,6 +34,7 @@ mod slices;
 mod stages;
 mod track_event;
 
+use crate::error::only_file;
 use crate::inventory::Inventory;
 use crate::protobuf::{Message, Value};
 use crate::{Error, Importer, Options, Output};
@@ -85,11 +86,7 @@ pub(crate) fn first_bytes(path: &Path) -> Option<Vec<u8>> {
 }
 
 fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<(), Error> {
-    let [path] = inputs else {
-        return Err(Error::NothingRecorded {
-            reason: "each trace of Perfetto is imported by itself: give one file".to_owned(),
-        });
-    };
+    let path = only_file(inputs, "trace of Perfetto")?;
     let size = packets::size(path);
     let mut inventory = Inventory::new("Perfetto");
     let mut first_pass = FirstPass::default();
@@ -139,12 +136,10 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
         ..
     } = builder;
     if inventory.span_ns().is_none() {
-        return Err(Error::NothingRecorded {
-            reason: format!(
-                "{} has no GPU work, track events or counters that gapscope reads: record with a data source that has render stages or with a profiler that writes track events",
-                path.display()
-            ),
-        });
+        return Err(Error::nothing(format!(
+            "{} has no GPU work, track events or counters that gapscope reads: record with a data source that has render stages or with a profiler that writes track events",
+            path.display()
+        )));
     }
     inventory.lose(
         "packets of ftrace",

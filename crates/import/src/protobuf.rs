@@ -52,6 +52,17 @@ impl<'a> Message<'a> {
             .find(|(found, _)| *found == number)
             .map(|(_, value)| value)
     }
+
+    /// Returns the last value of each field with one of the numbers; 0 stands for an absent value.
+    pub fn last<const N: usize>(self, numbers: [u32; N]) -> [Value<'a>; N] {
+        let mut values = [Value::Varint(0); N];
+        for (number, value) in self.fields() {
+            if let Some(at) = numbers.iter().position(|wanted| *wanted == number) {
+                values[at] = value;
+            }
+        }
+        values
+    }
 }
 
 impl<'a> Value<'a> {

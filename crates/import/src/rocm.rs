@@ -1,14 +1,16 @@
 //! Converts rocprofv3's records of programs on AMD's GPUs, which readers of its formats decode, to rows of a
 //! profile; [`crate::rocprofv3`] has the table.
 
+use crate::inventory::KernelFacts;
 use crate::profile::{
-    ApiCall, CallQueue, Correlation, DeviceWork, DeviceWorkKind, KernelShape, Profile, Range, Span,
-    TextId,
+    ApiCall, CallQueue, Correlation, DeviceWork, DeviceWorkKind, FileReasons, HostRange, Profile,
+    Span,
 };
-use crate::transfers;
+use crate::{Error, Options, Output, transfers};
 use gapscope_trace::LossKind;
+use gapscope_trace::build::TextId;
 use gapscope_trace::ids::{AllocationId, DeviceId, ProcessId, ThreadId};
-use gapscope_trace::manifest::Queue;
+use gapscope_trace::manifest::{Api, Device, Host};
 use gapscope_trace::tables::{MemoryEvent, MemoryRow, TransferKind};
 use rustc_hash::FxHashMap;
 
@@ -17,11 +19,11 @@ use rustc_hash::FxHashMap;
 pub(crate) struct Agent(pub u64);
 
 /// A kernel that the program loaded.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Symbol {
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Symbol<'a> {
     /// The demangled name, with parameters where it is C++.
-    pub name: String,
-    pub mangled: String,
+    pub name: &'a str,
+    pub mangled: &'a str,
     pub registers: Option<u32>,
     pub shared_bytes: Option<u32>,
 }
@@ -78,66 +80,129 @@ pub(crate) struct Memory {
     pub bytes: Option<u64>,
 }
 
+/// Returns an empty profile of files of rocprofv3.
+pub(crate) fn profile() -> Profile {
+    Profile::new("rocprofv3", Api::Hip)
+}
+
+/// Writes the trace of a profile. `machines` are those of the files, and `file` is a word for each of the files.
+///
+/// # Errors
+/// The files are of several machines or hold nothing, or the system refuses to write.
+pub(crate) fn write(
+    profile: Profile,
+    mut machines: Vec<String>,
+    file: &str,
+    options: &Options,
+    output: &mut Output,
+) -> Result<(), Error> {
+    machines.sort_unstable();
+    machines.dedup();
+    if machines.len() > 1 {
+        return Err(Error::nothing(format!(
+            "the {file}s are of several machines, whose clocks differ: import those of one machine at a time"
+        )));
+    }
+    if !profile.has_rows() {
+        return Err(Error::nothing(format!(
+            "the {file} has no kernels, copies, calls or markers: record with `rocprofv3 --sys-trace`"
+        )));
+    }
+    let new = output.trace()?;
+    profile.write(FileReasons::default(), options, new, output)
+}
+
+/// Returns the facts of the machine on which a process ran.
+pub(crate) fn host([system, release, processor]: [&str; 3]) -> Host {
+    Host {
+        system: format!("{system} {release}").trim().to_owned(),
+        processor: processor.to_owned(),
+        ..Host::default()
+    }
+}
+
 /// The records of one process and the profile that receives their rows.
 pub(crate) struct Recorded<'a> {
     pub profile: &'a mut Profile,
     pub process: ProcessId,
-    /// The GPUs, with their numbers in the trace.
-    gpus: FxHashMap<Agent, u32>,
-    pub symbols: FxHashMap<u64, Symbol>,
+    /// The GPUs, with their numbers in the trace and their facts.
+    gpus: FxHashMap<Agent, (u32, Device)>,
+    /// The kernels that the program loaded, by their ids in the file.
+    kernels: FxHashMap<u64, KernelFacts>,
     streams: FxHashMap<u64, u32>,
-    stream_names: FxHashMap<u64, String>,
-    texts: FxHashMap<u64, (TextId, Option<TextId>)>,
-    allocations: FxHashMap<u64, (AllocationId, DeviceId, u64)>,
+    /// The names of streams, by their numbers in the trace.
+    stream_names: FxHashMap<u32, String>,
+    /// The rows of allocations that were not freed, by address.
+    allocations: FxHashMap<u64, MemoryRow>,
     next_allocation: u32,
     refused: u64,
 }
 
 impl<'a> Recorded<'a> {
-    pub fn new(profile: &'a mut Profile, pid: u32) -> Recorded<'a> {
-        let process = profile.process(pid);
+    pub fn new(profile: &'a mut Profile, pid: u32, program: &str) -> Recorded<'a> {
+        let process = profile.inventory.process(pid);
+        let inventory = &mut profile.inventory;
+        inventory.name_process(process, program, Vec::new());
         Recorded {
             profile,
             process,
             gpus: FxHashMap::default(),
-            symbols: FxHashMap::default(),
+            kernels: FxHashMap::default(),
             streams: FxHashMap::default(),
             stream_names: FxHashMap::default(),
-            texts: FxHashMap::default(),
             allocations: FxHashMap::default(),
             next_allocation: 0,
             refused: 0,
         }
     }
 
-    /// Adds a GPU, which becomes a device of the trace once work names it.
-    pub fn add_gpu(&mut self, agent: Agent) {
+    /// Adds a GPU with its name, uuid and limits. It becomes a device of the trace once work names it.
+    pub fn add_gpu(&mut self, agent: Agent, facts: Device) {
         let number = self.gpus.len() as u32;
-        self.gpus.entry(agent).or_insert(number);
+        self.gpus.entry(agent).or_insert((number, facts));
     }
 
-    /// Returns the devices of the GPUs that work has named, as the GPU's handle and the device's id.
-    pub fn devices(&self) -> Vec<(Agent, DeviceId)> {
-        let of_process = self
-            .profile
-            .devices()
-            .filter(|device| device.1 == self.process);
-        let by_number: FxHashMap<u32, DeviceId> =
-            of_process.map(|device| (device.2, device.0)).collect();
-        let gpus = self.gpus.iter();
-        gpus.filter_map(|(agent, number)| Some((*agent, *by_number.get(number)?)))
-            .collect()
+    /// Adds a kernel with its id in the file.
+    pub fn add_symbol(&mut self, id: u64, symbol: Symbol) {
+        let mangled = symbol.mangled.trim_end_matches(".kd");
+        let best = [symbol.name, symbol.mangled];
+        let best = best.into_iter().find(|text| !text.is_empty());
+        let name = best.unwrap_or("unknown kernel");
+        let name = name
+            .trim_end_matches(" [clone .kd]")
+            .trim_end_matches(".kd");
+        let name = self.profile.text(name);
+        let entry_point = match mangled.is_empty() {
+            true => name,
+            false => self.profile.text(mangled),
+        };
+        let kernel = KernelFacts {
+            entry_point: Some(entry_point),
+            registers: symbol.registers,
+            static_shared_bytes: symbol.shared_bytes,
+            ..KernelFacts::new(self.process, name)
+        };
+        self.kernels.insert(id, kernel);
     }
 
     /// Names a stream.
     pub fn name_stream(&mut self, stream: u64, name: String) {
-        self.stream_names.insert(stream, name);
+        let number = self.stream(stream);
+        self.stream_names.insert(number, name);
     }
 
     fn device(&mut self, agent: Option<Agent>) -> DeviceId {
-        let fresh = self.gpus.len() as u32;
-        let number = agent.map(|agent| *self.gpus.entry(agent).or_insert(fresh));
-        self.profile.device(self.process, number)
+        let fresh = (self.gpus.len() as u32, Device::default());
+        let gpu = agent.map(|agent| &*self.gpus.entry(agent).or_insert(fresh));
+        let inventory = &mut self.profile.inventory;
+        inventory.device(self.process, gpu.map(|(number, _)| *number), |device| {
+            device.api = Api::Hip;
+            if let Some((_, facts)) = gpu {
+                device.name.clone_from(&facts.name);
+                device.uuid.clone_from(&facts.uuid);
+                device.limits.clone_from(&facts.limits);
+            }
+        })
     }
 
     /// Returns the number of a stream: its handle if the handle is small, as in rocpd.
@@ -154,41 +219,21 @@ impl<'a> Recorded<'a> {
 
     /// Adds a dispatch, and its kernel if that is new.
     pub fn add_dispatch(&mut self, dispatch: Dispatch) {
+        if !self.kernels.contains_key(&dispatch.kernel) {
+            self.add_symbol(dispatch.kernel, Symbol::default());
+        }
         let device = self.device(dispatch.agent);
         let stream = dispatch.stream.map(|stream| self.stream(stream));
-        let symbol = self.symbols.get(&dispatch.kernel);
-        let (name, mangled) = match self.texts.get(&dispatch.kernel) {
-            Some(texts) => *texts,
-            None => {
-                let known = symbol.map(|symbol| (symbol.name.as_str(), symbol.mangled.as_str()));
-                let (name, mangled) = known.unwrap_or_default();
-                let best = [name, mangled].into_iter().find(|text| !text.is_empty());
-                let texts = (
-                    self.profile.text(
-                        best.unwrap_or("unknown kernel")
-                            .trim_end_matches(" [clone .kd]")
-                            .trim_end_matches(".kd"),
-                    ),
-                    Some(mangled.trim_end_matches(".kd"))
-                        .filter(|text| !text.is_empty())
-                        .map(|text| self.profile.text(text)),
-                );
-                self.texts.insert(dispatch.kernel, texts);
-                texts
-            }
-        };
-        let static_bytes = symbol.and_then(|symbol| symbol.shared_bytes);
-        let kernel = self.profile.kernel(KernelShape {
-            process: self.process,
-            name,
-            mangled: mangled.filter(|mangled| *mangled != name),
-            block: dispatch.workgroup,
-            registers: symbol.and_then(|symbol| symbol.registers),
+        let known = self.kernels[&dispatch.kernel];
+        let static_bytes = known.static_shared_bytes;
+        let kernel = self.profile.inventory.kernel(KernelFacts {
+            local: dispatch.workgroup,
             local_bytes: dispatch.private_bytes,
             static_shared_bytes: static_bytes.or(dispatch.group_bytes),
             dynamic_shared_bytes: static_bytes
                 .zip(dispatch.group_bytes)
                 .map(|(fixed, all)| all.saturating_sub(fixed)),
+            ..known
         });
         let groups = std::array::from_fn(|at| {
             let threads = dispatch.workgroup[at].filter(|threads| *threads > 0)?;
@@ -237,7 +282,7 @@ impl<'a> Recorded<'a> {
         times: Option<(i64, i64)>,
         kind: DeviceWorkKind,
     ) {
-        let queue = self.profile.queue(device, Some(0), stream);
+        let queue = self.profile.inventory.stream(device, Some(0), stream);
         let work = DeviceWork {
             queue,
             span: times.and_then(|(start_ns, end_ns)| Span::checked(start_ns, end_ns)),
@@ -245,7 +290,8 @@ impl<'a> Recorded<'a> {
             label: None,
             kind,
         };
-        self.profile.add_work(self.process, correlation, work);
+        let work = (self.process, correlation, work);
+        self.profile.recorded.work.push(work);
     }
 
     /// Adds a call, or a range of the program or of RCCL, by its category.
@@ -265,7 +311,7 @@ impl<'a> Recorded<'a> {
                 None => self.profile.text(region.operation),
             };
             let domain = (!is_marker).then(|| self.profile.text("RCCL"));
-            self.profile.add_range(Range {
+            self.profile.recorded.ranges.push(HostRange {
                 process: self.process,
                 thread,
                 of_process: region.operation.contains("ProcessRange"),
@@ -276,6 +322,7 @@ impl<'a> Recorded<'a> {
                 start_ns: span.start_ns,
                 end_ns: Some(span.end_ns()),
                 labels_work: true,
+                has_row: true,
             });
             return;
         }
@@ -289,76 +336,49 @@ impl<'a> Recorded<'a> {
             queue: CallQueue::Unknown,
             host_functions: None,
         };
-        self.profile.add_call(self.process, call);
+        self.profile.recorded.calls.push((self.process, call));
     }
 
     pub fn add_memory(&mut self, memory: Memory) {
+        let Memory { at_ns, event, .. } = memory;
         let gpu = memory.agent.filter(|agent| self.gpus.contains_key(agent));
-        match memory.event {
-            MemoryEvent::Allocate => {
-                let (Some(agent), Some(bytes)) = (gpu, memory.bytes) else {
-                    return;
+        let row = match (event, gpu, memory.bytes) {
+            (MemoryEvent::Allocate, Some(gpu), Some(bytes)) => {
+                let row = MemoryRow {
+                    process: self.process,
+                    device: self.device(Some(gpu)),
+                    at_ns,
+                    event,
+                    allocation: AllocationId(self.next_allocation),
+                    bytes,
+                    heap: 0,
                 };
-                let device = self.device(Some(agent));
-                let allocation = AllocationId(self.next_allocation);
                 self.next_allocation += 1;
-                self.allocations
-                    .insert(memory.address, (allocation, device, bytes));
-                self.push_memory(&memory, allocation, device, bytes);
+                self.allocations.insert(memory.address, row.clone());
+                Some(row)
             }
-            _ => {
-                // The freeing of host memory matches no allocation of a device.
-                if let Some((allocation, device, bytes)) = self.allocations.remove(&memory.address)
-                {
-                    self.push_memory(&memory, allocation, device, bytes);
-                }
-            }
-        }
-    }
-
-    fn push_memory(
-        &mut self,
-        memory: &Memory,
-        allocation: AllocationId,
-        device: DeviceId,
-        bytes: u64,
-    ) {
-        self.profile.add_memory(MemoryRow {
-            process: self.process,
-            device,
-            at_ns: memory.at_ns,
-            event: memory.event,
-            allocation,
-            bytes,
-            heap: 0,
+            (MemoryEvent::Allocate, ..) => None,
+            // The freeing of host memory matches no allocation of a device.
+            _ => self.allocations.remove(&memory.address),
+        };
+        let row = row.map(|row| MemoryRow {
+            at_ns,
+            event,
+            ..row
         });
+        self.profile.memory.extend(row);
     }
 
     /// Completes the process after its last record.
     pub fn finish(self) {
+        let inventory = &mut self.profile.inventory;
         let reason = "the file has no times of them, or impossible ones";
-        self.profile
-            .ledger
-            .add(LossKind::HostCalls, self.refused, reason);
-        let numbers: FxHashMap<u32, u64> = self
-            .streams
-            .iter()
-            .map(|(stream, number)| (*number, *stream))
-            .collect();
-        let queues: Vec<_> = self
-            .profile
-            .queues()
-            .filter(|queue| queue.1 == self.process)
-            .collect();
-        for (queue, _, _, number) in queues {
-            let name = numbers
-                .get(&number)
-                .and_then(|stream| self.stream_names.get(stream));
-            let facts = Queue {
-                name: name.filter(|name| !name.is_empty()).cloned(),
-                ..Queue::default()
-            };
-            self.profile.describe_queue(queue, facts);
+        inventory.lose(LossKind::HostCalls, self.refused, reason);
+        for (process, queue) in inventory.streams() {
+            if process == self.process {
+                let name = self.stream_names.get(&queue.index);
+                queue.name = name.filter(|name| !name.is_empty()).cloned();
+            }
         }
     }
 }

@@ -4,12 +4,15 @@
 //! several processes, and several files of one machine can be imported at once, because their times have one clock.
 //! The table of [rocprofv3](crate::rocprofv3), which the same tool writes as JSON, also holds for these rows.
 
+use crate::inventory::NO_PLACE;
 use crate::output::Output;
-use crate::profile::{About, Correlation, DeviceFacts, Profile, TextId};
-use crate::rocm::{Agent, Copy, Dispatch, Memory, Recorded, Region, Symbol, device_name};
+use crate::profile::{Correlation, Profile};
+use crate::rocm::{self, Agent, Copy, Dispatch, Memory, Recorded, Region, Symbol, device_name};
 use crate::sqlite::{self, Damage, Database, Row, is_database};
 use crate::{Error, Importer, Options};
-use gapscope_trace::manifest::{Api, DeviceProperties, Host};
+use gapscope_trace::build::TextId;
+use gapscope_trace::ids::ThreadId;
+use gapscope_trace::manifest::{Device, DeviceProperties};
 use gapscope_trace::tables::MemoryEvent;
 use rustc_hash::FxHashMap;
 use std::path::{Path, PathBuf};
@@ -57,11 +60,7 @@ fn recognises(path: &Path) -> bool {
 }
 
 fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<(), Error> {
-    let mut profile = Profile::new(Api::Hip);
-    let mut about = About {
-        tool: "rocprofv3".to_owned(),
-        ..About::default()
-    };
+    let mut profile = rocm::profile();
     let mut machines = Vec::new();
     let mut databases = Vec::new();
     for input in inputs {
@@ -81,28 +80,15 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
                 suffix,
                 damage: Damage::default(),
             };
-            file.read(&mut profile, &mut about, &mut machines, options)?;
+            file.read(&mut profile, &mut machines, options)?;
             damage.add(file.damage);
         }
-        damage.add_to(&mut profile.ledger);
+        damage.add_to(&mut profile.inventory.losses);
         count_the_rest(database, &mut profile)?;
         read += database.bytes;
         output.progress(read, all);
     }
-    machines.sort_unstable();
-    machines.dedup();
-    if machines.len() > 1 {
-        return Err(Error::NothingRecorded {
-            reason: "the databases are of several machines, whose clocks differ: import those of one machine at a time".to_owned(),
-        });
-    }
-    if !profile.has_work() && !profile.has_host_rows() {
-        return Err(Error::NothingRecorded {
-            reason: "the database has no kernels, copies, calls or markers: record with `rocprofv3 --sys-trace`".to_owned(),
-        });
-    }
-    let new = output.trace()?;
-    profile.write(about, options, new, output)
+    rocm::write(profile, machines, "database", options, output)
 }
 
 /// Counts the rows of all other tables as losses.
@@ -126,10 +112,8 @@ fn count_the_rest(database: &Database, profile: &mut Profile) -> Result<(), Erro
             .get(..name.len().saturating_sub(37))
             .filter(|_| name.len() > 37)
             .unwrap_or(name);
-        let reason = "a trace has no place for them, or gapscope does not import them yet";
-        profile
-            .ledger
-            .add(format!("rows of rocpd_{plain}").into(), rows, reason);
+        let kind = format!("rows of rocpd_{plain}");
+        profile.inventory.lose(kind, rows, NO_PLACE);
     }
     Ok(())
 }
@@ -149,6 +133,27 @@ struct Event {
     message: Option<TextId>,
 }
 
+/// The texts and events of a process, to which its rows refer by id.
+#[derive(Default)]
+struct Names {
+    texts: FxHashMap<i64, String>,
+    events: FxHashMap<i64, Event>,
+}
+
+impl Names {
+    /// Returns the text with an id; empty if there is none.
+    fn text(&self, id: Option<i64>) -> &str {
+        let text = id.and_then(|id| self.texts.get(&id));
+        text.map_or("", String::as_str)
+    }
+
+    /// Returns the event with an id, or an event without facts.
+    fn event(&self, id: Option<i64>) -> Event {
+        let event = id.and_then(|id| self.events.get(&id));
+        event.copied().unwrap_or_default()
+    }
+}
+
 impl File<'_> {
     fn scan(&mut self, table: &str, columns: &[&str], take: impl FnMut(&Row)) -> Result<(), Error> {
         let name = format!("rocpd_{table}{}", self.suffix);
@@ -162,11 +167,10 @@ impl File<'_> {
     fn read(
         &mut self,
         profile: &mut Profile,
-        about: &mut About,
         machines: &mut Vec<String>,
         options: &Options,
     ) -> Result<(), Error> {
-        self.read_machine(about, machines)?;
+        self.read_machine(profile, machines)?;
         let mut processes: Vec<(i64, u32, String)> = Vec::new();
         self.scan("info_process", &["id", "pid", "command"], |row| {
             if let (Some(id), Some(pid)) = (row.integer(0), row.small(1)) {
@@ -177,34 +181,32 @@ impl File<'_> {
         if options.pid.is_some_and(|wanted| wanted != pid) {
             return Ok(());
         }
-        if about.command.is_empty() && !command.is_empty() {
-            // The database has the command as one text.
-            about.command = command.split_whitespace().map(str::to_owned).collect();
+        // The database has the command as one text.
+        let words: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
+        let program = words.first().cloned().unwrap_or_default();
+        let known = &mut profile.inventory.manifest.command;
+        if known.is_empty() {
+            *known = words;
         }
-        let mut recorded = Recorded::new(profile, pid);
-        let (process, program) = (recorded.process, command.split_whitespace().next());
-        recorded
-            .profile
-            .name_process(process, program.unwrap_or_default().to_owned());
-        let mut strings: FxHashMap<i64, String> = FxHashMap::default();
+        let mut recorded = Recorded::new(profile, pid, &program);
+        let mut names = Names::default();
         self.scan("string", &["id", "string"], |row| {
-            strings.extend(row.integer(0).zip(row.string(1)));
+            names.texts.extend(row.integer(0).zip(row.string(1)));
         })?;
-        let agents = self.read_agents(&mut recorded)?;
+        self.read_agents(&mut recorded)?;
         self.read_names(&mut recorded)?;
-        let events = self.read_events(&strings, &mut recorded)?;
-        self.read_regions(&strings, &events, &mut recorded)?;
-        self.read_work(&strings, &events, &mut recorded)?;
-        for (agent, device) in recorded.devices() {
-            if let Some(facts) = agents.get(&agent) {
-                recorded.profile.describe_device(device, facts.clone());
-            }
-        }
+        self.read_events(&mut names, &mut recorded)?;
+        self.read_regions(&names, &mut recorded)?;
+        self.read_work(&names, &mut recorded)?;
         recorded.finish();
         Ok(())
     }
 
-    fn read_machine(&mut self, about: &mut About, machines: &mut Vec<String>) -> Result<(), Error> {
+    fn read_machine(
+        &mut self,
+        profile: &mut Profile,
+        machines: &mut Vec<String>,
+    ) -> Result<(), Error> {
         let columns = [
             "machine_id",
             "system_name",
@@ -215,20 +217,13 @@ impl File<'_> {
         self.scan("info_node", &columns, |row| {
             let text = |at: usize| row.string(at).unwrap_or_default();
             machines.push(format!("{} {}", text(0), text(4)));
-            about.host = Host {
-                system: format!("{} {}", text(1), text(2)).trim().to_owned(),
-                processor: text(3),
-                ..Host::default()
-            };
+            let names = [1, 2, 3].map(text);
+            profile.inventory.manifest.host = rocm::host(names.each_ref().map(String::as_str));
         })
     }
 
-    /// Adds the GPUs, and returns the facts of their devices.
-    fn read_agents(
-        &mut self,
-        recorded: &mut Recorded,
-    ) -> Result<FxHashMap<Agent, DeviceFacts>, Error> {
-        let mut agents = FxHashMap::default();
+    /// Adds the GPUs.
+    fn read_agents(&mut self, recorded: &mut Recorded) -> Result<(), Error> {
         let columns = [
             "id",
             "type",
@@ -243,22 +238,17 @@ impl File<'_> {
             let (Some(id), Some(b"GPU")) = (row.integer(0), row.text(1)) else {
                 return;
             };
-            let agent = Agent(id as u64);
-            recorded.add_gpu(agent);
             let text = |at: usize| row.string(at).filter(|text| !text.is_empty());
             // The index of the GPU in its machine is the same in all processes.
             let index = row.integer(3).unwrap_or(id);
-            agents.insert(
-                agent,
-                DeviceFacts {
-                    name: device_name(text(5).or(text(6)), text(4)),
-                    uuid: format!("{:x}-{index:x}", row.integer(2).unwrap_or(0)),
-                    memory_bytes: None,
-                    limits: text(7).and_then(|json| limits(&json)),
-                },
-            );
-        })?;
-        Ok(agents)
+            let facts = Device {
+                name: device_name(text(5).or(text(6)), text(4)),
+                uuid: format!("{:x}-{index:x}", row.integer(2).unwrap_or(0)),
+                limits: text(7).and_then(|json| limits(&json)),
+                ..Device::default()
+            };
+            recorded.add_gpu(Agent(id as u64), facts);
+        })
     }
 
     /// Names the streams and threads.
@@ -271,9 +261,8 @@ impl File<'_> {
         let process = recorded.process;
         self.scan("info_thread", &["tid", "name"], |row| {
             if let (Some(thread), Some(name)) = (row.small(0), row.string(1)) {
-                recorded
-                    .profile
-                    .name_thread(process, gapscope_trace::ids::ThreadId(thread), name);
+                let inventory = &mut recorded.profile.inventory;
+                inventory.name_thread(process, ThreadId(thread), name);
             }
         })?;
         let columns = [
@@ -285,97 +274,64 @@ impl File<'_> {
         ];
         self.scan("info_kernel_symbol", &columns, |row| {
             if let Some(id) = row.integer(0) {
-                recorded.symbols.insert(
-                    id as u64,
-                    Symbol {
-                        name: row.string(2).unwrap_or_default(),
-                        mangled: row.string(1).unwrap_or_default(),
-                        registers: row.small(4),
-                        shared_bytes: row.small(3),
-                    },
-                );
+                let [mangled, name] = [1, 2].map(|at| row.string(at).unwrap_or_default());
+                let symbol = Symbol {
+                    name: &name,
+                    mangled: &mangled,
+                    registers: row.small(4),
+                    shared_bytes: row.small(3),
+                };
+                recorded.add_symbol(id as u64, symbol);
             }
         })
     }
 
-    /// Returns the events by their ids.
-    fn read_events(
-        &mut self,
-        strings: &FxHashMap<i64, String>,
-        recorded: &mut Recorded,
-    ) -> Result<FxHashMap<i64, Event>, Error> {
-        let mut events = FxHashMap::default();
-        self.scan(
-            "event",
-            &["id", "category_id", "stack_id", "extdata"],
-            |row| {
-                let Some(id) = row.integer(0) else { return };
-                let category = row.integer(1);
-                let is_marker = category
-                    .and_then(|category| strings.get(&category))
-                    .is_some_and(|name| name.starts_with("MARKER"));
-                let message = row.text(3).filter(|_| is_marker).and_then(message);
-                events.insert(
-                    id,
-                    Event {
-                        category,
-                        correlation: correlation(row.integer(2)),
-                        message: message.map(|text| recorded.profile.text(&text)),
-                    },
-                );
-            },
-        )?;
-        Ok(events)
+    fn read_events(&mut self, names: &mut Names, recorded: &mut Recorded) -> Result<(), Error> {
+        let columns = ["id", "category_id", "stack_id", "extdata"];
+        self.scan("event", &columns, |row| {
+            let Some(id) = row.integer(0) else { return };
+            let category = row.integer(1);
+            let is_marker = names.text(category).starts_with("MARKER");
+            let message = row.text(3).filter(|_| is_marker).and_then(message);
+            let event = Event {
+                category,
+                correlation: correlation(row.integer(2)),
+                message: message.map(|text| recorded.profile.text(&text)),
+            };
+            names.events.insert(id, event);
+        })
     }
 
     /// Reads the calls and ranges of threads.
-    fn read_regions(
-        &mut self,
-        strings: &FxHashMap<i64, String>,
-        events: &FxHashMap<i64, Event>,
-        recorded: &mut Recorded,
-    ) -> Result<(), Error> {
-        let name_of = |id: Option<i64>| {
-            let name = id.and_then(|id| strings.get(&id));
-            name.map_or("", String::as_str)
-        };
+    fn read_regions(&mut self, names: &Names, recorded: &mut Recorded) -> Result<(), Error> {
         // A row refers to its thread by the id of a row in the table of threads.
         let mut threads: FxHashMap<i64, u32> = FxHashMap::default();
         self.scan("info_thread", &["id", "tid"], |row| {
             threads.extend(row.integer(0).zip(row.small::<u32>(1)));
         })?;
+        let thread = |id: Option<i64>| {
+            let id = id?;
+            threads.get(&id).copied().or(u32::try_from(id).ok())
+        };
         let columns = ["tid", "start", "end", "name_id", "event_id"];
         self.scan("region", &columns, |row| {
-            let event = row
-                .integer(4)
-                .and_then(|id| events.get(&id))
-                .copied()
-                .unwrap_or_default();
+            let event = names.event(row.integer(4));
             recorded.add_region(Region {
-                thread: row
-                    .integer(0)
-                    .and_then(|id| threads.get(&id).copied().or(u32::try_from(id).ok())),
+                thread: thread(row.integer(0)),
                 correlation: event.correlation,
                 times: row.integer(1).zip(row.integer(2)),
-                category: name_of(event.category),
-                operation: name_of(row.integer(3)),
+                category: names.text(event.category),
+                operation: names.text(row.integer(3)),
                 message: event.message,
             });
         })?;
         let mut tracks: FxHashMap<i64, u32> = FxHashMap::default();
         self.scan("track", &["id", "tid"], |row| {
-            let thread = row
-                .integer(1)
-                .and_then(|id| threads.get(&id).copied().or(u32::try_from(id).ok()));
-            tracks.extend(row.integer(0).zip(thread));
+            tracks.extend(row.integer(0).zip(thread(row.integer(1))));
         })?;
         self.scan("sample", &["track_id", "timestamp", "event_id"], |row| {
-            let event = row
-                .integer(2)
-                .and_then(|id| events.get(&id))
-                .copied()
-                .unwrap_or_default();
-            let category = name_of(event.category);
+            let event = names.event(row.integer(2));
+            let category = names.text(event.category);
             recorded.add_region(Region {
                 thread: row.integer(0).and_then(|id| tracks.get(&id).copied()),
                 correlation: event.correlation,
@@ -387,16 +343,7 @@ impl File<'_> {
         })
     }
 
-    fn read_work(
-        &mut self,
-        strings: &FxHashMap<i64, String>,
-        events: &FxHashMap<i64, Event>,
-        recorded: &mut Recorded,
-    ) -> Result<(), Error> {
-        let correlation_of = |id: Option<i64>| {
-            id.and_then(|id| events.get(&id))
-                .and_then(|event| event.correlation)
-        };
+    fn read_work(&mut self, names: &Names, recorded: &mut Recorded) -> Result<(), Error> {
         let columns = [
             "agent_id",
             "kernel_id",
@@ -424,7 +371,7 @@ impl File<'_> {
                 group_bytes: row.small(7),
                 workgroup: std::array::from_fn(|at| row.small(8 + at)),
                 grid: std::array::from_fn(|at| row.small(11 + at)),
-                correlation: correlation_of(row.integer(14)),
+                correlation: names.event(row.integer(14)).correlation,
             });
         })?;
         let columns = [
@@ -440,15 +387,14 @@ impl File<'_> {
         ];
         self.scan("memory_copy", &columns, |row| {
             let agent = |at: usize| row.integer(at).map(|id| Agent(id as u64));
-            let operation = row.integer(2).and_then(|id| strings.get(&id));
             recorded.add_copy(Copy {
                 times: row.integer(0).zip(row.integer(1)),
-                operation: operation.map_or("", String::as_str),
+                operation: names.text(row.integer(2)),
                 destination: agent(3),
                 source: agent(4),
                 bytes: row.small(5),
                 stream: row.integer(6).or(row.integer(7)).map(|id| id as u64),
-                correlation: correlation_of(row.integer(8)),
+                correlation: names.event(row.integer(8)).correlation,
             });
         })?;
         self.scan(

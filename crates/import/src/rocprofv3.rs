@@ -10,10 +10,9 @@ mod document;
 mod records;
 
 use crate::output::Output;
-use crate::profile::{About, Profile};
+use crate::rocm;
 use crate::{Error, Importer, Options};
-use document::Documents;
-use gapscope_trace::manifest::Api;
+use document::{Documents, Read as ReadInto};
 use serde::de::DeserializeSeed;
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -45,21 +44,14 @@ fn recognises(path: &Path) -> bool {
 }
 
 fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<(), Error> {
-    let mut profile = Profile::new(Api::Hip);
-    let mut about = About {
-        tool: "rocprofv3".to_owned(),
-        ..About::default()
-    };
+    let mut profile = rocm::profile();
     let sizes = inputs
         .iter()
         .map(|input| std::fs::metadata(input).map_or(0, |file| file.len()));
     let (all, mut read) = (sizes.sum::<u64>(), 0);
     let mut machines = Vec::new();
     for input in inputs {
-        let refused = |source| Error::Read {
-            path: input.clone(),
-            source,
-        };
+        let refused = Error::read(input);
         let file = File::open(input).map_err(refused)?;
         let bytes = file.metadata().map_or(0, |file| file.len());
         let report = |done: u64| output.progress(read + done, all);
@@ -74,37 +66,19 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
         let mut json = serde_json::Deserializer::from_reader(reader);
         let mut documents = Documents {
             profile: &mut profile,
-            about: &mut about,
             machines: &mut machines,
             pid: options.pid,
         };
-        if let Err(error) = documents.deserialize(&mut json) {
-            if !profile.has_work() && !profile.has_host_rows() {
-                return Err(Error::Foreign {
-                    path: input.clone(),
-                    wanted: "rocprofv3's JSON",
-                    found: error.to_string(),
-                });
+        if let Err(error) = ReadInto(&mut documents).deserialize(&mut json) {
+            if !profile.has_rows() {
+                return Err(Error::foreign(input, "rocprofv3's JSON", error.to_string()));
             }
             let reason = format!("the document ends or is damaged: {error}");
-            profile.ledger.add("ends of documents".into(), 1, reason);
+            (profile.inventory.losses).add("ends of documents".into(), 1, reason);
         }
         read += bytes;
     }
-    machines.sort_unstable();
-    machines.dedup();
-    if machines.len() > 1 {
-        return Err(Error::NothingRecorded {
-            reason: "the files are of several machines, whose clocks differ: import those of one machine at a time".to_owned(),
-        });
-    }
-    if !profile.has_work() && !profile.has_host_rows() {
-        return Err(Error::NothingRecorded {
-            reason: "the file has no kernels, copies, calls or markers: record with `rocprofv3 --sys-trace`".to_owned(),
-        });
-    }
-    let new = output.trace()?;
-    profile.write(about, options, new, output)
+    rocm::write(profile, machines, "file", options, output)
 }
 
 /// A file that reports to the importer how far it was read.

@@ -125,15 +125,9 @@ fn read_file(path: &Path, facts: &mut Facts) -> Result<(), Error> {
 }
 
 fn read_document(path: &Path, facts: &mut Facts) -> Result<Document, Error> {
-    let file = File::open(path).map_err(|source| Error::Read {
-        path: path.to_owned(),
-        source,
-    })?;
-    let foreign = |error: DocumentError| Error::Foreign {
-        path: path.to_owned(),
-        wanted: "an export of xctrace",
-        found: error.to_string(),
-    };
+    let file = File::open(path).map_err(Error::read(path))?;
+    let foreign =
+        |error: DocumentError| Error::foreign(path, "an export of xctrace", error.to_string());
     let mut reader = Reader::from_reader(BufReader::with_capacity(1 << 18, file));
     match root(&mut reader).map_err(foreign)? {
         Root::Toc => {

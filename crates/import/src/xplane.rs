@@ -21,11 +21,13 @@ mod event;
 mod plane;
 mod work;
 
-use crate::inventory::Inventory;
+use crate::error::only_file;
 use crate::perfetto::first_bytes;
+use crate::profile::Profile;
 use crate::protobuf::{Message, varint};
 use crate::{Error, Importer, Options, Output};
 use gapscope_trace::LossKind;
+use gapscope_trace::manifest::Api;
 use plane::Plane;
 use std::cell::Cell;
 use std::io::Read;
@@ -63,15 +65,12 @@ fn recognises(path: &Path) -> bool {
 }
 
 fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<(), Error> {
-    let [path] = inputs else {
-        return Err(Error::NothingRecorded {
-            reason: "each profile of XSpace is imported by itself: give one file".to_owned(),
-        });
-    };
+    let path = only_file(inputs, "profile of XSpace")?;
     let bytes = bytes_of(path)?;
     let torn = Cell::new(0);
     let space = Message::new(&bytes, &torn);
-    let mut inventory = Inventory::new("XSpace");
+    let mut profile = Profile::new("XSpace", Api::Unknown);
+    let inventory = &mut profile.inventory;
     let mut planes = Vec::new();
     let mut hosts = Vec::new();
     for (number, value) in space.fields() {
@@ -83,15 +82,13 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
         }
     }
     if !planes.iter().any(|plane| plane.gpu.is_some()) {
-        return Err(Error::NothingRecorded {
-            reason: format!(
-                "{} has no plane of a GPU: profiles of TPUs and of the CPU alone are not imported",
-                path.display()
-            ),
-        });
+        return Err(Error::nothing(format!(
+            "{} has no plane of a GPU: profiles of TPUs and of the CPU alone are not imported",
+            path.display()
+        )));
     }
     let trace = output.trace()?;
-    let mut work = Collector::new(inventory, trace, options.pid.unwrap_or(0), &planes);
+    let mut work = Collector::new(profile, options.pid.unwrap_or(0), &planes);
     // Calls come first, so that work finds the calls that submitted it.
     let all = bytes.len() as u64;
     let mut done = 0;
@@ -101,12 +98,14 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
         done += plane.bytes;
         output.progress(done, all);
     }
-    let (mut inventory, trace) = work.complete()?;
-    if inventory.span_ns().is_none() {
-        return Err(Error::NothingRecorded {
-            reason: format!("{} has no events of GPUs or threads", path.display()),
-        });
+    let (mut profile, reasons) = work.complete();
+    if !profile.has_rows() {
+        return Err(Error::nothing(format!(
+            "{} has no events of GPUs or threads",
+            path.display()
+        )));
     }
+    let inventory = &mut profile.inventory;
     inventory.lose(LossKind::Records, torn.get(), "they are cut or malformed");
     if let Some(host) = hosts.first().filter(|host| !host.is_empty()) {
         inventory.note(format!("Recorded on {host}."));
@@ -120,14 +119,11 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
     inventory.note(
         "XSpace says neither how well times of the GPU agree with those of the host nor how work waits for work.",
     );
-    inventory.finish(trace, options, output)
+    profile.write(reasons, options, trace, output)
 }
 
 fn bytes_of(path: &Path) -> Result<Vec<u8>, Error> {
-    let failed = |source| Error::Read {
-        path: path.to_owned(),
-        source,
-    };
+    let failed = Error::read(path);
     let mut file = std::fs::File::open(path).map_err(failed)?;
     let mut bytes = Vec::new();
     let read = (&mut file).take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes);
@@ -139,11 +135,11 @@ fn bytes_of(path: &Path) -> Result<Vec<u8>, Error> {
         let _ = decoder.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes);
     }
     if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(Error::Foreign {
-            path: path.to_owned(),
-            wanted: "a profile of XSpace",
-            found: "it is longer than 2 GiB, which no message of protobuf is".to_owned(),
-        });
+        return Err(Error::foreign(
+            path,
+            "a profile of XSpace",
+            "it is longer than 2 GiB, which no message of protobuf is",
+        ));
     }
     Ok(bytes)
 }

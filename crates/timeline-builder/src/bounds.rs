@@ -9,7 +9,7 @@ pub struct Bounds {
     pub waiting: usize,
     /// Launches whose work has come, for more of it, such as the other parts of a batch of copies.
     pub launched: usize,
-    /// Likewise launches of graphs.
+    /// Launches of graphs whose work has come, for more of it.
     pub graphs: usize,
     /// Pieces of work of one correlation whose call has not come.
     pub pieces: usize,

@@ -1,106 +1,22 @@
-//! The state of one process while its rows are built, and what it needs from its owner.
+//! The state of one process while its rows are built.
 
 use crate::bounds::Bounds;
 use crate::event_waits::{EventOccurrence, EventWaits, StreamPlace};
 use crate::input::{ApiCall, Correlation, DeviceWork, Function, FunctionId};
 use crate::labels::ThreadLabels;
+use crate::output::Output;
 use crate::overheads::Overhead;
 use crate::polls::Polls;
 use crate::rows;
 use crate::slots::Launches;
 use crate::stream_captures::StreamCaptures;
 use gapscope_model::cuda::FunctionClass;
-use gapscope_model::{HostCallKind, Ledger, Span};
-use gapscope_trace::build::Labels;
-use gapscope_trace::ids::{CommandBufferId, ProcessId, QueueId, SubmissionId, ThreadId};
-use gapscope_trace::tables::{HostCall, Tables};
+use gapscope_model::{HostCallKind, Span};
+use gapscope_trace::ids::{QueueId, SubmissionId, ThreadId};
+use gapscope_trace::tables::HostCall;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-
-/// Numbers the submissions and command buffers of a trace, from 0, and counts its dispatches.
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
-pub struct Ids {
-    submissions: u64,
-    command_buffers: u64,
-    /// Dispatches that have become rows.
-    pub dispatches: u64,
-    /// When the first submission started.
-    pub first_submit_ns: Option<i64>,
-}
-
-impl Ids {
-    /// Returns the id of a new submission, by a call that started then.
-    pub fn next_submission(&mut self, start_ns: i64) -> SubmissionId {
-        let first = self.first_submit_ns.unwrap_or(start_ns);
-        self.first_submit_ns = Some(first.min(start_ns));
-        self.submissions += 1;
-        SubmissionId(self.submissions - 1)
-    }
-
-    /// Returns the id of a new command buffer.
-    pub fn next_command_buffer(&mut self) -> CommandBufferId {
-        self.command_buffers += 1;
-        CommandBufferId(self.command_buffers - 1)
-    }
-
-    /// Returns how many submissions there are.
-    pub fn submissions(&self) -> u64 {
-        self.submissions
-    }
-}
-
-/// Where the rows of a process go, and what all builders of a trace share.
-pub struct Output<'a> {
-    /// The process.
-    pub process: ProcessId,
-    /// The rows.
-    pub tables: &'a mut Tables,
-    /// The labels of the trace.
-    pub labels: &'a mut Labels,
-    /// The losses of the trace.
-    pub ledger: &'a mut Ledger,
-    /// The ids of the trace.
-    pub ids: &'a mut Ids,
-    /// Hears of work.
-    pub observer: &'a mut dyn Observer,
-    /// The latest time that the producer has seen.
-    pub now_ns: i64,
-    /// Why times and calls are missing, where they are.
-    pub reasons: Reasons,
-}
-
-/// The reasons of losses, which differ by producer.
-#[derive(Debug, Clone, Copy)]
-pub struct Reasons {
-    /// Why work has no times.
-    pub untimed: &'static str,
-    /// Why work has no call.
-    pub without_call: &'static str,
-}
-
-/// Hears of work as its rows are written.
-pub trait Observer {
-    /// A piece of work ran.
-    fn ran(&mut self, _span: Span) {}
-    /// A piece of work with times was joined to its call.
-    fn joined(&mut self, _joined: Joined<'_>) {}
-}
-
-/// A piece of work and the call that launched it.
-#[derive(Debug, Clone, Copy)]
-pub struct Joined<'a> {
-    /// The call.
-    pub call: &'a ApiCall,
-    /// Its correlation.
-    pub correlation: Correlation,
-    /// The call returned only when the work had ended.
-    pub is_awaited: bool,
-    /// The queue that ran the work.
-    pub queue: QueueId,
-    /// When the work ran.
-    pub span: Span,
-}
 
 /// A launch that was profiled: its submission and the first record of its kernel.
 #[derive(Debug, Clone, Copy)]
@@ -248,11 +164,11 @@ impl TimelineBuilder {
 
     /// Returns how many correlations are known.
     pub fn known_correlations(&self) -> usize {
-        self.launches.len()
+        self.launches.slots.len()
     }
 
-    /// Writes all that waits for something: nothing more comes. Labels are finished by themselves. `missing` says why the work of a
-    /// launch may never have come, where it is lost then.
+    /// Writes all that waits for something: nothing more comes. `missing` says why the work of a launch may never have come, where it
+    /// is lost then.
     pub fn finish(&mut self, missing: Option<&'static str>, out: &mut Output<'_>) -> Finished {
         let mut threads: Vec<_> = self.polls.keys().copied().collect();
         threads.sort_unstable();
@@ -262,7 +178,8 @@ impl TimelineBuilder {
         self.finish_launches(missing, out);
         Finished {
             unknown_waits: (self.event_waits).settle(out.now_ns, true, &self.bounds, out.tables),
-            collisions: self.launches.collisions(),
+            collisions: self.launches.collisions,
+            unended_labels: self.labels.finish(&mut out.label_rows()),
         }
     }
 }
@@ -274,4 +191,6 @@ pub struct Finished {
     pub unknown_waits: u64,
     /// Launching calls that came while another one had their correlation.
     pub collisions: u64,
+    /// Labels that never ended.
+    pub unended_labels: u64,
 }

@@ -2,10 +2,11 @@
 //!
 //! A call may be asked about after its thread has gone on, so each thread remembers its labels of the past.
 
+use crate::output::LabelRows;
 use crate::rows;
 use gapscope_trace::build::{Labels, TextId};
-use gapscope_trace::ids::{LabelId, ProcessId, ThreadId};
-use gapscope_trace::tables::{Marker, MarkerScope, Tables};
+use gapscope_trace::ids::{LabelId, ThreadId};
+use gapscope_trace::tables::{Marker, MarkerScope};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
@@ -42,27 +43,21 @@ pub struct ProcessRangeId(pub u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct LabelKey(u64);
 
-/// Which open label an end is of.
+/// The label that an end is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LabelScope {
-    /// The innermost one of this domain on the thread.
+    /// The innermost label of this domain on the thread.
     Thread(LabelDomain),
+    /// The label of the thread with this key, whether or not it is innermost.
+    Key(LabelKey),
     /// This range of the process.
     Process(ProcessRangeId),
 }
 
-/// Which label of a thread ends.
-enum EndedLabel {
-    /// This one, wherever it stands.
-    Key(LabelKey),
-    /// The innermost one of a domain.
-    Innermost(LabelDomain),
-}
-
 /// The start of a label.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LabelStart {
-    /// The thread that starts it; `None` where the producer does not know it.
+    /// The thread that starts the label; `None` where the producer does not know the thread.
     pub thread: Option<ThreadId>,
     /// Its domain.
     pub domain: LabelDomain,
@@ -72,15 +67,15 @@ pub struct LabelStart {
     pub at_ns: i64,
     /// Its category.
     pub category: CategoryId,
-    /// What tells it from others of the same text.
+    /// The value that tells the label from others of the same text.
     pub payload: Option<Arc<str>>,
-    /// The work that the thread launches inside the label has it.
+    /// True if the work that the thread launches inside the label has it.
     pub labels_work: bool,
-    /// It has a row. Others only label work.
+    /// True if the label gets a row. Others only label work.
     pub has_row: bool,
 }
 
-/// The time asked for is not remembered any more.
+/// The error that the labels of a time are not remembered any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Forgotten;
 
@@ -99,9 +94,9 @@ pub struct ThreadLabels {
 struct OneThread {
     /// Open labels of all domains, in the order in which they started.
     open: BTreeMap<LabelKey, OpenLabel>,
-    /// The innermost label from each moment on.
+    /// The innermost label that work has, from each moment on.
     past: VecDeque<LabelChange>,
-    /// The innermost label before `past` is forgotten.
+    /// True if changes before `past` were dropped.
     forgotten: bool,
     /// An instant that may still get a detail.
     instant: Option<OpenLabel>,
@@ -113,7 +108,7 @@ struct OneThread {
 enum LastLabel {
     #[default]
     None,
-    Open,
+    Open(LabelKey),
     Range(ProcessRangeId),
     Instant,
 }
@@ -134,17 +129,33 @@ struct Nesting {
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct OpenLabel {
-    key: LabelKey,
     label: LabelId,
-    parent: Option<Nesting>,
-    text: TextId,
-    start_ns: i64,
-    thread: Option<ThreadId>,
-    domain: LabelDomain,
-    category: CategoryId,
-    payload: Option<Arc<str>>,
-    labels_work: bool,
-    has_row: bool,
+    /// The label in which those nest that start inside this one.
+    inside: Nesting,
+    start: LabelStart,
+}
+
+impl Nesting {
+    /// Returns the label in which those nest that start inside the label `text` in `around`.
+    fn new(around: Option<Nesting>, text: TextId, labels: &mut Labels) -> Nesting {
+        match around {
+            Some(around) if around.depth >= MAX_DEPTH => around,
+            around => Nesting {
+                label: labels.label(around.map(|around| around.label), text),
+                depth: around.map_or(0, |around| around.depth) + 1,
+            },
+        }
+    }
+}
+
+impl OpenLabel {
+    fn new(around: Option<Nesting>, start: LabelStart, labels: &mut Labels) -> OpenLabel {
+        OpenLabel {
+            label: labels.label(around.map(|around| around.label), start.text),
+            inside: Nesting::new(around, start.text, labels),
+            start,
+        }
+    }
 }
 
 impl ThreadLabels {
@@ -158,7 +169,7 @@ impl ThreadLabels {
         self.categories.insert(category, name);
     }
 
-    /// Returns the innermost label on a thread at a time.
+    /// Returns the innermost label that work has on a thread at a time.
     ///
     /// # Errors
     /// The time lies before what is remembered.
@@ -180,114 +191,65 @@ impl ThreadLabels {
     }
 
     /// Starts a label on a thread.
-    pub fn begin(
-        &mut self,
-        process: ProcessId,
-        start: LabelStart,
-        labels: &mut Labels,
-        tables: &mut Tables,
-    ) -> LabelKey {
+    pub fn begin(&mut self, start: LabelStart, out: &mut LabelRows<'_>) -> LabelKey {
+        self.next_key += 1;
+        let key = LabelKey(self.next_key);
         let at_ns = start.at_ns;
-        let thread = self.thread_to_change(process, start.thread, tables);
-        let parent = thread.parent(start.domain, labels);
-        let open = self.open_label(start, parent, labels);
-        let key = open.key;
-        let thread = self.threads.entry(open.thread).or_default();
+        let thread = self.thread_to_change(start.thread, out);
+        let parent = thread.parent(start.domain, out.labels);
+        let open = OpenLabel::new(parent, start, out.labels);
         thread.open.insert(key, open);
-        thread.last = LastLabel::Open;
-        thread.remember(at_ns, labels);
+        thread.last = LastLabel::Open(key);
+        thread.remember(at_ns, out.labels);
         key
     }
 
     /// Starts a range of the process.
     pub fn begin_process_range(
         &mut self,
-        process: ProcessId,
         range: ProcessRangeId,
         start: LabelStart,
-        labels: &mut Labels,
-        tables: &mut Tables,
+        out: &mut LabelRows<'_>,
     ) {
-        let thread = self.thread_to_change(process, start.thread, tables);
-        thread.last = LastLabel::Range(range);
-        let open = self.open_label(start, None, labels);
-        self.ranges.insert(range, open);
+        self.thread_to_change(start.thread, out).last = LastLabel::Range(range);
+        self.ranges
+            .insert(range, OpenLabel::new(None, start, out.labels));
     }
 
     /// Writes a label that marks a moment. A detail of it may follow.
-    pub fn instant(
-        &mut self,
-        process: ProcessId,
-        start: LabelStart,
-        labels: &mut Labels,
-        tables: &mut Tables,
-    ) {
-        let thread = self.thread_to_change(process, start.thread, tables);
-        let parent = thread.parent(start.domain, labels);
-        let open = self.open_label(start, parent, labels);
-        let thread = self.threads.entry(open.thread).or_default();
-        thread.instant = Some(open);
+    pub fn instant(&mut self, start: LabelStart, out: &mut LabelRows<'_>) {
+        let thread = self.thread_to_change(start.thread, out);
+        let parent = thread.parent(start.domain, out.labels);
+        thread.instant = Some(OpenLabel::new(parent, start, out.labels));
         thread.last = LastLabel::Instant;
     }
 
-    /// Ends the label of a scope that is innermost on a thread.
+    /// Ends the label of a scope. The end comes from a thread.
     pub fn end(
         &mut self,
-        process: ProcessId,
         thread: Option<ThreadId>,
         scope: LabelScope,
         at_ns: i64,
-        labels: &mut Labels,
-        tables: &mut Tables,
+        out: &mut LabelRows<'_>,
     ) {
-        match scope {
-            LabelScope::Thread(domain) => {
-                let end = EndedLabel::Innermost(domain);
-                self.end_label(process, thread, end, at_ns, labels, tables);
-            }
-            LabelScope::Process(range) => {
-                self.thread_to_change(process, thread, tables);
-                if let Some(open) = self.ranges.remove(&range) {
-                    self.write(process, &open, MarkerScope::Process, Some(at_ns), tables);
+        let labels = self.thread_to_change(thread, out);
+        let ended = match scope {
+            LabelScope::Process(range) => self.ranges.remove(&range),
+            scope => {
+                labels.last = LastLabel::None;
+                let ended = labels.key(scope).and_then(|key| labels.open.remove(&key));
+                if ended.is_some() {
+                    labels.remember(at_ns, out.labels);
                 }
-            }
-        }
-    }
-
-    /// Ends one label, wherever it is among those that are open on its thread.
-    pub fn end_key(
-        &mut self,
-        process: ProcessId,
-        thread: Option<ThreadId>,
-        key: LabelKey,
-        at_ns: i64,
-        labels: &mut Labels,
-        tables: &mut Tables,
-    ) {
-        self.end_label(process, thread, EndedLabel::Key(key), at_ns, labels, tables);
-    }
-
-    fn end_label(
-        &mut self,
-        process: ProcessId,
-        thread: Option<ThreadId>,
-        end: EndedLabel,
-        at_ns: i64,
-        labels: &mut Labels,
-        tables: &mut Tables,
-    ) {
-        let of_thread = self.thread_to_change(process, thread, tables);
-        of_thread.last = LastLabel::None;
-        let key = match end {
-            EndedLabel::Key(key) => Some(key),
-            EndedLabel::Innermost(domain) => {
-                let mut open = of_thread.open.values().rev();
-                open.find(|open| open.domain == domain).map(|open| open.key)
+                ended
             }
         };
-        if let Some(ended) = key.and_then(|key| of_thread.open.remove(&key)) {
-            of_thread.remember(at_ns, labels);
-            self.write(process, &ended, MarkerScope::Thread, Some(at_ns), tables);
+        if let Some(ended) = ended {
+            let scope = match scope {
+                LabelScope::Process(_) => MarkerScope::Process,
+                _ => MarkerScope::Thread,
+            };
+            self.write(&ended, scope, Some(at_ns), out);
         }
     }
 
@@ -299,8 +261,8 @@ impl ThreadLabels {
         payload: Option<Arc<str>>,
     ) {
         if let Some(open) = self.last_of(thread) {
-            open.category = category;
-            open.payload = payload;
+            open.start.category = category;
+            open.start.payload = payload;
         }
     }
 
@@ -314,13 +276,13 @@ impl ThreadLabels {
         let open = match ending {
             None => self.last_of(thread),
             Some(LabelScope::Process(range)) => self.ranges.get_mut(&range),
-            Some(LabelScope::Thread(domain)) => {
-                let labels = self.threads.get_mut(&thread);
-                labels.and_then(|l| l.open.values_mut().rfind(|open| open.domain == domain))
-            }
+            Some(scope) => (self.threads.get_mut(&thread)).and_then(|labels| {
+                let key = labels.key(scope)?;
+                labels.open.get_mut(&key)
+            }),
         };
-        if let Some(open) = open {
-            open.payload = Some(match &open.payload {
+        if let Some(OpenLabel { start, .. }) = open {
+            start.payload = Some(match &start.payload {
                 None => Arc::from(part),
                 Some(before) => Arc::from(format!("{before}, {part}")),
             });
@@ -328,24 +290,25 @@ impl ThreadLabels {
     }
 
     /// Writes what is still open: nothing more comes. Returns how many labels never ended.
-    pub fn finish(&mut self, process: ProcessId, tables: &mut Tables) -> u64 {
+    pub fn finish(&mut self, out: &mut LabelRows<'_>) -> u64 {
         let mut unended = 0;
         let mut threads: Vec<_> = std::mem::take(&mut self.threads).into_iter().collect();
         threads.sort_unstable_by_key(|(thread, _)| *thread);
         for (_, labels) in &threads {
             unended += labels.open.len() as u64;
             for open in labels.open.values() {
-                self.write(process, open, MarkerScope::Thread, None, tables);
+                self.write(open, MarkerScope::Thread, None, out);
             }
             if let Some(instant) = &labels.instant {
-                self.write_instant(process, instant, tables);
+                let at_ns = Some(instant.start.at_ns);
+                self.write(instant, MarkerScope::Thread, at_ns, out);
             }
         }
         let mut ranges: Vec<_> = std::mem::take(&mut self.ranges).into_iter().collect();
         ranges.sort_unstable_by_key(|(range, _)| *range);
         unended += ranges.len() as u64;
         for (_, open) in &ranges {
-            self.write(process, open, MarkerScope::Process, None, tables);
+            self.write(open, MarkerScope::Process, None, out);
         }
         unended
     }
@@ -353,95 +316,67 @@ impl ThreadLabels {
     /// Returns the labels of a thread, which is about to write another one: nothing is added to its last instant any more.
     fn thread_to_change(
         &mut self,
-        process: ProcessId,
         thread: Option<ThreadId>,
-        tables: &mut Tables,
+        out: &mut LabelRows<'_>,
     ) -> &mut OneThread {
         let instant = self.threads.get_mut(&thread).and_then(|l| l.instant.take());
         if let Some(instant) = instant {
-            self.write_instant(process, &instant, tables);
+            let at_ns = Some(instant.start.at_ns);
+            self.write(&instant, MarkerScope::Thread, at_ns, out);
         }
         self.threads.entry(thread).or_default()
-    }
-
-    fn open_label(
-        &mut self,
-        start: LabelStart,
-        parent: Option<Nesting>,
-        labels: &mut Labels,
-    ) -> OpenLabel {
-        self.next_key += 1;
-        OpenLabel {
-            key: LabelKey(self.next_key),
-            label: labels.label(parent.map(|parent| parent.label), start.text),
-            parent,
-            text: start.text,
-            start_ns: start.at_ns,
-            thread: start.thread,
-            domain: start.domain,
-            category: start.category,
-            payload: start.payload,
-            labels_work: start.labels_work,
-            has_row: start.has_row,
-        }
     }
 
     fn last_of(&mut self, thread: Option<ThreadId>) -> Option<&mut OpenLabel> {
         let labels = self.threads.get_mut(&thread)?;
         match labels.last {
             LastLabel::None => None,
-            LastLabel::Open => labels.open.values_mut().next_back(),
+            LastLabel::Open(key) => labels.open.get_mut(&key),
             LastLabel::Range(range) => self.ranges.get_mut(&range),
             LastLabel::Instant => labels.instant.as_mut(),
         }
     }
 
-    fn write_instant(&self, process: ProcessId, instant: &OpenLabel, tables: &mut Tables) {
-        let end_ns = Some(instant.start_ns);
-        self.write(process, instant, MarkerScope::Thread, end_ns, tables);
-    }
-
     /// Writes the row of a label; without `end_ns` of one that was never ended.
     fn write(
         &self,
-        process: ProcessId,
-        open: &OpenLabel,
+        OpenLabel { label, start, .. }: &OpenLabel,
         scope: MarkerScope,
         end_ns: Option<i64>,
-        tables: &mut Tables,
+        out: &mut LabelRows<'_>,
     ) {
-        if !open.has_row {
+        if !start.has_row {
             return;
         }
-        let duration_ns = end_ns.map(|end_ns| end_ns.saturating_sub(open.start_ns));
-        let row = rows::marker_row(process, scope, open.label, Some(open.start_ns), duration_ns);
+        let duration_ns = end_ns.map(|end_ns| end_ns.saturating_sub(start.at_ns));
+        let row = rows::marker_row(out.process, scope, *label, Some(start.at_ns), duration_ns);
         rows::marker(
-            tables,
+            out.tables,
             Marker {
-                thread: open.thread,
-                domain: self.domains.get(&open.domain).cloned(),
-                category: self.categories.get(&open.category).cloned(),
-                payload: open.payload.clone(),
+                thread: start.thread,
+                domain: self.domains.get(&start.domain).cloned(),
+                category: self.categories.get(&start.category).cloned(),
+                payload: start.payload.clone(),
                 ..row
             },
         );
     }
 }
 
-impl OpenLabel {
-    /// Returns the label in which those nest that start inside this one.
-    fn nesting(&self) -> Option<Nesting> {
-        match self.parent {
-            Some(parent) if parent.depth >= MAX_DEPTH => Some(parent),
-            parent => Some(Nesting {
-                label: self.label,
-                depth: parent.map_or(0, |parent| parent.depth) + 1,
-            }),
+impl OneThread {
+    /// Returns the key of the open label that a scope of the thread stands for.
+    fn key(&self, scope: LabelScope) -> Option<LabelKey> {
+        match scope {
+            LabelScope::Key(key) => Some(key),
+            LabelScope::Thread(domain) => {
+                let mut open = self.open.iter().rev();
+                let innermost = open.find(|(_, open)| open.start.domain == domain);
+                innermost.map(|(key, _)| *key)
+            }
+            LabelScope::Process(_) => None,
         }
     }
-}
 
-impl OneThread {
     /// Returns the open labels from the innermost one on.
     fn innermost_first(&self) -> impl Iterator<Item = &OpenLabel> {
         self.open.values().rev().take(MAX_LOOKS)
@@ -450,55 +385,48 @@ impl OneThread {
     /// Returns the open label in which one of a domain starts.
     fn parent(&self, domain: LabelDomain, labels: &mut Labels) -> Option<Nesting> {
         use LabelDomain::{Module, Operator};
-        if domain == Operator {
-            return self.innermost(false, labels);
+        let nests_in = |open: &&OpenLabel| match domain {
+            Module | Operator => open.start.domain != Operator,
+            _ => open.start.domain == domain || open.start.domain == Module,
+        };
+        let around = self.innermost_first().find(nests_in);
+        let around = around.map(|open| open.inside);
+        match domain {
+            Operator => self.inside_operators(around, labels),
+            _ => around,
         }
-        let mut open = self.innermost_first();
-        let around = open.find(|open| match domain {
-            Module => open.domain != Operator,
-            _ => open.domain == domain || open.domain == Module,
-        });
-        around.and_then(OpenLabel::nesting)
     }
 
-    /// Returns the innermost label, and inside it all operators that run: a module of a backward pass starts inside one operator of the
-    /// engine and ends inside another. With `for_work` only among labels that work has.
-    fn innermost(&self, for_work: bool, labels: &mut Labels) -> Option<Nesting> {
-        let is_operator = |open: &&OpenLabel| open.domain == LabelDomain::Operator;
-        let counts = |open: &&OpenLabel| !is_operator(open) && (open.labels_work || !for_work);
-        let base = self.innermost_first().find(counts).and_then(|open| {
-            let label = open.label;
-            open.nesting().map(|nesting| match for_work {
-                true => Nesting { label, ..nesting },
-                false => nesting,
-            })
-        });
-        let operators = self.innermost_first().filter(is_operator);
-        let operators: Vec<TextId> = operators.map(|open| open.text).collect();
-        operators
-            .iter()
-            .rev()
-            .fold(base, |around, operator| match around {
-                Some(around) if around.depth >= MAX_DEPTH => Some(around),
-                around => Some(Nesting {
-                    label: labels.label(around.map(|around| around.label), *operator),
-                    depth: around.map_or(0, |around| around.depth) + 1,
-                }),
-            })
+    /// Nests all operators that run inside `around`: a module of a backward pass starts inside one operator of the engine and ends
+    /// inside another.
+    fn inside_operators(&self, around: Option<Nesting>, labels: &mut Labels) -> Option<Nesting> {
+        let is_operator = |open: &&OpenLabel| open.start.domain == LabelDomain::Operator;
+        let operators: Vec<_> = self.innermost_first().filter(is_operator).collect();
+        operators.iter().rev().fold(around, |around, operator| {
+            Some(Nesting::new(around, operator.start.text, labels))
+        })
     }
 
     /// Remembers the innermost label that work has from now on.
     fn remember(&mut self, at_ns: i64, labels: &mut Labels) {
-        let label = self
-            .innermost(true, labels)
-            .map(|innermost| innermost.label);
+        let is_of_work = |open: &&OpenLabel| {
+            open.start.labels_work && open.start.domain != LabelDomain::Operator
+        };
+        let around = self.innermost_first().find(is_of_work);
+        let around = around.map(|open| Nesting {
+            label: open.label,
+            ..open.inside
+        });
+        let innermost = self.inside_operators(around, labels);
         if self.past.len() == MAX_CHANGES {
             self.past.pop_front();
             self.forgotten = true;
         }
         // The clock of one thread does not go back, and a damaged record must not make it seem so.
         let latest = self.past.back().map(|last| last.since_ns);
-        let since_ns = latest.map_or(at_ns, |latest| at_ns.max(latest));
-        self.past.push_back(LabelChange { since_ns, label });
+        self.past.push_back(LabelChange {
+            since_ns: latest.map_or(at_ns, |latest| at_ns.max(latest)),
+            label: innermost.map(|innermost| innermost.label),
+        });
     }
 }

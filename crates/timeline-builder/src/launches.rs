@@ -4,9 +4,10 @@
 //! Each half waits under its correlation for the other, in bounded memory. A launch whose work has come stays known for more of its
 //! work, such as the other nodes of a graph.
 
-use crate::builder::{Joined, Output, ProfiledLaunch, TimelineBuilder};
+use crate::builder::{ProfiledLaunch, TimelineBuilder};
 use crate::event_waits::StreamPlace;
 use crate::input::{ApiCall, CallQueue, Correlation, DeviceWork, DeviceWorkKind};
+use crate::output::{Joined, Output};
 use crate::rows::{self, CoveringSpan, TransferFacts, WorkPlace};
 use crate::slots::{GraphLaunch, LabelledCall, Launch, LaunchedWork, SlotContent};
 use gapscope_model::cuda::FunctionClass;
@@ -49,7 +50,9 @@ impl TimelineBuilder {
                 self.launch(LabelledCall { call, label }, correlation, work, out);
             }
             (other, Some(queue)) if class.is_put_on_stream() => {
-                self.restore(correlation, other);
+                if let Some(other) = other {
+                    self.put(correlation, other, out);
+                }
                 self.call_on_queue(&call, queue, out);
             }
             (Some(SlotContent::PendingQueue(queue)), _)
@@ -64,11 +67,11 @@ impl TimelineBuilder {
                     && outer.call.span.start_ns <= call.span.start_ns
                     && call.span.end_ns() <= outer.call.span.end_ns() =>
             {
-                self.restore(correlation, Some(SlotContent::PendingCall(outer)));
+                self.put(correlation, SlotContent::PendingCall(outer), out);
                 self.host_call(&call, known_queue, out);
             }
             (Some(other), _) if !self.takes_place(class, &other) => {
-                self.restore(correlation, Some(other));
+                self.put(correlation, other, out);
                 self.host_call(&call, known_queue, out);
             }
             (other, _) => {
@@ -85,8 +88,7 @@ impl TimelineBuilder {
                     false => None,
                 };
                 let pending = SlotContent::PendingCall(LabelledCall { call, label });
-                self.launches.put(correlation, pending);
-                self.trim(out);
+                self.put(correlation, pending, out);
             }
         }
     }
@@ -120,17 +122,16 @@ impl TimelineBuilder {
                 if let Some(full) = self.launches.take(correlation) {
                     self.give_up(full, out);
                 }
-                (self.launches).put(correlation, SlotContent::PendingWork(alone));
+                self.put(correlation, SlotContent::PendingWork(alone), out);
             }
             Some(SlotContent::PendingCall(call)) => {
                 let call = *call;
                 self.launch(call, correlation, alone, out);
             }
             Some(SlotContent::PendingQueue(_)) | None => {
-                (self.launches).put(correlation, SlotContent::PendingWork(alone));
+                self.put(correlation, SlotContent::PendingWork(alone), out);
             }
         }
-        self.trim(out);
     }
 
     /// Takes the queue that the call with a correlation waits for, or puts something on.
@@ -152,15 +153,16 @@ impl TimelineBuilder {
             }
             Some(_) => {}
             None => {
-                (self.launches).put(correlation, SlotContent::PendingQueue(queue));
-                self.trim(out);
+                self.put(correlation, SlotContent::PendingQueue(queue), out);
             }
         }
     }
 
-    fn restore(&mut self, correlation: Correlation, content: Option<SlotContent>) {
-        if let Some(content) = content {
-            self.launches.put(correlation, content);
+    /// Puts content into its slot, and gives up the oldest of what waits.
+    fn put(&mut self, correlation: Correlation, content: SlotContent, out: &mut Output<'_>) {
+        self.launches.put(correlation, content);
+        while let Some(content) = self.launches.trimmed(&self.bounds) {
+            self.give_up(content, out);
         }
     }
 
@@ -250,7 +252,7 @@ impl TimelineBuilder {
                 write_work(&mut launch, correlation, work, out);
             }
         }
-        (self.launches).put(correlation, SlotContent::Launched(launch));
+        self.put(correlation, SlotContent::Launched(launch), out);
     }
 
     /// Writes the submission of a call that put something on a queue.
@@ -309,13 +311,6 @@ impl TimelineBuilder {
         close_graph(launch, out);
     }
 
-    /// Gives up the oldest of what waits, as far as the bounds ask for it.
-    fn trim(&mut self, out: &mut Output<'_>) {
-        while let Some(content) = self.launches.trimmed(&self.bounds) {
-            self.give_up(content, out);
-        }
-    }
-
     /// Writes what a slot holds: the other half does not come.
     fn give_up(&mut self, content: SlotContent, out: &mut Output<'_>) {
         match content {
@@ -324,6 +319,9 @@ impl TimelineBuilder {
                     CallQueue::Known(queue) => Some(queue),
                     CallQueue::ComesLater | CallQueue::Unknown => None,
                 };
+                if let Some(correlation) = pending.call.correlation {
+                    self.profiled.remove(&correlation);
+                }
                 self.host_call(&pending.call, queue, out);
             }
             SlotContent::PendingWork(work) => self.without_call(work, out),

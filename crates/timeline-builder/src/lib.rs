@@ -15,6 +15,7 @@ mod event_waits;
 mod input;
 mod labels;
 mod launches;
+mod output;
 mod overheads;
 mod polls;
 mod recorded;
@@ -23,9 +24,7 @@ mod slots;
 mod stream_captures;
 
 pub use bounds::Bounds;
-pub use builder::{
-    Finished, Ids, Joined, Observer, Output, ProfiledLaunch, Reasons, TimelineBuilder,
-};
+pub use builder::{Finished, ProfiledLaunch, TimelineBuilder};
 pub use event_waits::{EventOccurrence, StreamPlace};
 pub use input::{
     ApiCall, CallQueue, Correlation, CorrelationWidener, DeviceWork, DeviceWorkKind, Function,
@@ -35,6 +34,7 @@ pub use labels::{
     CategoryId, Forgotten, LabelDomain, LabelKey, LabelScope, LabelStart, ProcessRangeId,
     ThreadLabels,
 };
+pub use output::{Ids, Joined, LabelRows, Observer, Output, Reasons};
 pub use overheads::Overhead;
 pub use polls::Polls;
 pub use recorded::{FileReasons, HostRange, Recorded, RowSink, Shared, StreamEvent};

@@ -28,11 +28,12 @@ impl Polls {
     /// Takes in the polls that came next on the same thread. Returns false, and changes nothing, where they are not part of the same
     /// wait: of another function, with another outcome, or too long after.
     pub(crate) fn join(&mut self, next: &Polls) -> bool {
-        let of = |polls: &Polls| -> (FunctionId, i32) { (polls.call.function, polls.call.result) };
+        let outcome =
+            |polls: &Polls| -> (FunctionId, i32) { (polls.call.function, polls.call.result) };
         let (span, next_span) = (self.call.span, next.call.span);
         let is_close = next_span.start_ns >= span.start_ns
             && next_span.start_ns.saturating_sub(span.end_ns()) <= BETWEEN_POLLS_NS;
-        if of(self) != of(next) || !is_close {
+        if outcome(self) != outcome(next) || !is_close {
             return false;
         }
         let end_ns = span.end_ns().max(next_span.end_ns());

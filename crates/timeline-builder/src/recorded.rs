@@ -4,10 +4,9 @@
 mod builders;
 
 use crate::bounds::Bounds;
-use crate::builder::{Ids, Reasons};
 use crate::event_waits::StreamPlace;
 use crate::input::{ApiCall, Correlation, DeviceWork, Function};
-use crate::labels::CategoryId;
+use crate::output::{Ids, Reasons};
 use crate::overheads::Overhead;
 use builders::{Builders, EarlyWork, OpenRange};
 use gapscope_model::Ledger;
@@ -17,7 +16,6 @@ use gapscope_trace::tables::Tables;
 use rustc_hash::FxHashSet;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
-use std::sync::Arc;
 
 /// A label of a host thread or a process whose start and end are both known.
 #[derive(Debug, Clone)]
@@ -30,12 +28,12 @@ pub struct HostRange {
     pub of_process: bool,
     /// Its text.
     pub text: TextId,
-    /// Its domain, with names as [`Recorded::name_domain`] has them.
-    pub domain: u32,
-    /// Its category.
-    pub category: CategoryId,
-    /// What tells it from others of the same text.
-    pub payload: Option<Arc<str>>,
+    /// The name of its domain.
+    pub domain: Option<TextId>,
+    /// The name of its category.
+    pub category: Option<TextId>,
+    /// The value that tells it from others of the same text.
+    pub payload: Option<TextId>,
     /// When it starts.
     pub start_ns: i64,
     /// When it ends; `None` where it was open at the end.
@@ -74,10 +72,6 @@ pub struct Recorded {
     pub events: Vec<StreamEvent>,
     /// Waits of streams for events.
     pub waits: Vec<StreamEvent>,
-    /// Names of the domains of labels.
-    domains: BTreeMap<u32, Arc<str>>,
-    /// Names of the categories of labels.
-    categories: BTreeMap<u32, Arc<str>>,
 }
 
 /// What the rows of a recorded program share with the rest of its trace.
@@ -126,24 +120,6 @@ enum Next {
 }
 
 impl Recorded {
-    /// Returns a program that calls these functions, and of which nothing else is known.
-    pub fn new(functions: Vec<Function>) -> Recorded {
-        Recorded {
-            functions,
-            ..Recorded::default()
-        }
-    }
-
-    /// Names a domain of labels that has no name yet.
-    pub fn name_domain(&mut self, domain: u32, name: impl FnOnce() -> Arc<str>) {
-        self.domains.entry(domain).or_insert_with(name);
-    }
-
-    /// Names a category of labels that has no name yet.
-    pub fn name_category(&mut self, category: CategoryId, name: impl FnOnce() -> Arc<str>) {
-        self.categories.entry(category.0).or_insert_with(name);
-    }
-
     /// Builds the rows.
     ///
     /// # Errors
@@ -159,10 +135,13 @@ impl Recorded {
                 ..Bounds::NONE
             },
             functions: std::mem::take(&mut self.functions),
-            domains: std::mem::take(&mut self.domains),
-            categories: std::mem::take(&mut self.categories),
+            names: (self.ranges.iter())
+                .flat_map(|range| [range.domain, range.category])
+                .flatten()
+                .collect(),
             builders: BTreeMap::new(),
             early: EarlyWork::default(),
+            process_ranges: 0,
             shared,
         };
         for (process, correlation) in self.other_launches(&builders.functions) {

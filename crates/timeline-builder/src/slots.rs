@@ -114,44 +114,18 @@ impl Launches {
         self.slots.remove(&correlation).map(|slot| slot.content)
     }
 
-    fn is_current(&self, key: SlotKey) -> bool {
-        let slot = self.slots.get(&key.correlation);
-        slot.is_some_and(|slot| slot.serial == key.serial)
-    }
-
-    /// Returns how many correlations are known.
-    pub(crate) fn len(&self) -> usize {
-        self.slots.len()
-    }
-
-    /// Returns how many launching calls came while another one had their correlation.
-    pub(crate) fn collisions(&self) -> u64 {
-        self.collisions
-    }
-
     /// Takes out one slot that the bounds leave no room for.
     pub(crate) fn trimmed(&mut self, bounds: &Bounds) -> Option<SlotContent> {
         // Keys of slots that got their other half are dropped many at a time.
         const KEYS: usize = 1 << 12;
         let complete = self.launched.len() + self.graphs.len();
-        let waiting = self.slots.len().saturating_sub(complete);
+        let too_many_wait = self.slots.len().saturating_sub(complete) > bounds.waiting;
         if self.waiting.len() > KEYS.max(2 * self.slots.len()) {
-            let slots = &self.slots;
-            (self.waiting).retain(|key| {
-                let slot = slots.get(&key.correlation);
-                slot.is_some_and(|slot| slot.serial == key.serial)
-            });
-        }
-        if waiting <= bounds.waiting
-            && self.launched.len() <= bounds.launched
-            && self.graphs.len() <= bounds.graphs
-        {
-            return None;
+            (self.waiting).retain(|key| is_current(&self.slots, *key));
         }
         while let Some(oldest) = self.waiting.front().copied() {
-            let is_current = self.is_current(oldest);
-            let complete = self.launched.len() + self.graphs.len();
-            if is_current && self.slots.len().saturating_sub(complete) <= bounds.waiting {
+            let is_current = is_current(&self.slots, oldest);
+            if is_current && !too_many_wait {
                 break;
             }
             self.waiting.pop_front();
@@ -165,7 +139,7 @@ impl Launches {
         while let Some(oldest) = too_many(&mut self.launched, bounds.launched)
             .or_else(|| too_many(&mut self.graphs, bounds.graphs))
         {
-            if self.is_current(oldest) {
+            if is_current(&self.slots, oldest) {
                 return self.take(oldest.correlation);
             }
         }
@@ -178,4 +152,9 @@ impl Launches {
         slots.sort_unstable_by_key(|slot| slot.serial);
         slots.into_iter().map(|slot| slot.content).collect()
     }
+}
+
+fn is_current(slots: &FxHashMap<Correlation, Slot>, key: SlotKey) -> bool {
+    let slot = slots.get(&key.correlation);
+    slot.is_some_and(|slot| slot.serial == key.serial)
 }

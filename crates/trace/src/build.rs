@@ -3,7 +3,7 @@
 //! Producers push whole rows that name all columns, so that a new column does not compile until each producer handles
 //! it.
 
-use crate::ids::{DeviceId, FrameId, KernelId, LabelId, ProcessId, QueueId, StackId};
+use crate::ids::{CounterId, DeviceId, FrameId, KernelId, LabelId, ProcessId, QueueId, StackId};
 use crate::tables::{Label, Labels as LabelTable, Table};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -31,7 +31,7 @@ macro_rules! counted {
     )+};
 }
 counted!(
-    KernelId, LabelId, ProcessId, DeviceId, QueueId, StackId, FrameId, TextId
+    CounterId, KernelId, LabelId, ProcessId, DeviceId, QueueId, StackId, FrameId, TextId
 );
 
 /// Gives equal keys the same id. Ids count up from 0 in the order in which the keys are first seen.
@@ -121,6 +121,11 @@ impl Labels {
         self.texts.get(text).map_or("", |text| text)
     }
 
+    /// Returns the shared text of an id; empty for an id that another `Labels` made.
+    pub fn shared_text(&self, text: TextId) -> Arc<str> {
+        self.texts.get(text).cloned().unwrap_or_default()
+    }
+
     /// Returns the label of a text inside `parent`.
     pub fn label(&mut self, parent: Option<LabelId>, text: TextId) -> LabelId {
         self.labels.id((parent, text))
@@ -137,7 +142,7 @@ impl Labels {
         for (id, (parent, text)) in self.labels.iter() {
             table.push(Label {
                 id,
-                text: self.texts.get(*text).cloned().unwrap_or_default(),
+                text: self.shared_text(*text),
                 parent: *parent,
             });
         }

@@ -5,20 +5,25 @@ use super::category::Category;
 use super::counters::Counters;
 use super::document::Sink;
 use super::event::Event;
-use super::facts::{Annotation, Call, DeviceEvent, KernelShape, Stream, Synchronisation, WorkKind};
+use super::facts::{OpenRange, Synchronisation, label_of};
+use super::json;
 use super::lanes::Lanes;
 use super::metadata::Metadata;
-use super::numbered::{Numbered, Streams};
 use super::operands::Operands;
 use super::source::Source;
-use super::texts::{TextId, Texts};
+use super::streams::{Stream, Streams};
 use super::work::{WorkArgs, correlation};
 use super::xla::XlaArgs;
+use crate::inventory::KernelFacts;
 use crate::output::NewTrace;
+use crate::profile::{
+    ApiCall, CallQueue, Correlation, DeviceWork, DeviceWorkKind, HostRange, Overhead, Profile, Span,
+};
 use crate::{Error, Output};
-use gapscope_model::{Ledger, LossKind};
-use gapscope_trace::build::Labels;
-use gapscope_trace::ids::LabelId;
+use gapscope_model::{LossKind, OverheadKind, UNKNOWN_RESULT};
+use gapscope_trace::build::{Interner, TextId};
+use gapscope_trace::ids::{KernelId, ProcessId, QueueId};
+use gapscope_trace::manifest::Api;
 use rustc_hash::FxHashMap;
 
 /// The domain of operators' markers.
@@ -41,8 +46,8 @@ pub(super) fn shift_of(first_ns: i64) -> i64 {
     }
 }
 
-/// Asynchronous ranges that have begun, by category, name and id: the index of the thread's lane, and the start.
-type Pending = FxHashMap<(TextId, TextId, TextId), Vec<(u32, i64)>>;
+/// Asynchronous ranges that have begun, by category, name and id, each with the index of its thread's lane.
+type Pending = FxHashMap<(TextId, TextId, TextId), Vec<(u32, OpenRange)>>;
 
 /// The events that were collected so far.
 pub(super) struct Collector<'o, 'p> {
@@ -52,26 +57,25 @@ pub(super) struct Collector<'o, 'p> {
     /// The offset that is added to all times; `None` before the first event, which decides the offset.
     pub(super) shift_ns: Option<i64>,
     pub(super) new: NewTrace,
-    pub(super) texts: Texts,
-    pub(super) labels: Labels,
-    /// The label without a parent of each text, by the id of the text.
-    pub(super) flat_labels: Vec<Option<LabelId>>,
+    /// The texts of the file by their bytes between quotes.
+    texts: FxHashMap<Box<[u8]>, TextId>,
+    pub(super) profile: Profile,
     pub(super) lanes: Lanes,
+    /// The process to which work belongs that no call launched.
+    pub(super) main: ProcessId,
     pub(super) streams: Streams,
-    pub(super) shapes: Numbered<KernelShape>,
-    pub(super) works: Vec<DeviceEvent>,
-    pub(super) calls: Vec<Call>,
+    /// The kernels of the file, without their processes.
+    pub(super) shapes: Interner<KernelFacts, KernelId>,
+    /// The work of devices. Queues and kernels have their ids in the file, in `streams` and `shapes`.
+    pub(super) works: Vec<(Option<Correlation>, DeviceWork)>,
     pub(super) synchronisations: Vec<Synchronisation>,
-    pub(super) overheads: Vec<Call>,
-    /// The collectives: for each one the index in `works`, and PyTorch's description.
-    pub(super) collectives: Vec<(usize, String)>,
+    pub(super) overheads: Vec<Overhead>,
+    /// The collectives: the correlation of each one's kernel, and PyTorch's description.
+    pub(super) collectives: Vec<(Option<Correlation>, String)>,
     operands: Operands,
     pub(super) counters: Counters,
     pub(super) metadata: Metadata,
-    pub(super) ledger: Ledger,
     pub(super) pending: Pending,
-    /// The first start and the last end of all events; `None` before the first event.
-    pub(super) extent: Option<(i64, i64)>,
     /// The number of markers of Python functions. Their recording slows the host's code down.
     pub(super) python_functions: u64,
     /// True if the calls are HIP's.
@@ -91,62 +95,69 @@ impl<'o, 'p> Collector<'o, 'p> {
             bytes,
             shift_ns,
             new,
-            texts: Texts::default(),
-            labels: Labels::default(),
-            flat_labels: Vec::new(),
+            texts: FxHashMap::default(),
+            profile: Profile::new("", Api::Cuda),
             lanes: Lanes::default(),
+            main: ProcessId::default(),
             streams: Streams::default(),
-            shapes: Numbered::default(),
+            shapes: Interner::default(),
             works: Vec::new(),
-            calls: Vec::new(),
             synchronisations: Vec::new(),
             overheads: Vec::new(),
             collectives: Vec::new(),
             operands: Operands::default(),
             counters: Counters::default(),
             metadata: Metadata::default(),
-            ledger: Ledger::default(),
             pending: FxHashMap::default(),
-            extent: None,
             python_functions: 0,
             uses_hip: false,
             markers: 0,
         }
     }
 
-    /// Returns the start and end of an event. Impossible times are counted and give `None`.
-    fn times(&mut self, event: &Event) -> Option<(i64, i64)> {
-        let times = (event.end_ns())
-            .zip(event.start_ns)
-            .map(|(end_ns, start_ns)| (start_ns, end_ns));
-        let Some((start_ns, end_ns)) = times.and_then(|(s, e)| self.placed(s, e)) else {
-            let reason = "their times are absent or impossible";
-            self.ledger.add(LossKind::Other("events".into()), 1, reason);
+    /// Returns the id of a text from the bytes between its quotes.
+    #[inline]
+    pub(super) fn text(&mut self, written: &[u8]) -> TextId {
+        if let Some(id) = self.texts.get(written) {
+            return *id;
+        }
+        let id = self.profile.text(&json::text(written));
+        self.texts.insert(Box::from(written), id);
+        id
+    }
+
+    /// Converts the times of an event to the trace's clock. Impossible times are counted and give `None`.
+    fn span(&mut self, event: &Event) -> Option<Span> {
+        let times = event.start_ns.zip(event.end_ns());
+        self.placed(times)
+    }
+
+    fn placed(&mut self, times: Option<(i64, i64)>) -> Option<Span> {
+        let placed = times.and_then(|(start_ns, end_ns)| {
+            let shift_ns = *self.shift_ns.get_or_insert_with(|| shift_of(start_ns));
+            start_ns
+                .checked_add(shift_ns)
+                .zip(end_ns.checked_add(shift_ns))
+        });
+        let Some((start_ns, end_ns)) = placed else {
+            self.lose_event("their times are absent or impossible");
             return None;
         };
-        Some((start_ns, end_ns - start_ns))
+        self.profile.inventory.spans(start_ns, end_ns);
+        Some(Span {
+            start_ns,
+            duration_ns: end_ns - start_ns,
+        })
     }
 
-    /// Converts an interval to the trace's clock and extends the trace's span to cover it; `None` if the result
-    /// overflows.
-    fn placed(&mut self, start_ns: i64, end_ns: i64) -> Option<(i64, i64)> {
-        let shift_ns = *self.shift_ns.get_or_insert_with(|| shift_of(start_ns));
-        let start_ns = start_ns.checked_add(shift_ns)?;
-        let end_ns = end_ns.checked_add(shift_ns)?;
-        self.extent = Some(match self.extent {
-            Some((first, last)) => (first.min(start_ns), last.max(end_ns)),
-            None => (start_ns, end_ns),
-        });
-        Some((start_ns, end_ns))
-    }
-
+    /// Converts the start of an event like [`Self::span`].
     pub(super) fn moment(&mut self, event: &Event) -> Option<i64> {
-        let at_ns = event.start_ns.and_then(|ns| self.placed(ns, ns));
-        if at_ns.is_none() {
-            let reason = "their times are absent or impossible";
-            self.ledger.add(LossKind::Other("events".into()), 1, reason);
-        }
-        at_ns.map(|(ns, _)| ns)
+        let at_ns = event.start_ns.map(|ns| (ns, ns));
+        self.placed(at_ns).map(|span| span.start_ns)
+    }
+
+    fn lose_event(&mut self, reason: &'static str) {
+        self.profile.inventory.lose("events", 1, reason);
     }
 
     pub(super) fn lost(&mut self, what: &str, category: &[u8], reason: &'static str) {
@@ -155,7 +166,7 @@ impl<'o, 'p> Collector<'o, 'p> {
             true => what.to_owned(),
             false => format!("{what} of category {category}"),
         };
-        self.ledger.add(LossKind::from_text(kind), 1, reason);
+        self.profile.inventory.lose(kind, 1, reason);
     }
 
     /// Collects an event with a start and a duration.
@@ -168,53 +179,38 @@ impl<'o, 'p> Collector<'o, 'p> {
             // The labels of the work carry the same information.
             return Ok(());
         }
-        let Some((start_ns, duration_ns)) = self.times(event) else {
+        let Some(span) = self.span(event) else {
             return Ok(());
         };
         match category {
             Category::Operator => {
                 let payload = self.operands.payload(event.args);
-                self.range(event, OPERATOR, (start_ns, duration_ns), payload)?;
+                self.range(event, OPERATOR, span, payload)?;
             }
             Category::Python => {
                 self.python_functions += 1;
-                self.range(event, PYTHON, (start_ns, duration_ns), None)?;
+                self.range(event, PYTHON, span, None)?;
             }
-            Category::Annotation => {
-                let name = self.texts.id(event.name);
-                let end_ns = start_ns + duration_ns;
-                let Some(lane) = self.lane(event) else {
-                    return Ok(());
+            Category::Annotation => self.annotation(event, span),
+            Category::Kernel | Category::Copy | Category::Fill => self.work(event, category, span),
+            Category::Call => self.call(event, span),
+            Category::Overhead => {
+                let kind = match OverheadKind::from_tool_name(&json::text(event.name)) {
+                    OverheadKind::Unknown => OverheadKind::Instrumentation,
+                    kind => kind,
                 };
-                self.lanes.all[lane as usize].annotations.push(Annotation {
-                    name,
-                    start_ns,
-                    end_ns,
+                self.overheads.push(Overhead {
+                    thread: None,
+                    span,
+                    kind,
+                    tool: "CUPTI",
                 });
             }
-            Category::Kernel | Category::Copy | Category::Fill => {
-                self.work(event, category, start_ns, duration_ns);
-            }
-            Category::Call => {
-                let call = self.call(event, start_ns, duration_ns);
-                self.uses_hip |= event.name.starts_with(b"hip");
-                self.calls.extend(call);
-            }
-            Category::Overhead => {
-                let call = Call {
-                    function: self.texts.id(event.name),
-                    lane: u32::MAX,
-                    start_ns,
-                    duration_ns,
-                    correlation: Default::default(),
-                };
-                self.overheads.push(call);
-            }
-            Category::Device(number) => self.device_work(event, number, start_ns, duration_ns),
+            Category::Device(number) => self.device_work(event, number, span),
             Category::Synchronisation => self.synchronisation(event),
             Category::Span | Category::DeviceAnnotation | Category::LaunchFlow => {}
             Category::Other => {
-                self.other_range(event, (start_ns, duration_ns))?;
+                self.other_range(event, span)?;
             }
         }
         Ok(())
@@ -225,106 +221,136 @@ impl<'o, 'p> Collector<'o, 'p> {
     pub(super) fn lane(&mut self, event: &Event) -> Option<u32> {
         let lane = self.lanes.index(event.pid, event.tid);
         if lane.is_none() {
-            let reason = "the file names more threads than any program has";
-            self.ledger.add(LossKind::Other("events".into()), 1, reason);
+            self.lose_event("the file names more threads than any program has");
         }
         lane
     }
 
-    /// Returns the number of a stream. A stream beyond the maximum is counted and gives `None`.
-    fn stream(&mut self, stream: Stream) -> Option<u32> {
-        let number = self.streams.number(stream);
-        if number.is_none() {
+    /// Returns the id of a stream in the file. A stream beyond the maximum is counted and gives `None`.
+    fn stream(&mut self, stream: Stream) -> Option<QueueId> {
+        let id = self.streams.id(stream);
+        if id.is_none() {
             let reason = "the file names more streams or devices than any program has";
-            self.ledger.add(LossKind::CudaActivities, 1, reason);
+            (self.profile.inventory).lose(LossKind::CudaActivities, 1, reason);
         }
-        number
+        id
     }
 
-    fn call(&mut self, event: &Event, start_ns: i64, duration_ns: i64) -> Option<Call> {
-        let correlation = super::json::members(event.args)
-            .find(|(key, _)| matches!(*key, b"correlation" | b"correlation_id"))
-            .map(|(_, value)| correlation(value));
-        Some(Call {
-            function: self.texts.id(event.name),
-            lane: self.lane(event)?,
-            start_ns,
-            duration_ns,
-            correlation: correlation.unwrap_or_default(),
-        })
+    /// Collects a range that labels the work that its thread launches.
+    fn annotation(&mut self, event: &Event, span: Span) {
+        let Some(lane) = self.lane(event) else { return };
+        let name = json::text(event.name);
+        let (text, payload) = label_of(&name);
+        let lane = &self.lanes.all[lane as usize];
+        let range = HostRange {
+            process: lane.process,
+            thread: Some(lane.thread),
+            of_process: false,
+            text: self.profile.text(text),
+            domain: None,
+            category: None,
+            payload: payload.map(|payload| self.profile.text(payload)),
+            start_ns: span.start_ns,
+            end_ns: Some(span.end_ns()),
+            labels_work: true,
+            has_row: true,
+        };
+        self.profile.recorded.ranges.push(range);
     }
 
-    fn work(&mut self, event: &Event, category: Category, start_ns: i64, duration_ns: i64) {
+    fn call(&mut self, event: &Event, span: Span) {
+        self.uses_hip |= event.name.starts_with(b"hip");
+        let Some(lane) = self.lane(event) else { return };
+        let lane = &self.lanes.all[lane as usize];
+        let mut args = json::members(event.args);
+        let id = args.find(|(key, _)| matches!(*key, b"correlation" | b"correlation_id"));
+        let function = self.profile.function(&json::text(event.name));
+        let class = self.profile.recorded.functions[function.0 as usize].class;
+        let call = ApiCall {
+            function,
+            thread: Some(lane.thread),
+            correlation: id.and_then(|(_, value)| correlation(value)),
+            span,
+            // The file does not have the results of polls.
+            result: if class.is_poll() { UNKNOWN_RESULT } else { 0 },
+            queue: CallQueue::Unknown,
+            host_functions: None,
+        };
+        self.profile.recorded.calls.push((lane.process, call));
+    }
+
+    fn work(&mut self, event: &Event, category: Category, span: Span) {
         let args = WorkArgs::parse(event.args);
-        let Some(stream) = self.stream(args.stream(event.pid, event.tid)) else {
+        let Some(queue) = self.stream(args.stream(event.pid, event.tid)) else {
             return;
         };
-        let name = self.texts.id(event.name);
         let kind = match category {
-            Category::Copy => args.copy(self.texts.get(name)),
+            Category::Copy => args.copy(&json::text(event.name)),
             Category::Fill => args.fill(),
-            _ => WorkKind::Kernel {
-                shape: self.shapes.number(args.shape(name)),
-                groups: args.groups(),
-            },
+            _ => {
+                let shape = args.shape(self.text(event.name));
+                DeviceWorkKind::Kernel {
+                    kernel: self.shapes.id(shape),
+                    groups: args.groups(),
+                }
+            }
         };
         if args.collective.is_some() {
             let payload = super::collectives::payload(event.args);
-            self.collectives.push((self.works.len(), payload));
+            self.collectives.push((args.correlation, payload));
         }
-        self.works.push(DeviceEvent {
-            correlation: args.correlation,
-            start_ns,
-            duration_ns,
-            stream,
-            of_graph: args.of_graph,
-            kind,
+        let work = DeviceWork {
+            queue,
+            span: Some(span),
+            of_graph: args.of_graph && args.correlation.is_some(),
             label: None,
-        });
+            kind,
+        };
+        self.works.push((args.correlation, work));
     }
 
     /// Collects work of a device in the form of XLA's profiler, in which the event's process has the device's name.
-    fn device_work(&mut self, event: &Event, device: u32, start_ns: i64, duration_ns: i64) {
+    fn device_work(&mut self, event: &Event, device: u32, span: Span) {
         let args = XlaArgs::parse(event.args);
         let stream = Stream {
             device: Some(device),
             context: 0,
             stream: super::number::whole(event.tid).and_then(|tid| u32::try_from(tid).ok()),
         };
-        let Some(stream) = self.stream(stream) else {
+        let Some(queue) = self.stream(stream) else {
             return;
         };
-        let name = self.texts.id(event.name);
-        let kind = match args.transfer(self.texts.get(name)) {
+        let kind = match args.transfer(&json::text(event.name)) {
             Some(kind) => kind,
-            None => WorkKind::Kernel {
-                shape: self.shapes.number(args.shape(name)),
-                groups: args.groups(),
-            },
+            None => {
+                let shape = args.shape(self.text(event.name));
+                DeviceWorkKind::Kernel {
+                    kernel: self.shapes.id(shape),
+                    groups: args.groups(),
+                }
+            }
         };
-        let mut label = None;
-        for text in args
-            .scope
-            .split(|byte| *byte == b'/')
-            .filter(|t| !t.is_empty())
-        {
-            label = Some(self.labels.named(label, &super::json::text(text)));
-        }
-        self.works.push(DeviceEvent {
-            correlation: args.correlation,
-            start_ns,
-            duration_ns,
-            stream,
+        let labels = &mut self.profile.inventory.labels;
+        let scopes = args.scope.split(|byte| *byte == b'/');
+        let label = scopes
+            .filter(|scope| !scope.is_empty())
+            .fold(None, |around, scope| {
+                Some(labels.named(around, &json::text(scope)))
+            });
+        let work = DeviceWork {
+            queue,
+            span: Some(span),
             of_graph: false,
-            kind,
             label,
-        });
+            kind,
+        };
+        self.works.push((args.correlation, work));
     }
 
     fn synchronisation(&mut self, event: &Event) {
         let args = WorkArgs::parse(event.args);
-        let (mut recorded_by, mut waits_on) = (Default::default(), None);
-        for (key, value) in super::json::members(event.args) {
+        let (mut recorded_by, mut waits_on) = (None, None);
+        for (key, value) in json::members(event.args) {
             match key {
                 b"wait_on_cuda_event_record_corr_id" => recorded_by = correlation(value),
                 b"wait_on_stream" => waits_on = args.other_stream(value),
@@ -337,8 +363,8 @@ impl<'o, 'p> Collector<'o, 'p> {
         let known = is_named && !event.name.starts_with(b"Context");
         self.synchronisations.push(Synchronisation {
             correlation: args.correlation,
-            stream: known.then(|| self.streams.number(stream)).flatten(),
-            waits_on: waits_on.and_then(|stream| self.streams.number(stream)),
+            stream: known.then(|| self.streams.id(stream)).flatten(),
+            waits_on: waits_on.and_then(|stream| self.streams.id(stream)),
             recorded_by,
         });
     }

@@ -146,19 +146,18 @@ pub(super) fn ranks(
         let mut aside = Aside::default();
         Document::new(Source::open(path)?).read(&mut aside)?;
         let Some(rank) = aside.metadata.rank else {
-            return Err(Error::Foreign {
-                path: path.clone(),
-                wanted: "a file of one rank, which several files together must be",
-                found: "it has no distributedInfo with rank and world_size; import it alone"
-                    .to_owned(),
-            });
+            return Err(Error::foreign(
+                path,
+                "a file of one rank, which several files together must be",
+                "it has no distributedInfo with rank and world_size; import it alone",
+            ));
         };
         if let Some((other, _)) = by_rank.get(&rank.rank) {
-            return Err(Error::Foreign {
-                path: path.clone(),
-                wanted: "the only file of its rank",
-                found: format!("{} is of rank {} too", other.display(), rank.rank),
-            });
+            return Err(Error::foreign(
+                path,
+                "the only file of its rank",
+                format!("{} is of rank {} too", other.display(), rank.rank),
+            ));
         }
         by_rank.insert(rank.rank, (path, aside));
     }

@@ -1,9 +1,7 @@
 //! Imports one file into a trace.
 
-use super::assemble::Assembly;
 use super::collect::Collector;
 use super::document::Document;
-use super::manifest;
 use super::source::Source;
 use crate::{Error, NewTrace, Options, Output};
 use std::path::Path;
@@ -18,23 +16,20 @@ pub(super) fn import(
     output: &mut Output,
 ) -> Result<(), Error> {
     let source = Source::open(path)?;
-    let mut found = Collector::new(output, new, bytes, shift_ns);
-    let summary = Document::new(source).read(&mut found)?;
+    let mut collector = Collector::new(output, new, bytes, shift_ns);
+    let summary = Document::new(source).read(&mut collector)?;
     if let Some(found) = summary.foreign {
-        return Err(Error::Foreign {
-            path: path.to_owned(),
-            wanted: "Chrome's JSON",
-            found,
-        });
+        return Err(Error::foreign(path, "Chrome's JSON", found));
     }
     if summary.events == 0 {
-        return Err(Error::NothingRecorded {
-            reason: format!("{} holds no events", path.display()),
-        });
+        return Err(Error::nothing(format!(
+            "{} holds no events",
+            path.display()
+        )));
     }
-    let assembly = Assembly::run(&mut found)?;
+    let reasons = collector.assemble();
     let file = path.file_name().unwrap_or_default().to_string_lossy();
-    let manifest = manifest::finish(&mut found, &assembly, &summary, &file, options)?;
-    let Collector { new, .. } = found;
-    new.finish(&manifest, output)
+    collector.describe(&summary, &file, options);
+    let Collector { profile, new, .. } = collector;
+    profile.write(reasons, options, new, output)
 }

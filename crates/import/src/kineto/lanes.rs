@@ -78,7 +78,6 @@ impl Lanes {
             process,
             thread,
             name: own,
-            annotations: Vec::new(),
             open: Vec::new(),
         });
         self.by_text.insert(self.key.as_slice().into(), lane);
@@ -91,6 +90,7 @@ impl Lanes {
             return *id;
         }
         let number = whole(pid).and_then(|pid| u32::try_from(pid).ok());
+        let id = ProcessId(self.processes.len() as u32);
         self.processes.push(HostProcess {
             pid: number.unwrap_or(0),
             name: number.is_none().then(|| match json::text(pid) {
@@ -98,7 +98,6 @@ impl Lanes {
                 text => text.into_owned(),
             }),
         });
-        let id = ProcessId(self.processes.len() as u32);
         self.by_pid.insert(pid.into(), id);
         id
     }
@@ -152,7 +151,7 @@ impl Lanes {
     pub(super) fn name_all(&mut self) {
         for (pid, id) in &self.by_pid {
             if let Some(name) = self.process_names.get(pid) {
-                self.processes[id.0 as usize - 1].name = Some(name.clone());
+                self.processes[id.0 as usize].name = Some(name.clone());
             }
         }
         for (key, lane) in &self.by_text {

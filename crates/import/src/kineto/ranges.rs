@@ -3,48 +3,34 @@
 use super::collect::{Collector, HOST};
 use super::event::Event;
 use super::facts::{Lane, OpenRange};
-use super::texts::TextId;
 use crate::Error;
-use gapscope_model::LossKind;
+use crate::profile::Span;
 use gapscope_timeline_builder::rows;
-use gapscope_trace::ids::LabelId;
+use gapscope_trace::build::TextId;
 use gapscope_trace::tables::{Marker, MarkerScope};
 use std::sync::Arc;
 
 impl Collector<'_, '_> {
-    pub(super) fn flat_label(&mut self, text: TextId) -> LabelId {
-        let at = text.0 as usize;
-        if let Some(Some(label)) = self.flat_labels.get(at) {
-            return *label;
-        }
-        let label = self.labels.named(None, self.texts.get(text));
-        if self.flat_labels.len() <= at {
-            self.flat_labels.resize(at + 1, None);
-        }
-        self.flat_labels[at] = Some(label);
-        label
-    }
-
-    /// Writes a marker of a lane; its times are the start and the duration.
-    pub(super) fn marker(
+    /// Writes a marker of a lane.
+    fn marker(
         &mut self,
         lane: u32,
         (name, domain, category): (TextId, TextId, Option<TextId>),
-        (start_ns, duration_ns): (i64, i64),
+        span: Span,
         payload: Option<Arc<str>>,
     ) -> Result<(), Error> {
-        let label = self.flat_label(name);
+        let labels = &mut self.profile.inventory.labels;
+        let label = labels.label(None, name);
         let Lane {
             process, thread, ..
         } = self.lanes.all[lane as usize];
-        let category = category.map(|category| self.texts.get(category).clone());
         self.markers += 1;
-        let scope = MarkerScope::Thread;
-        let row = rows::marker_row(process, scope, label, Some(start_ns), Some(duration_ns));
+        let (start_ns, duration_ns) = (Some(span.start_ns), Some(span.duration_ns));
+        let row = rows::marker_row(process, MarkerScope::Thread, label, start_ns, duration_ns);
         let row = Marker {
             thread: Some(thread),
-            domain: Some(self.texts.get(domain).clone()),
-            category,
+            domain: Some(labels.shared_text(domain)),
+            category: category.map(|category| labels.shared_text(category)),
             payload,
             ..row
         };
@@ -59,49 +45,69 @@ impl Collector<'_, '_> {
         &mut self,
         event: &Event,
         domain: &[u8],
-        times: (i64, i64),
+        span: Span,
         payload: Option<Arc<str>>,
     ) -> Result<(), Error> {
         let Some(lane) = self.lane(event) else {
             return Ok(());
         };
-        let (name, domain) = (self.texts.id(event.name), self.texts.id(domain));
-        self.marker(lane, (name, domain, None), times, payload)
+        let (name, domain) = (self.text(event.name), self.text(domain));
+        self.marker(lane, (name, domain, None), span, payload)
     }
 
     /// Adds a range of the host that another profiler than PyTorch's wrote.
-    pub(super) fn other_range(&mut self, event: &Event, times: (i64, i64)) -> Result<(), Error> {
+    pub(super) fn other_range(&mut self, event: &Event, span: Span) -> Result<(), Error> {
         let Some(lane) = self.lane(event) else {
             return Ok(());
         };
-        let (name, domain) = (self.texts.id(event.name), self.texts.id(HOST));
+        let (name, domain) = (self.text(event.name), self.text(HOST));
         let category = self.category_text(event.category);
-        self.marker(lane, (name, domain, category), times, None)
+        self.marker(lane, (name, domain, category), span, None)
     }
 
     fn category_text(&mut self, category: &[u8]) -> Option<TextId> {
-        (!category.is_empty()).then(|| self.texts.id(category))
+        (!category.is_empty()).then(|| self.text(category))
+    }
+
+    /// Returns the range that an event begins at a time, with the index of its lane.
+    fn opened(&mut self, event: &Event, start_ns: i64) -> Option<(u32, OpenRange)> {
+        let range = OpenRange {
+            name: self.text(event.name),
+            category: self.category_text(event.category),
+            start_ns,
+        };
+        Some((self.lane(event)?, range))
+    }
+
+    /// Writes the marker of a range that an event ends at a time. A range without a beginning is counted.
+    fn ended(
+        &mut self,
+        event: &Event,
+        end_ns: i64,
+        open: Option<(u32, OpenRange)>,
+    ) -> Result<(), Error> {
+        match open {
+            Some((lane, open)) if open.start_ns <= end_ns => {
+                let domain = self.text(HOST);
+                let span = Span::between(open.start_ns, end_ns);
+                self.marker(lane, (open.name, domain, open.category), span, None)
+            }
+            _ => {
+                let reason = "their beginning is not in the file";
+                self.lost("ends of ranges", event.category, reason);
+                Ok(())
+            }
+        }
     }
 
     pub(super) fn begin(&mut self, event: &Event) {
-        let Some(start_ns) = self.moment(event) else {
-            return;
-        };
-        let (name, category) = (
-            self.texts.id(event.name),
-            self.category_text(event.category),
-        );
-        let Some(lane) = self.lane(event) else {
-            return;
-        };
-        self.lanes.all[lane as usize].open.push(OpenRange {
-            name,
-            category,
-            start_ns,
-        });
+        let opened = self.moment(event).and_then(|ns| self.opened(event, ns));
+        if let Some((lane, open)) = opened {
+            self.lanes.all[lane as usize].open.push(open);
+        }
     }
 
-    /// Ends the innermost open range of a lane and writes its marker.
+    /// Ends the innermost open range of a lane.
     pub(super) fn end(&mut self, event: &Event) -> Result<(), Error> {
         let Some(end_ns) = self.moment(event) else {
             return Ok(());
@@ -109,21 +115,8 @@ impl Collector<'_, '_> {
         let Some(lane) = self.lane(event) else {
             return Ok(());
         };
-        match self.lanes.all[lane as usize].open.pop() {
-            Some(open) if open.start_ns <= end_ns => {
-                let times = (open.start_ns, end_ns - open.start_ns);
-                let domain = self.texts.id(HOST);
-                self.marker(lane, (open.name, domain, open.category), times, None)
-            }
-            _ => {
-                self.lost(
-                    "ends of ranges",
-                    event.category,
-                    "their beginning is not in the file",
-                );
-                Ok(())
-            }
-        }
+        let open = self.lanes.all[lane as usize].open.pop();
+        self.ended(event, end_ns, open.map(|open| (lane, open)))
     }
 
     /// Begins or ends a range whose beginning and end have one category, name and id.
@@ -131,30 +124,14 @@ impl Collector<'_, '_> {
         let Some(at_ns) = self.moment(event) else {
             return Ok(());
         };
-        let (name, category) = (self.texts.id(event.name), self.texts.id(event.category));
-        let key = (category, name, self.texts.id(event.id));
+        let key = [event.category, event.name, event.id].map(|text| self.text(text));
         if begins {
-            if let Some(lane) = self.lane(event) {
-                self.pending.entry(key).or_default().push((lane, at_ns));
-            }
+            let opened = self.opened(event, at_ns);
+            self.pending.entry(key.into()).or_default().extend(opened);
             return Ok(());
         }
-        match self.pending.get_mut(&key).and_then(Vec::pop) {
-            Some((lane, start_ns)) if start_ns <= at_ns => {
-                let category = self.category_text(event.category);
-                let domain = self.texts.id(HOST);
-                let times = (start_ns, at_ns - start_ns);
-                self.marker(lane, (name, domain, category), times, None)
-            }
-            _ => {
-                self.lost(
-                    "ends of ranges",
-                    event.category,
-                    "their beginning is not in the file",
-                );
-                Ok(())
-            }
-        }
+        let open = self.pending.get_mut(&key.into()).and_then(Vec::pop);
+        self.ended(event, at_ns, open)
     }
 
     pub(super) fn instant(&mut self, event: &Event) -> Result<(), Error> {
@@ -170,7 +147,7 @@ impl Collector<'_, '_> {
         if event.pid == b"Traces" || event.pid.is_empty() {
             return Ok(());
         }
-        self.other_range(event, (at_ns, 0))
+        self.other_range(event, Span::between(at_ns, at_ns))
     }
 
     /// Adds the ranges that began and never ended.
@@ -178,7 +155,7 @@ impl Collector<'_, '_> {
         let open: usize = self.lanes.all.iter().map(|lane| lane.open.len()).sum();
         let pending: usize = self.pending.values().map(Vec::len).sum();
         let reason = "their end is not in the file";
-        let ranges = LossKind::Other("ranges".into());
-        self.ledger.add(ranges, (open + pending) as u64, reason);
+        let count = (open + pending) as u64;
+        self.profile.inventory.lose("ranges", count, reason);
     }
 }

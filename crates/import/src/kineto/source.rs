@@ -4,7 +4,7 @@ use crate::{Error, Output};
 use flate2::bufread::MultiGzDecoder;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -97,10 +97,7 @@ impl Source {
     /// # Errors
     /// The file cannot be opened.
     pub(super) fn open(path: &Path) -> Result<Source, Error> {
-        let failed = |source| Error::Read {
-            path: PathBuf::from(path),
-            source,
-        };
+        let failed = Error::read(path);
         let count = Arc::new(AtomicU64::new(0));
         let (file, file_bytes) = open_counted(path, count.clone()).map_err(failed)?;
         let (to, blocks) = sync_channel(BLOCKS);

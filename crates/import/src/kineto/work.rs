@@ -1,21 +1,24 @@
 //! Parses the arguments of a device's events in PyTorch's files.
 
-use super::facts::{Correlation, KernelShape, Stream, WorkKind};
 use super::json::{bare, elements, members};
 use super::number::whole;
-use super::texts::TextId;
+use super::streams::Stream;
+use crate::inventory::KernelFacts;
+use crate::profile::{Correlation, DeviceWorkKind};
 use crate::transfers;
+use gapscope_trace::build::TextId;
+use gapscope_trace::ids::ProcessId;
 use gapscope_trace::tables::TransferKind;
 
 /// The arguments of a piece of work. Absent arguments are `None` or 0.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct WorkArgs<'a> {
-    pub(super) correlation: Correlation,
+    pub(super) correlation: Option<Correlation>,
     device: Option<u32>,
     context: Option<u32>,
     stream: Option<u32>,
-    grid: [u32; 3],
-    block: [u32; 3],
+    grid: [Option<u32>; 3],
+    block: [Option<u32>; 3],
     registers: Option<u32>,
     shared_bytes: Option<u32>,
     bytes: Option<u64>,
@@ -26,25 +29,25 @@ pub(super) struct WorkArgs<'a> {
 
 impl<'a> WorkArgs<'a> {
     pub(super) fn parse(args: &'a [u8]) -> WorkArgs<'a> {
-        let mut found = WorkArgs::default();
+        let mut parsed = WorkArgs::default();
         let small = |value| whole(value).and_then(|n| u32::try_from(n).ok());
         for (key, value) in members(args) {
             match key {
-                b"correlation" => found.correlation = correlation(value),
-                b"device" => found.device = small(value),
-                b"context" => found.context = small(value),
-                b"stream" | b"queue" => found.stream = small(value),
-                b"grid" => found.grid = triple(value),
-                b"block" => found.block = triple(value),
-                b"registers per thread" => found.registers = small(value),
-                b"shared memory" => found.shared_bytes = small(value),
-                b"bytes" => found.bytes = whole(value).and_then(|n| u64::try_from(n).ok()),
-                b"graph node id" => found.of_graph = whole(value).is_some_and(|id| id != 0),
-                b"Collective name" => found.collective = Some(bare(value)),
+                b"correlation" => parsed.correlation = correlation(value),
+                b"device" => parsed.device = small(value),
+                b"context" => parsed.context = small(value),
+                b"stream" | b"queue" => parsed.stream = small(value),
+                b"grid" => parsed.grid = triple(value),
+                b"block" => parsed.block = triple(value),
+                b"registers per thread" => parsed.registers = small(value),
+                b"shared memory" => parsed.shared_bytes = small(value),
+                b"bytes" => parsed.bytes = whole(value).and_then(|n| u64::try_from(n).ok()),
+                b"graph node id" => parsed.of_graph = whole(value).is_some_and(|id| id != 0),
+                b"Collective name" => parsed.collective = Some(bare(value)),
                 _ => {}
             }
         }
-        found
+        parsed
     }
 
     /// Returns the stream of the work. Without a stream in the arguments, the event's pid is the device and its tid
@@ -67,33 +70,34 @@ impl<'a> WorkArgs<'a> {
         })
     }
 
-    pub(super) fn shape(&self, name: TextId) -> KernelShape {
-        KernelShape {
-            name,
-            block: self.block,
+    /// Returns the kernel, without its process. The shared memory of a workgroup is that which is static and dynamic
+    /// together, because the file does not separate them.
+    pub(super) fn shape(&self, name: TextId) -> KernelFacts {
+        KernelFacts {
+            entry_point: Some(name),
+            local: self.block,
             registers: self.registers.filter(|r| *r > 0),
-            static_shared_bytes: None,
-            dynamic_shared_bytes: None,
-            shared_bytes: self.shared_bytes,
+            static_shared_bytes: self.shared_bytes,
+            ..KernelFacts::new(ProcessId::default(), name)
         }
     }
 
-    pub(super) fn groups(&self) -> [u32; 3] {
+    pub(super) fn groups(&self) -> [Option<u32>; 3] {
         self.grid
     }
 
-    pub(super) fn copy(&self, name: &str) -> WorkKind {
+    pub(super) fn copy(&self, name: &str) -> DeviceWorkKind {
         let kind = transfers::kind(name);
         let host_memory = transfers::host_memory(name, kind);
-        WorkKind::Transfer {
+        DeviceWorkKind::Transfer {
             kind,
             bytes: self.bytes,
             host_memory,
         }
     }
 
-    pub(super) fn fill(&self) -> WorkKind {
-        WorkKind::Transfer {
+    pub(super) fn fill(&self) -> DeviceWorkKind {
+        DeviceWorkKind::Transfer {
             kind: TransferKind::Fill,
             bytes: self.bytes,
             host_memory: None,
@@ -101,42 +105,43 @@ impl<'a> WorkArgs<'a> {
     }
 }
 
-/// Parses a correlation, which some versions write as a text.
-pub(super) fn correlation(value: &[u8]) -> Correlation {
-    Correlation(whole(value).map_or(0, |n| n as u64))
+/// Parses a correlation, which some versions write as a text; 0 means none.
+pub(super) fn correlation(value: &[u8]) -> Option<Correlation> {
+    let number = whole(value).filter(|number| *number != 0);
+    number.map(|number| Correlation(number as u64))
 }
 
-/// Parses an array of three numbers, such as `[1, 2, 3]`.
-fn triple(value: &[u8]) -> [u32; 3] {
-    let mut found = [0; 3];
-    for (to, value) in found.iter_mut().zip(elements(value)) {
-        *to = whole(value)
-            .and_then(|n| u32::try_from(n).ok())
-            .unwrap_or(0);
-    }
-    found
+/// Parses an array of three sizes, such as `[1, 2, 3]`. A size of 0 is unknown.
+fn triple(value: &[u8]) -> [Option<u32>; 3] {
+    let mut sizes = elements(value).map(|value| {
+        let size = whole(value).and_then(|n| u32::try_from(n).ok());
+        size.filter(|size| *size > 0)
+    });
+    [(); 3].map(|()| sizes.next().flatten())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gapscope_trace::build::Labels;
 
     #[test]
     fn launches_are_read_whatever_their_numbers_are_written_as() {
         let args = WorkArgs::parse(
             br#"{"device": 3, "stream": "7", "correlation": "12", "grid": [64, 2, 1], "block": [128,1,1], "registers per thread": 0, "shared memory": 49152}"#,
         );
-        assert_eq!(
-            (args.correlation, args.groups()),
-            (Correlation(12), [64, 2, 1])
-        );
+        assert_eq!(args.correlation, Some(Correlation(12)));
+        assert_eq!(args.groups(), [64, 2, 1].map(Some));
         let stream = args.stream(b"1", b"1");
         let known = (stream.device, stream.context, stream.stream);
         assert_eq!(known, (Some(3), 0, Some(7)));
         let stream = WorkArgs::parse(b"{}").stream(b"\"GPU\"", b"");
         assert_eq!((stream.device, stream.stream), (None, None));
-        let shape = args.shape(TextId(0));
-        assert_eq!((shape.block, shape.registers), ([128, 1, 1], None));
-        assert_eq!(shape.shared_bytes, Some(49152));
+        let shape = args.shape(Labels::default().text(""));
+        assert_eq!(
+            (shape.local, shape.registers),
+            ([128, 1, 1].map(Some), None)
+        );
+        assert_eq!(shape.static_shared_bytes, Some(49152));
     }
 }

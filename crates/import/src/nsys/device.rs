@@ -1,12 +1,12 @@
 //! Reads the work of devices (kernels, copies, graphs) and the waits that order it from the tables of CUPTI's
 //! activity.
 
-use super::import::Import;
+use super::import::{Import, span};
 use crate::Error;
-use crate::profile::{
-    Correlation, DeviceWork, DeviceWorkKind, KernelShape, Span, StreamEvent, StreamPlace, TextId,
-};
+use crate::inventory::KernelFacts;
+use crate::profile::{Correlation, DeviceWork, DeviceWorkKind, StreamEvent, StreamPlace};
 use crate::sqlite::Row;
+use gapscope_trace::build::TextId;
 use gapscope_trace::ids::{ProcessId, QueueId};
 use gapscope_trace::tables::{MemoryPlace, TransferKind};
 use rustc_hash::FxHashMap;
@@ -96,15 +96,14 @@ impl Import {
             let mangled = text(3);
             let name = text(1).or_else(|| text(2)).or(mangled);
             let name = name.unwrap_or_else(|| import.profile.text("unknown kernel"));
-            let kernel = import.profile.kernel(KernelShape {
-                process,
-                name,
-                mangled: mangled.filter(|mangled| *mangled != name),
-                block: std::array::from_fn(|at| row.small(OWN + 7 + at)),
+            let kernel = import.profile.inventory.kernel(KernelFacts {
+                entry_point: mangled.or(Some(name)),
+                local: std::array::from_fn(|at| row.small(OWN + 7 + at)),
                 registers: row.small(OWN + 10),
                 local_bytes: row.small(OWN + 11),
                 static_shared_bytes: row.small(OWN + 12),
                 dynamic_shared_bytes: row.small(OWN + 13),
+                ..KernelFacts::new(process, name)
             });
             let groups = std::array::from_fn(|at| row.small(OWN + 4 + at));
             import.add_work(
@@ -120,33 +119,49 @@ impl Import {
         let Some((process, queue)) = self.place(row) else {
             return;
         };
-        let times = row.integer(0).zip(row.integer(1));
         let work = DeviceWork {
             queue,
-            span: times.and_then(|(start_ns, end_ns)| Span::checked(start_ns, end_ns)),
+            span: span(row),
             of_graph: graph_node.is_some_and(|node| node != 0),
             label: None,
             kind,
         };
-        self.profile.add_work(process, correlation(row), work);
+        let work = (process, correlation(row), work);
+        self.profile.recorded.work.push(work);
     }
 
     /// Returns the process and the queue of a row of work; `None` if the process is not wanted.
     fn place(&mut self, row: &Row) -> Option<(ProcessId, QueueId)> {
         let process = self.process(row.integer(2))?;
         let device = self.profile.device(process, row.small(3));
-        let queue = self.profile.queue(device, row.small(4), row.small(5));
+        let inventory = &mut self.profile.inventory;
+        let queue = inventory.stream(device, row.small(4), row.small(5));
         Some((process, queue))
     }
 
-    /// Returns the process and the queue of a row without work, whose device is unreliable: it may be 0 in a process
-    /// that uses another one.
+    /// Returns the process and the queue of a row without work. Its device is unreliable, because it may be 0 in a
+    /// process that uses another one: the stream is on the device of its context, or else of its process.
     fn known_place(&mut self, row: &Row) -> Option<(ProcessId, QueueId)> {
         let process = self.process(row.integer(2))?;
         let (context, stream) = (row.small(4)?, row.small(5)?);
-        let queue = *(self.queues.entry((process, context, stream)))
-            .or_insert_with(|| self.profile.queue_in_context(process, context, stream));
-        Some((process, queue?))
+        let key = (process, context, stream);
+        if let Some(queue) = self.queues.get(&key) {
+            return Some((process, *queue));
+        }
+        let streams = self.profile.inventory.streams();
+        let streams = streams.filter(|(other, _)| *other == process);
+        let by_nearness = streams.map(|(_, queue)| {
+            let (is_other_context, is_other) = (queue.family != context, queue.index != stream);
+            (is_other_context, is_other, queue.id, queue.device)
+        });
+        let device = match by_nearness.min() {
+            Some((.., device)) => device,
+            None => self.profile.device(process, row.small(3)),
+        };
+        let inventory = &mut self.profile.inventory;
+        let queue = inventory.stream(device, Some(context), Some(stream));
+        self.queues.insert(key, queue);
+        Some((process, queue))
     }
 
     /// Reads which queues calls waited for, and which queues waited for which events.
@@ -167,11 +182,12 @@ impl Import {
                 let Some((process, queue)) = import.known_place(row) else {
                     return;
                 };
+                let profile = &mut import.profile;
                 match (kind, row.small(OWN + 1)) {
                     (Some(WAIT_FOR_STREAM), _) => {
-                        import.profile.add_awaited(process, correlation, queue)
+                        profile.awaited.insert((process, correlation), queue);
                     }
-                    (_, Some(event)) => import.profile.add_wait(StreamEvent {
+                    (_, Some(event)) => profile.recorded.waits.push(StreamEvent {
                         process,
                         place: StreamPlace { queue, correlation },
                         event,
@@ -188,7 +204,7 @@ impl Import {
                 return;
             };
             if let Some((process, queue)) = import.known_place(row) {
-                import.profile.add_event(StreamEvent {
+                import.profile.recorded.events.push(StreamEvent {
                     process,
                     place: StreamPlace { queue, correlation },
                     event,

@@ -3,8 +3,7 @@
 
 use super::import::{Import, pid_of, thread_of};
 use crate::Error;
-use crate::profile::{About, DeviceFacts};
-use gapscope_trace::manifest::{DeviceProperties, Host, Queue};
+use gapscope_trace::manifest::{Device, DeviceProperties, Host, Queue};
 use gapscope_trace::tables::StreamKind;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -17,31 +16,19 @@ const MAX_NOTES: usize = 6;
 const LOST: [&str; 5] = ["dropped", "lost", "not all", "discarded", "missing"];
 
 impl Import {
-    /// Reads the facts about the recording as a whole.
-    pub(super) fn read_about(&mut self) -> Result<About, Error> {
-        let mut export = BTreeMap::new();
-        self.scan("META_DATA_EXPORT", &["name", "value"], |_, row| {
-            export.extend(row.string(0).zip(row.string(1)));
-        })?;
-        let mut command: BTreeMap<usize, String> = BTreeMap::new();
-        self.scan("META_DATA_CAPTURE", &["name", "value"], |_, row| {
-            let (Some(name), Some(value)) = (row.string(0), row.string(1)) else {
-                return;
+    /// Reads the facts about the recording as a whole. Returns the wall-clock time of the clock's zero, in nanoseconds
+    /// since 1970, if the file says it.
+    pub(super) fn read_about(&mut self) -> Result<Option<i64>, Error> {
+        let export = self.read_pairs("META_DATA_EXPORT")?;
+        let capture = self.read_pairs("META_DATA_CAPTURE")?;
+        let arguments = capture.iter().filter_map(|(name, value)| {
+            let place = match name.strip_prefix("PROCESS_0:")? {
+                "COMMAND" => 0,
+                rest => 1 + u32::from(rest.strip_prefix("ARGUMENT_")?.parse::<u16>().ok()?),
             };
-            match name.strip_prefix("PROCESS_0:") {
-                Some("COMMAND") => {
-                    command.insert(0, value);
-                }
-                Some(rest) => {
-                    let number = rest.strip_prefix("ARGUMENT_");
-                    let number = number.and_then(|number| number.parse::<u16>().ok());
-                    if let Some(number) = number {
-                        command.insert(1 + usize::from(number), value);
-                    }
-                }
-                None => {}
-            }
-        })?;
+            Some((place, value.clone()))
+        });
+        let command: BTreeMap<u32, String> = arguments.collect();
         let normalized = export
             .get("EXPORT_PARAM_TIME_NORMALIZE")
             .is_some_and(|value| value == "true");
@@ -60,44 +47,45 @@ impl Import {
             true => Some(0),
             false => zero_unix_ns,
         };
-        let mut environment = BTreeMap::new();
-        self.scan("TARGET_INFO_SYSTEM_ENV", &["name", "value"], |_, row| {
-            // A report of several machines has several rows; the first one counts.
-            if let (Some(name), Some(value)) = (row.string(0), row.string(1)) {
-                environment.entry(name).or_insert(value);
-            }
-        })?;
+        let environment = self.read_pairs("TARGET_INFO_SYSTEM_ENV")?;
         let known = |name: &str| {
             let value = environment.get(name).map(|value| value.trim());
             value
                 .filter(|value| !value.is_empty() && *value != "unknown")
                 .map(str::to_owned)
         };
+        let inventory = &mut self.profile.inventory;
         if let Some(driver) = known("NvDriverVersion") {
-            self.profile.set_driver(format!("NVIDIA {driver}"));
+            inventory.driver = format!("NVIDIA {driver}");
         }
-        self.read_diagnostics()?;
         let version = export
             .get("EXPORT_PRODUCT_VERSION")
             .or(export.get("EXPORT_PRODUCT_DATE"));
-        Ok(About {
-            tool: match version {
-                Some(version) => format!("Nsight Systems {version}"),
-                None => "Nsight Systems".to_owned(),
-            },
-            command: command.into_values().collect(),
-            zero_unix_ns: zero_unix_ns.and_then(|zero| zero.checked_sub(shift_ns.unwrap_or(0))),
-            host: Host {
-                system: known("OsDescription").unwrap_or_default(),
-                processor: known("CpuDescription")
-                    .or(known("CpuArchitecture"))
-                    .unwrap_or_default(),
-                cores: known("CpuCores").and_then(|cores| cores.parse().ok()),
-                ..Host::default()
-            },
-            notes: Vec::new(),
-            rank: None,
-        })
+        if let Some(version) = version {
+            inventory.tool = format!("Nsight Systems {version}");
+        }
+        inventory.manifest.command = command.into_values().collect();
+        inventory.manifest.host = Host {
+            system: known("OsDescription").unwrap_or_default(),
+            processor: known("CpuDescription")
+                .or(known("CpuArchitecture"))
+                .unwrap_or_default(),
+            cores: known("CpuCores").and_then(|cores| cores.parse().ok()),
+            ..Host::default()
+        };
+        self.read_diagnostics()?;
+        Ok(zero_unix_ns.and_then(|zero| zero.checked_sub(shift_ns.unwrap_or(0))))
+    }
+
+    /// Reads a table of names and values. A report of several machines has several rows of a name; the first one counts.
+    fn read_pairs(&mut self, table: &'static str) -> Result<BTreeMap<String, String>, Error> {
+        let mut pairs = BTreeMap::new();
+        self.scan(table, &["name", "value"], |_, row| {
+            if let (Some(name), Some(value)) = (row.string(0), row.string(1)) {
+                pairs.entry(name).or_insert(value);
+            }
+        })?;
+        Ok(pairs)
     }
 
     /// Reads the faults that nsys reported, as notes and losses.
@@ -118,6 +106,7 @@ impl Import {
             }
         })?;
         let all = seen.len();
+        let inventory = &mut self.profile.inventory;
         for (text, count) in seen
             .into_iter()
             .filter(|(text, _)| !text.is_empty())
@@ -126,15 +115,14 @@ impl Import {
             let lower = text.to_ascii_lowercase();
             if LOST.iter().any(|word| lower.contains(word)) {
                 let reason = format!("Nsight Systems says: {text}");
-                let ledger = &mut self.profile.ledger;
-                ledger.add("unknown numbers of events".into(), count, reason);
+                (inventory.losses).add("unknown numbers of events".into(), count, reason);
             } else {
-                self.notes.push(format!("Nsight Systems warned: {text}."));
+                inventory.note(format!("Nsight Systems warned: {text}."));
             }
         }
         if all > MAX_NOTES {
             let more = all - MAX_NOTES;
-            self.notes.push(format!(
+            inventory.note(format!(
                 "Nsight Systems warned of {more} more things: table DIAGNOSTIC_EVENT."
             ));
         }
@@ -144,11 +132,13 @@ impl Import {
     /// Names the processes, threads, devices and queues of the rows.
     pub(super) fn name_things(&mut self) -> Result<(), Error> {
         let mut pids: FxHashMap<u32, _> = FxHashMap::default();
-        pids.extend(self.profile.processes().map(|(id, pid)| (pid, id)));
+        let processes = self.profile.inventory.processes();
+        pids.extend(processes.map(|(id, pid)| (pid, id)));
         self.scan("PROCESSES", &["globalPid", "name"], |import, row| {
             let process = row.integer(0).and_then(|global| pids.get(&pid_of(global)));
             if let (Some(process), Some(name)) = (process, row.string(1)) {
-                import.profile.name_process(*process, name);
+                let inventory = &mut import.profile.inventory;
+                inventory.name_process(*process, &name, Vec::new());
             }
         })?;
         self.scan("ThreadNames", &["globalTid", "nameId"], |import, row| {
@@ -158,10 +148,8 @@ impl Import {
             if let (Some(process), Some(name)) =
                 (pids.get(&pid_of(global)), import.strings.get(name))
             {
-                let name = name.into_owned();
-                import
-                    .profile
-                    .name_thread(*process, thread_of(global), name);
+                let inventory = &mut import.profile.inventory;
+                inventory.name_thread(*process, thread_of(global), name.into_owned());
             }
         })?;
         self.describe_devices()?;
@@ -200,7 +188,7 @@ impl Import {
             "maxShmemPerSm",
             "maxBlocksPerSm",
         ];
-        let mut facts: FxHashMap<i64, DeviceFacts> = FxHashMap::default();
+        let mut facts: FxHashMap<i64, Device> = FxHashMap::default();
         self.scan("TARGET_INFO_GPU", &columns, |_, row| {
             let Some(id) = row.integer(0) else { return };
             let above_0 = |at: usize| row.integer(at).filter(|value| *value > 0);
@@ -208,10 +196,10 @@ impl Import {
             let large = |at: usize| above_0(at).map(|value| value as u64);
             let minor = row.integer(9);
             let capability = (small(8).zip(minor)).map(|(major, minor)| format!("{major}.{minor}"));
-            let fresh = DeviceFacts {
+            let fresh = Device {
                 name: row.string(1).unwrap_or_default(),
                 uuid: row.string(2).unwrap_or_default().replace('-', ""),
-                memory_bytes: large(3),
+                heaps: large(3).into_iter().collect(),
                 limits: Some(DeviceProperties {
                     compute_capability: capability,
                     multiprocessors: small(6),
@@ -227,22 +215,24 @@ impl Import {
                     partition: false,
                     measured: None,
                 }),
+                ..Device::default()
             };
             facts.entry(id).or_insert(fresh);
         })?;
-        let pids: FxHashMap<_, _> = self.profile.processes().collect();
-        let devices: Vec<_> = self.profile.devices().collect();
-        for (device, process, number) in devices {
-            let pid = pids.get(&process).copied();
-            let gpu = pid
-                .and_then(|pid| gpus.get(&(pid, number)).copied())
-                .unwrap_or(i64::from(number));
-            if let Some(facts) = facts.get(&gpu) {
-                self.profile.describe_device(device, facts.clone());
+        let inventory = &mut self.profile.inventory;
+        let pids: FxHashMap<_, _> = inventory.processes().collect();
+        for (number, device) in inventory.numbered_devices() {
+            let pid = pids.get(&device.process).copied();
+            let gpu = pid.and_then(|pid| gpus.get(&(pid, number)).copied());
+            if let Some(facts) = facts.get(&gpu.unwrap_or(number.into())) {
+                device.name.clone_from(&facts.name);
+                device.uuid.clone_from(&facts.uuid);
+                device.heaps.clone_from(&facts.heaps);
+                device.limits.clone_from(&facts.limits);
             }
         }
-        if facts.is_empty() && self.profile.has_work() {
-            self.notes.push("The export does not say which GPUs there are (table TARGET_INFO_GPU): each device of a process counts as a GPU of its own.".to_owned());
+        if facts.is_empty() && !self.profile.recorded.work.is_empty() {
+            inventory.note("The export does not say which GPUs there are (table TARGET_INFO_GPU): each device of a process counts as a GPU of its own.");
         }
         Ok(())
     }
@@ -280,14 +270,14 @@ impl Import {
                 facts.entry(stream).or_default().name = Some(name).filter(|name| !name.is_empty());
             }
         })?;
-        let pids: FxHashMap<_, _> = self.profile.processes().collect();
-        let queues: Vec<_> = self.profile.queues().collect();
-        for (queue, process, context, number) in queues {
-            let Some(pid) = pids.get(&process).copied() else {
-                continue;
-            };
-            if let Some(facts) = facts.get(&(pid, context, number)) {
-                self.profile.describe_queue(queue, facts.clone());
+        let inventory = &mut self.profile.inventory;
+        let pids: FxHashMap<_, _> = inventory.processes().collect();
+        for (process, queue) in inventory.streams() {
+            let pid = pids.get(&process).copied().unwrap_or(0);
+            if let Some(facts) = facts.get(&(pid, queue.family, queue.index)) {
+                queue.name.clone_from(&facts.name);
+                queue.kind.clone_from(&facts.kind);
+                queue.priority = facts.priority;
             }
         }
         Ok(())

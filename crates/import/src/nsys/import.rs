@@ -1,10 +1,12 @@
 //! Imports one export into a trace: opens the database, reads its tables, and writes the rows.
 
 use super::strings::Strings;
+use crate::inventory::NO_PLACE;
 use crate::output::Output;
-use crate::profile::{About, Profile};
-use crate::sqlite::{self, Damage, Database};
+use crate::profile::{FileReasons, Profile};
+use crate::sqlite::{self, Damage, Database, Row};
 use crate::{Error, Options};
+use gapscope_model::{LossKind, Span};
 use gapscope_trace::ids::{ProcessId, QueueId, ThreadId};
 use gapscope_trace::manifest::{Api, Rank};
 use rustc_hash::FxHashMap;
@@ -37,11 +39,9 @@ pub(super) struct Import {
     pub(super) strings: Arc<Strings>,
     /// The only process that is imported, if the options name one.
     pub(super) pid: Option<u32>,
-    /// The queues that were looked up after all work was read, by process, context and number; `None` where no work
-    /// named the queue.
-    pub(super) queues: FxHashMap<(ProcessId, u32, u32), Option<QueueId>>,
+    /// The queues of streams that events and waits name, by process, context and number.
+    pub(super) queues: FxHashMap<(ProcessId, u32, u32), QueueId>,
     pub(super) damage: Damage,
-    pub(super) notes: Vec<String>,
     /// The offset that puts the times on the clock of the first rank.
     pub(super) shift_ns: i64,
     /// The names of the tables that were read or hold no events.
@@ -53,12 +53,11 @@ impl Import {
         let damage = database.damage;
         Import {
             database,
-            profile: Profile::new(Api::Cuda),
+            profile: Profile::new("Nsight Systems", Api::Cuda),
             strings: Arc::default(),
             pid: options.pid,
             queues: FxHashMap::default(),
             damage,
-            notes: Vec::new(),
             shift_ns: 0,
             used: Vec::new(),
         }
@@ -74,10 +73,10 @@ impl Import {
         output: &mut Output,
     ) -> Result<(), Error> {
         self.read_strings()?;
-        let about = self.read_about()?;
+        let zero_unix_ns = self.read_about()?;
         self.read_rows()?;
         self.name_things()?;
-        if !self.profile.has_work() && !self.profile.has_host_rows() {
+        if !self.profile.has_rows() {
             return Err(self.nothing_recorded());
         }
         let mut new = match &rank {
@@ -88,22 +87,16 @@ impl Import {
         self.count_the_rest()?;
         let Import {
             mut profile,
-            notes,
             database,
             shift_ns,
             ..
         } = self;
         output.progress(before + database.bytes, all_bytes);
         profile.shift(shift_ns);
-        let about = About {
-            notes,
-            rank,
-            zero_unix_ns: about
-                .zero_unix_ns
-                .and_then(|zero| zero.checked_sub(shift_ns)),
-            ..about
-        };
-        profile.write(about, options, new, output)
+        let manifest = &mut profile.inventory.manifest;
+        manifest.rank = rank;
+        manifest.start_unix_ns = zero_unix_ns.and_then(|zero| zero.checked_sub(shift_ns));
+        profile.write(FileReasons::default(), options, new, output)
     }
 
     fn read_strings(&mut self) -> Result<(), Error> {
@@ -119,17 +112,15 @@ impl Import {
 
     fn nothing_recorded(&self) -> Error {
         let path = self.database.path.display();
-        Error::NothingRecorded {
-            reason: match self.pid {
-                Some(pid) => format!("{path} has no CUDA work, calls or labels of process {pid}"),
-                None if self.damage != Damage::default() => format!(
-                    "{path} is cut or damaged, and what can be read of it has no CUDA work, calls or labels: export it again"
-                ),
-                None => format!(
-                    "{path} has no CUDA work, calls or labels: record with `nsys profile --trace=cuda,nvtx`"
-                ),
-            },
-        }
+        Error::nothing(match self.pid {
+            Some(pid) => format!("{path} has no CUDA work, calls or labels of process {pid}"),
+            None if self.damage != Damage::default() => format!(
+                "{path} is cut or damaged, and what can be read of it has no CUDA work, calls or labels: export it again"
+            ),
+            None => format!(
+                "{path} has no CUDA work, calls or labels: record with `nsys profile --trace=cuda,nvtx`"
+            ),
+        })
     }
 
     /// Reads calls and work, and at the same time labels, which are often most of a file.
@@ -158,7 +149,7 @@ impl Import {
         &mut self,
         table: &'static str,
         columns: &[&str],
-        mut take: impl FnMut(&mut Import, &crate::sqlite::Row),
+        mut take: impl FnMut(&mut Import, &Row),
     ) -> Result<bool, Error> {
         self.used.push(table);
         let Some(facts) = self.database.table(table).cloned() else {
@@ -173,20 +164,45 @@ impl Import {
     /// Returns the process of a global id (nsys' number for a process and thread); `None` if its work is not
     /// wanted.
     pub(super) fn process(&mut self, global: Option<i64>) -> Option<ProcessId> {
+        let inventory = &mut self.profile.inventory;
         match global {
             Some(global) => {
                 let pid = pid_of(global);
                 if self.pid.is_some_and(|wanted| wanted != pid) {
                     return None;
                 }
-                Some(self.profile.process(pid))
+                Some(inventory.process(pid))
             }
             // Exports from before 2021 have no global ids, nor have those of some converters.
             None => Some(match self.pid {
-                Some(pid) => self.profile.process(pid),
-                None => self.profile.unnamed_process(),
+                Some(pid) => inventory.process(pid),
+                None => inventory.unnamed_process(),
             }),
         }
+    }
+
+    /// Scans a table of intervals, which begins with `start`, `end` and `globalTid`, and counts rows whose times are
+    /// missing or impossible as losses of a kind. Each row comes with its process, thread and span.
+    pub(super) fn scan_spans(
+        &mut self,
+        (table, kind): (&'static str, LossKind),
+        columns: &[&str],
+        mut take: impl FnMut(&mut Import, &Row, (ProcessId, Option<ThreadId>, Span)),
+    ) -> Result<(), Error> {
+        let mut refused = 0;
+        let columns = [&["start", "end", "globalTid"], columns].concat();
+        self.scan(table, &columns, |import, row| {
+            let Some(process) = import.process(row.integer(2)) else {
+                return;
+            };
+            match span(row) {
+                Some(span) => take(import, row, (process, row.integer(2).map(thread_of), span)),
+                None => refused += 1,
+            }
+        })?;
+        let reason = "the file has no times of them, or impossible ones";
+        self.profile.inventory.lose(kind, refused, reason);
+        Ok(())
     }
 
     fn count_the_rest(&mut self) -> Result<(), Error> {
@@ -200,12 +216,16 @@ impl Import {
                 None => 0,
             };
             let kind = format!("rows of {name}");
-            let reason = "a trace has no place for them, or gapscope does not import them yet";
-            self.profile.ledger.add(kind.into(), rows, reason);
+            self.profile.inventory.lose(kind, rows, NO_PLACE);
         }
-        self.damage.add_to(&mut self.profile.ledger);
+        self.damage.add_to(&mut self.profile.inventory.losses);
         Ok(())
     }
+}
+
+/// Returns the span of a row whose first columns are `start` and `end`.
+pub(super) fn span(row: &Row) -> Option<Span> {
+    Span::checked(row.integer(0)?, row.integer(1)?)
 }
 
 /// Returns the pid of a global id, in bits 24 to 47.

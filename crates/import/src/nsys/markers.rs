@@ -2,12 +2,11 @@
 
 use super::import::{Import, thread_of};
 use crate::Error;
-use crate::profile::{Range, Span, TextId};
+use crate::profile::HostRange;
 use crate::sqlite::Row;
 use gapscope_trace::LossKind;
-use gapscope_trace::build::Interner;
+use gapscope_trace::build::TextId;
 use rustc_hash::FxHashMap;
-use std::hash::Hash;
 
 /// The numbers that `NVTX_EVENTS` gives kinds of rows.
 mod kind {
@@ -25,21 +24,6 @@ mod kind {
 /// The texts that begin the details that PyTorch adds, which make each text of an operator unique.
 const DETAILS_OF_PYTORCH: [&str; 4] = [", seq = ", ", op_id = ", ", sizes = ", ", input_op_ids = "];
 
-/// Domains and categories. Rows before or behind their first use name them, so that a range has the index of its name
-/// until all rows were read.
-#[derive(Default)]
-struct Names<K> {
-    places: Interner<K, TextId>,
-    names: FxHashMap<K, TextId>,
-}
-
-impl<K: Copy + Eq + Hash> Names<K> {
-    /// Returns the name at an index.
-    fn name(&self, place: Option<TextId>) -> Option<TextId> {
-        self.names.get(self.places.get(place?)?).copied()
-    }
-}
-
 /// The identity of a domain: its process, and its number in the process.
 type Domain = (Option<u32>, Option<i64>);
 /// The identity of a category: its domain, and its number in the domain.
@@ -56,9 +40,10 @@ struct Texts {
 impl Import {
     /// Reads the rows of NVTX: ranges, instants, and the names of domains and categories.
     pub(super) fn read_markers(&mut self) -> Result<(), Error> {
-        let first = self.profile.ranges_mut().len();
-        let mut domains = Names::<Domain>::default();
-        let mut categories = Names::<Category>::default();
+        let mut domains: FxHashMap<Domain, TextId> = FxHashMap::default();
+        let mut categories: FxHashMap<Category, TextId> = FxHashMap::default();
+        // The domain and the category of each range, which rows before or behind the range name.
+        let mut places: Vec<(Domain, Option<Category>)> = Vec::new();
         let columns = [
             "start",
             "end",
@@ -90,12 +75,12 @@ impl Import {
                 Some(MARK | TEXT_MARK) => (false, true),
                 Some(DOMAIN) => {
                     let name = import.name(row);
-                    domains.names.extend(name.map(|name| (domain, name)));
+                    domains.extend(name.map(|name| (domain, name)));
                     return;
                 }
                 Some(CATEGORY) => {
                     let name = import.name(row);
-                    categories.names.extend(category.zip(name));
+                    categories.extend(category.zip(name));
                     return;
                 }
                 _ => {
@@ -112,13 +97,14 @@ impl Import {
             };
             let (text, details) = import.label(row, &mut texts);
             let payload = import.payload(row).or(details);
-            import.profile.add_range(Range {
+            places.push((domain, category));
+            import.profile.recorded.ranges.push(HostRange {
                 process,
                 thread: global.map(thread_of),
                 of_process,
                 text,
-                domain: Some(domains.places.id(domain)),
-                category: category.map(|category| categories.places.id(category)),
+                domain: None,
+                category: None,
                 payload,
                 start_ns,
                 end_ns: match instant {
@@ -126,16 +112,17 @@ impl Import {
                     false => row.integer(1),
                 },
                 labels_work: true,
+                has_row: true,
             });
         })?;
-        for range in &mut self.profile.ranges_mut()[first..] {
-            range.domain = domains.name(range.domain);
-            range.category = categories.name(range.category);
+        for (range, (domain, category)) in self.profile.recorded.ranges.iter_mut().zip(places) {
+            range.domain = domains.get(&domain).copied();
+            range.category = category.and_then(|category| categories.get(&category).copied());
         }
-        let ledger = &mut self.profile.ledger;
-        ledger.add(LossKind::Labels, refused, "the file has no times of them");
+        let inventory = &mut self.profile.inventory;
+        inventory.lose(LossKind::Labels, refused, "the file has no times of them");
         let reason = "they are of a kind that gapscope does not know";
-        ledger.add("rows of NVTX_EVENTS".into(), others, reason);
+        inventory.lose("rows of NVTX_EVENTS", others, reason);
         self.read_calls_of_libraries()
     }
 
@@ -208,7 +195,6 @@ impl Import {
 
     /// Reads calls of the operating system and of CUDA libraries as markers, which label no work.
     fn read_calls_of_libraries(&mut self) -> Result<(), Error> {
-        let columns = ["start", "end", "globalTid", "nameId"];
         for (table, domain) in [
             ("OSRT_API", "OS runtime"),
             ("CUBLAS_EVENTS", "cuBLAS"),
@@ -216,27 +202,17 @@ impl Import {
         ] {
             let domain = self.profile.text(domain);
             let mut texts: FxHashMap<i64, TextId> = FxHashMap::default();
-            let mut refused = 0;
-            self.scan(table, &columns, |import, row| {
-                let Some(process) = import.process(row.integer(2)) else {
-                    return;
-                };
-                let times = row.integer(0).zip(row.integer(1));
-                let Some(span) = times.and_then(|(start, end)| Span::checked(start, end)) else {
-                    refused += 1;
-                    return;
-                };
+            let rows = (table, LossKind::from_text(format!("rows of {table}")));
+            self.scan_spans(rows, &["nameId"], |import, row, (process, thread, span)| {
                 let name = row.integer(3).unwrap_or(-1);
                 let text = *texts.entry(name).or_insert_with(|| {
-                    let text = import
-                        .strings
-                        .get(name)
-                        .unwrap_or("unknown function".into());
+                    let text = import.strings.get(name);
+                    let text = text.unwrap_or("unknown function".into());
                     import.profile.text(&text)
                 });
-                import.profile.add_range(Range {
+                import.profile.recorded.ranges.push(HostRange {
                     process,
-                    thread: row.integer(2).map(thread_of),
+                    thread,
                     of_process: false,
                     text,
                     domain: Some(domain),
@@ -245,11 +221,9 @@ impl Import {
                     start_ns: span.start_ns,
                     end_ns: Some(span.end_ns()),
                     labels_work: false,
+                    has_row: true,
                 });
             })?;
-            let reason = "the file has no times of them, or impossible ones";
-            let kind = format!("rows of {table}");
-            self.profile.ledger.add(kind.into(), refused, reason);
         }
         Ok(())
     }

@@ -57,9 +57,8 @@ impl Import {
             }
         })?;
         let reason = "the file has no time or value of them";
-        self.profile
-            .ledger
-            .add("rows of GPU_METRICS".into(), refused, reason);
+        let inventory = &mut self.profile.inventory;
+        inventory.lose("rows of GPU_METRICS", refused, reason);
         failed.map_or(Ok(()), Err)
     }
 }

@@ -38,14 +38,13 @@ struct CommandBufferFacts {
     label: Option<LabelId>,
 }
 
-/// A submission of which the call, the work, or both were read so far.
-enum PendingSubmission {
-    /// The call was read, and no work of it.
-    Call(Box<Submission>),
-    /// Work was read, and not the call: the queue and kind of the first work.
-    Work(QueueId, SubmissionKind),
-    /// Call and work were read, and the row is written.
-    Whole,
+/// A submission of which the call, the work, or both were read so far. Its row is written once both were read.
+#[derive(Default)]
+struct PendingSubmission {
+    call: Option<Box<Submission>>,
+    /// The queue and kind of the first work.
+    work: Option<(QueueId, SubmissionKind)>,
+    is_whole: bool,
 }
 
 /// The kind of a piece of work.
@@ -129,14 +128,14 @@ impl Builder {
     pub fn numbered_device(&mut self, process: ProcessId, gpu: Option<u32>) -> DeviceId {
         match gpu.or((self.first_pass.gpus.len() == 1).then_some(0)) {
             Some(gpu) => self.device(process, gpu, Api::Unknown),
-            None => self.inventory.device(process, u64::MAX, |_| {}),
+            None => self.inventory.device(process, None, |_| {}),
         }
     }
 
     /// Returns the id of the GPU of a process with a number.
     pub fn device(&mut self, process: ProcessId, gpu: u32, api: Api) -> DeviceId {
         let described = self.first_pass.gpus.get(gpu as usize);
-        self.inventory.device(process, gpu.into(), |device| {
+        self.inventory.device(process, Some(gpu), |device| {
             device.api = api;
             match described {
                 Some(described) => {
@@ -167,47 +166,37 @@ impl Builder {
     }
 
     /// Adds the call of a submission. Its queue becomes the queue of the submitted work.
-    pub fn submitted_by_call(&mut self, mut call: Submission) {
-        match self.pending.remove(&call.id) {
-            None => {
-                self.pending
-                    .insert(call.id, PendingSubmission::Call(Box::new(call)));
-            }
-            Some(PendingSubmission::Work(queue, kind)) => {
-                self.pending.insert(call.id, PendingSubmission::Whole);
-                call.queue = queue;
-                call.kind = kind;
-                rows::submission(self.trace.tables_mut(), call);
-            }
-            // The first of several calls that claim the same work counts.
-            Some(other) => {
-                self.pending.insert(call.id, other);
-                self.inventory.lose(
-                    LossKind::Submissions,
-                    1,
-                    "another call has submitted the same work",
-                );
-            }
+    pub fn submitted_by_call(&mut self, call: Submission) {
+        let id = call.id;
+        let pending = self.pending.entry(id).or_default();
+        // The first of several calls that claim the same work counts.
+        if pending.is_whole || pending.call.is_some() {
+            let reason = "another call has submitted the same work";
+            return self.inventory.lose(LossKind::Submissions, 1, reason);
         }
+        pending.call = Some(Box::new(call));
+        self.write_whole(id);
     }
 
     /// Notes that a submission has work on a queue.
     pub fn submitted_work(&mut self, id: SubmissionId, queue: QueueId, kind: SubmissionKind) {
-        match self.pending.get(&id) {
-            None => {
-                self.pending
-                    .insert(id, PendingSubmission::Work(queue, kind));
-            }
-            Some(PendingSubmission::Call(_)) => {
-                if let Some(PendingSubmission::Call(mut call)) =
-                    self.pending.insert(id, PendingSubmission::Whole)
-                {
-                    call.queue = queue;
-                    call.kind = kind;
-                    rows::submission(self.trace.tables_mut(), *call);
-                }
-            }
-            Some(PendingSubmission::Work(..) | PendingSubmission::Whole) => {}
+        let pending = self.pending.entry(id).or_default();
+        pending.work.get_or_insert((queue, kind));
+        self.write_whole(id);
+    }
+
+    fn write_whole(&mut self, id: SubmissionId) {
+        if let Some(pending) = self.pending.get_mut(&id)
+            && let Some((queue, kind)) = pending.work
+            && let Some(call) = pending.call.take()
+        {
+            pending.is_whole = true;
+            let row = Submission {
+                queue,
+                kind,
+                ..*call
+            };
+            rows::submission(self.trace.tables_mut(), row);
         }
     }
 
@@ -308,11 +297,8 @@ impl Builder {
         }
         let mut idle = 0;
         for submission in std::mem::take(&mut self.pending).into_values() {
-            match submission {
-                PendingSubmission::Work(..) => dangling += 1,
-                PendingSubmission::Call(_) => idle += 1,
-                PendingSubmission::Whole => {}
-            }
+            idle += u64::from(submission.call.is_some());
+            dangling += u64::from(submission.call.is_none() && !submission.is_whole);
         }
         self.inventory.lose(
             LossKind::HostCallsOfWork,

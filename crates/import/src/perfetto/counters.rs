@@ -12,6 +12,10 @@ use gapscope_trace::tables::{CounterUnit, MemoryEvent, MemoryRow, Table};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
+/// Perfetto's abbreviations of its units, which count from 1.
+const SYMBOLS: &str = "b kb mb gb tb pb B kB MB GB TB PB Hz kHz MHz GHz THz PHz ns us ms s min hr Vertex Pixel \
+    Triangle mW W kW J V A C F K % Primitive Fragment Instruction";
+
 /// A counter with the description that a packet gives.
 #[derive(Debug, Clone)]
 struct Described {
@@ -138,8 +142,7 @@ impl GpuCounters {
 
     /// Reads the amount of GPU memory that is in use by all processes or by one process.
     pub fn memory_total(&mut self, event: Message, at_ns: Option<i64>, builder: &mut Builder) {
-        let field = |number| event.field(number).map_or(0, Value::number);
-        let (gpu, pid, bytes) = (field(1) as u32, field(2) as u32, field(3));
+        let [gpu, pid, bytes] = event.last([1, 2, 3]).map(Value::number);
         let Some(at_ns) = at_ns else {
             let reason = "they have no time on the trace's clock";
             builder.inventory.lose("values of counters", 1, reason);
@@ -147,23 +150,22 @@ impl GpuCounters {
         };
         let name = match pid {
             0 => "GPU memory in use by all".to_owned(),
-            pid => format!("GPU memory in use by process {pid}"),
+            pid => format!("GPU memory in use by process {}", pid as u32),
         };
-        let device = builder.gpu(gpu);
+        let device = builder.gpu(gpu as u32);
         let (unit, value) = (CounterUnit::Bytes, bytes as f64);
         builder.counter_value(&name, unit, Some(device), at_ns, None, value);
     }
 
     /// Reads the clock frequency of a GPU.
     pub fn frequency(&mut self, event: Message, at_ns: Option<i64>, builder: &mut Builder) {
-        let field = |number| event.field(number).map_or(0, Value::number);
-        let (gpu, khz) = (field(1) as u32, field(2));
+        let [gpu, khz] = event.last([1, 2]).map(Value::number);
         let Some(at_ns) = at_ns else {
             let reason = "they have no time on the trace's clock";
             builder.inventory.lose("values of counters", 1, reason);
             return;
         };
-        let device = builder.gpu(gpu);
+        let device = builder.gpu(gpu as u32);
         let value = khz as f64 * 1000.0;
         let unit = CounterUnit::Hertz;
         builder.counter_value("GPU clock", unit, Some(device), at_ns, None, value);
@@ -248,7 +250,7 @@ impl GpuCounters {
 impl Builder {
     /// Returns the id of the first device with a number in any process, or else of a new device.
     fn gpu(&mut self, gpu: u32) -> DeviceId {
-        if let Some(device) = self.inventory.any_device(gpu.into()) {
+        if let Some(device) = self.inventory.any_device(gpu) {
             return device;
         }
         let process = self.inventory.process(self.first_pass.unnamed_pid());
@@ -349,62 +351,12 @@ fn unit(above: &[u64], below: &[u64]) -> (CounterUnit, (f64, f64), Option<String
         return (unit, scale, None);
     }
     let text = |units: &[u64]| {
-        units
-            .iter()
-            .map(|unit| symbol(*unit))
-            .collect::<Vec<_>>()
-            .join(":")
+        let symbol = |unit: &u64| SYMBOLS.split(' ').nth(*unit as usize - 1).unwrap_or("?");
+        units.iter().map(symbol).collect::<Vec<_>>().join(":")
     };
     let rest = match below.is_empty() {
         true => text(&above),
         false => format!("{}/{}", text(&above), text(&below)),
     };
     (CounterUnit::Unknown, times(1.0), Some(rest))
-}
-
-/// Returns Perfetto's abbreviation of a unit.
-fn symbol(unit: u64) -> &'static str {
-    match unit {
-        1 => "b",
-        2 => "kb",
-        3 => "mb",
-        4 => "gb",
-        5 => "tb",
-        6 => "pb",
-        7 => "B",
-        8 => "kB",
-        9 => "MB",
-        10 => "GB",
-        11 => "TB",
-        12 => "PB",
-        13 => "Hz",
-        14 => "kHz",
-        15 => "MHz",
-        16 => "GHz",
-        17 => "THz",
-        18 => "PHz",
-        19 => "ns",
-        20 => "us",
-        21 => "ms",
-        22 => "s",
-        23 => "min",
-        24 => "hr",
-        25 => "Vertex",
-        26 => "Pixel",
-        27 => "Triangle",
-        28 => "mW",
-        29 => "W",
-        30 => "kW",
-        31 => "J",
-        32 => "V",
-        33 => "A",
-        34 => "C",
-        35 => "F",
-        36 => "K",
-        37 => "%",
-        38 => "Primitive",
-        39 => "Fragment",
-        40 => "Instruction",
-        _ => "?",
-    }
 }

@@ -135,8 +135,9 @@ impl FirstPass {
                 TRACK => self.add_track(message),
                 VULKAN => {
                     if let Some(submit) = message.field(2).and_then(Value::message) {
-                        let field = |number| submit.field(number).map_or(0, Value::number) as u32;
-                        self.submits.insert((field(2), field(6)));
+                        let [pid, number] = submit.last([2, 6]);
+                        let submit = (pid.number() as u32, number.number() as u32);
+                        self.submits.insert(submit);
                     }
                 }
                 GPU_INFO => self.add_gpus(message),
@@ -363,9 +364,9 @@ impl FirstPass {
                     }
                 }
                 2 => {
-                    let field = |number| entry.field(number).map_or(0, Value::number) as u32;
-                    let name = entry.field(2).map(Value::text).unwrap_or_default();
-                    self.name_thread(field(3), field(1), name.into_owned());
+                    let [tid, name, pid] = entry.last([1, 2, 3]);
+                    let (pid, tid) = (pid.number() as u32, tid.number() as u32);
+                    self.name_thread(pid, tid, name.text().into_owned());
                 }
                 _ => {}
             }
@@ -377,17 +378,12 @@ impl FirstPass {
             let (1, Some(message)) = (number, value.message()) else {
                 continue;
             };
-            let mut gpu = Gpu::default();
-            for (number, value) in message.fields() {
-                match (number, value.message()) {
-                    (1, _) => gpu.name = value.text().into_owned(),
-                    (5, Some(uuid)) => {
-                        gpu.uuid = uuid.bytes().iter().map(|b| format!("{b:02x}")).collect();
-                    }
-                    _ => {}
-                }
-            }
-            self.gpus.push(gpu);
+            let [name, uuid] = message.last([1, 5]);
+            let uuid = uuid.message().map_or(&[][..], Message::bytes);
+            self.gpus.push(Gpu {
+                name: name.text().into_owned(),
+                uuid: uuid.iter().map(|byte| format!("{byte:02x}")).collect(),
+            });
         }
     }
 
@@ -427,24 +423,13 @@ pub(super) fn snapshot(snapshot: Message, sequence: u32) -> (Vec<Reading>, Optio
     for (number, value) in snapshot.fields() {
         match (number, value.message()) {
             (1, Some(clock)) => {
-                let mut id = 0;
-                let mut reading = Reading {
-                    clock: ClockId::new(0, 0),
-                    time: 0,
-                    incremental: false,
-                    unit_ns: 1,
-                };
-                for (number, value) in clock.fields() {
-                    match number {
-                        1 => id = value.number(),
-                        2 => reading.time = value.number(),
-                        3 => reading.incremental = value.number() != 0,
-                        4 => reading.unit_ns = value.number().max(1),
-                        _ => {}
-                    }
-                }
-                reading.clock = ClockId::new(id, sequence);
-                readings.push(reading);
+                let [id, time, incremental, unit_ns] = clock.last([1, 2, 3, 4]);
+                readings.push(Reading {
+                    clock: ClockId::new(id.number(), sequence),
+                    time: time.number(),
+                    incremental: incremental.number() != 0,
+                    unit_ns: unit_ns.number().max(1),
+                });
             }
             (2, None) => primary = Some(ClockId::new(value.number(), 0)),
             _ => {}
@@ -473,16 +458,9 @@ fn process(descriptor: Message) -> (u32, String, Vec<String>) {
 }
 
 pub(super) fn thread(descriptor: Message) -> (u32, u32, String) {
-    let (mut pid, mut tid, mut name) = (0, 0, String::new());
-    for (number, value) in descriptor.fields() {
-        match number {
-            1 => pid = value.number() as u32,
-            2 => tid = value.number() as u32,
-            5 => name = value.text().into_owned(),
-            _ => {}
-        }
-    }
-    (pid, tid, name)
+    let [pid, tid, name] = descriptor.last([1, 2, 5]);
+    let (pid, tid) = (pid.number() as u32, tid.number() as u32);
+    (pid, tid, name.text().into_owned())
 }
 
 fn counter(descriptor: Message) -> CounterTrack {

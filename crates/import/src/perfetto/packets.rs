@@ -40,10 +40,7 @@ pub(super) fn read(
     progress: &mut dyn FnMut(u64),
     take: &mut dyn FnMut(Message) -> Result<(), Error>,
 ) -> Result<Damage, Error> {
-    let failed = |source| Error::Read {
-        path: path.to_owned(),
-        source,
-    };
+    let failed = Error::read(path);
     let place = Rc::new(Cell::new(0));
     let counted = Counted {
         file: File::open(path).map_err(failed)?,

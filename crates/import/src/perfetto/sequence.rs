@@ -185,56 +185,35 @@ impl Interned {
                 }
                 _ => continue,
             };
-            let (mut id, mut text) = (0, None);
-            for (number, value) in entry.fields() {
-                match number {
-                    1 => id = value.number(),
-                    2 => text = Some(value.text()),
-                    _ => {}
-                }
-            }
-            texts.insert(id, text.unwrap_or_default().into());
+            let [id, text] = entry.last([1, 2]);
+            texts.insert(id.number(), text.text().into());
         }
     }
 
     fn add_context(&mut self, entry: Message) {
-        let (mut id, mut context) = (0, Context::default());
-        for (number, value) in entry.fields() {
-            match number {
-                1 => id = value.number(),
-                2 => context.pid = value.number() as u32,
-                3 => context.api = value.number(),
-                _ => {}
-            }
-        }
-        self.contexts.insert(id, context);
+        let [id, pid, api] = entry.last([1, 2, 3]);
+        let context = Context {
+            pid: pid.number() as u32,
+            api: api.number(),
+        };
+        self.contexts.insert(id.number(), context);
     }
 
     fn add_specification(&mut self, entry: Message) {
-        let (mut id, mut specification) = (0, Specification::default());
-        for (number, value) in entry.fields() {
-            match number {
-                1 => id = value.number(),
-                2 => specification.name = value.text().into(),
-                3 => specification.description = value.text().into(),
-                4 => specification.category = value.number(),
-                _ => {}
-            }
-        }
-        self.specifications.insert(id, specification);
+        let [id, name, description, category] = entry.last([1, 2, 3, 4]);
+        let specification = Specification {
+            name: name.text().into(),
+            description: description.text().into(),
+            category: category.number(),
+        };
+        self.specifications.insert(id.number(), specification);
     }
 
     fn add_counters(&mut self, entry: Message) {
-        let (mut id, mut gpu, mut descriptor) = (0, 0, Vec::new());
-        for (number, value) in entry.fields() {
-            match (number, value.message()) {
-                (1, _) => id = value.number(),
-                (2, Some(message)) => descriptor = message.bytes().to_vec(),
-                (3, _) => gpu = value.number() as u32,
-                _ => {}
-            }
-        }
-        self.counter_descriptors.insert(id, (gpu, descriptor));
+        let [id, descriptor, gpu] = entry.last([1, 2, 3]);
+        let descriptor = descriptor.message().map_or(&[][..], Message::bytes);
+        let described = (gpu.number() as u32, descriptor.to_vec());
+        self.counter_descriptors.insert(id.number(), described);
     }
 
     fn add_kernel(&mut self, entry: Message) {

@@ -181,19 +181,10 @@ impl Slices {
         if submitted && kind == HostCallKind::Launch {
             return;
         }
-        builder.host_call(HostCall {
-            process,
-            thread,
-            call: kind,
-            start_ns: event.at_ns,
-            duration_ns: end_ns - event.at_ns,
-            count: 1,
-            busy_ns: end_ns - event.at_ns,
-            queue: None,
-            bytes: event.unsigned("bytes"),
-            result: 0,
-            function,
-        });
+        let span = Span::between(event.at_ns, end_ns);
+        let row = rows::one_host_call(process, thread, kind, span, function);
+        let bytes = event.unsigned("bytes");
+        rows::host_call(builder.trace.tables_mut(), HostCall { bytes, ..row });
     }
 
     /// Adds the submission of a call that submitted work.
@@ -289,10 +280,6 @@ impl Builder {
         });
     }
 
-    fn host_call(&mut self, call: HostCall) {
-        rows::host_call(self.trace.tables_mut(), call);
-    }
-
     fn marker(
         &mut self,
         event: &Event,
@@ -351,27 +338,24 @@ impl Builder {
         process: ProcessId,
         thread: Option<ThreadId>,
     ) {
-        let duration_ns = end_ns - event.at_ns;
         let number = |name| match event.detail(name) {
             Some(super::track_event::Detail::Integer(number)) => Some(*number),
             _ => None,
         };
+        let kind = HostCallKind::from_text_or_unknown(&event.name);
+        let span = Span::between(event.at_ns, end_ns);
+        let row = rows::one_host_call(process, thread, kind, span, None);
         let count = event.unsigned("count");
-        self.host_call(HostCall {
-            process,
-            thread,
-            call: HostCallKind::from_text_or_unknown(&event.name),
-            start_ns: event.at_ns,
-            duration_ns,
+        let row = HostCall {
             count: count
                 .and_then(|count| u32::try_from(count).ok())
                 .unwrap_or(1),
-            busy_ns: number("busy_ns").unwrap_or(duration_ns),
-            queue: None,
+            busy_ns: number("busy_ns").unwrap_or(row.busy_ns),
             bytes: event.unsigned("bytes"),
             result: number("result").map_or(0, |result| result as i32),
-            function: None,
-        });
+            ..row
+        };
+        rows::host_call(self.trace.tables_mut(), row);
     }
 
     /// Adds GPU work that a profiler wrote as a slice of a track.
@@ -430,14 +414,13 @@ impl Builder {
             let found = names.iter().find_map(|name| event.unsigned(name))?;
             u32::try_from(found).ok()
         };
+        let name = self.inventory.labels.text(&event.name);
         let kernel = self.inventory.kernel(KernelFacts {
-            process,
-            name: event.name.clone(),
             local: list("block"),
             registers: number(&["registers per thread"]),
             local_bytes: number(&["private_segment_size"]),
             // The file has only the sum of static and dynamic memory.
-            ..KernelFacts::default()
+            ..KernelFacts::new(process, name)
         });
         rows::dispatch(self.trace.tables_mut(), place, kernel, list("grid"), None);
     }

@@ -77,12 +77,8 @@ impl Builder {
             );
             return;
         };
-        let Ok(duration_ns) = i64::try_from(stage.duration_ns) else {
-            let reason = "their times are impossible";
-            self.inventory.lose(LossKind::GpuIntervals, 1, reason);
-            return;
-        };
-        let Some(end_ns) = start_ns.checked_add(duration_ns) else {
+        let duration_ns = i64::try_from(stage.duration_ns).ok();
+        let Some(end_ns) = duration_ns.and_then(|ns| start_ns.checked_add(ns)) else {
             let reason = "their times are impossible";
             self.inventory.lose(LossKind::GpuIntervals, 1, reason);
             return;
@@ -264,15 +260,9 @@ impl Builder {
     /// Returns the id of the label with a path, as gapscope's own exports write it.
     pub(super) fn label_of_path(&mut self, path: &str) -> LabelId {
         let labels = &mut self.inventory.labels;
-        let mut parent = None;
         let mut texts = path.split(" / ");
-        let first = texts.next().unwrap_or_default();
-        let mut label = labels.named(parent, first);
-        for text in texts {
-            parent = Some(label);
-            label = labels.named(parent, text);
-        }
-        label
+        let first = labels.named(None, texts.next().unwrap_or_default());
+        texts.fold(first, |around, text| labels.named(Some(around), text))
     }
 
     fn depend(&mut self, submission: SubmissionId, waits: &[u64]) {
@@ -309,17 +299,20 @@ impl Builder {
             let found = found.find(|(name, _)| names.contains(&&**name))?;
             u32::try_from(found.1).ok()
         };
-        self.inventory.kernel(KernelFacts {
-            process,
-            name,
-            full_name: kernel.and_then(|kernel| kernel.demangled_name.clone()),
-            entry_point: kernel.map(|kernel| kernel.name.clone()),
+        let labels = &mut self.inventory.labels;
+        let name = labels.text(&name);
+        let full_name = kernel.and_then(|kernel| kernel.demangled_name.as_ref());
+        let facts = KernelFacts {
+            full_name: full_name.map(|name| labels.text(name)),
+            entry_point: kernel.map(|kernel| labels.text(&kernel.name)),
             local: stage.local,
             registers: argument(&["registers_per_thread", "registers"]),
             local_bytes: argument(&["local_mem_per_thread", "private_segment_size"]),
             static_shared_bytes: argument(&["shared_mem_static"]),
             dynamic_shared_bytes: argument(&["shared_mem_dynamic"]),
-        })
+            ..KernelFacts::new(process, name)
+        };
+        self.inventory.kernel(facts)
     }
 
     /// Reads an event of Vulkan: the name of an object, or a submission.
@@ -327,10 +320,9 @@ impl Builder {
         for (number, value) in event.fields() {
             match (number, value.message()) {
                 (1, Some(named)) => {
-                    let field = |number| named.field(number).map_or(0, Value::number);
-                    let name = named.field(5).map(Value::text).unwrap_or_default();
-                    let key = (field(3), field(4));
-                    self.object_names.insert(key, name.into());
+                    let [kind, handle, name] = named.last([3, 4, 5]);
+                    let key = (kind.number(), handle.number());
+                    self.object_names.insert(key, name.text().into());
                 }
                 (2, Some(submit)) => self.queue_submit(submit, start_ns),
                 _ => {}
@@ -399,18 +391,15 @@ impl OldSpecifications {
             let Some(entry) = value.message() else {
                 continue;
             };
-            let field = |number| entry.field(number);
+            let [first, second] = entry.last([1, 2]);
             match number {
                 1 => {
-                    let context = field(1).map_or(0, Value::number);
-                    let pid = field(2).map_or(0, Value::number) as u32;
-                    self.contexts.insert(context, pid);
+                    self.contexts.insert(first.number(), second.number() as u32);
                 }
                 2 | 3 => {
-                    let text = |number| field(number).map(Value::text).unwrap_or_default();
                     let specification = Specification {
-                        name: text(1).into(),
-                        description: text(2).into(),
+                        name: first.text().into(),
+                        description: second.text().into(),
                         category: 0,
                     };
                     match number {
@@ -479,8 +468,7 @@ impl<'a> Stage<'a> {
     }
 
     fn add_extra(&mut self, extra: Message) {
-        let name = extra.field(1).map(Value::text).unwrap_or_default();
-        let value = extra.field(2).map(Value::text).unwrap_or_default();
+        let [name, value] = extra.last([1, 2]).map(Value::text);
         match &*name {
             "label" => self.label = Some(value.into()),
             "position" => self.position = value.parse().ok(),

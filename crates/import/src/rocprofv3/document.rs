@@ -1,63 +1,89 @@
 //! Reads rocprofv3's document and passes each record to [`crate::rocm`] as soon as it is decoded.
 
-use super::records::{AgentRecord, KernelSymbol, Metadata, Record, Strings};
-use crate::profile::{About, Correlation, DeviceFacts, Profile, TextId};
-use crate::rocm::{Agent, Copy, Dispatch, Memory, Recorded, Region, Symbol, device_name};
-use gapscope_trace::manifest::{DeviceProperties, Host};
+use super::records::{AgentRecord, Handle, KernelSymbol, Metadata, Record, Strings};
+use crate::inventory::NO_PLACE;
+use crate::profile::{Correlation, Profile};
+use crate::rocm::{self, Agent, Copy, Dispatch, Memory, Recorded, Region, Symbol, device_name};
+use gapscope_trace::build::TextId;
+use gapscope_trace::manifest::{Device, DeviceProperties};
 use gapscope_trace::tables::MemoryEvent;
 use rustc_hash::FxHashMap;
-use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 
-/// The list of the document's processes.
+/// An object or an array of the document, whose parts are read one after the other. Parts that an implementor does
+/// not read are skipped.
+pub(super) trait Part {
+    /// Reads the value of a member of the object.
+    fn member<'de, M: MapAccess<'de>>(&mut self, _: &str, map: &mut M) -> Result<(), M::Error> {
+        map.next_value::<IgnoredAny>().map(drop)
+    }
+    /// Reads the next element of the array. Returns false at its end.
+    fn element<'de, S: SeqAccess<'de>>(&mut self, seq: &mut S) -> Result<bool, S::Error> {
+        Ok(seq.next_element::<IgnoredAny>()?.is_some())
+    }
+}
+
+/// Reads a value into a part.
+pub(super) struct Read<'a, T>(pub &'a mut T);
+
+impl<'de, T: Part> DeserializeSeed<'de> for Read<'_, T> {
+    type Value = ();
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        from.deserialize_any(self)
+    }
+}
+
+impl<'de, T: Part> Visitor<'de> for Read<'_, T> {
+    type Value = ();
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("an object or an array of rocprofv3")
+    }
+    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<(), M::Error> {
+        while let Some(name) = map.next_key::<String>()? {
+            self.0.member(&name, &mut map)?;
+        }
+        Ok(())
+    }
+    fn visit_seq<S: SeqAccess<'de>>(self, mut seq: S) -> Result<(), S::Error> {
+        while self.0.element(&mut seq)? {}
+        Ok(())
+    }
+    /// Accepts `null` for kinds that were not recorded.
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+}
+
+/// The document, which is an object with the list of processes.
 pub(super) struct Documents<'a> {
     pub profile: &'a mut Profile,
-    pub about: &'a mut About,
     pub machines: &'a mut Vec<String>,
     pub pid: Option<u32>,
 }
 
-impl<'de> DeserializeSeed<'de> for &mut Documents<'_> {
-    type Value = ();
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
-        from.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for &mut Documents<'_> {
-    type Value = ();
-    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str("an object with the member rocprofiler-sdk-tool")
-    }
-    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<(), M::Error> {
-        while let Some(name) = map.next_key::<String>()? {
-            match name.as_str() {
-                "rocprofiler-sdk-tool" => map.next_value_seed(Processes(self))?,
-                _ => drop(map.next_value::<IgnoredAny>()?),
-            }
+impl Part for Documents<'_> {
+    fn member<'de, M: MapAccess<'de>>(&mut self, name: &str, map: &mut M) -> Result<(), M::Error> {
+        match name {
+            "rocprofiler-sdk-tool" => map.next_value_seed(Read(&mut Processes(self))),
+            _ => map.next_value::<IgnoredAny>().map(drop),
         }
-        Ok(())
     }
 }
 
-/// The visitor of the document's list of processes.
+/// The document's list of processes.
 struct Processes<'a, 'b>(&'a mut Documents<'b>);
 
-impl<'de> DeserializeSeed<'de> for Processes<'_, '_> {
-    type Value = ();
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
-        from.deserialize_seq(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Processes<'_, '_> {
-    type Value = ();
-    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str("an array of processes")
-    }
-    fn visit_seq<S: SeqAccess<'de>>(self, mut seq: S) -> Result<(), S::Error> {
-        while seq.next_element_seed(Process::new(self.0))?.is_some() {}
-        Ok(())
+impl Part for Processes<'_, '_> {
+    fn element<'de, S: SeqAccess<'de>>(&mut self, seq: &mut S) -> Result<bool, S::Error> {
+        let mut process = Process {
+            documents: &mut *self.0,
+            metadata: Metadata::default(),
+            agents: Vec::new(),
+            symbols: Vec::new(),
+            strings: Strings::default(),
+        };
+        Ok(seq.next_element_seed(Read(&mut process))?.is_some())
     }
 }
 
@@ -70,54 +96,30 @@ struct Process<'a, 'b> {
     strings: Strings,
 }
 
-impl<'a, 'b> Process<'a, 'b> {
-    fn new(documents: &'a mut Documents<'b>) -> Process<'a, 'b> {
-        Process {
-            documents,
-            metadata: Metadata::default(),
-            agents: Vec::new(),
-            symbols: Vec::new(),
-            strings: Strings::default(),
-        }
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for Process<'_, '_> {
-    type Value = ();
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
-        from.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Process<'_, '_> {
-    type Value = ();
-    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str("a process")
-    }
-    fn visit_map<M: MapAccess<'de>>(mut self, mut map: M) -> Result<(), M::Error> {
-        while let Some(name) = map.next_key::<String>()? {
-            match name.as_str() {
-                "metadata" => self.metadata = map.next_value()?,
-                "agents" => self.agents = map.next_value()?,
-                "kernel_symbols" => self.symbols = map.next_value()?,
-                "strings" => self.strings = map.next_value()?,
-                "buffer_records" => {
-                    let wanted = self.documents.pid;
-                    if wanted.is_some_and(|wanted| wanted != self.metadata.pid) {
-                        map.next_value::<IgnoredAny>()?;
-                        continue;
-                    }
-                    self.describe();
-                    let counts = map.next_value_seed(Kinds::new(&mut self))?;
-                    for (kind, count) in counts {
-                        let reason =
-                            "a trace has no place for them, or gapscope does not import them yet";
-                        let ledger = &mut self.documents.profile.ledger;
-                        ledger.add(format!("records of {kind}").into(), count, reason);
-                    }
+impl Part for Process<'_, '_> {
+    fn member<'de, M: MapAccess<'de>>(&mut self, name: &str, map: &mut M) -> Result<(), M::Error> {
+        let wanted = self.documents.pid;
+        match name {
+            "metadata" => self.metadata = map.next_value()?,
+            "agents" => self.agents = map.next_value()?,
+            "kernel_symbols" => self.symbols = map.next_value()?,
+            "strings" => self.strings = map.next_value()?,
+            "buffer_records" if wanted.is_none_or(|wanted| wanted == self.metadata.pid) => {
+                self.describe();
+                let mut kinds = Kinds::new(self);
+                let read = map.next_value_seed(Read(&mut kinds));
+                // The records before a fault are imported, too.
+                let Kinds {
+                    recorded, others, ..
+                } = kinds;
+                recorded.finish();
+                read?;
+                for (kind, count) in others {
+                    let inventory = &mut self.documents.profile.inventory;
+                    inventory.lose(format!("records of {kind}"), count, NO_PLACE);
                 }
-                _ => drop(map.next_value::<IgnoredAny>()?),
             }
+            _ => drop(map.next_value::<IgnoredAny>()?),
         }
         Ok(())
     }
@@ -127,20 +129,13 @@ impl Process<'_, '_> {
     /// Adds the facts of the process to the facts of the recording.
     fn describe(&mut self) {
         let node = &self.metadata.node;
-        self.documents
-            .machines
-            .push(format!("{} {}", node.machine_id, node.hostname));
-        let about = &mut *self.documents.about;
-        if about.command.is_empty() {
-            about.command.clone_from(&self.metadata.command);
+        let machine = format!("{} {}", node.machine_id, node.hostname);
+        self.documents.machines.push(machine);
+        let manifest = &mut self.documents.profile.inventory.manifest;
+        if manifest.command.is_empty() {
+            manifest.command.clone_from(&self.metadata.command);
         }
-        about.host = Host {
-            system: format!("{} {}", node.system_name, node.release)
-                .trim()
-                .to_owned(),
-            processor: node.hardware_name.clone(),
-            ..Host::default()
-        };
+        manifest.host = rocm::host([&node.system_name, &node.release, &node.hardware_name]);
     }
 }
 
@@ -149,68 +144,53 @@ struct Kinds<'a> {
     recorded: Recorded<'a>,
     names: &'a Strings,
     messages: FxHashMap<u64, TextId>,
-    devices: FxHashMap<Agent, DeviceFacts>,
-    /// The kinds of records that are not imported, with their numbers of records.
+    /// The kinds so far, each with the number of its records that are not imported.
     others: Vec<(String, u64)>,
 }
 
 impl<'a> Kinds<'a> {
-    fn new<'b>(process: &'a mut Process<'_, 'b>) -> Kinds<'a>
-    where
-        'b: 'a,
-    {
+    fn new(process: &'a mut Process<'_, '_>) -> Kinds<'a> {
         let profile = &mut *process.documents.profile;
         let mut messages = FxHashMap::default();
         for message in &process.strings.marker_api {
             messages.insert(message.key, profile.text(&message.value));
         }
-        let mut recorded = Recorded::new(profile, process.metadata.pid);
-        let program = process.metadata.command.first().cloned();
-        let id = recorded.process;
-        recorded
-            .profile
-            .name_process(id, program.unwrap_or_default());
-        let mut devices = FxHashMap::default();
+        let program = process.metadata.command.first();
+        let program = program.map_or("", String::as_str);
+        let mut recorded = Recorded::new(profile, process.metadata.pid, program);
         for record in process.agents.iter().filter(|agent| agent.kind == 2) {
-            let agent = Agent(record.id.handle);
-            recorded.add_gpu(agent);
             let text = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
-            devices.insert(
-                agent,
-                DeviceFacts {
-                    name: device_name(text(&record.product_name), text(&record.name)),
-                    uuid: record
-                        .node_id
-                        .map(|node| format!("{node:x}"))
-                        .unwrap_or_default(),
-                    memory_bytes: None,
-                    limits: Some(DeviceProperties {
-                        multiprocessors: record.cu_count.filter(|count| *count > 0),
-                        core_clock_khz: record
-                            .max_engine_clk_fcompute
-                            .filter(|mhz| *mhz > 0)
-                            .and_then(|mhz| mhz.checked_mul(1000)),
-                        ..DeviceProperties::default()
-                    }),
-                },
-            );
+            let facts = Device {
+                name: device_name(text(&record.product_name), text(&record.name)),
+                uuid: record
+                    .node_id
+                    .map(|node| format!("{node:x}"))
+                    .unwrap_or_default(),
+                limits: Some(DeviceProperties {
+                    multiprocessors: record.cu_count.filter(|count| *count > 0),
+                    core_clock_khz: record
+                        .max_engine_clk_fcompute
+                        .filter(|mhz| *mhz > 0)
+                        .and_then(|mhz| mhz.checked_mul(1000)),
+                    ..DeviceProperties::default()
+                }),
+                ..Device::default()
+            };
+            recorded.add_gpu(Agent(record.id.handle), facts);
         }
-        for symbol in &process.symbols {
-            recorded.symbols.insert(
-                symbol.kernel_id,
-                Symbol {
-                    name: symbol.formatted_kernel_name.clone(),
-                    mangled: symbol.kernel_name.clone(),
-                    registers: symbol.arch_vgpr_count,
-                    shared_bytes: symbol.group_segment_size,
-                },
-            );
+        for record in &process.symbols {
+            let symbol = Symbol {
+                name: &record.formatted_kernel_name,
+                mangled: &record.kernel_name,
+                registers: record.arch_vgpr_count,
+                shared_bytes: record.group_segment_size,
+            };
+            recorded.add_symbol(record.kernel_id, symbol);
         }
         Kinds {
             recorded,
             names: &process.strings,
             messages,
-            devices,
             others: Vec::new(),
         }
     }
@@ -223,9 +203,8 @@ impl<'a> Kinds<'a> {
         let operation = operation.map_or("", String::as_str);
         let internal = record.correlation_id.internal;
         let correlation = Some(Correlation(internal)).filter(|id| id.0 != 0);
-        let agent =
-            |handle: Option<super::records::Handle>| handle.map(|handle| Agent(handle.handle));
-        let stream = |handle: Option<super::records::Handle>| handle.map(|handle| handle.handle);
+        let agent = |handle: Option<Handle>| handle.map(|handle| Agent(handle.handle));
+        let stream = |handle: Option<Handle>| handle.map(|handle| handle.handle);
         match kind {
             "kernel_dispatch" => {
                 let Some(info) = record.dispatch_info else {
@@ -293,56 +272,18 @@ impl<'a> Kinds<'a> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Kinds<'_> {
-    /// The kinds of records that are not imported, with their numbers of records.
-    type Value = Vec<(String, u64)>;
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
-        from.deserialize_map(self)
+impl Part for Kinds<'_> {
+    fn member<'de, M: MapAccess<'de>>(&mut self, kind: &str, map: &mut M) -> Result<(), M::Error> {
+        let mut records = Records {
+            kinds: self,
+            kind,
+            others: 0,
+        };
+        map.next_value_seed(Read(&mut records))?;
+        let others = records.others;
+        self.others.push((kind.to_owned(), others));
+        Ok(())
     }
-}
-
-impl<'de> Visitor<'de> for Kinds<'_> {
-    type Value = Vec<(String, u64)>;
-    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str("records by their kinds")
-    }
-    fn visit_map<M: MapAccess<'de>>(mut self, mut map: M) -> Result<Self::Value, M::Error> {
-        let mut failed = None;
-        loop {
-            let kind = match map.next_key::<String>() {
-                Ok(Some(kind)) => kind,
-                Ok(None) => break,
-                Err(error) => {
-                    failed = Some(error);
-                    break;
-                }
-            };
-            if let Err(error) = map.next_value_seed(Records {
-                kinds: &mut self,
-                kind,
-            }) {
-                failed = Some(error);
-                break;
-            }
-        }
-        // The records before a fault are imported, too.
-        for (agent, device) in self.recorded.devices() {
-            if let Some(facts) = self.devices.get(&agent) {
-                self.recorded.profile.describe_device(device, facts.clone());
-            }
-        }
-        self.recorded.finish();
-        match failed {
-            Some(error) => Err(M::Error::custom(error)),
-            None => Ok(self.others),
-        }
-    }
-}
-
-/// The records of one kind.
-struct Records<'a, 'b> {
-    kinds: &'a mut Kinds<'b>,
-    kind: String,
 }
 
 /// The kinds that are imported.
@@ -359,40 +300,24 @@ const KINDS: [&str; 10] = [
     "hipfile_api",
 ];
 
-impl<'de> DeserializeSeed<'de> for Records<'_, '_> {
-    type Value = ();
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
-        from.deserialize_any(self)
-    }
+/// The records of one kind.
+struct Records<'a, 'b> {
+    kinds: &'a mut Kinds<'b>,
+    kind: &'a str,
+    /// The number of records that are not imported.
+    others: u64,
 }
 
-impl<'de> Visitor<'de> for Records<'_, '_> {
-    type Value = ();
-    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str("an array of records")
-    }
-    fn visit_seq<S: SeqAccess<'de>>(self, mut seq: S) -> Result<(), S::Error> {
-        let mut others = 0;
-        if KINDS.contains(&self.kind.as_str()) {
-            while let Some(record) = seq.next_element::<Record>()? {
-                others += u64::from(!self.kinds.add(&self.kind, &record));
-            }
-        } else {
-            while seq.next_element::<IgnoredAny>()?.is_some() {
-                others += 1;
-            }
-        }
-        if others > 0 {
-            self.kinds.others.push((self.kind, others));
-        }
-        Ok(())
-    }
-    /// Accepts `null` for kinds that were not recorded.
-    fn visit_unit<E>(self) -> Result<(), E> {
-        Ok(())
-    }
-    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<(), M::Error> {
-        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(())
+impl Part for Records<'_, '_> {
+    fn element<'de, S: SeqAccess<'de>>(&mut self, seq: &mut S) -> Result<bool, S::Error> {
+        let (is_last, is_imported) = match KINDS.contains(&self.kind) {
+            true => match seq.next_element::<Record>()? {
+                Some(record) => (false, self.kinds.add(self.kind, &record)),
+                None => (true, true),
+            },
+            false => (seq.next_element::<IgnoredAny>()?.is_none(), false),
+        };
+        self.others += u64::from(!is_last && !is_imported);
+        Ok(!is_last)
     }
 }

@@ -39,15 +39,8 @@ impl Pages {
     /// # Errors
     /// The file cannot be read, or is no database of a supported kind.
     pub fn open(path: &Path) -> Result<Pages, Error> {
-        let refused = |source| Error::Read {
-            path: path.to_owned(),
-            source,
-        };
-        let foreign = |found: &str| Error::Foreign {
-            path: path.to_owned(),
-            wanted: "a database of SQLite",
-            found: found.to_owned(),
-        };
+        let refused = Error::read(path);
+        let foreign = |found: &str| Error::foreign(path, "a database of SQLite", found.to_owned());
         let mut file = File::open(path).map_err(refused)?;
         let file_bytes = file.metadata().map_err(refused)?.len();
         let mut header = [0; 100];

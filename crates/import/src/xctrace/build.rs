@@ -10,7 +10,7 @@ use super::intervals::{Piece, Pieces, from_points, pieces};
 use super::labels::{default_kind, given};
 use crate::{Error, Options};
 use gapscope_model::Span;
-use gapscope_timeline_builder::{TransferFacts, WorkPlace, rows};
+use gapscope_timeline_builder::{LabelRows, TransferFacts, WorkPlace, rows};
 use gapscope_trace::build::Labels;
 use gapscope_trace::ids::*;
 use gapscope_trace::manifest::Thread;
@@ -47,9 +47,7 @@ pub(super) fn build(mut facts: Facts, options: &Options) -> Result<Trace, Error>
     builder.replace_missing_intervals();
     builder.command_buffers();
     if builder.instances.is_empty() && builder.own_intervals() == 0 {
-        return Err(Error::NothingRecorded {
-            reason: builder.why_nothing(),
-        });
+        return Err(Error::nothing(builder.why_nothing()));
     }
     builder.gpu_work();
     builder.host_work();
@@ -78,9 +76,9 @@ fn target(facts: &Facts, options: &Options) -> Result<u32, Error> {
     found.sort_by_key(|(pid, rows)| (std::cmp::Reverse(*rows), *pid));
     match found.as_slice() {
         [(pid, _)] => Ok(*pid),
-        [] => Err(Error::NothingRecorded {
-            reason: "the exports have no Metal work of any process: export the tables metal-gpu-intervals and metal-application-command-buffer-submissions".to_owned(),
-        }),
+        [] => Err(Error::nothing(
+            "the exports have no Metal work of any process: export the tables metal-gpu-intervals and metal-application-command-buffer-submissions",
+        )),
         _ => Err(Error::ManyProcesses {
             count: found.len(),
             processes: (found.iter().take(8))
@@ -218,7 +216,11 @@ impl Builder {
             instance.label =
                 (instance.label).or_else(|| thread_labels.at(thread, at).ok().flatten());
         }
-        thread_labels.finish(PROCESS, &mut self.trace.tables);
+        thread_labels.finish(&mut LabelRows {
+            process: PROCESS,
+            labels: &mut self.labels,
+            tables: &mut self.trace.tables,
+        });
         self.trace.manifest.threads = (threads.into_iter())
             .map(|(thread, name)| Thread {
                 process: PROCESS,

@@ -45,10 +45,7 @@ pub(super) fn list(inputs: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
             files.push(input.clone());
             continue;
         }
-        let refused = |source| Error::Read {
-            path: input.clone(),
-            source,
-        };
+        let refused = Error::read(input);
         let before = files.len();
         for entry in std::fs::read_dir(input).map_err(refused)? {
             let path = entry.map_err(refused)?.path();

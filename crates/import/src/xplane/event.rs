@@ -114,24 +114,6 @@ impl Event<'_> {
     }
 }
 
-/// Returns the value of a key in details such as `regs:32 grid:16,1,1 block:512,1,1`.
-pub(super) fn detail<'t>(details: &'t str, key: &str) -> Option<&'t str> {
-    details
-        .split_ascii_whitespace()
-        .filter_map(|word| word.split_once(':'))
-        .find(|(name, _)| *name == key)
-        .map(|(_, value)| value)
-}
-
-/// Returns the sizes in x, y and z from a text such as `16,1,1`; `None` where the text lacks them.
-pub(super) fn sizes(text: Option<&str>) -> [Option<u32>; 3] {
-    let mut sizes = text
-        .unwrap_or_default()
-        .split(',')
-        .map(|size| size.parse().ok());
-    [(); 3].map(|()| sizes.next().flatten())
-}
-
 /// Returns the value of a fact that the plane itself has, by its name.
 pub(super) fn own_fact<'a>(plane: &Plane<'a>, name: &str) -> Option<Fact<'a>> {
     let mut facts = plane.own_stats.iter().filter_map(|stat| plane.stat(*stat));

@@ -1,16 +1,17 @@
 //! Converts the planes of a profile to calls, ranges and device work, and writes them with the builder of traces.
 
-use super::event::{Event, Line, Odd, detail, own_fact, sizes};
+use super::event::{Event, Line, Odd, own_fact};
 use super::plane::Plane;
-use crate::inventory::{Inventory, KernelFacts};
-use crate::output::NewTrace;
-use crate::{Error, functions, transfers};
+use crate::details::{self, detail, sizes};
+use crate::inventory::KernelFacts;
+use crate::profile::{
+    ApiCall, CallQueue, Correlation, DeviceWork, DeviceWorkKind, FileReasons, FunctionId,
+    HostRange, Profile,
+};
+use crate::{functions, transfers};
 use gapscope_model::Span;
 use gapscope_model::cuda::FunctionClass;
-use gapscope_timeline_builder::{
-    ApiCall, CallQueue, CategoryId, Correlation, DeviceWork, DeviceWorkKind, FileReasons, Function,
-    FunctionId, HostRange, Ids, Reasons, Recorded, Shared,
-};
+use gapscope_timeline_builder::{Function, Reasons};
 use gapscope_trace::LossKind;
 use gapscope_trace::build::Interner;
 use gapscope_trace::ids::*;
@@ -23,16 +24,15 @@ const MAX_REGISTERS_PER_THREAD: u32 = 1024;
 
 /// The calls, ranges and device work that were collected so far.
 pub(super) struct Collector {
-    inventory: Inventory,
-    trace: NewTrace,
+    pub profile: Profile,
     process: ProcessId,
     functions: Interner<Arc<str>, FunctionId>,
-    recorded: Recorded,
     derived: u64,
 }
 
 impl Collector {
-    pub fn new(mut inventory: Inventory, trace: NewTrace, pid: u32, planes: &[Plane]) -> Collector {
+    pub fn new(mut profile: Profile, pid: u32, planes: &[Plane]) -> Collector {
+        let inventory = &mut profile.inventory;
         let process = inventory.process(pid);
         let task = planes.iter().find(|plane| plane.name == "Task Environment");
         let start = task.and_then(|task| own_fact(task, "profile_start_time"));
@@ -41,11 +41,9 @@ impl Collector {
             .and_then(|ns| i64::try_from(ns).ok())
             .filter(|_| is_relative(planes));
         Collector {
-            inventory,
-            trace,
+            profile,
             process,
             functions: Interner::default(),
-            recorded: Recorded::default(),
             derived: 0,
         }
     }
@@ -57,8 +55,8 @@ impl Collector {
             let lines = plane.lines.iter().map(|line| Line::parse(*line));
             let events: usize = lines.map(|line| line.events().count()).sum();
             let reason = "they are on planes that are no GPU's and no thread's";
-            self.inventory
-                .lose("events of profiles", events as u64, reason);
+            let inventory = &mut self.profile.inventory;
+            inventory.lose("events of profiles", events as u64, reason);
             return;
         }
         for message in &plane.lines {
@@ -74,32 +72,23 @@ impl Collector {
         }
     }
 
-    /// Writes the rows of all planes.
-    ///
-    /// # Errors
-    /// The system refuses to write.
-    pub fn complete(mut self) -> Result<(Inventory, NewTrace), Error> {
-        let reasons = FileReasons::default();
-        let shared = Shared {
-            labels: &mut self.inventory.labels,
-            ledger: &mut self.inventory.losses,
-            ids: &mut Ids::default(),
-            reasons: FileReasons {
-                work: Reasons {
-                    without_call: "the file does not have the calls that submitted them",
-                    ..reasons.work
-                },
-                ..reasons
-            },
-        };
-        self.recorded.build(shared, &mut self.trace)?;
+    /// Returns the profile of all planes, and why facts are missing in it.
+    pub fn complete(mut self) -> (Profile, FileReasons) {
         if self.derived > 0 {
-            self.inventory.note(format!(
+            self.profile.inventory.note(format!(
                 "{} events of lines that the profiler derives from the streams, such as XLA Ops, were not imported: they are the same work again.",
                 self.derived
             ));
         }
-        Ok((self.inventory, self.trace))
+        let reasons = FileReasons::default();
+        let reasons = FileReasons {
+            work: Reasons {
+                without_call: "the file does not have the calls that submitted them",
+                ..reasons.work
+            },
+            ..reasons
+        };
+        (self.profile, reasons)
     }
 
     /// Adds the device of a plane with its facts, and returns the device's id.
@@ -116,7 +105,8 @@ impl Collector {
         let is_nvidia = vendor
             .as_deref()
             .is_some_and(|v| v.eq_ignore_ascii_case("nvidia"));
-        self.inventory.device(self.process, gpu.into(), |device| {
+        let inventory = &mut self.profile.inventory;
+        inventory.device(self.process, Some(gpu), |device| {
             device.name = match (kind, &vendor) {
                 (Some(kind), _) => kind,
                 (None, Some(vendor)) => format!("{vendor} GPU {gpu}"),
@@ -141,9 +131,8 @@ impl Collector {
     }
 
     fn stream(&mut self, line: &Line, plane: &Plane, device: DeviceId) {
-        let queue = self
-            .inventory
-            .add_queue(device, Some(line.name.to_string()));
+        let inventory = &mut self.profile.inventory;
+        let queue = inventory.add_queue(device, Some(line.name.to_string()));
         for message in line.events() {
             match line.event(message, plane) {
                 Ok(event) => self.gpu_work(&event, queue),
@@ -155,7 +144,8 @@ impl Collector {
     fn thread(&mut self, line: &Line, plane: &Plane) {
         // The lower halves of 64-bit thread ids are unique in practice.
         let thread = ThreadId(line.id as u32);
-        self.inventory.thread(self.process, thread, &line.name);
+        let inventory = &mut self.profile.inventory;
+        inventory.thread(self.process, thread, &line.name);
         for message in line.events() {
             match line.event(message, plane) {
                 Ok(event) => self.host_event(&event, thread),
@@ -169,7 +159,7 @@ impl Collector {
             Odd::Impossible => "their times are impossible",
             Odd::Aggregate => "they say how often something happened, not when",
         };
-        self.inventory.lose(kind, 1, reason);
+        self.profile.inventory.lose(kind, 1, reason);
     }
 
     /// Adds an event of a host thread as a call or a range.
@@ -178,13 +168,12 @@ impl Collector {
             start_ns: event.start_ns,
             duration_ns: event.duration_ns,
         };
-        self.inventory.spans(span.start_ns, span.end_ns());
         let correlation = correlation(event);
         let is_function = functions::host_call_kind(event.name).is_some();
         if !is_function && correlation.is_none() {
             return self.range(event, thread, span);
         }
-        self.inventory.calls(self.process, event.name);
+        (self.profile.inventory).calls(self.process, event.name);
         let call = ApiCall {
             function: self.function(event.name, is_function),
             thread: Some(thread),
@@ -194,7 +183,7 @@ impl Collector {
             queue: CallQueue::Unknown,
             host_functions: None,
         };
-        self.recorded.calls.push((self.process, call));
+        self.profile.recorded.calls.push((self.process, call));
     }
 
     fn function(&mut self, name: &str, is_function: bool) -> FunctionId {
@@ -206,7 +195,7 @@ impl Collector {
                 true => functions::class_of(name).unwrap_or_default(),
                 false => FunctionClass::LaunchKernel,
             };
-            self.recorded.functions.push(Function {
+            self.profile.recorded.functions.push(Function {
                 class,
                 name: name.into(),
             });
@@ -221,20 +210,22 @@ impl Collector {
             .iter()
             .filter(|(name, _)| !name.starts_with('_'));
         let facts: Vec<String> = facts.map(|(name, fact)| format!("{name}={fact}")).collect();
-        self.recorded.ranges.push(HostRange {
+        let labels = &mut self.profile.inventory.labels;
+        let range = HostRange {
             process: self.process,
             thread: Some(thread),
             of_process: false,
-            text: self.inventory.labels.text(event.name),
-            domain: 0,
-            category: CategoryId::default(),
-            payload: (!facts.is_empty()).then(|| facts.join(", ").into()),
+            text: labels.text(event.name),
+            domain: None,
+            category: None,
+            payload: (!facts.is_empty()).then(|| labels.text(&facts.join(", "))),
             start_ns: span.start_ns,
             end_ns: Some(span.end_ns()),
             // The file itself names the operation that each piece of work belongs to.
             labels_work: false,
             has_row: true,
-        });
+        };
+        self.profile.recorded.ranges.push(range);
     }
 
     fn gpu_work(&mut self, event: &Event, queue: QueueId) {
@@ -242,7 +233,6 @@ impl Collector {
             start_ns: event.start_ns,
             duration_ns: event.duration_ns,
         };
-        self.inventory.spans(span.start_ns, span.end_ns());
         let copied = ["memcpy_details", "memset_details"];
         let copied = copied.iter().find_map(|name| event.text(name));
         let kernel = event.text("kernel_details");
@@ -254,10 +244,7 @@ impl Collector {
                     Some(_) => TransferKind::Fill,
                     None => transfers::kind(event.name),
                 },
-                bytes: copied.and_then(|details| {
-                    let size = detail(details, "size").or(detail(details, "num_bytes"));
-                    size?.parse().ok()
-                }),
+                bytes: copied.and_then(details::bytes),
                 host_memory: None,
             },
             false => {
@@ -275,8 +262,8 @@ impl Collector {
             label: self.label(event),
             kind,
         };
-        let correlation = correlation(event);
-        self.recorded.work.push((self.process, correlation, work));
+        let work = (self.process, correlation(event), work);
+        self.profile.recorded.work.push(work);
     }
 
     fn kernel(&mut self, event: &Event, details: &str) -> KernelId {
@@ -287,25 +274,24 @@ impl Collector {
         let plausible = registers.is_none_or(|count| count <= MAX_REGISTERS_PER_THREAD);
         if !plausible {
             let reason = "the profiler wrote numbers of registers that no GPU has";
-            self.inventory
-                .lose("registers and memory of kernels", 1, reason);
+            let inventory = &mut self.profile.inventory;
+            inventory.lose("registers and memory of kernels", 1, reason);
         }
         let known = |value: Option<u32>| value.filter(|_| plausible);
-        self.inventory.kernel(KernelFacts {
-            process: self.process,
-            name: event.name.into(),
+        let name = self.profile.text(event.name);
+        self.profile.inventory.kernel(KernelFacts {
             local: sizes(detail(details, "block")),
             registers: known(registers),
             local_bytes: known(number("private_mem")),
             static_shared_bytes: known(number("static_shared").or(number("group_mem"))),
             dynamic_shared_bytes: known(number("dynamic_shared")),
-            ..KernelFacts::default()
+            ..KernelFacts::new(self.process, name)
         })
     }
 
     /// Returns the label of a piece of work, which nests the module, the scope and the operation of the program.
     fn label(&mut self, event: &Event) -> Option<LabelId> {
-        let labels = &mut self.inventory.labels;
+        let labels = &mut self.profile.inventory.labels;
         let mut label = None;
         let scope = event.text("name").or(event.text("tf_op"));
         // The scope has parts, such as `jit(step)/transpose/dot_general`.

@@ -15,35 +15,23 @@ Index,Encoder FunctionIndex,CommandBuffer Label,Encoder Label,,ALU Utilization,K
 fn encoders_have_their_values_and_no_times() {
     let import = import_bytes("run Counters.csv", TABLE.as_bytes()).unwrap();
     let t = &import.trace.tables;
-    let kinds: Vec<_> = t
-        .opaque_work
-        .iter()
-        .map(|work| (work.kind, work.start_ns))
-        .collect();
+    let kinds = t.opaque_work.iter();
+    let kinds: Vec<_> = kinds.map(|work| (work.kind, work.start_ns)).collect();
     let compute = (OpaqueWorkKind::ComputePass, None);
     assert_eq!(kinds, [compute, compute, (OpaqueWorkKind::Other, None)]);
-    let names: Vec<_> = t
-        .command_buffers
-        .iter()
-        .map(|row| row.name.unwrap().to_string())
-        .collect();
+    let names = t.command_buffers.iter();
+    let names: Vec<_> = names.map(|row| row.name.unwrap().to_string()).collect();
     assert_eq!(names, ["Command Buffer 2 0xa74c48380", "Command Buffer 3"]);
-    let payloads: Vec<_> = t
-        .markers
-        .iter()
-        .map(|marker| marker.payload.unwrap())
-        .collect();
+    let payloads = t.markers.iter();
+    let payloads: Vec<_> = payloads.map(|row| row.payload.unwrap()).collect();
     let first = "ALU Utilization=0.98, Kernel Invocations=1237392, Texture Cache Miss Rate=0, Texture Cache Miss Rate (2)=1.5";
     assert_eq!(&*payloads[0], first);
     assert_eq!(
         &*payloads[1],
         "ALU Utilization=0.10, Kernel Invocations=87040"
     );
-    assert!(
-        t.labels
-            .iter()
-            .any(|label| &*label.text == "softmax, scaled")
-    );
+    let mut labels = t.labels.iter();
+    assert!(labels.any(|label| &*label.text == "softmax, scaled"));
     assert_eq!(import.loss("rows of encoders"), 1);
     assert!(import.notes("it states no units"));
 }

@@ -1,6 +1,6 @@
 //! Tests the import of logs of ggml's Vulkan backend.
 
-use crate::imported::{Rows, import_bytes};
+use crate::imported::{Rows, import_bytes, kernel};
 use gapscope_import::Error;
 use gapscope_trace::tables::Table;
 
@@ -33,15 +33,8 @@ fn operations_have_durations_and_no_starts() {
     let total: i64 = t.dispatches.duration_ns.iter().flatten().sum();
     assert_eq!(total, 13_849_300 + 70_010);
     let name = "MUL_MAT q4_K m=4096 n=512 k=4096";
-    let kernel = t
-        .kernels
-        .iter()
-        .find(|kernel| &*kernel.name == name)
-        .unwrap();
-    let of = t
-        .dispatches
-        .iter()
-        .filter(|dispatch| dispatch.kernel == kernel.id);
+    let of = t.dispatches.iter();
+    let of = of.filter(|dispatch| &*kernel(&import.trace, dispatch.kernel).name == name);
     let durations: Vec<_> = of.filter_map(|dispatch| dispatch.duration_ns).collect();
     assert_eq!(durations, [412_500; 32]);
     assert_eq!(

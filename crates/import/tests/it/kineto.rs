@@ -1,64 +1,22 @@
 //! Tests the import of Chrome's JSON with planted events.
 
-use gapscope_import::{Error, Imported, Options, import};
+use crate::imported::{Rows, import, import_bytes, loss, path};
+use gapscope_import::Options;
 use gapscope_trace::manifest::Api;
 use gapscope_trace::tables::{HostCallKind, SubmissionKind, Table, TransferKind};
 use gapscope_trace::{Selection, Trace, read};
 use std::io::Write;
-use std::path::{Path, PathBuf};
-use tempfile::TempDir;
-
-/// The files of an import.
-struct Files(TempDir);
-
-impl Files {
-    fn new() -> Files {
-        Files(tempfile::tempdir().unwrap())
-    }
-
-    fn add(&self, name: &str, text: &[u8]) -> PathBuf {
-        let path = self.0.path().join(name);
-        std::fs::write(&path, text).unwrap();
-        path
-    }
-
-    fn output(&self) -> PathBuf {
-        self.0.path().join("out.gapscope")
-    }
-
-    fn import(&self, files: &[PathBuf]) -> Result<Imported, Error> {
-        import(files, &self.output(), &Options::default(), &|_, _| ())
-    }
-}
+use std::path::Path;
 
 /// Imports a document and returns its trace.
 fn trace(document: &str) -> Trace {
-    let files = Files::new();
-    let path = files.add("run.pt.trace.json", document.as_bytes());
-    files.import(&[path]).unwrap();
-    trace_in(&files.output())
-}
-
-fn trace_in(folder: &Path) -> Trace {
-    let (trace, diagnostics) = read(folder, &Selection::all()).unwrap();
-    assert!(diagnostics.is_empty(), "{diagnostics:?}");
-    trace
+    let import = import_bytes("run.pt.trace.json", document.as_bytes());
+    import.unwrap().trace
 }
 
 fn error(document: &[u8]) -> String {
-    let files = Files::new();
-    let path = files.add("run.json", document);
-    let error = files.import(&[path]).unwrap_err().to_string();
-    assert!(!files.output().exists(), "{error}");
-    error
-}
-
-fn loss(trace: &Trace, what: &str) -> u64 {
-    let losses = trace.manifest.losses.iter();
-    losses
-        .filter(|loss| loss.to_string().contains(what))
-        .map(|loss| loss.count)
-        .sum()
+    let import = import_bytes("run.json", document);
+    import.unwrap_err().to_string()
 }
 
 const KINETO: &str = r#"{
@@ -168,47 +126,29 @@ fn a_file_of_pytorch_is_a_trace_as_of_a_recording() {
 fn work_has_the_labels_of_its_launch_and_steps_are_of_the_whole_process() {
     let trace = trace(KINETO);
     let tables = &trace.tables;
-    let path = |label: Option<gapscope_trace::ids::LabelId>| {
-        let labels = &tables.labels;
-        let (mut label, mut path) = (label, Vec::new());
-        while let Some(row) = labels.id.iter().position(|id| Some(*id) == label) {
-            path.push(labels.text[row].to_string());
-            label = labels.parent.at(row);
-        }
-        path.join(" < ")
-    };
-    assert_eq!(
-        path(tables.dispatches.label.at(0)),
-        "forward < ProfilerStep"
-    );
+    let of = |label| path(&trace, label);
+    assert_eq!(of(tables.dispatches.label.at(0)), "ProfilerStep / forward");
     // Another thread launched the transfer.
-    assert_eq!(path(tables.transfers.label.at(0)), "ProfilerStep");
+    assert_eq!(of(tables.transfers.label.at(0)), "ProfilerStep");
     assert_eq!(tables.dispatches.label.at(1), None);
-    let markers = &tables.markers;
-    let of = |domain: Option<&str>| {
-        let rows = 0..markers.len();
-        let rows = rows.filter(|row| markers.domain[*row].as_deref() == domain);
-        rows.map(|row| {
-            (
-                path(Some(markers.label[row])),
-                markers.start_ns.at(row).unwrap(),
-            )
-        })
-        .collect::<Vec<_>>()
+    let markers = |domain: Option<&str>| -> Vec<_> {
+        let markers = tables.markers.iter();
+        let markers = markers.filter(|marker| marker.domain.as_deref() == domain);
+        markers
+            .map(|marker| (of(Some(marker.label)), marker.start_ns.unwrap()))
+            .collect()
     };
-    assert_eq!(of(Some("operator")), [("aten::mm".to_owned(), 12_001)]);
+    assert_eq!(markers(Some("operator")), [("aten::mm".to_owned(), 12_001)]);
     assert_eq!(
-        of(Some("python")),
+        markers(Some("python")),
         [("model.py(3): forward".to_owned(), 11_500)]
     );
-    assert_eq!(of(None).len(), 2);
-    let payloads: Vec<&str> = markers
-        .payload
-        .iter()
-        .flatten()
-        .map(|text| &**text)
-        .collect();
-    assert_eq!(payloads, ["Input Dims=[[1,2],[]]", "3"]);
+    assert_eq!(markers(None).len(), 2);
+    let payloads: Vec<_> = tables.markers.payload.iter().flatten().collect();
+    assert_eq!(
+        payloads,
+        ["Input Dims=[[1,2],[]]", "3"].map(Into::into).each_ref()
+    );
 }
 
 #[test]
@@ -236,14 +176,12 @@ fn devices_counters_and_the_date_are_kept() {
 
 #[test]
 fn gzip_and_arrays_without_their_end_are_read_too() {
-    let files = Files::new();
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     let (_, events) = KINETO.split_once("\"traceEvents\": ").unwrap();
     let (events, _) = events.rsplit_once(']').unwrap();
     packed.write_all(events.as_bytes()).unwrap();
-    let path = files.add("run.json.gz", &packed.finish().unwrap());
-    files.import(&[path]).unwrap();
-    let array = trace_in(&files.output());
+    let array = import_bytes("run.json.gz", &packed.finish().unwrap());
+    let array = array.unwrap().trace;
     let whole = trace(KINETO);
     assert_eq!(array.tables.dispatches, whole.tables.dispatches);
     assert_eq!(loss(&array, "rests of files"), 0);
@@ -254,12 +192,10 @@ fn a_cut_file_gives_what_is_there_and_a_loss() {
     let whole = trace(KINETO);
     let mut most = 0;
     for end in (600..KINETO.len()).step_by(97) {
-        let files = Files::new();
-        let path = files.add("run.json", &KINETO.as_bytes()[..end]);
-        let Ok(_) = files.import(&[path]) else {
+        let Ok(cut) = import_bytes("run.json", &KINETO.as_bytes()[..end]) else {
             continue;
         };
-        let cut = trace_in(&files.output());
+        let cut = cut.trace;
         assert_eq!(loss(&cut, "rests of files"), 1, "{end}");
         let work = |trace: &Trace| trace.tables.dispatches.len();
         assert!((most..=work(&whole)).contains(&work(&cut)), "{end}");
@@ -284,35 +220,37 @@ fn times_since_1970_become_times_since_the_day_began_and_a_date() {
 
 #[test]
 fn ranks_are_traces_of_one_clock() {
-    let files = Files::new();
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("out.gapscope");
+    let add = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let import = |files| gapscope_import::import(files, &output, &Options::default(), &|_, _| ());
+    let files = ["a.json", "b.json"].map(|name| add(name, KINETO));
+    let error = import(&files).unwrap_err().to_string();
+    assert!(error.contains("distributedInfo"), "{error}");
     let of_rank = |rank: u32, base: &str| {
         let text = KINETO
             .replace("\"schemaVersion\"", &format!(r#""distributedInfo": {{"backend": "nccl", "rank": {rank}, "world_size": 2}}, "schemaVersion""#))
             .replace("1700000000000000000", base);
-        files.add(&format!("rank{rank}.json"), text.as_bytes())
+        add(&format!("rank{rank}.json"), &text)
     };
-    let inputs = [
+    let files = [
         of_rank(1, "1700000000000001000"),
         of_rank(0, "1700000000000000000"),
     ];
-    files.import(&inputs).unwrap();
-    let root = trace_in(&files.output());
-    assert_eq!(root.manifest.ranks, [0, 1]);
+    import(&files).unwrap();
+    let trace_in = |folder: &Path| read(folder, &Selection::all()).unwrap().0;
+    assert_eq!(trace_in(&output).manifest.ranks, [0, 1]);
     let start = |rank: u32| {
-        let trace = trace_in(&files.output().join(format!("rank={rank}")));
-        assert_eq!(
-            trace.manifest.rank.map(|r| (r.rank, r.world_size)),
-            Some((rank, 2))
-        );
+        let trace = trace_in(&output.join(format!("rank={rank}")));
+        let known = trace.manifest.rank.unwrap();
+        assert_eq!((known.rank, known.world_size), (rank, 2));
         trace.tables.dispatches.start_ns.at(0).unwrap()
     };
     assert_eq!((start(0), start(1)), (20_001, 21_001));
-
-    let files = Files::new();
-    let path = files.add("a.json", KINETO.as_bytes());
-    let other = files.add("b.json", KINETO.as_bytes());
-    let error = files.import(&[path, other]).unwrap_err().to_string();
-    assert!(error.contains("distributedInfo"), "{error}");
 }
 
 #[test]
@@ -415,10 +353,8 @@ fn cuts_of_real_files_have_all_their_work() {
     ];
     for (name, kernels_ns, calls) in cuts {
         let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/kineto");
-        let files = Files::new();
         let path = Path::new(root).join(format!("{name}.json"));
-        files.import(&[path]).unwrap();
-        let trace = trace_in(&files.output());
+        let trace = import(&path).unwrap().trace;
         let tables = &trace.tables;
         assert_eq!(
             (tables.dispatches.len(), tables.transfers.len()),
@@ -427,22 +363,13 @@ fn cuts_of_real_files_have_all_their_work() {
         );
         let all_ns: i64 = tables.dispatches.duration_ns.iter().flatten().sum();
         assert_eq!(all_ns, kernels_ns, "{name}");
-        let host = &tables.host_calls;
-        let rows = (0..host.len()).filter(|row| {
-            // Calls that copy and wait are submissions, too.
-            !matches!(
-                host.call[*row],
-                HostCallKind::Recording | HostCallKind::CopyAndWait
-            )
-        });
-        let counted: u32 = rows.map(|row| host.count[row]).sum();
+        // Calls that copy and wait are submissions, too.
+        let others = [HostCallKind::Recording, HostCallKind::CopyAndWait];
+        let rows = tables.host_calls.iter();
+        let rows = rows.filter(|row| !others.contains(&row.call));
+        let counted: u32 = rows.map(|row| row.count).sum();
         assert_eq!(counted + tables.submissions.len() as u32, calls, "{name}");
-        assert!(
-            trace
-                .manifest
-                .devices
-                .iter()
-                .all(|device| device.api == Api::Cuda)
-        );
+        let mut devices = trace.manifest.devices.iter();
+        assert!(devices.all(|device| device.api == Api::Cuda));
     }
 }

@@ -1,9 +1,9 @@
 //! Tests that traces of cuts of real files have the numbers that a script with Python's standard library counts.
 
-use crate::imported::Rows;
-use gapscope_import::{Options, import};
+use crate::imported::{Rows, import};
+
+use gapscope_trace::Trace;
 use gapscope_trace::tables::{HostCallKind, TransferKind};
-use gapscope_trace::{Selection, Trace, read};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -37,15 +37,13 @@ fn counts_and_sums_are_those_of_a_script() {
     for (file, line) in files.iter().zip(text.lines()) {
         let mut truth: Sums = serde_json::from_str(line).unwrap();
         truth.retain(|_, value| *value != 0);
-        assert_eq!(sums(&imported(file)), truth, "{}", file.display());
+        assert_eq!(
+            sums(&import(file).unwrap().trace),
+            truth,
+            "{}",
+            file.display()
+        );
     }
-}
-
-fn imported(file: &Path) -> Trace {
-    let folder = tempfile::tempdir().unwrap();
-    let output = folder.path().join("out.gapscope");
-    import(&[file.to_owned()], &output, &Options::default(), &|_, _| ()).unwrap();
-    read(&output, &Selection::all()).unwrap().0
 }
 
 fn sums(trace: &Trace) -> Sums {

@@ -2,7 +2,6 @@
 
 use crate::script::{self, Script};
 use proptest::prelude::*;
-use std::fmt::Write;
 
 /// What the planted program does next.
 #[derive(Debug, Clone, Copy)]
@@ -66,13 +65,11 @@ impl Planted {
             now_ns: 100,
             ..Planted::default()
         };
-        // An export names the streams of its work alone.
-        for stream in 0..STREAMS {
-            planted.step(Step::Kernel {
-                stream,
-                lasts_ns: 5,
-            });
-        }
+        // A file without any work is refused.
+        planted.step(Step::Kernel {
+            stream: 0,
+            lasts_ns: 5,
+        });
         for step in steps {
             planted.step(*step);
         }
@@ -85,19 +82,21 @@ impl Planted {
     fn call(&mut self, function: &str, number: u32, lasts_ns: i64, result: i32) {
         self.correlation += 1;
         let (start_ns, end_ns) = (self.now_ns, self.now_ns + lasts_ns);
-        let correlation = self.correlation;
-        writeln!(
-            self.script,
-            "call t1 c{correlation} {function} {start_ns}..{end_ns} ={result}"
-        )
-        .unwrap();
-        let thread = GLOBAL_PROCESS + 1;
-        writeln!(
-            self.calls,
-            "[{start_ns}, {end_ns}, {thread}, {correlation}, {number}, {result}]"
-        )
-        .unwrap();
+        let (thread, correlation) = (GLOBAL_PROCESS + 1, self.correlation);
+        let times = format!("{start_ns}..{end_ns}");
+        self.script += &format!("call t1 c{correlation} {function} {times} ={result}\n");
+        self.calls +=
+            &format!("[{start_ns}, {end_ns}, {thread}, {correlation}, {number}, {result}]\n");
         self.now_ns = end_ns + 2;
+    }
+
+    /// Returns a stream and the latest call as the script writes them, and as the columns of an export.
+    fn place(&self, stream: usize) -> (String, String) {
+        let (queue, correlation) = (stream + 7, self.correlation);
+        (
+            format!("q{queue} c{correlation}"),
+            format!("{GLOBAL_PROCESS}, 0, 1, {queue}, {correlation}"),
+        )
     }
 
     fn work(&mut self, stream: usize, lasts_ns: i64) -> (i64, i64) {
@@ -107,63 +106,35 @@ impl Planted {
     }
 
     fn step(&mut self, step: Step) {
-        let place = |stream: usize| format!("{GLOBAL_PROCESS}, 0, 1, {}", stream + 7);
         match step {
             Step::Kernel { stream, lasts_ns } => {
                 self.call("cudaLaunchKernel", 1, 5, 0);
                 let (start_ns, end_ns) = self.work(stream, lasts_ns);
-                let (queue, correlation) = (stream + 7, self.correlation);
-                let place = place(stream);
-                writeln!(
-                    self.script,
-                    "kernel q{queue} c{correlation} {start_ns}..{end_ns}"
-                )
-                .unwrap();
-                writeln!(
-                    self.kernels,
-                    "[{start_ns}, {end_ns}, {place}, {correlation}]"
-                )
-                .unwrap();
+                let (place, columns) = self.place(stream);
+                self.script += &format!("kernel {place} {start_ns}..{end_ns}\n");
+                self.kernels += &format!("[{start_ns}, {end_ns}, {columns}]\n");
             }
             Step::Copy { stream, lasts_ns } => {
                 self.call("cudaMemcpyAsync", 2, 5, 0);
                 let (start_ns, end_ns) = self.work(stream, lasts_ns);
-                let (queue, correlation) = (stream + 7, self.correlation);
-                let place = place(stream);
-                writeln!(
-                    self.script,
-                    "copy q{queue} c{correlation} {start_ns}..{end_ns} host-to-device pinned"
-                )
-                .unwrap();
-                writeln!(
-                    self.copies,
-                    "[{start_ns}, {end_ns}, {place}, {correlation}, 8, 1, 1, 2]"
-                )
-                .unwrap();
+                let (place, columns) = self.place(stream);
+                let times = format!("{start_ns}..{end_ns}");
+                self.script += &format!("copy {place} {times} host-to-device pinned\n");
+                self.copies += &format!("[{start_ns}, {end_ns}, {columns}, 8, 1, 1, 2]\n");
             }
             Step::Synchronize { stream } => {
                 let lasts_ns = (self.free_ns[stream] - self.now_ns).max(0) + 3;
                 self.call("cudaStreamSynchronize", 3, lasts_ns, 0);
                 let (queue, correlation) = (stream + 7, self.correlation);
-                writeln!(self.script, "queue c{correlation} q{queue}").unwrap();
-                writeln!(
-                    self.waits,
-                    "[0, 0, {}, {correlation}, 3, null]",
-                    place(stream)
-                )
-                .unwrap();
+                self.script += &format!("queue c{correlation} q{queue}\n");
+                self.waits += &format!("[0, 0, {}, 3, null]\n", self.place(stream).1);
             }
             Step::Record { stream, event } => {
                 self.call("cudaEventRecord", 4, 2, 0);
                 self.recorded_ns[event] = Some(self.free_ns[stream]);
-                let (queue, correlation) = (stream + 7, self.correlation);
-                writeln!(self.script, "record q{queue} c{correlation} e{event}").unwrap();
-                writeln!(
-                    self.events,
-                    "[0, 0, {}, {correlation}, {event}]",
-                    place(stream)
-                )
-                .unwrap();
+                let (place, columns) = self.place(stream);
+                self.script += &format!("record {place} e{event}\n");
+                self.events += &format!("[0, 0, {columns}, {event}]\n");
             }
             Step::Wait { stream, event } => {
                 let Some(done_ns) = self.recorded_ns[event] else {
@@ -171,14 +142,9 @@ impl Planted {
                 };
                 self.call("cudaStreamWaitEvent", 5, 2, 0);
                 self.free_ns[stream] = self.free_ns[stream].max(done_ns);
-                let (queue, correlation) = (stream + 7, self.correlation);
-                writeln!(self.script, "wait q{queue} c{correlation} e{event}").unwrap();
-                writeln!(
-                    self.waits,
-                    "[0, 0, {}, {correlation}, 2, {event}]",
-                    place(stream)
-                )
-                .unwrap();
+                let (place, columns) = self.place(stream);
+                self.script += &format!("wait {place} e{event}\n");
+                self.waits += &format!("[0, 0, {columns}, 2, {event}]\n");
             }
             Step::Poll => self.call("cudaEventQuery", 6, 2, 600),
             Step::Allocate => self.call("cudaMalloc", 7, 4, 0),
@@ -193,13 +159,9 @@ impl Planted {
                 };
                 let end_ns = self.now_ns;
                 let text = format!("label{}", number % 3);
-                writeln!(self.script, "label t1 {start_ns}..{end_ns} {text}").unwrap();
+                self.script += &format!("label t1 {start_ns}..{end_ns} {text}\n");
                 let thread = GLOBAL_PROCESS + 1;
-                writeln!(
-                    self.labels,
-                    "[{start_ns}, {end_ns}, 59, {text:?}, {thread}]"
-                )
-                .unwrap();
+                self.labels += &format!("[{start_ns}, {end_ns}, 59, {text:?}, {thread}]\n");
                 self.now_ns += 1;
             }
             Step::Pause { lasts_ns } => self.now_ns += lasts_ns,
@@ -244,7 +206,7 @@ proptest! {
         order.sort_by(|a, b| a.partial_cmp(b).unwrap());
         let order: Vec<usize> = order.into_iter().map(|(_, at)| at).collect();
         let live = script.live(&order);
-        let trace = crate::nsys::planted(&planted.export());
+        let trace = crate::imported::planted(&planted.export());
         let queues = &trace.manifest.queues;
         let queue_number = |id| queues.iter().find(|queue| queue.id == id).unwrap().index;
         let imported = script::lines(&trace.tables, &trace.manifest.losses, (&|_| 1, &queue_number));

@@ -22,9 +22,9 @@ mod unknown;
 // Scripts of events, and rows as lines.
 #[path = "../../../timeline-builder/tests/it/script.rs"]
 mod script;
-use gapscope_import::xctrace::read;
 mod xplane;
 
+use gapscope_import::xctrace::read;
 use gapscope_import::{Error, Options};
 use gapscope_trace::Trace;
 use stand_in_xctrace::{Quirks, SCHEMAS, Scene};
@@ -74,17 +74,4 @@ impl Exports {
 /// Imports a scene without oddities and returns its trace.
 fn plain(scene: &Scene) -> Trace {
     Exports::of(scene, &Quirks::default()).trace()
-}
-
-fn loss(trace: &Trace, what: &str) -> Option<u64> {
-    let loss = trace
-        .manifest
-        .losses
-        .iter()
-        .find(|loss| loss.kind.as_str().contains(what))?;
-    Some(loss.count)
-}
-
-fn noted(trace: &Trace, text: &str) -> bool {
-    trace.manifest.notes.iter().any(|note| note.contains(text))
 }

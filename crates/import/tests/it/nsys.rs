@@ -1,78 +1,29 @@
 //! Tests the import of a real export of Nsight Systems, and of planted rows.
 
 use crate::database::database;
-use gapscope_import::{Error, Imported, Options, import};
-use gapscope_trace::Trace;
+use crate::imported::{Rows, fixture, import, import_bytes, import_with, losses, path, planted};
+use gapscope_import::Options;
 use gapscope_trace::optional::Optional;
 use gapscope_trace::tables::{
     HostCallKind, MarkerScope, MemoryPlace, SubmissionKind, TransferKind,
 };
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-pub fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../fixtures/imports")
-        .join(name)
-}
-
-/// Imports a file, and reads the trace.
-pub fn imported(path: &Path) -> Result<(Trace, Imported), Error> {
-    let folder = tempfile::tempdir().unwrap();
-    let output = folder.path().join("trace.gapscope");
-    let imported = import(&[path.to_owned()], &output, &Options::default(), &|_, _| {})?;
-    let (trace, diagnostics) =
-        gapscope_trace::read(&output, &gapscope_trace::Selection::all()).unwrap();
-    assert!(diagnostics.is_empty(), "{diagnostics:?}");
-    Ok((trace, imported))
-}
-
-pub fn planted(text: &str) -> Trace {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("export.sqlite");
-    std::fs::write(&path, database(text)).unwrap();
-    imported(&path).unwrap().0
-}
-
-fn sum(durations: &Optional<i64>) -> i64 {
-    durations.iter().flatten().sum()
-}
-
-fn losses(trace: &Trace) -> Vec<String> {
-    trace
-        .manifest
-        .losses
-        .iter()
-        .map(|loss| format!("{} {}", loss.count, loss.kind))
-        .collect()
+/// Returns the number of rows of work, and the sum of their durations.
+fn sum(durations: &Optional<i64>) -> (usize, i64) {
+    (durations.len(), durations.iter().flatten().sum())
 }
 
 // The expected numbers are those of `sqlite3`: SELECT count(*), sum("end" - start) of each table.
 #[test]
 fn a_real_export_has_the_counts_and_times_that_sqlite_finds() {
-    let (trace, imported) = imported(&fixture("nsys-2025.5.2.sqlite")).unwrap();
+    let import = import(&fixture("nsys-2025.5.2.sqlite")).unwrap();
+    let (trace, imported) = (import.trace, import.imported);
     let tables = &trace.tables;
-    assert_eq!(
-        (
-            tables.dispatches.queue.len(),
-            sum(&tables.dispatches.duration_ns)
-        ),
-        (3, 3840)
-    );
-    assert_eq!(
-        (
-            tables.opaque_work.queue.len(),
-            sum(&tables.opaque_work.duration_ns)
-        ),
-        (2, 3104)
-    );
-    assert_eq!(
-        (
-            tables.transfers.queue.len(),
-            sum(&tables.transfers.duration_ns)
-        ),
-        (1, 864)
-    );
+    assert_eq!(sum(&tables.dispatches.duration_ns), (3, 3840));
+    assert_eq!(sum(&tables.opaque_work.duration_ns), (2, 3104));
+    assert_eq!(sum(&tables.transfers.duration_ns), (1, 864));
     assert_eq!(tables.transfers.bytes, [Some(4096)]);
     assert_eq!(tables.transfers.kind, [TransferKind::HostToDevice]);
     assert_eq!(imported.timed_work, 6);
@@ -80,29 +31,17 @@ fn a_real_export_has_the_counts_and_times_that_sqlite_finds() {
     // There are 33 calls, of which six launched work, and 35 overheads.
     assert_eq!(tables.submissions.id.len(), 6);
     assert_eq!(tables.host_calls.count.iter().sum::<u32>(), 33 - 6 + 35);
-    let os = tables
-        .markers
-        .domain
-        .iter()
-        .filter(|domain| domain.as_deref() == Some("OS runtime"));
+    let os = tables.markers.domain.iter();
+    let os = os.filter(|domain| domain.as_deref() == Some("OS runtime"));
     assert_eq!(os.count(), 654);
     let device = &trace.manifest.devices[0];
     assert_eq!(device.name, "NVIDIA GeForce RTX 3060");
     let limits = device.limits.as_ref().unwrap();
-    assert_eq!(
-        (limits.multiprocessors, limits.compute_capability.as_deref()),
-        (Some(28), Some("8.6"))
-    );
-    let kinds = trace
-        .manifest
-        .queues
-        .iter()
-        .map(|queue| queue.kind.as_deref());
-    assert!(
-        kinds.clone().all(|kind| kind == Some("blocking")),
-        "{:?}",
-        kinds.collect::<Vec<_>>()
-    );
+    assert_eq!(limits.multiprocessors, Some(28));
+    assert_eq!(limits.compute_capability.as_deref(), Some("8.6"));
+    for queue in &trace.manifest.queues {
+        assert_eq!(queue.kind.as_deref(), Some("blocking"));
+    }
     assert_eq!(
         losses(&trace),
         [
@@ -115,7 +54,7 @@ fn a_real_export_has_the_counts_and_times_that_sqlite_finds() {
 
 #[test]
 fn texts_of_every_length_are_whole() {
-    let (trace, _) = imported(&fixture("texts.sqlite")).unwrap();
+    let trace = import(&fixture("texts.sqlite")).unwrap().trace;
     let texts = &trace.tables.labels.text;
     assert_eq!(texts.len(), 59 + 120 + 170 + 2);
     for text in texts {
@@ -183,114 +122,63 @@ fn rows_are_joined_by_process_and_correlation() {
     assert_eq!(pids.values().copied().collect::<Vec<_>>(), [7, 8]);
     assert_eq!(tables.dispatches.start_ns, [Some(200), Some(205)]);
     assert_eq!(tables.dispatches.groups_x, [Some(4), Some(8)]);
+    let submissions: Vec<_> = tables.submissions.iter().collect();
     let submission = |row: usize| {
         let id = tables.dispatches.submission.at(row).unwrap();
-        tables
-            .submissions
-            .id
-            .iter()
-            .position(|known| *known == id)
-            .unwrap()
+        submissions.iter().find(|row| row.id == id).unwrap()
     };
-    let of = |row: usize| pids[&tables.submissions.process[submission(row)]];
-    assert_eq!((of(0), of(1)), (7, 8));
-    assert_eq!(tables.submissions.duration_ns[submission(1)], 11);
-    assert_eq!(
-        tables.submissions.kind[submission(0)],
-        SubmissionKind::Kernel
-    );
-    assert_eq!(
-        tables.submissions.function[submission(0)].as_deref(),
-        Some("cudaLaunchKernel")
-    );
-    let kernels = &tables.kernels;
-    assert_eq!(&*kernels.name[0], "void scale<float>(float*, int)");
-    assert_eq!(kernels.entry_point[0].as_deref(), Some("_Z5scaleIfEvPfi"));
-    assert_eq!(
-        (
-            kernels.local_x.at(0),
-            kernels.registers.at(0),
-            kernels.dynamic_shared_bytes.at(0)
-        ),
-        (Some(128), Some(32), Some(16))
-    );
+    let (first, second) = (submission(0), submission(1));
+    assert_eq!((pids[&first.process], pids[&second.process]), (7, 8));
+    assert_eq!(second.duration_ns, 11);
+    assert_eq!(first.kind, SubmissionKind::Kernel);
+    assert_eq!(first.function.as_deref(), Some("cudaLaunchKernel"));
+    let kernel = tables.kernels.iter().next().unwrap();
+    assert_eq!(&*kernel.name, "void scale<float>(float*, int)");
+    assert_eq!(kernel.entry_point.as_deref(), Some("_Z5scaleIfEvPfi"));
+    assert_eq!((kernel.local_x, kernel.registers), (Some(128), Some(32)));
+    assert_eq!(kernel.dynamic_shared_bytes, Some(16));
     assert_eq!(tables.transfers.kind, [TransferKind::DeviceToHost]);
     assert_eq!(tables.transfers.host_memory, [Some(MemoryPlace::Pageable)]);
     // The wait has its stream, although its row names another device.
-    let wait = tables
-        .host_calls
-        .call
-        .iter()
-        .position(|call| *call == HostCallKind::WaitQueueIdle)
-        .unwrap();
-    assert_eq!(
-        tables.host_calls.queue.at(wait),
-        Some(tables.dispatches.queue[0])
-    );
+    let mut calls = tables.host_calls.iter();
+    let wait = calls.find(|row| row.call == HostCallKind::WaitQueueIdle);
+    assert_eq!(wait.unwrap().queue, Some(tables.dispatches.queue[0]));
     assert_eq!(manifest.devices.len(), 2);
     // A failed call launched nothing; a successful call without work is counted.
     assert_eq!(losses(&trace), ["1 dispatches", "2 rows of SCHED_EVENTS"]);
-    let stream = manifest
-        .queues
-        .iter()
-        .find(|queue| queue.index == 13)
-        .unwrap();
-    assert_eq!(
-        (stream.kind.as_deref(), stream.priority),
-        (Some("non-blocking"), Some(-1))
-    );
+    let mut queues = manifest.queues.iter();
+    let stream = queues.find(|queue| queue.index == 13).unwrap();
+    assert_eq!(stream.kind.as_deref(), Some("non-blocking"));
+    assert_eq!(stream.priority, Some(-1));
     assert!(manifest.threads.iter().any(|thread| thread.name == "main"));
 }
 
 #[test]
 fn labels_have_domains_details_and_the_work_inside_them() {
     let trace = planted(TWO_PROCESSES);
-    let (labels, markers) = (&trace.tables.labels, &trace.tables.markers);
-    let path = |id: gapscope_trace::ids::LabelId| {
-        let mut texts = Vec::new();
-        let mut next = Some(id);
-        while let Some(id) = next {
-            let row = labels.id.iter().position(|known| *known == id).unwrap();
-            texts.insert(0, labels.text[row].to_string());
-            next = labels.parent.at(row);
-        }
-        texts.join("/")
-    };
+    let tables = &trace.tables;
+    let of = |label| path(&trace, label);
     // As in traces of gapscope, labels nest inside their domain, and the innermost of all counts.
-    assert_eq!(
-        path(trace.tables.dispatches.label.at(0).unwrap()),
-        "ncclAllReduce"
-    );
-    assert_eq!(trace.tables.dispatches.label.at(1), None);
-    assert_eq!(path(trace.tables.transfers.label.at(0).unwrap()), "step");
+    assert_eq!(of(tables.dispatches.label.at(0)), "ncclAllReduce");
+    assert_eq!(tables.dispatches.label.at(1), None);
+    assert_eq!(of(tables.transfers.label.at(0)), "step");
     let marker = |text: &str| {
-        (0..markers.label.len())
-            .find(|row| path(markers.label[*row]).ends_with(text))
-            .unwrap()
+        let mut markers = tables.markers.iter();
+        let marker = markers.find(|marker| of(Some(marker.label)).ends_with(text));
+        marker.unwrap()
     };
     let step = marker("step");
+    assert_eq!(step.category.as_deref(), Some("loss"));
+    assert_eq!(step.payload.as_deref(), Some("12"));
     assert_eq!(
-        (
-            markers.category[step].as_deref(),
-            markers.payload[step].as_deref()
-        ),
-        (Some("loss"), Some("12"))
-    );
-    let operator = marker("step/aten::mm");
-    assert_eq!(
-        markers.payload[operator].as_deref(),
+        marker("step / aten::mm").payload.as_deref(),
         Some("seq=12, op_id=7, sizes=[[2, 2], []]")
     );
     let reduce = marker("ncclAllReduce");
-    assert_eq!(
-        (
-            markers.domain[reduce].as_deref(),
-            markers.payload[reduce].as_deref()
-        ),
-        (Some("NCCL"), Some("Bytes=64"))
-    );
-    assert_eq!(markers.duration_ns.at(marker("done")), Some(0));
-    assert_eq!(markers.scope[marker("anywhere")], MarkerScope::Process);
+    assert_eq!(reduce.domain.as_deref(), Some("NCCL"));
+    assert_eq!(reduce.payload.as_deref(), Some("Bytes=64"));
+    assert_eq!(marker("done").duration_ns, Some(0));
+    assert_eq!(marker("anywhere").scope, MarkerScope::Process);
 }
 
 #[test]
@@ -317,6 +205,32 @@ CUPTI_ACTIVITY_KIND_SYNCHRONIZATION start end deviceId contextId streamId correl
     let id = |row: usize| trace.tables.dispatches.submission.at(row).unwrap();
     assert_eq!(dependencies.submission, [id(2)]);
     assert_eq!(dependencies.waits_for, [Some(id(1))]);
+}
+
+#[test]
+fn a_wait_goes_through_a_stream_without_work() {
+    let trace = planted(
+        r#"
+StringIds id value
+[1, "cuLaunchKernel"]
+CUPTI_ACTIVITY_KIND_RUNTIME start end globalTid correlationId nameId returnValue
+[10, 11, 117440513, 1, 1, 0]
+[50, 51, 117440513, 6, 1, 0]
+CUPTI_ACTIVITY_KIND_KERNEL start end deviceId contextId streamId correlationId globalPid
+[100, 110, 1, 1, 7, 1, 117440512]
+[120, 130, 1, 1, 8, 6, 117440512]
+CUPTI_ACTIVITY_KIND_CUDA_EVENT deviceId contextId streamId correlationId globalPid eventId
+[1, 1, 7, 2, 117440512, 98]
+[1, 1, 9, 4, 117440512, 99]
+CUPTI_ACTIVITY_KIND_SYNCHRONIZATION start end deviceId contextId streamId correlationId globalPid syncType eventId
+[30, 31, 0, 1, 9, 3, 117440512, 2, 98]
+[40, 41, 0, 1, 8, 5, 117440512, 2, 99]
+"#,
+    );
+    let id = |row: usize| trace.tables.dispatches.submission.at(row).unwrap();
+    assert_eq!(trace.tables.dependencies.submission, [id(1)]);
+    assert_eq!(trace.tables.dependencies.waits_for, [Some(id(0))]);
+    assert_eq!(trace.manifest.devices.len(), 1);
 }
 
 #[test]
@@ -363,19 +277,17 @@ fn one_process_can_be_chosen() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("export.sqlite");
     std::fs::write(&path, database(TWO_PROCESSES)).unwrap();
-    let output = folder.path().join("trace.gapscope");
     let options = Options {
         pid: Some(8),
         ..Options::default()
     };
-    import(&[path], &output, &options, &|_, _| {}).unwrap();
-    let (trace, _) = gapscope_trace::read(&output, &gapscope_trace::Selection::all()).unwrap();
+    let trace = import_with(&path, &options).unwrap().trace;
     assert_eq!(trace.tables.dispatches.start_ns, [Some(205)]);
     assert_eq!(trace.manifest.processes.len(), 1);
 }
 
 fn sentence(path: &Path) -> String {
-    imported(path).unwrap_err().to_string()
+    import(path).unwrap_err().to_string()
 }
 
 #[test]
@@ -410,17 +322,12 @@ fn what_cannot_be_imported_is_said_in_a_sentence() {
 #[test]
 fn cut_and_damaged_files_give_what_there_is() {
     let whole = database(TWO_PROCESSES);
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("export.sqlite");
     let mut seen = (0, 0);
-    let mut attempt = |bytes: &[u8]| {
-        std::fs::write(&path, bytes).unwrap();
-        match imported(&path) {
-            Ok(_) => seen.0 += 1,
-            Err(error) => {
-                assert!(!error.to_string().is_empty());
-                seen.1 += 1;
-            }
+    let mut attempt = |bytes: &[u8]| match import_bytes("export.sqlite", bytes) {
+        Ok(_) => seen.0 += 1,
+        Err(error) => {
+            assert!(!error.to_string().is_empty());
+            seen.1 += 1;
         }
     };
     for length in (0..whole.len()).step_by(6007) {
@@ -441,18 +348,15 @@ fn cut_and_damaged_files_give_what_there_is() {
 #[test]
 fn a_cut_file_says_how_much_is_missing() {
     let whole = std::fs::read(fixture("nsys-2025.5.2.sqlite")).unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("cut.sqlite");
-    std::fs::write(&path, &whole[..whole.len() * 3 / 4]).unwrap();
-    let (trace, _) = imported(&path).unwrap();
-    let start = folder.path().join("start.sqlite");
-    std::fs::write(&start, &database(TWO_PROCESSES)[..8192]).unwrap();
-    assert!(sentence(&start).contains("is cut or damaged"));
+    let cut = import_bytes("cut.sqlite", &whole[..whole.len() * 3 / 4]);
+    let trace = cut.unwrap().trace;
+    let start = import_bytes("start.sqlite", &database(TWO_PROCESSES)[..8192]);
+    let error = start.unwrap_err().to_string();
+    assert!(error.contains("is cut or damaged"), "{error}");
+    let losses = losses(&trace);
+    let mut pages = losses.iter();
     assert!(
-        losses(&trace)
-            .iter()
-            .any(|loss| loss.ends_with("pages of the database")),
-        "{:?}",
-        losses(&trace)
+        pages.any(|loss| loss.ends_with("pages of the database")),
+        "{losses:?}"
     );
 }

@@ -1,7 +1,7 @@
 //! Tests the import of Perfetto's traces: those of Perfetto's own tests, with trace_processor's results, and
 //! gapscope's own exports.
 
-use crate::imported::{self, Import, Rows};
+use crate::imported::{self, Import, Rows, kernel, text};
 use gapscope_export::{Scene, perfetto};
 use gapscope_trace::Trace;
 use gapscope_trace::tables::*;
@@ -20,28 +20,17 @@ fn gpu_work(trace: &Trace) -> Vec<(i64, i64, String, String)> {
         let queue = queues.iter().find(|queue| queue.id == id).unwrap();
         queue.name.clone().unwrap_or_default()
     };
-    let mut work: Vec<_> = t
-        .dispatches
-        .iter()
-        .map(|d| {
-            let kernel = t.kernels.iter().find(|kernel| kernel.id == d.kernel);
-            (
-                d.start_ns,
-                d.duration_ns,
-                kernel.unwrap().name.to_string(),
-                queue(d.queue),
-            )
-        })
-        .chain(t.opaque_work.iter().map(|w| {
-            let label = t.labels.iter().find(|label| Some(label.id) == w.label);
-            (
-                w.start_ns,
-                w.duration_ns,
-                label.unwrap().text.to_string(),
-                queue(w.queue),
-            )
-        }))
-        .map(|(start, duration, name, queue)| (start.unwrap(), duration.unwrap(), name, queue))
+    let dispatches = t.dispatches.iter().map(|d| {
+        let name = kernel(trace, d.kernel).name.to_string();
+        (d.start_ns, d.duration_ns, name, d.queue)
+    });
+    let opaque = t.opaque_work.iter().map(|w| {
+        let name = text(trace, w.label.unwrap());
+        (w.start_ns, w.duration_ns, name, w.queue)
+    });
+    let work = dispatches.chain(opaque);
+    let mut work: Vec<_> = work
+        .map(|(start, duration, name, id)| (start.unwrap(), duration.unwrap(), name, queue(id)))
         .collect();
     work.sort();
     work
@@ -61,25 +50,15 @@ fn rows(expected: &[(i64, i64, &str, &str)]) -> Vec<(i64, i64, String, String)> 
 /// Returns start, value, name and GPU of all values of counters, by start.
 fn counter_values(trace: &Trace) -> Vec<(i64, f64, String)> {
     let t = &trace.tables;
-    let mut values: Vec<_> = t
-        .counter_values
-        .iter()
+    let mut values: Vec<_> = (t.counter_values.iter())
         .map(|value| {
-            let counter = t
-                .counters
-                .iter()
-                .find(|counter| counter.id == value.counter);
-            let counter = counter.unwrap();
-            let devices = &trace.manifest.devices;
-            let device = devices
-                .iter()
-                .find(|device| Some(device.id) == counter.device);
-            let device = device.map(|device| device.name.as_str()).unwrap_or("host");
-            (
-                value.start_ns,
-                value.value,
-                format!("{} of {device}", counter.name),
-            )
+            let mut counters = t.counters.iter();
+            let counter = counters.find(|row| row.id == value.counter).unwrap();
+            let mut devices = trace.manifest.devices.iter();
+            let device = devices.find(|device| Some(device.id) == counter.device);
+            let device = device.map_or("host", |device| &device.name);
+            let name = format!("{} of {device}", counter.name);
+            (value.start_ns, value.value, name)
         })
         .collect();
     values.sort_by(|a, b| (a.0, &a.2).cmp(&(b.0, &b.2)));
@@ -153,12 +132,13 @@ fn kernels_have_their_names_and_launches() {
 
     let import = self::import("gpu_compute_kernel");
     let t = &import.trace.tables;
-    let entries: Vec<_> = t
-        .dispatches
-        .iter()
-        .map(|d| t.kernels.iter().find(|k| k.id == d.kernel).unwrap())
-        .map(|kernel| kernel.entry_point.unwrap().to_string())
-        .collect();
+    let entries = t.dispatches.iter();
+    let entries = entries.map(|d| {
+        imported::kernel(&import.trace, d.kernel)
+            .entry_point
+            .unwrap()
+    });
+    let entries: Vec<String> = entries.map(|entry| entry.to_string()).collect();
     let (add, multiply) = ("_Z9vectorAddPfS_S_i", "_Z6matMulPfS_S_ii");
     assert_eq!(entries, [add, multiply, add]);
     assert_eq!(import.trace.manifest.processes[0].pid, 100);
@@ -169,10 +149,8 @@ fn a_call_and_the_work_that_it_submitted_are_linked() {
     let import = import("gpu_render_stages_flow");
     let t = &import.trace.tables;
     let submission = t.submissions.iter().next().unwrap();
-    let softmax = t
-        .dispatches
-        .iter()
-        .find(|d| d.submission == Some(submission.id));
+    let mut dispatches = t.dispatches.iter();
+    let softmax = dispatches.find(|d| d.submission == Some(submission.id));
     assert_eq!(softmax.unwrap().start_ns, Some(100));
     assert_eq!(t.submissions.len(), 1);
 }
@@ -259,22 +237,11 @@ fn slices_are_on_their_threads_and_processes() {
             .find(|known| Some(known.thread) == marker.thread && known.process == marker.process);
         thread.map(|thread| thread.name.clone())
     };
-    let mut found: Vec<_> = t
-        .markers
-        .iter()
+    let mut found: Vec<_> = (t.markers.iter())
         .map(|marker| {
-            let label = t
-                .labels
-                .iter()
-                .find(|label| label.id == marker.label)
-                .unwrap();
-            let times = (marker.start_ns.unwrap(), marker.duration_ns.unwrap());
-            (
-                times.0,
-                times.1,
-                label.text.to_string(),
-                name(&marker).unwrap_or_default(),
-            )
+            let (start, duration) = (marker.start_ns.unwrap(), marker.duration_ns.unwrap());
+            let thread = name(&marker).unwrap_or_default();
+            (start, duration, text(&import.trace, marker.label), thread)
         })
         .collect();
     found.sort();
@@ -350,81 +317,53 @@ fn our_own_exports_come_back() {
 /// Formats every timed row that an export draws.
 fn summary(trace: &Trace) -> Vec<String> {
     let t = &trace.tables;
-    let kernel = |id| {
-        let kernel = t.kernels.iter().find(|kernel| kernel.id == id);
-        kernel.map_or_else(
-            || "unknown kernel".to_owned(),
-            |kernel| kernel.name.to_string(),
-        )
+    let device = |id| {
+        let queue = trace.manifest.queues.iter().find(|queue| queue.id == id)?;
+        let mut devices = trace.manifest.devices.iter();
+        devices.position(|device| device.id == queue.device)
     };
-    let queue = |id| {
-        let queue = trace.manifest.queues.iter().find(|queue| queue.id == id);
-        queue.map(|queue| queue.device)
-    };
-    let mut lines = Vec::new();
-    for d in t
-        .dispatches
-        .iter()
-        .filter(|d| d.start_ns.is_some() && d.duration_ns.is_some())
-    {
-        lines.push(format!(
-            "dispatch {:?} {:?} {} {:?} {:?} {}",
-            d.start_ns,
-            d.duration_ns,
-            kernel(d.kernel),
-            d.groups_x,
-            queue(d.queue),
-            d.position
-        ));
-    }
-    for w in t
-        .transfers
-        .iter()
-        .filter(|w| w.start_ns.is_some() && w.duration_ns.is_some())
-    {
-        lines.push(format!(
-            "transfer {:?} {:?} {} {:?}",
-            w.start_ns, w.duration_ns, w.kind, w.bytes
-        ));
-    }
-    for w in t
-        .opaque_work
-        .iter()
-        .filter(|w| w.start_ns.is_some() && w.duration_ns.is_some())
-    {
-        lines.push(format!(
-            "opaque {:?} {:?} {}",
-            w.start_ns, w.duration_ns, w.kind
-        ));
-    }
-    for c in t
-        .command_buffers
-        .iter()
-        .filter(|c| c.start_ns.is_some() && c.duration_ns.is_some())
-    {
-        lines.push(format!(
-            "command buffer {:?} {:?}",
-            c.start_ns, c.duration_ns
-        ));
-    }
-    for c in t.host_calls.iter() {
-        lines.push(format!(
+    let times =
+        |start: Option<i64>, duration: Option<i64>| Some(format!("{} {}", start?, duration?));
+    let dispatches = t.dispatches.iter().filter_map(|d| {
+        let times = times(d.start_ns, d.duration_ns)?;
+        let name = kernel(trace, d.kernel).name;
+        let (groups, device) = (d.groups_x, device(d.queue));
+        let position = d.position;
+        Some(format!(
+            "dispatch {times} {name} {groups:?} {device:?} {position}"
+        ))
+    });
+    let transfers = t.transfers.iter().filter_map(|w| {
+        let times = times(w.start_ns, w.duration_ns)?;
+        Some(format!("transfer {times} {} {:?}", w.kind, w.bytes))
+    });
+    let opaque = t.opaque_work.iter().filter_map(|w| {
+        let times = times(w.start_ns, w.duration_ns)?;
+        Some(format!("opaque {times} {}", w.kind))
+    });
+    let command_buffers = t.command_buffers.iter().filter_map(|c| {
+        let times = times(c.start_ns, c.duration_ns)?;
+        Some(format!("command buffer {times}"))
+    });
+    let calls = t.host_calls.iter().map(|c| {
+        format!(
             "call {} {:?} {} {} {} {}",
             c.call, c.thread, c.start_ns, c.duration_ns, c.count, c.busy_ns
-        ));
-    }
-    for m in t
-        .markers
-        .iter()
-        .filter(|m| m.start_ns.is_some() && m.duration_ns.is_some())
-    {
-        let label = t.labels.iter().find(|label| label.id == m.label);
-        let text = label.map(|label| label.text.to_string());
-        lines.push(format!(
-            "marker {} {:?} {:?} {text:?}",
-            m.scope, m.start_ns, m.duration_ns
-        ));
-    }
+        )
+    });
+    let markers = t.markers.iter().filter_map(|m| {
+        let times = times(m.start_ns, m.duration_ns)?;
+        Some(format!(
+            "marker {} {times} {}",
+            m.scope,
+            text(trace, m.label)
+        ))
+    });
+    let work = dispatches
+        .chain(transfers)
+        .chain(opaque)
+        .chain(command_buffers);
+    let mut lines: Vec<String> = work.chain(calls).chain(markers).collect();
     lines.sort();
     lines
 }

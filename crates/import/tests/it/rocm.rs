@@ -1,40 +1,26 @@
 //! Tests that rocprofv3's two formats give the same trace of one planted scene.
 
-use crate::nsys::{fixture, imported};
+use crate::imported::{self, fixture, import_bytes, loss, losses, path};
 use gapscope_import::{Options, import};
 use gapscope_trace::Trace;
 use gapscope_trace::manifest::Api;
 use gapscope_trace::tables::{HostCallKind, MemoryEvent, TransferKind};
 
 fn trace(name: &str) -> Trace {
-    imported(&fixture(name)).unwrap().0
+    imported::import(&fixture(name)).unwrap().trace
 }
 
 #[test]
 fn both_formats_give_the_same_trace() {
     let (mut of_database, mut of_json) = (trace("rocpd.db"), trace("rocprofv3.json"));
-    for (number, losses) in [&of_database, &of_json]
-        .into_iter()
-        .map(|t| &t.manifest.losses)
-        .enumerate()
-    {
-        let count = |what: &str| {
-            losses
-                .iter()
-                .find(|loss| loss.kind.as_str() == what)
-                .map(|loss| loss.count)
-        };
-        // The formats differ in rows without a table: one has counters, and the other scratch memory.
-        let others = [
-            count("rows of rocpd_pmc_event"),
-            count("records of scratch_memory"),
-        ];
-        assert_eq!(
-            others,
-            [(number == 0).then_some(3), (number == 1).then_some(3)]
-        );
-        assert_eq!(count("host calls of GPU work"), Some(2));
-        assert_eq!(losses.len(), 2);
+    // The formats differ in rows without a table: one has counters, and the other scratch memory.
+    let others = ["3 rows of rocpd_pmc_event", "3 records of scratch_memory"];
+    for (trace, other) in [&of_database, &of_json].into_iter().zip(others) {
+        let losses = losses(trace);
+        assert_eq!(losses.len(), 2, "{losses:?}");
+        for loss in ["2 host calls of GPU work", other] {
+            assert!(losses.iter().any(|known| known == loss), "{losses:?}");
+        }
     }
     for trace in [&mut of_database, &mut of_json] {
         trace.manifest.losses.clear();
@@ -43,16 +29,12 @@ fn both_formats_give_the_same_trace() {
             device.uuid.clear();
         }
         // Only the database has the names of threads and streams.
-        trace
-            .manifest
-            .threads
-            .iter_mut()
-            .for_each(|thread| thread.name.clear());
-        trace
-            .manifest
-            .queues
-            .iter_mut()
-            .for_each(|queue| queue.name = None);
+        for thread in &mut trace.manifest.threads {
+            thread.name.clear();
+        }
+        for queue in &mut trace.manifest.queues {
+            queue.name = None;
+        }
     }
     assert_eq!(of_database.manifest, of_json.manifest);
     assert_eq!(of_database.tables, of_json.tables);
@@ -85,27 +67,12 @@ fn the_planted_scene_is_there() {
         (dispatches.groups_x.at(0), dispatches.groups_y.at(0)),
         (Some(391), Some(2))
     );
-    let kernel = |row: usize| {
-        let id = dispatches.kernel[row];
-        tables
-            .kernels
-            .id
-            .iter()
-            .position(|known| *known == id)
-            .unwrap()
-    };
-    let first = kernel(0);
-    assert_eq!(&*tables.kernels.name[first], "scale(float*, int)");
-    assert_eq!(
-        tables.kernels.entry_point[first].as_deref(),
-        Some("_Z5scalePfi")
-    );
-    let shared = (
-        tables.kernels.static_shared_bytes.at(first),
-        tables.kernels.dynamic_shared_bytes.at(first),
-    );
-    assert_eq!(shared, (Some(512), Some(512)));
-    assert_eq!(tables.kernels.registers.at(first), Some(24));
+    let kernel = imported::kernel(&trace, dispatches.kernel[0]);
+    assert_eq!(&*kernel.name, "scale(float*, int)");
+    assert_eq!(kernel.entry_point.as_deref(), Some("_Z5scalePfi"));
+    assert_eq!(kernel.static_shared_bytes, Some(512));
+    assert_eq!(kernel.dynamic_shared_bytes, Some(512));
+    assert_eq!(kernel.registers, Some(24));
     assert_eq!(
         tables.transfers.kind,
         [
@@ -119,13 +86,8 @@ fn the_planted_scene_is_there() {
         [Some(1 << 20), Some(4096), Some(64)]
     );
     // Four HIP calls launched something; a wait and an HSA call did not.
-    let functions: Vec<_> = tables
-        .submissions
-        .function
-        .iter()
-        .flatten()
-        .map(|f| &**f)
-        .collect();
+    let functions = tables.submissions.function.iter().flatten();
+    let functions: Vec<_> = functions.map(|function| &**function).collect();
     assert_eq!(
         functions,
         [
@@ -139,16 +101,11 @@ fn the_planted_scene_is_there() {
         tables.host_calls.call,
         [HostCallKind::OtherCall, HostCallKind::WaitQueueIdle]
     );
-    let text = |id| {
-        &*tables.labels.text[tables
-            .labels
-            .id
-            .iter()
-            .position(|known| *known == id)
-            .unwrap()]
-    };
-    assert_eq!(text(dispatches.label.at(0).unwrap()), "step 1");
-    assert_eq!(text(dispatches.label.at(1).unwrap()), "ncclAllReduce");
+    let of = |row| path(&trace, dispatches.label.at(row));
+    assert_eq!(
+        (of(0), of(1)),
+        ("step 1".to_owned(), "ncclAllReduce".to_owned())
+    );
     assert_eq!(
         tables.memory.event,
         [MemoryEvent::Allocate, MemoryEvent::Free]
@@ -159,21 +116,12 @@ fn the_planted_scene_is_there() {
 #[test]
 fn a_cut_document_gives_what_came_before() {
     let whole = std::fs::read(fixture("rocprofv3.json")).unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("cut.json");
     let mut best = 0;
     for length in (0..whole.len()).step_by(499) {
-        std::fs::write(&path, &whole[..length]).unwrap();
-        match imported(&path) {
-            Ok((trace, _)) => {
-                assert!(
-                    trace
-                        .manifest
-                        .losses
-                        .iter()
-                        .any(|loss| loss.kind.as_str() == "ends of documents")
-                );
-                best = best.max(trace.tables.dispatches.queue.len());
+        match import_bytes("cut.json", &whole[..length]) {
+            Ok(import) => {
+                assert_eq!(loss(&import.trace, "ends of documents"), 1);
+                best = best.max(import.trace.tables.dispatches.queue.len());
             }
             Err(error) => assert!(!error.to_string().is_empty()),
         }
@@ -183,19 +131,12 @@ fn a_cut_document_gives_what_came_before() {
 
 #[test]
 fn what_nests_too_deep_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("deep.json");
     let deep = format!(
         "{{\"rocprofiler-sdk-tool\": [{{\"agents\": {}",
         "[".repeat(1 << 20)
     );
-    std::fs::write(&path, deep).unwrap();
-    assert!(
-        imported(&path)
-            .unwrap_err()
-            .to_string()
-            .contains("rocprofv3's JSON")
-    );
+    let error = import_bytes("deep.json", deep.as_bytes()).unwrap_err();
+    assert!(error.to_string().contains("rocprofv3's JSON"), "{error}");
 }
 
 #[test]

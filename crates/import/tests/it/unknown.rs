@@ -1,16 +1,13 @@
 //! Tests that rows without a process, device or stream are not assigned to number 0.
 
 use crate::database::database;
-use crate::nsys::imported;
+use crate::imported::{fixture, import_bytes};
 use gapscope_trace::Trace;
 use gapscope_trace::manifest::{Device, Process, Queue};
 
 /// Imports a file and returns its trace.
 fn trace_of(name: &str, bytes: &[u8]) -> Trace {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join(name);
-    std::fs::write(&path, bytes).unwrap();
-    imported(&path).unwrap().0
+    import_bytes(name, bytes).unwrap().trace
 }
 
 /// Returns the process, device and queue of each dispatch.
@@ -100,7 +97,7 @@ fn work_of_chromes_json_without_device_or_stream_is_of_unknown_ones() {
 
 #[test]
 fn a_copy_of_rocprofv3_without_agent_or_stream_is_of_unknown_ones() {
-    let text = std::fs::read_to_string(crate::nsys::fixture("rocprofv3.json")).unwrap();
+    let text = std::fs::read_to_string(fixture("rocprofv3.json")).unwrap();
     let mut document: serde_json::Value = serde_json::from_str(&text).unwrap();
     let records = &mut document["rocprofiler-sdk-tool"][0]["buffer_records"]["memory_copy"];
     let copy = records[0].as_object_mut().unwrap();

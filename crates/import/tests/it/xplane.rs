@@ -56,14 +56,6 @@ fn work_and_times_are_those_that_a_script_counts() {
     assert!(kernels.all(|kernel| kernel.registers.is_none()));
 
     let newer = import("jax_conv_minimal_08");
-    for r in 0..newer.trace.tables.submissions.len() {
-        let s = newer.trace.tables.submissions.row(r);
-        eprintln!("S {:?} {} {:?}", s.thread, s.start_ns, s.function);
-    }
-    for r in 0..newer.trace.tables.host_calls.len() {
-        let s = newer.trace.tables.host_calls.row(r);
-        eprintln!("H {:?} {} {:?}", s.thread, s.start_ns, s.function);
-    }
     let expected = Counts {
         dispatches: 235,
         dispatches_ns: 28_137_077,
@@ -119,38 +111,18 @@ fn work_has_its_launch_its_label_and_its_device() {
         import.trace.manifest.start_unix_ns.unwrap() / 1_000_000_000,
         1_771_595_639
     );
-    let kernel = t
-        .kernels
-        .iter()
-        .find(|k| &*k.name == "Im3d2Col.kd")
-        .unwrap();
+    let mut kernels = t.kernels.iter();
+    let kernel = kernels.find(|k| &*k.name == "Im3d2Col.kd").unwrap();
     assert_eq!(kernel.local_x, Some(256));
     let d = t.dispatches.iter().find(|d| d.kernel == kernel.id).unwrap();
     assert_eq!((d.groups_x, d.groups_y), (Some(1024), Some(1)));
-    let mut path = Vec::new();
-    let mut label = d.label;
-    while let Some(id) = label {
-        let row = t.labels.iter().find(|row| row.id == id).unwrap();
-        path.insert(0, row.text.to_string());
-        label = row.parent;
-    }
     assert_eq!(
-        path,
-        [
-            "jit_forward_3d_conv",
-            "jit(forward_3d_conv)",
-            "conv_general_dilated",
-            "cudnn-conv.1"
-        ]
+        imported::path(&import.trace, d.label),
+        "jit_forward_3d_conv / jit(forward_3d_conv) / conv_general_dilated / cudnn-conv.1"
     );
-    let submission = t
-        .submissions
-        .iter()
-        .find(|s| Some(s.id) == d.submission)
-        .unwrap();
-    assert_eq!(
-        submission.function.as_deref(),
-        Some("hipExtModuleLaunchKernel")
-    );
+    let mut submissions = t.submissions.iter();
+    let submission = submissions.find(|s| Some(s.id) == d.submission).unwrap();
+    let function = submission.function.as_deref();
+    assert_eq!(function, Some("hipExtModuleLaunchKernel"));
     assert!(submission.start_ns <= d.start_ns.unwrap());
 }

@@ -186,7 +186,6 @@ impl Assembler {
         let state = &mut self.processes[process];
         state.semaphores.finish(tables);
         state.recordings.clear();
-        state.timeline.labels.finish(process, tables);
         state.timeline = Default::default();
         let mut queues: Vec<QueueId> = state.queues.values().copied().collect();
         queues.sort_unstable();

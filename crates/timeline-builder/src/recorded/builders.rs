@@ -2,16 +2,17 @@
 
 use super::{HostRange, Shared, StreamEvent};
 use crate::bounds::Bounds;
-use crate::builder::{Finished, Joined, Observer, Output, TimelineBuilder};
+use crate::builder::TimelineBuilder;
 use crate::event_waits::EventOccurrence;
 use crate::input::{Correlation, DeviceWork, Function, FunctionId};
-use crate::labels::{CategoryId, LabelDomain, LabelKey, LabelStart};
-use crate::rows;
+use crate::labels::{CategoryId, LabelDomain, LabelKey, LabelScope, LabelStart, ProcessRangeId};
+use crate::output::{Joined, Observer, Output};
 use gapscope_model::LossKind;
+use gapscope_trace::build::{CountedId, TextId};
 use gapscope_trace::ids::{ProcessId, ThreadId};
-use gapscope_trace::tables::{Marker, MarkerScope, Tables};
+use gapscope_trace::tables::Tables;
+use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// Counts work that seems to begin before its call.
 #[derive(Default)]
@@ -51,10 +52,12 @@ impl PartialOrd for OpenRange {
 pub(super) struct Builders<'a> {
     pub bounds: Bounds,
     pub functions: Vec<Function>,
-    pub domains: BTreeMap<u32, Arc<str>>,
-    pub categories: BTreeMap<u32, Arc<str>>,
+    /// The names of domains and categories.
+    pub names: FxHashSet<TextId>,
     pub builders: BTreeMap<ProcessId, TimelineBuilder>,
     pub early: EarlyWork,
+    /// How many ranges of processes there are so far.
+    pub process_ranges: u64,
     pub shared: Shared<'a>,
 }
 
@@ -65,13 +68,11 @@ impl Builders<'_> {
             for (id, function) in (0..).map(FunctionId).zip(&self.functions) {
                 builder.add_function(id, function.clone());
             }
-            for (domain, name) in &self.domains {
-                let domain = LabelDomain::Program(*domain);
-                builder.labels.name_domain(domain, name.clone());
-            }
-            for (category, name) in &self.categories {
-                let category = CategoryId(*category);
-                builder.labels.name_category(category, name.clone());
+            for name in &self.names {
+                let (number, name) = (number(Some(*name)), self.shared.labels.shared_text(*name));
+                let labels = &mut builder.labels;
+                labels.name_domain(LabelDomain::Program(number), name.clone());
+                labels.name_category(CategoryId(number), name);
             }
             builder
         })
@@ -136,99 +137,89 @@ impl Builders<'_> {
         }
     }
 
-    /// Starts a label. Returns it where it has to be ended.
+    /// Starts a label. Returns the label where it has to be ended later.
     pub fn start(&mut self, range: &HostRange, tables: &mut Tables) -> Option<OpenRange> {
+        let thread = range.thread;
+        let payload = range
+            .payload
+            .map(|text| self.shared.labels.shared_text(text));
         let start = LabelStart {
-            thread: range.thread,
-            domain: LabelDomain::Program(range.domain),
+            thread,
+            domain: LabelDomain::Program(number(range.domain)),
             text: range.text,
             at_ns: range.start_ns,
-            category: range.category,
-            payload: range.payload.clone(),
+            category: CategoryId(number(range.category)),
+            payload,
             labels_work: range.labels_work,
             has_row: range.has_row,
         };
-        if range.of_process {
-            self.process_range(range, tables);
-            return None;
-        }
-        let process = range.process;
-        self.with(process, tables, |builder, out| {
-            if range.end_ns == Some(range.start_ns) {
-                builder
-                    .labels
-                    .instant(process, start, out.labels, out.tables);
+        self.process_ranges += u64::from(range.of_process);
+        let process_range = ProcessRangeId(self.process_ranges);
+        self.with(range.process, tables, |builder, out| {
+            let (labels, out) = (&mut builder.labels, &mut out.label_rows());
+            if range.of_process {
+                labels.begin_process_range(process_range, start, out);
+                if let Some(end_ns) = range.end_ns {
+                    labels.end(thread, LabelScope::Process(process_range), end_ns, out);
+                }
                 return None;
             }
-            let key = builder.labels.begin(process, start, out.labels, out.tables);
+            if range.end_ns == Some(range.start_ns) {
+                labels.instant(start, out);
+                return None;
+            }
+            let key = labels.begin(start, out);
             Some(OpenRange {
                 end_ns: range.end_ns?,
-                process,
-                thread: range.thread,
+                process: range.process,
+                thread,
                 key,
             })
         })
     }
 
-    fn process_range(&mut self, range: &HostRange, tables: &mut Tables) {
-        let label = self.shared.labels.label(None, range.text);
-        let duration_ns = range
-            .end_ns
-            .map(|end_ns| end_ns.saturating_sub(range.start_ns));
-        let scope = MarkerScope::Process;
-        let start_ns = Some(range.start_ns);
-        let row = rows::marker_row(range.process, scope, label, start_ns, duration_ns);
-        let row = Marker {
-            thread: range.thread,
-            domain: self.domains.get(&range.domain).cloned(),
-            category: self.categories.get(&range.category.0).cloned(),
-            payload: range.payload.clone(),
-            ..row
-        };
-        rows::marker(tables, row);
-        if range.end_ns.is_none() {
-            self.unended(1);
-        }
-    }
-
     pub fn end(&mut self, range: &OpenRange, tables: &mut Tables) {
-        let OpenRange {
-            end_ns,
-            process,
-            thread,
-            key,
-        } = *range;
-        self.with(process, tables, |builder, out| {
-            let labels = &mut builder.labels;
-            labels.end_key(process, thread, key, end_ns, out.labels, out.tables);
+        self.with(range.process, tables, |builder, out| {
+            let scope = LabelScope::Key(range.key);
+            let out = &mut out.label_rows();
+            (builder.labels).end(range.thread, scope, range.end_ns, out);
         });
-    }
-
-    fn unended(&mut self, count: u64) {
-        let reason = "they were open when the recording ended";
-        (self.shared.ledger).add(LossKind::Other("ends of labels".into()), count, reason);
     }
 
     pub fn finish(&mut self, tables: &mut Tables) {
         let processes: Vec<ProcessId> = self.builders.keys().copied().collect();
         let reasons = self.shared.reasons;
         for process in processes {
-            let (finished, unended): (Finished, u64) =
-                self.with(process, tables, |builder, out| {
-                    let finished = builder.finish(Some(reasons.never_came), out);
-                    (finished, builder.labels.finish(process, out.tables))
-                });
-            self.unended(unended);
-            let ledger = &mut *self.shared.ledger;
-            ledger.add(
-                LossKind::Waits,
-                finished.unknown_waits,
-                reasons.unknown_waits,
-            );
-            let reason = "another call of the process has the same correlation";
-            ledger.add(LossKind::HostCallsOfWork, finished.collisions, reason);
+            let finished = self.with(process, tables, |builder, out| {
+                builder.finish(Some(reasons.never_came), out)
+            });
+            let losses = [
+                (
+                    LossKind::Other("ends of labels".into()),
+                    finished.unended_labels,
+                    "they were open when the recording ended",
+                ),
+                (
+                    LossKind::Waits,
+                    finished.unknown_waits,
+                    reasons.unknown_waits,
+                ),
+                (
+                    LossKind::HostCallsOfWork,
+                    finished.collisions,
+                    "another call of the process has the same correlation",
+                ),
+            ];
+            for (kind, count, reason) in losses {
+                self.shared.ledger.add(kind, count, reason);
+            }
         }
         let reason = "the work seems to begin before the call that launched it";
         (self.shared.ledger).add(LossKind::PlausibleDeviceTimes, self.early.count, reason);
     }
+}
+
+/// Returns the number of the domain or category with a name: names are numbered as texts are, and 0 stands for none.
+fn number(name: Option<TextId>) -> u32 {
+    name.map_or(0, |name| name.index() as u32 + 1)
 }

@@ -3,80 +3,86 @@
 
 use crate::script::Script;
 
-/// Checks one script. Where `ANY_ORDER`, its events come in other orders, too.
-fn check(script: &str, expected: &str, any_order: bool, imported: bool) {
-    let script = Script::parse(script);
+/// Checks the rows of one script, as far as `shown` shows them. With `any_order`, its events come in other orders, too.
+fn check(
+    script: &Script,
+    expected: &str,
+    (any_order, imported): (bool, bool),
+    shown: impl Fn(&str) -> Option<String>,
+) {
+    let lines = |lines: Vec<String>| -> Vec<String> {
+        let mut lines: Vec<_> = lines.iter().filter_map(|line| shown(line)).collect();
+        lines.sort_unstable();
+        lines
+    };
     let mut expected: Vec<&str> = expected.lines().map(str::trim).collect();
     expected.retain(|line| !line.is_empty());
     expected.sort_unstable();
-    let mut order: Vec<usize> = (0..script.events.len()).collect();
-    assert_eq!(script.live(&order), expected, "as it comes");
+    let check = |order: &[usize], name: &str| {
+        assert_eq!(lines(script.live(order)), expected, "{name}");
+    };
+    let count = script.events.len();
+    check(&Vec::from_iter(0..count), "as it comes");
     if any_order {
         // The same orders in every run: reversed, rotated, and in steps that are prime to most lengths.
-        let count = order.len();
-        order.reverse();
-        assert_eq!(script.live(&order), expected, "reversed");
+        check(&Vec::from_iter((0..count).rev()), "reversed");
+        let mut steps = [7, 5, 3].into_iter();
+        let step = steps.find(|step| !count.is_multiple_of(*step)).unwrap_or(1);
         for start in 1..count {
-            order = (0..count).map(|at| (start + at) % count).collect();
-            assert_eq!(script.live(&order), expected, "from event {start}");
-            let step = [7, 5, 3]
-                .into_iter()
-                .find(|step| !count.is_multiple_of(*step));
-            order = (0..count)
-                .map(|at| (start + at * step.unwrap_or(1)) % count)
-                .collect();
-            assert_eq!(script.live(&order), expected, "in steps from {start}");
+            for step in [1, step] {
+                let order: Vec<_> = (0..count).map(|at| (start + at * step) % count).collect();
+                check(&order, &format!("from event {start} in steps of {step}"));
+            }
         }
     }
     if imported {
-        assert_eq!(script.imported(), expected, "all at once");
+        assert_eq!(lines(script.imported()), expected, "all at once");
     }
 }
 
+/// Checks which submissions wait for which; each is named by the start of its call.
+fn check_waits(script: &str, expected: &str, any_order: bool) {
+    let is_wait = |line: &str| line.contains("waits for");
+    let shown = |line: &str| is_wait(line).then(|| line.replace("cudaLaunchKernel@", ""));
+    check(
+        &Script::parse(script),
+        expected,
+        (any_order, any_order),
+        shown,
+    );
+}
+
 /// The events may come in any order, and an import gives the same rows.
-macro_rules! everywhere {
-    ($name:ident, $script:literal, $expected:literal) => {
-        #[test]
-        fn $name() {
-            check($script, $expected, true, true);
-        }
-    };
-}
-
+const EVERYWHERE: (bool, bool) = (true, true);
 /// The order in which the events come matters while a program runs; an import gives the same rows.
-macro_rules! in_order {
-    ($name:ident, $script:literal, $expected:literal) => {
-        #[test]
-        fn $name() {
-            check($script, $expected, false, true);
-        }
-    };
-}
-
+const IN_ORDER: (bool, bool) = (false, true);
 /// Only a recording has this.
-macro_rules! live_only {
-    ($name:ident, $script:literal, $expected:literal) => {
+const LIVE_ONLY: (bool, bool) = (false, false);
+
+macro_rules! case {
+    ($name:ident, $ways:ident, $script:literal, $expected:literal) => {
         #[test]
         fn $name() {
-            check($script, $expected, false, false);
+            let shown = |line: &str| Some(line.to_owned());
+            check(&Script::parse($script), $expected, $ways, shown);
         }
     };
 }
 
-everywhere!(
+case!(
     a_kernel_belongs_to_the_call_with_its_correlation,
-    "call t1 c1 cudaLaunchKernel 10..20
-     call t1 c2 cudaLaunchKernel 30..40
-     kernel q7 c1 50..60
-     kernel q7 c2 60..75",
+    EVERYWHERE,
+    "run q7 c1
+     run q7 c3",
     "submission cudaLaunchKernel@10 of kernel to q7
      submission cudaLaunchKernel@30 of kernel to q7
-     kernel 50..60 on q7 #0 by cudaLaunchKernel@10
-     kernel 60..75 on q7 #0 by cudaLaunchKernel@30"
+     kernel 100010..100015 on q7 #0 by cudaLaunchKernel@10
+     kernel 100030..100035 on q7 #0 by cudaLaunchKernel@30"
 );
 
-everywhere!(
+case!(
     work_without_a_call_is_written_and_counted,
+    EVERYWHERE,
     "kernel q7 c1 50..60
      kernel q7 c- 70..80",
     "kernel 50..60 on q7 #0 by nothing
@@ -84,8 +90,9 @@ everywhere!(
      lost 2 host calls of GPU work"
 );
 
-everywhere!(
+case!(
     two_processes_have_the_same_correlations,
+    EVERYWHERE,
     "call t1 c1 cudaLaunchKernel 10..20
      kernel q7 c1 50..60
      process 2
@@ -97,8 +104,9 @@ everywhere!(
      kernel 51..61 on q8 #0 by process 2 cuLaunchKernel@11"
 );
 
-in_order!(
+case!(
     work_belongs_to_the_nearest_call_before_it_where_a_correlation_is_used_again,
+    IN_ORDER,
     "call t1 c1 cudaLaunchKernel 10..20
      kernel q7 c1 30..40
      call t1 c1 cudaMemcpyAsync 50..60
@@ -109,8 +117,9 @@ in_order!(
      host-to-device 70..80 on q7 #0 by cudaMemcpyAsync@50"
 );
 
-in_order!(
+case!(
     of_a_call_inside_another_with_its_correlation_the_outer_one_is_the_programs,
+    IN_ORDER,
     "call t1 c1 cudaLaunchKernel 10..20
      call t1 c1 cuLaunchKernel 12..18
      kernel q7 c1 30..40",
@@ -119,16 +128,9 @@ in_order!(
      launch cuLaunchKernel 12..18"
 );
 
-everywhere!(
-    several_pieces_of_work_of_one_call_have_positions,
-    "call t1 c1 cudaMemcpyAsync 10..20
-     copy q7 c1 30..40 host-to-device",
-    "submission cudaMemcpyAsync@10 of transfer to q7
-     host-to-device 30..40 on q7 #0 by cudaMemcpyAsync@10"
-);
-
-in_order!(
+case!(
     a_batch_of_copies_is_one_submission,
+    IN_ORDER,
     "call t1 c1 cudaMemcpyAsync 10..20
      copy q7 c1 30..40 host-to-device
      copy q7 c1 40..50 host-to-device",
@@ -137,12 +139,13 @@ in_order!(
      host-to-device 40..50 on q7 #1 by cudaMemcpyAsync@10"
 );
 
-in_order!(
-    the_nodes_of_a_graph_are_in_one_command_buffer,
+case!(
+    the_nodes_of_a_graph_are_in_one_command_buffer_whether_or_not_they_say_so,
+    IN_ORDER,
     "call t1 c1 cudaGraphLaunch 10..20
-     kernel q7 c1 30..40 graph
+     kernel q7 c1 30..40
      copy q8 c1 35..50 host-to-device graph
-     kernel q7 c1 60..70 graph",
+     kernel q7 c1 60..70",
     "submission cudaGraphLaunch@10 of graph to q7 with 1 graph
      graph of cudaGraphLaunch@10 30..70 on q7: 2 kernels, 1 transfers
      kernel 30..40 on q7 #0 by graph of cudaGraphLaunch@10
@@ -150,19 +153,9 @@ in_order!(
      kernel 60..70 on q7 #2 by graph of cudaGraphLaunch@10"
 );
 
-in_order!(
-    nodes_that_do_not_say_so_are_of_the_graph_that_their_call_launched,
-    "call t1 c1 cudaGraphLaunch 10..20
-     kernel q7 c1 30..40
-     kernel q7 c1 40..45",
-    "submission cudaGraphLaunch@10 of graph to q7 with 1 graph
-     graph of cudaGraphLaunch@10 30..45 on q7: 2 kernels, 0 transfers
-     kernel 30..40 on q7 #0 by graph of cudaGraphLaunch@10
-     kernel 40..45 on q7 #1 by graph of cudaGraphLaunch@10"
-);
-
-in_order!(
+case!(
     the_nodes_of_child_graphs_are_those_of_the_launch,
+    IN_ORDER,
     "call t1 c1 cudaGraphLaunch 10..20
      call t1 c2 cudaGraphLaunch 22..25
      kernel q7 c1 30..40 graph
@@ -177,8 +170,9 @@ in_order!(
      kernel 50..60 on q7 #1 by graph of cudaGraphLaunch@10"
 );
 
-everywhere!(
+case!(
     a_graph_may_be_timed_as_a_whole,
+    EVERYWHERE,
     "call t1 c1 cudaGraphLaunch 10..20
      graph q7 c1 30..70",
     "submission cudaGraphLaunch@10 of graph to q7 with 1 graph
@@ -186,8 +180,9 @@ everywhere!(
      whole 30..70 on q7 #0 by graph of cudaGraphLaunch@10"
 );
 
-everywhere!(
+case!(
     a_graph_without_its_call_is_one_command_buffer,
+    EVERYWHERE,
     "kernel q7 c1 30..40 graph
      kernel q7 c1 30..40 graph",
     "graph of nothing 30..40 on q7: 2 kernels, 0 transfers
@@ -196,8 +191,9 @@ everywhere!(
      lost 2 host calls of GPU work"
 );
 
-everywhere!(
+case!(
     work_without_times_is_a_loss_and_not_0,
+    EVERYWHERE,
     "call t1 c1 cudaLaunchKernel 10..20
      kernel q7 c1 ?",
     "submission cudaLaunchKernel@10 of kernel to q7
@@ -205,8 +201,9 @@ everywhere!(
      lost 1 dispatch times"
 );
 
-everywhere!(
+case!(
     a_copy_that_waits_is_a_call_and_a_submission,
+    EVERYWHERE,
     "call t1 c1 cudaMemcpy 10..50
      copy q7 c1 20..45 device-to-host pageable",
     "submission cudaMemcpy@10 of transfer to q7
@@ -214,8 +211,9 @@ everywhere!(
      copy-and-wait cudaMemcpy 10..50 for q7"
 );
 
-everywhere!(
+case!(
     a_wait_of_the_host_names_its_queue,
+    EVERYWHERE,
     "call t1 c1 cudaStreamSynchronize 10..50
      queue c1 q7
      call t1 c2 cudaDeviceSynchronize 60..70",
@@ -223,8 +221,9 @@ everywhere!(
      wait-device-idle cudaDeviceSynchronize 60..70"
 );
 
-everywhere!(
+case!(
     what_leaves_no_record_of_the_device_is_a_submission_where_its_queue_is_known,
+    EVERYWHERE,
     "call t1 c1 cuLaunchHostFunc 10..20
      queue c1 q7
      call t1 c2 cuLaunchHostFunc 30..40",
@@ -232,33 +231,29 @@ everywhere!(
      other-call cuLaunchHostFunc 30..40"
 );
 
-everywhere!(
+case!(
     a_call_that_launches_nothing_is_a_host_call,
+    EVERYWHERE,
     "call t1 c1 cudaMalloc 10..20
      call t1 c- cudaFree 30..40 =2",
     "allocate-memory cudaMalloc 10..20
      free-memory cudaFree 30..40 =2"
 );
 
-in_order!(
-    polls_that_follow_each_other_closely_are_one_row,
+case!(
+    polls_that_follow_each_other_closely_are_one_row_and_one_that_finds_its_work_done_is_another,
+    IN_ORDER,
     "call t1 c- cudaEventQuery 10..20 =600
      call t1 c- cudaEventQuery 30..40 =600
-     call t1 c- cudaEventQuery 50..60 =600",
-    "poll-event cudaEventQuery 10..60 x3 in 30 =600"
+     call t1 c- cudaEventQuery 50..60 =600
+     call t1 c- cudaEventQuery 70..80",
+    "poll-event cudaEventQuery 10..60 x3 in 30 =600
+     poll-event cudaEventQuery 70..80"
 );
 
-in_order!(
-    a_poll_that_finds_its_work_done_is_a_row_of_its_own,
-    "call t1 c- cudaEventQuery 10..20 =600
-     call t1 c- cudaEventQuery 30..40 =600
-     call t1 c- cudaEventQuery 50..60",
-    "poll-event cudaEventQuery 10..40 x2 in 20 =600
-     poll-event cudaEventQuery 50..60"
-);
-
-in_order!(
+case!(
     polls_end_where_their_thread_does_something_else_or_pauses,
+    IN_ORDER,
     "call t1 c- cudaEventQuery 10..20 =600
      call t2 c- cudaMalloc 21..22
      call t1 c- cudaEventQuery 30..40 =600
@@ -274,187 +269,187 @@ in_order!(
      poll-event cudaStreamQuery 200020..200030 =600"
 );
 
-in_order!(
-    a_stream_waits_for_the_last_work_before_the_event,
-    "call t1 c1 cudaLaunchKernel 10..11
-     kernel q7 c1 30..90
-     record q7 c2 e5
-     call t1 c3 cudaLaunchKernel 14..15
-     kernel q7 c3 90..95
-     wait q8 c4 e5
-     call t1 c5 cudaLaunchKernel 18..19
-     kernel q8 c5 91..99",
-    "submission cudaLaunchKernel@10 of kernel to q7
-     submission cudaLaunchKernel@14 of kernel to q7
-     submission cudaLaunchKernel@18 of kernel to q8
-     kernel 30..90 on q7 #0 by cudaLaunchKernel@10
-     kernel 90..95 on q7 #0 by cudaLaunchKernel@14
-     kernel 91..99 on q8 #0 by cudaLaunchKernel@18
-     cudaLaunchKernel@18 waits for cudaLaunchKernel@10"
-);
+#[test]
+fn streams_wait_for_events() {
+    let cases = [
+        (
+            "only what was submitted before the event is waited for, by the first work behind the wait",
+            "run q7 c1
+             run q7 c3
+             record q7 c4 e5
+             run q8 c5
+             run q7 c6
+             wait q8 c7 e5
+             run q8 c8
+             run q8 c9",
+            "80 waits for 30",
+        ),
+        (
+            "a stream without work of its own is gone through",
+            "run q7 c1
+             record q7 c2 e5
+             wait q8 c3 e5
+             record q8 c4 e6
+             wait q9 c5 e6
+             run q9 c6",
+            "60 waits for 10",
+        ),
+        (
+            "a stream without work behind its wait is gone through, and what is put on it later is not",
+            "run q1 c10
+             record q1 c11 e5
+             run q2 c12
+             wait q2 c13 e5
+             record q2 c14 e6
+             run q4 c15
+             record q4 c16 e7
+             wait q2 c17 e7
+             wait q3 c18 e6
+             run q3 c19",
+            "190 waits for 100
+             190 waits for 120",
+        ),
+        (
+            "work of the same stream is before it anyway",
+            "run q7 c1
+             record q7 c2 e5
+             wait q7 c3 e5
+             run q7 c4",
+            "",
+        ),
+        (
+            "so is work of the same stream through another one",
+            "run q1 c10
+             record q1 c11 e5
+             wait q2 c12 e5
+             record q2 c13 e6
+             wait q1 c14 e6
+             run q1 c15",
+            "",
+        ),
+        (
+            "where an event is recorded again, the record before the wait counts",
+            "run q7 c1
+             record q7 c2 e5
+             wait q8 c3 e5
+             run q8 c4
+             run q7 c5
+             record q7 c6 e5
+             wait q8 c7 e5
+             run q8 c8",
+            "40 waits for 10
+             80 waits for 50",
+        ),
+        (
+            "the latest record is the one with the greatest correlation, whichever comes last",
+            "wait q2 c25 e5
+             run q1 c5
+             run q1 c15
+             record q1 c20 e5
+             run q2 c26",
+            "260 waits for 150",
+        ),
+        (
+            "an event of which nothing is known is unknown, also beside one of the same stream",
+            "run q2 c1
+             record q2 c2 e6
+             wait q2 c3 e5
+             wait q2 c4 e6
+             run q2 c5",
+            "50 waits for unknown",
+        ),
+    ];
+    for (name, script, expected) in cases {
+        println!("{name}");
+        check_waits(script, expected, true);
+    }
+}
 
-in_order!(
-    a_record_that_arrives_late_is_waited_for_all_the_same,
-    "call t1 c1 cudaLaunchKernel 10..11
-     record q7 c2 e5
-     wait q8 c4 e5
-     call t1 c5 cudaLaunchKernel 18..19
-     kernel q8 c5 91..99
-     kernel q7 c1 30..90",
-    "submission cudaLaunchKernel@10 of kernel to q7
-     submission cudaLaunchKernel@18 of kernel to q8
-     kernel 30..90 on q7 #0 by cudaLaunchKernel@10
-     kernel 91..99 on q8 #0 by cudaLaunchKernel@18
-     cudaLaunchKernel@18 waits for cudaLaunchKernel@10"
-);
+#[test]
+fn chains_of_waits_that_are_long_or_do_not_end_are_survived() {
+    let mut script = "run q1 c1\nrecord q1 c2 e1\nwait q2 c3 e1\n".to_owned();
+    for turn in 1..500 {
+        let at = 10 * turn;
+        script += &format!("record q2 c{at} e2\nwait q3 c{} e2\n", at + 1);
+        script += &format!("record q3 c{} e3\nwait q2 c{} e3\n", at + 2, at + 3);
+    }
+    script += "record q2 c9000 e4\nwait q4 c9001 e4\nwait q4 c9002 e4\nrun q4 c9003";
+    check_waits(&script, "90030 waits for 10", false);
+    let mut script = String::new();
+    for queue in 1..60 {
+        let at = 10 * queue;
+        script += &format!("wait q{queue} c{at} e{queue}\n");
+        script += &format!("record q{queue} c{} e{}\n", at + 1, queue + 1);
+    }
+    script += "run q59 c1000";
+    check_waits(&script, "10000 waits for unknown", false);
+}
 
-in_order!(
-    a_wait_goes_through_a_stream_without_work,
-    "call t1 c1 cudaLaunchKernel 10..11
-     kernel q7 c1 30..90
-     record q7 c2 e5
-     wait q8 c3 e5
-     record q8 c4 e6
-     wait q9 c5 e6
-     call t1 c6 cudaLaunchKernel 18..19
-     kernel q9 c6 91..99",
-    "submission cudaLaunchKernel@10 of kernel to q7
-     submission cudaLaunchKernel@18 of kernel to q9
-     kernel 30..90 on q7 #0 by cudaLaunchKernel@10
-     kernel 91..99 on q9 #0 by cudaLaunchKernel@18
-     cudaLaunchKernel@18 waits for cudaLaunchKernel@10"
-);
-
-in_order!(
-    a_wait_inside_one_stream_is_none,
-    "call t1 c1 cudaLaunchKernel 10..11
-     kernel q7 c1 30..90
-     record q7 c2 e5
-     wait q7 c3 e5
-     call t1 c4 cudaLaunchKernel 18..19
-     kernel q7 c4 91..99",
-    "submission cudaLaunchKernel@10 of kernel to q7
-     submission cudaLaunchKernel@18 of kernel to q7
-     kernel 30..90 on q7 #0 by cudaLaunchKernel@10
-     kernel 91..99 on q7 #0 by cudaLaunchKernel@18"
-);
-
-in_order!(
-    a_wait_is_for_the_occurrence_before_it_where_an_event_is_recorded_again,
-    "call t1 c1 cudaLaunchKernel 10..11
-     kernel q7 c1 30..90
-     record q7 c2 e5
-     wait q8 c3 e5
-     call t1 c4 cudaLaunchKernel 14..15
-     kernel q8 c4 91..99
-     call t1 c5 cudaLaunchKernel 16..17
-     kernel q7 c5 100..110
-     record q7 c6 e5
-     wait q8 c7 e5
-     call t1 c8 cudaLaunchKernel 18..19
-     kernel q8 c8 111..120",
-    "submission cudaLaunchKernel@10 of kernel to q7
-     submission cudaLaunchKernel@14 of kernel to q8
-     submission cudaLaunchKernel@16 of kernel to q7
-     submission cudaLaunchKernel@18 of kernel to q8
-     kernel 30..90 on q7 #0 by cudaLaunchKernel@10
-     kernel 91..99 on q8 #0 by cudaLaunchKernel@14
-     kernel 100..110 on q7 #0 by cudaLaunchKernel@16
-     kernel 111..120 on q8 #0 by cudaLaunchKernel@18
-     cudaLaunchKernel@14 waits for cudaLaunchKernel@10
-     cudaLaunchKernel@18 waits for cudaLaunchKernel@16"
-);
-
-live_only!(
-    a_wait_for_an_event_of_which_nothing_is_known_is_unknown,
-    "wait q8 c3 e5
-     call t1 c4 cudaLaunchKernel 14..15
-     kernel q8 c4 91..99",
-    "submission cudaLaunchKernel@14 of kernel to q8
-     kernel 91..99 on q8 #0 by cudaLaunchKernel@14
-     cudaLaunchKernel@14 waits for unknown"
-);
-
-everywhere!(
+case!(
     work_has_the_innermost_label_of_the_thread_that_launched_it,
+    EVERYWHERE,
     "label t1 0..100 step
      label t1 20..60 forward
      label t2 0..100 other
-     call t1 c1 cudaLaunchKernel 10..11
-     call t1 c2 cudaLaunchKernel 30..31
-     kernel q7 c1 200..210
-     kernel q7 c2 210..220",
+     run q7 c1
+     run q7 c3",
     "submission cudaLaunchKernel@10 of kernel to q7
      submission cudaLaunchKernel@30 of kernel to q7
-     kernel 200..210 on q7 #0 by cudaLaunchKernel@10 [step]
-     kernel 210..220 on q7 #0 by cudaLaunchKernel@30 [step/forward]
+     kernel 100010..100015 on q7 #0 by cudaLaunchKernel@10 [step]
+     kernel 100030..100035 on q7 #0 by cudaLaunchKernel@30 [step/forward]
      label 0..100 [step]
      label 20..60 [step/forward]
      label 0..100 [other]"
 );
 
-everywhere!(
+case!(
     labels_may_cross,
+    EVERYWHERE,
     "label t1 0..50 a
      label t1 20..80 b
-     call t1 c1 cudaLaunchKernel 10..11
-     call t1 c2 cudaLaunchKernel 30..31
-     call t1 c3 cudaLaunchKernel 60..61
-     kernel q7 c1 200..210
-     kernel q7 c2 210..220
-     kernel q7 c3 220..230",
-    "submission cudaLaunchKernel@10 of kernel to q7
-     submission cudaLaunchKernel@30 of kernel to q7
+     run q7 c3
+     run q7 c6",
+    "submission cudaLaunchKernel@30 of kernel to q7
      submission cudaLaunchKernel@60 of kernel to q7
-     kernel 200..210 on q7 #0 by cudaLaunchKernel@10 [a]
-     kernel 210..220 on q7 #0 by cudaLaunchKernel@30 [a/b]
-     kernel 220..230 on q7 #0 by cudaLaunchKernel@60 [a/b]
+     kernel 100030..100035 on q7 #0 by cudaLaunchKernel@30 [a/b]
+     kernel 100060..100065 on q7 #0 by cudaLaunchKernel@60 [a/b]
      label 0..50 [a]
      label 20..80 [a/b]"
 );
 
-everywhere!(
+case!(
     labels_nest_in_those_of_their_own_domain,
+    EVERYWHERE,
     "label t1 0..100 step
      label t1 10..90 allreduce in NCCL
      label t1 20..80 inner
-     call t1 c1 cudaLaunchKernel 30..31
-     kernel q7 c1 200..210",
+     run q7 c3",
     "submission cudaLaunchKernel@30 of kernel to q7
-     kernel 200..210 on q7 #0 by cudaLaunchKernel@30 [step/inner]
+     kernel 100030..100035 on q7 #0 by cudaLaunchKernel@30 [step/inner]
      label 0..100 [step]
      label 10..90 [allreduce]
      label 20..80 [step/inner]"
 );
 
-live_only!(
-    modules_and_operators_nest_around_and_inside_the_programs_labels,
-    "label t1 0..100 step
+case!(
+    modules_and_operators_nest_around_and_inside_the_programs_labels_which_may_never_end,
+    LIVE_ONLY,
+    "label t1 0.. step
      label t1 10..90 layer in modules
      label t1 20..80 mine
      label t1 30..70 aten::mm in operators
-     call t1 c1 cudaLaunchKernel 40..41
-     kernel q7 c1 200..210",
+     run q7 c4",
     "submission cudaLaunchKernel@40 of kernel to q7
-     kernel 200..210 on q7 #0 by cudaLaunchKernel@40 [step/layer/mine/aten::mm]
-     label 0..100 [step]
+     kernel 100040..100045 on q7 #0 by cudaLaunchKernel@40 [step/layer/mine/aten::mm]
+     label 0.. [step]
      label 10..90 [step/layer]
      label 20..80 [step/layer/mine]
      label 30..70 [step/layer/mine/aten::mm]"
 );
 
-live_only!(
-    a_label_that_never_ends_has_no_duration,
-    "label t1 0.. step
-     call t1 c1 cudaLaunchKernel 40..41
-     kernel q7 c1 200..210",
-    "submission cudaLaunchKernel@40 of kernel to q7
-     kernel 200..210 on q7 #0 by cudaLaunchKernel@40 [step]
-     label 0.. [step]"
-);
-
-live_only!(
+case!(
     of_a_profiled_launch_the_first_record_counts,
+    LIVE_ONLY,
     "profiled c1
      call t1 c1 cudaLaunchKernel 10..90
      kernel q7 c1 ?
@@ -464,8 +459,9 @@ live_only!(
      lost 1 dispatch times"
 );
 
-in_order!(
+case!(
     launches_of_which_nothing_came_are_lost_and_those_into_a_graph_are_not,
+    IN_ORDER,
     "sudden
      call t1 c1 cudaStreamBeginCapture 10..11
      call t1 c2 cudaLaunchKernel 12..13
@@ -492,8 +488,9 @@ in_order!(
      lost 1 command buffers"
 );
 
-everywhere!(
+case!(
     overheads_are_calls_that_nobody_made,
+    EVERYWHERE,
     "overhead t1 10..20 COMMAND_BUFFER_FULL
      overhead t1 30..40 FUNCTION_LOADING
      overhead t- 50..60 BUFFER_FLUSH",

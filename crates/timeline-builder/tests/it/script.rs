@@ -7,6 +7,7 @@
 //! | `queue cC qQ` | the call waits for this queue, or puts something on it |
 //! | `kernel qQ cC A..B [graph]` | a kernel ran; `?` instead of times where they are not known |
 //! | `copy qQ cC A..B KIND [MEMORY]` | a copy ran |
+//! | `run qQ cC` | a call on thread 1 at ten times C launched a kernel, which ran |
 //! | `graph qQ cC A..B` | a graph ran, which is timed as a whole |
 //! | `record qQ cC eE` | the call recorded an event on the queue |
 //! | `wait qQ cC eE` | the call let the queue wait for the latest occurrence of the event |
@@ -23,6 +24,7 @@ use gapscope_model::{Ledger, Loss, MemoryPlace, OverheadKind, Span, TransferKind
 use gapscope_timeline_builder::*;
 use gapscope_trace::build::{Interner, Labels};
 use gapscope_trace::ids::*;
+use gapscope_trace::lookup::LabelPaths;
 use gapscope_trace::tables::{Table, Tables};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -39,8 +41,8 @@ enum EventKind {
     Call(ApiCall),
     QueueOfCall(Correlation, QueueId),
     Work(Option<Correlation>, DeviceWork),
-    Record(StreamPlace, u64),
-    Wait(StreamPlace, u64),
+    Record(StreamEvent),
+    Wait(StreamEvent),
     Label(Label),
     Overhead(Overhead),
     Profiled(Correlation),
@@ -80,18 +82,37 @@ fn span(text: &str) -> Option<Span> {
     })
 }
 
+/// Writes a line `run qQ cC` as the two lines of its call and its kernel.
+fn expand(line: &str) -> String {
+    let run = line.trim().strip_prefix("run ");
+    let Some((queue, correlation)) = run.and_then(|run| run.split_once(' ')) else {
+        return format!("{line}\n");
+    };
+    let at_ns = 10 * number(correlation, 'c').unwrap();
+    let (start_ns, end_ns) = (at_ns + 100_000, at_ns + 100_005);
+    format!(
+        "call t1 {correlation} cudaLaunchKernel {at_ns}..{at_ns}\n\
+         kernel {queue} {correlation} {start_ns}..{end_ns}\n"
+    )
+}
+
 impl Script {
     pub fn parse(text: &str) -> Script {
         let mut script = Script::default();
         let mut process = ProcessId(1);
+        let text: String = text.lines().map(expand).collect();
         for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
             let words: Vec<&str> = line.split_whitespace().collect();
             let thread = |at: usize| number(words[at], 't').map(|tid| ThreadId(tid as u32));
             let correlation = |at: usize| number(words[at], 'c').map(Correlation);
             let queue = |at: usize| QueueId(number(words[at], 'q').unwrap() as u32);
-            let place = || StreamPlace {
-                queue: queue(1),
-                correlation: correlation(2).unwrap(),
+            let stream_event = || StreamEvent {
+                process,
+                place: StreamPlace {
+                    queue: queue(1),
+                    correlation: correlation(2).unwrap(),
+                },
+                event: number(words[3], 'e').unwrap(),
             };
             let work = |of_graph, kind| {
                 let work = DeviceWork {
@@ -134,14 +155,13 @@ impl Script {
                     DeviceWorkKind::Transfer {
                         kind: TransferKind::from_text_or_unknown(words[4]),
                         bytes: None,
-                        host_memory: words
-                            .get(5)
+                        host_memory: (words.get(5))
                             .map(|place| MemoryPlace::from_text_or_unknown(place)),
                     },
                 ),
                 "graph" => work(true, DeviceWorkKind::Graph),
-                "record" => EventKind::Record(place(), number(words[3], 'e').unwrap()),
-                "wait" => EventKind::Wait(place(), number(words[3], 'e').unwrap()),
+                "record" => EventKind::Record(stream_event()),
+                "wait" => EventKind::Wait(stream_event()),
                 "label" => EventKind::Label(Label {
                     thread: thread(1),
                     span: times(words[2]),
@@ -168,11 +188,11 @@ impl Script {
     }
 
     fn functions(&self) -> Vec<Function> {
-        let functions = self.functions.iter().map(|(_, name)| Function {
+        let function = |(_, name): (FunctionId, &String)| Function {
             class: FunctionClass::from_function(name).unwrap_or_default(),
             name: Arc::from(name.as_str()),
-        });
-        functions.collect()
+        };
+        self.functions.iter().map(function).collect()
     }
 
     /// Hands the events over one by one, as while a program runs. Labels come before the calls that return after them.
@@ -181,70 +201,63 @@ impl Script {
         let mut builders: BTreeMap<ProcessId, TimelineBuilder> = BTreeMap::new();
         let mut domains: Interner<String, FunctionId> = Interner::default();
         for event in &self.events {
-            builders.entry(event.process).or_insert_with(|| {
-                let mut builder = TimelineBuilder::default();
-                for (id, function) in (0..).map(FunctionId).zip(self.functions()) {
-                    builder.add_function(id, function);
-                }
-                builder
-            });
+            let builder = builders.entry(event.process).or_default();
+            for (id, function) in (0..).map(FunctionId).zip(self.functions()) {
+                builder.add_function(id, function);
+            }
         }
         // One thread writes its labels and calls in order, whatever else comes between.
-        let mut edges: Vec<(i64, bool, usize)> = Vec::new();
-        for (at, event) in self.events.iter().enumerate() {
-            if let EventKind::Label(label) = &event.kind {
-                edges.push((label.span.0, true, at));
-                edges.extend(label.span.1.map(|end_ns| (end_ns, false, at)));
+        let mut edges = Vec::new();
+        for (at, Event { process, kind }) in self.events.iter().enumerate() {
+            if let EventKind::Label(label) = kind {
+                let (start_ns, end_ns) = label.span;
+                edges.push((start_ns, true, at, *process, label));
+                edges.extend(end_ns.map(|end_ns| (end_ns, false, at, *process, label)));
             }
         }
-        edges.sort_unstable();
+        edges.sort_unstable_by_key(|(at_ns, begins, at, ..)| (*at_ns, *begins, *at));
         let mut keys = BTreeMap::new();
-        for (at_ns, begins, at) in edges {
-            let Event { process, kind } = &self.events[at];
-            let EventKind::Label(label) = kind else {
+        for (at_ns, begins, at, process, label) in edges {
+            let labels = &mut builders.get_mut(&process).unwrap().labels;
+            let (out, key) = (&mut rows.output(process), keys.get(&at).copied());
+            let out = &mut out.label_rows();
+            if let (false, Some(key)) = (begins, key) {
+                labels.end(label.thread, LabelScope::Key(key), at_ns, out);
                 continue;
-            };
-            let builder = builders.get_mut(process).unwrap();
-            let labels = &mut builder.labels;
-            if begins {
-                let name = label.domain.as_str();
-                let start = LabelStart {
-                    thread: label.thread,
-                    domain: match name {
-                        "modules" => LabelDomain::Module,
-                        "operators" => LabelDomain::Operator,
-                        "" => LabelDomain::Program(0),
-                        name => LabelDomain::Program(domains.id(name.to_owned()).0 + 1),
-                    },
-                    text: rows.labels.text(&label.text),
-                    at_ns,
-                    category: CategoryId::default(),
-                    payload: None,
-                    labels_work: true,
-                    has_row: true,
-                };
-                let key = labels.begin(*process, start, &mut rows.labels, &mut rows.tables);
-                keys.insert(at, key);
-            } else {
-                let (all, tables) = (&mut rows.labels, &mut rows.tables);
-                labels.end_key(*process, label.thread, keys[&at], at_ns, all, tables);
             }
+            let start = LabelStart {
+                thread: label.thread,
+                domain: match label.domain.as_str() {
+                    "modules" => LabelDomain::Module,
+                    "operators" => LabelDomain::Operator,
+                    "" => LabelDomain::Program(0),
+                    name => LabelDomain::Program(domains.id(name.to_owned()).0 + 1),
+                },
+                text: out.labels.text(&label.text),
+                at_ns,
+                category: CategoryId::default(),
+                payload: None,
+                labels_work: true,
+                has_row: true,
+            };
+            keys.insert(at, labels.begin(start, out));
         }
         for at in order {
             let Event { process, kind } = &self.events[*at];
             let builder = builders.get_mut(process).unwrap();
             let mut out = rows.output(*process);
+            let occurrence = |event| self.occurrence(event, *at);
             match kind {
                 EventKind::Call(call) => builder.call(*call, &mut out),
                 EventKind::QueueOfCall(correlation, queue) => {
                     builder.queue_of_call(*correlation, *queue, &mut out);
                 }
                 EventKind::Work(correlation, work) => builder.work(*correlation, *work, &mut out),
-                EventKind::Record(place, event) => {
-                    builder.event_recorded(self.occurrence(*event, *at), *place);
+                EventKind::Record(record) => {
+                    builder.event_recorded(occurrence(record.event), record.place);
                 }
-                EventKind::Wait(place, event) => {
-                    builder.stream_waits(*place, self.occurrence(*event, *at), 0);
+                EventKind::Wait(wait) => {
+                    builder.stream_waits(wait.place, occurrence(wait.event), 0)
                 }
                 EventKind::Label(_) => {}
                 EventKind::Overhead(overhead) => builder.overhead(overhead, &mut out),
@@ -254,27 +267,25 @@ impl Script {
         let missing = self.is_sudden.then_some("never came");
         for (process, builder) in &mut builders {
             builder.finish(missing, &mut rows.output(*process));
-            builder.labels.finish(*process, &mut rows.tables);
         }
         rows.lines()
     }
 
     /// The occurrence of an event that an event of the script names, as a hook counts them.
     fn occurrence(&self, event: u64, at: usize) -> EventOccurrence {
-        let before = self.events[..=at].iter();
-        let records =
-            before.filter(|e| matches!(&e.kind, EventKind::Record(_, named) if *named == event));
-        EventOccurrence {
-            event,
-            number: records.count() as u64,
-        }
+        let is_record =
+            |e: &&Event| matches!(&e.kind, EventKind::Record(record) if record.event == event);
+        let number = self.events[..=at].iter().filter(is_record).count() as u64;
+        EventOccurrence { event, number }
     }
 
     /// Hands everything over at once, as an importer does.
     pub fn imported(&self) -> Vec<String> {
         let mut rows = Rows::default();
-        let mut recorded = Recorded::new(self.functions());
-        let mut domains: Interner<String, FunctionId> = Interner::default();
+        let mut recorded = Recorded {
+            functions: self.functions(),
+            ..Recorded::default()
+        };
         let queue_of = |process: ProcessId, correlation: Option<Correlation>| {
             let mut queues = self.events.iter().filter_map(|event| match &event.kind {
                 EventKind::QueueOfCall(of, queue) if event.process == process => {
@@ -295,29 +306,17 @@ impl Script {
                 EventKind::Work(correlation, work) => {
                     recorded.work.push((process, *correlation, *work));
                 }
-                EventKind::Record(place, event) | EventKind::Wait(place, event) => {
-                    let row = StreamEvent {
-                        process,
-                        place: *place,
-                        event: *event,
-                    };
-                    match kind {
-                        EventKind::Record(..) => recorded.events.push(row),
-                        _ => recorded.waits.push(row),
-                    }
-                }
+                EventKind::Record(event) => recorded.events.push(*event),
+                EventKind::Wait(event) => recorded.waits.push(*event),
                 EventKind::Label(label) => {
-                    let domain = match label.domain.as_str() {
-                        "" => 0,
-                        name => domains.id(name.to_owned()).0 + 1,
-                    };
+                    let domain = Some(label.domain.as_str()).filter(|name| !name.is_empty());
                     recorded.ranges.push(HostRange {
                         process,
                         thread: label.thread,
                         of_process: false,
                         text: rows.labels.text(&label.text),
-                        domain,
-                        category: CategoryId::default(),
+                        domain: domain.map(|name| rows.labels.text(name)),
+                        category: None,
                         payload: None,
                         start_ns: label.span.0,
                         end_ns: label.span.1,
@@ -380,11 +379,9 @@ impl Rows {
 
     fn lines(mut self) -> Vec<String> {
         self.labels.push_into(&mut self.tables.labels);
-        lines(
-            &self.tables,
-            &self.ledger.losses(),
-            (&|process| process.0, &|queue| queue.0),
-        )
+        let numbers: (&dyn Fn(ProcessId) -> u32, &dyn Fn(QueueId) -> u32) =
+            (&|process| process.0, &|queue| queue.0);
+        lines(&self.tables, &self.ledger.losses(), numbers)
     }
 }
 
@@ -395,18 +392,12 @@ pub fn lines(
     losses: &[Loss],
     (process_number, queue_number): (&dyn Fn(ProcessId) -> u32, &dyn Fn(QueueId) -> u32),
 ) -> Vec<String> {
-    let labels: Vec<_> = rows_of(&t.labels).collect();
+    let paths = LabelPaths::new(&t.labels);
     let path = |label: Option<LabelId>| {
-        let mut texts = Vec::new();
-        let mut next = label;
-        while let Some(label) = next.and_then(|next| labels.iter().find(|l| l.id == next)) {
-            texts.insert(0, label.text.to_string());
-            next = label.parent;
-        }
-        match texts.is_empty() {
-            true => String::new(),
-            false => format!(" [{}]", texts.join("/")),
-        }
+        let path = label.and_then(|label| paths.get(label));
+        path.map_or(String::new(), |path| {
+            format!(" [{}]", path.replace(" / ", "/"))
+        })
     };
     let submissions: Vec<_> = rows_of(&t.submissions).collect();
     let call = |id: SubmissionId| {

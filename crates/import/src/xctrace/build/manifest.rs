@@ -5,10 +5,11 @@ use super::super::date;
 use super::super::toc::Run;
 use super::{Builder, DEVICE, PROCESS, QUEUE};
 use crate::Options;
+use gapscope_model::Span;
 use gapscope_timeline_builder::rows;
 use gapscope_trace::manifest::*;
 use gapscope_trace::optional::Optional;
-use gapscope_trace::tables::{CommandBuffer, Timing};
+use gapscope_trace::tables::CommandBuffer;
 use gapscope_trace::{LossKind, Trace};
 
 impl Builder {
@@ -32,24 +33,16 @@ impl Builder {
         for instance in &instances {
             let timed = instance.start_ns <= instance.end_ns;
             untimed += u64::from(!timed);
+            let span =
+                timed.then(|| Span::between(self.at(instance.start_ns), self.at(instance.end_ns)));
+            let submission = Some(instance.submission());
+            let counts = (0, instance.transfers);
+            let row = rows::graph_launch(instance.id, (PROCESS, QUEUE), submission, span, counts);
             let row = CommandBuffer {
-                id: instance.id,
-                process: PROCESS,
-                queue: QUEUE,
-                submission: instance.submission(),
-                start_ns: timed.then(|| self.at(instance.start_ns)),
-                duration_ns: timed.then(|| instance.end_ns - instance.start_ns),
                 seen_ns: instance.seen_ns.map(|ns| self.at(ns)),
-                timing: if timed {
-                    Timing::Measured
-                } else {
-                    Timing::Unknown
-                },
-                dispatches: 0,
-                transfers: instance.transfers,
                 label: instance.label,
                 name: instance.name.clone().map(Into::into),
-                host_functions: None,
+                ..row
             };
             rows::command_buffer(&mut self.trace.tables, row);
         }
@@ -114,13 +107,8 @@ impl Builder {
         self.facts.notes.extend(options.notes.iter().cloned());
         self.trace.manifest = Manifest {
             format_version: FORMAT_VERSION,
-            stack_rate_hz: None,
             gapscope_version: env!("CARGO_PKG_VERSION").to_owned(),
             complete: true,
-            rank: None,
-            ranks: Vec::new(),
-            unmeasured: Vec::new(),
-            altered: false,
             command: command.clone(),
             exit: run.exit(),
             sampling_mode: SamplingMode::Pass,
@@ -135,7 +123,6 @@ impl Builder {
             processes: vec![Process {
                 id: PROCESS,
                 pid: self.pid,
-                parent_pid: None,
                 executable: run
                     .process_name
                     .clone()
@@ -146,7 +133,7 @@ impl Builder {
                     None => "Instruments".to_owned(),
                 },
                 start_ns: self.base_ns,
-                end_ns: None,
+                ..Process::default()
             }],
             threads: std::mem::take(&mut self.trace.manifest.threads),
             devices: vec![Device {
@@ -155,10 +142,9 @@ impl Builder {
                 api: Api::Metal,
                 name: gpu.map_or_else(|| "unknown GPU".to_owned(), |name| name.to_string()),
                 clock: Clock {
-                    method: if bound.samples > 0 {
-                        ClockMethod::Brackets
-                    } else {
-                        ClockMethod::None
+                    method: match bound.samples {
+                        0 => ClockMethod::None,
+                        _ => ClockMethod::Brackets,
                     },
                     error_ns: bound.error_ns,
                     samples: bound.samples,
@@ -176,6 +162,7 @@ impl Builder {
             }],
             losses: self.facts.losses.losses(),
             notes: std::mem::take(&mut self.facts.notes),
+            ..Manifest::default()
         };
         self.labels.push_into(&mut self.trace.tables.labels);
         self.trace

@@ -2,7 +2,9 @@
 
 use super::super::facts::{Mark, Signpost};
 use super::{Builder, PROCESS, thread_id};
-use gapscope_timeline_builder::{CategoryId, LabelDomain, LabelKey, LabelStart, ThreadLabels};
+use gapscope_timeline_builder::{
+    CategoryId, LabelDomain, LabelKey, LabelRows, LabelScope, LabelStart, ThreadLabels,
+};
 use gapscope_trace::LossKind;
 use gapscope_trace::ids::ThreadId;
 use rustc_hash::FxHashMap;
@@ -20,7 +22,11 @@ impl Builder {
 
         let mut labels = ThreadLabels::default();
         let mut open: FxHashMap<(Option<ThreadId>, u64), Vec<LabelKey>> = FxHashMap::default();
-        let tables = &mut self.trace.tables;
+        let out = &mut LabelRows {
+            process: PROCESS,
+            labels: &mut self.labels,
+            tables: &mut self.trace.tables,
+        };
         let mut unbegun = 0;
         for Signpost {
             at_ns,
@@ -36,7 +42,7 @@ impl Builder {
             let start = LabelStart {
                 thread,
                 domain: LabelDomain::Program(0),
-                text: self.labels.text(text.as_deref().unwrap_or_default()),
+                text: out.labels.text(text.as_deref().unwrap_or_default()),
                 at_ns,
                 category: CategoryId::default(),
                 payload: None,
@@ -46,15 +52,11 @@ impl Builder {
             let of_signpost = open.entry((thread, id)).or_default();
             match mark {
                 Mark::Begin => {
-                    let key = labels.begin(PROCESS, start, &mut self.labels, tables);
-                    of_signpost.push(key);
+                    of_signpost.push(labels.begin(start, out));
                 }
-                Mark::Event => labels.instant(PROCESS, start, &mut self.labels, tables),
+                Mark::Event => labels.instant(start, out),
                 Mark::End => match of_signpost.pop() {
-                    Some(key) => {
-                        let all = &mut self.labels;
-                        labels.end_key(PROCESS, thread, key, at_ns, all, tables);
-                    }
+                    Some(key) => labels.end(thread, LabelScope::Key(key), at_ns, out),
                     None => unbegun += 1,
                 },
             }

@@ -5,7 +5,6 @@
 //! seconds after it happened and in any order. Equal correlations join calls and work.
 
 mod activity;
-mod call;
 mod finish;
 mod instructions;
 mod profiles;

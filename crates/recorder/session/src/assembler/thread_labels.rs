@@ -7,7 +7,7 @@ use super::host::LabelRecord;
 use gapscope_spool::event::{LabelEdge, LabelScope, Layer, Payload};
 use gapscope_spool::ids as hook;
 use gapscope_timeline_builder as builder;
-use gapscope_timeline_builder::{CategoryId, LabelDomain, LabelStart, ProcessRangeId};
+use gapscope_timeline_builder::{CategoryId, LabelDomain, LabelRows, LabelStart, ProcessRangeId};
 use gapscope_trace::ids::{ProcessId, ThreadId};
 use gapscope_trace::tables::Tables;
 use std::sync::Arc;
@@ -47,29 +47,31 @@ impl Assembler {
         };
         let thread = Some(ThreadId(thread.0));
         let state = &mut self.processes[process];
-        let all = &mut self.labels;
         let labels = &mut state.timeline.labels;
-        if edge == LabelEdge::End {
-            return labels.end(process, thread, scope, at_ns, all, tables);
-        }
         let start = LabelStart {
             thread,
             domain: label_domain(domain),
-            text: commands::text(&state.texts, all, text),
+            text: commands::text(&state.texts, &mut self.labels, text),
             at_ns,
             category: CategoryId::default(),
             payload: None,
             labels_work: true,
             has_row: true,
         };
+        let out = &mut LabelRows {
+            process,
+            labels: &mut self.labels,
+            tables,
+        };
         match (edge, scope) {
+            (LabelEdge::End, scope) => labels.end(thread, scope, at_ns, out),
             (LabelEdge::Begin, builder::LabelScope::Process(range)) => {
-                labels.begin_process_range(process, range, start, all, tables);
+                labels.begin_process_range(range, start, out);
             }
             (LabelEdge::Begin, _) => {
-                labels.begin(process, start, all, tables);
+                labels.begin(start, out);
             }
-            _ => labels.instant(process, start, all, tables),
+            (LabelEdge::Instant, _) => labels.instant(start, out),
         }
     }
 

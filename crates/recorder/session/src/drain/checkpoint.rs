@@ -15,7 +15,7 @@ use std::path::Path;
 
 pub const STATE_FILE: &str = "parts/state";
 /// The version of [`STATE_FILE`]. It changes with everything in the file, so that a gapscope reads only its own.
-pub const STATE_VERSION: u32 = 15;
+pub const STATE_VERSION: u32 = 16;
 
 /// The state of a recording.
 #[derive(Serialize, Deserialize)]

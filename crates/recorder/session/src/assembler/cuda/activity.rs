@@ -1,12 +1,12 @@
 //! Adds activities (reports of CUDA's tracing library about work, waits and overheads) one at a time to the
 //! timeline of their process.
 
-use super::{Assembler, KernelLaunch, Route};
+use super::{Assembler, KernelLaunch, Route, known_thread};
 use gapscope_model::{LossKind, TransferKind};
 use gapscope_spool::event::{Activity, Span, WaitKind};
 use gapscope_spool::ids as hook;
 use gapscope_timeline_builder::{
-    Correlation, DeviceWork, DeviceWorkKind, EventOccurrence, StreamPlace,
+    Correlation, DeviceWork, DeviceWorkKind, EventOccurrence, Overhead, StreamPlace,
 };
 use gapscope_trace::ids::{ProcessId, QueueId};
 use gapscope_trace::tables::Tables;
@@ -33,17 +33,12 @@ impl Assembler {
             } => {
                 let known = self.processes[process].cuda.launches.get(&launch).copied();
                 let known = known.unwrap_or_else(|| self.lost_launch(process));
-                let work = DeviceWork {
-                    queue: known.queue,
-                    span: self.checked(span),
-                    of_graph,
-                    label: None,
-                    kind: DeviceWorkKind::Kernel {
-                        kernel: known.kernel,
-                        groups: known.groups.map(|groups| Some(groups).filter(|g| *g > 0)),
-                    },
+                let kind = DeviceWorkKind::Kernel {
+                    kernel: known.kernel,
+                    groups: known.groups.map(|groups| Some(groups).filter(|g| *g > 0)),
                 };
-                self.device_work(process, correlation, work, tables);
+                let place = (known.queue, of_graph);
+                self.device_work(process, correlation, (place, span, kind), tables);
             }
             Activity::Transfer {
                 route,
@@ -54,31 +49,21 @@ impl Assembler {
             } => {
                 let known = self.processes[process].cuda.routes.get(&route).copied();
                 let known = known.unwrap_or_else(|| self.lost_route(process));
-                let work = DeviceWork {
-                    queue: known.queue,
-                    span: self.checked(span),
-                    of_graph,
-                    label: None,
-                    kind: DeviceWorkKind::Transfer {
-                        kind: known.kind,
-                        bytes: Some(bytes),
-                        host_memory: known.host_memory,
-                    },
+                let kind = DeviceWorkKind::Transfer {
+                    kind: known.kind,
+                    bytes: Some(bytes),
+                    host_memory: known.host_memory,
                 };
-                self.device_work(process, correlation, work, tables);
+                let place = (known.queue, of_graph);
+                self.device_work(process, correlation, (place, span, kind), tables);
             }
             Activity::GraphRun {
                 queue,
                 span,
                 correlation,
             } => {
-                let work = DeviceWork {
-                    queue: self.queue(process, queue),
-                    span: self.checked(span),
-                    of_graph: true,
-                    label: None,
-                    kind: DeviceWorkKind::Graph,
-                };
+                let place = (self.queue(process, queue), true);
+                let work = (place, span, DeviceWorkKind::Graph);
                 self.device_work(process, correlation, work, tables);
             }
             Activity::Wait {
@@ -119,7 +104,17 @@ impl Assembler {
                 }
             }
             Activity::Overhead { kind, thread, span } => {
-                self.cuda_overhead(process, kind, thread, span, tables);
+                if let Some(span) = self.checked(span) {
+                    let overhead = Overhead {
+                        thread: known_thread(thread),
+                        span,
+                        kind,
+                        tool: "CUPTI",
+                    };
+                    self.with_timeline(process, tables, |timeline, out| {
+                        timeline.overhead(&overhead, out);
+                    });
+                }
             }
             Activity::Submission { queue, correlation } => {
                 let queue = self.queue(process, queue);
@@ -133,7 +128,11 @@ impl Assembler {
                 correlation: _,
             } => {
                 let queue = self.queue(process, queue);
-                self.host_function(process, queue, thread, span, tables);
+                if let Some(span) = self.checked(span) {
+                    self.with_timeline(process, tables, |timeline, out| {
+                        timeline.host_function(queue, known_thread(thread), span, out);
+                    });
+                }
             }
         }
     }
@@ -143,14 +142,22 @@ impl Assembler {
         correlations.widen(correlation.0)
     }
 
+    /// Adds a piece of work with its queue, its span and its kind, and whether it is part of a graph.
     #[inline]
     fn device_work(
         &mut self,
         process: ProcessId,
         correlation: hook::Correlation,
-        work: DeviceWork,
+        ((queue, of_graph), span, kind): ((QueueId, bool), Option<Span>, DeviceWorkKind),
         tables: &mut Tables,
     ) {
+        let work = DeviceWork {
+            queue,
+            span: self.checked(span),
+            of_graph,
+            label: None,
+            kind,
+        };
         let correlation = self.wide(process, correlation);
         self.with_timeline(process, tables, |timeline, out| {
             timeline.work(correlation, work, out);
