@@ -80,23 +80,16 @@ pub(super) fn outliers(ranks: &[&RankDigest]) -> Vec<Outlier> {
         .collect()
     };
     let computed = |digest: &RankDigest| {
-        Some(
-            digest
-                .row
-                .gpu_busy_ns?
-                .saturating_sub(digest.row.collective_ns?),
-        )
+        let (busy_ns, collective_ns) = (digest.row.gpu_busy_ns?, digest.row.collective_ns?);
+        Some(busy_ns.saturating_sub(collective_ns))
     };
     found.extend(unlike(ranks, Unlike::Computes, None, &values(&computed)));
     let idle = |digest: &RankDigest| Some(digest.row.idle?.total_ns);
     found.extend(unlike(ranks, Unlike::Idles, None, &values(&idle)));
     // Ranks that take part in other collectives wait in others.
-    let count = median(
-        ranks
-            .iter()
-            .filter_map(|rank| rank.row.collective_count.map(|n| n as i64)),
-    );
-    let usual = |digest: &RankDigest| digest.row.collective_count.map(|n| n as i64) == count;
+    let count = |digest: &RankDigest| digest.row.collective_count.map(|count| count as i64);
+    let usual_count = median(ranks.iter().filter_map(|rank| count(rank)));
+    let usual = |digest: &RankDigest| count(digest) == usual_count;
     let collective = |digest: &RankDigest| {
         let ns = digest.row.collective_ns.filter(|ns| *ns > 0);
         ns.filter(|_| usual(digest))
@@ -107,20 +100,15 @@ pub(super) fn outliers(ranks: &[&RankDigest]) -> Vec<Outlier> {
         for (name, (count, total_ns)) in &digest.kernels {
             let times = i64::try_from(*count).unwrap_or(i64::MAX).max(1);
             let ns = total_ns / times;
-            kernels
-                .entry(name)
-                .or_default()
-                .push(Value { rank, ns, times });
+            let values = kernels.entry(name).or_default();
+            values.push(Value { rank, ns, times });
         }
     }
     for (name, values) in kernels {
-        let slow = unlike(ranks, Unlike::Kernel, Some(name), &values);
+        let mut slow = unlike(ranks, Unlike::Kernel, Some(name), &values);
         // A device that is slow at everything is mentioned once.
-        let slow = slow.into_iter();
-        let known: Vec<Outlier> = slow
-            .filter(|slow| !found.iter().any(|other| explains(other, slow)))
-            .collect();
-        found.extend(known);
+        slow.retain(|slow| !found.iter().any(|other| explains(other, slow)));
+        found.extend(slow);
     }
     found.sort_by_key(|outlier| Reverse(outlier.cost_ns));
     found
@@ -147,40 +135,34 @@ fn unlike(
     let spread_ns = median(off).unwrap_or(0) as f64 * 1.4826;
     let sign = if what == Unlike::Awaited { -1 } else { 1 };
     let least_ns = (OUTLIER_SPREADS * spread_ns).max(OUTLIER_SHARE * usual_ns as f64);
-    let far: Vec<&Value> = (values.iter())
-        .filter(|value| {
-            let off_ns = sign * (value.ns - usual_ns);
-            let window_ns = ranks[value.rank].row.idle.map_or(0, |idle| idle.window_ns);
-            let cost_ns = off_ns.saturating_mul(value.times);
-            off_ns > 0
-                && off_ns as f64 > least_ns
-                && cost_ns as f64 >= ADVICE_SHARE * window_ns as f64
-        })
-        .collect();
+    let off_ns = |value: &Value| sign * (value.ns - usual_ns);
+    let cost_ns = |value: &Value| off_ns(value).saturating_mul(value.times);
+    let is_far = |value: &&Value| {
+        let window_ns = ranks[value.rank].row.idle.map_or(0, |idle| idle.window_ns);
+        off_ns(value) > 0
+            && off_ns(value) as f64 > least_ns
+            && cost_ns(value) as f64 >= ADVICE_SHARE * window_ns as f64
+    };
+    let far: Vec<&Value> = values.iter().filter(is_far).collect();
     if far.len() as f64 > OUTLIER_MOST * values.len() as f64 {
         return Vec::new();
     }
     let groups = machines(ranks, far).into_iter();
     let each = groups.filter_map(|(machine, group)| {
         let value_ns = median(group.iter().map(|value| value.ns))?;
-        let costs = group
-            .iter()
-            .map(|value| (sign * (value.ns - usual_ns)).saturating_mul(value.times));
+        let mut ranks: Vec<u32> = group.iter().map(|v| ranks[v.rank].row.rank).collect();
+        ranks.sort_unstable();
         let mut outlier = Outlier {
             what,
             kernel: kernel.map(str::to_owned),
             machine,
-            ranks: group
-                .iter()
-                .map(|value| ranks[value.rank].row.rank)
-                .collect(),
+            ranks,
             value_ns,
             usual_ns,
             ratio: ratio(value_ns, usual_ns),
-            cost_ns: costs.max()?,
+            cost_ns: group.iter().map(|value| cost_ns(value)).max()?,
             sentence: String::new(),
         };
-        outlier.ranks.sort_unstable();
         outlier.sentence = sentence(&outlier);
         Some(outlier)
     });
@@ -271,15 +253,13 @@ pub fn list(numbers: &[u32]) -> String {
             _ => runs.push((*number, *number)),
         }
     }
-    let each = runs
-        .iter()
-        .take(RUNS)
-        .map(|(first, last)| match last - first {
-            0 => first.to_string(),
-            1 => format!("{first}, {last}"),
-            _ => format!("{first} to {last}"),
-        });
-    let text = each.collect::<Vec<_>>().join(", ");
+    let named = runs.iter().take(RUNS);
+    let named = named.map(|(first, last)| match last - first {
+        0 => first.to_string(),
+        1 => format!("{first}, {last}"),
+        _ => format!("{first} to {last}"),
+    });
+    let text = named.collect::<Vec<_>>().join(", ");
     match runs.len() > RUNS {
         true => format!("{text}, … ({} in all)", numbers.len()),
         false => text,

@@ -95,15 +95,6 @@ fn kernels(timeline: &Timeline, ranges: &Ranges) -> Vec<Kernel> {
     let kinds: Vec<Option<&'static str>> = names.iter().map(|name| kind_of(name)).collect();
     let submissions = &trace.tables.submissions;
     let devices = devices_of_queues(timeline);
-    let rows = (timeline.queues.iter()).map(|queue| queue.row);
-    let of_row = |row| {
-        trace
-            .manifest
-            .queues
-            .get(row as usize)
-            .map(|queue| queue.id)
-    };
-    let queues: Vec<Option<QueueId>> = rows.map(|row| row.and_then(of_row)).collect();
     let mut found = Vec::new();
     timeline.each_work(|work| {
         if work.kind() != WorkKind::Dispatch {
@@ -112,10 +103,8 @@ fn kernels(timeline: &Timeline, ranges: &Ranges) -> Vec<Kernel> {
         let Some(kind) = timeline.kernel_row(work.row()).and_then(|row| kinds[row]) else {
             return;
         };
-        let (process, device) = devices
-            .get(timeline.queue_of(work) as usize)
-            .copied()
-            .unwrap_or_default();
+        let queue = timeline.queue_of(work) as usize;
+        let (process, device) = devices.get(queue).copied().unwrap_or_default();
         let row = timeline.submission_of(work) as usize;
         let launched = (submissions.thread.get(row)).and_then(|thread| {
             let at_ns = submissions.start_ns[row];
@@ -127,10 +116,7 @@ fn kernels(timeline: &Timeline, ranges: &Ranges) -> Vec<Kernel> {
             kind,
             device,
             process,
-            queue: queues
-                .get(timeline.queue_of(work) as usize)
-                .copied()
-                .flatten(),
+            queue: (timeline.queues.get(queue)).and_then(|queue| queue.row.and(Some(queue.id))),
             launched,
         });
     });
