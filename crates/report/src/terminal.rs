@@ -395,14 +395,14 @@ mod tests {
         }
     }
 
+    fn page(columns: usize, colour: bool) -> String {
+        Terminal { columns, colour }.draw(&table())
+    }
+
     #[test]
     fn no_line_is_wider_than_the_terminal() {
         for columns in [24, 40, 60, 80, 120] {
-            let page = Terminal {
-                columns,
-                colour: false,
-            }
-            .draw(&table());
+            let page = page(columns, false);
             for line in page.lines().filter(|l| !l.contains("also max")) {
                 assert!(fit::width(line) <= columns, "{columns}: {line}");
             }
@@ -411,25 +411,14 @@ mod tests {
 
     #[test]
     fn a_column_that_has_no_room_is_named() {
-        let terminal = |columns| {
-            Terminal {
-                columns,
-                colour: false,
-            }
-            .draw(&table())
-        };
-        assert!(terminal(32).contains("also max"), "{}", terminal(32));
-        assert!(!terminal(60).contains("also max"));
+        let narrow = page(32, false);
+        assert!(narrow.contains("also max"), "{narrow}");
+        assert!(!page(60, false).contains("also max"));
     }
 
     #[test]
     fn colour_changes_no_text() {
-        let plain = Terminal::default().draw(&table());
-        let coloured = Terminal {
-            columns: 80,
-            colour: true,
-        }
-        .draw(&table());
+        let (plain, coloured) = (page(80, false), page(80, true));
         assert_ne!(plain, coloured);
         let mut bare = String::new();
         for piece in coloured.split("\x1b[") {
@@ -441,20 +430,22 @@ mod tests {
         assert_eq!(bare, plain);
     }
 
+    fn wrapped(text: &str, columns: usize) -> Vec<String> {
+        let lines = wrap(&Text::from(text), columns);
+        lines.iter().map(Text::plain_text).collect()
+    }
+
     #[test]
     fn words_wrap_and_a_long_one_is_broken() {
-        let lines = wrap(&Text::from("ab cd efghijkl"), 5);
-        let lines: Vec<String> = lines.iter().map(Text::plain_text).collect();
+        let lines = wrapped("ab cd efghijkl", 5);
         assert_eq!(lines, ["ab cd ", "efghi", "jkl"]);
-        let lines = wrap(&Text::from("行列の積"), 5);
-        let lines: Vec<String> = lines.iter().map(Text::plain_text).collect();
+        let lines = wrapped("行列の積", 5);
         assert_eq!(lines, ["行列", "の積"], "by columns, not by characters");
     }
 
     #[test]
     fn a_number_is_not_parted_from_its_unit() {
-        let lines = wrap(&Text::from("it took 1.21 µs, or 3 %."), 11);
-        let lines: Vec<String> = lines.iter().map(Text::plain_text).collect();
+        let lines = wrapped("it took 1.21 µs, or 3 %.", 11);
         assert_eq!(lines, ["it took ", "1.21 µs, or ", "3 %."]);
     }
 }
