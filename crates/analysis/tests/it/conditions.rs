@@ -1,5 +1,6 @@
 //! Conditions of machine and GPUs: what is told, and what is not.
 
+use crate::program::assert_says;
 use gapscope_analysis::conditions::{ConditionKind, ConditionNote, conditions};
 use gapscope_analysis::{Findings, Options};
 use gapscope_timeline::Timeline;
@@ -53,10 +54,8 @@ fn heat_is_told_with_how_long_from_when_and_how_hot() {
         "Example ran at half its clock or less because of heat (hardware thermal slowdown) for 3.20 s, from 2.00 s on, at up to 91 °C: \
          kernel times of then are not comparable with others."
     );
-    assert_eq!(
-        (notes[0].start_ns, notes[0].held_ns),
-        (2_000_000_000, 3_200_000_000)
-    );
+    assert_eq!(notes[0].start_ns, 2_000_000_000);
+    assert_eq!(notes[0].held_ns, 3_200_000_000);
     assert_eq!((notes[0].device, notes[0].is_usual), (Some(0), false));
 }
 
@@ -81,10 +80,7 @@ fn a_power_cap_is_usual_and_no_heat_and_idle_or_set_clocks_are_nothing() {
     assert_eq!(kinds(&notes), [ConditionKind::PowerCap]);
     assert!(notes[0].is_usual);
     let sentence = &notes[0].sentence;
-    assert!(
-        sentence.contains("for 8.00 s, from 1.00 s on"),
-        "{sentence}"
-    );
+    assert_says(&sentence, "for 8.00 s, from 1.00 s on");
     assert!(sentence.contains("from 1208 to 1980 MHz"), "{sentence}");
 }
 
@@ -168,16 +164,8 @@ fn swapping_limits_and_killed_processes_are_told() {
         notes[0].is_usual,
         "without a stall it may be files that were read"
     );
-    assert!(
-        notes[0].sentence.contains("12 times, first at 3.00 s"),
-        "{:?}",
-        notes[0]
-    );
-    assert!(
-        notes[1].sentence.contains("1 time, first at 6.00 s"),
-        "{:?}",
-        notes[1]
-    );
+    assert_says(&notes[0].sentence, "12 times, first at 3.00 s");
+    assert_says(&notes[1].sentence, "1 time, first at 6.00 s");
     assert!(
         notes[2].sentence.contains(
             "read 200 MiB back from swap and wrote 0 B to it, for 2.00 s, from 2.00 s on"

@@ -1,6 +1,6 @@
 //! How much of a device the kernels fill.
 
-use crate::program::US;
+use crate::program::{US, findings_of};
 use crate::verdict::cuda;
 use gapscope_analysis::Findings;
 use gapscope_analysis::fill::DeviceFill;
@@ -117,12 +117,11 @@ fn what_is_not_known_is_unknown() {
     // A device of unknown size.
     let trace = "device id=1 api=cuda\nqueue id=1 device=1
         dispatch queue=1 kernel=1 groups_x=1 groups_y=1 groups_z=1 start_ns=0us duration_ns=100us";
-    let findings = crate::program::findings(&gapscope_trace::Trace::from_text(trace).unwrap());
+    let findings = findings_of(trace);
     let fill = &findings.fill[0];
-    assert_eq!(
-        (fill.multiprocessors, fill.known_ns, fill.underfilled_ns),
-        (None, None, None)
-    );
+    assert_eq!(fill.multiprocessors, None);
+    assert_eq!(fill.known_ns, None);
+    assert_eq!(fill.underfilled_ns, None);
     assert_eq!(fill.computing_ns, 100 * US);
     assert_eq!(findings.verdict, Bound::DeviceBound);
     let sentence = &findings.verdict_evidence.parts[0].sentence;
@@ -138,7 +137,7 @@ fn on_vulkan_what_is_unknown_is_said_where_the_driver_tells_the_size() {
              dispatch queue=1 kernel=1 {} start_ns=60us duration_ns=40us",
             groups(500)
         );
-        let findings = crate::program::findings(&gapscope_trace::Trace::from_text(&trace).unwrap());
+        let findings = findings_of(&trace);
         findings.verdict_evidence.parts[0].sentence.clone()
     };
     let sized = computed("limits.multiprocessors=100");
@@ -205,7 +204,7 @@ fn what_a_multiprocessor_can_hold_is_the_least_of_its_limits() {
              dispatch queue=1 kernel=1 groups_x=1 groups_y=1 groups_z=1 start_ns=0us duration_ns=100us"
         )
         .replace("\n             device id=2", " limits.registers_per_multiprocessor=65536 limits.shared_bytes_per_multiprocessor=233472");
-        let findings = crate::program::findings(&gapscope_trace::Trace::from_text(&trace).unwrap());
+        let findings = findings_of(&trace);
         let kernel = &findings.fill[0].kernels[0];
         kernel.groups_per_multiprocessor.zip(kernel.limited_by)
     };

@@ -1,6 +1,6 @@
 //! What limits kernels by the shape of their launches.
 
-use crate::program::US;
+use crate::program::{US, findings_of};
 use gapscope_analysis::kernels::Kernel;
 use gapscope_analysis::limits::KernelLimit;
 
@@ -23,8 +23,7 @@ fn dispatch(kernel: u32, groups: u32, [from, to]: [i64; 2]) -> String {
 }
 
 fn kernels(device: &str, rows: &str) -> Vec<Kernel> {
-    let trace = gapscope_trace::Trace::from_text(&format!("{device}{rows}")).unwrap();
-    crate::program::findings(&trace).kernels.into_value()
+    findings_of(&format!("{device}{rows}")).kernels.into_value()
 }
 
 fn limit(rows: &str) -> (Option<KernelLimit>, Option<i64>) {
@@ -40,14 +39,10 @@ fn multiprocessors_without_workgroups_are_what_a_small_kernel_could_win() {
     assert_eq!(found[0].winnable_ns, Some(900 * US));
     assert_eq!(found[0].distance, Some(900.0 / 1005.0));
     let launches = found[0].launches.unwrap();
-    assert_eq!(
-        (launches.multiprocessors, launches.mean_multiprocessors),
-        (100, 10.0)
-    );
-    assert_eq!(
-        (launches.occupancy, launches.occupancy_limited_by),
-        (Some(1.0), Some("threads"))
-    );
+    assert_eq!(launches.multiprocessors, 100);
+    assert_eq!(launches.mean_multiprocessors, 10.0);
+    assert_eq!(launches.occupancy, Some(1.0));
+    assert_eq!(launches.occupancy_limited_by, Some("threads"));
     assert_eq!(launches.waves, Some(10.0 / 800.0));
     // The same GPU through an interface that tells less of it.
     let both = format!(
@@ -112,10 +107,9 @@ fn what_is_not_known_is_no_limit() {
     let found = kernels(DEVICE, &dispatch(3, 10, [0, 1005]));
     assert_eq!(found[0].limit, Some(KernelLimit::TooSmall));
     let launches = found[0].launches.unwrap();
-    assert_eq!(
-        (launches.occupancy, launches.waves, launches.tail_ns),
-        (None, None, 0)
-    );
+    assert_eq!(launches.occupancy, None);
+    assert_eq!(launches.waves, None);
+    assert_eq!(launches.tail_ns, 0);
     // Most of the time is of dispatches whose workgroups are not known.
     let indirect = "dispatch queue=1 kernel=1 start_ns=2000us duration_ns=2000us\n";
     assert_eq!(limit(&(small + indirect)), (None, None));

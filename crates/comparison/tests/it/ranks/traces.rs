@@ -1,6 +1,6 @@
 //! Which traces have ranks, and whose times compare.
 
-use super::{ALL_REDUCE, Rank, US, WORLD, compare, findings, rank, says};
+use super::{ALL_REDUCE, Rank, US, WORLD, assert_says, compare, findings, rank};
 use gapscope_comparison::ranks::ranks;
 
 #[test]
@@ -109,11 +109,7 @@ fn devices_of_one_process_are_ranks_without_numbers() {
     let kind = &found.collectives[0];
     assert_eq!((kind.matched_count, kind.skew.total_ns), (1, Some(40 * US)));
     assert_eq!(found.bandwidth[0].bytes, 64);
-    assert!(
-        says(&found, "The numbers of the ranks are not known"),
-        "{:?}",
-        found.sentences
-    );
+    assert_says(&found, "The numbers of the ranks are not known");
     let notes = findings(&trace).notes;
     assert!(
         notes[0].starts_with("2 devices of one process ran collectives"),
@@ -147,9 +143,5 @@ fn a_rank_of_which_not_all_could_be_read_is_compared_with_none() {
         found.sentences[0],
         "Rank 1: dispatches.parquet cannot be read (it is cut short)."
     );
-    assert!(
-        says(&found, "not all of rank 1 could be read"),
-        "{:?}",
-        found.sentences
-    );
+    assert_says(&found, "not all of rank 1 could be read");
 }
