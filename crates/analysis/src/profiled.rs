@@ -11,7 +11,7 @@ use crate::occupancy::Occupancy;
 use gapscope_timeline::Timeline;
 use gapscope_timeline::quantity::{Nanoseconds, Percent, count_of};
 use gapscope_timeline::thresholds::{PROFILE_CLOSE, PROFILE_LOW};
-use gapscope_trace::ids::{DeviceId, KernelId, SubmissionId};
+use gapscope_trace::ids::{KernelId, SubmissionId};
 use gapscope_trace::kernel_profile::{GRID, Metric, PROFILING_CALL, Stall, metric_name as name};
 use gapscope_trace::lookup::IdIndex;
 use gapscope_trace::manifest::DeviceProperties;
@@ -145,14 +145,12 @@ pub fn profiled_kernels(timeline: &Timeline) -> Vec<ProfiledKernel> {
     let kernels = IdIndex::<KernelId>::new(&tables.kernels.id);
     let submissions = IdIndex::<SubmissionId>::new(&tables.submissions.id);
     let manifest = &timeline.trace.manifest;
-    let limits_of = |device: DeviceId| {
-        let device = manifest.devices.iter().find(|known| known.id == device);
-        device.and_then(|device| device.limits.as_ref())
-    };
     let limits = |submission: Option<SubmissionId>| -> Option<&DeviceProperties> {
-        let queue = tables.submissions.queue[submissions.get(submission?)?];
-        let queue = manifest.queues.iter().find(|known| known.id == queue)?;
-        limits_of(queue.device)
+        let id = tables.submissions.queue[submissions.get(submission?)?];
+        let queue = manifest.queues.iter().find(|queue| queue.id == id)?;
+        let mut devices = manifest.devices.iter();
+        let device = devices.find(|device| device.id == queue.device)?;
+        device.limits.as_ref()
     };
     (rows.into_iter())
         .map(|(profile, rows)| {
@@ -164,15 +162,13 @@ pub fn profiled_kernels(timeline: &Timeline) -> Vec<ProfiledKernel> {
                 || gapscope_trace::kernel_names::UNKNOWN.to_owned(),
                 |row| timeline.kernel_names.name(row).to_owned(),
             );
-            found.full_name = kernel
-                .and_then(|row| timeline.kernel_names.full_name(row))
-                .map(str::to_owned);
+            let full_name = kernel.and_then(|row| timeline.kernel_names.full_name(row));
+            found.full_name = full_name.map(str::to_owned);
             let limits = limits(found.submission);
-            found.multiprocessors = limits
-                .and_then(|limits| limits.multiprocessors)
-                .filter(|multiprocessors| *multiprocessors > 0);
-            let occupancy = kernel
-                .zip(limits)
+            let multiprocessors = limits.and_then(|limits| limits.multiprocessors);
+            found.multiprocessors = multiprocessors.filter(|count| *count > 0);
+            let occupancy = kernel.zip(limits);
+            let occupancy = occupancy
                 .and_then(|(row, limits)| Occupancy::from_row(&tables.kernels, row, limits));
             found.theoretical_occupancy = occupancy.map(|occupancy| occupancy.share);
             found.occupancy_limited_by = occupancy.map(|occupancy| occupancy.limited_by);

@@ -165,11 +165,7 @@ impl RanksReport<'_> {
         }
         let mut blocks = Table::with_rows(&rows[..rows.len().min(self.top)])
             .name("ranks", |row| {
-                let machine = if row.machine.is_some() {
-                    ", a machine"
-                } else {
-                    ""
-                };
+                let machine = row.machine.as_ref().map_or("", |_| ", a machine");
                 Text::new().with(Tone::Warning, format!("{}{machine}", list(&row.ranks)))
             })
             .name("of", |row| match (row.what, &row.kernel) {
@@ -258,14 +254,12 @@ impl RanksReport<'_> {
             None => "within what times of two ranks compare is not known.".to_owned(),
         };
         blocks.push(Block::Item(Text::new().strong("Clock: ").and(clock)));
-        blocks.push(Block::Item(Text::new().strong("Match: ").and(
-            match &self.findings.not_matched_because {
-                None => "the n-th collective of a kind on a communicator on one rank is the n-th of that kind there on \
-                         its others."
-                    .to_owned(),
-                Some(reason) => format!("not all collectives were matched: {}.", reason),
-            },
-        )));
+        let matched = match &self.findings.not_matched_because {
+            None => "the n-th collective of a kind on a communicator on one rank is the n-th of that kind there on its others."
+                .to_owned(),
+            Some(reason) => format!("not all collectives were matched: {reason}."),
+        };
+        blocks.push(Block::Item(Text::new().strong("Match: ").and(matched)));
         for remark in self.remarks {
             blocks.push(Block::Item(Text::new().with(Tone::Warning, remark)));
         }

@@ -1,7 +1,7 @@
 //! Turns a document into lines of text for a terminal: wraps sentences, fits tables into the columns, and colours
 //! tones.
 
-use crate::document::{Block, Document, Row, Table, Text, Tone};
+use crate::document::{Block, Column, Document, Row, Table, Text, Tone};
 use crate::fit;
 use gapscope_analysis::gaps::Family;
 
@@ -67,10 +67,8 @@ impl Terminal {
 
     fn rule(&self, page: &mut String, title: &str, aside: &str, fill: char) {
         let (title, aside) = (fit::clean(title), fit::clean(aside));
-        let title = fit::clip(
-            &title,
-            self.columns.saturating_sub(fit::width(&aside) + 4).max(20),
-        );
+        let room = self.columns.saturating_sub(fit::width(&aside) + 4);
+        let title = fit::clip(&title, room.max(20));
         let used = fit::width(&title) + fit::width(&aside) + 1 + usize::from(!aside.is_empty());
         let fill = fill.to_string().repeat(self.columns.saturating_sub(used));
         let mut text = Text::new().strong(title).faint(format!(" {fill}"));
@@ -85,11 +83,8 @@ impl Terminal {
         let room = columns.saturating_sub(MARGIN + hanging).max(20);
         for (i, line) in wrap(text, room).into_iter().enumerate() {
             let lead = if i == 0 { bullet } else { &"  "[..hanging] };
-            let mut whole = Text::new().and(" ".repeat(MARGIN)).faint(lead);
-            for (tone, piece) in line.spans {
-                whole.push(tone, piece);
-            }
-            self.line(page, &whole);
+            let whole = Text::new().and(" ".repeat(MARGIN)).faint(lead);
+            self.line(page, &whole.joined(&line));
         }
     }
 
@@ -97,10 +92,8 @@ impl Terminal {
         let layout = TableLayout::new(table, self.columns.saturating_sub(MARGIN));
         let titled = table.columns.iter().any(|c| !c.title.is_empty());
         if titled {
-            let titles = table
-                .columns
-                .iter()
-                .map(|c| Text::new().faint(c.title.as_str()));
+            let titles = table.columns.iter();
+            let titles = titles.map(|column| Text::new().faint(column.title.as_str()));
             self.row(page, table, &layout, &titles.collect::<Vec<_>>());
         }
         let clips: Vec<Option<Vec<String>>> = (table.columns.iter().enumerate())
@@ -111,14 +104,11 @@ impl Terminal {
             })
             .collect();
         for (at, row) in table.rows.iter().enumerate() {
-            let cells = row
-                .cells
-                .iter()
-                .zip(&clips)
-                .map(|(cell, clips)| match clips {
-                    Some(clips) => clipped(cell, &clips[at]),
-                    None => cell.clone(),
-                });
+            let cells = row.cells.iter().zip(&clips);
+            let cells = cells.map(|(cell, clips)| match clips {
+                Some(clips) => clipped(cell, &clips[at]),
+                None => cell.clone(),
+            });
             self.row(page, table, &layout, &cells.collect::<Vec<_>>());
             if let Some(note) = &row.note {
                 let indent = layout.note_indent;
@@ -238,28 +228,21 @@ struct TableLayout {
 
 impl TableLayout {
     fn new(table: &Table, room: usize) -> TableLayout {
-        let mut widths: Vec<Option<usize>> = table
-            .columns
-            .iter()
-            .enumerate()
-            .map(|(i, column)| {
-                let cells = table.rows.iter().map(|row| row.cells[i].width());
-                // A column of empty cells is not drawn.
-                let widest = cells.max().filter(|width| *width > 0)?;
-                Some(widest.max(fit::width(&column.title)))
-            })
-            .collect();
+        let width = |(i, column): (usize, &Column)| {
+            let cells = table.rows.iter().map(|row| row.cells[i].width());
+            // A column of empty cells is not drawn.
+            let widest = cells.max().filter(|width| *width > 0)?;
+            Some(widest.max(fit::width(&column.title)))
+        };
+        let columns = table.columns.iter().enumerate();
+        let mut widths: Vec<Option<usize>> = columns.map(width).collect();
         let empty: Vec<bool> = widths.iter().map(Option::is_none).collect();
         let needed = |widths: &[Option<usize>], least_names: bool| {
             let shown = widths.iter().flatten().count();
-            let cells = widths.iter().zip(&table.columns).filter_map(|(w, c)| {
-                w.map(|w| {
-                    if c.clipped && least_names {
-                        w.min(MIN_CLIPPED_COLUMNS)
-                    } else {
-                        w
-                    }
-                })
+            let columns = widths.iter().zip(&table.columns);
+            let cells = columns.filter_map(|(width, column)| match column.clipped {
+                true if least_names => width.map(|width| width.min(MIN_CLIPPED_COLUMNS)),
+                _ => *width,
             });
             cells.sum::<usize>() + GUTTER * shown.saturating_sub(1)
         };
@@ -293,10 +276,8 @@ impl TableLayout {
             *width -= gives;
             excess -= gives;
         }
-        if let Some(width) = (0..widths.len())
-            .find(clipped)
-            .and_then(|i| widths[i].as_mut())
-        {
+        let first = (0..widths.len()).find(clipped);
+        if let Some(width) = first.and_then(|i| widths[i].as_mut()) {
             *width = width.saturating_sub(excess).max(1);
         }
         let name = table.columns.iter().position(|c| c.clipped).unwrap_or(0);
@@ -377,7 +358,6 @@ fn words(text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::Column;
 
     fn table() -> Document {
         let mut table = Table::new([

@@ -16,10 +16,8 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, places: Pla
     let idle = &findings.idle_time;
     // Shares are of the verdict's time, which excludes idle time that the recording itself caused.
     let window = findings.verdict_evidence.window_ns.unwrap_or(0);
-    let left_out = findings
-        .gaps
-        .iter()
-        .find(|gap| gap.cause == Cause::Recording);
+    let mut gaps = findings.gaps.iter();
+    let left_out = gaps.find(|gap| gap.cause == Cause::Recording);
     let left_out_ns = left_out.map_or(0, |gap| gap.total_ns);
     if window == 0 {
         return Vec::new();
@@ -116,11 +114,8 @@ fn uncertain(idle: &IdleTime) -> Option<String> {
                 Side::Launch => "the device started or ordered what it had",
                 Side::Unknown => "it is not known why,",
             };
-            Some(format!(
-                "{what} for {} to {}",
-                number::duration(least_ns),
-                number::duration(most_ns)
-            ))
+            let [least, most] = [least_ns, most_ns].map(number::duration);
+            Some(format!("{what} for {least} to {most}"))
         });
         text += &format!(": {}", sides.collect::<Vec<_>>().join(", "));
     }
@@ -135,24 +130,20 @@ fn patterns(findings: &Findings) -> Vec<Block> {
     let names = busy::names(&findings.devices);
     let sentences = idle.map(|device| {
         let sentence = pattern(&device.pattern);
-        match names
-            .get(device.device as usize)
-            .filter(|_| devices.len() > 1)
-        {
+        let name = names.get(device.device as usize);
+        let sentence = match name.filter(|_| devices.len() > 1) {
             Some(name) => format!("{name}: {sentence}"),
             None => sentence,
-        }
+        };
+        Block::Sentence(sentence.into())
     });
-    sentences
-        .map(|sentence| Block::Sentence(Text::new().and(sentence)))
-        .collect()
+    sentences.collect()
 }
 
 fn pattern(pattern: &Pattern) -> String {
     let gaps = number::count_of(pattern.gap_count, "gap", "gaps");
-    let share = pattern
-        .share
-        .map_or("an unknown share".to_owned(), number::share);
+    let share = pattern.share.map(number::share);
+    let share = share.unwrap_or("an unknown share".to_owned());
     match (pattern.regularity, pattern.period_ns, pattern.spread_share) {
         (Regularity::Regular, Some(period_ns), Some(spread)) => {
             let each = match pattern.gaps_per_period {
@@ -168,11 +159,8 @@ fn pattern(pattern: &Pattern) -> String {
         _ => {
             let apart = pattern.apart_p25_ns.zip(pattern.apart_p75_ns);
             let apart = apart.map_or(String::new(), |(low_ns, high_ns)| {
-                format!(
-                    " from one to the next it is mostly {} to {};",
-                    number::duration(low_ns),
-                    number::duration(high_ns)
-                )
+                let [low, high] = [low_ns, high_ns].map(number::duration);
+                format!(" from one to the next it is mostly {low} to {high};")
             });
             format!("The gaps are irregular:{apart} {gaps} have {share} of the idle time.")
         }
@@ -221,11 +209,10 @@ fn host_call(call: &HostTime) -> String {
     let time = number::duration(call.total_ns);
     match call.count {
         0 => format!("code {} ({time})", call.call),
-        times => format!(
-            "{} ({time}, {})",
-            name,
-            number::count_of(times, "call", "calls")
-        ),
+        times => {
+            let calls = number::count_of(times, "call", "calls");
+            format!("{name} ({time}, {calls})")
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 //! launches.
 
 use super::{or_unknown, rest};
-use crate::document::{Block, Table, Text};
+use crate::document::{Block, Table, TableBuilder, Text};
 use crate::number;
 use gapscope_analysis::Findings;
 use gapscope_analysis::kernels::Kernel;
@@ -58,7 +58,8 @@ pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
     blocks
 }
 
-fn by_shape(shown: &[(&Kernel, i64)]) -> Table {
+/// Begins a table with the columns that are the same whatever the limits come from.
+fn with_limits<'a>(shown: &'a [(&Kernel, i64)]) -> TableBuilder<'a, (&'a Kernel, i64)> {
     Table::with_rows(shown)
         .name("kernel", |(kernel, _)| {
             Text::new().strong(kernel.name.as_str())
@@ -67,6 +68,10 @@ fn by_shape(shown: &[(&Kernel, i64)]) -> Table {
             format!("≤ {}", number::duration(*ns))
         })
         .text("limit", |(kernel, _)| limit(kernel))
+}
+
+fn by_shape(shown: &[(&Kernel, i64)]) -> Table {
+    with_limits(shown)
         .number("multiprocessors", |(kernel, _)| multiprocessors(kernel))
         .spare(1)
         .number("waves", |(kernel, _)| waves(kernel))
@@ -77,14 +82,7 @@ fn by_shape(shown: &[(&Kernel, i64)]) -> Table {
 }
 
 fn by_counters(shown: &[(&Kernel, i64)]) -> Table {
-    Table::with_rows(shown)
-        .name("kernel", |(kernel, _)| {
-            Text::new().strong(kernel.name.as_str())
-        })
-        .number("could save", |(_, ns)| {
-            format!("≤ {}", number::duration(*ns))
-        })
-        .text("limit", |(kernel, _)| limit(kernel))
+    with_limits(shown)
         .number("reached", |(kernel, _)| reached(kernel))
         .number("DRAM", |(kernel, _)| share(kernel, LimitingUnit::Dram))
         .spare(1)
