@@ -80,7 +80,7 @@ fn a_power_cap_is_usual_and_no_heat_and_idle_or_set_clocks_are_nothing() {
     assert_eq!(kinds(&notes), [ConditionKind::PowerCap]);
     assert!(notes[0].is_usual);
     let sentence = &notes[0].sentence;
-    assert_says(&sentence, "for 8.00 s, from 1.00 s on");
+    assert_says(sentence, "for 8.00 s, from 1.00 s on");
     assert!(sentence.contains("from 1208 to 1980 MHz"), "{sentence}");
 }
 

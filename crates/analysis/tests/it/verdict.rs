@@ -236,10 +236,10 @@ fn whether_a_graph_that_is_timed_as_a_whole_communicates_is_unknown() {
     assert_eq!(share.communication_overlapped_ns, None);
     assert_eq!(share.transfer_only_ns, None);
     let sentence = &part(&graph, "compute").unwrap().sentence;
-    assert_says(&sentence, "for 80.0 µs of that it may have communicated");
+    assert_says(sentence, "for 80.0 µs of that it may have communicated");
     let whole = cuda(GRAPH);
     let sentence = &part(&whole, "compute").unwrap().sentence;
-    assert_says(&sentence, "computed, communicated or moved data");
+    assert_says(sentence, "computed, communicated or moved data");
     // What is certain is said even so.
     let both = cuda(&(work("2", [100, 300]) + GRAPH));
     assert_eq!(both.verdict, Bound::CommunicationBound);
@@ -355,5 +355,5 @@ fn communication_that_is_hidden_is_told() {
     assert_eq!(findings.verdict, Bound::DeviceBound);
     assert_eq!(time(&findings, "communication"), 0);
     let sentence = &part(&findings, "compute").unwrap().sentence;
-    assert_says(&sentence, "all communication, 30.0 µs, overlapped");
+    assert_says(sentence, "all communication, 30.0 µs, overlapped");
 }

@@ -112,13 +112,8 @@ impl Rank {
     /// An all-reduce of 4096 bytes whose kernel runs then; its call is 10 us before.
     fn all_reduce(mut self, communicator: u64, times: &[(i64, i64)]) -> Rank {
         for (start, end) in times {
-            self.collective(
-                "ncclAllReduce",
-                ALL_REDUCE,
-                communicator,
-                4096,
-                [*start, *end],
-            );
+            let times = [*start, *end];
+            self.collective("ncclAllReduce", ALL_REDUCE, communicator, 4096, times);
         }
         self
     }
@@ -188,12 +183,14 @@ fn assert_says(found: &RankFindings, text: &str) {
     assert!(sentences.contains(text), "{text} is not in: {sentences}");
 }
 
+#[track_caller]
+fn assert_begins(text: &str, part: &str) {
+    assert!(text.starts_with(part), "{part} does not begin: {text}");
+}
+
 fn waited_us(found: &RankFindings) -> Vec<Option<i64>> {
-    found
-        .ranks
-        .iter()
-        .map(|r| r.waited_ns.map(|ns| ns / US))
-        .collect()
+    let waited = found.ranks.iter().map(|rank| rank.waited_ns);
+    waited.map(|ns| ns.map(|ns| ns / US)).collect()
 }
 
 /// Findings over the whole work window.

@@ -1,6 +1,6 @@
 //! Who arrives last and why, what the others wait, how fast collectives are.
 
-use super::{ALL_REDUCE, Rank, US, WORLD, assert_says, compare, rank, waited_us};
+use super::{ALL_REDUCE, Rank, US, WORLD, assert_begins, assert_says, compare, rank, waited_us};
 use gapscope_analysis::gaps::Cause;
 use gapscope_analysis::verdict::Bound;
 use gapscope_comparison::ranks::Doing;
@@ -51,19 +51,13 @@ fn the_last_to_arrive_is_found_and_what_the_others_wait() {
         assert_eq!(part.total_ns, sum(part.what), "{}", part.what);
     }
     assert_eq!(found.verdict, Bound::HostBound);
-    assert!(
-        found
-            .verdict_sentence
-            .starts_with("The devices waited for the host"),
-        "{}",
-        found.verdict_sentence
-    );
+    assert_begins(&found.verdict_sentence, "The devices waited for the host");
     assert_eq!(found.ranks[0].collective_ns, Some(400 * US));
     assert_eq!(found.clock_error_ns, Some(2 * US));
     let communicator = &found.communicators[0];
-    assert_eq!(communicator.communicator.to_string(), "0x4d".to_owned());
+    assert_eq!(communicator.communicator.to_string(), "0x4d");
     assert_eq!(communicator.size, Some(3));
-    assert_eq!(communicator.complete, true);
+    assert!(communicator.complete);
     assert_says(&found, "Rank 1 arrived last at 1 of 3 collectives");
 }
 
@@ -80,13 +74,8 @@ fn kernels_that_do_not_overlap_are_no_one_collective() {
     // A broadcast's sender need not wait for those who receive.
     let broadcast = |number: u32, times: [i64; 2]| {
         let mut rank = Rank::new(number).init(WORLD, 2, number);
-        rank.collective(
-            "ncclBroadcast",
-            "ncclDevKernel_Broadcast_RING_LL",
-            WORLD,
-            64,
-            times,
-        );
+        let kernel = "ncclDevKernel_Broadcast_RING_LL";
+        rank.collective("ncclBroadcast", kernel, WORLD, 64, times);
         rank.trace()
     };
     let found = compare(&[broadcast(0, [300, 400]), broadcast(1, [900, 950])]);
@@ -143,15 +132,10 @@ fn the_error_is_that_of_the_two_ranks_and_a_tie_has_no_last() {
 fn bandwidth_is_of_the_time_after_the_last_arrival() {
     let make = |number: u32, start: i64| {
         let mut rank = Rank::new(number).init(WORLD, 2, number);
-        rank.collective("ncclAllReduce", ALL_REDUCE, WORLD, 1_000_000, [start, 500]);
-        let gather = "ncclDevKernel_AllGather_RING_LL";
-        rank.collective(
-            "ncclAllGather",
-            gather,
-            WORLD,
-            1_000_000,
-            [start + 600, 1100],
-        );
+        let bytes = 1_000_000;
+        rank.collective("ncclAllReduce", ALL_REDUCE, WORLD, bytes, [start, 500]);
+        let (gather, times) = ("ncclDevKernel_AllGather_RING_LL", [start + 600, 1100]);
+        rank.collective("ncclAllGather", gather, WORLD, bytes, times);
         rank.trace()
     };
     let found = compare(&[make(0, 100), make(1, 400)]);
@@ -257,20 +241,15 @@ fn what_costs_most_is_said_first() {
     };
     let found = compare(&[idle(0, 0), idle(1, 20)]);
     assert_eq!(found.ranks[0].verdict, Bound::HostBound);
-    assert!(
-        found.sentences[0].starts_with("Both ranks are host-bound: their GPUs idle for"),
-        "{:?}",
-        found.sentences
+    assert_begins(
+        &found.sentences[0],
+        "Both ranks are host-bound: their GPUs idle for",
     );
-    assert!(found.sentences[1].starts_with("Rank 1 arrived last"));
+    assert_begins(&found.sentences[1], "Rank 1 arrived last");
     // Where they wait for each other for longer, that is first.
     let waiting = |number: u32, late: i64| rank(number, 2, &[(20, 500), (520 + late, 1000)]);
     let found = compare(&[waiting(0, 0), waiting(1, 400)]);
-    assert!(
-        found.sentences[0].starts_with("Rank 1 arrived last"),
-        "{:?}",
-        found.sentences
-    );
+    assert_begins(&found.sentences[0], "Rank 1 arrived last");
 }
 
 #[test]
