@@ -42,7 +42,7 @@ fn mark(p: &mut Program, label: u32, start: i64, duration: i64) {
 }
 
 /// What is said of such evaluations.
-fn said(eager: &[i64], compiled: &[i64]) -> String {
+fn sentences_of(eager: &[i64], compiled: &[i64]) -> String {
     compared(&labelled(eager, compiled)).sentences.join(" ")
 }
 
@@ -102,8 +102,9 @@ fn the_first_evaluation_is_left_out_when_it_loads_code() {
     assert_eq!(with.after.counted_evaluations, 7);
     assert_eq!(with.after.left_out, left_out(Reason::FirstUse, 1));
     let text = with.sentences.join(" ");
-    let said = "Left out of 8 evaluations of compiled: 1 is the first and compiles or loads code.";
-    assert!(text.contains(said), "{text}");
+    let sentences_of =
+        "Left out of 8 evaluations of compiled: 1 is the first and compiles or loads code.";
+    assert!(text.contains(sentences_of), "{text}");
 
     let options = Options {
         equal_work: Some(("eager".to_owned(), "compiled".to_owned())),
@@ -154,7 +155,7 @@ fn more_is_more() {
         (119, 100, "16.0 % less GPU time"),
         (120, 100, "1.20 times less GPU time"),
     ] {
-        let text = said(&[eager; 8], &[compiled; 8]);
+        let text = sentences_of(&[eager; 8], &[compiled; 8]);
         assert_says(&text, &format!("compiled took {change}"));
     }
 }
@@ -163,9 +164,9 @@ fn more_is_more() {
 fn a_side_that_changes_while_it_runs_is_said_to() {
     let change = "GPU time of eager changed while it ran, from 150 µs in the first half of its evaluations to 120 µs in the second";
     let halves = |first: i64, second: i64| [[first; 10], [second; 10]].concat();
-    assert_says(&said(&halves(150, 120), &[100; 10]), change);
+    assert_says(&sentences_of(&halves(150, 120), &[100; 10]), change);
     // Less than half of the difference.
-    let steady = said(&halves(150, 145), &[100; 10]);
+    let steady = sentences_of(&halves(150, 145), &[100; 10]);
     assert!(!steady.contains("changed while it ran"), "{steady}");
 }
 
@@ -242,8 +243,8 @@ fn an_evaluation_of_several_command_buffers_has_them_all() {
     assert_eq!(figures(Figure::GpuBusy), (Some(300e3), Some(100e3)));
     assert_eq!(figures(Figure::Wall), (Some(500e3), Some(100e3)));
     let text = work.sentences.join(" ");
-    let said = "compiled needed 1 dispatch instead of 3 and 1 command buffer instead of 3 for an evaluation: what each launch and hand-over costs is saved.";
-    assert!(text.contains(said), "{text}");
+    let sentences_of = "compiled needed 1 dispatch instead of 3 and 1 command buffer instead of 3 for an evaluation: what each launch and hand-over costs is saved.";
+    assert!(text.contains(sentences_of), "{text}");
 }
 
 #[test]

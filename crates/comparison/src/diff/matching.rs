@@ -135,7 +135,7 @@ fn chains<'a>(
     for one in ones.iter() {
         *alone.entry(one.path).or_default() += 1;
     }
-    let mut found = Vec::new();
+    let mut chains = Vec::new();
     for one in std::mem::take(ones) {
         let here = |other: &SideKernel| other.path == one.path;
         let operations = names::fused_operations(one.name).unwrap_or_default();
@@ -154,9 +154,9 @@ fn chains<'a>(
         }
         let (several, rest) = others.drain(..).partition(|other| takes(other));
         *others = rest;
-        found.push((one, several));
+        chains.push((one, several));
     }
-    found
+    chains
 }
 
 #[cfg(test)]
@@ -181,19 +181,12 @@ mod tests {
             let names: Vec<&str> = kernels.iter().map(|kernel| kernel.name).collect();
             names.join("+")
         };
-        let mut found: Vec<String> = pairs(side(&before), side(&after))
-            .iter()
-            .map(|pair| {
-                format!(
-                    "{:?} {} {}",
-                    pair.how,
-                    names(&pair.before),
-                    names(&pair.after)
-                )
-            })
-            .collect();
-        found.sort();
-        found
+        let pairs = pairs(side(&before), side(&after)).into_iter();
+        let pairs = pairs.map(|pair| (pair.how, names(&pair.before), names(&pair.after)));
+        let pairs = pairs.map(|(how, before, after)| format!("{how:?} {before} {after}"));
+        let mut pairs: Vec<String> = pairs.collect();
+        pairs.sort();
+        pairs
     }
 
     #[test]

@@ -70,7 +70,7 @@ struct Value {
 
 /// Returns the outliers among all ranks, the most costly first.
 pub(super) fn outliers(ranks: &[&RankDigest]) -> Vec<Outlier> {
-    let mut found = Vec::new();
+    let mut outliers = Vec::new();
     let values = |figure: &dyn Fn(&RankDigest) -> Option<i64>| -> Vec<Value> {
         let each = ranks.iter().enumerate();
         each.filter_map(|(rank, digest)| {
@@ -83,9 +83,9 @@ pub(super) fn outliers(ranks: &[&RankDigest]) -> Vec<Outlier> {
         let (busy_ns, collective_ns) = (digest.row.gpu_busy_ns?, digest.row.collective_ns?);
         Some(busy_ns.saturating_sub(collective_ns))
     };
-    found.extend(unlike(ranks, Unlike::Computes, None, &values(&computed)));
+    outliers.extend(unlike(ranks, Unlike::Computes, None, &values(&computed)));
     let idle = |digest: &RankDigest| Some(digest.row.idle?.total_ns);
-    found.extend(unlike(ranks, Unlike::Idles, None, &values(&idle)));
+    outliers.extend(unlike(ranks, Unlike::Idles, None, &values(&idle)));
     // Ranks that take part in other collectives wait in others.
     let count = |digest: &RankDigest| digest.row.collective_count.map(|count| count as i64);
     let usual_count = median(ranks.iter().filter_map(|rank| count(rank)));
@@ -94,7 +94,7 @@ pub(super) fn outliers(ranks: &[&RankDigest]) -> Vec<Outlier> {
         let ns = digest.row.collective_ns.filter(|ns| *ns > 0);
         ns.filter(|_| usual(digest))
     };
-    found.extend(unlike(ranks, Unlike::Awaited, None, &values(&collective)));
+    outliers.extend(unlike(ranks, Unlike::Awaited, None, &values(&collective)));
     let mut kernels: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
     for (rank, digest) in ranks.iter().enumerate() {
         for (name, (count, total_ns)) in &digest.kernels {
@@ -107,11 +107,11 @@ pub(super) fn outliers(ranks: &[&RankDigest]) -> Vec<Outlier> {
     for (name, values) in kernels {
         let mut slow = unlike(ranks, Unlike::Kernel, Some(name), &values);
         // A device that is slow at everything is mentioned once.
-        slow.retain(|slow| !found.iter().any(|other| explains(other, slow)));
-        found.extend(slow);
+        slow.retain(|slow| !outliers.iter().any(|other| explains(other, slow)));
+        outliers.extend(slow);
     }
-    found.sort_by_key(|outlier| Reverse(outlier.cost_ns));
-    found
+    outliers.sort_by_key(|outlier| Reverse(outlier.cost_ns));
+    outliers
 }
 
 /// Returns true if the same ranks compute for longer by at least about as much.
@@ -290,34 +290,32 @@ mod tests {
         }
     }
 
-    fn found(digests: &[RankDigest]) -> Vec<(Unlike, Vec<u32>, Option<String>)> {
+    fn outliers_of(digests: &[RankDigest]) -> Vec<(Unlike, Vec<u32>, Option<String>)> {
         let digests: Vec<&RankDigest> = digests.iter().collect();
-        let found = outliers(&digests).into_iter();
-        found
-            .map(|one| (one.what, one.ranks, one.machine))
-            .collect()
+        let outliers = outliers(&digests).into_iter();
+        let facts = outliers.map(|outlier| (outlier.what, outlier.ranks, outlier.machine));
+        facts.collect()
     }
 
     #[test]
     fn a_slow_machine_and_a_slow_kernel_are_found_and_noise_is_not() {
         let noisy = |number: u32| 800_000 + i64::from(number * 37 % 16) * 1_000;
-        let mut ranks: Vec<RankDigest> = (0..16)
-            .map(|number| rank(number, noisy(number), 40_000))
-            .collect();
-        assert_eq!(found(&ranks), []);
+        let noisy = |number| rank(number, noisy(number), 40_000);
+        let mut ranks: Vec<RankDigest> = (0..16).map(noisy).collect();
+        assert_eq!(outliers_of(&ranks), []);
         for slow in 4..8 {
             ranks[slow as usize] = rank(slow, 950_000, 44_000);
         }
         ranks[11] = rank(11, 800_000, 90_000);
         assert_eq!(
-            found(&ranks),
+            outliers_of(&ranks),
             [
                 (Unlike::Kernel, vec![11], None),
                 (Unlike::Computes, vec![4, 5, 6, 7], Some("m1".to_owned())),
             ]
         );
         // Three ranks are too few to say which one is unlike.
-        assert_eq!(found(&ranks[4..7]), []);
+        assert_eq!(outliers_of(&ranks[4..7]), []);
     }
 
     #[test]
@@ -325,7 +323,7 @@ mod tests {
         let ranks: Vec<RankDigest> = (0..16)
             .map(|number| rank(number, if number < 8 { 300_000 } else { 900_000 }, 1_000))
             .collect();
-        assert_eq!(found(&ranks), []);
+        assert_eq!(outliers_of(&ranks), []);
     }
 
     #[test]

@@ -125,22 +125,22 @@ impl Teller<'_> {
     fn largest_costs(&self) -> Vec<Claim> {
         let findings = self.findings;
         let window_ns = findings.verdict_evidence.window_ns.unwrap_or(0);
-        let mut found: Vec<(i64, Cost)> = Vec::new();
+        let mut costs: Vec<(i64, Cost)> = Vec::new();
         if findings.knows(CAUSES) {
             let gaps = findings.idle_time.causes.iter();
-            found.extend(gaps.map(|gap| (gap.total_ns, Cost::Idle(gap))));
+            costs.extend(gaps.map(|gap| (gap.total_ns, Cost::Idle(gap))));
         }
         if findings.knows(KERNELS) {
             let kernels = findings.kernels.iter();
-            found.extend(kernels.filter_map(|row| Some((row.busy_ns?, Cost::Kernel(row)))));
+            costs.extend(kernels.filter_map(|row| Some((row.busy_ns?, Cost::Kernel(row)))));
         }
         if findings.knows(TRANSFERS) {
             let transfers = findings.transfers.iter();
-            found.extend(transfers.filter_map(|row| Some((row.busy_ns?, Cost::Transfers(row)))));
+            costs.extend(transfers.filter_map(|row| Some((row.busy_ns?, Cost::Transfers(row)))));
         }
-        found.sort_by_key(|(ns, _)| Reverse(*ns));
+        costs.sort_by_key(|(ns, _)| Reverse(*ns));
         let least_ns = (window_ns as f64 * ADVICE_SHARE) as i64;
-        let large = (found.into_iter()).filter(|(ns, _)| *ns > 0 && *ns >= least_ns);
+        let large = (costs.into_iter()).filter(|(ns, _)| *ns > 0 && *ns >= least_ns);
         let claims = large.take(MAX_COSTS).map(|(_, cost)| match cost {
             Cost::Idle(gap) => self.idle(gap, window_ns),
             Cost::Kernel(row) => self.kernel(row),

@@ -53,8 +53,8 @@ pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
     }
     blocks.extend(short.map(|short| Block::Sentence(short.sentence().into())));
     blocks.extend(unknown.map(|text| Block::Sentence(text.into())));
-    let said = findings.kernel_limits.iter().flat_map(|of| &of.sentences);
-    blocks.extend(said.map(|text| Block::Sentence(Text::new().faint(text.as_str()))));
+    let sentences = findings.kernel_limits.iter().flat_map(|of| &of.sentences);
+    blocks.extend(sentences.map(|text| Block::Sentence(Text::new().faint(text.as_str()))));
     blocks
 }
 
@@ -128,7 +128,7 @@ pub(crate) fn sentence(kernel: &Kernel) -> Option<String> {
     };
     let unit = kernel.limited_by.map_or("", LimitingUnit::name);
     let reached = reached(kernel).plain_text();
-    let mut said = match limit {
+    let mut text = match limit {
         KernelLimit::Short => {
             return Some("It takes hardly longer than the shortest kernel does.".to_owned());
         }
@@ -146,12 +146,12 @@ pub(crate) fn sentence(kernel: &Kernel) -> Option<String> {
         }
     };
     if let Some(ns) = kernel.winnable_ns {
-        said.push_str(&format!(
+        text.push_str(&format!(
             "; {} could be saved at most",
             number::duration(ns)
         ));
     }
-    Some(said + ".")
+    Some(text + ".")
 }
 
 /// Formats the reached share of the limit, such as `65 % ± 2`.
