@@ -131,10 +131,10 @@ fn a_stall_on_memory_is_told_with_what_was_lost_of_how_long() {
         );
     let notes = notes_of(&both);
     assert_eq!(notes.len(), 1);
+    let sentence = &notes[0].sentence;
     assert!(
-        notes[0]
-            .sentence
-            .starts_with("The program's cgroup stalled")
+        sentence.starts_with("The program's cgroup stalled"),
+        "{sentence}"
     );
 }
 
@@ -160,19 +160,12 @@ fn swapping_limits_and_killed_processes_are_told() {
         kinds(&notes),
         [limit, ConditionKind::KilledForMemory, ConditionKind::Swap]
     );
-    assert!(
-        notes[0].is_usual,
-        "without a stall it may be files that were read"
-    );
+    // Without a stall it may be files that were read.
+    assert!(notes[0].is_usual);
     assert_says(&notes[0].sentence, "12 times, first at 3.00 s");
     assert_says(&notes[1].sentence, "1 time, first at 6.00 s");
-    assert!(
-        notes[2].sentence.contains(
-            "read 200 MiB back from swap and wrote 0 B to it, for 2.00 s, from 2.00 s on"
-        ),
-        "{:?}",
-        notes[2]
-    );
+    let swapped = "read 200 MiB back from swap and wrote 0 B to it, for 2.00 s, from 2.00 s on";
+    assert_says(&notes[2].sentence, swapped);
     let little = counter(
         1,
         "machine swaps in",
@@ -189,12 +182,8 @@ fn an_imported_thermal_state_is_told_at_the_same_place() {
         counter_value counter=1 start_ns=2s duration_ns=3s value=100";
     let notes = notes_of(rows);
     assert_eq!(kinds(&notes), [ConditionKind::ThermalState]);
-    assert!(
-        notes[0]
-            .sentence
-            .contains("was Serious for 3.00 s, from 2.00 s on"),
-        "{notes:?}"
-    );
+    let state = "was Serious for 3.00 s, from 2.00 s on";
+    assert_says(&notes[0].sentence, state);
 }
 
 #[test]

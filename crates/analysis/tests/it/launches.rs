@@ -53,26 +53,18 @@ fn multiprocessors_without_workgroups_are_what_a_small_kernel_could_win() {
     assert_eq!(found[0].launches, Some(launches));
     // One for each multiprocessor, and all are at work.
     assert_eq!(limit(&dispatch(1, 100, [0, 1005])), (None, None));
-    assert_eq!(
-        limit(&dispatch(1, 91, [0, 1005])),
-        (None, None),
-        "under a tenth"
-    );
+    // Under a tenth.
+    assert_eq!(limit(&dispatch(1, 91, [0, 1005])), (None, None));
 }
 
 #[test]
 fn a_last_wave_that_is_not_full_leaves_the_rest_unused() {
     // 900 of 800 at once: a second wave of 100.
-    assert_eq!(
-        limit(&dispatch(1, 900, [0, 1605])),
-        (Some(KernelLimit::Tail), Some(700))
-    );
-    assert_eq!(limit(&dispatch(1, 1600, [0, 1605])), (None, None));
-    assert_eq!(
-        limit(&dispatch(1, 80_100, [0, 1605])),
-        (None, None),
-        "of a hundred waves"
-    );
+    let tail = (Some(KernelLimit::Tail), Some(700));
+    // The last has a hundred waves.
+    for (groups, expected) in [(900, tail), (1600, (None, None)), (80_100, (None, None))] {
+        assert_eq!(limit(&dispatch(1, groups, [0, 1605])), expected);
+    }
 }
 
 #[test]
@@ -99,10 +91,8 @@ fn what_is_not_known_is_no_limit() {
     let unsized_device = DEVICE.replace("limits.multiprocessors=100 ", "");
     assert_eq!(kernels(&unsized_device, &small)[0].launches, None);
     // It communicates: few workgroups are its purpose.
-    assert_eq!(
-        kernels(DEVICE, &dispatch(2, 10, [0, 1005]))[0].launches,
-        None
-    );
+    let found = kernels(DEVICE, &dispatch(2, 10, [0, 1005]));
+    assert_eq!(found[0].launches, None);
     // No registers, no waves; that it is small is known all the same.
     let found = kernels(DEVICE, &dispatch(3, 10, [0, 1005]));
     assert_eq!(found[0].limit, Some(KernelLimit::TooSmall));

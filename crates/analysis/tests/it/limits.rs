@@ -150,13 +150,8 @@ fn what_no_sample_covers_is_unknown_with_its_reason() {
     assert!(counters.means.is_empty() && counters.shares.is_empty());
     assert_eq!((counters.covered_ns, counters.dram_read_bytes), (0, None));
     let because = |name: &str| {
-        kernel(&found, name)
-            .counters
-            .as_ref()
-            .unwrap()
-            .unknown_because
-            .clone()
-            .unwrap()
+        let counters = kernel(&found, name).counters.clone().unwrap();
+        counters.unknown_because.unwrap()
     };
     assert_eq!(because("third"), "No sample lies in its dispatches alone.");
     assert_eq!(
@@ -205,19 +200,11 @@ fn a_kernel_that_communicates_is_not_judged_by_its_own_gpu() {
     let text = trace(MEASURED, values)
         .replace("name=first", "name=ncclDevKernel_AllReduce_Sum_f32_RING_LL");
     let found = findings_of(&text);
-    let nccl = found
-        .kernels
-        .iter()
-        .find(|kernel| kernel.name != "second")
-        .unwrap();
+    let mut kernels = found.kernels.iter();
+    let nccl = kernels.find(|kernel| kernel.name != "second").unwrap();
     assert_eq!(nccl.limit, None);
     let counters = nccl.counters.as_ref().unwrap();
-    assert!(
-        counters
-            .unknown_because
-            .as_ref()
-            .unwrap()
-            .starts_with("It communicates")
-    );
+    let because = counters.unknown_because.as_ref().unwrap();
+    assert!(because.starts_with("It communicates"), "{because}");
     assert!(!counters.means.is_empty());
 }

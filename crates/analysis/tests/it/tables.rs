@@ -75,12 +75,8 @@ fn kernels_of_different_code_are_rows_of_their_own_in_every_table() {
         names,
         ["pipeline (spv:aaaaaaaa)", "pipeline (spv:bbbbbbbb)"]
     );
-    assert!(
-        found
-            .kernels
-            .iter()
-            .all(|k| (k.codes, k.variants) == (1, 1))
-    );
+    let mut kernels = found.kernels.iter();
+    assert!(kernels.all(|kernel| (kernel.codes, kernel.variants) == (1, 1)));
     let gap = &found.idle_time.longest[0];
     assert_eq!([&gap.before.name, &gap.after.name], [names[0], names[1]]);
 }

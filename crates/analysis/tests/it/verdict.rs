@@ -198,16 +198,12 @@ fn a_rank_that_waits_in_a_collective_is_not_computing() {
     assert_eq!(share.communication_only_ns, Some(79 * US));
     assert_eq!(share.communication_overlapped_ns, Some(4 * US));
     let sentence = &findings.verdict_evidence.sentence;
-    assert!(
-        sentence.contains("79.0 %") && sentence.contains("4.0 %"),
-        "{sentence}"
-    );
+    assert_says(sentence, "79.0 %");
+    assert_says(sentence, "4.0 %");
     let json = serde_json::to_value(&findings).unwrap();
     assert_eq!(json["verdict"], "communication-bound");
-    assert_eq!(
-        json["devices"][0]["analysed"]["communication_only_ns"],
-        79 * US
-    );
+    let share = &json["devices"][0]["analysed"];
+    assert_eq!(share["communication_only_ns"], 79 * US);
 }
 
 #[test]
@@ -289,11 +285,8 @@ fn devices_are_judged_over_one_window() {
         .map(|part| (part.what, part.total_ns / US))
         .collect();
     assert_eq!(parts, [("imbalance", 90_000), ("compute", 10_000)]);
-    assert!(
-        second
-            .verdict_sentence
-            .contains("had no work while another had for 90.0 %")
-    );
+    let idled = "had no work while another had for 90.0 %";
+    assert_says(&second.verdict_sentence, idled);
     let own = findings.devices[1].analysed.unwrap();
     assert_eq!(own.window_ns, 10_000 * US, "its own window");
 }

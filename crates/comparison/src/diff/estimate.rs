@@ -390,12 +390,8 @@ mod tests {
             assumed_spread: 0.0001,
             ..APART
         };
-        assert!(
-            Estimate::from_times(&[before], &[after], &certain)
-                .p
-                .unwrap()
-                < 1e-6
-        );
+        let found = Estimate::from_times(&[before], &[after], &certain);
+        assert!(found.p.unwrap() < 1e-6, "{found:?}");
         let found = Estimate::from_times(&[before], &[after], &APART);
         assert!(found.p.unwrap() > 0.1, "{found:?}");
         assert!(found.low.unwrap() < 1.0 && found.high.unwrap() > 1.04);

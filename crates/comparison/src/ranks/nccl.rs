@@ -105,15 +105,10 @@ mod tests {
             other => panic!("{other:?}"),
         };
         let new = "NCCL communicator ID=12345678901234567890, Message size [bytes]=4096, Reduction operation=Sum";
-        assert_eq!(
-            call("ncclAllReduce", new),
-            Call {
-                kind: "AllReduce",
-                communicator: Some(12_345_678_901_234_567_890),
-                bytes: Some(4096),
-                peer: None
-            }
-        );
+        let reduce = call("ncclAllReduce", new);
+        assert_eq!((reduce.kind, reduce.bytes), ("AllReduce", Some(4096)));
+        assert_eq!(reduce.communicator, Some(12_345_678_901_234_567_890));
+        assert_eq!(reduce.peer, None);
         let old = call("ncclSend", "Bytes=64, Peer rank=3");
         assert_eq!(old.communicator, None);
         assert_eq!(old.bytes, Some(64));
@@ -124,25 +119,13 @@ mod tests {
             rank: Some(2),
             size: Some(4),
         };
-        assert_eq!(
-            Range::from_name("ncclCommInitRankConfig", init),
-            Some(Range::Made(member))
-        );
-        assert_eq!(
-            Range::from_name("ncclCommDestroy", init),
-            Some(Range::Ended(member))
-        );
+        let range = |name| Range::from_name(name, init);
+        assert_eq!(range("ncclCommInitRankConfig"), Some(Range::Made(member)));
+        assert_eq!(range("ncclCommDestroy"), Some(Range::Ended(member)));
         // The payload of a split is that of its parent.
-        let unknown = Member {
-            communicator: None,
-            rank: None,
-            size: None,
-        };
-        assert_eq!(
-            Range::from_name("ncclCommSplit", init),
-            Some(Range::Made(unknown))
-        );
-        assert_eq!(Range::from_name("ncclCommCount", init), None);
+        let unknown = Member::default();
+        assert_eq!(range("ncclCommSplit"), Some(Range::Made(unknown)));
+        assert_eq!(range("ncclCommCount"), None);
         assert_eq!(Range::from_name("nccl:all_reduce", ""), None);
     }
 }

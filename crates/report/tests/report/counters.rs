@@ -37,14 +37,10 @@ fn conditions_are_said_with_their_times_and_what_is_usual_is_in_json_only() {
         counter_value counter=2 start_ns=3s value=7"#
     ));
     let page = markdown_of(&with);
-    assert!(
-        page.contains("**Condition:** **The machine stalled on memory for 1.00 s of 2.00 s"),
-        "{page}"
-    );
-    assert!(
-        !page.contains("memory limit") && !page.contains("Not Supported"),
-        "{page}"
-    );
+    let stalled = "**Condition:** **The machine stalled on memory for 1.00 s of 2.00 s";
+    assert_says(&page, stalled);
+    assert_lacks(&page, "memory limit");
+    assert_lacks(&page, "Not Supported");
     let json = json_of(&with);
     assert_eq!(json["conditions"][0]["kind"], "memory-stall");
     assert_eq!(json["conditions"][0]["start_ns"], 2_000_000_000i64);

@@ -1,6 +1,6 @@
 //! Tests limits of kernels by hardware counters.
 
-use super::{read, terminal, words};
+use super::{assert_says, read, terminal, words};
 use gapscope_analysis::{Findings, Options};
 use gapscope_report::explanation::Explanation;
 use gapscope_timeline::Timeline;
@@ -78,21 +78,16 @@ fn each_kernel_has_its_limit_and_how_far_it_is_from_it() {
 
 #[test]
 fn a_limit_by_the_data_sheet_is_said_to_be() {
-    let said = section(&terminal(&trace("limits.memory_bytes_per_s=4000000000000")));
-    assert!(said.contains("3.64 TiB/s by the data sheet, which no kernel reaches: `gapscope bench device` measures it."), "{said}");
+    let sheet = section(&terminal(&trace("limits.memory_bytes_per_s=4000000000000")));
+    let reason = "3.64 TiB/s by the data sheet, which no kernel reaches: `gapscope bench device` measures it.";
+    assert_says(&sheet, reason);
     // The kernel reaches half of the data sheet's bandwidth, and is near no other limit.
-    assert!(said.contains("copy ≤ 5.00 ms latency 50 %"), "{said}");
+    assert_says(&sheet, "copy ≤ 5.00 ms latency 50 %");
     let none = section(&terminal(&trace("")));
-    assert!(
-        none.contains("The limit of memory is unknown: `gapscope bench device` measures it."),
-        "{none}"
-    );
-    assert!(
-        none.contains(
-            "Limit unknown: copy. Near no limit that is known; what it has of the memory's bandwidth is not."
-        ),
-        "{none}"
-    );
+    let advice = "The limit of memory is unknown: `gapscope bench device` measures it.";
+    assert_says(&none, advice);
+    let unknown = "Limit unknown: copy. Near no limit that is known; what it has of the memory's bandwidth is not.";
+    assert_says(&none, unknown);
 }
 
 #[test]
@@ -104,27 +99,15 @@ fn the_explanation_says_what_limits_a_kernel() {
     let text = |name: &str| {
         let begin = format!("The kernel {name} ");
         let claim = claims.iter().find(|claim| claim.text.starts_with(&begin));
-        claim.map(|claim| claim.text.as_str())
+        claim.unwrap().text.as_str()
     };
-    assert!(
-        text("copy").unwrap().contains(
-            "Memory limits it: DRAM is at 80 % ± 0 of its limit; 2.00 ms could be saved at most."
-        ),
-        "{claims:?}"
-    );
-    assert!(text("gemm").unwrap().contains(
-        "Arithmetic limits it: tensor is at 90 % ± 0 of its limit; 1.00 ms could be saved at most."
-    ));
-    let figure = claims
-        .iter()
-        .flat_map(|claim| &claim.figures)
-        .find(|figure| figure.name == "winnable_ns");
-    assert!(
-        figure
-            .unwrap()
-            .report
-            .as_ref()
-            .unwrap()
-            .starts_with("/kernels/")
-    );
+    let memory =
+        "Memory limits it: DRAM is at 80 % ± 0 of its limit; 2.00 ms could be saved at most.";
+    assert_says(text("copy"), memory);
+    let arithmetic =
+        "Arithmetic limits it: tensor is at 90 % ± 0 of its limit; 1.00 ms could be saved at most.";
+    assert_says(text("gemm"), arithmetic);
+    let mut figures = claims.iter().flat_map(|claim| &claim.figures);
+    let figure = figures.find(|figure| figure.name == "winnable_ns").unwrap();
+    assert!(figure.report.as_ref().unwrap().starts_with("/kernels/"));
 }
