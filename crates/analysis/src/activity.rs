@@ -2,7 +2,8 @@
 //! reports and the page draw a timeline.
 
 use crate::gaps::Cause;
-use crate::gaps::explain::{Explainer, Explanation};
+use crate::gaps::explain::Explainer;
+use crate::gaps::visit::visit_gaps;
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::{Gpu, Timeline};
 use gapscope_trace::ids::QueueId;
@@ -57,7 +58,7 @@ pub fn activity(timeline: &Timeline, slices: usize) -> Activity {
         rows.push(ActivityRow {
             device,
             queue_id: None,
-            slices: device_slices(&grid, &explainer, gpu),
+            slices: device_slices(&grid, &explainer, device),
         });
         let queues = queue_slices(&grid, timeline, device, gpu);
         if queues.len() > 1 {
@@ -71,27 +72,21 @@ pub fn activity(timeline: &Timeline, slices: usize) -> Activity {
     Activity { window, rows }
 }
 
-fn device_slices(grid: &SliceGrid, explainer: &Explainer, gpu: &Gpu) -> Vec<Slice> {
+fn device_slices(grid: &SliceGrid, explainer: &Explainer, device: u32) -> Vec<Slice> {
     let mut row = BusyRow::new(grid);
-    for work in &gpu.works {
+    for work in &explainer.timeline.gpus[device as usize].works {
         row.add(grid, work.interval);
     }
     let mut idle = vec![[0_i64; CAUSES]; row.slices.len()];
     let mut place = 0;
-    let mut explanation = Explanation::default();
-    for gap in gpu.works.gaps() {
-        let (before, after) = (
-            gpu.works.at(gap.before as usize),
-            gpu.works.at(gap.after as usize),
-        );
-        explainer.explain(&before, &after, gap.interval, &mut explanation);
-        for part in &explanation.parts {
+    visit_gaps(explainer, device as usize, |_, _, parts| {
+        for part in parts {
             let cause = part.cause as usize;
             grid.add(&mut place, part.interval(), |slice, ns| {
                 idle[slice][cause] += ns;
             });
         }
-    }
+    });
     for (slice, idle) in row.slices.iter_mut().zip(idle) {
         let most = Cause::ALL
             .into_iter()
@@ -258,28 +253,16 @@ mod tests {
         .unwrap();
         let activity = activity(&Timeline::new(&trace), 10);
         let row = |queue_id| {
-            activity
-                .rows
-                .iter()
-                .find(|row| row.queue_id == queue_id)
-                .unwrap()
+            let mut rows = activity.rows.iter();
+            rows.find(|row| row.queue_id == queue_id).unwrap()
         };
-        let busy_us = |queue_id| {
-            row(queue_id)
-                .slices
-                .iter()
-                .map(|s| s.busy_ns / 1000)
-                .collect::<Vec<_>>()
+        let busy_us = |queue: Option<u32>| -> Vec<i64> {
+            let slices = row(queue.map(QueueId)).slices.iter();
+            slices.map(|slice| slice.busy_ns / 1000).collect()
         };
         assert_eq!(busy_us(None), [100, 100, 0, 0, 0, 0, 0, 0, 100, 100]);
-        assert_eq!(
-            busy_us(Some(QueueId(1))),
-            [100, 100, 0, 0, 0, 0, 0, 0, 0, 0]
-        );
-        assert_eq!(
-            busy_us(Some(QueueId(2))),
-            [0, 0, 0, 0, 0, 0, 0, 0, 100, 100]
-        );
+        assert_eq!(busy_us(Some(1)), [100, 100, 0, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(busy_us(Some(2)), [0, 0, 0, 0, 0, 0, 0, 0, 100, 100]);
         let causes: Vec<_> = row(None).slices.iter().map(|s| s.idle_cause).collect();
         assert_eq!(causes[1], None);
         assert_eq!(causes[4], Some(Cause::HostLate));

@@ -28,6 +28,7 @@ use gapscope_timeline::{Timeline, Work};
 use gapscope_trace::ids::{ProcessId, StackId};
 use gapscope_trace::tables::{SampleSource, Table, ThreadState};
 use stacks::{StackGroup, is_idle_event_loop, waits_for_others};
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use thread_samples::ThreadSamples;
 
@@ -96,15 +97,9 @@ impl<'a> CodeSamples<'a> {
     }
 
     fn add_gap(&self, after: &Work, inside: Interval, parts: &[GapPart], sum: &mut CodeSums) {
-        let table = &self.timeline.trace.tables.submissions;
-        let row = self.timeline.submission_of(after) as usize;
-        let Some(process) = table.process.get(row) else {
+        let Some((thread, until_ns)) = self.submitter(after) else {
             return;
         };
-        let Some(thread) = HostThread::from_row(*process, table.thread.at(row)) else {
-            return;
-        };
-        let until_ns = table.end_ns(row);
         for part in parts {
             let interval = until(part.interval(), until_ns).intersection(inside);
             if interval.is_empty() {
@@ -113,9 +108,7 @@ impl<'a> CodeSamples<'a> {
             let of_cause = &mut sum.causes[part.cause as usize];
             of_cause.total_ns = of_cause.total_ns.saturating_add(interval.length_ns());
             for &row in self.threads.sampled(thread, interval) {
-                of_cause.samples += 1;
-                of_cause.represented_ns =
-                    of_cause.represented_ns.saturating_add(self.period_ns(row));
+                of_cause.add_sample(self.period_ns(row));
                 self.add(part.cause, row, &mut sum.groups);
                 self.add_lock(thread, row, &mut sum.locks);
             }
@@ -133,12 +126,8 @@ impl<'a> CodeSamples<'a> {
     }
 
     fn period_ns(&self, row: u32) -> i64 {
-        self.threads
-            .table
-            .period_ns
-            .at(row as usize)
-            .unwrap_or(0)
-            .max(0)
+        let periods = &self.threads.table.period_ns;
+        periods.at(row as usize).unwrap_or(0).max(0)
     }
 
     /// Counts a sample for the group of its stack.
@@ -245,6 +234,14 @@ struct CauseSum {
     represented_ns: i64,
 }
 
+impl CauseSum {
+    /// Adds a sample of the submitting thread, which stands for `period_ns`.
+    fn add_sample(&mut self, period_ns: i64) {
+        self.samples += 1;
+        self.represented_ns = self.represented_ns.saturating_add(period_ns);
+    }
+}
+
 /// The samples in which a thread held the interpreter's lock while a submitting thread waited for the lock.
 #[derive(Debug, Default)]
 struct LockSamples {
@@ -292,10 +289,7 @@ impl CodeSums {
                 let covered_ns = scale(&mut code, &sum);
                 sort(&mut code);
                 let mut exact = exact.remove(&cause).unwrap_or_default();
-                exact.sort_by(|a, b| {
-                    let order = b.count.cmp(&a.count);
-                    order.then_with(|| text(&a.frames).cmp(&text(&b.frames)))
-                });
+                exact.sort_by_cached_key(|line| (Reverse(line.count), text(&line.frames)));
                 CauseCode {
                     cause,
                     total_ns: sum.total_ns,
@@ -306,7 +300,7 @@ impl CodeSums {
                 }
             })
             .collect();
-        causes.sort_by_key(|cause| std::cmp::Reverse(cause.total_ns));
+        causes.sort_by_key(|cause| Reverse(cause.total_ns));
         Code {
             samples: causes.iter().map(|cause| cause.samples).sum(),
             causes,
@@ -363,10 +357,7 @@ impl WorkerSums {
                 frames: samples.stacks.frames(stack),
             })
             .collect();
-        code.sort_by(|a, b| {
-            let order = b.samples.cmp(&a.samples);
-            order.then_with(|| text(&a.frames).cmp(&text(&b.frames)))
-        });
+        code.sort_by_cached_key(|code| (Reverse(code.samples), text(&code.frames)));
         (!self.rows.is_empty()).then_some(Workers {
             processes: self.processes.len() as u64,
             samples: self.rows.len() as u64,
@@ -376,37 +367,32 @@ impl WorkerSums {
 }
 
 fn holders(locks: HashMap<HostThread, LockSamples>, samples: &CodeSamples) -> Vec<LockHolder> {
-    let threads = &samples.timeline.trace.manifest.threads;
+    let manifest = &samples.timeline.trace.manifest;
     let mut holders: Vec<LockHolder> = (locks.into_iter())
         .map(|(holder, lock)| LockHolder {
             process_id: holder.process,
             thread: holder.thread,
-            thread_name: (threads.iter())
-                .find(|t| t.process == holder.process && t.thread == holder.thread)
-                .map(|thread| thread.name.clone())
-                .filter(|name| !name.is_empty()),
+            thread_name: holder.name(manifest),
             samples: lock.samples,
             frames: most(&lock.stacks)
                 .map(|id| samples.stacks.frames(id))
                 .unwrap_or_default(),
         })
         .collect();
-    holders.sort_by_key(|holder| (std::cmp::Reverse(holder.samples), holder.thread));
+    holders.sort_by_key(|holder| (Reverse(holder.samples), holder.thread));
     holders
 }
 
 /// Returns the key with the greatest count. Of several such keys the result is the least.
 fn most<T: Copy + Ord>(counts: &HashMap<T, u64>) -> Option<T> {
-    let most = counts
-        .iter()
-        .max_by_key(|(id, count)| (**count, std::cmp::Reverse(**id)));
-    most.map(|(id, _)| *id)
+    let counts = counts.iter().map(|(id, count)| (*count, Reverse(*id)));
+    counts.max().map(|(_, Reverse(id))| id)
 }
 
 fn sort(code: &mut [CodeTime]) {
-    code.sort_by(|a, b| {
-        let order = b.total_ns.cmp(&a.total_ns).then(b.samples.cmp(&a.samples));
-        order.then_with(|| text(&a.frames).cmp(&text(&b.frames)))
+    code.sort_by_cached_key(|code| {
+        let order = (Reverse(code.total_ns), Reverse(code.samples));
+        (order, text(&code.frames))
     });
 }
 

@@ -23,10 +23,7 @@ pub fn conditions(timeline: &Timeline, counters: &[Counter]) -> Vec<ConditionNot
     let gpus = Gpus::new(&timeline.trace.manifest);
     let mut notes = Vec::new();
     for gpu in 0..gpus.count() {
-        let name = match gpus.count() {
-            1 => gpus.name(gpu).to_owned(),
-            _ => gpus.title(gpu),
-        };
+        let name = gpus.distinct_name(gpu);
         notes.extend(gpu::notes(timeline, counters, gpu, &name));
     }
     notes.extend(machine::notes(timeline, counters));

@@ -307,7 +307,7 @@ impl Findings {
         let selected = timeline.selected();
         let bindings = BindingSets::new(timeline.trace);
         std::thread::scope(|scope| {
-            let others = scope.spawn(|| IndependentFindings::new(timeline, options));
+            let others = scope.spawn(|| Findings::independent(timeline, options));
             // The tables of labels need nothing of the rest, and take long on traces with many labels.
             let labels = scope.spawn(|| (labels::labels(selected), operators::operators(selected)));
             let mut findings = Findings::without_labels(timeline, &bindings, options, || {
@@ -321,12 +321,13 @@ impl Findings {
         })
     }
 
-    /// Computes all findings but those on labels. `others` returns the findings that another thread makes meanwhile.
+    /// Computes all findings but those on labels. `others` returns what [`Findings::independent`] makes on another thread
+    /// meanwhile.
     fn without_labels(
         timeline: &Timeline,
         bindings: &BindingSets,
         options: &Options,
-        others: impl FnOnce() -> IndependentFindings,
+        others: impl FnOnce() -> (Findings, Vec<Counter>),
     ) -> Findings {
         let selected = timeline.selected();
         let (manifest, tables) = (&selected.trace.manifest, &selected.trace.tables);
@@ -370,16 +371,7 @@ impl Findings {
             Some(samples.code(window, options.gap_threshold_ns, longest))
         });
         let advice = gaps::advice(timeline, &judged.idle_time);
-        let IndependentFindings {
-            transfers,
-            command_buffers,
-            memory,
-            recorded,
-            counters,
-            conditions,
-            drift,
-            latency,
-        } = others();
+        let (others, recorded) = others();
         // Without a table of work, it would not be known what ran beside a kernel.
         let knows = |tables: &[&str]| {
             let mut unread = timeline.trace.unread.iter();
@@ -390,7 +382,8 @@ impl Findings {
             false => None,
         };
         let sum = |figure: fn(&TransferRow) -> u64| {
-            transfers.iter().map(figure).fold(0, u64::saturating_add)
+            let figures = others.transfers.iter().map(figure);
+            figures.fold(0, u64::saturating_add)
         };
         let timed = kernels.iter().map(|kernel| kernel.durations.timed_count);
         let causes = judged.idle_time.causes.iter().zip(advice);
@@ -425,55 +418,36 @@ impl Findings {
             kernel_limits,
             profiled_kernels: profiled::profiled_kernels(selected).into(),
             sampled_kernels: instructions::sampled_kernels(selected).into(),
-            command_buffers: command_buffers.into(),
-            transfers: transfers.into(),
-            memory: memory.into(),
-            counters: counters.into(),
-            conditions: conditions.into(),
             unmeasured: manifest.unmeasured.clone(),
-            latency: latency.into(),
-            drift: drift.into(),
             equal_work,
             losses: manifest.losses.clone(),
             notes: (manifest.notes.iter().cloned())
                 .chain(several_ranks::note(selected))
                 .chain(profiled::note(selected))
                 .collect(),
-            ..Findings::default()
+            ..others
         }
     }
-}
 
-/// The findings that need neither the times of kernels nor gaps.
-struct IndependentFindings {
-    transfers: Vec<TransferRow>,
-    command_buffers: CommandBuffers,
-    memory: Vec<MemoryRow>,
-    /// The measured counters of the trace that the selected work belongs to.
-    recorded: Vec<Counter>,
-    counters: Vec<CounterRow>,
-    conditions: Vec<ConditionNote>,
-    drift: Drift,
-    latency: Vec<QueueLatency>,
-}
-
-impl IndependentFindings {
-    fn new(timeline: &Timeline, options: &Options) -> IndependentFindings {
+    /// Computes the findings that need neither the times of kernels nor gaps. Returns with them the measured counters, which are
+    /// not of selected work only: none where work is selected.
+    fn independent(timeline: &Timeline, options: &Options) -> (Findings, Vec<Counter>) {
         let selected = timeline.selected();
         let recorded = counters::recorded(timeline);
-        IndependentFindings {
-            transfers: transfers::transfers(selected),
-            command_buffers: command_buffers::command_buffers(selected, options.longest),
-            memory: memory_timeline::memory_timeline(timeline),
-            counters: counters::counter_rows(&recorded, timeline.trace.manifest.end_ns),
-            conditions: conditions::conditions(timeline, &recorded),
-            // Samples of counters are not only of the selected work.
-            recorded: match timeline.is_filtered() {
-                true => Vec::new(),
-                false => recorded,
-            },
-            drift: drift::drift(selected, options.longest),
-            latency: latency::latency(timeline),
+        let end_ns = timeline.trace.manifest.end_ns;
+        let findings = Findings {
+            transfers: transfers::transfers(selected).into(),
+            command_buffers: command_buffers::command_buffers(selected, options.longest).into(),
+            memory: memory_timeline::memory_timeline(timeline).into(),
+            counters: counters::counter_rows(&recorded, end_ns).into(),
+            conditions: conditions::conditions(timeline, &recorded).into(),
+            drift: drift::drift(selected, options.longest).into(),
+            latency: latency::latency(timeline).into(),
+            ..Findings::default()
+        };
+        match timeline.is_filtered() {
+            true => (findings, Vec::new()),
+            false => (findings, recorded),
         }
     }
 }

@@ -35,7 +35,7 @@ mod other_threads;
 mod pattern;
 mod queues;
 mod totals;
-mod visit;
+pub(crate) mod visit;
 pub(crate) mod waits;
 
 pub(crate) use advice::advice;

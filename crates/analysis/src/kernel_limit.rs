@@ -146,25 +146,22 @@ pub enum LimitingUnit {
 impl LimitingUnit {
     /// Returns the unit's name in JSON and SQL.
     pub const fn as_str(self) -> &'static str {
-        match self {
-            LimitingUnit::Dram => "dram",
-            LimitingUnit::L2 => "l2",
-            LimitingUnit::Tensor => "tensor",
-            LimitingUnit::Fma => "fma",
-            LimitingUnit::Alu => "alu",
-            LimitingUnit::Issue => "issue",
-        }
+        self.names().0
     }
 
     /// Returns the unit's name for people.
     pub const fn name(self) -> &'static str {
+        self.names().1
+    }
+
+    const fn names(self) -> (&'static str, &'static str) {
         match self {
-            LimitingUnit::Dram => "DRAM",
-            LimitingUnit::L2 => "L2",
-            LimitingUnit::Tensor => "tensor",
-            LimitingUnit::Fma => "FMA",
-            LimitingUnit::Alu => "ALU",
-            LimitingUnit::Issue => "issue",
+            LimitingUnit::Dram => ("dram", "DRAM"),
+            LimitingUnit::L2 => ("l2", "L2"),
+            LimitingUnit::Tensor => ("tensor", "tensor"),
+            LimitingUnit::Fma => ("fma", "FMA"),
+            LimitingUnit::Alu => ("alu", "ALU"),
+            LimitingUnit::Issue => ("issue", "issue"),
         }
     }
 

@@ -58,7 +58,7 @@ impl Occupancy {
         let most_warps = u64::from(limits.threads_per_multiprocessor?) / THREADS_PER_WARP;
         // Each part of a multiprocessor has registers of its own, and whole warps.
         let of_part = u64::from(limits.registers_per_multiprocessor?) / generation.parts;
-        let held = [
+        let group_limits = [
             ("groups", Some(generation.groups)),
             ("threads", most_warps.checked_div(warps)),
             (
@@ -73,10 +73,10 @@ impl Occupancy {
             ),
         ];
         // A resource that it does not need does not limit it.
-        let held = held
+        let group_limits = group_limits
             .into_iter()
             .filter_map(|(by, groups)| Some((by, groups?)));
-        let (limited_by, groups) = held.min_by_key(|(_, groups)| *groups)?;
+        let (limited_by, groups) = group_limits.min_by_key(|(_, groups)| *groups)?;
         let groups = u32::try_from(groups).ok().filter(|groups| *groups > 0)?;
         Some(Occupancy {
             groups,

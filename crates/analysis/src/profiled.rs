@@ -11,7 +11,7 @@ use crate::occupancy::Occupancy;
 use gapscope_timeline::Timeline;
 use gapscope_timeline::quantity::{Nanoseconds, Percent, count_of};
 use gapscope_timeline::thresholds::{PROFILE_CLOSE, PROFILE_LOW};
-use gapscope_trace::ids::{DeviceId, KernelId, SubmissionId};
+use gapscope_trace::ids::{KernelId, SubmissionId};
 use gapscope_trace::kernel_profile::{GRID, Metric, PROFILING_CALL, Stall, metric_name as name};
 use gapscope_trace::lookup::IdIndex;
 use gapscope_trace::manifest::DeviceProperties;
@@ -145,44 +145,40 @@ pub fn profiled_kernels(timeline: &Timeline) -> Vec<ProfiledKernel> {
     let kernels = IdIndex::<KernelId>::new(&tables.kernels.id);
     let submissions = IdIndex::<SubmissionId>::new(&tables.submissions.id);
     let manifest = &timeline.trace.manifest;
-    let limits_of = |device: DeviceId| {
-        let device = manifest.devices.iter().find(|known| known.id == device);
-        device.and_then(|device| device.limits.as_ref())
-    };
     let limits = |submission: Option<SubmissionId>| -> Option<&DeviceProperties> {
-        let queue = tables.submissions.queue[submissions.get(submission?)?];
-        let queue = manifest.queues.iter().find(|known| known.id == queue)?;
-        limits_of(queue.device)
+        let id = tables.submissions.queue[submissions.get(submission?)?];
+        let queue = manifest.queues.iter().find(|queue| queue.id == id)?;
+        let mut devices = manifest.devices.iter();
+        let device = devices.find(|device| device.id == queue.device)?;
+        device.limits.as_ref()
     };
     (rows.into_iter())
         .map(|(profile, rows)| {
-            let mut found = from_rows(table, &rows);
-            found.profile = profile;
+            let mut profiled = from_rows(table, &rows);
+            profiled.profile = profile;
             let first = rows[0];
             let kernel = kernels.get(table.kernel[first]);
-            found.kernel = kernel.map_or_else(
+            profiled.kernel = kernel.map_or_else(
                 || gapscope_trace::kernel_names::UNKNOWN.to_owned(),
                 |row| timeline.kernel_names.name(row).to_owned(),
             );
-            found.full_name = kernel
-                .and_then(|row| timeline.kernel_names.full_name(row))
-                .map(str::to_owned);
-            let limits = limits(found.submission);
-            found.multiprocessors = limits
-                .and_then(|limits| limits.multiprocessors)
-                .filter(|multiprocessors| *multiprocessors > 0);
-            let occupancy = kernel
-                .zip(limits)
+            let full_name = kernel.and_then(|row| timeline.kernel_names.full_name(row));
+            profiled.full_name = full_name.map(str::to_owned);
+            let limits = limits(profiled.submission);
+            let multiprocessors = limits.and_then(|limits| limits.multiprocessors);
+            profiled.multiprocessors = multiprocessors.filter(|count| *count > 0);
+            let occupancy = kernel.zip(limits);
+            let occupancy = occupancy
                 .and_then(|(row, limits)| Occupancy::from_row(&tables.kernels, row, limits));
-            found.theoretical_occupancy = occupancy.map(|occupancy| occupancy.share);
-            found.occupancy_limited_by = occupancy.map(|occupancy| occupancy.limited_by);
-            found.waves = (found.groups.zip(found.multiprocessors).zip(occupancy)).map(
+            profiled.theoretical_occupancy = occupancy.map(|occupancy| occupancy.share);
+            profiled.occupancy_limited_by = occupancy.map(|occupancy| occupancy.limited_by);
+            profiled.waves = (profiled.groups.zip(profiled.multiprocessors).zip(occupancy)).map(
                 |((groups, multiprocessors), occupancy)| {
                     groups as f64 / (f64::from(multiprocessors) * f64::from(occupancy.groups))
                 },
             );
-            found.sentence = found.sentence();
-            found
+            profiled.sentence = profiled.sentence();
+            profiled
         })
         .collect()
 }
@@ -216,7 +212,7 @@ fn from_rows(table: &KernelMetrics, rows: &[usize]) -> ProfiledKernel {
     };
     let share = |wanted| value(wanted).map(|percent| percent / 100.0);
     let bytes = |wanted| value(wanted).map(|bytes| bytes.max(0.0).round() as u64);
-    let mut found = ProfiledKernel {
+    let mut profiled = ProfiledKernel {
         submission: table.submission.at(rows[0]),
         passes: table.passes[rows[0]],
         duration_ns: value(name::DURATION),
@@ -245,8 +241,8 @@ fn from_rows(table: &KernelMetrics, rows: &[usize]) -> ProfiledKernel {
             .collect(),
         ..ProfiledKernel::default()
     };
-    found.bound = ProfileBound::new(found.compute, found.memory);
-    found
+    profiled.bound = ProfileBound::new(profiled.compute, profiled.memory);
+    profiled
 }
 
 fn stalls(value: impl Fn(&str) -> Option<f64>) -> Vec<StallShare> {
@@ -369,12 +365,8 @@ mod tests {
     #[test]
     fn a_launch_that_cannot_fill_the_gpu_is_told_so() {
         let small = |groups| {
-            let found = profiled(&[
-                (name::COMPUTE, 0.1),
-                (name::MEMORY, 3.0),
-                (GRID.name, groups),
-            ]);
-            found.sentence
+            let throughputs = [(name::COMPUTE, 0.1), (name::MEMORY, 3.0)];
+            profiled(&[&throughputs[..], &[(GRID.name, groups)]].concat()).sentence
         };
         assert!(small(2.0).starts_with("Too small to fill the GPU: it has 2 workgroups for 132"));
         assert!(small(200.0).starts_with("Latency bounds it"));
@@ -394,11 +386,8 @@ mod tests {
         }
         let unknown = profiled(&[(name::COMPUTE, 92.0)]);
         assert_eq!(unknown.bound, ProfileBound::Unknown);
-        assert!(
-            unknown.sentence.contains("not measured"),
-            "{}",
-            unknown.sentence
-        );
+        let sentence = &unknown.sentence;
+        assert!(sentence.contains("not measured"), "{sentence}");
         assert_eq!(unknown.memory, None);
     }
 

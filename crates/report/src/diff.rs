@@ -5,7 +5,8 @@ mod tables;
 
 pub use junit::text as junit;
 
-use crate::document::{Block, Column, Document, Table, Text, Tone};
+use crate::document::{Block, Document, Table, Text, Tone};
+use crate::json::pretty;
 use crate::{fit, markdown as page};
 use gapscope_comparison::diff::{Diff, GateStatus, SamplesOf, Verdict, WorkFigure, value};
 use schemars::JsonSchema;
@@ -51,9 +52,8 @@ impl DiffReport<'_> {
 
     /// Returns the comparison as Markdown for a pull request: long tables are folded.
     pub fn markdown(&self) -> String {
-        let mut text = page::draw(&Document {
-            blocks: self.head(),
-        });
+        let drawn = |blocks| page::draw(&Document { blocks });
+        let mut text = drawn(self.head());
         for blocks in tables::all(self.diff, self.top) {
             let rows = |block: &Block| match block {
                 Block::Table(table) => table.rows.len(),
@@ -63,20 +63,15 @@ impl DiffReport<'_> {
             text.push('\n');
             match blocks.split_first() {
                 Some((Block::Heading(title, aside), rest)) if is_long => {
-                    let rest = page::draw(&Document {
-                        blocks: rest.to_vec(),
-                    });
+                    let rest = drawn(rest.to_vec());
                     text.push_str(&format!(
                         "<details>\n<summary><b>{title}</b>: {aside}</summary>\n\n{rest}\n</details>\n"
                     ));
                 }
-                _ => text.push_str(&page::draw(&Document { blocks })),
+                _ => text.push_str(&drawn(blocks)),
             }
         }
-        let tail = page::draw(&Document {
-            blocks: self.tail(),
-        });
-        format!("{text}\n{tail}")
+        format!("{text}\n{}", drawn(self.tail()))
     }
 
     /// Returns the comparison as JSON, whose keys are stable.
@@ -85,12 +80,10 @@ impl DiffReport<'_> {
     ///
     /// Fails where JSON cannot be written.
     pub fn json(&self) -> serde_json::Result<String> {
-        let mut text = serde_json::to_string_pretty(&Json {
+        pretty(&Json {
             gapscope: env!("CARGO_PKG_VERSION"),
             diff: self.diff,
-        })?;
-        text.push('\n');
-        Ok(text)
+        })
     }
 
     fn head(&self) -> Vec<Block> {
@@ -116,30 +109,14 @@ impl DiffReport<'_> {
     }
 
     fn title(&self) -> String {
-        let name = |runs: &[String]| match runs {
-            [] => String::new(),
-            [only] => fit::clip(base(only), NAME_COLUMNS),
-            [first, rest @ ..] => format!(
-                "{} and {} more",
-                fit::clip(base(first), NAME_COLUMNS),
-                rest.len()
-            ),
-        };
-        format!(
-            "{} → {}",
-            name(&self.diff.before.runs),
-            name(&self.diff.after.runs)
-        )
+        let [before, after] = [&self.diff.before, &self.diff.after]
+            .map(|side| first_of(&side.runs, |run| fit::clip(base(run), NAME_COLUMNS)));
+        format!("{before} → {after}")
     }
 
     fn aside(&self) -> String {
         let devices = &self.diff.after.devices;
-        let device = match devices.as_slice() {
-            [] => String::new(),
-            [only] => only.clone(),
-            [first, rest @ ..] => format!("{first} and {} more", rest.len()),
-        };
-        fit::clip(&device, DEVICE_COLUMNS)
+        fit::clip(&first_of(devices, str::to_owned), DEVICE_COLUMNS)
     }
 
     fn gates(&self) -> Vec<Block> {
@@ -147,36 +124,25 @@ impl DiffReport<'_> {
         if gates.is_empty() {
             return Vec::new();
         }
-        let broken = gates
-            .iter()
-            .filter(|gate| gate.status == GateStatus::Broken);
+        let broken = (gates.iter()).filter(|gate| gate.status == GateStatus::Broken);
         let unjudged = gates.iter().any(|gate| gate.status == GateStatus::Unlike);
         let aside = match (broken.count(), gates.len()) {
             (_, all) if unjudged => format!("{all} of {all} not judged"),
             (0, all) => format!("{all} of {all} not broken"),
             (broken, all) => format!("{broken} of {all} broken"),
         };
-        let mut table = Table::new([
-            Column::name("gate"),
-            Column::word(""),
-            Column::text("figure"),
-        ]);
-        for gate in gates {
-            let status = match gate.status {
+        Table::with_rows(gates)
+            .name("gate", |gate| Text::new().strong(&gate.gate))
+            .word("", |gate| match gate.status {
                 GateStatus::Held => Text::new().with(Tone::Good, "held"),
                 GateStatus::Noise => Text::new().with(Tone::Good, "held (noise)"),
                 GateStatus::Broken => Text::new().with(Tone::Warning, "BROKEN"),
                 GateStatus::Unknown => Text::new().with(Tone::Warning, "UNKNOWN"),
                 GateStatus::Unlike => Text::new().with(Tone::Warning, "NOT JUDGED"),
                 GateStatus::UnknownAllowed => Text::new().faint("unknown, allowed"),
-            };
-            table.row([
-                Text::new().strong(&gate.gate),
-                status,
-                gate.sentence.as_str().into(),
-            ]);
-        }
-        vec![Block::Heading("Gates".into(), aside), Block::Table(table)]
+            })
+            .text("figure", |gate| gate.sentence.as_str())
+            .under("Gates", aside)
     }
 
     fn work(&self) -> Vec<Block> {
@@ -190,31 +156,23 @@ impl DiffReport<'_> {
             Some(false) => "Work: not equal",
             None => "Work: unknown",
         };
-        let mut table = Table::new([
-            Column::word("work"),
-            Column::number("before"),
-            Column::number("after"),
-            Column::word(""),
-        ]);
         let known = |figure: &&WorkFigure| figure.before.is_some() || figure.after.is_some();
-        for figure in work.figures.iter().filter(known) {
-            let equal = match figure.equal {
+        let (known, unknown): (Vec<_>, Vec<_>) = work.figures.iter().partition(known);
+        let mut blocks = Table::with_rows(&known)
+            .word("work", |figure| figure.what.as_str())
+            .number("before", |figure| {
+                tables::value_of(figure.before, figure.unit)
+            })
+            .number("after", |figure| {
+                tables::value_of(figure.after, figure.unit)
+            })
+            .word("", |figure| match figure.equal {
                 Some(true) => Text::new().with(Tone::Good, "equal"),
                 Some(false) => Text::new().with(Tone::Warning, "not equal"),
                 None => Text::new().faint("unknown"),
-            };
-            table.row([
-                figure.what.as_str().into(),
-                tables::value_of(figure.before, figure.unit),
-                tables::value_of(figure.after, figure.unit),
-                equal,
-            ]);
-        }
-        let mut blocks = vec![Block::Heading(title.into(), each), Block::Table(table)];
-        let unknown: Vec<&str> = (work.figures.iter())
-            .filter(|figure| !known(figure))
-            .map(|figure| figure.what.as_str())
-            .collect();
+            })
+            .under(title, each);
+        let unknown: Vec<&str> = unknown.iter().map(|figure| figure.what.as_str()).collect();
         if !unknown.is_empty() {
             let text = format!("Not known on either side: {}.", unknown.join(", "));
             blocks.push(Block::Sentence(Text::new().faint(text)));
@@ -251,13 +209,19 @@ impl DiffReport<'_> {
         }
         if !diff.next.is_empty() {
             blocks.push(Block::Heading("Next".into(), String::new()));
-            blocks.extend(
-                diff.next
-                    .iter()
-                    .map(|sentence| Block::Item(sentence.as_str().into())),
-            );
+            let next = diff.next.iter();
+            blocks.extend(next.map(|sentence| Block::Item(sentence.as_str().into())));
         }
         blocks
+    }
+}
+
+/// Returns the first of several names, and how many more there are.
+fn first_of(names: &[String], shown: impl Fn(&str) -> String) -> String {
+    match names {
+        [] => String::new(),
+        [only] => shown(only),
+        [first, rest @ ..] => format!("{} and {} more", shown(first), rest.len()),
     }
 }
 

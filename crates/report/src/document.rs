@@ -230,4 +230,87 @@ impl Table {
         let last = self.rows.len() - 1;
         &mut self.rows[last]
     }
+
+    /// Begins a table with a row for each of `rows`.
+    pub fn with_rows<T>(rows: &[T]) -> TableBuilder<'_, T> {
+        let mut table = Table::default();
+        table.rows.resize(rows.len(), Row::default());
+        TableBuilder { rows, table }
+    }
+
+    /// Returns the table under a heading with an aside.
+    pub fn under(self, title: impl Into<String>, aside: impl Into<String>) -> Vec<Block> {
+        vec![
+            Block::Heading(title.into(), aside.into()),
+            Block::Table(self),
+        ]
+    }
+}
+
+/// A table that gets its columns one after the other, each with the function that makes a cell from a row's value.
+pub struct TableBuilder<'a, T> {
+    rows: &'a [T],
+    table: Table,
+}
+
+impl<'a, T> TableBuilder<'a, T> {
+    fn column<C: Into<Text>>(mut self, column: Column, cell: impl Fn(&'a T) -> C) -> Self {
+        self.table.columns.push(column);
+        for (row, value) in self.table.rows.iter_mut().zip(self.rows) {
+            row.cells.push(cell(value).into());
+        }
+        self
+    }
+
+    /// Appends a column of short texts, whose cells `cell` makes.
+    pub fn word<C: Into<Text>>(self, title: &str, cell: impl Fn(&'a T) -> C) -> Self {
+        self.column(Column::word(title), cell)
+    }
+
+    /// Appends a column of texts, which may be clipped.
+    pub fn text<C: Into<Text>>(self, title: &str, cell: impl Fn(&'a T) -> C) -> Self {
+        self.column(Column::text(title), cell)
+    }
+
+    /// Appends a column of names from the program's code.
+    pub fn name<C: Into<Text>>(self, title: &str, cell: impl Fn(&'a T) -> C) -> Self {
+        self.column(Column::name(title), cell)
+    }
+
+    /// Appends a column of numbers.
+    pub fn number<C: Into<Text>>(self, title: &str, cell: impl Fn(&'a T) -> C) -> Self {
+        self.column(Column::number(title), cell)
+    }
+
+    /// Appends a column of bars.
+    pub fn bars<C: Into<Text>>(self, cell: impl Fn(&'a T) -> C) -> Self {
+        self.column(Column::bars(), cell)
+    }
+
+    /// Sets the order in which the last column is left out where room is short, as [`Column::spare`] does.
+    pub fn spare(mut self, spare: u8) -> Self {
+        if let Some(last) = self.table.columns.last_mut() {
+            last.spare = spare;
+        }
+        self
+    }
+
+    /// Sets the remarks on the rows, and the title of their column.
+    pub fn notes(mut self, title: &str, note: impl Fn(&'a T) -> Option<Text>) -> Self {
+        self.table.note_title = title.to_owned();
+        for (row, value) in self.table.rows.iter_mut().zip(self.rows) {
+            row.note = note(value);
+        }
+        self
+    }
+
+    /// Returns the table.
+    pub fn build(self) -> Table {
+        self.table
+    }
+
+    /// Returns the table under a heading with an aside.
+    pub fn under(self, title: impl Into<String>, aside: impl Into<String>) -> Vec<Block> {
+        self.table.under(title, aside)
+    }
 }

@@ -82,6 +82,13 @@ pub struct Row {
 }
 
 impl Row {
+    fn new(table: &str, id: u64) -> Row {
+        Row {
+            table: table.to_owned(),
+            id,
+        }
+    }
+
     /// Returns the mark by which texts refer to the row.
     fn mark(&self) -> String {
         let one = match self.table.as_str() {
@@ -122,8 +129,6 @@ impl Explanation {
     ///
     /// Fails where JSON cannot be written.
     pub fn json(&self) -> Result<String, serde_json::Error> {
-        let mut text = serde_json::to_string_pretty(self)?;
-        text.push('\n');
-        Ok(text)
+        crate::json::pretty(self)
     }
 }

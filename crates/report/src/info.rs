@@ -6,7 +6,7 @@ use crate::section::or_unknown;
 use crate::{command_line, number};
 use gapscope_timeline::Vocabulary;
 use gapscope_trace::Manifest;
-use gapscope_trace::manifest::{Clock, ClockMethod, Device, Exit, Process};
+use gapscope_trace::manifest::{Clock, ClockMethod, Device, Exit, Process, Queue};
 
 /// The size of a table of a trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -113,37 +113,34 @@ fn processes(manifest: &Manifest) -> Vec<Block> {
     if manifest.processes.is_empty() {
         return Vec::new();
     }
-    let mut table = Table::new([
-        Column::number("process"),
-        Column::number("parent").spare(2),
-        Column::number("threads"),
-        Column::word("hook"),
-        Column::word("end").spare(1),
-        Column::name("command"),
-    ]);
-    for process in &manifest.processes {
-        let threads = manifest.threads.iter().filter(|t| t.process == process.id);
-        let command = match process.arguments.is_empty() {
-            true => process.executable.clone(),
-            false => command_line(&process.arguments),
-        };
-        table.row([
-            process.pid.to_string().into(),
-            or_unknown(process.parent_pid, |pid| pid.to_string()),
-            number::count(threads.count() as u64).into(),
-            process.hook.as_str().into(),
+    let command = |process: &Process| match process.arguments.is_empty() {
+        true => process.executable.clone(),
+        false => command_line(&process.arguments),
+    };
+    let threads = |process: &Process| {
+        let threads = manifest.threads.iter();
+        threads
+            .filter(|thread| thread.process == process.id)
+            .count() as u64
+    };
+    Table::with_rows(&manifest.processes)
+        .number("process", |process| process.pid.to_string())
+        .number("parent", |process| {
+            or_unknown(process.parent_pid, |pid| pid.to_string())
+        })
+        .spare(2)
+        .number("threads", |process| number::count(threads(process)))
+        .word("hook", |process| process.hook.as_str())
+        .word("end", |process| {
             match (process.end_ns, process.other_tool()) {
                 (Some(_), _) => "orderly".into(),
                 (None, None) => "cut off".into(),
                 (None, Some(_)) => Text::new().faint("unknown"),
-            },
-            command.into(),
-        ]);
-    }
-    vec![
-        Block::Heading("Processes".into(), String::new()),
-        Block::Table(table),
-    ]
+            }
+        })
+        .spare(1)
+        .name("command", command)
+        .under("Processes", "")
 }
 
 fn devices(manifest: &Manifest, names: &Vocabulary) -> Vec<Block> {
@@ -158,33 +155,27 @@ fn devices(manifest: &Manifest, names: &Vocabulary) -> Vec<Block> {
         let tool = process.and_then(Process::other_tool);
         blocks.push(Block::Heading(device.name.clone(), aside));
         blocks.push(Block::Table(device_facts(device, tool, names)));
-        let mut table = Table::new([
-            Column::name(names.words().queue.one),
-            Column::number("id"),
-            Column::number("family"),
-            Column::number("index"),
-            Column::number("timestamp bits"),
-            Column::word("capabilities"),
-        ]);
-        for queue in manifest.queues.iter().filter(|q| q.device == device.id) {
-            table.row([
-                names.queue(queue.id).into(),
-                queue.id.to_string().into(),
-                queue.family.to_string().into(),
-                queue.index.to_string().into(),
-                match queue.timestamp_bits {
-                    0 => Text::new().with(Tone::Warning, "none"),
-                    bits => bits.to_string().into(),
-                },
+        let queues = manifest.queues.iter().filter(|q| q.device == device.id);
+        let queues: Vec<&Queue> = queues.collect();
+        if queues.is_empty() {
+            continue;
+        }
+        let table = Table::with_rows(&queues)
+            .name(names.words().queue.one, |queue| names.queue(queue.id))
+            .number("id", |queue| queue.id.to_string())
+            .number("family", |queue| queue.family.to_string())
+            .number("index", |queue| queue.index.to_string())
+            .number("timestamp bits", |queue| match queue.timestamp_bits {
+                0 => Text::new().with(Tone::Warning, "none"),
+                bits => bits.to_string().into(),
+            })
+            .word("capabilities", |queue| {
                 match queue.capabilities.as_slice() {
                     [] => Text::new().faint("unknown"),
                     known => known.join(" ").into(),
-                },
-            ]);
-        }
-        if !table.rows.is_empty() {
-            blocks.push(Block::Table(table));
-        }
+                }
+            });
+        blocks.push(Block::Table(table.build()));
     }
     blocks
 }
@@ -233,34 +224,20 @@ fn clock_rate(clock: &Clock) -> String {
 }
 
 fn table_sizes(sizes: &[TableSize]) -> Vec<Block> {
-    let mut table = Table::new([
-        Column::text("table"),
-        Column::number("rows"),
-        Column::number("size"),
-        Column::number("a row"),
-    ]);
-    let mut all = 0;
-    for size in sizes {
-        all += size.bytes;
-        let each = size.rows.filter(|rows| *rows > 0);
-        table.row([
-            size.name.as_str().into(),
-            match size.rows {
-                Some(rows) => number::count(rows).into(),
-                None => Text::new().with(Tone::Warning, "unreadable"),
-            },
-            number::bytes(size.bytes).into(),
-            match each {
-                Some(rows) => format!("{:.1} B", size.bytes as f64 / rows as f64).into(),
-                None => Text::new(),
-            },
-        ]);
-    }
-    if table.rows.is_empty() {
+    if sizes.is_empty() {
         return Vec::new();
     }
-    vec![
-        Block::Heading("Tables".into(), number::bytes(all)),
-        Block::Table(table),
-    ]
+    let all = sizes.iter().map(|size| size.bytes).sum();
+    Table::with_rows(sizes)
+        .text("table", |size| size.name.as_str())
+        .number("rows", |size| match size.rows {
+            Some(rows) => number::count(rows).into(),
+            None => Text::new().with(Tone::Warning, "unreadable"),
+        })
+        .number("size", |size| number::bytes(size.bytes))
+        .number("a row", |size| match size.rows {
+            Some(0) | None => String::new(),
+            Some(rows) => format!("{:.1} B", size.bytes as f64 / rows as f64),
+        })
+        .under("Tables", number::bytes(all))
 }

@@ -77,7 +77,7 @@ impl<'a> Json<'a> {
 
 /// Returns the findings of a report as JSON text, which ends with a line feed.
 pub fn text(report: &Report) -> Result<String, serde_json::Error> {
-    Ok(serde_json::to_string_pretty(&Json::new(report))? + "\n")
+    pretty(&Json::new(report))
 }
 
 /// Returns the findings as one line of JSON, with the timeline's slices as `activity`.
@@ -87,9 +87,13 @@ pub fn text_with_activity(report: &Report) -> Result<String, serde_json::Error> 
 
 /// Returns the findings as JSON text, with the ranks that are in the trace as `ranks`.
 pub fn text_with_ranks(report: &Report, ranks: &RankFindings) -> Result<String, serde_json::Error> {
-    let json = Json {
+    pretty(&Json {
         ranks: Some(ranks),
         ..Json::new(report)
-    };
-    Ok(serde_json::to_string_pretty(&json)? + "\n")
+    })
+}
+
+/// Returns a value as indented JSON text, which ends with a line feed.
+pub(crate) fn pretty(value: &impl Serialize) -> Result<String, serde_json::Error> {
+    Ok(serde_json::to_string_pretty(value)? + "\n")
 }

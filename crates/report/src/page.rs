@@ -126,12 +126,7 @@ impl Report<'_> {
     }
 
     fn head(&self) -> Vec<Block> {
-        let mut command = self.manifest.command.clone();
-        if let Some(program) = command.first_mut() {
-            // `gapscope info` has the program's path; its arguments matter more here.
-            *program = file_name(program).to_owned();
-        }
-        let command = command_line(&command);
+        let command = short_command(self.manifest);
         let mut blocks = vec![Block::Title(command, accuracy::short(self.findings))];
         let sentence = |text: String| Block::Sentence(text.into());
         if let Some(text) = ended_badly(self.manifest) {
@@ -158,6 +153,15 @@ pub fn command_line(command: &[String]) -> String {
         }
     });
     words.collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the recorded command without the program's folder, which `gapscope info` has.
+pub(crate) fn short_command(manifest: &Manifest) -> String {
+    let mut command = manifest.command.clone();
+    if let Some(program) = command.first_mut() {
+        *program = file_name(program).to_owned();
+    }
+    command_line(&command)
 }
 
 fn ended_badly(manifest: &Manifest) -> Option<String> {

@@ -1,11 +1,12 @@
 //! Turns a comparison of the ranks of a distributed program into a document and into JSON.
 
-use crate::document::{Block, Column, Document, Table, Text, Tone};
+use crate::document::{Block, Document, Table, Text, Tone};
+use crate::json::pretty;
 use crate::number;
-use crate::page::command_line;
+use crate::page::short_command;
+use crate::section::{duration, or_unknown};
 use gapscope_analysis::verdict::Bound;
 use gapscope_comparison::ranks::{CollectiveKind, RankFindings, RankRow, Unlike, list};
-use gapscope_timeline::vocabulary::file_name;
 use gapscope_trace::Manifest;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -30,17 +31,13 @@ impl RanksReport<'_> {
     /// Returns the report as a document.
     pub fn document(&self) -> Document {
         let findings = self.findings;
-        let mut command = self.manifest.command.clone();
-        if let Some(program) = command.first_mut() {
-            *program = file_name(program).to_owned();
-        }
         let aside = match findings.world_size {
             Some(size) if size as usize != findings.ranks.len() => {
                 format!("{} of {size} ranks", findings.ranks.len())
             }
             _ => number::count_of(findings.ranks.len() as u64, "rank", "ranks"),
         };
-        let mut blocks = vec![Block::Title(command_line(&command), aside)];
+        let mut blocks = vec![Block::Title(short_command(self.manifest), aside)];
         blocks.extend(self.verdict());
         for (at, sentence) in findings.sentences.iter().enumerate() {
             let text = Text::new();
@@ -99,46 +96,31 @@ impl RanksReport<'_> {
     }
 
     fn ranks(&self) -> Vec<Block> {
-        let mut table = Table::new([
-            Column::number("rank"),
-            Column::word("verdict"),
-            Column::number("GPU busy").spare(3),
-            Column::number("idle"),
-            Column::number("collectives"),
-            Column::number("waited"),
-            Column::number("last").spare(2),
-            Column::number("last by").spare(1),
-        ]);
-        let known = |ns: Option<i64>| match ns {
-            Some(ns) => Text::from(number::duration(ns)),
-            None => Text::new().faint("unknown"),
-        };
         let straggler = self.findings.straggler.as_ref().map(|s| s.rank);
         let (shown, others) = self.shown();
-        for rank in &shown {
-            let idle = match rank.idle {
-                Some(idle) => number::share_of(idle.total_ns, idle.window_ns).into(),
-                None => Text::new().faint("unknown"),
-            };
-            let unlike = straggler == Some(rank.rank) || self.outlies(rank);
-            let tone = match unlike {
-                true => Tone::Warning,
-                false => Tone::Plain,
-            };
-            table.row([
-                Text::new().with(tone, rank.rank.to_string()),
-                rank.verdict.as_str().into(),
-                known(rank.gpu_busy_ns),
-                idle,
-                known(rank.collective_ns),
-                known(rank.waited_ns),
-                match rank.last_count {
-                    Some(count) => number::count(count).into(),
-                    None => Text::new().faint("unknown"),
-                },
-                known(rank.last_skew_ns),
-            ]);
-        }
+        let table = Table::with_rows(&shown)
+            .number("rank", |rank| {
+                let tone = match straggler == Some(rank.rank) || self.outlies(rank) {
+                    true => Tone::Warning,
+                    false => Tone::Plain,
+                };
+                Text::new().with(tone, rank.rank.to_string())
+            })
+            .word("verdict", |rank| rank.verdict.as_str())
+            .number("GPU busy", |rank| duration(rank.gpu_busy_ns))
+            .spare(3)
+            .number("idle", |rank| {
+                or_unknown(rank.idle, |idle| {
+                    number::share_of(idle.total_ns, idle.window_ns)
+                })
+            })
+            .number("collectives", |rank| duration(rank.collective_ns))
+            .number("waited", |rank| duration(rank.waited_ns))
+            .number("last", |rank| or_unknown(rank.last_count, number::count))
+            .spare(2)
+            .number("last by", |rank| duration(rank.last_skew_ns))
+            .spare(1)
+            .build();
         let text = "idle: of the analysed time; collectives: time in them; waited: from the rank's arrivals at \
                     them to the last ones; last by: what the first waited for it where it was last.";
         let mut blocks = self.unlike();
@@ -146,8 +128,7 @@ impl RanksReport<'_> {
             true => String::new(),
             false => format!("{} of {}", shown.len(), self.findings.ranks.len()),
         };
-        blocks.push(Block::Heading("Ranks".into(), aside));
-        blocks.push(Block::Table(table));
+        blocks.extend(table.under("Ranks", aside));
         blocks.extend(alike(&others));
         blocks.push(Block::Sentence(Text::new().faint(text)));
         blocks
@@ -182,43 +163,28 @@ impl RanksReport<'_> {
         if rows.is_empty() {
             return Vec::new();
         }
-        let mut table = Table::new([
-            Column::name("ranks"),
-            Column::name("of"),
-            Column::number("time"),
-            Column::number("median rank"),
-            Column::number("ratio"),
-            Column::number("costs").spare(1),
-        ]);
-        for row in &rows[..rows.len().min(self.top)] {
-            let of = match (row.what, &row.kernel) {
+        let mut blocks = Table::with_rows(&rows[..rows.len().min(self.top)])
+            .name("ranks", |row| {
+                let machine = row.machine.as_ref().map_or("", |_| ", a machine");
+                Text::new().with(Tone::Warning, format!("{}{machine}", list(&row.ranks)))
+            })
+            .name("of", |row| match (row.what, &row.kernel) {
                 (Unlike::Computes, _) => "computing",
                 (Unlike::Idles, _) => "idle",
                 (Unlike::Awaited, _) => "in collectives",
                 (Unlike::Kernel, None) => "a kernel",
                 (Unlike::Kernel, Some(name)) => name,
-            };
-            let machine = if row.machine.is_some() {
-                ", a machine"
-            } else {
-                ""
-            };
-            table.row([
-                Text::new().with(Tone::Warning, format!("{}{machine}", list(&row.ranks))),
-                of.into(),
-                number::duration(row.value_ns).into(),
-                number::duration(row.usual_ns).into(),
-                format!("{:.2}", row.ratio).into(),
-                number::duration(row.cost_ns).into(),
-            ]);
-        }
+            })
+            .number("time", |row| number::duration(row.value_ns))
+            .number("median rank", |row| number::duration(row.usual_ns))
+            .number("ratio", |row| format!("{:.2}", row.ratio))
+            .number("costs", |row| number::duration(row.cost_ns))
+            .spare(1)
+            .under("Unlike the other ranks", "");
         let text =
             "Of a kernel: its mean time. costs: the worst of these ranks, over the recording.";
-        vec![
-            Block::Heading("Unlike the other ranks".into(), String::new()),
-            Block::Table(table),
-            Block::Sentence(Text::new().faint(text)),
-        ]
+        blocks.push(Block::Sentence(Text::new().faint(text)));
+        blocks
     }
 
     fn bandwidth(&self) -> Vec<Block> {
@@ -226,34 +192,23 @@ impl RanksReport<'_> {
         if rows.is_empty() {
             return Vec::new();
         }
-        let mut table = Table::new([
-            Column::name("kind"),
-            Column::number("size"),
-            Column::number("ranks"),
-            Column::number("count"),
-            Column::number("p50 time"),
-            Column::number("algorithm"),
-            Column::number("bus"),
-        ]);
-        for row in &rows[..rows.len().min(self.top)] {
-            let ns = row.time.p50_ns;
-            table.row([
-                row.kind.into(),
-                number::bytes(row.bytes).into(),
-                number::count(row.ranks.into()).into(),
-                number::count(row.time.timed_count).into(),
-                ns.map_or("unknown".to_owned(), number::duration).into(),
-                bandwidth(row.algorithm_bytes_per_s).into(),
-                bandwidth(row.bus_bytes_per_s).into(),
-            ]);
-        }
+        let mut blocks = Table::with_rows(&rows[..rows.len().min(self.top)])
+            .name("kind", |row| row.kind)
+            .number("size", |row| number::bytes(row.bytes))
+            .number("ranks", |row| number::count(row.ranks.into()))
+            .number("count", |row| number::count(row.time.timed_count))
+            .number("p50 time", |row| {
+                row.time
+                    .p50_ns
+                    .map_or("unknown".to_owned(), number::duration)
+            })
+            .number("algorithm", |row| bandwidth(row.algorithm_bytes_per_s))
+            .number("bus", |row| bandwidth(row.bus_bytes_per_s))
+            .under("Bandwidth of collectives", "");
         let text = "Time: from the last arrival to the end, where the clocks tell; else the shortest kernel's. Size and \
                     bandwidths are those of nccl-tests.";
-        vec![
-            Block::Heading("Bandwidth of collectives".into(), String::new()),
-            Block::Table(table),
-            Block::Sentence(Text::new().faint(text)),
-        ]
+        blocks.push(Block::Sentence(Text::new().faint(text)));
+        blocks
     }
 
     fn communicators(&self) -> Vec<Block> {
@@ -262,27 +217,14 @@ impl RanksReport<'_> {
         if rows.len() < 2 && rows.iter().all(|row| row.complete) {
             return Vec::new();
         }
-        let mut table = Table::new([
-            Column::name("communicator"),
-            Column::number("size"),
-            Column::text("ranks with a trace"),
-            Column::number("matched"),
-        ]);
-        for row in &rows[..rows.len().min(self.top)] {
-            table.row([
-                row.communicator.to_string().into(),
-                match row.size {
-                    Some(size) => number::count(size.into()).into(),
-                    None => Text::new().faint("unknown"),
-                },
-                list(&row.ranks).into(),
-                number::count(row.matched_count).into(),
-            ]);
-        }
-        vec![
-            Block::Heading("Communicators".into(), String::new()),
-            Block::Table(table),
-        ]
+        Table::with_rows(&rows[..rows.len().min(self.top)])
+            .name("communicator", |row| row.communicator.to_string())
+            .number("size", |row| {
+                or_unknown(row.size, |size| number::count(size.into()))
+            })
+            .text("ranks with a trace", |row| list(&row.ranks))
+            .number("matched", |row| number::count(row.matched_count))
+            .under("Communicators", "")
     }
 
     fn longest(&self) -> Vec<Block> {
@@ -290,26 +232,16 @@ impl RanksReport<'_> {
         if longest.is_empty() {
             return Vec::new();
         }
-        let mut table = Table::new([
-            Column::number("skew"),
-            Column::number("at"),
-            Column::name("collective"),
-            Column::number("first"),
-            Column::number("last"),
-        ]);
-        for one in &longest[..longest.len().min(self.top.min(5))] {
-            table.row([
-                number::duration(one.skew_ns).into(),
-                number::duration(one.first_ns.saturating_sub(self.manifest.start_ns)).into(),
-                format!("{} {}", one.kind, one.number).into(),
-                format!("rank {}", one.first_rank).into(),
-                format!("rank {}", one.last_rank).into(),
-            ]);
-        }
-        vec![
-            Block::Heading("Greatest skews".into(), String::new()),
-            Block::Table(table),
-        ]
+        let start_ns = self.manifest.start_ns;
+        Table::with_rows(&longest[..longest.len().min(self.top.min(5))])
+            .number("skew", |row| number::duration(row.skew_ns))
+            .number("at", |row| {
+                number::duration(row.first_ns.saturating_sub(start_ns))
+            })
+            .name("collective", |row| format!("{} {}", row.kind, row.number))
+            .number("first", |row| format!("rank {}", row.first_rank))
+            .number("last", |row| format!("rank {}", row.last_rank))
+            .under("Greatest skews", "")
     }
 
     fn accuracy(&self) -> Vec<Block> {
@@ -322,14 +254,12 @@ impl RanksReport<'_> {
             None => "within what times of two ranks compare is not known.".to_owned(),
         };
         blocks.push(Block::Item(Text::new().strong("Clock: ").and(clock)));
-        blocks.push(Block::Item(Text::new().strong("Match: ").and(
-            match &self.findings.not_matched_because {
-                None => "the n-th collective of a kind on a communicator on one rank is the n-th of that kind there on \
-                         its others."
-                    .to_owned(),
-                Some(reason) => format!("not all collectives were matched: {}.", reason),
-            },
-        )));
+        let matched = match &self.findings.not_matched_because {
+            None => "the n-th collective of a kind on a communicator on one rank is the n-th of that kind there on its others."
+                .to_owned(),
+            Some(reason) => format!("not all collectives were matched: {reason}."),
+        };
+        blocks.push(Block::Item(Text::new().strong("Match: ").and(matched)));
         for remark in self.remarks {
             blocks.push(Block::Item(Text::new().with(Tone::Warning, remark)));
         }
@@ -347,16 +277,14 @@ impl RanksReport<'_> {
     ///
     /// Fails where JSON cannot be written.
     pub fn json(&self) -> Result<String, serde_json::Error> {
-        let mut text = serde_json::to_string_pretty(&Json {
+        pretty(&Json {
             report_version: crate::json::VERSION,
             gapscope_version: &self.manifest.gapscope_version,
             trace: self.folder,
             command: &self.manifest.command,
             findings: self.findings,
             notes: self.remarks,
-        })?;
-        text.push('\n');
-        Ok(text)
+        })
     }
 }
 
@@ -422,39 +350,30 @@ fn collectives(title: &str, kinds: &[CollectiveKind], top: usize) -> Vec<Block> 
     if kinds.is_empty() {
         return Vec::new();
     }
-    let mut table = Table::new([
-        Column::name("kind"),
-        Column::number("matched"),
-        Column::number("skew in all"),
-        Column::number("mean"),
-        Column::number("p50"),
-        Column::number("p99"),
-        Column::number("max").spare(1),
-    ]);
-    for kind in &kinds[..kinds.len().min(top)] {
-        let skew = &kind.skew;
-        let none = match kind.uncertain_count {
-            Some(_) => "",
-            None => "unknown",
-        };
-        let known = |ns: Option<i64>| ns.map_or(none.to_owned(), number::duration);
-        table.row([
-            kind.kind.into(),
-            number::count(kind.matched_count).into(),
-            match (kind.uncertain_count, skew.timed_count) {
+    let none = |kind: &CollectiveKind| match kind.uncertain_count {
+        Some(_) => "",
+        None => "unknown",
+    };
+    let known =
+        |kind: &CollectiveKind, ns: Option<i64>| ns.map_or(none(kind).to_owned(), number::duration);
+    Table::with_rows(&kinds[..kinds.len().min(top)])
+        .name("kind", |kind| kind.kind)
+        .number("matched", |kind| number::count(kind.matched_count))
+        .number("skew in all", |kind| {
+            match (kind.uncertain_count, kind.skew.timed_count) {
                 // The ranks were compared, and no skew is above the error.
                 (Some(_), 0) => "none".to_owned(),
-                _ => known(skew.total_ns),
+                _ => known(kind, kind.skew.total_ns),
             }
-            .into(),
-            (skew.mean_ns)
-                .map_or(none.to_owned(), number::duration_f64)
-                .into(),
-            known(skew.p50_ns).into(),
-            known(skew.p99_ns).into(),
-            known(skew.max_ns).into(),
-        ]);
-    }
-    let aside = "skew: first arrival to last".to_owned();
-    vec![Block::Heading(title.to_owned(), aside), Block::Table(table)]
+        })
+        .number("mean", |kind| {
+            kind.skew
+                .mean_ns
+                .map_or(none(kind).to_owned(), number::duration_f64)
+        })
+        .number("p50", |kind| known(kind, kind.skew.p50_ns))
+        .number("p99", |kind| known(kind, kind.skew.p99_ns))
+        .number("max", |kind| known(kind, kind.skew.max_ns))
+        .spare(1)
+        .under(title, "skew: first arrival to last")
 }

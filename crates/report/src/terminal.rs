@@ -1,7 +1,7 @@
 //! Turns a document into lines of text for a terminal: wraps sentences, fits tables into the columns, and colours
 //! tones.
 
-use crate::document::{Block, Document, Row, Table, Text, Tone};
+use crate::document::{Block, Column, Document, Row, Table, Text, Tone};
 use crate::fit;
 use gapscope_analysis::gaps::Family;
 
@@ -67,10 +67,8 @@ impl Terminal {
 
     fn rule(&self, page: &mut String, title: &str, aside: &str, fill: char) {
         let (title, aside) = (fit::clean(title), fit::clean(aside));
-        let title = fit::clip(
-            &title,
-            self.columns.saturating_sub(fit::width(&aside) + 4).max(20),
-        );
+        let room = self.columns.saturating_sub(fit::width(&aside) + 4);
+        let title = fit::clip(&title, room.max(20));
         let used = fit::width(&title) + fit::width(&aside) + 1 + usize::from(!aside.is_empty());
         let fill = fill.to_string().repeat(self.columns.saturating_sub(used));
         let mut text = Text::new().strong(title).faint(format!(" {fill}"));
@@ -85,11 +83,8 @@ impl Terminal {
         let room = columns.saturating_sub(MARGIN + hanging).max(20);
         for (i, line) in wrap(text, room).into_iter().enumerate() {
             let lead = if i == 0 { bullet } else { &"  "[..hanging] };
-            let mut whole = Text::new().and(" ".repeat(MARGIN)).faint(lead);
-            for (tone, piece) in line.spans {
-                whole.push(tone, piece);
-            }
-            self.line(page, &whole);
+            let whole = Text::new().and(" ".repeat(MARGIN)).faint(lead);
+            self.line(page, &whole.joined(&line));
         }
     }
 
@@ -97,10 +92,8 @@ impl Terminal {
         let layout = TableLayout::new(table, self.columns.saturating_sub(MARGIN));
         let titled = table.columns.iter().any(|c| !c.title.is_empty());
         if titled {
-            let titles = table
-                .columns
-                .iter()
-                .map(|c| Text::new().faint(c.title.as_str()));
+            let titles = table.columns.iter();
+            let titles = titles.map(|column| Text::new().faint(column.title.as_str()));
             self.row(page, table, &layout, &titles.collect::<Vec<_>>());
         }
         let clips: Vec<Option<Vec<String>>> = (table.columns.iter().enumerate())
@@ -111,14 +104,11 @@ impl Terminal {
             })
             .collect();
         for (at, row) in table.rows.iter().enumerate() {
-            let cells = row
-                .cells
-                .iter()
-                .zip(&clips)
-                .map(|(cell, clips)| match clips {
-                    Some(clips) => clipped(cell, &clips[at]),
-                    None => cell.clone(),
-                });
+            let cells = row.cells.iter().zip(&clips);
+            let cells = cells.map(|(cell, clips)| match clips {
+                Some(clips) => clipped(cell, &clips[at]),
+                None => cell.clone(),
+            });
             self.row(page, table, &layout, &cells.collect::<Vec<_>>());
             if let Some(note) = &row.note {
                 let indent = layout.note_indent;
@@ -238,28 +228,21 @@ struct TableLayout {
 
 impl TableLayout {
     fn new(table: &Table, room: usize) -> TableLayout {
-        let mut widths: Vec<Option<usize>> = table
-            .columns
-            .iter()
-            .enumerate()
-            .map(|(i, column)| {
-                let cells = table.rows.iter().map(|row| row.cells[i].width());
-                // A column of empty cells is not drawn.
-                let widest = cells.max().filter(|width| *width > 0)?;
-                Some(widest.max(fit::width(&column.title)))
-            })
-            .collect();
+        let width = |(i, column): (usize, &Column)| {
+            let cells = table.rows.iter().map(|row| row.cells[i].width());
+            // A column of empty cells is not drawn.
+            let widest = cells.max().filter(|width| *width > 0)?;
+            Some(widest.max(fit::width(&column.title)))
+        };
+        let columns = table.columns.iter().enumerate();
+        let mut widths: Vec<Option<usize>> = columns.map(width).collect();
         let empty: Vec<bool> = widths.iter().map(Option::is_none).collect();
         let needed = |widths: &[Option<usize>], least_names: bool| {
             let shown = widths.iter().flatten().count();
-            let cells = widths.iter().zip(&table.columns).filter_map(|(w, c)| {
-                w.map(|w| {
-                    if c.clipped && least_names {
-                        w.min(MIN_CLIPPED_COLUMNS)
-                    } else {
-                        w
-                    }
-                })
+            let columns = widths.iter().zip(&table.columns);
+            let cells = columns.filter_map(|(width, column)| match column.clipped {
+                true if least_names => width.map(|width| width.min(MIN_CLIPPED_COLUMNS)),
+                _ => *width,
             });
             cells.sum::<usize>() + GUTTER * shown.saturating_sub(1)
         };
@@ -293,10 +276,8 @@ impl TableLayout {
             *width -= gives;
             excess -= gives;
         }
-        if let Some(width) = (0..widths.len())
-            .find(clipped)
-            .and_then(|i| widths[i].as_mut())
-        {
+        let first = (0..widths.len()).find(clipped);
+        if let Some(width) = first.and_then(|i| widths[i].as_mut()) {
             *width = width.saturating_sub(excess).max(1);
         }
         let name = table.columns.iter().position(|c| c.clipped).unwrap_or(0);
@@ -377,7 +358,6 @@ fn words(text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::Column;
 
     fn table() -> Document {
         let mut table = Table::new([
@@ -395,14 +375,14 @@ mod tests {
         }
     }
 
+    fn page(columns: usize, colour: bool) -> String {
+        Terminal { columns, colour }.draw(&table())
+    }
+
     #[test]
     fn no_line_is_wider_than_the_terminal() {
         for columns in [24, 40, 60, 80, 120] {
-            let page = Terminal {
-                columns,
-                colour: false,
-            }
-            .draw(&table());
+            let page = page(columns, false);
             for line in page.lines().filter(|l| !l.contains("also max")) {
                 assert!(fit::width(line) <= columns, "{columns}: {line}");
             }
@@ -411,25 +391,14 @@ mod tests {
 
     #[test]
     fn a_column_that_has_no_room_is_named() {
-        let terminal = |columns| {
-            Terminal {
-                columns,
-                colour: false,
-            }
-            .draw(&table())
-        };
-        assert!(terminal(32).contains("also max"), "{}", terminal(32));
-        assert!(!terminal(60).contains("also max"));
+        let narrow = page(32, false);
+        assert!(narrow.contains("also max"), "{narrow}");
+        assert!(!page(60, false).contains("also max"));
     }
 
     #[test]
     fn colour_changes_no_text() {
-        let plain = Terminal::default().draw(&table());
-        let coloured = Terminal {
-            columns: 80,
-            colour: true,
-        }
-        .draw(&table());
+        let (plain, coloured) = (page(80, false), page(80, true));
         assert_ne!(plain, coloured);
         let mut bare = String::new();
         for piece in coloured.split("\x1b[") {
@@ -441,20 +410,22 @@ mod tests {
         assert_eq!(bare, plain);
     }
 
+    fn wrapped(text: &str, columns: usize) -> Vec<String> {
+        let lines = wrap(&Text::from(text), columns);
+        lines.iter().map(Text::plain_text).collect()
+    }
+
     #[test]
     fn words_wrap_and_a_long_one_is_broken() {
-        let lines = wrap(&Text::from("ab cd efghijkl"), 5);
-        let lines: Vec<String> = lines.iter().map(Text::plain_text).collect();
+        let lines = wrapped("ab cd efghijkl", 5);
         assert_eq!(lines, ["ab cd ", "efghi", "jkl"]);
-        let lines = wrap(&Text::from("行列の積"), 5);
-        let lines: Vec<String> = lines.iter().map(Text::plain_text).collect();
+        let lines = wrapped("行列の積", 5);
         assert_eq!(lines, ["行列", "の積"], "by columns, not by characters");
     }
 
     #[test]
     fn a_number_is_not_parted_from_its_unit() {
-        let lines = wrap(&Text::from("it took 1.21 µs, or 3 %."), 11);
-        let lines: Vec<String> = lines.iter().map(Text::plain_text).collect();
+        let lines = wrapped("it took 1.21 µs, or 3 %.", 11);
         assert_eq!(lines, ["it took ", "1.21 µs, or ", "3 %."]);
     }
 }

@@ -9,11 +9,12 @@ mod measured;
 pub use added_up::{device_memory, queue_depths};
 pub use measured::{CounterRow, counter_rows, recorded};
 
+use crate::intervals::Interval;
 use crate::timeline::Timeline;
 use crate::vocabulary::Gpus;
 use gapscope_trace::Trace;
 use gapscope_trace::ids::{CounterId, DeviceId, QueueId};
-use gapscope_trace::tables::{CounterUnit, Table};
+use gapscope_trace::tables::{Condition, CounterUnit, Table};
 use std::collections::BTreeSet;
 
 /// A quantity over time.
@@ -122,6 +123,25 @@ impl Counter {
         }
         steps
     }
+
+    /// Returns the parts of a window in which the counter has a value, with the value.
+    pub fn values_in(&self, window: Interval) -> impl Iterator<Item = (Interval, f64)> {
+        let steps = self.steps();
+        let nexts: Vec<i64> = (steps.iter().skip(1).map(|step| step.at_ns))
+            .chain([window.end_ns])
+            .collect();
+        let parts = steps.into_iter().zip(nexts);
+        parts.filter_map(move |(step, next_ns)| {
+            let part = Interval::new(step.at_ns, next_ns).intersection(window);
+            step.value.filter(|_| !part.is_empty()).map(|v| (part, v))
+        })
+    }
+}
+
+/// Returns the counter of `owner` that measures a condition.
+pub fn find(counters: &[Counter], owner: CounterOwner, condition: Condition) -> Option<&Counter> {
+    let mut counters = counters.iter();
+    counters.find(|counter| counter.owner == owner && counter.name == condition.as_str())
 }
 
 #[cfg(test)]
@@ -194,9 +214,8 @@ mod tests {
             [(0, Some(10.0)), (10, None), (50, Some(50.0)), (80, None)]
         );
         assert_eq!((rows[1].device, rows[1].queue_id), (None, Some(QueueId(4))));
-        assert_eq!(
-            (rows[2].value_count, rows[2].mean, rows[2].max),
-            (0, None, None)
-        );
+        assert_eq!(rows[2].value_count, 0);
+        assert_eq!(rows[2].mean, None);
+        assert_eq!(rows[2].max, None);
     }
 }

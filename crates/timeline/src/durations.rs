@@ -364,10 +364,9 @@ mod tests {
         let d = Durations::from_slice(&mut durations);
         assert_eq!((d.p50_ns, d.p99_ns), (Some(100), Some(198)));
         assert_eq!((d.min_ns, d.max_ns), (Some(1), Some(200)));
-        assert_eq!(
-            (d.total_ns, d.mean_ns, d.timed_count),
-            (Some(20_100), Some(100.5), 200)
-        );
+        assert_eq!(d.total_ns, Some(20_100));
+        assert_eq!(d.mean_ns, Some(100.5));
+        assert_eq!(d.timed_count, 200);
     }
 
     #[test]
@@ -464,10 +463,8 @@ mod tests {
     fn counted_durations_may_be_as_long_as_four_seconds() {
         let rows = vec![(0, i64::from(u32::MAX)); MIN_COUNTED + 1];
         let found = grouped(&rows, 1, std::slice::from_ref(&(0..1)))[0];
-        assert_eq!(
-            (found.p50_ns, found.p99_ns),
-            (Some(rows[0].1), Some(rows[0].1))
-        );
+        assert_eq!(found.p50_ns, Some(rows[0].1));
+        assert_eq!(found.p99_ns, Some(rows[0].1));
     }
 
     #[test]

@@ -214,6 +214,15 @@ fn rounds_to(size: f64) -> f64 {
     (size * scale).round() / scale
 }
 
+/// Returns the items of a list in words, such as `a, b and c`.
+pub fn listed<T: AsRef<str>>(items: &[T]) -> String {
+    let items: Vec<&str> = items.iter().map(AsRef::as_ref).collect();
+    match items.as_slice() {
+        [others @ .., last] if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        all => all.concat(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

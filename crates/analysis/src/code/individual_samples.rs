@@ -95,8 +95,7 @@ impl CodeSamples<'_> {
                     of_cause.total_ns = of_cause.total_ns.saturating_add(interval.length_ns());
                     for &row in self.threads.sampled(thread, interval) {
                         let period_ns = self.period_ns(row);
-                        of_cause.samples += 1;
-                        of_cause.represented_ns = of_cause.represented_ns.saturating_add(period_ns);
+                        of_cause.add_sample(period_ns);
                         push(row, SampleRole::Sampled, period_ns as f64);
                     }
                     for &row in self.threads.exact(thread, interval) {
@@ -129,7 +128,7 @@ impl CodeSamples<'_> {
     }
 
     /// Returns the thread that submitted work, and the end of the submission call.
-    fn submitter(&self, work: &Work) -> Option<(HostThread, i64)> {
+    pub(super) fn submitter(&self, work: &Work) -> Option<(HostThread, i64)> {
         let table = &self.timeline.trace.tables.submissions;
         let row = self.timeline.submission_of(work) as usize;
         let process = *table.process.get(row)?;

@@ -47,17 +47,13 @@ fn code_of(trace: &Trace) -> Code {
     let timeline = Timeline::new(trace);
     let window = timeline.work_window().unwrap();
     let idle = crate::gaps::idle_time(&timeline, window, 0, 10);
-    let code = CodeSamples::new(&timeline)
-        .unwrap()
-        .code(window, 0, &idle.longest);
+    let samples = CodeSamples::new(&timeline).unwrap();
+    let code = samples.code(window, 0, &idle.longest);
     for cause in &code.causes {
         let of_code: i64 = cause.code.iter().map(|time| time.total_ns).sum();
         assert_eq!(of_code + cause.without_samples_ns, cause.total_ns);
-        let total = idle
-            .causes
-            .iter()
-            .find(|total| total.cause == cause.cause)
-            .unwrap();
+        let mut totals = idle.causes.iter();
+        let total = totals.find(|total| total.cause == cause.cause).unwrap();
         assert!(cause.total_ns <= total.total_ns, "{cause:?}");
     }
     code
@@ -76,11 +72,8 @@ fn the_time_of_a_cause_is_split_by_the_samples_in_it() {
     let late = &code.causes[0];
     assert_eq!((late.cause, late.total_ns), (Cause::HostLate, 29_000_000));
     assert_eq!((late.samples, late.without_samples_ns), (14, 0));
-    let told: Vec<_> = late
-        .code
-        .iter()
-        .map(|c| (text(&c.frames), c.samples))
-        .collect();
+    let told = late.code.iter().map(|c| (text(&c.frames), c.samples));
+    let told: Vec<_> = told.collect();
     let resize = "train.py:41 load_batch > resize > ImagingResample".to_owned();
     assert_eq!(told, [(resize, 10), ("train.py:50 crop".to_owned(), 4)]);
     assert_eq!(late.code[0].total_ns, 29_000_000 * 10 / 14 + 1);
@@ -91,26 +84,17 @@ fn the_time_of_a_cause_is_split_by_the_samples_in_it() {
 #[test]
 fn what_samples_do_not_cover_is_not_spread_over_others() {
     // The sampler was late: five samples of 2 ms in 29 ms.
-    let few: String = (0..5)
-        .map(|n| sample(13_000 + 2_000 * n, "stack=4", ""))
-        .collect();
+    let few = (0..5).map(|n| sample(13_000 + 2_000 * n, "stack=4", ""));
+    let few: String = few.collect();
     let code = code_of(&trace(&few));
-    let late = &code.causes[0];
-    assert_eq!((late.samples, late.code[0].total_ns), (5, 10_000_000));
-    assert_eq!(late.without_samples_ns, 19_000_000);
+    let cause = &code.causes[0];
+    assert_eq!((cause.samples, cause.code[0].total_ns), (5, 10_000_000));
+    assert_eq!(cause.without_samples_ns, 19_000_000);
     // Samples whose stack could not be read have a row without frames.
-    let unread = late_with_unread();
+    let unread = late(|at| sample(at, if at < 17_000 { "" } else { "stack=4" }, ""));
     let late = &code_of(&trace(&unread)).causes[0];
-    assert_eq!(
-        late.code
-            .last()
-            .map(|time| (time.frames.len(), time.samples)),
-        Some((0, 2))
-    );
-}
-
-fn late_with_unread() -> String {
-    late(|at| sample(at, if at < 17_000 { "" } else { "stack=4" }, ""))
+    let last = late.code.last().unwrap();
+    assert_eq!((last.frames.len(), last.samples), (0, 2));
 }
 
 #[test]
@@ -126,23 +110,13 @@ fn exact_lines_stand_without_time() {
         sample time_ns=41ms process=1 thread=7 stack=1 state=running source=at-submission";
     let code = code_of(&trace(exact));
     assert_eq!(code.samples, 0);
-    let wait = code
-        .causes
-        .iter()
-        .find(|c| c.cause == Cause::AfterHostWait)
-        .unwrap();
+    let of = |cause| code.causes.iter().find(|of| of.cause == cause).unwrap();
+    let wait = of(Cause::AfterHostWait);
     assert_eq!(wait.without_samples_ns, wait.total_ns);
     assert_eq!(wait.exact[0].source, SampleSource::AfterWait);
     assert_eq!(text(&wait.exact[0].frames), "train.py:50 crop");
-    let late = code
-        .causes
-        .iter()
-        .find(|c| c.cause == Cause::HostLate)
-        .unwrap();
-    let submitted = late
-        .exact
-        .iter()
-        .find(|e| e.source == SampleSource::AtSubmission);
+    let mut late = of(Cause::HostLate).exact.iter();
+    let submitted = late.find(|exact| exact.source == SampleSource::AtSubmission);
     assert_eq!(text(&submitted.unwrap().frames), "train.py:41 load_batch");
 }
 
@@ -162,9 +136,11 @@ fn workers_count_while_the_thread_waits_for_them() {
     .concat();
     let found = code_of(&trace(&(waiting + &workers))).workers.unwrap();
     assert_eq!((found.processes, found.samples), (2, 3));
+    let first = &found.code[0];
+    assert_eq!(first.samples, 2);
     assert_eq!(
-        (found.code[0].samples, text(&found.code[0].frames).as_str()),
-        (2, "train.py:41 load_batch > resize > ImagingResample")
+        text(&first.frames),
+        "train.py:41 load_batch > resize > ImagingResample"
     );
     // A thread that computes waits for no worker.
     let computing = late(|at| sample(at, "stack=4", ""));
@@ -173,13 +149,8 @@ fn workers_count_while_the_thread_waits_for_them() {
 
 #[test]
 fn the_holder_of_the_interpreters_lock_is_named_with_its_line() {
-    let mut samples = late(|at| {
-        sample(
-            at,
-            "stack=1",
-            if at < 20_000 { "gil_holder=70" } else { "" },
-        )
-    });
+    let holder = |at| if at < 20_000 { "gil_holder=70" } else { "" };
+    let mut samples = late(|at| sample(at, "stack=1", holder(at)));
     samples += "sample time_ns=15500us process=1 thread=70 stack=4 state=running source=sampled period_ns=2ms\n";
     let code = code_of(&trace(&samples));
     let holder = &code.gil[0];
@@ -288,14 +259,9 @@ fn samples_one_by_one_sum_to_what_the_causes_have() {
     }
     let count = |role| idle.iter().filter(|one| one.role == role).count();
     // Nothing waits for the worker.
-    assert_eq!(
-        (
-            count(SampleRole::Sampled),
-            count(SampleRole::Exact),
-            count(SampleRole::Worker)
-        ),
-        (14, 2, 0)
-    );
+    assert_eq!(count(SampleRole::Sampled), 14);
+    assert_eq!(count(SampleRole::Exact), 2);
+    assert_eq!(count(SampleRole::Worker), 0);
     let (lines, of_stack) = samples.lines();
     let line = |stack: usize| of_stack[stack].map(|line| lines[line as usize].text.as_str());
     assert_eq!(line(3), Some("train.py:41 load_batch > resize"));

@@ -1,10 +1,8 @@
 //! Notes, from counters of a GPU, the conditions that held its clocks down while it worked.
 
-use super::note::{
-    ConditionKind, ConditionNote, describe_times, find, held, recording, times_above,
-};
+use super::note::{ConditionKind, ConditionNote, describe_times, lost_ns, recording, times_above};
 use gapscope_timeline::Timeline;
-use gapscope_timeline::counters::{Counter, CounterOwner};
+use gapscope_timeline::counters::{Counter, CounterOwner, find};
 use gapscope_timeline::intervals::{self, Interval};
 use gapscope_timeline::quantity::duration;
 use gapscope_timeline::thresholds::SLOWED_NS;
@@ -77,15 +75,9 @@ pub fn notes(
     if !notes.iter().any(|note| note.kind == ConditionKind::Heat)
         && let Some(violation) = counter(Condition::HeatViolation)
     {
-        let parts = held(violation, window).filter(|(_, percent)| *percent > 0.0);
-        let parts: Vec<(Interval, f64)> = parts.collect();
-        let lost_ns = parts
-            .iter()
-            .map(|(part, percent)| part.length_ns() as f64 * percent / 100.0)
-            .sum::<f64>() as i64;
+        let lost_ns = lost_ns(violation, window, f64::MIN_POSITIVE);
         if lost_ns >= SLOWED_NS {
-            let mut set: Vec<Interval> = parts.iter().map(|(part, _)| *part).collect();
-            intervals::union(&mut set);
+            let set = limited(Condition::HeatViolation);
             let sentence = format!(
                 "{name} was below the clock that was asked for because of heat for {} in all, as its driver adds it up, from {} on: \
                  kernel times of then are not comparable with others.",
@@ -137,7 +129,7 @@ fn clocks(clock: Option<&Counter>, set: &[Interval]) -> String {
 /// Returns the least and the greatest value that a counter has in a set of intervals.
 fn range(counter: Option<&Counter>, set: &[Interval]) -> Option<(f64, f64)> {
     let counter = counter?;
-    let values = set.iter().flat_map(|part| held(counter, *part));
+    let values = set.iter().flat_map(|part| counter.values_in(*part));
     let values = values.map(|(_, value)| (value, value));
     values.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
 }

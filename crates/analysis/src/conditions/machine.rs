@@ -1,10 +1,8 @@
 //! Notes, from counters of the machine, that memory was short, and the thermal state that macOS reports.
 
-use super::note::{
-    ConditionKind, ConditionNote, describe_times, find, held, recording, times_above,
-};
+use super::note::{ConditionKind, ConditionNote, describe_times, lost_ns, recording, times_above};
 use gapscope_timeline::Timeline;
-use gapscope_timeline::counters::{Counter, CounterOwner};
+use gapscope_timeline::counters::{Counter, CounterOwner, find};
 use gapscope_timeline::intervals::{self, Interval};
 use gapscope_timeline::quantity::{bytes, count_of, duration};
 use gapscope_timeline::thresholds::{STALL_NS, STALL_SHARE, SWAPPED_BYTES};
@@ -14,10 +12,8 @@ use gapscope_trace::tables::{Condition, THERMAL_STATE};
 pub fn notes(timeline: &Timeline, counters: &[Counter]) -> Vec<ConditionNote> {
     let window = recording(timeline);
     let counter = |condition| find(counters, CounterOwner::Host, condition);
-    let stall = |condition, who| {
-        let stalled = counter(condition).and_then(|counter| stalled(counter, window));
-        stalled.map(|(set, lost_ns)| memory_stall(&set, lost_ns, window, who))
-    };
+    let stall =
+        |condition, who| counter(condition).and_then(|counter| memory_stall(counter, window, who));
     let group = stall(Condition::GroupMemoryStall, "The program's cgroup");
     let is_group_short = group.is_some();
     let mut notes = Vec::new();
@@ -55,25 +51,15 @@ pub fn notes(timeline: &Timeline, counters: &[Counter]) -> Vec<ConditionNote> {
     notes
 }
 
-/// Returns the times in which stalls cost a relevant share, and how many nanoseconds were lost. Returns `None` where
-/// little was lost.
-fn stalled(counter: &Counter, window: Interval) -> Option<(Vec<Interval>, i64)> {
+/// Returns a note on the times in which stalls cost a relevant share, or `None` where little was lost.
+fn memory_stall(counter: &Counter, window: Interval, who: &str) -> Option<ConditionNote> {
     let least = STALL_SHARE * 100.0;
-    let parts: Vec<(Interval, f64)> = held(counter, window)
-        .filter(|(_, percent)| *percent >= least)
-        .collect();
-    let lost_ns = parts
-        .iter()
-        .map(|(part, percent)| part.length_ns() as f64 * percent / 100.0)
-        .sum::<f64>() as i64;
-    let mut set: Vec<Interval> = parts.into_iter().map(|(part, _)| part).collect();
-    intervals::union(&mut set);
-    (lost_ns >= STALL_NS).then_some((set, lost_ns))
-}
-
-fn memory_stall(set: &[Interval], lost_ns: i64, window: Interval, who: &str) -> ConditionNote {
-    let hull = set.iter().copied().reduce(Interval::hull);
-    let hull = hull.unwrap_or_default();
+    let lost_ns = lost_ns(counter, window, least);
+    if lost_ns < STALL_NS {
+        return None;
+    }
+    let set = times_above(Some(counter), window, least);
+    let hull = set.iter().copied().reduce(Interval::hull)?;
     let sentence = format!(
         "{who} stalled on memory for {} of {} (a task or more waited for it), from {} on: calls, copies and gaps of then may be longer \
          for it.",
@@ -81,11 +67,11 @@ fn memory_stall(set: &[Interval], lost_ns: i64, window: Interval, who: &str) -> 
         duration(hull.length_ns()),
         duration(hull.start_ns.saturating_sub(window.start_ns))
     );
-    let note = ConditionNote::new(ConditionKind::MemoryStall, None, set, sentence);
-    ConditionNote {
+    let note = ConditionNote::new(ConditionKind::MemoryStall, None, &set, sentence);
+    Some(ConditionNote {
         held_ns: lost_ns,
         ..note
-    }
+    })
 }
 
 /// Returns a note on a counter that counts up from 0, or `None` where it never rose.
@@ -95,7 +81,7 @@ fn counted(
     kind: ConditionKind,
     words: &str,
 ) -> Option<ConditionNote> {
-    let parts: Vec<(Interval, f64)> = held(counter, window).collect();
+    let parts: Vec<(Interval, f64)> = counter.values_in(window).collect();
     let (first, last) = (parts.first()?, parts.last()?);
     let count = (last.1 - first.1).max(0.0) as u64;
     let since = parts.iter().find(|(_, value)| *value > first.1)?;
@@ -117,7 +103,7 @@ fn swap(
     window: Interval,
 ) -> Option<ConditionNote> {
     let moved = |counter: Option<&Counter>| {
-        let parts = counter.into_iter().flat_map(|c| held(c, window));
+        let parts = counter.into_iter().flat_map(|c| c.values_in(window));
         let bytes = parts.map(|(part, rate)| rate * part.length_ns() as f64 / 1e9);
         bytes.sum::<f64>().round() as u64
     };

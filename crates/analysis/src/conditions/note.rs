@@ -1,10 +1,9 @@
 //! The type of a note on a condition of the machine, and helpers that read conditions from counters.
 
 use gapscope_timeline::Timeline;
-use gapscope_timeline::counters::{Counter, CounterOwner};
+use gapscope_timeline::counters::Counter;
 use gapscope_timeline::intervals::{self, Interval};
 use gapscope_timeline::quantity::duration;
-use gapscope_trace::tables::Condition;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -51,33 +50,10 @@ pub enum ConditionKind {
     ThermalState,
 }
 
-/// Returns the counter that measures a condition.
-pub(super) fn find(
-    counters: &[Counter],
-    owner: CounterOwner,
-    condition: Condition,
-) -> Option<&Counter> {
-    let mut counters = counters.iter();
-    counters.find(|c| c.owner == owner && c.name == condition.as_str())
-}
-
 /// Returns the interval of the recording. Samples of counters may lie outside of it.
 pub(super) fn recording(timeline: &Timeline) -> Interval {
     let manifest = &timeline.trace.manifest;
     Interval::new(manifest.start_ns, manifest.end_ns)
-}
-
-/// Returns the parts of a window in which a counter has a value, with the value.
-pub(super) fn held(counter: &Counter, window: Interval) -> impl Iterator<Item = (Interval, f64)> {
-    let steps = counter.steps();
-    let nexts: Vec<i64> = (steps.iter().skip(1).map(|step| step.at_ns))
-        .chain([window.end_ns])
-        .collect();
-    let parts = steps.into_iter().zip(nexts);
-    parts.filter_map(move |(step, next_ns)| {
-        let part = Interval::new(step.at_ns, next_ns).intersection(window);
-        step.value.filter(|_| !part.is_empty()).map(|v| (part, v))
-    })
 }
 
 /// Returns the set of the times in a window at which a counter is at least `least`.
@@ -86,7 +62,7 @@ pub(super) fn times_above(
     window: Interval,
     least: f64,
 ) -> Vec<Interval> {
-    let parts = counter.map(|counter| held(counter, window));
+    let parts = counter.map(|counter| counter.values_in(window));
     let parts = parts.into_iter().flatten();
     let mut parts: Vec<Interval> = parts
         .filter(|(_, value)| *value >= least)
@@ -94,6 +70,14 @@ pub(super) fn times_above(
         .collect();
     intervals::union(&mut parts);
     parts
+}
+
+/// Returns the time that a percentage of lost time adds up to, where it is at least `least`.
+pub(super) fn lost_ns(counter: &Counter, window: Interval, least: f64) -> i64 {
+    let parts = counter.values_in(window);
+    let parts = parts.filter(|(_, percent)| *percent >= least);
+    let lost = parts.map(|(part, percent)| part.length_ns() as f64 * percent / 100.0);
+    lost.sum::<f64>() as i64
 }
 
 /// Describes a set that is not empty, such as `for 3.20 s, from 12.4 s on`.

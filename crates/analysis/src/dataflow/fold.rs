@@ -8,7 +8,7 @@ use gapscope_trace::tables::{Table, TransferKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, btree_map};
 
 /// A folded graph.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -121,18 +121,11 @@ impl Dataflow<'_> {
         if items.is_empty() {
             return Err(UnknownDataflow::NoWork);
         }
-        if !items.iter().any(|item| {
-            !item.is_transfer()
-                && self
-                    .timeline
-                    .trace
-                    .tables
-                    .dispatches
-                    .bindings
-                    .at(item.row())
-                    .is_some()
-        }) {
-            return Err(match self.timeline.trace.tables.bindings.is_empty() {
+        let tables = &self.timeline.trace.tables;
+        let bindings = &tables.dispatches.bindings;
+        let mut dispatches = items.iter().filter(|item| !item.is_transfer());
+        if !dispatches.any(|item| bindings.at(item.row()).is_some()) {
+            return Err(match tables.bindings.is_empty() {
                 true => UnknownDataflow::NoBindings,
                 false => UnknownDataflow::NoBindingsHere,
             });
@@ -213,10 +206,8 @@ impl Dataflow<'_> {
                     }
                 }
             }
-            for range in ranges
-                .iter()
-                .filter(|range| range.writes && range.start < range.end)
-            {
+            let is_written = |range: &&ByteRange| range.writes && range.start < range.end;
+            for range in ranges.iter().filter(is_written) {
                 write(written.entry(range.memory).or_default(), range, at as u32);
             }
         }
@@ -226,11 +217,7 @@ impl Dataflow<'_> {
                 from,
                 to,
                 count: edge.count,
-                buffers: edge
-                    .buffers
-                    .iter()
-                    .map(|id| self.buffer_name(*id))
-                    .collect(),
+                buffers: (edge.buffers.iter().map(|id| self.buffer_name(*id))).collect(),
                 bytes: edge.bytes,
             })
             .collect();
@@ -268,34 +255,33 @@ struct Read {
     buffer: BufferId,
 }
 
+/// Returns the segments that begin in a range of bytes, and the last that begins before it.
+fn near<'s>(
+    segments: &'s Segments,
+    range: &ByteRange,
+) -> btree_map::Range<'s, u64, WrittenSegment> {
+    let mut before = segments.range(..=range.start);
+    let first = before.next_back().map_or(range.start, |(from, _)| *from);
+    segments.range(first..range.end.max(first))
+}
+
 /// Returns the writers of the bytes of a range, and how many bytes each wrote.
 fn overlaps<'s>(segments: &'s Segments, range: &ByteRange) -> impl Iterator<Item = Read> + 's {
     let (start, end, buffer) = (range.start, range.end, range.buffer);
-    let first = segments
-        .range(..=start)
-        .next_back()
-        .map_or(start, |(from, _)| *from);
-    segments
-        .range(first..end.max(first))
-        .filter_map(move |(from, written)| {
-            let bytes = end.min(written.end).saturating_sub(start.max(*from));
-            (bytes > 0).then_some(Read {
-                writer: written.writer,
-                bytes,
-                buffer,
-            })
+    near(segments, range).filter_map(move |(from, written)| {
+        let bytes = end.min(written.end).saturating_sub(start.max(*from));
+        (bytes > 0).then_some(Read {
+            writer: written.writer,
+            bytes,
+            buffer,
         })
+    })
 }
 
 /// Makes `writer` the last writer of the bytes of a range.
 fn write(segments: &mut Segments, range: &ByteRange, writer: u32) {
     let (start, end) = (range.start, range.end);
-    let first = segments
-        .range(..=start)
-        .next_back()
-        .map_or(start, |(from, _)| *from);
-    let touched: Vec<(u64, WrittenSegment)> = segments
-        .range(first..end.max(first))
+    let touched: Vec<(u64, WrittenSegment)> = near(segments, range)
         .map(|(from, written)| (*from, *written))
         .filter(|(from, written)| *from < end && start < written.end)
         .collect();
@@ -345,31 +331,17 @@ impl<'a> Folder<'a> {
     fn node(&mut self, item: Item) -> u32 {
         let timeline = self.flow.timeline;
         let tables = &timeline.trace.tables;
-        let row = item.row();
-        let (what, own, command_buffer) = match item.is_transfer() {
-            true => {
-                let table = &tables.transfers;
-                (
-                    Operation::Transfer(table.kind[row]),
-                    table.label.at(row),
-                    table.command_buffer.at(row),
-                )
-            }
-            false => {
-                let table = &tables.dispatches;
-                (
-                    Operation::Dispatch(table.kernel[row]),
-                    table.label.at(row),
-                    table.command_buffer.at(row),
-                )
-            }
+        let what = match item.is_transfer() {
+            true => Operation::Transfer(tables.transfers.kind[item.row()]),
+            false => Operation::Dispatch(tables.dispatches.kernel[item.row()]),
         };
-        let label = own
-            .or_else(|| {
-                let row = timeline.command_buffer_ids.get(command_buffer?)?;
-                tables.command_buffers.label.at(row)
-            })
-            .filter(|_| self.level != Level::Name);
+        let columns = self.flow.columns(item);
+        let around = || {
+            let row = (timeline.command_buffer_ids).get(columns.command_buffer?)?;
+            tables.command_buffers.label.at(row)
+        };
+        let label = columns.label.or_else(around);
+        let label = label.filter(|_| self.level != Level::Name);
         let quick = (what, label);
         if let Some(node) = self.by_ids.get(&quick) {
             return *node;
@@ -378,11 +350,8 @@ impl<'a> Folder<'a> {
             Operation::Transfer(kind) => (NodeKind::Transfer, kind.as_str().to_owned()),
             Operation::Dispatch(kernel) => {
                 let kernel = timeline.kernel_ids.get(kernel);
-                let name = kernel.map(|row| timeline.kernel_names.name(row).to_owned());
-                (
-                    NodeKind::Dispatch,
-                    name.unwrap_or_else(|| "unknown kernel".to_owned()),
-                )
+                let name = kernel.map_or("unknown kernel", |row| timeline.kernel_names.name(row));
+                (NodeKind::Dispatch, name.to_owned())
             }
         };
         let label = label.and_then(|id| timeline.label_path(id));
@@ -396,18 +365,25 @@ impl<'a> Folder<'a> {
             .entry((kind, name.clone(), label.clone()))
             .or_insert(fresh);
         if node == fresh {
-            self.nodes.push(FlowNode {
-                id: fresh,
-                name,
-                label,
-                kind,
-                count: 0,
-                total_ns: None,
-                first_start_ns: None,
-            });
+            self.nodes.push(FlowNode::new(fresh, kind, name, label));
         }
         self.by_ids.insert(quick, node);
         node
+    }
+}
+
+impl FlowNode {
+    /// Makes a node that stands for no work yet.
+    fn new(id: u32, kind: NodeKind, name: String, label: Option<String>) -> FlowNode {
+        FlowNode {
+            id,
+            name,
+            label,
+            kind,
+            count: 0,
+            total_ns: None,
+            first_start_ns: None,
+        }
     }
 }
 
@@ -453,15 +429,8 @@ fn keep_most(
     for (at, node) in shown.iter_mut().enumerate() {
         node.id = at as u32;
     }
-    shown.push(FlowNode {
-        id: rest,
-        name: format!("{others} other kernels"),
-        label: None,
-        kind: NodeKind::Rest,
-        count: 0,
-        total_ns: None,
-        first_start_ns: None,
-    });
+    let name = format!("{others} other kernels");
+    shown.push(FlowNode::new(rest, NodeKind::Rest, name, None));
     let sentence = format!(
         "All work of one kernel is one node; the {others} kernels of fewest dispatches share one."
     );

@@ -2,7 +2,7 @@
 
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::{Timeline, WorkKind};
-use gapscope_trace::ids::{BindingSetId, BufferId, CommandBufferId, Id};
+use gapscope_trace::ids::{BindingSetId, BufferId, CommandBufferId, Id, LabelId};
 use gapscope_trace::lookup::IdIndex;
 use gapscope_trace::manifest::SamplingMode;
 use gapscope_trace::tables::{Access, Table};
@@ -83,6 +83,16 @@ impl Item {
     }
 }
 
+/// The columns of an item that the tables of dispatches and of transfers share.
+pub(super) struct ItemColumns {
+    pub(super) command_buffer: Option<CommandBufferId>,
+    /// The place in the command buffer.
+    position: u32,
+    pub(super) label: Option<LabelId>,
+    start_ns: Option<i64>,
+    duration_ns: Option<i64>,
+}
+
 /// A range of bytes that an item may read or write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ByteRange {
@@ -144,12 +154,8 @@ impl<'a> Dataflow<'a> {
     fn find_items(&mut self) {
         let timeline = self.timeline;
         if self.timed {
-            let several = timeline
-                .gpus
-                .iter()
-                .filter(|gpu| !gpu.works.is_empty())
-                .count()
-                > 1;
+            let used = timeline.gpus.iter().filter(|gpu| !gpu.works.is_empty());
+            let several = used.count() > 1;
             let works = timeline.gpus.iter().flat_map(|gpu| &gpu.works);
             self.items = works
                 .filter_map(|work| match work.kind() {
@@ -166,31 +172,17 @@ impl<'a> Dataflow<'a> {
             return;
         }
         let tables = &timeline.trace.tables;
-        let place = |command_buffer: Option<CommandBufferId>| {
-            let row = command_buffer.and_then(|id| timeline.command_buffer_ids.get(id));
-            let start_ns = row.and_then(|row| timeline.command_buffers[row].own);
-            (start_ns.map_or(i64::MAX, |own| own.start_ns), row)
-        };
-        let dispatches = &tables.dispatches;
-        let transfers = &tables.transfers;
-        let mut items: Vec<_> = (0..dispatches.len())
-            .map(|row| {
-                (
-                    place(dispatches.command_buffer.at(row)),
-                    dispatches.position[row],
-                    Item::new(false, row),
-                )
-            })
-            .chain((0..transfers.len()).map(|row| {
-                (
-                    place(transfers.command_buffer.at(row)),
-                    transfers.position[row],
-                    Item::new(true, row),
-                )
-            }))
-            .collect();
-        items.sort_by_key(|(place, position, _)| (*place, *position));
-        self.items = items.into_iter().map(|(_, _, item)| item).collect();
+        let dispatches = (0..tables.dispatches.len()).map(|row| Item::new(false, row));
+        let transfers = (0..tables.transfers.len()).map(|row| Item::new(true, row));
+        let mut items: Vec<Item> = dispatches.chain(transfers).collect();
+        items.sort_by_cached_key(|item| {
+            let columns = self.columns(*item);
+            let row = (columns.command_buffer).and_then(|id| timeline.command_buffer_ids.get(id));
+            let own = row.and_then(|row| timeline.command_buffers[row].own);
+            let start_ns = own.map_or(i64::MAX, |own| own.start_ns);
+            (start_ns, row, columns.position)
+        });
+        self.items = items;
     }
 
     /// Returns a part of a buffer, or all of it where `end` is not known.
@@ -246,37 +238,37 @@ impl<'a> Dataflow<'a> {
     }
 
     pub(super) fn start_ns(&self, item: Item) -> Option<i64> {
-        let tables = &self.timeline.trace.tables;
-        let (own, command_buffer) = match item.is_transfer() {
-            true => (
-                tables.transfers.start_ns.at(item.row()),
-                tables.transfers.command_buffer.at(item.row()),
-            ),
-            false => (
-                tables.dispatches.start_ns.at(item.row()),
-                tables.dispatches.command_buffer.at(item.row()),
-            ),
-        };
+        let columns = self.columns(item);
         if self.timed {
-            return own;
+            return columns.start_ns;
         }
-        let row = self.timeline.command_buffer_ids.get(command_buffer?)?;
+        let row = (self.timeline.command_buffer_ids).get(columns.command_buffer?)?;
         Some(self.timeline.command_buffers[row].own?.start_ns)
     }
 
+    /// Returns the columns of an item that both tables have.
+    pub(super) fn columns(&self, item: Item) -> ItemColumns {
+        let (tables, row) = (&self.timeline.trace.tables, item.row());
+        macro_rules! columns {
+            ($table:ident) => {
+                ItemColumns {
+                    command_buffer: tables.$table.command_buffer.at(row),
+                    position: tables.$table.position[row],
+                    label: tables.$table.label.at(row),
+                    start_ns: tables.$table.start_ns.at(row),
+                    duration_ns: tables.$table.duration_ns.at(row),
+                }
+            };
+        }
+        match item.is_transfer() {
+            true => columns!(transfers),
+            false => columns!(dispatches),
+        }
+    }
+
     pub(super) fn duration_ns(&self, item: Item) -> Option<i64> {
-        let tables = &self.timeline.trace.tables;
-        let (start_ns, duration_ns) = match item.is_transfer() {
-            true => (
-                tables.transfers.start_ns.at(item.row()),
-                tables.transfers.duration_ns.at(item.row()),
-            ),
-            false => (
-                tables.dispatches.start_ns.at(item.row()),
-                tables.dispatches.duration_ns.at(item.row()),
-            ),
-        };
-        Interval::from_row(start_ns, duration_ns).map(Interval::length_ns)
+        let columns = self.columns(item);
+        Interval::from_row(columns.start_ns, columns.duration_ns).map(Interval::length_ns)
     }
 
     /// Returns the name that the program gave a buffer, or else a name made of its id.

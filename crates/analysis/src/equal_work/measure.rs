@@ -1,7 +1,7 @@
 //! Sums up the work of each side of a comparison, in total and by evaluation (one instance of the side's label).
 
 use super::extent::Extent;
-use super::place::{WorkPlace, WorkRow};
+use super::place::WorkPlace;
 use super::sum::{Evaluation, Side, Sum, add};
 use gapscope_timeline::bound_bytes::BindingSets;
 use gapscope_timeline::intervals::Interval;
@@ -194,13 +194,11 @@ impl Meter<'_> {
         for row in 0..rows.len() {
             let place = WorkPlace::from_row(
                 self.timeline,
-                WorkRow {
-                    command_buffer: rows.command_buffer.at(row),
-                    label: rows.label.at(row),
-                    submission: rows.submission.at(row),
-                    queue: rows.queue[row],
-                    start_ns: rows.start_ns.at(row),
-                },
+                rows.command_buffer.at(row),
+                rows.label.at(row),
+                rows.submission.at(row),
+                rows.queue[row],
+                rows.start_ns.at(row),
             );
             let Some(owner) = self.owner(&place) else {
                 continue;
@@ -225,13 +223,11 @@ impl Meter<'_> {
             }
             let place = WorkPlace::from_row(
                 self.timeline,
-                WorkRow {
-                    command_buffer: rows.command_buffer.at(row),
-                    label: rows.label.at(row),
-                    submission: rows.submission.at(row),
-                    queue: rows.queue[row],
-                    start_ns: rows.start_ns.at(row),
-                },
+                rows.command_buffer.at(row),
+                rows.label.at(row),
+                rows.submission.at(row),
+                rows.queue[row],
+                rows.start_ns.at(row),
             );
             if let Some(owner) = self.owner(&place)
                 && !self.is_timed_as_whole(place.command_buffer, owner.0)

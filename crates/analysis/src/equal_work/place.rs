@@ -19,16 +19,6 @@ pub(super) struct WorkPlace {
     pub queue: u32,
 }
 
-/// The columns that transfers and opaque work share.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct WorkRow {
-    pub command_buffer: Option<CommandBufferId>,
-    pub label: Option<LabelId>,
-    pub submission: Option<SubmissionId>,
-    pub queue: QueueId,
-    pub start_ns: Option<i64>,
-}
-
 impl WorkPlace {
     pub(super) fn from_work(timeline: &Timeline, work: &Work) -> WorkPlace {
         WorkPlace {
@@ -54,19 +44,24 @@ impl WorkPlace {
         .inside(timeline)
     }
 
-    pub(super) fn from_row(timeline: &Timeline, row: WorkRow) -> WorkPlace {
-        let id = row.command_buffer;
-        let command_buffer = id.map_or(NONE, |id| timeline.command_buffer_ids.row(id));
+    /// Returns the place of a transfer or of opaque work, by the columns that their tables share.
+    pub(super) fn from_row(
+        timeline: &Timeline,
+        command_buffer: Option<CommandBufferId>,
+        label: Option<LabelId>,
+        submission: Option<SubmissionId>,
+        queue: QueueId,
+        start_ns: Option<i64>,
+    ) -> WorkPlace {
+        let command_buffer = command_buffer.map_or(NONE, |id| timeline.command_buffer_ids.row(id));
         let labels = &timeline.trace.tables.command_buffers.label;
-        let around = labels.get(command_buffer as usize);
-        let label = row.label.or(around);
-        let submission = row.submission;
+        let label = label.or(labels.get(command_buffer as usize));
         WorkPlace {
             label: label.map_or(NONE, |id| timeline.label_ids.row(id)),
-            start_ns: row.start_ns,
+            start_ns,
             command_buffer,
             submission: submission.map_or(NONE, |id| timeline.submission_ids.row(id)),
-            queue: timeline.queue_ids.row(row.queue),
+            queue: timeline.queue_ids.row(queue),
         }
         .inside(timeline)
     }

@@ -4,7 +4,7 @@ use super::comparison::{Basis, Ratio, WorkComparison};
 use super::figure::Figure;
 use super::work_cost::{Reason, WorkCost};
 use crate::samples::{MedianRatio, Spread};
-use gapscope_timeline::quantity::{self, Bytes, Percent, duration_f64, share};
+use gapscope_timeline::quantity::{self, Bytes, Percent, duration_f64, listed, share};
 use gapscope_timeline::thresholds::{DRIFT_PART, LEAST_EVALUATIONS, TOLD_FACTOR};
 use gapscope_timeline::vocabulary::Words;
 
@@ -288,9 +288,9 @@ impl<'a> SentenceWriter<'a> {
             (true, true) => None,
             (false, true) => Some(format!(
                 "{after} and {before} needed the same{each}: {}.",
-                list(&same)
+                listed(&same)
             )),
-            (_, false) => Some(format!("{after} needed {}{each}{saved}.", list(&other))),
+            (_, false) => Some(format!("{after} needed {}{each}{saved}.", listed(&other))),
         }
     }
 
@@ -444,7 +444,7 @@ fn left_out(work: &WorkCost) -> Option<String> {
             "Left out of {} of {}: {}.",
             quantity::count_of(evaluations, "evaluation", "evaluations"),
             work.name,
-            list(&reasons)
+            listed(&reasons)
         )
     })
 }
@@ -457,15 +457,6 @@ fn untimed(work: &WorkCost) -> Option<String> {
             work.name
         )
     })
-}
-
-/// Joins texts as `a, b and c`.
-fn list(items: &[String]) -> String {
-    match items {
-        [] => String::new(),
-        [one] => one.clone(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    }
 }
 
 /// Adds a full stop, and a capital letter where the text begins with our own word.

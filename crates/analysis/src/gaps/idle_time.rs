@@ -372,7 +372,7 @@ impl LongGap {
             .filter(|row| *row < timeline.submissions.len());
         let process_id = submission.map(|row| tables.submissions.process[row]);
         let thread = submission.and_then(|row| tables.submissions.thread.at(row));
-        let threads = &timeline.trace.manifest.threads;
+        let host_thread = process_id.and_then(|process| HostThread::from_row(process, thread));
         Gap {
             device: self.gpu,
             start_ns: self.start_ns,
@@ -383,11 +383,7 @@ impl LongGap {
             after: WorkName::new(timeline, after),
             process_id,
             thread,
-            thread_name: threads
-                .iter()
-                .find(|t| Some(t.process) == process_id && Some(t.thread) == thread)
-                .map(|t| t.name.clone())
-                .filter(|name| !name.is_empty()),
+            thread_name: host_thread.and_then(|thread| thread.name(&timeline.trace.manifest)),
             submission: submission.map(|row| tables.submissions.id[row]),
             submit_start_ns: submission.map(|row| tables.submissions.start_ns[row]),
             host_calls: host.into_rows(explainer.host_threads),

@@ -272,10 +272,8 @@ mod tests {
         let rows = histogram.rows();
         let counts: Vec<u64> = rows.iter().map(|row| row.count).collect();
         assert_eq!(counts, [2, 2, 1, 0, 0, 0, 1, 2]);
-        assert_eq!(
-            (rows[6].from_ns, rows[6].to_ns),
-            (100_000_000, Some(1_000_000_000))
-        );
+        assert_eq!(rows[6].from_ns, 100_000_000);
+        assert_eq!(rows[6].to_ns, Some(1_000_000_000));
         assert_eq!((rows[7].from_ns, rows[7].to_ns), (1_000_000_000, None));
     }
 }

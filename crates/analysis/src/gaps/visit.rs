@@ -37,7 +37,8 @@ pub fn idle_by_cause(timeline: &Timeline) -> Vec<(Cause, i64)> {
     causes.filter(|(_, ns)| *ns > 0).collect()
 }
 
-fn visit_gaps(
+/// Visits gaps as [`each_gap_between`] does, with an explainer that is used more than once.
+pub fn visit_gaps(
     explainer: &Explainer,
     device: usize,
     mut visit: impl FnMut(Interval, [&Work; 2], &[GapPart]),

@@ -241,26 +241,22 @@ fn stretches(
     kernels: usize,
     least_ns: i64,
 ) -> Stretches {
-    let kernel = |work: &Work| {
-        let named = || {
-            timeline
-                .kernel_names
-                .index_of_row(timeline.kernel_row(work.row())?)
-        };
+    let number = |work: &Work| {
         let is_dispatch = work.kind() == WorkKind::Dispatch;
-        let counts = is_dispatch && Interval::counts(window, Some(work.interval.start_ns));
-        let named = if counts { named() } else { None };
-        named.unwrap_or(kernels) as u32
+        if !is_dispatch || !Interval::counts(window, Some(work.interval.start_ns)) {
+            return None;
+        }
+        let names = &timeline.kernel_names;
+        names.index_of_row(timeline.kernel_row(work.row())?)
     };
+    let kernel = |work: &Work| number(work).unwrap_or(kernels) as u32;
     let works = match window {
         None => gpu.works.iter(),
         // Earlier work may reach into the window.
         Some(window) => {
             let first_ns = window.start_ns.saturating_sub(timeline.longest_ns());
-            let at = |ns: i64| {
-                gpu.works
-                    .partition_point(|work| work.interval.start_ns < ns)
-            };
+            let works = &gpu.works;
+            let at = |ns: i64| works.partition_point(|work| work.interval.start_ns < ns);
             let (from, to) = (at(first_ns), at(window.end_ns));
             gpu.works.range(from..to.max(from))
         }

@@ -40,51 +40,31 @@ impl Times<'_> {
         let device = self.device();
         let at_least = |unsure: bool| if unsure { "at least, " } else { "" };
         let busy = &self.busy;
+        let overlapped = match busy.overlapped_ns {
+            0 => String::new(),
+            ns => format!("; {} more overlapped with computing", Nanoseconds(ns)),
+        };
+        let communicated = format!(
+            "{}{device} communicated and computed nothing{overlapped}",
+            at_least(busy.unsure_communication)
+        );
+        let moved = format!(
+            "{}{device} ran transfers and nothing else",
+            at_least(busy.unsure_transfer)
+        );
+        let [sync, launch] = [Side::Sync, Side::Launch].map(|side| self.causes_of(side));
+        let sync = format!("{device} idled at synchronisation: {sync}");
+        let launch = format!("{device} idled with work submitted: {launch}");
+        let unknown = format!("{device} idled and the trace does not say why");
         let mut parts = vec![
             self.part("compute", busy.compute_ns, self.computed()),
-            self.part(
-                "communication",
-                busy.communication_ns,
-                format!(
-                    "{}{device} communicated and computed nothing{}",
-                    at_least(busy.unsure_communication),
-                    match busy.overlapped_ns {
-                        0 => String::new(),
-                        ns => format!("; {} more overlapped with computing", Nanoseconds(ns)),
-                    }
-                ),
-            ),
-            self.part(
-                "transfer",
-                busy.transfer_ns,
-                format!(
-                    "{}{device} ran transfers and nothing else",
-                    at_least(busy.unsure_transfer)
-                ),
-            ),
+            self.part("communication", busy.communication_ns, communicated),
+            self.part("transfer", busy.transfer_ns, moved),
             self.part("host", self.host_ns, self.waited_for_host()),
-            self.part(
-                "sync",
-                self.sync_ns,
-                format!(
-                    "{device} idled at synchronisation: {}",
-                    self.causes_of(Side::Sync)
-                ),
-            ),
-            self.part(
-                "launch",
-                self.launch_ns,
-                format!(
-                    "{device} idled with work submitted: {}",
-                    self.causes_of(Side::Launch)
-                ),
-            ),
+            self.part("sync", self.sync_ns, sync),
+            self.part("launch", self.launch_ns, launch),
             self.part("imbalance", self.imbalance_ns, self.imbalance()),
-            self.part(
-                "unknown",
-                self.unknown_ns,
-                format!("{device} idled and the trace does not say why"),
-            ),
+            self.part("unknown", self.unknown_ns, unknown),
         ];
         parts.retain(|part| part.total_ns > 0);
         parts.sort_by_key(|part| Reverse(part.total_ns));
@@ -107,45 +87,44 @@ impl Times<'_> {
             true => ("The devices", "were"),
             false => ("The device", "was"),
         };
+        let for_share = |did: &str, ns| format!("{did} for {} of the time.", percent(ns));
         match bound {
             Bound::Unknown => format!(
                 "{device} idled for {} of the time, and the trace does not say why.",
                 percent(self.unknown_ns)
             ),
-            Bound::HostBound => format!(
-                "{device} waited for the host{} for {} of the time.",
-                match self.waited_for_functions() {
+            Bound::HostBound => {
+                let to_submit = match self.waited_for_functions() {
                     true => "",
                     false => " to submit",
-                },
-                percent(self.host_ns)
-            ),
-            Bound::SyncBound => format!(
-                "{device} idled at synchronisation for {} of the time.",
-                percent(self.sync_ns)
-            ),
+                };
+                let waited = format!("{device} waited for the host{to_submit}");
+                for_share(&waited, self.host_ns)
+            }
+            Bound::SyncBound => {
+                for_share(&format!("{device} idled at synchronisation"), self.sync_ns)
+            }
             Bound::CommunicationBound => format!(
                 "{device} communicated, and computed nothing meanwhile, for {} of the time; communication overlapped with computing for {}.",
                 percent(self.busy.communication_ns),
                 percent(self.busy.overlapped_ns)
             ),
-            Bound::TransferBound => format!(
-                "{device} ran transfers and nothing else for {} of the time.",
-                percent(self.busy.transfer_ns)
-            ),
+            Bound::TransferBound => {
+                let moved = format!("{device} ran transfers and nothing else");
+                for_share(&moved, self.busy.transfer_ns)
+            }
             Bound::LatencyBound => self.latency(device),
             Bound::DeviceBound => {
                 let busy_ns = self.window_ns - self.idle_ns();
-                format!("{device} {was} busy for {} of the time.", percent(busy_ns))
+                for_share(&format!("{device} {was} busy"), busy_ns)
             }
-            Bound::Mixed if self.share(self.imbalance_ns) >= IDLE_SHARE => format!(
-                "{} for {} of the time.",
-                match self.several() {
+            Bound::Mixed if self.share(self.imbalance_ns) >= IDLE_SHARE => {
+                let idled = match self.several() {
                     true => "Some devices had no work while another had",
                     false => "The device had no work while another had",
-                },
-                percent(self.imbalance_ns)
-            ),
+                };
+                for_share(idled, self.imbalance_ns)
+            }
             Bound::Mixed => {
                 let shares: Vec<String> = (parts.iter().take(3))
                     .map(|part| format!("{} {}", part.what, Percent(part.share)))

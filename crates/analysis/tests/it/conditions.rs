@@ -1,5 +1,6 @@
 //! Conditions of machine and GPUs: what is told, and what is not.
 
+use crate::program::assert_says;
 use gapscope_analysis::conditions::{ConditionKind, ConditionNote, conditions};
 use gapscope_analysis::{Findings, Options};
 use gapscope_timeline::Timeline;
@@ -7,7 +8,7 @@ use gapscope_timeline::counters::recorded;
 use gapscope_trace::Trace;
 
 /// Ten seconds, of which a GPU works from 1 s to 9 s.
-fn of(rows: &str) -> Vec<ConditionNote> {
+fn notes_of(rows: &str) -> Vec<ConditionNote> {
     let trace = Trace::from_text(&format!(
         "manifest start_ns=0 end_ns=10s\ndevice id=1 name=Example\nqueue id=4 device=1\n
         submission id=1 process=1 queue=4 start_ns=900ms duration_ns=1us
@@ -46,17 +47,15 @@ fn heat_is_told_with_how_long_from_when_and_how_hot() {
     ) + &on_gpu(2, "GPU temperature", "celsius", "0s 60, 2s 88, 3s 91, 5s 70, 6s 99")
         // The general bit comes with it, and is no second cause.
         + &on_gpu(3, "clock limited: hardware slowdown", "percent", "0s 0, 2s 100, 5200ms 0");
-    let notes = of(&rows);
+    let notes = notes_of(&rows);
     assert_eq!(kinds(&notes), [ConditionKind::Heat]);
     assert_eq!(
         notes[0].sentence,
         "Example ran at half its clock or less because of heat (hardware thermal slowdown) for 3.20 s, from 2.00 s on, at up to 91 °C: \
          kernel times of then are not comparable with others."
     );
-    assert_eq!(
-        (notes[0].start_ns, notes[0].held_ns),
-        (2_000_000_000, 3_200_000_000)
-    );
+    assert_eq!(notes[0].start_ns, 2_000_000_000);
+    assert_eq!(notes[0].held_ns, 3_200_000_000);
     assert_eq!((notes[0].device, notes[0].is_usual), (Some(0), false));
 }
 
@@ -64,11 +63,11 @@ fn heat_is_told_with_how_long_from_when_and_how_hot() {
 fn what_is_too_short_or_while_nothing_ran_is_not_told() {
     let slowdown = "clock limited: hardware slowdown";
     let short = on_gpu(1, slowdown, "percent", "0s 0, 2s 100, 2100ms 0");
-    assert_eq!(of(&short), []);
+    assert_eq!(notes_of(&short), []);
     let idle = on_gpu(1, slowdown, "percent", "0s 100, 900ms 0, 9s 100");
-    assert_eq!(of(&idle), []);
+    assert_eq!(notes_of(&idle), []);
     let told = on_gpu(1, slowdown, "percent", "0s 0, 2s 100, 2300ms 0");
-    assert_eq!(kinds(&of(&told)), [ConditionKind::Slowdown]);
+    assert_eq!(kinds(&notes_of(&told)), [ConditionKind::Slowdown]);
 }
 
 #[test]
@@ -77,14 +76,11 @@ fn a_power_cap_is_usual_and_no_heat_and_idle_or_set_clocks_are_nothing() {
         + &on_gpu(2, "SM clock", "hertz", "0s 1980e6, 3s 1208e6")
         + &on_gpu(3, "clock lowered: GPU idle", "percent", "0s 100")
         + &on_gpu(4, "clock limited: setting", "percent", "0s 100");
-    let notes = of(&rows);
+    let notes = notes_of(&rows);
     assert_eq!(kinds(&notes), [ConditionKind::PowerCap]);
     assert!(notes[0].is_usual);
     let sentence = &notes[0].sentence;
-    assert!(
-        sentence.contains("for 8.00 s, from 1.00 s on"),
-        "{sentence}"
-    );
+    assert_says(sentence, "for 8.00 s, from 1.00 s on");
     assert!(sentence.contains("from 1208 to 1980 MHz"), "{sentence}");
 }
 
@@ -96,7 +92,7 @@ fn heat_that_only_the_driver_counted_is_told() {
         "percent",
         "0s 0, 2s 10, 5s 0",
     );
-    let notes = of(&rows);
+    let notes = notes_of(&rows);
     assert_eq!(kinds(&notes), [ConditionKind::Heat]);
     assert_eq!(notes[0].held_ns, 300_000_000);
 }
@@ -106,13 +102,13 @@ fn a_value_that_is_not_known_any_more_counts_for_nothing() {
     let name = "clock limited: hardware thermal slowdown";
     let rows = on_gpu(1, name, "percent", "0s 0, 2s 100")
         + "counter_value counter=1 start_ns=2100ms duration_ns=0 value=100";
-    assert_eq!(of(&rows), []);
+    assert_eq!(notes_of(&rows), []);
 }
 
 #[test]
 fn a_stall_on_memory_is_told_with_what_was_lost_of_how_long() {
     let machine = |values| counter(1, "machine stalled on memory (some)", "percent", "", values);
-    let notes = of(&machine("0s 0, 3s 13, 8s 0"));
+    let notes = notes_of(&machine("0s 0, 3s 13, 8s 0"));
     assert_eq!(kinds(&notes), [ConditionKind::MemoryStall]);
     assert_eq!(
         notes[0].sentence,
@@ -120,11 +116,11 @@ fn a_stall_on_memory_is_told_with_what_was_lost_of_how_long() {
          then may be longer for it."
     );
     assert_eq!(
-        of(&machine("0s 0, 3s 9, 8s 0")),
+        notes_of(&machine("0s 0, 3s 9, 8s 0")),
         [],
         "some stall now and then"
     );
-    assert_eq!(of(&machine("0s 0, 3s 90, 3200ms 0")), [], "180 ms");
+    assert_eq!(notes_of(&machine("0s 0, 3s 90, 3200ms 0")), [], "180 ms");
     let both = machine("0s 0, 3s 50")
         + &counter(
             2,
@@ -133,12 +129,12 @@ fn a_stall_on_memory_is_told_with_what_was_lost_of_how_long() {
             "",
             "0s 0, 3s 50",
         );
-    let notes = of(&both);
+    let notes = notes_of(&both);
     assert_eq!(notes.len(), 1);
+    let sentence = &notes[0].sentence;
     assert!(
-        notes[0]
-            .sentence
-            .starts_with("The program's cgroup stalled")
+        sentence.starts_with("The program's cgroup stalled"),
+        "{sentence}"
     );
 }
 
@@ -158,33 +154,18 @@ fn swapping_limits_and_killed_processes_are_told() {
             "",
             "0s 0, 6s 1",
         );
-    let notes = of(&rows);
+    let notes = notes_of(&rows);
     let limit = ConditionKind::MemoryLimit;
     assert_eq!(
         kinds(&notes),
         [limit, ConditionKind::KilledForMemory, ConditionKind::Swap]
     );
-    assert!(
-        notes[0].is_usual,
-        "without a stall it may be files that were read"
-    );
-    assert!(
-        notes[0].sentence.contains("12 times, first at 3.00 s"),
-        "{:?}",
-        notes[0]
-    );
-    assert!(
-        notes[1].sentence.contains("1 time, first at 6.00 s"),
-        "{:?}",
-        notes[1]
-    );
-    assert!(
-        notes[2].sentence.contains(
-            "read 200 MiB back from swap and wrote 0 B to it, for 2.00 s, from 2.00 s on"
-        ),
-        "{:?}",
-        notes[2]
-    );
+    // Without a stall it may be files that were read.
+    assert!(notes[0].is_usual);
+    assert_says(&notes[0].sentence, "12 times, first at 3.00 s");
+    assert_says(&notes[1].sentence, "1 time, first at 6.00 s");
+    let swapped = "read 200 MiB back from swap and wrote 0 B to it, for 2.00 s, from 2.00 s on";
+    assert_says(&notes[2].sentence, swapped);
     let little = counter(
         1,
         "machine swaps in",
@@ -192,21 +173,17 @@ fn swapping_limits_and_killed_processes_are_told() {
         "",
         "0s 0, 2s 1048576, 4s 0",
     );
-    assert_eq!(of(&little), []);
+    assert_eq!(notes_of(&little), []);
 }
 
 #[test]
 fn an_imported_thermal_state_is_told_at_the_same_place() {
     let rows = "counter id=1 name=\"thermal state: Serious\" unit=percent source=Instruments\n
         counter_value counter=1 start_ns=2s duration_ns=3s value=100";
-    let notes = of(rows);
+    let notes = notes_of(rows);
     assert_eq!(kinds(&notes), [ConditionKind::ThermalState]);
-    assert!(
-        notes[0]
-            .sentence
-            .contains("was Serious for 3.00 s, from 2.00 s on"),
-        "{notes:?}"
-    );
+    let state = "was Serious for 3.00 s, from 2.00 s on";
+    assert_says(&notes[0].sentence, state);
 }
 
 #[test]

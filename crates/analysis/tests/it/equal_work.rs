@@ -1,6 +1,6 @@
 //! Equal work: eager against compiled.
 
-use crate::program::{Program, US};
+use crate::program::{Program, US, assert_says};
 use gapscope_analysis::equal_work::{Basis, Figure, Ratio, WorkComparison, WorkCost, compare};
 use gapscope_analysis::{Findings, Options};
 use gapscope_timeline::Timeline;
@@ -75,10 +75,8 @@ fn compiled_runs_a_quarter_of_the_dispatches_and_bytes_in_a_quarter_of_the_time(
     let work = compared(&fusion(10));
     assert!(work.per_evaluation);
     assert_eq!(work.before.evaluations, Some(10));
-    assert_eq!(
-        (work.before.dispatch_count, work.after.dispatch_count),
-        (Some(40), Some(10))
-    );
+    assert_eq!(work.before.dispatch_count, Some(40));
+    assert_eq!(work.after.dispatch_count, Some(10));
     assert_eq!(work.before.bound_read_bytes, Some(40 * N_BYTES));
     assert_eq!(work.after.bound_written_bytes, Some(10 * N_BYTES));
     assert_eq!(work.before.gpu_busy_ns, Some(4_000 * US));
@@ -135,18 +133,13 @@ fn without_one_of_the_labels_there_is_nothing_to_compare() {
 
 #[test]
 fn other_work_in_between_is_not_part_of_the_wall_time() {
-    let mut p = Program::of(
-        "manifest sampling_mode=dispatch
-         device id=1 uuid=aa
-         queue id=1 device=1
-         label id=1 text=eager
+    let mut p = Program::with(
+        "label id=1 text=eager
          label id=2 text=compiled",
     );
     // eager 0..10, 20..30; compiled 100..110; eager 200..210
     for (label, start) in [(1, 0), (1, 20), (2, 100), (1, 200)] {
-        p.line(&format!(
-            "dispatch command_buffer=9 queue=1 label={label} start_ns={start}us duration_ns=10us"
-        ));
+        p.ran(&format!("label={label}"), start, 10);
     }
     let work = compared(&p);
     assert!(!work.per_evaluation);
@@ -157,11 +150,8 @@ fn other_work_in_between_is_not_part_of_the_wall_time() {
 
 #[test]
 fn labels_of_one_text_in_two_places_are_two_labels_by_their_paths() {
-    let mut p = Program::of(
-        "manifest sampling_mode=dispatch
-         device id=1 uuid=aa
-         queue id=1 device=1
-         label id=1 text=forward
+    let mut p = Program::with(
+        "label id=1 text=forward
          label id=2 text=backward
          label id=3 text=attention parent=1
          label id=4 text=attention parent=2
@@ -170,9 +160,7 @@ fn labels_of_one_text_in_two_places_are_two_labels_by_their_paths() {
          marker label=4 scope=command-buffer command_buffer=9",
     );
     for (label, start) in [(3, 0), (4, 20), (4, 40)] {
-        p.line(&format!(
-            "dispatch command_buffer=9 queue=1 label={label} start_ns={start}us duration_ns=10us"
-        ));
+        p.ran(&format!("label={label}"), start, 10);
     }
     let trace = p.trace();
     let timeline = Timeline::new(&trace);
@@ -242,29 +230,22 @@ fn dispatches_that_are_not_recorded_are_not_0() {
     );
 }
 
+fn cost(trace: &Trace, name: &str) -> WorkCost {
+    WorkCost::from_trace(&Timeline::new(trace), &BindingSets::new(trace), name)
+}
+
 #[test]
 fn nothing_shows_that_unrelated_programs_do_equal_work() {
     let trace = |kernel: &str| {
-        let mut p = Program::of(&format!(
-            "manifest sampling_mode=dispatch
-             device id=1 uuid=aa
-             queue id=1 device=1
-             kernel id=1 name={kernel}"
-        ));
-        p.line("dispatch command_buffer=9 queue=1 kernel=1 start_ns=0 duration_ns=10us");
+        let mut p = Program::with(&format!("kernel id=1 name={kernel}"));
+        p.ran("kernel=1", 0, 10);
         p.trace()
-    };
-    let cost = |trace: &Trace, name: &str| {
-        let timeline = Timeline::new(trace);
-        WorkCost::from_trace(&timeline, &BindingSets::new(trace), name)
     };
     let [one, same, other] = ["gemm", "gemm", "sort"].map(trace);
     let claim = compare(cost(&one, "a"), cost(&same, "b"));
     assert_eq!(claim.basis, Basis::Claim);
-    assert_eq!(
-        (claim.common_kernels, claim.all_kernels),
-        (Some(1), Some(1))
-    );
+    assert_eq!(claim.common_kernels, Some(1));
+    assert_eq!(claim.all_kernels, Some(1));
     let unrelated = compare(cost(&one, "a"), cost(&other, "b"));
     assert_eq!(unrelated.basis, Basis::NoCommonKernel);
     let text = unrelated.sentences.join(" ");
@@ -295,11 +276,8 @@ fn nothing_shows_that_unrelated_programs_do_equal_work() {
 
 /// Evaluations under two labels, each of so many runs of the kernels of its label.
 fn labelled(kernels: [&[u32]; 2], copies: [u32; 2]) -> WorkComparison {
-    let mut p = Program::of(
-        "manifest sampling_mode=dispatch
-         device id=1 uuid=aa
-         queue id=1 device=1
-         label id=1 text=eager
+    let mut p = Program::with(
+        "label id=1 text=eager
          label id=2 text=compiled",
     );
     for kernel in 1..9 {
@@ -360,10 +338,7 @@ fn labels_do_not_make_kernels_and_no_kernels_equal() {
 fn what_is_saved_is_said_where_most_kernels_are_in_both() {
     let text = |after: &[u32]| labelled([&[1, 2, 3, 4], after], [0, 0]).sentences.join(" ");
     let (most, few) = (text(&[1, 2]), text(&[1, 5]));
-    assert!(
-        most.contains("what each launch and hand-over costs is saved"),
-        "{most}"
-    );
+    assert_says(&most, "what each launch and hand-over costs is saved");
     assert!(!most.contains("in both"), "{most}");
     assert!(
         few.starts_with("1 of 5 kernels is in both: equal only if the labels mean the same work"),
@@ -378,33 +353,20 @@ fn what_is_saved_is_said_where_most_kernels_are_in_both() {
 #[test]
 fn what_few_kernels_share_is_not_the_same_work() {
     let trace = |kernels: std::ops::Range<u32>| {
-        let mut p = Program::of(
-            "manifest sampling_mode=dispatch
-             device id=1 uuid=aa
-             queue id=1 device=1",
-        );
+        let mut p = Program::with("");
         for kernel in kernels.clone() {
             p.line(&format!("kernel id={kernel} name=k{kernel}"));
         }
-        for (at, kernel) in kernels.enumerate() {
-            let start = 20 * at;
-            p.line(&format!(
-                "dispatch command_buffer=9 queue=1 kernel={kernel} start_ns={start}us duration_ns=10us"
-            ));
+        for (at, kernel) in (0..).zip(kernels) {
+            p.ran(&format!("kernel={kernel}"), 20 * at, 10);
         }
         p.trace()
-    };
-    let cost = |trace: &Trace, name: &str| {
-        let timeline = Timeline::new(trace);
-        WorkCost::from_trace(&timeline, &BindingSets::new(trace), name)
     };
     let [all, few, most] = [1..23, 20..41, 5..23].map(trace);
     let unlike = compare(cost(&all, "a"), cost(&few, "b"));
     assert_eq!(unlike.basis, Basis::FewCommonKernels);
-    assert_eq!(
-        (unlike.common_kernels, unlike.all_kernels),
-        (Some(3), Some(40))
-    );
+    assert_eq!(unlike.common_kernels, Some(3));
+    assert_eq!(unlike.all_kernels, Some(40));
     assert!(unlike.basis.is_unlike());
     assert!(unlike.sentences[0].contains("ran 40 kernels, and 3 of them are in both"));
     let like = compare(cost(&all, "a"), cost(&most, "b"));

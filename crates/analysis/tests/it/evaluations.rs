@@ -1,7 +1,7 @@
 //! Evaluations of equal work: which are left out, which pieces lie in them, and what their spread says.
 
 use crate::equal_work::{compared, compared_in, ratio};
-use crate::program::{Program, US};
+use crate::program::{Program, US, assert_says};
 use gapscope_analysis::equal_work::{Figure, LeftOut, Reason, WorkCost};
 use gapscope_analysis::{Findings, Options};
 use gapscope_timeline::Timeline;
@@ -26,14 +26,28 @@ fn labelled(eager: &[i64], compiled: &[i64]) -> Program {
     let mut t = 0;
     for (label, durations) in [(1, eager), (2, compiled)] {
         for duration in durations {
-            p.line(&format!(
-                "marker process=1 label={label} scope=thread thread=7 start_ns={t}us duration_ns=20us"
-            ));
+            mark(&mut p, label, t, 20);
             launch(&mut p, label, t + 5, t + 10, *duration);
             t += duration + 50;
         }
     }
     p
+}
+
+/// The evaluation of a side, as the host labels it on its thread.
+fn mark(p: &mut Program, label: u32, start: i64, duration: i64) {
+    p.line(&format!(
+        "marker process=1 label={label} scope=thread thread=7 start_ns={start}us duration_ns={duration}us"
+    ));
+}
+
+/// What is said of such evaluations.
+fn sentences_of(eager: &[i64], compiled: &[i64]) -> String {
+    compared(&labelled(eager, compiled)).sentences.join(" ")
+}
+
+fn left_out(because: Reason, count: u64) -> [LeftOut; 1] {
+    [LeftOut { because, count }]
 }
 
 /// A kernel that a call at `call` launches.
@@ -53,9 +67,7 @@ fn one_slow_load_does_not_count() {
     // Review C6: 200 us of work in each evaluation, and a module load of 500 ms in the first of one side.
     let mut p = labelled(&[200; 10], &[200; 9]);
     let t = 5_000;
-    p.line(&format!(
-        "marker process=1 label=2 scope=thread thread=7 start_ns={t}us duration_ns=500100us"
-    ));
+    mark(&mut p, 2, t, 500_100);
     launch(&mut p, 2, t + 5, t + 10, 100);
     p.call("load-module", [t + 110, t + 500_110]);
     launch(&mut p, 2, t + 500_110, t + 500_120, 100);
@@ -65,11 +77,9 @@ fn one_slow_load_does_not_count() {
     assert_eq!(work.after.evaluations, Some(10));
     for figure in [Figure::GpuBusy, Figure::Wall] {
         let ratio = ratio(&work, figure);
-        assert_eq!(
-            (ratio.before, ratio.after, ratio.within_noise),
-            (Some(200e3), Some(200e3), Some(true)),
-            "{figure:?}"
-        );
+        assert_eq!(ratio.before, Some(200e3), "{figure:?}");
+        assert_eq!(ratio.after, Some(200e3), "{figure:?}");
+        assert_eq!(ratio.within_noise, Some(true), "{figure:?}");
     }
 }
 
@@ -79,9 +89,7 @@ fn the_first_evaluation_is_left_out_when_it_loads_code() {
     let t = 5_000;
     for turn in 0..8 {
         let t = t + turn * 1_000;
-        p.line(&format!(
-            "marker process=1 label=2 scope=thread thread=7 start_ns={t}us duration_ns=900us"
-        ));
+        mark(&mut p, 2, t, 900);
         launch(&mut p, 2, t + 5, t + 10, 100);
         launch(&mut p, 2, t + 700, t + 710, 100);
     }
@@ -92,14 +100,11 @@ fn the_first_evaluation_is_left_out_when_it_loads_code() {
     p.call("load-module", [t + 120, t + 690]);
     let with = compared(&p);
     assert_eq!(with.after.counted_evaluations, 7);
-    let first = LeftOut {
-        because: Reason::FirstUse,
-        count: 1,
-    };
-    assert_eq!(with.after.left_out, [first]);
+    assert_eq!(with.after.left_out, left_out(Reason::FirstUse, 1));
     let text = with.sentences.join(" ");
-    let said = "Left out of 8 evaluations of compiled: 1 is the first and compiles or loads code.";
-    assert!(text.contains(said), "{text}");
+    let sentences_of =
+        "Left out of 8 evaluations of compiled: 1 is the first and compiles or loads code.";
+    assert!(text.contains(sentences_of), "{text}");
 
     let options = Options {
         equal_work: Some(("eager".to_owned(), "compiled".to_owned())),
@@ -116,18 +121,11 @@ fn evaluations_in_the_warm_up_are_left_out() {
     slow.extend([100; 39]);
     let work = compared(&labelled(&slow, &[100; 10]));
     assert_eq!(work.before.counted_evaluations, 39);
-    let warm_up = LeftOut {
-        because: Reason::WarmUp,
-        count: 1,
-    };
-    assert_eq!(work.before.left_out, [warm_up]);
+    assert_eq!(work.before.left_out, left_out(Reason::WarmUp, 1));
     let spread = ratio(&work, Figure::GpuBusy).before_spread.unwrap();
     assert_eq!((spread.count, spread.max), (39, 100e3));
-    assert_eq!(
-        work.before.gpu_busy_ns,
-        Some((900 + 3_900) * US),
-        "totals are of all"
-    );
+    let busy_ns = work.before.gpu_busy_ns;
+    assert_eq!(busy_ns, Some((900 + 3_900) * US), "totals are of all");
 }
 
 #[test]
@@ -151,38 +149,24 @@ fn noise_is_called_noise() {
 
 #[test]
 fn more_is_more() {
-    let work = compared(&labelled(&[100; 8], &[180; 8]));
-    let text = work.sentences.join(" ");
-    assert!(
-        text.contains("compiled took 1.80 times more GPU time than eager: 180 µs"),
-        "{text}"
-    );
-    let work = compared(&labelled(&[100; 8], &[105; 8]));
-    let text = work.sentences.join(" ");
-    assert!(
-        text.contains("compiled took 5.0 % more GPU time than eager"),
-        "{text}"
-    );
-    for (eager, said) in [(119, "16.0 % less"), (120, "1.20 times less")] {
-        let text = compared(&labelled(&[eager; 8], &[100; 8]))
-            .sentences
-            .join(" ");
-        assert!(
-            text.contains(&format!("compiled took {said} GPU time")),
-            "{text}"
-        );
+    for (eager, compiled, change) in [
+        (100, 180, "1.80 times more GPU time than eager: 180 µs"),
+        (100, 105, "5.0 % more GPU time than eager"),
+        (119, 100, "16.0 % less GPU time"),
+        (120, 100, "1.20 times less GPU time"),
+    ] {
+        let text = sentences_of(&[eager; 8], &[compiled; 8]);
+        assert_says(&text, &format!("compiled took {change}"));
     }
 }
 
 #[test]
 fn a_side_that_changes_while_it_runs_is_said_to() {
-    let said = "GPU time of eager changed while it ran, from 150 µs in the first half of its evaluations to 120 µs in the second";
+    let change = "GPU time of eager changed while it ran, from 150 µs in the first half of its evaluations to 120 µs in the second";
     let halves = |first: i64, second: i64| [[first; 10], [second; 10]].concat();
-    let text = |eager: &[i64]| compared(&labelled(eager, &[100; 10])).sentences.join(" ");
-    let unsteady = text(&halves(150, 120));
-    assert!(unsteady.contains(said), "{unsteady}");
+    assert_says(&sentences_of(&halves(150, 120), &[100; 10]), change);
     // Less than half of the difference.
-    let steady = text(&halves(150, 145));
+    let steady = sentences_of(&halves(150, 145), &[100; 10]);
     assert!(!steady.contains("changed while it ran"), "{steady}");
 }
 
@@ -190,10 +174,9 @@ fn a_side_that_changes_while_it_runs_is_said_to() {
 fn few_evaluations_have_no_interval_and_the_report_says_so() {
     let work = compared(&labelled(&[100; 5], &[50; 6]));
     let busy = ratio(&work, Figure::GpuBusy);
-    assert_eq!(
-        (busy.ratio, busy.low, busy.within_noise),
-        (Some(2.0), None, None)
-    );
+    assert_eq!(busy.ratio, Some(2.0));
+    assert_eq!(busy.low, None);
+    assert_eq!(busy.within_noise, None);
     let text = work.sentences.join(" ");
     assert!(
         text.contains(
@@ -220,11 +203,7 @@ fn evaluations_that_share_work_are_no_samples() {
     let bindings = BindingSets::new(&trace);
     let jit = WorkCost::from_labels(&timeline, &bindings, &["jit"], None).remove(0);
     assert_eq!((jit.evaluations, jit.counted_evaluations), (Some(2), 0));
-    let unclear = LeftOut {
-        because: Reason::Unclear,
-        count: 2,
-    };
-    assert_eq!(jit.left_out, [unclear]);
+    assert_eq!(jit.left_out, left_out(Reason::Unclear, 2));
 }
 
 #[test]
@@ -264,8 +243,8 @@ fn an_evaluation_of_several_command_buffers_has_them_all() {
     assert_eq!(figures(Figure::GpuBusy), (Some(300e3), Some(100e3)));
     assert_eq!(figures(Figure::Wall), (Some(500e3), Some(100e3)));
     let text = work.sentences.join(" ");
-    let said = "compiled needed 1 dispatch instead of 3 and 1 command buffer instead of 3 for an evaluation: what each launch and hand-over costs is saved.";
-    assert!(text.contains(said), "{text}");
+    let sentences_of = "compiled needed 1 dispatch instead of 3 and 1 command buffer instead of 3 for an evaluation: what each launch and hand-over costs is saved.";
+    assert!(text.contains(sentences_of), "{text}");
 }
 
 #[test]
@@ -303,12 +282,8 @@ fn each_side_has_its_verdict() {
     assert!(!own.contains("Other work"), "{own}");
     let mixed = with(700);
     assert_eq!(mixed.before.verdict, Bound::Unknown);
-    assert!(
-        mixed
-            .before
-            .verdict_sentence
-            .contains("Other work runs in between")
-    );
+    let mixed = mixed.before.verdict_sentence;
+    assert_says(&mixed, "Other work runs in between");
 }
 
 #[test]

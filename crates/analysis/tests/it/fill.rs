@@ -1,6 +1,6 @@
 //! How much of a device the kernels fill.
 
-use crate::program::US;
+use crate::program::{US, assert_says, findings_of};
 use crate::verdict::cuda;
 use gapscope_analysis::Findings;
 use gapscope_analysis::fill::DeviceFill;
@@ -38,10 +38,8 @@ fn a_device_that_is_underfilled_for_half_of_the_time_is_latency_bound() {
     let findings = small_first(2, 50);
     assert_eq!(findings.verdict, Bound::LatencyBound);
     let sentence = &findings.verdict_evidence.sentence;
-    assert!(
-        sentence.contains("50.0 %") && sentence.contains("too little work at once"),
-        "{sentence}"
-    );
+    assert_says(sentence, "50.0 %");
+    assert_says(sentence, "too little work at once");
     let computed = &findings.verdict_evidence.parts[0].sentence;
     assert!(
         computed.contains("for 50.0 % of that its kernels filled less than a quarter of it: 2.0 of 100 multiprocessors on average"),
@@ -69,11 +67,9 @@ fn kernels_that_run_at_once_fill_the_device_together() {
         kernel(1, &groups(4), [60, 80]),
     ];
     let findings = cuda(&rows.concat());
-    assert_eq!(
-        findings.fill[0].kernels[0].underfilled_ns,
-        80 * US,
-        "once, though two ran"
-    );
+    // Once, though two ran.
+    let kernel = &findings.fill[0].kernels[0];
+    assert_eq!(kernel.underfilled_ns, 80 * US);
     assert_eq!(underfilled_us(&findings), Some(80));
     let DeviceFill {
         known_ns,
@@ -117,12 +113,11 @@ fn what_is_not_known_is_unknown() {
     // A device of unknown size.
     let trace = "device id=1 api=cuda\nqueue id=1 device=1
         dispatch queue=1 kernel=1 groups_x=1 groups_y=1 groups_z=1 start_ns=0us duration_ns=100us";
-    let findings = crate::program::findings(&gapscope_trace::Trace::from_text(trace).unwrap());
+    let findings = findings_of(trace);
     let fill = &findings.fill[0];
-    assert_eq!(
-        (fill.multiprocessors, fill.known_ns, fill.underfilled_ns),
-        (None, None, None)
-    );
+    assert_eq!(fill.multiprocessors, None);
+    assert_eq!(fill.known_ns, None);
+    assert_eq!(fill.underfilled_ns, None);
     assert_eq!(fill.computing_ns, 100 * US);
     assert_eq!(findings.verdict, Bound::DeviceBound);
     let sentence = &findings.verdict_evidence.parts[0].sentence;
@@ -138,7 +133,7 @@ fn on_vulkan_what_is_unknown_is_said_where_the_driver_tells_the_size() {
              dispatch queue=1 kernel=1 {} start_ns=60us duration_ns=40us",
             groups(500)
         );
-        let findings = crate::program::findings(&gapscope_trace::Trace::from_text(&trace).unwrap());
+        let findings = findings_of(&trace);
         findings.verdict_evidence.parts[0].sentence.clone()
     };
     let sized = computed("limits.multiprocessors=100");
@@ -205,26 +200,20 @@ fn what_a_multiprocessor_can_hold_is_the_least_of_its_limits() {
              dispatch queue=1 kernel=1 groups_x=1 groups_y=1 groups_z=1 start_ns=0us duration_ns=100us"
         )
         .replace("\n             device id=2", " limits.registers_per_multiprocessor=65536 limits.shared_bytes_per_multiprocessor=233472");
-        let findings = crate::program::findings(&gapscope_trace::Trace::from_text(&trace).unwrap());
+        let findings = findings_of(&trace);
         let kernel = &findings.fill[0].kernels[0];
         kernel.groups_per_multiprocessor.zip(kernel.limited_by)
     };
     let none = "static_shared_bytes=0 dynamic_shared_bytes=0";
-    assert_eq!(
-        held(&format!("local_x=32 registers=16 {none}")),
-        Some((32, "groups"))
-    );
-    assert_eq!(
-        held(&format!("local_x=1024 registers=16 {none}")),
-        Some((2, "threads"))
-    );
-    assert_eq!(
-        held(&format!("local_x=256 registers=128 {none}")),
-        Some((2, "registers"))
-    );
-    assert_eq!(
-        held("local_x=128 registers=16 static_shared_bytes=1024 dynamic_shared_bytes=99328"),
-        Some((2, "shared-memory"))
-    );
+    let some = "static_shared_bytes=1024 dynamic_shared_bytes=99328";
+    for (threads, registers, shared, groups, by) in [
+        (32, 16, none, 32, "groups"),
+        (1024, 16, none, 2, "threads"),
+        (256, 128, none, 2, "registers"),
+        (128, 16, some, 2, "shared-memory"),
+    ] {
+        let kernel = format!("local_x={threads} registers={registers} {shared}");
+        assert_eq!(held(&kernel), Some((groups, by)), "{kernel}");
+    }
     assert_eq!(held(&format!("local_x=256 {none}")), None);
 }

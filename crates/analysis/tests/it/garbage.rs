@@ -104,6 +104,21 @@ fn check(findings: &Findings, threshold_ns: i64) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// Hands over dispatches in pieces of so many rows.
+fn feed(
+    all: &Dispatches,
+    rows: usize,
+) -> impl FnOnce(&mut (dyn FnMut(&Dispatches) + Send)) -> Option<()> {
+    move |take| {
+        for from in (0..all.len()).step_by(rows) {
+            let mut piece = Dispatches::default();
+            (from..all.len().min(from + rows)).for_each(|row| piece.push(all.row(row)));
+            take(&piece);
+        }
+        Some(())
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
@@ -139,14 +154,7 @@ proptest! {
         let timeline = Timeline::new(&trace);
         let whole = (Findings::from_timeline(&timeline, &options), activity(&timeline, 7));
         let all = std::mem::take(&mut trace.tables.dispatches);
-        let timeline = Timeline::from_pieces(&trace, None, all.len(), |take| {
-            for from in (0..all.len()).step_by(rows) {
-                let mut piece = Dispatches::default();
-                (from..all.len().min(from + rows)).for_each(|row| piece.push(all.row(row)));
-                take(&piece);
-            }
-            Some(())
-        });
+        let timeline = Timeline::from_pieces(&trace, None, all.len(), feed(&all, rows));
         let (timeline, ()) = timeline.unwrap();
         let pieces = (Findings::from_timeline(&timeline, &options), activity(&timeline, 7));
         prop_assert_eq!(pieces, whole);
@@ -156,17 +164,9 @@ proptest! {
     fn work_under_a_label_is_found_in_pieces_too(mut trace in garbage(), rows in 1usize..5) {
         let options = Options::default();
         let under = |trace: &Trace, all: &Dispatches, rows: usize| {
-            let feed = |take: &mut (dyn FnMut(&Dispatches) + Send)| {
-                for from in (0..all.len()).step_by(rows) {
-                    let mut piece = Dispatches::default();
-                    (from..all.len().min(from + rows)).for_each(|row| piece.push(all.row(row)));
-                    take(&piece);
-                }
-                Some(())
-            };
-            let filter = LabelFilter::new(trace, "1", feed).unwrap();
+            let filter = LabelFilter::new(trace, "1", feed(all, rows)).unwrap();
             let (timeline, ()) =
-                Timeline::from_pieces(trace, Some(&filter), all.len(), feed).unwrap();
+                Timeline::from_pieces(trace, Some(&filter), all.len(), feed(all, rows)).unwrap();
             Findings::from_timeline(&timeline, &options)
         };
         let all = std::mem::take(&mut trace.tables.dispatches);

@@ -24,18 +24,8 @@ fn table<'a>(names: impl Iterator<Item = &'a str>) -> Kernels {
             name: name.into(),
             name_source: NameSource::EntryPoint,
             entry_point: Some(line.into()),
-            source: None,
-            specialisation: None,
-            local_x: None,
-            local_y: None,
-            local_z: None,
             full_name: full_name.map(Into::into),
-            source_file: None,
-            source_file_hash: None,
-            registers: None,
-            local_bytes: None,
-            static_shared_bytes: None,
-            dynamic_shared_bytes: None,
+            ..Kernel::default()
         });
     }
     table

@@ -23,11 +23,11 @@ fn cuda() -> Program {
     )
 }
 
-fn of(p: &Program, queue: u32) -> QueueLatency {
+fn latency_of(p: &Program, queue: u32) -> QueueLatency {
     let latency = p.findings().latency;
     let mut queues = latency.into_value().into_iter();
     queues
-        .find(|of| of.queue_id == QueueId(queue))
+        .find(|latency_of| latency_of.queue_id == QueueId(queue))
         .expect("the queue ran something")
 }
 
@@ -54,7 +54,7 @@ fn work_behind_another_streams_event_is_left_out() {
     p.launch(4, [10, 15], 15_120, 100);
     // And one that finds the stream idle.
     p.launch(4, [20_000, 20_005], 20_008, 100);
-    let latency = of(&p, 4);
+    let latency = latency_of(&p, 4);
     assert_eq!(latency.submission_count, 3);
     assert_eq!(latency.submit_to_start_idle.timed_count, 1);
     assert_eq!(latency.submit_to_start_idle.max_ns, Some(8 * US));
@@ -68,7 +68,7 @@ fn work_whose_event_had_come_before_its_launch_did_not_wait() {
     let other = p.launch(3, [-20, -10], 0, 100);
     let id = p.launch(4, [100, 105], 108, 100);
     p.depends(id, other);
-    let latency = of(&p, 4);
+    let latency = latency_of(&p, 4);
     assert_eq!(latency.submit_to_start_idle.max_ns, Some(8 * US));
     assert_eq!(waited(&latency), []);
     // A microsecond earlier it did.
@@ -76,7 +76,7 @@ fn work_whose_event_had_come_before_its_launch_did_not_wait() {
     let other = p.launch(3, [-20, -10], 0, 100);
     let id = p.launch(4, [99, 105], 108, 100);
     p.depends(id, other);
-    let latency = of(&p, 4);
+    let latency = latency_of(&p, 4);
     assert_eq!(latency.submit_to_start_idle.timed_count, 0);
     assert_eq!(waited(&latency), [(OtherQueue, 1)]);
 }
@@ -86,7 +86,7 @@ fn work_behind_its_own_streams_work_is_in_the_figure_of_all() {
     let mut p = cuda();
     p.launch(4, [0, 5], 10, 100);
     p.launch(4, [6, 11], 111, 100);
-    let latency = of(&p, 4);
+    let latency = latency_of(&p, 4);
     assert_eq!(latency.submit_to_start_idle.timed_count, 1);
     assert_eq!(latency.submit_to_start.timed_count, 2);
     assert_eq!(latency.submit_to_start.max_ns, Some(105 * US));
@@ -99,13 +99,13 @@ fn work_that_the_default_stream_holds_is_left_out() {
     p.launch(1, [0, 5], 10, 10_000);
     p.launch(2, [6, 11], 10_020, 100);
     p.launch(3, [12, 17], 20, 100);
-    assert_eq!(waited(&of(&p, 2)), [(OtherQueue, 1)]);
-    let independent = of(&p, 3);
+    assert_eq!(waited(&latency_of(&p, 2)), [(OtherQueue, 1)]);
+    let independent = latency_of(&p, 3);
     assert_eq!(waited(&independent), []);
     assert_eq!(independent.submit_to_start_idle.max_ns, Some(8 * US));
     // And the other way round.
     p.launch(1, [18, 20], 10_130, 100);
-    let latency = of(&p, 1);
+    let latency = latency_of(&p, 1);
     assert_eq!(waited(&latency), [(OtherQueue, 1)]);
     assert_eq!(latency.submit_to_start.max_ns, Some(10 * US));
 }
@@ -124,7 +124,7 @@ fn what_is_put_before_the_work_on_its_stream_holds_it() {
         p.launch(4, [6, 10], 500, 100);
         // What is launched after it has started has nothing to do with that.
         p.launch(4, [700, 705], 710, 100);
-        let latency = of(&p, 4);
+        let latency = latency_of(&p, 4);
         assert_eq!(waited(&latency), [(cause, 1)], "{kind}");
         assert_eq!(latency.submit_to_start_idle.max_ns, Some(10 * US));
     }
@@ -138,7 +138,7 @@ fn a_timed_host_function_holds_until_it_ends() {
         p.line("host_call process=1 call=host-function queue=4 start_ns=100us duration_ns=300us");
         p.launch(4, [call, call + 1], 410, 100);
         let expected: &[_] = if held { &[(HostFunction, 1)] } else { &[] };
-        assert_eq!(waited(&of(&p, 4)), expected, "{call}");
+        assert_eq!(waited(&latency_of(&p, 4)), expected, "{call}");
     }
 }
 
@@ -148,8 +148,8 @@ fn a_host_node_that_is_not_timed_leaves_the_graph_and_what_follows_out() {
     p.graph(4, [0, 5], &[[10, 100]], "host_functions=1");
     p.launch(4, [6, 11], 500, 100);
     p.graph(3, [0, 5], &[[10, 100]], "host_functions=0");
-    assert_eq!(waited(&of(&p, 4)), [(Unknown, 2)]);
-    assert_eq!(waited(&of(&p, 3)), []);
+    assert_eq!(waited(&latency_of(&p, 4)), [(Unknown, 2)]);
+    assert_eq!(waited(&latency_of(&p, 3)), []);
 }
 
 #[test]
@@ -162,9 +162,9 @@ fn signals_of_the_host_and_of_unknown_source_leave_work_out() {
     // Given before the submission.
     let id = p.dispatch(1, [200, 210], 220, 10);
     p.line(&format!("dependency submission={id} host_signal_ns=200us"));
-    assert_eq!(waited(&of(&p, 1)), [(HostSignal, 1)]);
-    assert_eq!(of(&p, 1).submit_to_start_idle.max_ns, Some(20 * US));
-    assert_eq!(waited(&of(&p, 2)), [(Unknown, 1)]);
+    assert_eq!(waited(&latency_of(&p, 1)), [(HostSignal, 1)]);
+    assert_eq!(latency_of(&p, 1).submit_to_start_idle.max_ns, Some(20 * US));
+    assert_eq!(waited(&latency_of(&p, 2)), [(Unknown, 1)]);
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn early_starts_are_counted_among_what_waited_too() {
     let mut p = cuda();
     p.mark(4, "wait-value", [0, 5]);
     p.launch(4, [60, 70], 50, 100);
-    assert_eq!(of(&p, 4).started_before_submission_count, Some(1));
+    assert_eq!(latency_of(&p, 4).started_before_submission_count, Some(1));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What limits kernels by the shape of their launches.
 
-use crate::program::US;
+use crate::program::{US, findings_of};
 use gapscope_analysis::kernels::Kernel;
 use gapscope_analysis::limits::KernelLimit;
 
@@ -23,8 +23,7 @@ fn dispatch(kernel: u32, groups: u32, [from, to]: [i64; 2]) -> String {
 }
 
 fn kernels(device: &str, rows: &str) -> Vec<Kernel> {
-    let trace = gapscope_trace::Trace::from_text(&format!("{device}{rows}")).unwrap();
-    crate::program::findings(&trace).kernels.into_value()
+    findings_of(&format!("{device}{rows}")).kernels.into_value()
 }
 
 fn limit(rows: &str) -> (Option<KernelLimit>, Option<i64>) {
@@ -40,14 +39,10 @@ fn multiprocessors_without_workgroups_are_what_a_small_kernel_could_win() {
     assert_eq!(found[0].winnable_ns, Some(900 * US));
     assert_eq!(found[0].distance, Some(900.0 / 1005.0));
     let launches = found[0].launches.unwrap();
-    assert_eq!(
-        (launches.multiprocessors, launches.mean_multiprocessors),
-        (100, 10.0)
-    );
-    assert_eq!(
-        (launches.occupancy, launches.occupancy_limited_by),
-        (Some(1.0), Some("threads"))
-    );
+    assert_eq!(launches.multiprocessors, 100);
+    assert_eq!(launches.mean_multiprocessors, 10.0);
+    assert_eq!(launches.occupancy, Some(1.0));
+    assert_eq!(launches.occupancy_limited_by, Some("threads"));
     assert_eq!(launches.waves, Some(10.0 / 800.0));
     // The same GPU through an interface that tells less of it.
     let both = format!(
@@ -58,26 +53,18 @@ fn multiprocessors_without_workgroups_are_what_a_small_kernel_could_win() {
     assert_eq!(found[0].launches, Some(launches));
     // One for each multiprocessor, and all are at work.
     assert_eq!(limit(&dispatch(1, 100, [0, 1005])), (None, None));
-    assert_eq!(
-        limit(&dispatch(1, 91, [0, 1005])),
-        (None, None),
-        "under a tenth"
-    );
+    // Under a tenth.
+    assert_eq!(limit(&dispatch(1, 91, [0, 1005])), (None, None));
 }
 
 #[test]
 fn a_last_wave_that_is_not_full_leaves_the_rest_unused() {
     // 900 of 800 at once: a second wave of 100.
-    assert_eq!(
-        limit(&dispatch(1, 900, [0, 1605])),
-        (Some(KernelLimit::Tail), Some(700))
-    );
-    assert_eq!(limit(&dispatch(1, 1600, [0, 1605])), (None, None));
-    assert_eq!(
-        limit(&dispatch(1, 80_100, [0, 1605])),
-        (None, None),
-        "of a hundred waves"
-    );
+    let tail = (Some(KernelLimit::Tail), Some(700));
+    // The last has a hundred waves.
+    for (groups, expected) in [(900, tail), (1600, (None, None)), (80_100, (None, None))] {
+        assert_eq!(limit(&dispatch(1, groups, [0, 1605])), expected);
+    }
 }
 
 #[test]
@@ -104,18 +91,15 @@ fn what_is_not_known_is_no_limit() {
     let unsized_device = DEVICE.replace("limits.multiprocessors=100 ", "");
     assert_eq!(kernels(&unsized_device, &small)[0].launches, None);
     // It communicates: few workgroups are its purpose.
-    assert_eq!(
-        kernels(DEVICE, &dispatch(2, 10, [0, 1005]))[0].launches,
-        None
-    );
+    let found = kernels(DEVICE, &dispatch(2, 10, [0, 1005]));
+    assert_eq!(found[0].launches, None);
     // No registers, no waves; that it is small is known all the same.
     let found = kernels(DEVICE, &dispatch(3, 10, [0, 1005]));
     assert_eq!(found[0].limit, Some(KernelLimit::TooSmall));
     let launches = found[0].launches.unwrap();
-    assert_eq!(
-        (launches.occupancy, launches.waves, launches.tail_ns),
-        (None, None, 0)
-    );
+    assert_eq!(launches.occupancy, None);
+    assert_eq!(launches.waves, None);
+    assert_eq!(launches.tail_ns, 0);
     // Most of the time is of dispatches whose workgroups are not known.
     let indirect = "dispatch queue=1 kernel=1 start_ns=2000us duration_ns=2000us\n";
     assert_eq!(limit(&(small + indirect)), (None, None));

@@ -4,13 +4,12 @@
 use crate::program::{Program, US, causes, findings};
 use gapscope_analysis::Findings;
 use gapscope_analysis::Options;
-use gapscope_analysis::gaps::Cause::*;
+use gapscope_analysis::gaps::Cause::{self, *};
 use gapscope_analysis::gaps::{GapFinder, each_gap};
 use gapscope_analysis::verdict::Bound;
 use gapscope_timeline::Timeline;
 use gapscope_timeline::thresholds::{NODE_ORDER_NS, SUBMISSIONS_FOLLOWED};
 use gapscope_trace::ids::QueueId;
-use std::fmt::Write;
 
 /// A CUDA program: stream 1 is the default one, 2 and 3 are blocking, 4 is not.
 fn cuda() -> Program {
@@ -35,6 +34,10 @@ fn after_a_kernel(plant: impl FnOnce(&mut Program)) -> Findings {
     program.findings()
 }
 
+fn gaps_after_a_kernel(plant: impl FnOnce(&mut Program)) -> Vec<(Cause, i64)> {
+    causes(&after_a_kernel(plant).gaps)
+}
+
 #[test]
 fn the_call_of_a_graph_launch_is_the_hosts_and_the_start_after_it_the_graphs() {
     let findings = after_a_kernel(|p| {
@@ -54,10 +57,10 @@ fn the_call_of_a_graph_launch_is_the_hosts_and_the_start_after_it_the_graphs() {
 
 #[test]
 fn a_graph_that_starts_inside_its_call_leaves_nothing_for_the_launch() {
-    let findings = after_a_kernel(|p| {
+    let gaps = gaps_after_a_kernel(|p| {
         p.graph(4, [110, 700], &[[400, 400]], "");
     });
-    assert_eq!(causes(&findings.gaps), [(SubmitCall, 290), (HostLate, 10)]);
+    assert_eq!(gaps, [(SubmitCall, 290), (HostLate, 10)]);
 }
 
 #[test]
@@ -77,13 +80,13 @@ fn the_time_of_a_host_function_is_its_own() {
 
 #[test]
 fn the_time_of_a_host_function_is_its_own_before_the_next_launch_too() {
-    let findings = after_a_kernel(|p| {
+    let gaps = gaps_after_a_kernel(|p| {
         p.mark(4, "host-function", [10, 15]);
         p.line("host_call process=1 call=host-function queue=4 start_ns=110us duration_ns=50us");
         p.launch(4, [150, 170], 200, 100);
     });
     assert_eq!(
-        causes(&findings.gaps),
+        gaps,
         [
             (HostFunction, 50),
             (LaunchLatency, 30),
@@ -120,7 +123,7 @@ fn of_two_host_functions_of_which_one_is_timed_the_other_may_take_the_rest() {
 
 #[test]
 fn a_host_function_of_another_stream_or_of_before_holds_nothing() {
-    let findings = after_a_kernel(|p| {
+    let gaps = gaps_after_a_kernel(|p| {
         p.mark(2, "host-function", [10, 15]);
         // Before the first kernel: that waited for it.
         p.mark(4, "host-function", [-40, -30]);
@@ -128,7 +131,7 @@ fn a_host_function_of_another_stream_or_of_before_holds_nothing() {
         // Put there after it.
         p.mark(4, "host-function", [30, 35]);
     });
-    assert_eq!(causes(&findings.gaps), [(LaunchLatency, 900)]);
+    assert_eq!(gaps, [(LaunchLatency, 900)]);
 }
 
 #[test]
@@ -159,21 +162,21 @@ fn what_a_prefetch_took_is_unknown() {
 
 #[test]
 fn which_of_two_waits_without_times_held_the_work_is_unknown() {
-    let findings = after_a_kernel(|p| {
+    let gaps = gaps_after_a_kernel(|p| {
         p.mark(4, "wait-value", [10, 15]);
         p.mark(4, "host-function", [15, 20]);
         p.launch(4, [20, 25], 1000, 100);
     });
-    assert_eq!(causes(&findings.gaps), [(Unknown, 900)]);
+    assert_eq!(gaps, [(Unknown, 900)]);
 }
 
 #[test]
 fn a_kernel_whose_times_were_lost_may_have_run_in_the_gap_after_it() {
-    let findings = after_a_kernel(|p| {
+    let gaps = gaps_after_a_kernel(|p| {
         p.mark(4, "kernel", [10, 15]);
         p.launch(4, [20, 25], 1000, 100);
     });
-    assert_eq!(causes(&findings.gaps), [(Unknown, 900)]);
+    assert_eq!(gaps, [(Unknown, 900)]);
 }
 
 /// A graph of two kernels with a gap of `gap_ns` between them, and `host_functions` host nodes.
@@ -229,18 +232,18 @@ fn the_time_of_a_host_node_is_its_own() {
 
 #[test]
 fn a_host_node_may_be_the_graphs_first_or_last() {
-    let findings = after_a_kernel(|p| {
+    let gaps = gaps_after_a_kernel(|p| {
         p.graph(4, [10, 20], &[[1000, 100]], "host_functions=1");
         p.launch(4, [30, 40], 1600, 100);
     });
-    assert_eq!(causes(&findings.gaps), [(Unknown, 900 + 500)]);
-    let findings = after_a_kernel(|p| {
+    assert_eq!(gaps, [(Unknown, 900 + 500)]);
+    let gaps = gaps_after_a_kernel(|p| {
         p.graph(4, [10, 20], &[[1000, 100]], "host_functions=1");
         p.line("host_call process=1 call=host-function queue=4 start_ns=1110us duration_ns=480us");
         p.launch(4, [30, 40], 1600, 100);
     });
     assert_eq!(
-        causes(&findings.gaps),
+        gaps,
         [(GraphLaunch, 900), (HostFunction, 480), (LaunchLatency, 20)]
     );
 }
@@ -310,9 +313,9 @@ fn work_that_is_launched_after_the_default_stream_has_finished_did_not_wait_for_
     p.launch(2, [-40, -35], -30, 10);
     p.launch(1, [-20, -15], 0, 100);
     p.launch(2, [150, 160], 200, 100);
-    let findings = p.findings();
+    let gaps = p.gaps();
     assert_eq!(
-        causes(&findings.gaps),
+        gaps,
         [
             (LaunchLatency, 15 + 40),
             (HostLate, 50),
@@ -335,10 +338,7 @@ fn a_host_function_of_the_default_stream_holds_blocking_streams() {
         [(HostFunction, 900), (LaunchLatency, 900)]
     );
     p.line("host_call process=1 call=host-function queue=1 start_ns=120us duration_ns=800us");
-    assert_eq!(
-        causes(&p.findings().gaps),
-        [(LaunchLatency, 900 + 100), (HostFunction, 800)]
-    );
+    assert_eq!(p.gaps(), [(LaunchLatency, 900 + 100), (HostFunction, 800)]);
 }
 
 #[test]
@@ -365,10 +365,7 @@ fn a_wait_of_a_submission_without_work_holds_what_comes_after_it_on_its_queue() 
          dependency submission=50 host_signal_ns=900us",
     );
     p.dispatch(1, [10, 20], 1_000, 10);
-    assert_eq!(
-        causes(&p.findings().gaps),
-        [(HostSignal, 800), (LaunchLatency, 100)]
-    );
+    assert_eq!(p.gaps(), [(HostSignal, 800), (LaunchLatency, 100)]);
 }
 
 #[test]
@@ -392,7 +389,7 @@ fn what_had_finished_before_the_submission_handed_nothing_over() {
     let id = p.dispatch(1, [150, 160], 200, 10);
     p.depends(id, other);
     assert_eq!(
-        causes(&p.findings().gaps),
+        p.gaps(),
         [(HostLate, 50), (LaunchLatency, 40), (SubmitCall, 10)]
     );
 }
@@ -436,7 +433,7 @@ fn dependencies_that_go_round_in_a_circle_end() {
     let id = p.launch(4, [10, 20], 500, 100);
     p.depends(id, first);
     p.depends(id, id);
-    assert_eq!(causes(&p.findings().gaps), [(ExternalWait, 400)]);
+    assert_eq!(p.gaps(), [(ExternalWait, 400)]);
 }
 
 #[test]
@@ -458,12 +455,10 @@ fn single_gaps_are_explained_as_their_sums_are() {
 fn calls_of_equal_time_are_in_the_order_of_their_ids() {
     let mut text = String::new();
     for (id, queue, start) in [(3, 1, 1_100), (2, 2, 100), (1, 2, 0)] {
-        writeln!(
-            text,
+        text += &format!(
             "submission id={id} process=1 queue={queue} thread=7 start_ns=-10us duration_ns=1us kind=kernel
-             dispatch submission={id} queue={queue} kernel=1 start_ns={start}us duration_ns=50us"
-        )
-        .unwrap();
+             dispatch submission={id} queue={queue} kernel=1 start_ns={start}us duration_ns=50us\n"
+        );
     }
     text.push_str(
         "submission id=0 process=1 queue=1 thread=7 start_ns=-50us duration_ns=1us kind=kernel

@@ -1,6 +1,6 @@
 //! Programs with a planted cause: the findings name it with its share of the time.
 
-use crate::program::{Program, US, causes};
+use crate::program::{Program, US, assert_says, causes};
 use gapscope_analysis::gaps::Cause::*;
 use gapscope_analysis::verdict::Bound;
 use gapscope_trace::tables::TransferKind;
@@ -26,10 +26,8 @@ fn a_host_that_sleeps_between_evaluations() {
         ]
     );
     assert_eq!(findings.verdict, Bound::HostBound);
-    assert_eq!(
-        findings.idle_time.host_calls[0].call,
-        "outside of GPU calls"
-    );
+    let call = findings.idle_time.host_calls[0].call;
+    assert_eq!(call, "outside of GPU calls");
 }
 
 #[test]
@@ -67,7 +65,7 @@ fn a_fence_that_is_polled_is_a_wait_too() {
             t + 108
         ));
     }
-    assert_eq!(causes(&p.findings().gaps)[0], (AfterHostWait, 99 * 130));
+    assert_eq!(p.gaps()[0], (AfterHostWait, 99 * 130));
 }
 
 #[test]
@@ -80,19 +78,13 @@ fn pipelines_compiled_in_the_loop() {
         p.call("create-pipelines", [t + 600, t + 2_900]);
     }
     let findings = gapscope_analysis::Findings::new(&p.trace(), &Default::default());
-    assert_eq!(
-        findings.warm_up.excluded, None,
-        "{}",
-        findings.warm_up.reason
-    );
+    let warm_up = &findings.warm_up;
+    assert_eq!(warm_up.excluded, None, "{}", warm_up.reason);
     assert_eq!(findings.gaps[0].cause, HostCompile);
     assert_eq!(findings.gaps[0].total_ns, 19 * 2_400 * US);
     assert_eq!(findings.verdict, Bound::HostBound);
-    assert!(
-        findings.verdict_evidence.parts[0]
-            .sentence
-            .contains("compiling or loading code")
-    );
+    let sentence = &findings.verdict_evidence.parts[0].sentence;
+    assert_says(sentence, "compiling or loading code");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Polls, and calls of no class.
 
-use crate::program::{Program, US, causes};
+use crate::program::{Program, US, assert_says, causes};
 use gapscope_analysis::Findings;
 use gapscope_analysis::gaps::Cause::{self, *};
 use gapscope_timeline::thresholds::POLLS_APART_NS;
@@ -74,7 +74,7 @@ fn another_call_between_two_polls_ends_the_wait() {
     p.line("host_call process=1 thread=7 call=poll-fence start_ns=130us duration_ns=2us result=0");
     p.dispatch(1, [150, 150], 150, 10);
     assert_eq!(
-        causes(&p.findings().gaps),
+        p.gaps(),
         [(HostLate, 38), (HostAllocate, 10), (HostCall, 2)]
     );
 }
@@ -86,7 +86,7 @@ fn polls_that_a_wait_follows_belong_to_it() {
     p.line("host_call process=1 thread=7 call=poll-fence start_ns=90us duration_ns=2us result=1");
     p.call("wait-fences", [500, 510]);
     p.dispatch(1, [550, 550], 550, 10);
-    assert_eq!(causes(&p.findings().gaps), [(AfterHostWait, 450)]);
+    assert_eq!(p.gaps(), [(AfterHostWait, 450)]);
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn version_1_folded_the_poll_that_found_it_done_too() {
     p.dispatch(1, [-20, -10], 0, 100);
     p.line("host_call process=1 thread=7 call=poll-fence start_ns=20us duration_ns=130us count=50");
     p.dispatch(1, [200, 200], 200, 10);
-    assert_eq!(causes(&p.findings().gaps), [(AfterHostWait, 100)]);
+    assert_eq!(p.gaps(), [(AfterHostWait, 100)]);
 }
 
 #[test]
@@ -153,11 +153,7 @@ fn time_in_a_call_without_a_class_is_in_that_call() {
         let mut parts = found.verdict_evidence.parts.iter();
         let host = parts.find(|part| part.what == "host").unwrap();
         let name = call.rsplit('=').next().unwrap();
-        assert!(
-            host.sentence.contains(&format!("it was in {name}")),
-            "{}",
-            host.sentence
-        );
+        assert_says(&host.sentence, &format!("it was in {name}"));
     }
 }
 
@@ -167,5 +163,5 @@ fn an_old_recording_of_a_wait_without_a_class_is_known_by_its_function() {
     p.dispatch(1, [-20, -10], 0, 100);
     p.line("host_call process=1 thread=7 call=other-call function=cudaExecutionCtxSynchronize_v13010 start_ns=0us duration_ns=130us");
     p.dispatch(1, [150, 150], 150, 10);
-    assert_eq!(causes(&p.findings().gaps), [(AfterHostWait, 50)]);
+    assert_eq!(p.gaps(), [(AfterHostWait, 50)]);
 }

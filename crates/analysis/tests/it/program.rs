@@ -3,7 +3,6 @@
 use gapscope_analysis::gaps::{Cause, CauseSummary, GapTotal};
 use gapscope_analysis::{Findings, Options};
 use gapscope_trace::Trace;
-use std::fmt::Write;
 
 pub const US: i64 = 1_000;
 
@@ -35,32 +34,41 @@ impl Program {
         }
     }
 
+    /// One device with the queue 1, then what `rows` say.
+    pub fn with(rows: &str) -> Program {
+        Program::of(&format!(
+            "manifest sampling_mode=dispatch\ndevice id=1 uuid=aa\nqueue id=1 device=1\n{rows}"
+        ))
+    }
+
     pub fn line(&mut self, line: &str) {
         self.text.push_str(line);
         self.text.push('\n');
     }
 
+    /// A dispatch of the command buffer 9, which is not in the trace, with these columns.
+    pub fn ran(&mut self, columns: &str, start: i64, duration: i64) {
+        self.line(&format!(
+            "dispatch command_buffer=9 queue=1 {columns} start_ns={start}us duration_ns={duration}us"
+        ));
+    }
+
     /// A submission of one command buffer with one dispatch; gives the submission's id.
     pub fn dispatch(&mut self, queue: u32, call: [i64; 2], start: i64, duration: i64) -> u64 {
         let id = self.submit(queue, call);
-        let text = &mut self.text;
-        writeln!(
-            text,
+        self.line(&format!(
             "command_buffer id={id} process=1 queue={queue} submission={id} dispatches=1 start_ns={start}us duration_ns={duration}us\n\
              dispatch command_buffer={id} queue={queue} kernel=1 start_ns={start}us duration_ns={duration}us"
-        )
-        .unwrap();
+        ));
         id
     }
 
     /// A kernel that a call launches by itself (CUDA); gives the submission's id.
     pub fn launch(&mut self, queue: u32, call: [i64; 2], start: i64, duration: i64) -> u64 {
         let id = self.mark(queue, "kernel", call);
-        writeln!(
-            self.text,
+        self.line(&format!(
             "dispatch submission={id} queue={queue} kernel=1 start_ns={start}us duration_ns={duration}us"
-        )
-        .unwrap();
+        ));
         id
     }
 
@@ -73,19 +81,14 @@ impl Program {
         columns: &str,
     ) -> u64 {
         let id = self.mark(queue, "graph", call);
-        let text = &mut self.text;
         let count = kernels.len();
-        writeln!(
-            text,
+        self.line(&format!(
             "command_buffer id={id} process=1 queue={queue} submission={id} dispatches={count} {columns}"
-        )
-        .unwrap();
+        ));
         for (position, [start, duration]) in kernels.iter().enumerate() {
-            writeln!(
-                text,
+            self.line(&format!(
                 "dispatch command_buffer={id} position={position} queue={queue} kernel=1 start_ns={start}us duration_ns={duration}us"
-            )
-            .unwrap();
+            ));
         }
         id
     }
@@ -96,11 +99,9 @@ impl Program {
         let duration = end - start;
         let graphs = u32::from(kind == "graph");
         self.next += 1;
-        writeln!(
-            self.text,
+        self.line(&format!(
             "submission id={id} process=1 queue={queue} thread=7 start_ns={start}us duration_ns={duration}us command_buffers={graphs} kind={kind}"
-        )
-        .unwrap();
+        ));
         id
     }
 
@@ -109,11 +110,9 @@ impl Program {
         let id = self.next;
         let duration = end - start;
         self.next += 1;
-        writeln!(
-            self.text,
+        self.line(&format!(
             "submission id={id} process=1 queue={queue} thread=7 start_ns={start}us duration_ns={duration}us command_buffers=1"
-        )
-        .unwrap();
+        ));
         self.call("submit", [start, end]);
         id
     }
@@ -124,19 +123,15 @@ impl Program {
 
     pub fn call_on(&mut self, thread: u32, call: &str, [start, end]: [i64; 2]) {
         let duration = end - start;
-        writeln!(
-            self.text,
+        self.line(&format!(
             "host_call process=1 thread={thread} call={call} start_ns={start}us duration_ns={duration}us"
-        )
-        .unwrap();
+        ));
     }
 
     pub fn depends(&mut self, submission: u64, on: u64) {
-        writeln!(
-            self.text,
+        self.line(&format!(
             "dependency submission={submission} waits_for={on}"
-        )
-        .unwrap();
+        ));
     }
 
     pub fn trace(&self) -> Trace {
@@ -145,6 +140,11 @@ impl Program {
 
     pub fn findings(&self) -> Findings {
         findings(&self.trace())
+    }
+
+    /// The causes of all gaps with their microseconds, the greatest first.
+    pub fn gaps(&self) -> Vec<(Cause, i64)> {
+        causes(&self.findings().gaps)
     }
 }
 
@@ -155,6 +155,16 @@ pub fn findings(trace: &Trace) -> Findings {
         ..Options::default()
     };
     Findings::new(trace, &options)
+}
+
+#[track_caller]
+pub fn assert_says(text: &str, part: &str) {
+    assert!(text.contains(part), "{part} is not in: {text}");
+}
+
+/// Findings of a trace that is written out.
+pub fn findings_of(text: &str) -> Findings {
+    findings(&Trace::from_text(text).unwrap_or_else(|error| panic!("{error}\n{text}")))
 }
 
 /// A cause and its nanoseconds.

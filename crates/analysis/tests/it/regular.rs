@@ -97,10 +97,8 @@ fn two_gaps_in_each_step_have_the_steps_period() {
         gaps.push((at + 8_000, 3_000));
     }
     let found = pattern(&gaps);
-    assert_eq!(
-        (found.regularity, found.gaps_per_period),
-        (Regular, Some(2))
-    );
+    assert_eq!(found.regularity, Regular);
+    assert_eq!(found.gaps_per_period, Some(2));
     let period = found.period_ns.unwrap() / US;
     assert!((29_800..30_200).contains(&period), "{period}");
 }
@@ -126,10 +124,8 @@ fn a_pause_or_a_gap_too_many_changes_nothing() {
     gaps.push((25_000, 1_500));
     gaps.sort();
     let found = pattern(&gaps);
-    assert_eq!(
-        (found.regularity, found.period_ns),
-        (Regular, Some(10_000 * US))
-    );
+    assert_eq!(found.regularity, Regular);
+    assert_eq!(found.period_ns, Some(10_000 * US));
 }
 
 #[test]
@@ -142,10 +138,8 @@ fn a_loop_of_a_fixed_period_whose_work_takes_more_or_less_is_regular_by_the_ends
         })
         .collect();
     let found = pattern(&gaps);
-    assert_eq!(
-        (found.regularity, found.period_ns),
-        (Regular, Some(20_000 * US))
-    );
+    assert_eq!(found.regularity, Regular);
+    assert_eq!(found.period_ns, Some(20_000 * US));
     assert_eq!(found.spread_share, Some(0.0));
 }
 

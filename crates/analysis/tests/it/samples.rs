@@ -37,7 +37,7 @@ const ALL: [Times; 4] = [NARROW, WIDE, OUTLIERS, COARSE];
 const TRIALS: u32 = 2_000;
 
 /// The share of trials in which a difference is found between `before` and `after`.
-fn found(
+fn share_that_differs(
     seed: u64,
     mut before: impl FnMut(&mut Random) -> Vec<f64>,
     mut after: impl FnMut(&mut Random) -> Vec<f64>,
@@ -53,7 +53,7 @@ fn found(
     differs.count() as f64 / f64::from(TRIALS)
 }
 
-fn of(times: Times, count: usize) -> impl FnMut(&mut Random) -> Vec<f64> {
+fn sampled(times: Times, count: usize) -> impl FnMut(&mut Random) -> Vec<f64> {
     move |random| (0..count).map(|_| times(random)).collect()
 }
 
@@ -61,29 +61,33 @@ fn of(times: Times, count: usize) -> impl FnMut(&mut Random) -> Vec<f64> {
 fn a_program_differs_from_itself_in_at_most_5_of_100_comparisons() {
     for (kind, times) in ALL.into_iter().enumerate() {
         for (before, after) in [(6, 6), (7, 10), (12, 12), (30, 30), (10, 100)] {
-            let wrong = found(kind as u64 + 1, of(times, before), of(times, after));
+            let wrong = share_that_differs(
+                kind as u64 + 1,
+                sampled(times, before),
+                sampled(times, after),
+            );
             assert!(wrong <= 0.05, "{kind}: {before} against {after}: {wrong}");
         }
     }
-    let wrong = found(8, of(OUTLIERS, 198), of(OUTLIERS, 198));
+    let wrong = share_that_differs(8, sampled(OUTLIERS, 198), sampled(OUTLIERS, 198));
     assert!(wrong <= 0.05, "{wrong}");
 }
 
 #[test]
 fn nor_do_programs_of_one_median_and_unequal_spread() {
     for (before, after) in [(6, 6), (8, 40), (40, 8)] {
-        let wrong = found(9, of(NARROW, before), of(WIDE, after));
+        let wrong = share_that_differs(9, sampled(NARROW, before), sampled(WIDE, after));
         assert!(wrong <= 0.05, "{before} against {after}: {wrong}");
     }
 }
 
 #[test]
 fn a_difference_of_5_per_cent_is_found() {
-    let slower = |random: &mut Random| of(|random| 1.05 * NARROW(random), 60)(random);
-    let seen = found(5, slower, of(NARROW, 60));
+    let slower = |random: &mut Random| sampled(|random| 1.05 * NARROW(random), 60)(random);
+    let seen = share_that_differs(5, slower, sampled(NARROW, 60));
     assert!(seen >= 0.95, "{seen}");
-    let slower = |random: &mut Random| of(|random| 1.05 * OUTLIERS(random), 200)(random);
-    let seen = found(6, slower, of(OUTLIERS, 200));
+    let slower = |random: &mut Random| sampled(|random| 1.05 * OUTLIERS(random), 200)(random);
+    let seen = share_that_differs(6, slower, sampled(OUTLIERS, 200));
     assert!(seen >= 0.95, "{seen}");
 }
 
@@ -93,11 +97,9 @@ fn the_interval_holds_a_ratio_that_is_not_1() {
     for (count, factor) in [(8, 1.5), (30, 4.0), (100, 0.7)] {
         let holds = (0..TRIALS).filter(|_| {
             let before: Vec<f64> = (0..count).map(|_| factor * WIDE(&mut random)).collect();
-            let after = of(WIDE, count)(&mut random);
-            let [low, high] = MedianRatio::from_samples(&before, &after)
-                .unwrap()
-                .interval
-                .unwrap();
+            let after = sampled(WIDE, count)(&mut random);
+            let ratio = MedianRatio::from_samples(&before, &after).unwrap();
+            let [low, high] = ratio.interval.unwrap();
             low <= factor && factor <= high
         });
         let share = holds.count() as f64 / f64::from(TRIALS);
@@ -118,7 +120,7 @@ fn neighbours_that_resemble_each_other_are_not_taken_for_many_samples() {
             (0..count).map(|_| next()).collect::<Vec<f64>>()
         }
     };
-    let wrong = found(11, wander(400), wander(400));
+    let wrong = share_that_differs(11, wander(400), wander(400));
     assert!(wrong <= 0.07, "{wrong}");
 }
 
@@ -140,12 +142,8 @@ fn few_samples_have_a_ratio_and_no_interval() {
     let ratio = MedianRatio::from_samples(&six[..5], &six).unwrap();
     assert_eq!((ratio.ratio, ratio.interval), (3.0 / 3.5, None));
     assert_eq!(ratio.is_within_noise(), None);
-    assert!(
-        MedianRatio::from_samples(&six, &six)
-            .unwrap()
-            .interval
-            .is_some()
-    );
+    let same = MedianRatio::from_samples(&six, &six).unwrap();
+    assert!(same.interval.is_some());
     assert_eq!(MedianRatio::from_samples(&[], &six), None);
     assert_eq!(MedianRatio::from_samples(&six, &[0.0; 6]), None);
 }

@@ -9,18 +9,13 @@ use gapscope_trace::tables::Timing;
 
 #[test]
 fn kernels_of_one_name_and_code_are_one_row_and_overlap_counts_once() {
-    let mut p = Program::of(
-        "manifest sampling_mode=dispatch
-         device id=1 uuid=aa
-         queue id=1 device=1
-         kernel id=1 name=sin source=aa specialisation=0:01
+    let mut p = Program::with(
+        "kernel id=1 name=sin source=aa specialisation=0:01
          kernel id=2 name=sin source=aa specialisation=0:02
          kernel id=3 name=cos",
     );
     for (kernel, start, duration) in [(1, 0, 100), (2, 50, 100), (3, 200, 30), (4, 300, 1)] {
-        p.line(&format!(
-            "dispatch command_buffer=9 queue=1 kernel={kernel} start_ns={start}us duration_ns={duration}us"
-        ));
+        p.ran(&format!("kernel={kernel}"), start, duration);
     }
     p.line("dispatch command_buffer=9 queue=1 kernel=3");
     let kernels = p.findings().kernels;
@@ -51,12 +46,7 @@ fn kernels_of_one_name_and_code_are_one_row_and_overlap_counts_once() {
 /// As logs have it that say how long work ran and not when.
 #[test]
 fn durations_without_starts_are_in_the_kernels_and_not_in_busy_time() {
-    let mut p = Program::of(
-        "manifest sampling_mode=dispatch
-         device id=1 uuid=aa
-         queue id=1 device=1
-         kernel id=1 name=sin",
-    );
+    let mut p = Program::with("kernel id=1 name=sin");
     for duration in [10, 30] {
         p.line(&format!(
             "dispatch queue=1 kernel=1 duration_ns={duration}us"
@@ -72,17 +62,12 @@ fn durations_without_starts_are_in_the_kernels_and_not_in_busy_time() {
 
 #[test]
 fn kernels_of_different_code_are_rows_of_their_own_in_every_table() {
-    let mut p = Program::of(
-        "manifest sampling_mode=dispatch
-         device id=1 uuid=aa
-         queue id=1 device=1
-         kernel id=1 name=pipeline source=aaaaaaaa name_source=object-name
+    let mut p = Program::with(
+        "kernel id=1 name=pipeline source=aaaaaaaa name_source=object-name
          kernel id=2 name=pipeline source=bbbbbbbb name_source=object-name",
     );
     for (kernel, start) in [(1, 0), (2, 200)] {
-        p.line(&format!(
-            "dispatch command_buffer=9 queue=1 kernel={kernel} start_ns={start}us duration_ns=100us"
-        ));
+        p.ran(&format!("kernel={kernel}"), start, 100);
     }
     let found = p.findings();
     let names: Vec<&str> = found.kernels.iter().map(|k| k.name.as_str()).collect();
@@ -90,12 +75,8 @@ fn kernels_of_different_code_are_rows_of_their_own_in_every_table() {
         names,
         ["pipeline (spv:aaaaaaaa)", "pipeline (spv:bbbbbbbb)"]
     );
-    assert!(
-        found
-            .kernels
-            .iter()
-            .all(|k| (k.codes, k.variants) == (1, 1))
-    );
+    let mut kernels = found.kernels.iter();
+    assert!(kernels.all(|kernel| (kernel.codes, kernel.variants) == (1, 1)));
     let gap = &found.idle_time.longest[0];
     assert_eq!([&gap.before.name, &gap.after.name], [names[0], names[1]]);
 }
@@ -204,10 +185,8 @@ fn command_buffers_are_counted_and_stepped_by_queue() {
     p.line("command_buffer id=5 queue=1 timing=device-lost");
     let table = p.findings().command_buffers;
     assert_eq!((table.count, table.empty_count), (5, 1));
-    assert_eq!(
-        (table.max_dispatches, table.mean_dispatches),
-        (Some(4), Some(2.0))
-    );
+    assert_eq!(table.max_dispatches, Some(4));
+    assert_eq!(table.mean_dispatches, Some(2.0));
     assert_eq!(table.start_to_start.timed_count, 2);
     assert_eq!(table.start_to_start.max_ns, Some(200 * US));
     assert_eq!(table.longest[0].id, CommandBufferId(4));
@@ -233,18 +212,12 @@ fn memory_peaks_where_most_is_live() {
     let all = &memory[0];
     assert_eq!((all.heap, all.heap_bytes), (None, Some(1050)));
     assert_eq!((all.peak_bytes, all.peak_at_ns), (140, Some(20)));
-    assert_eq!(
-        (all.total_bytes, all.live_bytes, all.live_count),
-        (230, 130, 2)
-    );
-    assert_eq!(
-        (
-            all.allocation_count,
-            all.free_count,
-            all.unmatched_free_count
-        ),
-        (3, 1, 1)
-    );
+    assert_eq!(all.total_bytes, 230);
+    assert_eq!(all.live_bytes, 130);
+    assert_eq!(all.live_count, 2);
+    assert_eq!(all.allocation_count, 3);
+    assert_eq!(all.free_count, 1);
+    assert_eq!(all.unmatched_free_count, 1);
     assert_eq!((memory[2].heap, memory[2].peak_bytes), (Some(1), 40));
 }
 

@@ -1,13 +1,12 @@
 //! The verdict at its limits.
 
-use crate::program::{Program, US, findings};
+use crate::program::{Program, US, assert_says, findings_of};
 use gapscope_analysis::Findings;
 use gapscope_analysis::verdict::{Bound, VerdictPart};
-use gapscope_trace::Trace;
 
 /// A CUDA program: kernel 1 computes, kernel 2 communicates. The device has 100 multiprocessors.
 pub fn cuda(rows: &str) -> Findings {
-    let text = format!(
+    findings_of(&format!(
         "manifest sampling_mode=dispatch
          process id=1 pid=10 hook=cuda
          thread process=1 thread=7 name=main
@@ -17,8 +16,7 @@ pub fn cuda(rows: &str) -> Findings {
          kernel id=2 process=1 name=ncclDevKernel_AllReduce_Sum_f32_RING_LL
          submission id=1 process=1 queue=1 thread=7 start_ns=-20us duration_ns=10us kind=kernel function=cuLaunchKernel
          {rows}"
-    );
-    findings(&Trace::from_text(&text).unwrap_or_else(|error| panic!("{error}\n{text}")))
+    ))
 }
 
 /// A row of work that was submitted before all else, from one microsecond to another.
@@ -134,11 +132,7 @@ fn the_parts_sum_to_the_window() {
     let sum: i64 = evidence.parts.iter().map(|part| part.total_ns).sum();
     assert_eq!(sum, 10_000 * US);
     assert_eq!(evidence.parts[0].what, "host");
-    assert!(
-        evidence.sentence.contains("70.0 %"),
-        "{}",
-        evidence.sentence
-    );
+    assert_says(&evidence.sentence, "70.0 %");
 }
 
 #[test]
@@ -198,24 +192,18 @@ fn a_rank_that_waits_in_a_collective_is_not_computing() {
         .concat(),
     );
     assert_eq!(findings.verdict, Bound::CommunicationBound);
-    assert_eq!(
-        (time(&findings, "compute"), time(&findings, "communication")),
-        (19, 79)
-    );
+    assert_eq!(time(&findings, "compute"), 19);
+    assert_eq!(time(&findings, "communication"), 79);
     let share = findings.devices[0].analysed.unwrap();
     assert_eq!(share.communication_only_ns, Some(79 * US));
     assert_eq!(share.communication_overlapped_ns, Some(4 * US));
     let sentence = &findings.verdict_evidence.sentence;
-    assert!(
-        sentence.contains("79.0 %") && sentence.contains("4.0 %"),
-        "{sentence}"
-    );
+    assert_says(sentence, "79.0 %");
+    assert_says(sentence, "4.0 %");
     let json = serde_json::to_value(&findings).unwrap();
     assert_eq!(json["verdict"], "communication-bound");
-    assert_eq!(
-        json["devices"][0]["analysed"]["communication_only_ns"],
-        79 * US
-    );
+    let share = &json["devices"][0]["analysed"];
+    assert_eq!(share["communication_only_ns"], 79 * US);
 }
 
 #[test]
@@ -240,25 +228,14 @@ fn whether_a_graph_that_is_timed_as_a_whole_communicates_is_unknown() {
          opaque_work submission=2 queue=1 kind=graph start_ns=20us duration_ns=80us\n";
     let graph = cuda(&(work("1", [0, 20]) + GRAPH));
     let share = graph.devices[0].analysed.unwrap();
-    assert_eq!(
-        (
-            share.communication_only_ns,
-            share.communication_overlapped_ns
-        ),
-        (None, None)
-    );
+    assert_eq!(share.communication_only_ns, None);
+    assert_eq!(share.communication_overlapped_ns, None);
     assert_eq!(share.transfer_only_ns, None);
     let sentence = &part(&graph, "compute").unwrap().sentence;
-    assert!(
-        sentence.contains("for 80.0 µs of that it may have communicated"),
-        "{sentence}"
-    );
+    assert_says(sentence, "for 80.0 µs of that it may have communicated");
     let whole = cuda(GRAPH);
     let sentence = &part(&whole, "compute").unwrap().sentence;
-    assert!(
-        sentence.contains("computed, communicated or moved data"),
-        "{sentence}"
-    );
+    assert_says(sentence, "computed, communicated or moved data");
     // What is certain is said even so.
     let both = cuda(&(work("2", [100, 300]) + GRAPH));
     assert_eq!(both.verdict, Bound::CommunicationBound);
@@ -270,7 +247,7 @@ fn whether_a_graph_that_is_timed_as_a_whole_communicates_is_unknown() {
 
 /// Two devices; the rows name the queues 1 and 2, one on each.
 fn two_devices(rows: &str) -> Findings {
-    let text = format!(
+    findings_of(&format!(
         "manifest sampling_mode=dispatch
          device id=1 process=1 api=cuda name=H200 uuid=aa clock.error_ns=0
          device id=2 process=1 api=cuda name=H200 uuid=bb clock.error_ns=0
@@ -279,8 +256,7 @@ fn two_devices(rows: &str) -> Findings {
          submission id=1 process=1 queue=1 thread=7 start_ns=-20us duration_ns=10us kind=kernel
          submission id=2 process=1 queue=2 thread=7 start_ns=-20us duration_ns=10us kind=kernel
          {rows}"
-    );
-    findings(&Trace::from_text(&text).unwrap())
+    ))
 }
 
 #[test]
@@ -309,11 +285,8 @@ fn devices_are_judged_over_one_window() {
         .map(|part| (part.what, part.total_ns / US))
         .collect();
     assert_eq!(parts, [("imbalance", 90_000), ("compute", 10_000)]);
-    assert!(
-        second
-            .verdict_sentence
-            .contains("had no work while another had for 90.0 %")
-    );
+    let idled = "had no work while another had for 90.0 %";
+    assert_says(&second.verdict_sentence, idled);
     let own = findings.devices[1].analysed.unwrap();
     assert_eq!(own.window_ns, 10_000 * US, "its own window");
 }
@@ -375,8 +348,5 @@ fn communication_that_is_hidden_is_told() {
     assert_eq!(findings.verdict, Bound::DeviceBound);
     assert_eq!(time(&findings, "communication"), 0);
     let sentence = &part(&findings, "compute").unwrap().sentence;
-    assert!(
-        sentence.contains("all communication, 30.0 µs, overlapped"),
-        "{sentence}"
-    );
+    assert_says(sentence, "all communication, 30.0 µs, overlapped");
 }

@@ -1,6 +1,6 @@
 //! Warm-up: what is left out, and what is not.
 
-use crate::program::{Program, US};
+use crate::program::{Program, US, assert_says};
 use gapscope_analysis::{Findings, Options};
 
 /// 40 pieces of work of 100 us, one each 200 us; the first takes `first` us, and `calls` compile for the second.
@@ -68,11 +68,7 @@ fn what_would_leave_too_little_is_kept() {
     }
     let findings = Findings::new(&p.trace(), &Options::default());
     assert_eq!(findings.warm_up.excluded, None);
-    assert!(
-        findings.warm_up.reason.contains("too few"),
-        "{}",
-        findings.warm_up.reason
-    );
+    assert_says(&findings.warm_up.reason, "too few");
 }
 
 #[test]
@@ -131,10 +127,7 @@ fn what_could_show_no_warm_up_is_not_passed_off_as_none() {
     );
     trace.tables.host_calls = Default::default();
     let without_calls = reason(&trace);
-    assert!(
-        without_calls.contains("is not in the trace"),
-        "{without_calls}"
-    );
+    assert_says(&without_calls, "is not in the trace");
     trace.tables.dispatches.duration_ns.change(|_| None);
     let unknown = reason(&trace);
     assert!(

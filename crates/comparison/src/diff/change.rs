@@ -116,6 +116,12 @@ impl Change {
         Some(self.after? - self.before?)
     }
 
+    /// Returns true where the time of a typical dispatch of the kernel changed by more than noise.
+    pub fn has_typical_change(&self) -> bool {
+        let typical = self.typical.as_ref();
+        typical.is_some_and(|typical| typical.significant)
+    }
+
     /// Returns true where the figure grew by more than noise.
     pub fn grew(&self) -> bool {
         self.significant && self.by().is_some_and(|by| by > 0.0)

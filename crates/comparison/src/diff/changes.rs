@@ -146,7 +146,7 @@ impl<'a> Comparison<'a> {
             estimate,
             self.samples(),
         );
-        change.what = sentences::kernel(pair.how, &before, &after);
+        change.what = sentences::kernel(pair);
         let label = [&pair.after, &pair.before].into_iter().flatten().next();
         change.label = label
             .map(|kernel| kernel.path.to_owned())
@@ -168,9 +168,8 @@ impl<'a> Comparison<'a> {
     /// Returns true for a kernel that is in every run of one side and in none of the other.
     fn is_on_one_side(&self, pair: &Pair) -> bool {
         let all = |kernels: &[SideKernel]| {
-            kernels
-                .iter()
-                .all(|kernel| kernel.runs.iter().all(Option::is_some))
+            let mut runs = kernels.iter().flat_map(|kernel| &kernel.runs);
+            runs.all(Option::is_some)
         };
         match (pair.before.as_slice(), pair.after.as_slice()) {
             ([], there) | (there, []) => all(there),
@@ -197,13 +196,11 @@ impl<'a> Comparison<'a> {
                 .flat_map(|pair| [&pair.before, &pair.after][side])
                 .collect();
             let of_run = |run: usize| {
-                let there: Vec<&KernelDigest> = kernels
-                    .iter()
-                    .filter_map(|kernel| kernel.runs[run])
-                    .collect();
-                let known = there
-                    .iter()
-                    .all(|digest| digest.timed == digest.count || digest.timed > 0);
+                let there = kernels.iter().filter_map(|kernel| kernel.runs[run]);
+                let there: Vec<&KernelDigest> = there.collect();
+                let is_timed =
+                    |digest: &&KernelDigest| digest.timed == digest.count || digest.timed > 0;
+                let known = there.iter().all(is_timed);
                 // Dispatches of unknown times are assumed to take as long as the others.
                 let ns: f64 = (there.iter().filter(|digest| digest.timed > 0))
                     .map(|digest| {
@@ -250,30 +247,24 @@ impl<'a> Comparison<'a> {
             let key = metric.key();
             let of = |change: &&Change| change.kind != ChangeKind::Kernel && change.name == key;
             let change = self.changes.iter().find(of);
-            change
-                .and_then(|c| c.before?.max(c.after?).into())
-                .unwrap_or(0.0)
+            let most = change.and_then(|change| Some(change.before?.max(change.after?)));
+            most.unwrap_or(0.0)
         };
         let (gpu_ns, wall_ns) = (value(Metric::GpuTime), value(Metric::WallTime));
         let large = |change: &Change| {
-            let most = change
-                .before
-                .unwrap_or(0.0)
-                .max(change.after.unwrap_or(0.0));
+            let sides = [change.before, change.after].map(|side| side.unwrap_or(0.0));
+            let most = sides[0].max(sides[1]);
             match change.kind {
                 ChangeKind::Kernel => most >= TESTED_SHARE * gpu_ns,
                 ChangeKind::Idle => most >= TESTED_SHARE * wall_ns,
                 _ => true,
             }
         };
-        let mut tested: Vec<&mut Change> = Vec::new();
-        for change in &mut self.changes {
-            if !large(change) {
-                change.p_alone = None;
-                change.typical = None;
-                continue;
-            }
-            tested.push(change);
+        let changes = self.changes.iter_mut();
+        let (tested, small): (Vec<&mut Change>, Vec<_>) = changes.partition(|change| large(change));
+        for change in small {
+            change.p_alone = None;
+            change.typical = None;
         }
         let mut chances = Vec::new();
         for change in &tested {
@@ -330,10 +321,8 @@ fn borrowed(samples: &[OwnedSample]) -> Vec<Sample<'_>> {
 }
 
 fn names_of(kernels: &[SideKernel]) -> Vec<String> {
-    kernels
-        .iter()
-        .map(|kernel| kernel.name.to_owned())
-        .collect()
+    let names = kernels.iter().map(|kernel| kernel.name.to_owned());
+    names.collect()
 }
 
 /// Returns the sums of the blocks of several kernels, where these have equally many dispatches.

@@ -367,10 +367,9 @@ mod tests {
         let same = Estimate::from_counts(&samples(&[10.0; 3]), &samples(&[10.0; 3]), &APART);
         assert_eq!((same.ratio, same.p, same.exact), (Some(1.0), None, true));
         let more = Estimate::from_counts(&samples(&[10.0; 3]), &samples(&[12.0; 3]), &APART);
-        assert_eq!(
-            (more.ratio, more.low, more.p),
-            (Some(1.2), Some(1.2), Some(0.0))
-        );
+        assert_eq!(more.ratio, Some(1.2));
+        assert_eq!(more.low, Some(1.2));
+        assert_eq!(more.p, Some(0.0));
         let once = Estimate::from_counts(&samples(&[10.0]), &samples(&[12.0]), &APART);
         assert_eq!((once.ratio, once.p, once.exact), (Some(1.2), None, true));
         let varying =
@@ -391,12 +390,8 @@ mod tests {
             assumed_spread: 0.0001,
             ..APART
         };
-        assert!(
-            Estimate::from_times(&[before], &[after], &certain)
-                .p
-                .unwrap()
-                < 1e-6
-        );
+        let found = Estimate::from_times(&[before], &[after], &certain);
+        assert!(found.p.unwrap() < 1e-6, "{found:?}");
         let found = Estimate::from_times(&[before], &[after], &APART);
         assert!(found.p.unwrap() > 0.1, "{found:?}");
         assert!(found.low.unwrap() < 1.0 && found.high.unwrap() > 1.04);
@@ -409,10 +404,9 @@ mod tests {
             blocks: &[],
         }];
         let found = Estimate::from_times(&samples(&[5.0]), &unknown, &APART);
-        assert_eq!(
-            (found.before, found.after, found.p),
-            (Some(5.0), None, None)
-        );
+        assert_eq!(found.before, Some(5.0));
+        assert_eq!(found.after, None);
+        assert_eq!(found.p, None);
     }
 
     #[test]

@@ -183,56 +183,44 @@ mod tests {
 
     #[test]
     fn gates_are_read() {
-        let read = |text: &str| {
+        let reads = |text: &str, of: GateOf, limit: Limit| {
             let gate = Gate::parse(text).unwrap();
-            (gate.of, gate.limit)
+            assert_eq!((gate.of, gate.limit), (of, limit), "{text}");
         };
         let metric = GateOf::Metric;
-        assert_eq!(
-            read("gpu_time > 3%"),
-            (metric(Metric::GpuTime), Limit::Share(0.03))
+        let host_late = metric(Metric::IdleOf(Cause::HostLate));
+        let kernel = GateOf::Kernel("a > b".to_owned());
+        reads("gpu_time > 3%", metric(Metric::GpuTime), Limit::Share(0.03));
+        reads(
+            "wall_time>5ms",
+            metric(Metric::WallTime),
+            Limit::Absolute(5e6),
         );
-        assert_eq!(
-            read("wall_time>5ms"),
-            (metric(Metric::WallTime), Limit::Absolute(5e6))
+        reads(
+            "idle_time(host-late) > 1.5 us",
+            host_late,
+            Limit::Absolute(1500.0),
         );
-        assert_eq!(
-            read("idle_time(host-late) > 1.5 us"),
-            (
-                metric(Metric::IdleOf(Cause::HostLate)),
-                Limit::Absolute(1500.0)
-            )
-        );
-        assert_eq!(
-            read("kernel(\"a > b\") > 2 %"),
-            (GateOf::Kernel("a > b".to_owned()), Limit::Share(0.02))
-        );
-        assert_eq!(
-            read("memory_peak > 1MiB"),
-            (metric(Metric::MemoryPeak), Limit::Absolute(1_048_576.0))
-        );
-        assert_eq!(
-            read("launches > 0"),
-            (metric(Metric::Submissions), Limit::Absolute(0.0))
-        );
+        reads("kernel(\"a > b\") > 2 %", kernel, Limit::Share(0.02));
+        let bytes = Limit::Absolute(1_048_576.0);
+        reads("memory_peak > 1MiB", metric(Metric::MemoryPeak), bytes);
+        let launches = metric(Metric::Submissions);
+        reads("launches > 0", launches, Limit::Absolute(0.0));
     }
 
     #[test]
     fn what_is_wrong_is_said_with_its_place() {
-        let error = |text: &str| Gate::parse(text).unwrap_err().to_string();
-        assert!(
-            error("gpu_time").contains("column 9"),
-            "{}",
-            error("gpu_time")
-        );
-        let unknown = error("gputime > 3%");
-        assert!(
-            unknown.contains("column 1") && unknown.contains("gpu_time, "),
-            "{unknown}"
-        );
-        assert!(error("gpu_time > x").contains("column 12"));
-        assert!(error("gpu_time > 3 KiB").contains("ms or s"));
-        assert!(error("dispatches > 3ms").contains("or nothing"));
-        assert!(error("idle_time(nothing) > 3%").contains("idle_time(CAUSE)"));
+        for (text, part) in [
+            ("gpu_time", "column 9"),
+            ("gputime > 3%", "column 1"),
+            ("gputime > 3%", "gpu_time, "),
+            ("gpu_time > x", "column 12"),
+            ("gpu_time > 3 KiB", "ms or s"),
+            ("dispatches > 3ms", "or nothing"),
+            ("idle_time(nothing) > 3%", "idle_time(CAUSE)"),
+        ] {
+            let error = Gate::parse(text).unwrap_err().to_string();
+            assert!(error.contains(part), "{text}: {error}");
+        }
     }
 }

@@ -80,36 +80,19 @@ pub(super) fn pairs<'a>(before: Vec<SideKernel<'a>>, after: Vec<SideKernel<'a>>)
     });
     left.match_by(How::Moved, |kernel| (kernel.name.to_owned(), ""));
     left.match_by(How::Moved, |kernel| (names::normal_kernel(kernel.name), ""));
-    for (one, several) in chains(&mut left.after, &mut left.before) {
-        left.pairs.push(Pair {
-            before: several,
-            after: vec![one],
-            how: How::Fused,
-        });
+    for (fused, several) in chains(&mut left.after, &mut left.before) {
+        left.pair(several, vec![fused], How::Fused);
     }
-    for (one, several) in chains(&mut left.before, &mut left.after) {
-        left.pairs.push(Pair {
-            before: vec![one],
-            after: several,
-            how: How::Split,
-        });
+    for (split, several) in chains(&mut left.before, &mut left.after) {
+        left.pair(vec![split], several, How::Split);
     }
-    let Unmatched {
-        before,
-        after,
-        mut pairs,
-    } = left;
-    pairs.extend(before.into_iter().map(|kernel| Pair {
-        before: vec![kernel],
-        after: Vec::new(),
-        how: How::OnlyBefore,
-    }));
-    pairs.extend(after.into_iter().map(|kernel| Pair {
-        before: Vec::new(),
-        after: vec![kernel],
-        how: How::OnlyAfter,
-    }));
-    pairs
+    for kernel in std::mem::take(&mut left.before) {
+        left.pair(vec![kernel], Vec::new(), How::OnlyBefore);
+    }
+    for kernel in std::mem::take(&mut left.after) {
+        left.pair(Vec::new(), vec![kernel], How::OnlyAfter);
+    }
+    left.pairs
 }
 
 /// The kernels of both sides that are not matched yet, and the pairs so far.
@@ -120,6 +103,10 @@ struct Unmatched<'a> {
 }
 
 impl<'a> Unmatched<'a> {
+    fn pair(&mut self, before: Vec<SideKernel<'a>>, after: Vec<SideKernel<'a>>, how: How) {
+        self.pairs.push(Pair { before, after, how });
+    }
+
     /// Pairs kernels with the same key, in order of appearance.
     fn match_by<'k>(&mut self, how: How, key: impl Fn(&SideKernel<'a>) -> (String, &'k str)) {
         let mut there: HashMap<(String, &str), Vec<usize>> = HashMap::new();
@@ -130,11 +117,7 @@ impl<'a> Unmatched<'a> {
         for kernel in std::mem::take(&mut self.before) {
             let partner = there.get_mut(&key(&kernel)).and_then(Vec::pop);
             match partner.and_then(|at| taken[at].take()) {
-                Some(partner) => self.pairs.push(Pair {
-                    before: vec![kernel],
-                    after: vec![partner],
-                    how,
-                }),
+                Some(partner) => self.pair(vec![kernel], vec![partner], how),
                 None => self.before.push(kernel),
             }
         }
@@ -152,7 +135,7 @@ fn chains<'a>(
     for one in ones.iter() {
         *alone.entry(one.path).or_default() += 1;
     }
-    let mut found = Vec::new();
+    let mut chains = Vec::new();
     for one in std::mem::take(ones) {
         let here = |other: &SideKernel| other.path == one.path;
         let operations = names::fused_operations(one.name).unwrap_or_default();
@@ -171,9 +154,9 @@ fn chains<'a>(
         }
         let (several, rest) = others.drain(..).partition(|other| takes(other));
         *others = rest;
-        found.push((one, several));
+        chains.push((one, several));
     }
-    found
+    chains
 }
 
 #[cfg(test)]
@@ -198,19 +181,12 @@ mod tests {
             let names: Vec<&str> = kernels.iter().map(|kernel| kernel.name).collect();
             names.join("+")
         };
-        let mut found: Vec<String> = pairs(side(&before), side(&after))
-            .iter()
-            .map(|pair| {
-                format!(
-                    "{:?} {} {}",
-                    pair.how,
-                    names(&pair.before),
-                    names(&pair.after)
-                )
-            })
-            .collect();
-        found.sort();
-        found
+        let pairs = pairs(side(&before), side(&after)).into_iter();
+        let pairs = pairs.map(|pair| (pair.how, names(&pair.before), names(&pair.after)));
+        let pairs = pairs.map(|(how, before, after)| format!("{how:?} {before} {after}"));
+        let mut pairs: Vec<String> = pairs.collect();
+        pairs.sort();
+        pairs
     }
 
     #[test]

@@ -67,7 +67,7 @@ impl Metric {
     pub fn key(self) -> String {
         match self {
             Metric::IdleOf(cause) => format!("idle_time({})", cause.as_str()),
-            whole => whole.word().to_owned(),
+            whole => whole.facts().0.to_owned(),
         }
     }
 
@@ -78,54 +78,34 @@ impl Metric {
         all.find(|metric| metric.key() == key)
     }
 
-    const fn word(self) -> &'static str {
-        match self {
-            Metric::WallTime => "wall_time",
-            Metric::GpuTime => "gpu_time",
-            Metric::IdleTime | Metric::IdleOf(_) => "idle_time",
-            Metric::TransferTime => "transfer_time",
-            Metric::Dispatches => "dispatches",
-            Metric::Submissions => "submissions",
-            Metric::CommandBuffers => "command_buffers",
-            Metric::Transfers => "transfers",
-            Metric::TransferBytes => "transfer_bytes",
-            Metric::BoundBytes => "bound_bytes",
-            Metric::MemoryPeak => "memory_peak",
-        }
-    }
-
     /// Returns the name of the figure for people.
     pub fn name(self) -> String {
-        let name = match self {
-            Metric::IdleOf(cause) => return format!("idle: {}", cause.facts(Api::Unknown).name),
-            Metric::WallTime => "start to end",
-            Metric::GpuTime => "GPU busy",
-            Metric::IdleTime => "GPU idle",
-            Metric::TransferTime => "transfers",
-            Metric::Dispatches => "dispatches",
-            Metric::Submissions => "submissions",
-            Metric::CommandBuffers => "command buffers",
-            Metric::Transfers => "transfers",
-            Metric::TransferBytes => "transfer bytes",
-            Metric::BoundBytes => "bytes bound",
-            Metric::MemoryPeak => "memory peak",
-        };
-        name.to_owned()
+        match self {
+            Metric::IdleOf(cause) => format!("idle: {}", cause.facts(Api::Unknown).name),
+            whole => whole.facts().1.to_owned(),
+        }
     }
 
     /// Returns the unit of a figure.
     pub const fn unit(self) -> Unit {
+        self.facts().2
+    }
+
+    /// Returns the stable name of a figure, its name for people, and its unit. Those of a single cause's idle time are the ones of
+    /// all idle time.
+    const fn facts(self) -> (&'static str, &'static str, Unit) {
         match self {
-            Metric::WallTime
-            | Metric::GpuTime
-            | Metric::IdleTime
-            | Metric::IdleOf(_)
-            | Metric::TransferTime => Unit::Ns,
-            Metric::TransferBytes | Metric::BoundBytes | Metric::MemoryPeak => Unit::Bytes,
-            Metric::Dispatches
-            | Metric::Submissions
-            | Metric::CommandBuffers
-            | Metric::Transfers => Unit::Count,
+            Metric::WallTime => ("wall_time", "start to end", Unit::Ns),
+            Metric::GpuTime => ("gpu_time", "GPU busy", Unit::Ns),
+            Metric::IdleTime | Metric::IdleOf(_) => ("idle_time", "GPU idle", Unit::Ns),
+            Metric::TransferTime => ("transfer_time", "transfers", Unit::Ns),
+            Metric::Dispatches => ("dispatches", "dispatches", Unit::Count),
+            Metric::Submissions => ("submissions", "submissions", Unit::Count),
+            Metric::CommandBuffers => ("command_buffers", "command buffers", Unit::Count),
+            Metric::Transfers => ("transfers", "transfers", Unit::Count),
+            Metric::TransferBytes => ("transfer_bytes", "transfer bytes", Unit::Bytes),
+            Metric::BoundBytes => ("bound_bytes", "bytes bound", Unit::Bytes),
+            Metric::MemoryPeak => ("memory_peak", "memory peak", Unit::Bytes),
         }
     }
 

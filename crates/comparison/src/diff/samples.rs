@@ -89,23 +89,27 @@ impl Lengths {
             4.. => (ns >> (exponent - 4)) & 15,
             _ => (ns << (4 - exponent)) & 15,
         };
-        let bin = exponent as usize * 16 + fraction as usize;
+        let bin = self.bin(exponent as usize * 16 + fraction as usize);
+        bin.count += 1;
+        bin.sum += ns as f64;
+        self.count += 1;
+    }
+
+    /// Returns the bin with a number, and makes room for it where the histogram does not reach so far.
+    fn bin(&mut self, number: usize) -> &mut Bin {
         if self.bins.is_empty() {
-            self.first = bin;
+            self.first = number;
         }
-        if bin < self.first {
-            let missing = self.first - bin;
-            let padding = std::iter::repeat_n(Bin::default(), missing);
+        if number < self.first {
+            let padding = std::iter::repeat_n(Bin::default(), self.first - number);
             self.bins.splice(0..0, padding);
-            self.first = bin;
+            self.first = number;
         }
-        let at = bin - self.first;
+        let at = number - self.first;
         if at >= self.bins.len() {
             self.bins.resize(at + 1, Bin::default());
         }
-        self.bins[at].count += 1;
-        self.bins[at].sum += ns as f64;
-        self.count += 1;
+        &mut self.bins[at]
     }
 
     /// Returns the mean of the middle half in nanoseconds, or `None` without durations. Bins that the quarters cut count in part.
@@ -126,21 +130,9 @@ impl Lengths {
 
     pub(super) fn add(&mut self, other: &Lengths) {
         for (at, bin) in other.bins.iter().enumerate().filter(|(_, b)| b.count > 0) {
-            let at = other.first + at;
-            if self.bins.is_empty() {
-                self.first = at;
-            }
-            if at < self.first {
-                let padding = std::iter::repeat_n(Bin::default(), self.first - at);
-                self.bins.splice(0..0, padding);
-                self.first = at;
-            }
-            let at = at - self.first;
-            if at >= self.bins.len() {
-                self.bins.resize(at + 1, Bin::default());
-            }
-            self.bins[at].count += bin.count;
-            self.bins[at].sum += bin.sum;
+            let sum = self.bin(other.first + at);
+            sum.count += bin.count;
+            sum.sum += bin.sum;
         }
         self.count += other.count;
     }

@@ -89,7 +89,7 @@ pub(super) fn verdict(diff: &Diff) -> (Verdict, String) {
         } else {
             "are"
         };
-        sentence.push_str(&format!("; {} {are} as before", listed(&same)));
+        sentence.push_str(&format!("; {} {are} as before", quantity::listed(&same)));
     }
     sentence.push('.');
     (verdict, sentence)
@@ -128,7 +128,7 @@ fn headline(ratio: f64, low: f64, high: f64) -> String {
 /// Returns texts for the greatest changes.
 fn reasons(diff: &Diff) -> Vec<String> {
     let told = |change: &&Change| match change.kind {
-        ChangeKind::Kernel => change.significant || typical_changed(change),
+        ChangeKind::Kernel => change.significant || change.has_typical_change(),
         ChangeKind::Idle => change.significant,
         _ => false,
     };
@@ -139,13 +139,6 @@ fn reasons(diff: &Diff) -> Vec<String> {
         .into_iter()
         .filter(|change| weight(change) >= MIN_REASON_SHARE * most);
     found.take(MAX_REASONS).filter_map(reason).collect()
-}
-
-fn typical_changed(change: &Change) -> bool {
-    change
-        .typical
-        .as_ref()
-        .is_some_and(|typical| typical.significant)
 }
 
 fn reason(change: &Change) -> Option<String> {
@@ -233,31 +226,24 @@ fn as_before(diff: &Diff) -> Vec<&'static str> {
     same
 }
 
-fn listed(items: &[&str]) -> String {
-    match items {
-        [] => String::new(),
-        [only] => (*only).to_owned(),
-        [rest @ .., last] => format!("{} and {last}", rest.join(", ")),
-    }
-}
-
 /// Returns the name of a pair of kernels.
-pub(super) fn kernel(how: How, before: &[String], after: &[String]) -> String {
-    let quoted = |names: &[String]| {
-        let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+pub(super) fn kernel(pair: &Pair) -> String {
+    let quoted = |kernels: &[SideKernel]| {
+        let names = kernels.iter().map(|kernel| format!("`{}`", kernel.name));
+        let names: Vec<String> = names.collect();
         match names.as_slice() {
             [only] => only.clone(),
             all if all.len() > 4 => format!("{}, … ({} kernels)", all[..3].join(", "), all.len()),
             all => format!("{} ({} kernels)", all.join(", "), all.len()),
         }
     };
-    match how {
+    let (before, after) = (&pair.before, &pair.after);
+    match pair.how {
         How::Fused | How::Split => format!("{} became {}", quoted(before), quoted(after)),
-        _ => after
-            .first()
-            .or(before.first())
-            .cloned()
-            .unwrap_or_default(),
+        _ => {
+            let kernel = after.first().or(before.first());
+            kernel.map_or_else(String::new, |kernel| kernel.name.to_owned())
+        }
     }
 }
 
@@ -271,10 +257,8 @@ pub(super) fn matched(pairs: &[Pair]) -> Vec<String> {
                 true => format!("`{}`", before.name),
                 false => format!("`{}` (now `{}`)", before.name, after.name),
             };
-            moved
-                .entry([before.path, after.path])
-                .or_default()
-                .push(name);
+            let paths = [before.path, after.path];
+            moved.entry(paths).or_default().push(name);
         }
     }
     for (paths, kernels) in moved {
@@ -282,18 +266,12 @@ pub(super) fn matched(pairs: &[Pair]) -> Vec<String> {
             "" => "outside of labels".to_owned(),
             path => format!("under the label `{path}`"),
         });
-        let kernels = match kernels.len() {
-            0..=MOST_NAMED => kernels.join(", "),
-            all => format!(
-                "{} and {} more",
-                kernels[..MOST_NAMED].join(", "),
-                all - MOST_NAMED
-            ),
-        };
-        let is = if kernels.contains("`, `") || kernels.contains(" more") {
-            "are"
-        } else {
-            "is"
+        let is = if kernels.len() > 1 { "are" } else { "is" };
+        let kernels = match kernels.split_at_checked(MOST_NAMED) {
+            Some((first, rest)) if !rest.is_empty() => {
+                format!("{} and {} more", first.join(", "), rest.len())
+            }
+            _ => kernels.join(", "),
         };
         sentences.push(format!(
             "{kernels} {before} {is} compared with the same name {after}."
@@ -313,20 +291,11 @@ fn renamed(pair: &Pair) -> Option<String> {
             before.name, after.name
         )),
         How::Fused | How::Split => {
-            let all = |kernels: &[SideKernel]| -> Vec<String> {
-                kernels
-                    .iter()
-                    .map(|kernel| kernel.name.to_owned())
-                    .collect()
-            };
             let basis = match names::fused_operations(after.name) {
                 Some(_) => "by the operations in its name",
                 None => "by their label alone",
             };
-            Some(format!(
-                "{}: matched {basis}.",
-                kernel(pair.how, &all(&pair.before), &all(&pair.after))
-            ))
+            Some(format!("{}: matched {basis}.", kernel(pair)))
         }
         How::Moved | How::Same | How::OnlyBefore | How::OnlyAfter => None,
     }
@@ -345,11 +314,8 @@ pub(super) fn equal_work(work: &EqualWork) -> Vec<String> {
             Some(format!("{} {before} → {after}", figure.what))
         })
         .collect();
-    let evaluations = work
-        .figures
-        .iter()
-        .find(|figure| figure.what == "evaluations");
-    if let Some(figure) = evaluations
+    let mut figures = work.figures.iter();
+    if let Some(figure) = figures.find(|figure| figure.what == "evaluations")
         && figure.equal == Some(false)
         && let (Some(before), Some(after)) = (figure.before, figure.after)
     {

@@ -2,7 +2,8 @@
 
 use super::run::{RunDigest, Surroundings, is_software};
 use gapscope_timeline::Timeline;
-use gapscope_timeline::counters::{Counter, CounterOwner, device_memory, recorded};
+use gapscope_timeline::counters::{Counter, CounterOwner, device_memory, find, recorded};
+use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::quantity::{bytes, share};
 use gapscope_timeline::vocabulary::Gpus;
 use gapscope_trace::tables::Condition;
@@ -114,10 +115,7 @@ impl RunDigest {
         self.surroundings = Surroundings::new(timeline, &counters);
         let gpus = Gpus::new(&timeline.trace.manifest);
         for gpu in 0..gpus.count() {
-            let name = match gpus.count() {
-                1 => gpus.name(gpu).to_owned(),
-                _ => gpus.title(gpu),
-            };
+            let name = gpus.distinct_name(gpu);
             for (condition, by) in LIMITS {
                 let part = mean_share(&counters, CounterOwner::Gpu(gpu), condition, timeline);
                 if part >= LIMITED_SHARE {
@@ -141,11 +139,6 @@ impl RunDigest {
     }
 }
 
-fn find(counters: &[Counter], owner: CounterOwner, condition: Condition) -> Option<&Counter> {
-    let mut found = counters.iter();
-    found.find(|c| c.owner == owner && c.name == condition.as_str())
-}
-
 /// Returns the value of a counter, 0 before its first sample.
 fn value_at(counter: &Counter, at_ns: i64) -> f64 {
     let until = counter
@@ -166,17 +159,16 @@ fn mean_share(
         return 0.0;
     };
     let manifest = &timeline.trace.manifest;
-    let steps = counter.steps();
-    let ends = steps.iter().skip(1).map(|step| step.at_ns);
-    let ends = ends.chain([manifest.end_ns]);
-    let (mut known_ns, mut sum) = (0.0, 0.0);
-    for (step, end_ns) in steps.iter().zip(ends) {
-        let from_ns = step.at_ns.max(manifest.start_ns);
-        let ns = end_ns.min(manifest.end_ns).saturating_sub(from_ns).max(0) as f64;
-        if let Some(percent) = step.value {
-            known_ns += ns;
-            sum += ns * percent / 100.0;
-        }
+    let recording = Interval::new(manifest.start_ns, manifest.end_ns);
+    let (mut measured_ns, mut sum) = (0.0, 0.0);
+    for (part, percent) in counter.values_in(recording) {
+        let ns = part.length_ns() as f64;
+        measured_ns += ns;
+        sum += ns * percent / 100.0;
     }
-    if known_ns > 0.0 { sum / known_ns } else { 0.0 }
+    if measured_ns > 0.0 {
+        sum / measured_ns
+    } else {
+        0.0
+    }
 }

@@ -15,7 +15,7 @@ use gapscope_timeline::collectives::{SEND_RECV, kind_of};
 pub(super) const DOMAIN: &str = "NCCL";
 
 /// A call of NCCL that takes part in a collective, or sends or receives a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Call {
     pub(super) kind: &'static str,
     /// NCCL's number of the communicator; `None` where the payload lacks it.
@@ -28,7 +28,7 @@ pub(super) struct Call {
 }
 
 /// A process's place in a communicator.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Member {
     pub(super) communicator: Option<u64>,
     /// The number of the process in the communicator; `None` where NCCL does not tell it, as where a process
@@ -69,11 +69,7 @@ impl Range {
                 size: small("No. of devices"),
                 ..member
             }),
-            "CommSplit" | "CommShrink" | "CommGrow" => Range::Made(Member {
-                communicator: None,
-                rank: None,
-                size: None,
-            }),
+            "CommSplit" | "CommShrink" | "CommGrow" => Range::Made(Member::default()),
             "CommDestroy" | "CommAbort" | "CommRevoke" => Range::Ended(member),
             other => {
                 let kind = kind_of(name).filter(|_| !other.starts_with(':'))?;
@@ -109,45 +105,27 @@ mod tests {
             other => panic!("{other:?}"),
         };
         let new = "NCCL communicator ID=12345678901234567890, Message size [bytes]=4096, Reduction operation=Sum";
-        assert_eq!(
-            call("ncclAllReduce", new),
-            Call {
-                kind: "AllReduce",
-                communicator: Some(12_345_678_901_234_567_890),
-                bytes: Some(4096),
-                peer: None
-            }
-        );
+        let reduce = call("ncclAllReduce", new);
+        assert_eq!((reduce.kind, reduce.bytes), ("AllReduce", Some(4096)));
+        assert_eq!(reduce.communicator, Some(12_345_678_901_234_567_890));
+        assert_eq!(reduce.peer, None);
         let old = call("ncclSend", "Bytes=64, Peer rank=3");
-        assert_eq!(
-            (old.communicator, old.bytes, old.peer),
-            (None, Some(64), Some((3, true)))
-        );
+        assert_eq!(old.communicator, None);
+        assert_eq!(old.bytes, Some(64));
+        assert_eq!(old.peer, Some((3, true)));
         let init = "NCCL communicator ID=7, No. of ranks=4, Rank=2, CUDA device=0";
         let member = Member {
             communicator: Some(7),
             rank: Some(2),
             size: Some(4),
         };
-        assert_eq!(
-            Range::from_name("ncclCommInitRankConfig", init),
-            Some(Range::Made(member))
-        );
-        assert_eq!(
-            Range::from_name("ncclCommDestroy", init),
-            Some(Range::Ended(member))
-        );
+        let range = |name| Range::from_name(name, init);
+        assert_eq!(range("ncclCommInitRankConfig"), Some(Range::Made(member)));
+        assert_eq!(range("ncclCommDestroy"), Some(Range::Ended(member)));
         // The payload of a split is that of its parent.
-        let unknown = Member {
-            communicator: None,
-            rank: None,
-            size: None,
-        };
-        assert_eq!(
-            Range::from_name("ncclCommSplit", init),
-            Some(Range::Made(unknown))
-        );
-        assert_eq!(Range::from_name("ncclCommCount", init), None);
+        let unknown = Member::default();
+        assert_eq!(range("ncclCommSplit"), Some(Range::Made(unknown)));
+        assert_eq!(range("ncclCommCount"), None);
         assert_eq!(Range::from_name("nccl:all_reduce", ""), None);
     }
 }

@@ -70,7 +70,7 @@ struct Value {
 
 /// Returns the outliers among all ranks, the most costly first.
 pub(super) fn outliers(ranks: &[&RankDigest]) -> Vec<Outlier> {
-    let mut found = Vec::new();
+    let mut outliers = Vec::new();
     let values = |figure: &dyn Fn(&RankDigest) -> Option<i64>| -> Vec<Value> {
         let each = ranks.iter().enumerate();
         each.filter_map(|(rank, digest)| {
@@ -80,50 +80,38 @@ pub(super) fn outliers(ranks: &[&RankDigest]) -> Vec<Outlier> {
         .collect()
     };
     let computed = |digest: &RankDigest| {
-        Some(
-            digest
-                .row
-                .gpu_busy_ns?
-                .saturating_sub(digest.row.collective_ns?),
-        )
+        let (busy_ns, collective_ns) = (digest.row.gpu_busy_ns?, digest.row.collective_ns?);
+        Some(busy_ns.saturating_sub(collective_ns))
     };
-    found.extend(unlike(ranks, Unlike::Computes, None, &values(&computed)));
+    outliers.extend(unlike(ranks, Unlike::Computes, None, &values(&computed)));
     let idle = |digest: &RankDigest| Some(digest.row.idle?.total_ns);
-    found.extend(unlike(ranks, Unlike::Idles, None, &values(&idle)));
+    outliers.extend(unlike(ranks, Unlike::Idles, None, &values(&idle)));
     // Ranks that take part in other collectives wait in others.
-    let count = median(
-        ranks
-            .iter()
-            .filter_map(|rank| rank.row.collective_count.map(|n| n as i64)),
-    );
-    let usual = |digest: &RankDigest| digest.row.collective_count.map(|n| n as i64) == count;
+    let count = |digest: &RankDigest| digest.row.collective_count.map(|count| count as i64);
+    let usual_count = median(ranks.iter().filter_map(|rank| count(rank)));
+    let usual = |digest: &RankDigest| count(digest) == usual_count;
     let collective = |digest: &RankDigest| {
         let ns = digest.row.collective_ns.filter(|ns| *ns > 0);
         ns.filter(|_| usual(digest))
     };
-    found.extend(unlike(ranks, Unlike::Awaited, None, &values(&collective)));
+    outliers.extend(unlike(ranks, Unlike::Awaited, None, &values(&collective)));
     let mut kernels: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
     for (rank, digest) in ranks.iter().enumerate() {
         for (name, (count, total_ns)) in &digest.kernels {
             let times = i64::try_from(*count).unwrap_or(i64::MAX).max(1);
             let ns = total_ns / times;
-            kernels
-                .entry(name)
-                .or_default()
-                .push(Value { rank, ns, times });
+            let values = kernels.entry(name).or_default();
+            values.push(Value { rank, ns, times });
         }
     }
     for (name, values) in kernels {
-        let slow = unlike(ranks, Unlike::Kernel, Some(name), &values);
+        let mut slow = unlike(ranks, Unlike::Kernel, Some(name), &values);
         // A device that is slow at everything is mentioned once.
-        let slow = slow.into_iter();
-        let known: Vec<Outlier> = slow
-            .filter(|slow| !found.iter().any(|other| explains(other, slow)))
-            .collect();
-        found.extend(known);
+        slow.retain(|slow| !outliers.iter().any(|other| explains(other, slow)));
+        outliers.extend(slow);
     }
-    found.sort_by_key(|outlier| Reverse(outlier.cost_ns));
-    found
+    outliers.sort_by_key(|outlier| Reverse(outlier.cost_ns));
+    outliers
 }
 
 /// Returns true if the same ranks compute for longer by at least about as much.
@@ -147,40 +135,34 @@ fn unlike(
     let spread_ns = median(off).unwrap_or(0) as f64 * 1.4826;
     let sign = if what == Unlike::Awaited { -1 } else { 1 };
     let least_ns = (OUTLIER_SPREADS * spread_ns).max(OUTLIER_SHARE * usual_ns as f64);
-    let far: Vec<&Value> = (values.iter())
-        .filter(|value| {
-            let off_ns = sign * (value.ns - usual_ns);
-            let window_ns = ranks[value.rank].row.idle.map_or(0, |idle| idle.window_ns);
-            let cost_ns = off_ns.saturating_mul(value.times);
-            off_ns > 0
-                && off_ns as f64 > least_ns
-                && cost_ns as f64 >= ADVICE_SHARE * window_ns as f64
-        })
-        .collect();
+    let off_ns = |value: &Value| sign * (value.ns - usual_ns);
+    let cost_ns = |value: &Value| off_ns(value).saturating_mul(value.times);
+    let is_far = |value: &&Value| {
+        let window_ns = ranks[value.rank].row.idle.map_or(0, |idle| idle.window_ns);
+        off_ns(value) > 0
+            && off_ns(value) as f64 > least_ns
+            && cost_ns(value) as f64 >= ADVICE_SHARE * window_ns as f64
+    };
+    let far: Vec<&Value> = values.iter().filter(is_far).collect();
     if far.len() as f64 > OUTLIER_MOST * values.len() as f64 {
         return Vec::new();
     }
     let groups = machines(ranks, far).into_iter();
     let each = groups.filter_map(|(machine, group)| {
         let value_ns = median(group.iter().map(|value| value.ns))?;
-        let costs = group
-            .iter()
-            .map(|value| (sign * (value.ns - usual_ns)).saturating_mul(value.times));
+        let mut ranks: Vec<u32> = group.iter().map(|v| ranks[v.rank].row.rank).collect();
+        ranks.sort_unstable();
         let mut outlier = Outlier {
             what,
             kernel: kernel.map(str::to_owned),
             machine,
-            ranks: group
-                .iter()
-                .map(|value| ranks[value.rank].row.rank)
-                .collect(),
+            ranks,
             value_ns,
             usual_ns,
             ratio: ratio(value_ns, usual_ns),
-            cost_ns: costs.max()?,
+            cost_ns: group.iter().map(|value| cost_ns(value)).max()?,
             sentence: String::new(),
         };
-        outlier.ranks.sort_unstable();
         outlier.sentence = sentence(&outlier);
         Some(outlier)
     });
@@ -271,15 +253,13 @@ pub fn list(numbers: &[u32]) -> String {
             _ => runs.push((*number, *number)),
         }
     }
-    let each = runs
-        .iter()
-        .take(RUNS)
-        .map(|(first, last)| match last - first {
-            0 => first.to_string(),
-            1 => format!("{first}, {last}"),
-            _ => format!("{first} to {last}"),
-        });
-    let text = each.collect::<Vec<_>>().join(", ");
+    let named = runs.iter().take(RUNS);
+    let named = named.map(|(first, last)| match last - first {
+        0 => first.to_string(),
+        1 => format!("{first}, {last}"),
+        _ => format!("{first} to {last}"),
+    });
+    let text = named.collect::<Vec<_>>().join(", ");
     match runs.len() > RUNS {
         true => format!("{text}, … ({} in all)", numbers.len()),
         false => text,
@@ -310,34 +290,32 @@ mod tests {
         }
     }
 
-    fn found(digests: &[RankDigest]) -> Vec<(Unlike, Vec<u32>, Option<String>)> {
+    fn outliers_of(digests: &[RankDigest]) -> Vec<(Unlike, Vec<u32>, Option<String>)> {
         let digests: Vec<&RankDigest> = digests.iter().collect();
-        let found = outliers(&digests).into_iter();
-        found
-            .map(|one| (one.what, one.ranks, one.machine))
-            .collect()
+        let outliers = outliers(&digests).into_iter();
+        let facts = outliers.map(|outlier| (outlier.what, outlier.ranks, outlier.machine));
+        facts.collect()
     }
 
     #[test]
     fn a_slow_machine_and_a_slow_kernel_are_found_and_noise_is_not() {
         let noisy = |number: u32| 800_000 + i64::from(number * 37 % 16) * 1_000;
-        let mut ranks: Vec<RankDigest> = (0..16)
-            .map(|number| rank(number, noisy(number), 40_000))
-            .collect();
-        assert_eq!(found(&ranks), []);
+        let noisy = |number| rank(number, noisy(number), 40_000);
+        let mut ranks: Vec<RankDigest> = (0..16).map(noisy).collect();
+        assert_eq!(outliers_of(&ranks), []);
         for slow in 4..8 {
             ranks[slow as usize] = rank(slow, 950_000, 44_000);
         }
         ranks[11] = rank(11, 800_000, 90_000);
         assert_eq!(
-            found(&ranks),
+            outliers_of(&ranks),
             [
                 (Unlike::Kernel, vec![11], None),
                 (Unlike::Computes, vec![4, 5, 6, 7], Some("m1".to_owned())),
             ]
         );
         // Three ranks are too few to say which one is unlike.
-        assert_eq!(found(&ranks[4..7]), []);
+        assert_eq!(outliers_of(&ranks[4..7]), []);
     }
 
     #[test]
@@ -345,7 +323,7 @@ mod tests {
         let ranks: Vec<RankDigest> = (0..16)
             .map(|number| rank(number, if number < 8 { 300_000 } else { 900_000 }, 1_000))
             .collect();
-        assert_eq!(found(&ranks), []);
+        assert_eq!(outliers_of(&ranks), []);
     }
 
     #[test]

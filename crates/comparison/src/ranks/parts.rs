@@ -33,7 +33,7 @@ pub(super) fn parts(
     ranges: &Ranges,
 ) -> BTreeMap<ProcessDevice, Vec<CollectivePart>> {
     let kernels = kernels(timeline, ranges);
-    let mut known: Vec<Option<Called>> = vec![None; kernels.len()];
+    let mut called_by_kernel: Vec<Option<Called>> = vec![None; kernels.len()];
     let mut groups: BTreeMap<(ProcessId, ThreadId, usize), Vec<usize>> = BTreeMap::new();
     for (at, kernel) in kernels.iter().enumerate() {
         if let Some((thread, group, _)) = kernel.launched {
@@ -61,14 +61,14 @@ pub(super) fn parts(
                     size(ranges, process, communicator)
                 });
                 for (at, call) in of_kind.into_iter().zip(calls) {
-                    known[at] = Some(call);
+                    called_by_kernel[at] = Some(call);
                 }
             }
         }
     }
     let mut only: BTreeMap<ProcessId, Option<Communicator>> = BTreeMap::new();
     let mut parts: BTreeMap<ProcessDevice, Vec<CollectivePart>> = BTreeMap::new();
-    for (kernel, call) in kernels.into_iter().zip(known) {
+    for (kernel, call) in kernels.into_iter().zip(called_by_kernel) {
         let process = kernel.process;
         let only = || *(only.entry(process)).or_insert_with(|| only_communicator(ranges, process));
         let of_device = parts.entry((process, kernel.device)).or_default();
@@ -95,16 +95,7 @@ fn kernels(timeline: &Timeline, ranges: &Ranges) -> Vec<Kernel> {
     let kinds: Vec<Option<&'static str>> = names.iter().map(|name| kind_of(name)).collect();
     let submissions = &trace.tables.submissions;
     let devices = devices_of_queues(timeline);
-    let rows = (timeline.queues.iter()).map(|queue| queue.row);
-    let of_row = |row| {
-        trace
-            .manifest
-            .queues
-            .get(row as usize)
-            .map(|queue| queue.id)
-    };
-    let queues: Vec<Option<QueueId>> = rows.map(|row| row.and_then(of_row)).collect();
-    let mut found = Vec::new();
+    let mut kernels = Vec::new();
     timeline.each_work(|work| {
         if work.kind() != WorkKind::Dispatch {
             return;
@@ -112,29 +103,24 @@ fn kernels(timeline: &Timeline, ranges: &Ranges) -> Vec<Kernel> {
         let Some(kind) = timeline.kernel_row(work.row()).and_then(|row| kinds[row]) else {
             return;
         };
-        let (process, device) = devices
-            .get(timeline.queue_of(work) as usize)
-            .copied()
-            .unwrap_or_default();
+        let queue = timeline.queue_of(work) as usize;
+        let (process, device) = devices.get(queue).copied().unwrap_or_default();
         let row = timeline.submission_of(work) as usize;
         let launched = (submissions.thread.get(row)).and_then(|thread| {
             let at_ns = submissions.start_ns[row];
             let (group, _) = ranges.launched_at((submissions.process[row], thread), at_ns)?;
             Some((thread, group, at_ns))
         });
-        found.push(Kernel {
+        kernels.push(Kernel {
             interval: work.interval,
             kind,
             device,
             process,
-            queue: queues
-                .get(timeline.queue_of(work) as usize)
-                .copied()
-                .flatten(),
+            queue: (timeline.queues.get(queue)).and_then(|queue| queue.row.and(Some(queue.id))),
             launched,
         });
     });
-    found
+    kernels
 }
 
 /// The properties of a kernel that its launching calls tell.
@@ -288,15 +274,15 @@ pub(super) fn members(
     process: ProcessId,
     several: bool,
 ) -> BTreeMap<Communicator, Member> {
-    let mut found: BTreeMap<Communicator, Member> = BTreeMap::new();
+    let mut members: BTreeMap<Communicator, Member> = BTreeMap::new();
     let only = only_communicator(ranges, process);
     for member in ranges.members(process) {
         let Some(communicator) = member.communicator.map(Communicator::Number).or(only) else {
             continue;
         };
-        let known = found.entry(communicator).or_insert(*member);
-        known.size = known.size.or(member.size);
-        known.rank = known.rank.or(member.rank).filter(|_| !several);
+        let place = members.entry(communicator).or_insert(*member);
+        place.size = place.size.or(member.size);
+        place.rank = place.rank.or(member.rank).filter(|_| !several);
     }
-    found
+    members
 }

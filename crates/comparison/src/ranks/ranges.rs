@@ -85,9 +85,7 @@ impl Ranges {
                 interval,
                 call: Call {
                     kind,
-                    communicator: None,
-                    bytes: None,
-                    peer: None,
+                    ..Call::default()
                 },
             });
         }

@@ -25,10 +25,7 @@ pub(super) fn not_matched(findings: &RankFindings, ranks: &[&RankDigest]) -> Opt
     }
     let reason = if !ranks.iter().all(|rank| rank.has_payloads) {
         "there are no NVTX payloads of NCCL in the traces (NCCL has them since 2.18, unless NCCL_NVTX_DISABLE is set)"
-    } else if ranks
-        .iter()
-        .all(|rank| rank.members.is_empty() && unnamed(rank))
-    {
+    } else if ranks.iter().all(|rank| is_unnamed(rank)) {
         "NCCL names its communicators in NVTX payloads only since 2.25, and these ranks made several, or it is not known which"
     } else {
         "graphs ran them, or a group whose calls are of several communicators, or the other rank of a message is not known"
@@ -39,8 +36,8 @@ pub(super) fn not_matched(findings: &RankFindings, ranks: &[&RankDigest]) -> Opt
     })
 }
 
-fn unnamed(rank: &RankDigest) -> bool {
-    rank.device.iter().all(|part| part.communicator.is_none())
+fn is_unnamed(rank: &RankDigest) -> bool {
+    rank.members.is_empty() && rank.device.iter().all(|part| part.communicator.is_none())
 }
 
 /// Returns all sentences, the most costly findings first.
@@ -64,18 +61,16 @@ pub(super) fn sentences(findings: &RankFindings, numbered: bool) -> Vec<String> 
     let mut sentences: Vec<String> = unread.chain(costs).collect();
     if !findings.missing_ranks.is_empty() {
         let missing = &findings.missing_ranks;
-        let first = missing.iter().take(LISTED_RANKS).map(u32::to_string);
-        let first: Vec<String> = first.collect();
+        let mut first: Vec<String> = missing.iter().map(u32::to_string).collect();
+        if first.len() > LISTED_RANKS {
+            first.truncate(LISTED_RANKS);
+            first.push("…".to_owned());
+        }
         sentences.push(format!(
-            "Of {} ranks, {} have no trace here: {}{}.",
+            "Of {} ranks, {} have no trace here: {}.",
             findings.ranks.len() + missing.len(),
             missing.len(),
-            first.join(", "),
-            if missing.len() > LISTED_RANKS {
-                ", …"
-            } else {
-                ""
-            }
+            first.join(", ")
         ));
     }
     if !numbered {
@@ -136,26 +131,17 @@ fn mean(values: impl Iterator<Item = i64>) -> i64 {
 }
 
 fn idle_ns(findings: &RankFindings) -> i64 {
-    mean(
-        findings
-            .ranks
-            .iter()
-            .filter_map(|rank| Some(rank.idle?.total_ns)),
-    )
+    let ranks = findings.ranks.iter();
+    mean(ranks.filter_map(|rank| Some(rank.idle?.total_ns)))
 }
 
 /// Returns a sentence on what bounds the speed of the ranks.
 fn verdicts(findings: &RankFindings) -> Option<String> {
     let mut by_verdict: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
-    for rank in findings
-        .ranks
-        .iter()
-        .filter(|rank| rank.verdict != Bound::Unknown)
-    {
-        by_verdict
-            .entry(rank.verdict.as_str())
-            .or_default()
-            .push(rank.rank);
+    let judged = findings.ranks.iter();
+    for rank in judged.filter(|rank| rank.verdict != Bound::Unknown) {
+        let ranks = by_verdict.entry(rank.verdict.as_str()).or_default();
+        ranks.push(rank.rank);
     }
     if by_verdict.is_empty() || findings.ranks.len() < 2 {
         return None;
@@ -180,13 +166,9 @@ fn verdicts(findings: &RankFindings) -> Option<String> {
         }
     };
     let idles: Vec<_> = findings.ranks.iter().filter_map(|rank| rank.idle).collect();
-    let shares: Vec<f64> = (idles.iter())
-        .map(|idle| ratio(idle.total_ns, idle.window_ns))
-        .collect();
-    let (Some(low), Some(high)) = (
-        shares.iter().copied().reduce(f64::min),
-        shares.iter().copied().reduce(f64::max),
-    ) else {
+    let shares = (idles.iter()).map(|idle| ratio(idle.total_ns, idle.window_ns));
+    let ends = shares.map(|share| (share, share));
+    let Some((low, high)) = ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))) else {
         return Some(format!("{which}."));
     };
     let (low, high) = (Percent(low).to_string(), Percent(high).to_string());

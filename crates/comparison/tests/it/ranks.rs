@@ -8,7 +8,6 @@ use gapscope_analysis::{Findings, Options};
 use gapscope_comparison::ranks::{RankDigest, RankFindings, ranks};
 use gapscope_timeline::Timeline;
 use gapscope_trace::Trace;
-use std::fmt::Write;
 
 const US: i64 = 1_000;
 const ALL_REDUCE: &str = "ncclDevKernel_AllReduce_Sum_f32_RING_LL";
@@ -65,12 +64,10 @@ impl Rank {
             "" => String::new(),
             text => format!("payload=\"{text}\""),
         };
-        writeln!(
-            self.text,
-            "marker process={process} scope=thread thread=7 label={label} domain=NCCL {payload} start_ns={start}us duration_ns={}us",
+        self.text += &format!(
+            "marker process={process} scope=thread thread=7 label={label} domain=NCCL {payload} start_ns={start}us duration_ns={}us\n",
             end - start
-        )
-        .unwrap();
+        );
     }
 
     /// It becomes a member of a communicator.
@@ -105,25 +102,18 @@ impl Rank {
         let kernel = Rank::number(&mut self.kernels, name);
         self.submissions += 1;
         let id = self.submissions;
-        writeln!(
-            self.text,
+        self.text += &format!(
             "submission id={id} process={process} queue={queue} kind=kernel thread=7 start_ns={launched}us duration_ns=1us\n\
-             dispatch queue={queue} kernel={kernel} submission={id} start_ns={start}us duration_ns={}us",
+             dispatch queue={queue} kernel={kernel} submission={id} start_ns={start}us duration_ns={}us\n",
             end - start
-        )
-        .unwrap();
+        );
     }
 
     /// An all-reduce of 4096 bytes whose kernel runs then; its call is 10 us before.
     fn all_reduce(mut self, communicator: u64, times: &[(i64, i64)]) -> Rank {
         for (start, end) in times {
-            self.collective(
-                "ncclAllReduce",
-                ALL_REDUCE,
-                communicator,
-                4096,
-                [*start, *end],
-            );
+            let times = [*start, *end];
+            self.collective("ncclAllReduce", ALL_REDUCE, communicator, 4096, times);
         }
         self
     }
@@ -161,10 +151,10 @@ impl Rank {
     fn trace(&self) -> Trace {
         let mut text = self.text.clone();
         for (at, name) in self.kernels.iter().enumerate() {
-            writeln!(text, "kernel id={} process=1 name={name}", at + 1).unwrap();
+            text += &format!("kernel id={} process=1 name={name}\n", at + 1);
         }
         for (at, name) in self.labels.iter().enumerate() {
-            writeln!(text, "label id={} text={name}", at + 1).unwrap();
+            text += &format!("label id={} text={name}\n", at + 1);
         }
         Trace::from_text(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
     }
@@ -187,19 +177,20 @@ fn compare(traces: &[Trace]) -> RankFindings {
     ranks(&digests, 10)
 }
 
-fn says(found: &RankFindings, text: &str) -> bool {
-    found
-        .sentences
-        .iter()
-        .any(|sentence| sentence.contains(text))
+#[track_caller]
+fn assert_says(found: &RankFindings, text: &str) {
+    let sentences = found.sentences.join("\n");
+    assert!(sentences.contains(text), "{text} is not in: {sentences}");
+}
+
+#[track_caller]
+fn assert_begins(text: &str, part: &str) {
+    assert!(text.starts_with(part), "{part} does not begin: {text}");
 }
 
 fn waited_us(found: &RankFindings) -> Vec<Option<i64>> {
-    found
-        .ranks
-        .iter()
-        .map(|r| r.waited_ns.map(|ns| ns / US))
-        .collect()
+    let waited = found.ranks.iter().map(|rank| rank.waited_ns);
+    waited.map(|ns| ns.map(|ns| ns / US)).collect()
 }
 
 /// Findings over the whole work window.

@@ -59,24 +59,20 @@ impl Teller<'_> {
                 *findings.command_buffer_count,
             ),
         ];
-        let known = counts
-            .iter()
-            .filter(|(table, ..)| findings.knows_rows(table));
         let (mut figures, mut columns) = (Vec::new(), Vec::new());
-        for (table, name, value) in known {
-            figures.push(figure(name, *value as i64));
-            columns.push(format!("(select count(*) from {table}) as {name}"));
+        for (table, name, value) in counts {
+            if findings.knows_rows(table) {
+                figures.push(figure(name, value as i64));
+                columns.push(format!("(select count(*) from {table}) as {name}"));
+            }
         }
         let of_report = [
             ("wall_ns", findings.wall_ns),
             ("gpu_busy_ns", findings.gpu_busy_ns),
         ];
-        figures.extend(of_report.into_iter().filter_map(|(name, value)| {
-            Some(Figure {
-                report: Some(format!("/{name}")),
-                ..figure(name, value?)
-            })
-        }));
+        for (name, value) in of_report {
+            figures.extend(value.map(|value| reported(name, value, format!("/{name}"))));
+        }
         Claim {
             kind: ClaimKind::Program,
             text: verdict::totals(findings, self.words).plain_text(),
@@ -99,19 +95,15 @@ impl Teller<'_> {
         for part in evidence.parts.iter().take(MAX_COSTS) {
             text.push_str(&format!(" {}: {}", part.what, part.sentence));
         }
-        let mut figures: Vec<Figure> = evidence
-            .window_ns
-            .map(|ns| Figure {
-                report: Some("/verdict_window_ns".to_owned()),
-                ..figure("verdict_window_ns", ns)
-            })
-            .into_iter()
-            .collect();
+        let mut figures = Vec::new();
+        if let Some(ns) = evidence.window_ns {
+            let name = "verdict_window_ns";
+            figures.push(reported(name, ns, format!("/{name}")));
+        }
         for (place, part) in evidence.parts.iter().take(MAX_COSTS).enumerate() {
-            figures.push(Figure {
-                report: Some(format!("/verdict_evidence/{place}/total_ns")),
-                ..figure(&format!("{}_ns", part.what), part.total_ns)
-            });
+            let name = format!("{}_ns", part.what);
+            let pointer = format!("/verdict_evidence/{place}/total_ns");
+            figures.push(reported(&name, part.total_ns, pointer));
         }
         let known = self.findings.knows(CAUSES) && evidence.window_ns.is_some();
         if known {
@@ -133,22 +125,22 @@ impl Teller<'_> {
     fn largest_costs(&self) -> Vec<Claim> {
         let findings = self.findings;
         let window_ns = findings.verdict_evidence.window_ns.unwrap_or(0);
-        let mut found: Vec<(i64, Cost)> = Vec::new();
+        let mut costs: Vec<(i64, Cost)> = Vec::new();
         if findings.knows(CAUSES) {
             let gaps = findings.idle_time.causes.iter();
-            found.extend(gaps.map(|gap| (gap.total_ns, Cost::Idle(gap))));
+            costs.extend(gaps.map(|gap| (gap.total_ns, Cost::Idle(gap))));
         }
         if findings.knows(KERNELS) {
             let kernels = findings.kernels.iter();
-            found.extend(kernels.filter_map(|row| Some((row.busy_ns?, Cost::Kernel(row)))));
+            costs.extend(kernels.filter_map(|row| Some((row.busy_ns?, Cost::Kernel(row)))));
         }
         if findings.knows(TRANSFERS) {
             let transfers = findings.transfers.iter();
-            found.extend(transfers.filter_map(|row| Some((row.busy_ns?, Cost::Transfers(row)))));
+            costs.extend(transfers.filter_map(|row| Some((row.busy_ns?, Cost::Transfers(row)))));
         }
-        found.sort_by_key(|(ns, _)| Reverse(*ns));
+        costs.sort_by_key(|(ns, _)| Reverse(*ns));
         let least_ns = (window_ns as f64 * ADVICE_SHARE) as i64;
-        let large = (found.into_iter()).filter(|(ns, _)| *ns > 0 && *ns >= least_ns);
+        let large = (costs.into_iter()).filter(|(ns, _)| *ns > 0 && *ns >= least_ns);
         let claims = large.take(MAX_COSTS).map(|(_, cost)| match cost {
             Cost::Idle(gap) => self.idle(gap, window_ns),
             Cost::Kernel(row) => self.kernel(row),
@@ -160,16 +152,14 @@ impl Teller<'_> {
     fn idle(&self, total: &GapTotal, window_ns: i64) -> Claim {
         let facts = total.cause.facts(self.words.api);
         let gaps = number::count_of(total.count, "gap", "gaps");
+        let share = number::share_of(total.total_ns, window_ns);
+        let part = match total.cause {
+            Cause::Recording => "left out of the verdict".to_owned(),
+            _ => format!("{share} of the time"),
+        };
         let mut text = format!(
-            "The GPU was idle for {} ({}) in {gaps}: {}.",
+            "The GPU was idle for {} ({part}) in {gaps}: {}.",
             number::duration(total.total_ns),
-            match total.cause {
-                Cause::Recording => "left out of the verdict".to_owned(),
-                _ => format!(
-                    "{} of the time",
-                    number::share_of(total.total_ns, window_ns)
-                ),
-            },
             facts.name,
         );
         let mut rows = Vec::new();
@@ -185,11 +175,8 @@ impl Teller<'_> {
             mine.map(|part| part.duration_ns).sum::<i64>()
         };
         // Of several gaps with the same part the first is taken, which is the longest.
-        let longest = longest
-            .iter()
-            .rev()
-            .max_by_key(part_ns)
-            .filter(|gap| part_ns(gap) > 0);
+        let longest = longest.iter().rev().max_by_key(part_ns);
+        let longest = longest.filter(|gap| part_ns(gap) > 0);
         if let Some((gap, row)) = longest.and_then(|gap| Some((gap, self.row_of(gap)?))) {
             more = format!(
                 ", (select max(gap_ns) from gaps where gap = {}) as gap_ns",
@@ -235,10 +222,7 @@ impl Teller<'_> {
             }
         }
         if let Some(submission) = gap.submission {
-            let row = Row {
-                table: "submissions".to_owned(),
-                id: submission.0,
-            };
+            let row = Row::new("submissions", submission.0);
             text.push_str(&format!("; what ended it came with {}", row.mark()));
             rows.push(row);
         }
@@ -254,15 +238,10 @@ impl Teller<'_> {
     /// is explained here.
     fn row_of(&self, gap: &Gap) -> Option<Row> {
         let device = gap.device as usize;
-        let works = &self.timeline.gpus.get(device)?.works;
-        works
-            .iter()
-            .find(|work| work.interval.end_ns == gap.start_ns)?;
+        let mut works = self.timeline.gpus.get(device)?.works.iter();
+        works.find(|work| work.interval.end_ns == gap.start_ns)?;
         let number = gap_numbers(self.timeline, &[(device, gap.start_ns)]);
-        Some(Row {
-            table: "gaps".to_owned(),
-            id: number[0]?,
-        })
+        Some(Row::new("gaps", number[0]?))
     }
 
     fn label(&self, path: &str) -> Option<Row> {
@@ -270,10 +249,7 @@ impl Teller<'_> {
         let paths = LabelPaths::new(labels);
         let mut ids = labels.id.iter();
         let id = ids.find(|id| paths.get(**id) == Some(path))?;
-        Some(Row {
-            table: "labels".to_owned(),
-            id: u64::from(id.0),
-        })
+        Some(Row::new("labels", id.0.into()))
     }
 
     fn kernel(&self, kernel: &Kernel) -> Claim {
@@ -283,13 +259,8 @@ impl Teller<'_> {
             let named = names.index_of_row(*row);
             named.is_some_and(|named| names.all()[named].name == kernel.name)
         });
-        let rows: Vec<Row> = mine
-            .take(MAX_VARIANTS)
-            .map(|row| Row {
-                table: "kernels".to_owned(),
-                id: u64::from(table.id[row].0),
-            })
-            .collect();
+        let rows = mine.map(|row| Row::new("kernels", table.id[row].0.into()));
+        let rows: Vec<Row> = rows.take(MAX_VARIANTS).collect();
         let marks: Vec<String> = rows.iter().map(Row::mark).collect();
         let mut text = format!(
             "The kernel {} {} ran {} times",
@@ -298,9 +269,8 @@ impl Teller<'_> {
             number::count(kernel.count),
         );
         if let Some(ns) = kernel.busy_ns {
-            let share = kernel
-                .busy_share
-                .map_or("an unknown share".to_owned(), number::share);
+            let share = kernel.busy_share;
+            let share = share.map_or("an unknown share".to_owned(), number::share);
             text.push_str(&format!(
                 " and kept the GPU busy for {} ({share} of its busy time)",
                 number::duration(ns)
@@ -332,28 +302,19 @@ impl Teller<'_> {
             figures.push(figure("total_ns", total_ns));
             sum = ", sum(duration_ns) as total_ns".to_owned();
         }
-        let place = self
-            .findings
-            .kernels
-            .iter()
-            .position(|other| other.name == kernel.name);
-        if let (Some(ns), Some(place)) = (kernel.busy_ns, place) {
-            figures.push(Figure {
-                report: Some(format!("/kernels/{place}/busy_ns")),
-                ..figure("busy_ns", ns)
-            });
-        }
-        if let (Some(ns), Some(place)) = (kernel.winnable_ns, place) {
-            figures.push(Figure {
-                report: Some(format!("/kernels/{place}/winnable_ns")),
-                ..figure("winnable_ns", ns)
-            });
+        let mut kernels = self.findings.kernels.iter();
+        let place = kernels.position(|other| other.name == kernel.name);
+        for (name, ns) in [
+            ("busy_ns", kernel.busy_ns),
+            ("winnable_ns", kernel.winnable_ns),
+        ] {
+            if let (Some(ns), Some(place)) = (ns, place) {
+                figures.push(reported(name, ns, format!("/kernels/{place}/{name}")));
+            }
         }
         if let Some(most) = &sampled {
-            figures.push(Figure {
-                report: Some(format!("/sampled_kernels/{}/samples", most.place)),
-                ..figure("sample_count", most.samples as i64)
-            });
+            let pointer = format!("/sampled_kernels/{}/samples", most.place);
+            figures.push(reported("sample_count", most.samples as i64, pointer));
         }
         Claim {
             kind: ClaimKind::Work,
@@ -445,6 +406,14 @@ impl Teller<'_> {
             )));
         }
         claims
+    }
+}
+
+/// Returns a figure that the report has at a JSON pointer.
+fn reported(name: &str, value: i64, pointer: String) -> Figure {
+    Figure {
+        report: Some(pointer),
+        ..figure(name, value)
     }
 }
 

@@ -2,7 +2,7 @@
 //! threads' stacks.
 
 use super::{bar, count};
-use crate::document::{Block, Column, Table, Text, Tone};
+use crate::document::{Block, Table, Text, Tone};
 use crate::number;
 use gapscope_analysis::Findings;
 use gapscope_analysis::code::{
@@ -26,15 +26,6 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize) -> Vec<Bloc
         number::duration(total_ns),
     );
     let mut blocks = vec![Block::Heading("Code behind the idle time".into(), aside)];
-    let mut table = Table::new([
-        Column::name("code"),
-        Column::word("cause").spare(1),
-        Column::number("≈ time"),
-        Column::number("share"),
-        Column::number("samples"),
-        Column::bars(),
-    ]);
-    table.note_title = "the line".into();
     let mut rows: Vec<(&CauseCode, CodeLine)> = (code.causes.iter())
         .flat_map(|cause| {
             let lines = CodeLine::from_times(&cause.code, |time| match time.frames.is_empty() {
@@ -51,35 +42,38 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize) -> Vec<Bloc
     for (cause, line) in &rows {
         *same.entry(key(cause, line)).or_default() += 1;
     }
-    for (cause, line) in &rows[..shown] {
-        let name = match same.get(&key(cause, line)) {
+    let facts = |cause: &CauseCode| cause.cause.facts(words.api);
+    let share = |line: &CodeLine| line.total_ns as f64 / total_ns as f64;
+    let has_shares = |cause: &CauseCode| cause.samples >= MIN_SAMPLES_FOR_SHARES;
+    let known = |cause: &CauseCode, text: String| match has_shares(cause) {
+        true => Text::from(text),
+        false => Text::new().faint("too few"),
+    };
+    let table = Table::with_rows(&rows[..shown])
+        .name("code", |(cause, line)| match same.get(&key(cause, line)) {
             Some(1) => line.first.name(),
             _ => line.text.clone(),
-        };
-        let facts = cause.cause.facts(words.api);
-        let has_shares = cause.samples >= MIN_SAMPLES_FOR_SHARES;
-        let share = line.total_ns as f64 / total_ns as f64;
-        let known = |text: String| match has_shares {
-            true => Text::from(text),
-            false => Text::new().faint("too few"),
-        };
-        let row = table.row([
-            name.into(),
-            Text::new().with(Tone::Cause(facts.family), facts.name),
-            known(number::duration(line.total_ns)),
-            known(number::share(share)),
-            count(line.samples),
-            Text::new().with(
-                Tone::Cause(facts.family),
-                if has_shares {
-                    bar(share, 12)
-                } else {
-                    String::new()
-                },
-            ),
-        ]);
-        row.note = source(line.first).map(|line| Text::new().faint(line));
-    }
+        })
+        .word("cause", |(cause, _)| {
+            let facts = facts(cause);
+            Text::new().with(Tone::Cause(facts.family), facts.name)
+        })
+        .spare(1)
+        .number("≈ time", |(cause, line)| {
+            known(cause, number::duration(line.total_ns))
+        })
+        .number("share", |(cause, line)| {
+            known(cause, number::share(share(line)))
+        })
+        .number("samples", |(_, line)| count(line.samples))
+        .bars(|(cause, line)| {
+            let columns = if has_shares(cause) { 12 } else { 0 };
+            Text::new().with(Tone::Cause(facts(cause).family), bar(share(line), columns))
+        })
+        .notes("the line", |(_, line)| {
+            Some(Text::new().faint(source(line.first)?))
+        })
+        .build();
     if rows.is_empty() {
         blocks.push(Block::Sentence(
             "No sample of a submitting thread lies in a gap.".into(),
@@ -88,11 +82,8 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize) -> Vec<Bloc
         blocks.push(Block::Table(table));
         super::rest(&mut blocks, rows.len(), shown, "lines");
     }
-    let without_ns: i64 = code
-        .causes
-        .iter()
-        .map(|cause| cause.without_samples_ns)
-        .sum();
+    let without_samples_ns = code.causes.iter().map(|cause| cause.without_samples_ns);
+    let without_ns: i64 = without_samples_ns.sum();
     if without_ns > 0 && !rows.is_empty() {
         let text = format!(
             "For {} ({}) there are no samples.",
@@ -172,18 +163,10 @@ fn lock(code: &Code) -> Option<Block> {
             Some(name) => format!("{name} ({})", holder.thread),
             None => format!("thread {}", holder.thread),
         };
+        let samples = number::count_of(holder.samples, "sample", "samples");
         match holder.frames.is_empty() {
-            true => format!(
-                "{name}, {}",
-                number::count_of(holder.samples, "sample", "samples")
-            ),
-            false => {
-                let line = code::text(&holder.frames);
-                format!(
-                    "{name} in {line}, {}",
-                    number::count_of(holder.samples, "sample", "samples")
-                )
-            }
+            true => format!("{name}, {samples}"),
+            false => format!("{name} in {}, {samples}", code::text(&holder.frames)),
         }
     });
     let text = format!(

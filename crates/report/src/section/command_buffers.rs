@@ -1,11 +1,10 @@
 //! Makes the section on command buffers: counts, durations and the longest ones.
 
 use super::{Places, count, dispatches, duration, mean, or_unknown};
-use crate::document::{Block, Column, Table, Text};
+use crate::document::{Block, Table, Text};
 use crate::number;
 use gapscope_analysis::Findings;
 use gapscope_analysis::command_buffers::CommandBufferRow;
-use gapscope_timeline::durations::Durations;
 use gapscope_timeline::vocabulary::Words;
 use gapscope_trace::tables::Timing;
 
@@ -20,28 +19,21 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, places: Pla
         words.submission.count(all.submission_count)
     );
     let mut blocks = vec![Block::Heading(words.command_buffer.title(), aside)];
-    let mut table = Table::new([
-        Column::text("time"),
-        Column::number("count"),
-        Column::number("mean"),
-        Column::number("p50"),
-        Column::number("p99"),
-        Column::number("min").spare(2),
-        Column::number("max").spare(1),
-    ]);
-    let mut row = |name: &str, times: &Durations| {
-        table.row([
-            name.into(),
-            count(times.timed_count),
-            mean(times.mean_ns),
-            duration(times.p50_ns),
-            duration(times.p99_ns),
-            duration(times.min_ns),
-            duration(times.max_ns),
-        ]);
-    };
-    row("on the device", &all.durations);
-    row("from start to start", &all.start_to_start);
+    let rows = [
+        ("on the device", all.durations),
+        ("from start to start", all.start_to_start),
+    ];
+    let table = Table::with_rows(&rows)
+        .text("time", |(name, _)| *name)
+        .number("count", |(_, times)| count(times.timed_count))
+        .number("mean", |(_, times)| mean(times.mean_ns))
+        .number("p50", |(_, times)| duration(times.p50_ns))
+        .number("p99", |(_, times)| duration(times.p99_ns))
+        .number("min", |(_, times)| duration(times.min_ns))
+        .spare(2)
+        .number("max", |(_, times)| duration(times.max_ns))
+        .spare(1)
+        .build();
     blocks.push(Block::Table(table));
     let dispatches = dispatches(findings, *findings.dispatch_count);
     if let (Some(_), Some(mean), Some(most)) = (dispatches, all.mean_dispatches, all.max_dispatches)
@@ -74,25 +66,18 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, places: Pla
 }
 
 fn longest_table(findings: &Findings, rows: &[CommandBufferRow], places: Places) -> Block {
-    let mut table = Table::new([
-        Column::number("longest"),
-        Column::number("at"),
-        Column::number("dispatches"),
-        Column::number("transfers"),
-        Column::name("label or name"),
-    ]);
-    for row in rows {
-        let name = row.label.as_deref().or(row.name.as_deref());
-        table.row([
-            duration(row.duration_ns),
-            or_unknown(row.start_ns, |ns| places.at(ns)),
-            or_unknown(
-                dispatches(findings, row.dispatch_count.into()),
-                number::count,
-            ),
-            count(row.transfer_count.into()),
-            name.map_or(Text::new(), |name| name.into()),
-        ]);
-    }
+    let table = Table::with_rows(rows)
+        .number("longest", |row| duration(row.duration_ns))
+        .number("at", |row| or_unknown(row.start_ns, |ns| places.at(ns)))
+        .number("dispatches", |row| {
+            let dispatches = dispatches(findings, row.dispatch_count.into());
+            or_unknown(dispatches, number::count)
+        })
+        .number("transfers", |row| count(row.transfer_count.into()))
+        .name("label or name", |row| {
+            let name = row.label.as_deref().or(row.name.as_deref());
+            name.map_or(Text::new(), |name| name.into())
+        })
+        .build();
     Block::Table(table)
 }

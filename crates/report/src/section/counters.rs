@@ -1,7 +1,7 @@
 //! Makes the section on counters that the recording measured.
 
 use super::{count, or_unknown, rest};
-use crate::document::{Block, Column, Table, Text};
+use crate::document::{Block, Table, Text};
 use crate::number;
 use gapscope_analysis::Findings;
 use gapscope_timeline::Vocabulary;
@@ -12,36 +12,24 @@ pub(crate) fn blocks(findings: &Findings, names: &Vocabulary, top: usize) -> Vec
     if findings.counters.is_empty() {
         return Vec::new();
     }
-    let mut table = Table::new([
-        Column::name("counter"),
-        Column::text("of").spare(1),
-        Column::number("values").spare(3),
-        Column::number("mean"),
-        Column::number("min"),
-        Column::number("max"),
-        Column::text("from").spare(2),
-    ]);
     let shown = if top == 0 { usize::MAX } else { top };
     // Counters of GPUs and queues come first: they say more about the program than those of the host.
     let mut rows: Vec<&CounterRow> = findings.counters.iter().collect();
     rows.sort_by_key(|row| row.device.is_none() && row.queue_id.is_none());
-    for row in rows.into_iter().take(shown) {
-        let value = |value| or_unknown(value, |value| with_unit(value, row.unit));
-        table.row([
-            Text::new().strong(row.name.as_str()),
-            owner(row, names).into(),
-            count(row.value_count),
-            value(row.mean),
-            value(row.min),
-            value(row.max),
-            read_by(&row.source).into(),
-        ]);
-    }
-    let aside = "mean: over time".to_owned();
-    let mut blocks = vec![
-        Block::Heading("Counters".into(), aside),
-        Block::Table(table),
-    ];
+    rows.truncate(shown);
+    let value = |row: &CounterRow, value| or_unknown(value, |value| with_unit(value, row.unit));
+    let mut blocks = Table::with_rows(&rows)
+        .name("counter", |row| Text::new().strong(row.name.as_str()))
+        .text("of", |row| owner(row, names))
+        .spare(1)
+        .number("values", |row| count(row.value_count))
+        .spare(3)
+        .number("mean", |row| value(row, row.mean))
+        .number("min", |row| value(row, row.min))
+        .number("max", |row| value(row, row.max))
+        .text("from", |row| read_by(&row.source))
+        .spare(2)
+        .under("Counters", "mean: over time");
     let all = findings.counters.len();
     rest(&mut blocks, all, shown.min(all), "counters");
     blocks

@@ -30,13 +30,8 @@ pub(crate) fn blocks(comparison: &WorkComparison, words: &Words) -> Vec<Block> {
     let sides = [&comparison.before, &comparison.after];
     if comparison.per_evaluation {
         let [of_before, of_after] = sides.map(|work| super::count(work.counted_evaluations));
-        table.row([
-            "evaluations".into(),
-            of_before,
-            of_after,
-            Text::new(),
-            Text::new(),
-        ]);
+        let evaluations = ["evaluations".into(), of_before, of_after];
+        table.row(padded(evaluations));
     }
     for ratio in &comparison.ratios {
         let (change, interval) = match comparison.basis.is_unlike() {
@@ -52,77 +47,48 @@ pub(crate) fn blocks(comparison: &WorkComparison, words: &Words) -> Vec<Block> {
         ]);
     }
     let [bound_before, bound_after] = sides.map(|work| work.verdict.as_str().into());
-    table.row([
-        "verdict".into(),
-        bound_before,
-        bound_after,
-        Text::new(),
-        Text::new(),
-    ]);
-    let mut blocks = vec![
-        Block::Heading(format!("{before} against {after}"), aside.into()),
-        Block::Table(table),
-    ];
-    for sentence in &comparison.sentences {
-        blocks.push(Block::Sentence(sentence.as_str().into()));
-    }
+    table.row(padded(["verdict".into(), bound_before, bound_after]));
+    let mut blocks = table.under(format!("{before} against {after}"), aside);
+    let sentences = comparison.sentences.iter();
+    blocks.extend(sentences.map(|sentence| Block::Sentence(sentence.as_str().into())));
     blocks.extend(spreads(comparison, words));
     blocks
 }
 
-/// Returns sentences on how much evaluations (repetitions of the work) differ from each other.
+/// Returns the cells of a row that has no change.
+fn padded([title, before, after]: [Text; 3]) -> [Text; 5] {
+    [title, before, after, Text::new(), Text::new()]
+}
+
+/// Returns a table of how much evaluations (repetitions of the work) differ from each other.
 fn spreads(comparison: &WorkComparison, words: &Words) -> Vec<Block> {
-    let mut table = Table::new([
-        Column::word("time"),
-        Column::text("of"),
-        Column::number("count"),
-        Column::number("min"),
-        Column::number("p25"),
-        Column::number("median"),
-        Column::number("p75"),
-        Column::number("max"),
-        Column::number("mean").spare(1),
-    ]);
+    let mut rows: Vec<(String, &str, Spread)> = Vec::new();
     for ratio in (comparison.ratios.iter()).filter(|ratio| ratio.figure.is_time()) {
-        let sides = [
+        let mut title = name(ratio.figure, words);
+        for (work, spread) in [
             (&comparison.before, ratio.before_spread),
             (&comparison.after, ratio.after_spread),
-        ];
-        let mut title = name(ratio.figure, words);
-        for (work, spread) in sides {
-            let Some(spread) = spread.filter(|spread| spread.count > 1) else {
-                continue;
-            };
-            let Spread {
-                count,
-                mean,
-                median,
-                p25,
-                p75,
-                min,
-                max,
-            } = spread;
-            let time = |ns: f64| Text::from(number::duration_f64(ns));
-            table.row([
-                std::mem::take(&mut title).into(),
-                work.name.as_str().into(),
-                super::count(count),
-                time(min),
-                time(p25),
-                time(median),
-                time(p75),
-                time(max),
-                time(mean),
-            ]);
+        ] {
+            if let Some(spread) = spread.filter(|spread| spread.count > 1) {
+                rows.push((std::mem::take(&mut title), &work.name, spread));
+            }
         }
     }
-    match table.rows.is_empty() {
-        true => Vec::new(),
-        false => vec![
-            Block::Heading("Spread".into(), "of the evaluations".into()),
-            Block::Table(table),
-        ],
+    if rows.is_empty() {
+        return Vec::new();
     }
+    Table::with_rows(&rows)
+        .word("time", |(title, ..)| title.as_str())
+        .text("of", |(_, side, _)| *side)
+        .number("count", |(.., spread)| super::count(spread.count))
+        .number("min", |(.., spread)| number::duration_f64(spread.min))
+        .number("p25", |(.., spread)| number::duration_f64(spread.p25))
+        .number("median", |(.., spread)| number::duration_f64(spread.median))
+        .number("p75", |(.., spread)| number::duration_f64(spread.p75))
+        .number("max", |(.., spread)| number::duration_f64(spread.max))
+        .number("mean", |(.., spread)| number::duration_f64(spread.mean))
+        .spare(1)
+        .under("Spread", "of the evaluations")
 }
 
 /// Returns the name of a figure; its value carries the unit.
@@ -181,11 +147,7 @@ fn change(ratio: &Ratio) -> Text {
 fn much(figure: Figure) -> &'static str {
     match figure {
         Figure::Dispatches | Figure::CommandBuffers | Figure::Submissions => "many",
-        Figure::BoundBytes
-        | Figure::TransferBytes
-        | Figure::GpuBusy
-        | Figure::Wall
-        | Figure::Pace => "much",
+        _ => "much",
     }
 }
 

@@ -1,11 +1,13 @@
 //! Makes the section on idle time by cause, with advice.
 
 use super::{Places, bar, code, count};
-use crate::document::{Block, Column, Table, Text, Tone};
+use crate::document::{Block, Table, Text, Tone};
 use crate::{fit, number};
 use gapscope_analysis::Findings;
 use gapscope_analysis::cause_note::{CauseNote, is_worth_a_note};
-use gapscope_analysis::gaps::{Cause, Gap, GapBin, HostTime, IdleTime, Pattern, Regularity, Side};
+use gapscope_analysis::gaps::{
+    Cause, Gap, GapBin, GapTotal, HostTime, IdleTime, Pattern, Regularity, Side,
+};
 use gapscope_timeline::busy;
 use gapscope_timeline::thresholds::ADVICE_SHARE;
 use gapscope_timeline::vocabulary::Words;
@@ -14,10 +16,8 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, places: Pla
     let idle = &findings.idle_time;
     // Shares are of the verdict's time, which excludes idle time that the recording itself caused.
     let window = findings.verdict_evidence.window_ns.unwrap_or(0);
-    let left_out = findings
-        .gaps
-        .iter()
-        .find(|gap| gap.cause == Cause::Recording);
+    let mut gaps = findings.gaps.iter();
+    let left_out = gaps.find(|gap| gap.cause == Cause::Recording);
     let left_out_ns = left_out.map_or(0, |gap| gap.total_ns);
     if window == 0 {
         return Vec::new();
@@ -35,47 +35,42 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, places: Pla
         ));
         return blocks;
     }
-    let mut table = Table::new([
-        Column::word(""),
-        Column::text("cause"),
-        Column::number("total"),
-        Column::number("share"),
-        Column::number("gaps"),
-        Column::number("main cause"),
-        Column::bars(),
-    ]);
-    table.note_title = "what to do".into();
-    for gap in &findings.idle_time.causes {
-        let facts = gap.cause.facts(words.api);
-        let share = gap.total_ns as f64 / window as f64;
-        let counts = gap.cause != Cause::Recording;
-        let row = table.row([
-            Text::new().with(Tone::Cause(facts.family), facts.letter.to_string()),
-            Text::new().strong(facts.name),
-            number::duration(gap.total_ns).into(),
-            match counts {
-                true => number::share(share).into(),
-                false => Text::new().faint("left out"),
-            },
-            count(gap.count),
-            count(gap.main_count),
-            Text::new().with(
-                Tone::Cause(facts.family),
-                bar(if counts { share } else { 0.0 }, 12),
-            ),
-        ]);
-        if share >= ADVICE_SHARE {
+    let share = |gap: &GapTotal| gap.total_ns as f64 / window as f64;
+    let counts = |gap: &GapTotal| gap.cause != Cause::Recording;
+    let tone = |gap: &GapTotal| Tone::Cause(gap.cause.facts(words.api).family);
+    let table = Table::with_rows(&idle.causes)
+        .word("", |gap| {
+            let letter = gap.cause.facts(words.api).letter;
+            Text::new().with(tone(gap), letter.to_string())
+        })
+        .text("cause", |gap| {
+            Text::new().strong(gap.cause.facts(words.api).name)
+        })
+        .number("total", |gap| number::duration(gap.total_ns))
+        .number("share", |gap| match counts(gap) {
+            true => number::share(share(gap)).into(),
+            false => Text::new().faint("left out"),
+        })
+        .number("gaps", |gap| count(gap.count))
+        .number("main cause", |gap| count(gap.main_count))
+        .bars(|gap| {
+            let share = if counts(gap) { share(gap) } else { 0.0 };
+            Text::new().with(tone(gap), bar(share, 12))
+        })
+        .notes("what to do", |gap| {
+            if share(gap) < ADVICE_SHARE {
+                return None;
+            }
             let CauseNote { code, advice } = CauseNote::new(findings, gap);
-            row.note = match (code, advice) {
+            match (code, advice) {
                 (Some(code), Some(advice)) => {
                     Some(Text::new().and(code).faint(format!(" · {advice}")))
                 }
                 (Some(code), None) => Some(code.into()),
                 (None, advice) => advice.map(|advice| Text::new().faint(advice)),
-            };
-        }
-    }
-    blocks.push(Block::Table(table));
+            }
+        });
+    blocks.push(Block::Table(table.build()));
     blocks.extend(patterns(findings));
     blocks.extend(lengths(&idle.histogram));
     let submitting = "Meanwhile the submitting threads were in ";
@@ -119,11 +114,8 @@ fn uncertain(idle: &IdleTime) -> Option<String> {
                 Side::Launch => "the device started or ordered what it had",
                 Side::Unknown => "it is not known why,",
             };
-            Some(format!(
-                "{what} for {} to {}",
-                number::duration(least_ns),
-                number::duration(most_ns)
-            ))
+            let [least, most] = [least_ns, most_ns].map(number::duration);
+            Some(format!("{what} for {least} to {most}"))
         });
         text += &format!(": {}", sides.collect::<Vec<_>>().join(", "));
     }
@@ -138,24 +130,20 @@ fn patterns(findings: &Findings) -> Vec<Block> {
     let names = busy::names(&findings.devices);
     let sentences = idle.map(|device| {
         let sentence = pattern(&device.pattern);
-        match names
-            .get(device.device as usize)
-            .filter(|_| devices.len() > 1)
-        {
+        let name = names.get(device.device as usize);
+        let sentence = match name.filter(|_| devices.len() > 1) {
             Some(name) => format!("{name}: {sentence}"),
             None => sentence,
-        }
+        };
+        Block::Sentence(sentence.into())
     });
-    sentences
-        .map(|sentence| Block::Sentence(Text::new().and(sentence)))
-        .collect()
+    sentences.collect()
 }
 
 fn pattern(pattern: &Pattern) -> String {
     let gaps = number::count_of(pattern.gap_count, "gap", "gaps");
-    let share = pattern
-        .share
-        .map_or("an unknown share".to_owned(), number::share);
+    let share = pattern.share.map(number::share);
+    let share = share.unwrap_or("an unknown share".to_owned());
     match (pattern.regularity, pattern.period_ns, pattern.spread_share) {
         (Regularity::Regular, Some(period_ns), Some(spread)) => {
             let each = match pattern.gaps_per_period {
@@ -171,11 +159,8 @@ fn pattern(pattern: &Pattern) -> String {
         _ => {
             let apart = pattern.apart_p25_ns.zip(pattern.apart_p75_ns);
             let apart = apart.map_or(String::new(), |(low_ns, high_ns)| {
-                format!(
-                    " from one to the next it is mostly {} to {};",
-                    number::duration(low_ns),
-                    number::duration(high_ns)
-                )
+                let [low, high] = [low_ns, high_ns].map(number::duration);
+                format!(" from one to the next it is mostly {low} to {high};")
             });
             format!("The gaps are irregular:{apart} {gaps} have {share} of the idle time.")
         }
@@ -224,11 +209,10 @@ fn host_call(call: &HostTime) -> String {
     let time = number::duration(call.total_ns);
     match call.count {
         0 => format!("code {} ({time})", call.call),
-        times => format!(
-            "{} ({time}, {})",
-            name,
-            number::count_of(times, "call", "calls")
-        ),
+        times => {
+            let calls = number::count_of(times, "call", "calls");
+            format!("{name} ({time}, {calls})")
+        }
     }
 }
 
@@ -237,28 +221,24 @@ fn longest(findings: &Findings, words: &Words, top: usize, places: Places) -> Ve
     if gaps.is_empty() || top == 0 {
         return Vec::new();
     }
-    let mut table = Table::new([
-        Column::number("longest"),
-        Column::number("at"),
-        Column::word("cause").spare(1),
-        Column::name("between"),
-    ]);
-    table.note_title = "code".into();
-    for (at, gap) in gaps[..gaps.len().min(top)].iter().enumerate() {
-        let facts = gap.cause.facts(words.api);
-        let row = table.row([
-            number::duration(gap.duration_ns).into(),
-            places.at(gap.start_ns).into(),
-            Text::new().with(Tone::Cause(facts.family), facts.name),
-            between(gap).into(),
-        ]);
-        let code = findings.code.as_ref().and_then(|code| code.longest.get(at));
-        let code = code
-            .map(|code| code::of_gap(code))
-            .filter(|code| !code.is_empty());
-        row.note = code.map(|code| Text::new().and(code));
-    }
-    vec![Block::Table(table)]
+    let codes = findings.code.iter().flat_map(|code| &code.longest);
+    let codes = codes
+        .map(|code| code::of_gap(code))
+        .chain(std::iter::repeat(String::new()));
+    let rows: Vec<(&Gap, String)> = gaps.iter().zip(codes).take(top).collect();
+    let table = Table::with_rows(&rows)
+        .number("longest", |(gap, _)| number::duration(gap.duration_ns))
+        .number("at", |(gap, _)| places.at(gap.start_ns))
+        .word("cause", |(gap, _)| {
+            let facts = gap.cause.facts(words.api);
+            Text::new().with(Tone::Cause(facts.family), facts.name)
+        })
+        .spare(1)
+        .name("between", |(gap, _)| between(gap))
+        .notes("code", |(_, code)| {
+            (!code.is_empty()).then(|| code.as_str().into())
+        });
+    vec![Block::Table(table.build())]
 }
 
 fn between(gap: &Gap) -> String {

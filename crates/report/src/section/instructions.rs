@@ -1,7 +1,7 @@
 //! Makes the section on hot instructions: the places in kernels with the most samples, and what kept warps from
 //! issuing there.
 
-use crate::document::{Block, Column, Table, Text};
+use crate::document::{Block, Table, Text};
 use crate::number;
 use gapscope_analysis::Findings;
 use gapscope_analysis::instructions::{SampledKernel, SampledPlace, SampledStall};
@@ -96,22 +96,11 @@ fn of_kernel(kernel: &SampledKernel, top: usize) -> Vec<Block> {
         .filter(|place| place.share >= MIN_PLACE_SHARE)
         .take(top)
         .collect();
-    let mut table = Table::new([
-        Column::name("instructions"),
-        Column::number("samples"),
-        Column::text("why warps waited there"),
-    ]);
-    for place in &shown {
-        table.row([
-            Text::new().strong(name(place)),
-            number::share(place.share).into(),
-            reasons(&place.stalls).into(),
-        ]);
-    }
-    let mut blocks = vec![
-        Block::Heading(format!("Instructions of {}", kernel.kernel), aside),
-        Block::Table(table),
-    ];
+    let mut blocks = Table::with_rows(&shown)
+        .name("instructions", |place| Text::new().strong(name(place)))
+        .number("samples", |place| number::share(place.share))
+        .text("why warps waited there", |place| reasons(&place.stalls))
+        .under(format!("Instructions of {}", kernel.kernel), aside);
     for why in NoLine::ALL {
         let first = (shown.iter()).find(|place| place.no_line == Some(*why));
         blocks.extend(first.map(|place| {

@@ -1,7 +1,7 @@
 //! Makes the section on kernels: a table of their counts, times and limits.
 
 use super::{count, duration, mean, or_unknown, rest, rows};
-use crate::document::{Block, Column, Table, Text};
+use crate::document::{Block, Table, Text};
 use crate::number;
 use gapscope_analysis::Findings;
 use gapscope_analysis::kernels::Kernel;
@@ -26,11 +26,10 @@ pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
     let mut blocks = vec![Block::Heading("Kernels".into(), aside)];
     let shown = &kernels[..kernels.len().min(top)];
     if timed == 0 {
-        let mut table = Table::new([Column::name("kernel"), Column::number("count")]);
-        for kernel in shown {
-            table.row([kernel.name.as_str().into(), count(kernel.count)]);
-        }
-        blocks.push(Block::Table(table));
+        let table = Table::with_rows(shown)
+            .name("kernel", |kernel| kernel.name.as_str())
+            .number("count", |kernel| count(kernel.count));
+        blocks.push(Block::Table(table.build()));
         rest(&mut blocks, kernels.len(), shown.len(), "kernels");
         blocks.extend(variants(shown));
         let why = match findings.sampling_mode {
@@ -43,32 +42,26 @@ pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
         blocks.push(Block::Sentence(Text::new().faint(why)));
         return blocks;
     }
-    let mut table = Table::new([
-        Column::name("kernel"),
-        Column::number("count").spare(2),
-        Column::number("total"),
-        Column::number("share").spare(1),
-        Column::number("mean").spare(4),
-        Column::number("p50").spare(3),
-        Column::number("p99").spare(5),
-        Column::number("min").spare(7),
-        Column::number("max").spare(6),
-    ]);
-    for kernel in shown {
-        let times = &kernel.durations;
-        table.row([
-            Text::new().strong(kernel.name.as_str()),
-            count(kernel.count),
-            duration(times.total_ns),
-            or_unknown(kernel.busy_share, number::share),
-            mean(times.mean_ns),
-            duration(times.p50_ns),
-            duration(times.p99_ns),
-            duration(times.min_ns),
-            duration(times.max_ns),
-        ]);
-    }
-    blocks.push(Block::Table(table));
+    let table = Table::with_rows(shown)
+        .name("kernel", |kernel| Text::new().strong(kernel.name.as_str()))
+        .number("count", |kernel| count(kernel.count))
+        .spare(2)
+        .number("total", |kernel| duration(kernel.durations.total_ns))
+        .number("share", |kernel| {
+            or_unknown(kernel.busy_share, number::share)
+        })
+        .spare(1)
+        .number("mean", |kernel| mean(kernel.durations.mean_ns))
+        .spare(4)
+        .number("p50", |kernel| duration(kernel.durations.p50_ns))
+        .spare(3)
+        .number("p99", |kernel| duration(kernel.durations.p99_ns))
+        .spare(5)
+        .number("min", |kernel| duration(kernel.durations.min_ns))
+        .spare(7)
+        .number("max", |kernel| duration(kernel.durations.max_ns))
+        .spare(6);
+    blocks.push(Block::Table(table.build()));
     rest(&mut blocks, kernels.len(), shown.len(), "kernels");
     blocks.extend(variants(shown));
     let untimed: u64 = kernels.iter().map(|k| k.untimed_count).sum();

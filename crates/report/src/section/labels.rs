@@ -1,7 +1,7 @@
 //! Makes the section on labels: a table of the work under each label.
 
 use super::{count, dispatches, duration, mean, or_unknown, rest, unless_none};
-use crate::document::{Block, Column, Table, Text};
+use crate::document::{Block, Table, Text};
 use crate::number;
 use gapscope_analysis::Findings;
 use gapscope_analysis::labels::{FoldedLabel, LabelRow};
@@ -15,67 +15,57 @@ pub(crate) fn blocks(findings: &Findings, top: usize, each_layer: bool) -> Vec<B
     if labels.is_empty() {
         return Vec::new();
     }
-    let mut table = Table::new([
-        Column::name("label"),
-        Column::number("times"),
-        Column::number("dispatches"),
-        Column::number("transfers").spare(1),
-        Column::number("busy"),
-        Column::number("share"),
-        Column::number("mean").spare(2),
-    ]);
     let shown = &labels[..labels.len().min(top)];
-    for label in shown {
-        let of_work = |text: Text| unless_none(nothing_ran(findings, label), text);
-        table.row([
-            name(label),
-            or_unknown(label.instances, number::count),
-            or_unknown(
-                dispatches(findings, label.inclusive.dispatch_count),
-                number::count,
-            ),
-            count(label.inclusive.transfer_count),
-            of_work(duration(label.inclusive.busy_ns)),
-            of_work(share(findings, label)),
-            of_work(mean(label.inclusive.durations.mean_ns)),
-        ]);
-    }
+    let of_work = |row: &LabelRow, text: Text| unless_none(nothing_ran(findings, row), text);
+    let table = Table::with_rows(shown)
+        .name("label", name)
+        .number("times", |row| or_unknown(row.instances, number::count))
+        .number("dispatches", |row| dispatch_count(findings, row))
+        .number("transfers", |row| count(row.inclusive.transfer_count))
+        .spare(1)
+        .number("busy", |row| of_work(row, duration(row.inclusive.busy_ns)))
+        .number("share", |row| of_work(row, share(findings, row)))
+        .number("mean", |row| {
+            of_work(row, mean(row.inclusive.durations.mean_ns))
+        })
+        .spare(2)
+        .build();
     under_heading(table, labels.len(), shown.len())
 }
 
 fn folded_blocks(findings: &Findings, labels: &[FoldedLabel], top: usize) -> Vec<Block> {
-    let mut table = Table::new([
-        Column::name("label"),
-        Column::number("layers"),
-        Column::number("times").spare(1),
-        Column::number("dispatches").spare(2),
-        Column::number("busy"),
-        Column::number("share"),
-        Column::number("a layer"),
-        Column::number("least"),
-        Column::number("most"),
-    ]);
     let shown = &labels[..labels.len().min(top)];
-    for label in shown {
-        let row = &label.row;
-        let is_folded = label.layer_count > 1;
-        let of_work = |text: Text| unless_none(nothing_ran(findings, row), text);
-        let of_layers = |text: Text| if is_folded { text } else { Text::new() };
-        table.row([
-            name(row),
-            of_layers(count(label.layer_count)),
-            or_unknown(row.instances, number::count),
-            or_unknown(
-                dispatches(findings, row.inclusive.dispatch_count),
-                number::count,
-            ),
-            of_work(duration(row.inclusive.busy_ns)),
-            of_work(share(findings, row)),
-            of_layers(of_work(mean(label.layer_mean_busy_ns))),
-            of_layers(of_work(duration(label.layer_min_busy_ns))),
-            of_layers(of_work(duration(label.layer_max_busy_ns))),
-        ]);
-    }
+    let of_work = |row: &LabelRow, text: Text| unless_none(nothing_ran(findings, row), text);
+    let of_layers = |label: &FoldedLabel, text: Text| match label.layer_count > 1 {
+        true => text,
+        false => Text::new(),
+    };
+    let of_layer = |label: &FoldedLabel, text| of_layers(label, of_work(&label.row, text));
+    let table = Table::with_rows(shown)
+        .name("label", |label| name(&label.row))
+        .number("layers", |label| of_layers(label, count(label.layer_count)))
+        .number("times", |label| {
+            or_unknown(label.row.instances, number::count)
+        })
+        .spare(1)
+        .number("dispatches", |label| dispatch_count(findings, &label.row))
+        .spare(2)
+        .number("busy", |label| {
+            of_work(&label.row, duration(label.row.inclusive.busy_ns))
+        })
+        .number("share", |label| {
+            of_work(&label.row, share(findings, &label.row))
+        })
+        .number("a layer", |label| {
+            of_layer(label, mean(label.layer_mean_busy_ns))
+        })
+        .number("least", |label| {
+            of_layer(label, duration(label.layer_min_busy_ns))
+        })
+        .number("most", |label| {
+            of_layer(label, duration(label.layer_max_busy_ns))
+        })
+        .build();
     let mut blocks = under_heading(table, labels.len(), shown.len());
     let text = "* stands for the layers of a model: --each-layer shows them by themselves";
     blocks.push(Block::Sentence(Text::new().faint(text)));
@@ -85,6 +75,11 @@ fn folded_blocks(findings: &Findings, labels: &[FoldedLabel], top: usize) -> Vec
 fn name(label: &LabelRow) -> Text {
     let indent = "  ".repeat(label.depth as usize);
     Text::new().strong(format!("{indent}{}", label.text))
+}
+
+fn dispatch_count(findings: &Findings, label: &LabelRow) -> Text {
+    let count = dispatches(findings, label.inclusive.dispatch_count);
+    or_unknown(count, number::count)
 }
 
 /// Returns true where no work was launched under a label: its time is then known to be none.
@@ -102,8 +97,7 @@ fn share(findings: &Findings, label: &LabelRow) -> Text {
 }
 
 fn under_heading(table: Table, all: usize, shown: usize) -> Vec<Block> {
-    let aside = "with the labels inside".to_owned();
-    let mut blocks = vec![Block::Heading("Labels".into(), aside), Block::Table(table)];
+    let mut blocks = table.under("Labels", "with the labels inside");
     rest(&mut blocks, all, shown, "labels");
     blocks
 }

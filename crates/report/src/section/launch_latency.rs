@@ -1,14 +1,13 @@
 //! Makes the section on launch latency (from a submission call to the start of its work) and queue depth.
 
 use super::{count, duration, mean, or_unknown};
-use crate::document::{Block, Column, Table, Text, Tone};
+use crate::document::{Block, Table, Text, Tone};
 use crate::{fit, number};
 use gapscope_analysis::Findings;
 use gapscope_analysis::gaps::Cause;
 use gapscope_analysis::latency::{QueueLatency, Waited};
 use gapscope_timeline::Vocabulary;
 use gapscope_timeline::busy;
-use gapscope_timeline::durations::Durations;
 use gapscope_timeline::vocabulary::Words;
 
 /// The maximum number of columns for the names of a device and its queue above a table.
@@ -25,40 +24,31 @@ pub(crate) fn blocks(findings: &Findings, names: &Vocabulary) -> Vec<Block> {
         _ => String::new(),
     };
     for queue in queues {
-        let mut table = Table::new([
-            Column::text(&if several {
+        let title = match several {
+            true => {
                 let queue = of_device(queue) + &names.queue(queue.queue_id);
                 fit::clip(&fit::clean(&queue), TITLE_COLUMNS)
-            } else {
-                words.submission.many.to_owned()
-            }),
-            Column::number("count"),
-            Column::number("mean"),
-            Column::number("p50"),
-            Column::number("p99"),
-            Column::number("max"),
-        ]);
-        // Where only the moments of calls are known, there is no row on their length, and none without samples.
-        let mut row = |name: &str, times: &Durations| {
-            if times.timed_count == 0 {
-                return;
             }
-            table.row([
-                name.into(),
-                count(times.timed_count),
-                mean(times.mean_ns),
-                duration(times.p50_ns),
-                duration(times.p99_ns),
-                duration(times.max_ns),
-            ]);
+            false => words.submission.many.to_owned(),
         };
-        row(&format!("{} call", words.submit), &queue.submit_calls);
-        row(
-            &format!("call → start, {} idle", words.queue.one),
-            &queue.submit_to_start_idle,
-        );
-        row("… or behind its own work", &queue.submit_to_start);
-        blocks.push(Block::Table(table));
+        let mut rows = vec![
+            (format!("{} call", words.submit), queue.submit_calls),
+            (
+                format!("call → start, {} idle", words.queue.one),
+                queue.submit_to_start_idle,
+            ),
+            ("… or behind its own work".to_owned(), queue.submit_to_start),
+        ];
+        // Where only the moments of calls are known, there is no row on their length, and none without samples.
+        rows.retain(|(_, times)| times.timed_count > 0);
+        let table = Table::with_rows(&rows)
+            .text(&title, |(name, _)| name.as_str())
+            .number("count", |(_, times)| count(times.timed_count))
+            .number("mean", |(_, times)| mean(times.mean_ns))
+            .number("p50", |(_, times)| duration(times.p50_ns))
+            .number("p99", |(_, times)| duration(times.p99_ns))
+            .number("max", |(_, times)| duration(times.max_ns));
+        blocks.push(Block::Table(table.build()));
         if let Some(text) = left_out(queue, words) {
             blocks.push(Block::Sentence(text.into()));
         }

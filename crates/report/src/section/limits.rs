@@ -1,12 +1,12 @@
 //! Makes the section on what limits kernels, by hardware counters where the trace has some and by the shape of their
 //! launches.
 
-use super::rest;
-use crate::document::{Block, Column, Table, Text};
+use super::{or_unknown, rest};
+use crate::document::{Block, Table, TableBuilder, Text};
 use crate::number;
 use gapscope_analysis::Findings;
 use gapscope_analysis::kernels::Kernel;
-use gapscope_analysis::limits::{KernelCounters, KernelLimit, LimitingUnit};
+use gapscope_analysis::limits::{KernelLimit, LimitingUnit};
 use gapscope_timeline::thresholds::ADVICE_SHARE;
 use gapscope_trace::tables::HardwareCounter;
 use std::cmp::Reverse;
@@ -53,66 +53,57 @@ pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
     }
     blocks.extend(short.map(|short| Block::Sentence(short.sentence().into())));
     blocks.extend(unknown.map(|text| Block::Sentence(text.into())));
-    let said = findings.kernel_limits.iter().flat_map(|of| &of.sentences);
-    blocks.extend(said.map(|text| Block::Sentence(Text::new().faint(text.as_str()))));
+    let sentences = findings.kernel_limits.iter().flat_map(|of| &of.sentences);
+    blocks.extend(sentences.map(|text| Block::Sentence(Text::new().faint(text.as_str()))));
     blocks
 }
 
+/// Begins a table with the columns that are the same whatever the limits come from.
+fn with_limits<'a>(shown: &'a [(&Kernel, i64)]) -> TableBuilder<'a, (&'a Kernel, i64)> {
+    Table::with_rows(shown)
+        .name("kernel", |(kernel, _)| {
+            Text::new().strong(kernel.name.as_str())
+        })
+        .number("could save", |(_, ns)| {
+            format!("≤ {}", number::duration(*ns))
+        })
+        .text("limit", |(kernel, _)| limit(kernel))
+}
+
 fn by_shape(shown: &[(&Kernel, i64)]) -> Table {
-    let mut table = Table::new([
-        Column::name("kernel"),
-        Column::number("could save"),
-        Column::text("limit"),
-        Column::number("multiprocessors").spare(1),
-        Column::number("waves").spare(2),
-        Column::number("occupancy").spare(3),
-    ]);
-    for (kernel, ns) in shown {
-        table.row([
-            Text::new().strong(kernel.name.as_str()),
-            format!("≤ {}", number::duration(*ns)).into(),
-            limit(kernel).into(),
-            multiprocessors(kernel).into(),
-            waves(kernel),
-            occupancy(kernel),
-        ]);
-    }
-    table
+    with_limits(shown)
+        .number("multiprocessors", |(kernel, _)| multiprocessors(kernel))
+        .spare(1)
+        .number("waves", |(kernel, _)| waves(kernel))
+        .spare(2)
+        .number("occupancy", |(kernel, _)| occupancy(kernel))
+        .spare(3)
+        .build()
 }
 
 fn by_counters(shown: &[(&Kernel, i64)]) -> Table {
-    let mut table = Table::new([
-        Column::name("kernel"),
-        Column::number("could save"),
-        Column::text("limit"),
-        Column::number("reached"),
-        Column::number("DRAM").spare(1),
-        Column::number("tensor").spare(2),
-        Column::number("FMA").spare(4),
-        Column::number("SMs").spare(5),
-        Column::number("warps").spare(6),
-        Column::number("covered").spare(3),
-        Column::number("waves").spare(7),
-    ]);
-    for (kernel, ns) in shown {
-        let counters = kernel.counters.as_ref();
-        let share = |unit| share(counters, unit);
-        let mean = |counter| mean(counters, counter);
-        table.row([
-            Text::new().strong(kernel.name.as_str()),
-            format!("≤ {}", number::duration(*ns)).into(),
-            limit(kernel).into(),
-            reached(kernel),
-            share(LimitingUnit::Dram),
-            share(LimitingUnit::Tensor),
-            share(LimitingUnit::Fma),
-            mean(HardwareCounter::SmActive),
-            mean(HardwareCounter::WarpsActive),
-            super::or_unknown(counters.map(|of| of.covered_share), percent),
-            waves(kernel),
-        ]);
-    }
-    table
+    with_limits(shown)
+        .number("reached", |(kernel, _)| reached(kernel))
+        .number("DRAM", |(kernel, _)| share(kernel, LimitingUnit::Dram))
+        .spare(1)
+        .number("tensor", |(kernel, _)| share(kernel, LimitingUnit::Tensor))
+        .spare(2)
+        .number("FMA", |(kernel, _)| share(kernel, LimitingUnit::Fma))
+        .spare(4)
+        .number("SMs", |(kernel, _)| mean(kernel, HardwareCounter::SmActive))
+        .spare(5)
+        .number("warps", |(kernel, _)| {
+            mean(kernel, HardwareCounter::WarpsActive)
+        })
+        .spare(6)
+        .number("covered", |(kernel, _)| {
+            let counters = kernel.counters.as_ref();
+            or_unknown(counters.map(|of| of.covered_share), percent)
+        })
+        .spare(3)
+        .number("waves", |(kernel, _)| waves(kernel))
+        .spare(7)
+        .build()
 }
 
 /// Returns the limit of a kernel, such as `compute: tensor`; memory is named where it is not the device's.
@@ -137,7 +128,7 @@ pub(crate) fn sentence(kernel: &Kernel) -> Option<String> {
     };
     let unit = kernel.limited_by.map_or("", LimitingUnit::name);
     let reached = reached(kernel).plain_text();
-    let mut said = match limit {
+    let mut text = match limit {
         KernelLimit::Short => {
             return Some("It takes hardly longer than the shortest kernel does.".to_owned());
         }
@@ -155,17 +146,17 @@ pub(crate) fn sentence(kernel: &Kernel) -> Option<String> {
         }
     };
     if let Some(ns) = kernel.winnable_ns {
-        said.push_str(&format!(
+        text.push_str(&format!(
             "; {} could be saved at most",
             number::duration(ns)
         ));
     }
-    Some(said + ".")
+    Some(text + ".")
 }
 
 /// Formats the reached share of the limit, such as `65 % ± 2`.
 fn reached(kernel: &Kernel) -> Text {
-    super::or_unknown(kernel.reached, |share| match kernel.reached_error {
+    or_unknown(kernel.reached, |share| match kernel.reached_error {
         Some(error) if error.is_finite() => {
             format!(
                 "{:.0} % ± {:.0}",
@@ -177,15 +168,16 @@ fn reached(kernel: &Kernel) -> Text {
     })
 }
 
-fn share(counters: Option<&KernelCounters>, unit: LimitingUnit) -> Text {
-    let shares = counters.map(|of| of.shares.iter());
-    let share = shares.and_then(|mut shares| shares.find(|share| share.unit == unit));
-    super::or_unknown(share.map(|share| share.share), percent)
+fn share(kernel: &Kernel, unit: LimitingUnit) -> Text {
+    let mut shares = kernel.counters.iter().flat_map(|of| &of.shares);
+    let share = shares.find(|share| share.unit == unit);
+    or_unknown(share.map(|share| share.share), percent)
 }
 
-fn mean(counters: Option<&KernelCounters>, counter: HardwareCounter) -> Text {
+fn mean(kernel: &Kernel, counter: HardwareCounter) -> Text {
+    let counters = kernel.counters.as_ref();
     let mean = counters.and_then(|of| of.mean_of(counter));
-    super::or_unknown(mean, |of| percent(of.mean / 100.0))
+    or_unknown(mean, |of| percent(of.mean / 100.0))
 }
 
 fn percent(share: f64) -> String {
@@ -207,20 +199,16 @@ fn multiprocessors(kernel: &Kernel) -> String {
 }
 
 fn waves(kernel: &Kernel) -> Text {
-    super::or_unknown(
-        kernel.launches.and_then(|launches| launches.waves),
-        |waves| match waves < 0.1 {
-            true => "< 0.1".to_owned(),
-            false => format!("{waves:.1}"),
-        },
-    )
+    let waves = kernel.launches.and_then(|launches| launches.waves);
+    or_unknown(waves, |waves| match waves < 0.1 {
+        true => "< 0.1".to_owned(),
+        false => format!("{waves:.1}"),
+    })
 }
 
 fn occupancy(kernel: &Kernel) -> Text {
-    super::or_unknown(
-        kernel.launches.and_then(|launches| launches.occupancy),
-        number::share,
-    )
+    let occupancy = kernel.launches.and_then(|launches| launches.occupancy);
+    or_unknown(occupancy, number::share)
 }
 
 /// The kernels that take hardly longer than the shortest kernel.

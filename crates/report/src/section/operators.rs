@@ -1,7 +1,7 @@
 //! Makes the section on a framework's operators.
 
 use super::{count, duration, rest};
-use crate::document::{Block, Column, Table, Text};
+use crate::document::{Block, Table, Text};
 use gapscope_analysis::Findings;
 
 pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
@@ -11,30 +11,20 @@ pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
     if operators.is_empty() {
         return Vec::new();
     }
-    let mut table = Table::new([
-        Column::name("operator"),
-        Column::number("calls"),
-        Column::number("own work").spare(1),
-        Column::number("own time"),
-        Column::number("with others"),
-    ]);
     let shown = &operators[..operators.len().min(top)];
-    for operator in shown {
-        // An operator that launched nothing took no time of a device.
-        let time = |ns: Option<i64>| duration(Some(ns.unwrap_or(0)));
-        table.row([
-            Text::new().strong(operator.name.clone()),
-            count(operator.call_count),
-            count(operator.own.timed_count),
-            time(operator.own.total_ns),
-            time(operator.inclusive.total_ns),
-        ]);
-    }
-    let aside = "sums of device times: own, and with the operators inside";
-    let mut blocks = vec![
-        Block::Heading("Operators".into(), aside.to_owned()),
-        Block::Table(table),
-    ];
+    // An operator that launched nothing took no time of a device.
+    let time = |ns: Option<i64>| duration(Some(ns.unwrap_or(0)));
+    let mut blocks = Table::with_rows(shown)
+        .name("operator", |row| Text::new().strong(row.name.as_str()))
+        .number("calls", |row| count(row.call_count))
+        .number("own work", |row| count(row.own.timed_count))
+        .spare(1)
+        .number("own time", |row| time(row.own.total_ns))
+        .number("with others", |row| time(row.inclusive.total_ns))
+        .under(
+            "Operators",
+            "sums of device times: own, and with the operators inside",
+        );
     rest(
         &mut blocks,
         operators.len(),

@@ -1,7 +1,7 @@
 //! Makes the section on launches that were profiled one by one.
 
 use super::or_unknown;
-use crate::document::{Block, Column, Table, Text};
+use crate::document::{Block, Table, Text};
 use crate::number;
 use gapscope_analysis::Findings;
 use gapscope_analysis::profiled::{ProfiledKernel, StallShare};
@@ -75,41 +75,30 @@ fn says(stall: &StallShare) -> Text {
 }
 
 fn memory(profiled: &ProfiledKernel) -> Table {
-    let mut table = Table::new([
-        Column::word("memory"),
-        Column::number("throughput"),
-        Column::number("hit rate"),
-        Column::number("bytes"),
-    ]);
     let share = |share: Option<f64>| or_unknown(share, number::share);
     let bytes = |bytes: Option<u64>| or_unknown(bytes, number::bytes);
-    table.row([
-        "L1 and shared".into(),
-        share(profiled.l1),
-        share(profiled.l1_hit_rate),
-        bytes(profiled.l1_bytes),
-    ]);
-    table.row([
-        "L2".into(),
-        share(profiled.l2),
-        share(profiled.l2_hit_rate),
-        bytes(profiled.l2_bytes),
-    ]);
     let moved = (profiled.dram_read_bytes).zip(profiled.dram_written_bytes);
     let moved = or_unknown(moved, |(read, written)| {
-        format!(
-            "{} read, {} written",
-            number::bytes(read),
-            number::bytes(written)
-        )
+        let [read, written] = [read, written].map(number::bytes);
+        format!("{read} read, {written} written")
     });
-    table.row([
-        "device memory".into(),
-        share(profiled.dram),
-        Text::new(),
-        moved,
-    ]);
-    table
+    let (l1_hits, l2_hits) = (share(profiled.l1_hit_rate), share(profiled.l2_hit_rate));
+    let rows = [
+        (
+            "L1 and shared",
+            profiled.l1,
+            l1_hits,
+            bytes(profiled.l1_bytes),
+        ),
+        ("L2", profiled.l2, l2_hits, bytes(profiled.l2_bytes)),
+        ("device memory", profiled.dram, Text::new(), moved),
+    ];
+    Table::with_rows(&rows)
+        .word("memory", |(name, ..)| *name)
+        .number("throughput", |(_, throughput, ..)| share(*throughput))
+        .number("hit rate", |(_, _, hits, _)| hits.clone())
+        .number("bytes", |(.., bytes)| bytes.clone())
+        .build()
 }
 
 fn occupancy(profiled: &ProfiledKernel) -> Option<Block> {

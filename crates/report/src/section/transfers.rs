@@ -1,7 +1,7 @@
 //! Makes the section on transfers.
 
 use super::{count, duration, mean, or_unknown};
-use crate::document::{Block, Column, Table, Text};
+use crate::document::{Block, Table, Text};
 use crate::number;
 use gapscope_analysis::Findings;
 
@@ -24,38 +24,25 @@ pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
     if findings.transfers.is_empty() {
         return Vec::new();
     }
-    let mut table = Table::new([
-        Column::text("transfer"),
-        Column::number("count"),
-        Column::number("bytes"),
-        Column::number("busy"),
-        Column::number("rate"),
-        Column::number("mean"),
-        Column::number("p99").spare(2),
-        Column::number("max").spare(1),
-    ]);
-    for row in &findings.transfers {
-        table.row([
-            row.kind.as_str().into(),
-            count(row.count),
-            or_unknown(
-                written(row.bytes, row.unknown_bytes_count, row.count),
-                |b| b,
-            ),
-            duration(row.busy_ns),
-            or_unknown(row.bytes_per_second, |rate| {
-                format!("{}/s", number::bytes(rate as u64))
-            }),
-            mean(row.durations.mean_ns),
-            duration(row.durations.p99_ns),
-            duration(row.durations.max_ns),
-        ]);
-    }
     let aside = all_written(findings).map_or(String::new(), |bytes| format!("{bytes} written"));
-    let mut blocks = vec![
-        Block::Heading("Transfers".into(), aside),
-        Block::Table(table),
-    ];
+    let mut blocks = Table::with_rows(&findings.transfers)
+        .text("transfer", |row| row.kind.as_str())
+        .number("count", |row| count(row.count))
+        .number("bytes", |row| {
+            let bytes = written(row.bytes, row.unknown_bytes_count, row.count);
+            or_unknown(bytes, |bytes| bytes)
+        })
+        .number("busy", |row| duration(row.busy_ns))
+        .number("rate", |row| {
+            let bytes = row.bytes_per_second.map(|rate| number::bytes(rate as u64));
+            or_unknown(bytes, |bytes| format!("{bytes}/s"))
+        })
+        .number("mean", |row| mean(row.durations.mean_ns))
+        .number("p99", |row| duration(row.durations.p99_ns))
+        .spare(2)
+        .number("max", |row| duration(row.durations.max_ns))
+        .spare(1)
+        .under("Transfers", aside);
     if *findings.transfer_unknown_bytes_count > 0 {
         let text = format!(
             "{} of unknown size are not in the bytes.",

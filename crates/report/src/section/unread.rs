@@ -60,7 +60,7 @@ pub(crate) fn head(findings: &Findings, sections: &[Section]) -> Vec<Block> {
         } else {
             "their rows are"
         };
-        let files = listed(files);
+        let files = number::listed(files);
         warning(format!(
             "{files} cannot be read ({reason}): {rows} unknown."
         ))
@@ -68,19 +68,10 @@ pub(crate) fn head(findings: &Findings, sections: &[Section]) -> Vec<Block> {
     let unknown = sections.iter().filter(|s| s.is_left_out(findings));
     let unknown: Vec<&str> = unknown.map(|section| section.title).collect();
     if !unknown.is_empty() {
-        let list = listed(&unknown);
+        let list = number::listed(&unknown);
         blocks.push(warning(format!("Unknown because of that: {list}.")));
     }
     blocks
-}
-
-/// Joins names: `a`, `a and b`, `a, b and c`.
-fn listed<T: AsRef<str>>(names: &[T]) -> String {
-    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
-    match names.split_last() {
-        Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
-        _ => names.concat(),
-    }
 }
 
 /// Describes rows or values that cannot be read.

@@ -99,39 +99,27 @@ pub(crate) fn totals(findings: &Findings, words: &Words) -> Text {
     }
     // Most CUDA programs launch no graphs.
     let graphless = matches!(words.api, Api::Cuda | Api::Hip) && findings.command_buffer_count == 0;
+    let known_rows = |table, text| rows(findings, table, text);
+    let dispatched = match dispatches(findings, *findings.dispatch_count) {
+        Some(count) => known_rows(Dispatches::NAME, words.dispatch.count(count)),
+        None => format!("an unknown number of {}", words.dispatch.many),
+    };
+    let command_buffers = words.command_buffer.count(*findings.command_buffer_count);
+    let command_buffers = match graphless && findings.knows_rows(CommandBuffers::NAME) {
+        true => String::new(),
+        false => known_rows(CommandBuffers::NAME, command_buffers) + " and ",
+    };
+    let submissions = words.submission.count(*findings.submission_count);
+    let submissions = known_rows(Submissions::NAME, submissions);
+    let transfers = match *findings.transfer_count {
+        0 if findings.knows_rows(Transfers::NAME) => "no transfers".to_owned(),
+        count => {
+            let count = number::count_of(count, "transfer", "transfers");
+            let size = all_written(findings).unwrap_or("unknown size".to_owned());
+            known_rows(Transfers::NAME, format!("{count} of {size}"))
+        }
+    };
     text.and(format!(
-        ": {} in {}{}, {}.",
-        match dispatches(findings, *findings.dispatch_count) {
-            Some(count) => rows(findings, Dispatches::NAME, words.dispatch.count(count)),
-            None => format!("an unknown number of {}", words.dispatch.many),
-        },
-        match graphless && findings.knows_rows(CommandBuffers::NAME) {
-            true => String::new(),
-            false => format!(
-                "{} and ",
-                rows(
-                    findings,
-                    CommandBuffers::NAME,
-                    words.command_buffer.count(*findings.command_buffer_count)
-                )
-            ),
-        },
-        rows(
-            findings,
-            Submissions::NAME,
-            words.submission.count(*findings.submission_count)
-        ),
-        match *findings.transfer_count {
-            0 if findings.knows_rows(Transfers::NAME) => "no transfers".to_owned(),
-            count => rows(
-                findings,
-                Transfers::NAME,
-                format!(
-                    "{} of {}",
-                    number::count_of(count, "transfer", "transfers"),
-                    all_written(findings).unwrap_or("unknown size".to_owned())
-                )
-            ),
-        },
+        ": {dispatched} in {command_buffers}{submissions}, {transfers}."
     ))
 }

@@ -1,7 +1,6 @@
 //! Tests lines of code in the report.
 
-use super::terminal;
-use gapscope_trace::Trace;
+use super::{read, terminal, words};
 
 /// A trace with thirty samples in a gap, of a thread that is in `load` of `train.py`, called from two lines of the module.
 #[test]
@@ -32,8 +31,8 @@ fn stacks_that_read_the_same_are_one_line() {
             "sample time_ns={time_ms}ms process=1 thread=7 stack={stack} state=running source=sampled period_ns=2ms\n"
         );
     }
-    let page = terminal(&Trace::from_text(&text).unwrap());
-    let words = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    let page = terminal(&read(&text));
+    let words = words(&page);
     assert!(words.contains("→ train.py:41 load 100 %"), "{page}");
     let rows = page
         .lines()

@@ -1,6 +1,6 @@
 //! Tests limits of kernels by the shape of their launches.
 
-use super::terminal;
+use super::{read, terminal, words};
 use gapscope_trace::Trace;
 
 /// A trace of a device with 100 multiprocessors, each of which holds 8 workgroups of 256 threads.
@@ -12,7 +12,7 @@ kernel id=1 name=decode local_x=256 local_y=1 local_z=1 registers=32 static_shar
 kernel id=2 name=gemm local_x=256 local_y=1 local_z=1 registers=64 static_shared_bytes=0 dynamic_shared_bytes=0
 kernel id=3 name=scale local_x=256 local_y=1 local_z=1
 ";
-    Trace::from_text(&format!("{head}{dispatches}")).unwrap()
+    read(&format!("{head}{dispatches}"))
 }
 
 #[test]
@@ -39,9 +39,8 @@ fn what_can_be_won_comes_first_and_short_kernels_are_summed_up() {
             "decode", "≤", "96.0", "µs", "too", "small", "4", "of", "100", "<", "0.1", "100", "%"
         ]
     );
-    let words = limits.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        words.contains("2 dispatches of 1 kernel, 5.50 µs each on average (11.0 µs in all), take hardly longer than the shortest kernel"),
+        words(limits).contains("2 dispatches of 1 kernel, 5.50 µs each on average (11.0 µs in all), take hardly longer than the shortest kernel"),
         "{limits}"
     );
 }

@@ -1,12 +1,10 @@
 //! Tests limits of kernels by hardware counters.
 
-use super::{read, terminal};
+use super::{assert_says, read, terminal, words};
 use gapscope_analysis::{Findings, Options};
 use gapscope_report::explanation::Explanation;
-use gapscope_report::fit;
 use gapscope_timeline::Timeline;
 use gapscope_trace::Trace;
-use std::fmt::Write;
 
 /// Kernels of 1 ms in turn, with samples of 100 µs in them, and one that ran once: SMs active, tensor, FMA in percent, DRAM read and
 /// written in GB/s.
@@ -29,26 +27,21 @@ fn trace(limits: &str) -> Trace {
     );
     for (at, counter) in counters.iter().enumerate() {
         let unit = if at < 3 { "percent" } else { "bytes/s" };
-        writeln!(
-            text,
-            "counter id={at} name=\"{counter}\" unit={unit} device=1 source=test"
-        )
-        .unwrap();
+        text += &format!("counter id={at} name=\"{counter}\" unit={unit} device=1 source=test\n");
     }
     for (at, (name, _)) in kernels.iter().enumerate() {
-        writeln!(text, "kernel id={at} name={name}").unwrap();
+        text += &format!("kernel id={at} name={name}\n");
     }
     for at in 0..40 {
         let kernel = at % kernels.len();
-        writeln!(
-            text,
-            "dispatch queue=1 kernel={kernel} start_ns={at}ms duration_ns=1ms"
-        )
-        .unwrap();
+        text += &format!("dispatch queue=1 kernel={kernel} start_ns={at}ms duration_ns=1ms\n");
         for part in 0..10 {
             for (counter, value) in kernels[kernel].1.iter().enumerate() {
                 let zeros = if counter < 3 { "" } else { "000000000" };
-                writeln!(text, "counter_value counter={counter} start_ns={}us duration_ns=100us value={value}{zeros}", at * 1000 + part * 100).unwrap();
+                text += &format!(
+                    "counter_value counter={counter} start_ns={}us duration_ns=100us value={value}{zeros}\n",
+                    at * 1000 + part * 100
+                );
             }
         }
     }
@@ -62,15 +55,12 @@ const MEASURED: &str = "limits.measured.copy_bytes_per_s=2500000000000";
 fn section(page: &str) -> String {
     let section = page.split("Limits of kernels").nth(1).unwrap();
     let section = section.split("\n\n").next().unwrap();
-    section.split_whitespace().collect::<Vec<_>>().join(" ")
+    words(section)
 }
 
 #[test]
 fn each_kernel_has_its_limit_and_how_far_it_is_from_it() {
     let page = terminal(&trace(MEASURED));
-    for line in page.lines() {
-        assert!(fit::width(line) <= 80, "wider than 80 columns: {line}");
-    }
     let said = section(&page);
     let order = [
         "walk ≤ 8.00 ms latency 20 % ± 0 20 %",
@@ -88,21 +78,16 @@ fn each_kernel_has_its_limit_and_how_far_it_is_from_it() {
 
 #[test]
 fn a_limit_by_the_data_sheet_is_said_to_be() {
-    let said = section(&terminal(&trace("limits.memory_bytes_per_s=4000000000000")));
-    assert!(said.contains("3.64 TiB/s by the data sheet, which no kernel reaches: `gapscope bench device` measures it."), "{said}");
+    let sheet = section(&terminal(&trace("limits.memory_bytes_per_s=4000000000000")));
+    let reason = "3.64 TiB/s by the data sheet, which no kernel reaches: `gapscope bench device` measures it.";
+    assert_says(&sheet, reason);
     // The kernel reaches half of the data sheet's bandwidth, and is near no other limit.
-    assert!(said.contains("copy ≤ 5.00 ms latency 50 %"), "{said}");
+    assert_says(&sheet, "copy ≤ 5.00 ms latency 50 %");
     let none = section(&terminal(&trace("")));
-    assert!(
-        none.contains("The limit of memory is unknown: `gapscope bench device` measures it."),
-        "{none}"
-    );
-    assert!(
-        none.contains(
-            "Limit unknown: copy. Near no limit that is known; what it has of the memory's bandwidth is not."
-        ),
-        "{none}"
-    );
+    let advice = "The limit of memory is unknown: `gapscope bench device` measures it.";
+    assert_says(&none, advice);
+    let unknown = "Limit unknown: copy. Near no limit that is known; what it has of the memory's bandwidth is not.";
+    assert_says(&none, unknown);
 }
 
 #[test]
@@ -114,27 +99,15 @@ fn the_explanation_says_what_limits_a_kernel() {
     let text = |name: &str| {
         let begin = format!("The kernel {name} ");
         let claim = claims.iter().find(|claim| claim.text.starts_with(&begin));
-        claim.map(|claim| claim.text.as_str())
+        claim.unwrap().text.as_str()
     };
-    assert!(
-        text("copy").unwrap().contains(
-            "Memory limits it: DRAM is at 80 % ± 0 of its limit; 2.00 ms could be saved at most."
-        ),
-        "{claims:?}"
-    );
-    assert!(text("gemm").unwrap().contains(
-        "Arithmetic limits it: tensor is at 90 % ± 0 of its limit; 1.00 ms could be saved at most."
-    ));
-    let figure = claims
-        .iter()
-        .flat_map(|claim| &claim.figures)
-        .find(|figure| figure.name == "winnable_ns");
-    assert!(
-        figure
-            .unwrap()
-            .report
-            .as_ref()
-            .unwrap()
-            .starts_with("/kernels/")
-    );
+    let memory =
+        "Memory limits it: DRAM is at 80 % ± 0 of its limit; 2.00 ms could be saved at most.";
+    assert_says(text("copy"), memory);
+    let arithmetic =
+        "Arithmetic limits it: tensor is at 90 % ± 0 of its limit; 1.00 ms could be saved at most.";
+    assert_says(text("gemm"), arithmetic);
+    let mut figures = claims.iter().flat_map(|claim| &claim.figures);
+    let figure = figures.find(|figure| figure.name == "winnable_ns").unwrap();
+    assert!(figure.report.as_ref().unwrap().starts_with("/kernels/"));
 }

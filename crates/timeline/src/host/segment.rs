@@ -3,6 +3,7 @@
 
 use crate::intervals::Interval;
 use gapscope_trace::ids::{ProcessId, ThreadId};
+use gapscope_trace::manifest::Manifest;
 use gapscope_trace::tables::{HostCallKind, UNKNOWN_RESULT};
 
 /// A thread of a recorded process, by the ids of both.
@@ -18,6 +19,13 @@ impl HostThread {
     /// Returns the thread of a row, or `None` where the row does not name one.
     pub fn from_row(process: ProcessId, thread: Option<ThreadId>) -> Option<HostThread> {
         thread.map(|thread| HostThread { process, thread })
+    }
+
+    /// Returns the name that the program gave the thread, or `None` without one.
+    pub fn name(&self, manifest: &Manifest) -> Option<String> {
+        let mut threads = manifest.threads.iter();
+        let thread = threads.find(|t| (t.process, t.thread) == (self.process, self.thread))?;
+        (!thread.name.is_empty()).then(|| thread.name.clone())
     }
 }
 

@@ -89,6 +89,14 @@ impl Gpus {
         }
     }
 
+    /// Returns the name of a GPU, with its number where there are several.
+    pub fn distinct_name(&self, gpu: usize) -> String {
+        match self.count() {
+            1 => self.name(gpu).to_owned(),
+            _ => self.title(gpu),
+        }
+    }
+
     /// Returns the name with the GPU's number, from 1: `GPU 1: Example`.
     pub fn title(&self, gpu: usize) -> String {
         format!("GPU {}: {}", gpu + 1, self.name(gpu))

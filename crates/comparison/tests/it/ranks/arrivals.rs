@@ -1,6 +1,6 @@
 //! Who arrives last and why, what the others wait, how fast collectives are.
 
-use super::{ALL_REDUCE, Rank, US, WORLD, compare, rank, says, waited_us};
+use super::{ALL_REDUCE, Rank, US, WORLD, assert_begins, assert_says, compare, rank, waited_us};
 use gapscope_analysis::gaps::Cause;
 use gapscope_analysis::verdict::Bound;
 use gapscope_comparison::ranks::Doing;
@@ -13,10 +13,9 @@ fn the_last_to_arrive_is_found_and_what_the_others_wait() {
         rank(2, 3, &[(150, 200), (310, 500), (695, 800)]),
     ]);
     let kind = &found.collectives[0];
-    assert_eq!(
-        (kind.kind, kind.matched_count, kind.contradictory_count),
-        ("AllReduce", 3, Some(0))
-    );
+    assert_eq!(kind.kind, "AllReduce");
+    assert_eq!(kind.matched_count, 3);
+    assert_eq!(kind.contradictory_count, Some(0));
     assert_eq!(kind.skew.total_ns, Some((50 + 150 + 10) * US));
     assert_eq!(
         waited_us(&found),
@@ -29,10 +28,9 @@ fn the_last_to_arrive_is_found_and_what_the_others_wait() {
     let worst = found.straggler.as_ref().unwrap();
     assert_eq!((worst.rank, worst.last_count, worst.of_count), (1, 1, 3));
     let longest = &found.longest[0];
-    assert_eq!(
-        (longest.last_rank, longest.number, longest.skew_ns),
-        (1, 1, 150 * US)
-    );
+    assert_eq!(longest.last_rank, 1);
+    assert_eq!(longest.number, 1);
+    assert_eq!(longest.skew_ns, 150 * US);
     let arrivals: Vec<_> = (longest.arrivals.iter())
         .map(|a| (a.rank, a.start_ns / US, a.waited_ns.map(|ns| ns / US)))
         .collect();
@@ -53,29 +51,14 @@ fn the_last_to_arrive_is_found_and_what_the_others_wait() {
         assert_eq!(part.total_ns, sum(part.what), "{}", part.what);
     }
     assert_eq!(found.verdict, Bound::HostBound);
-    assert!(
-        found
-            .verdict_sentence
-            .starts_with("The devices waited for the host"),
-        "{}",
-        found.verdict_sentence
-    );
+    assert_begins(&found.verdict_sentence, "The devices waited for the host");
     assert_eq!(found.ranks[0].collective_ns, Some(400 * US));
     assert_eq!(found.clock_error_ns, Some(2 * US));
     let communicator = &found.communicators[0];
-    assert_eq!(
-        (
-            communicator.communicator.to_string(),
-            communicator.size,
-            communicator.complete
-        ),
-        ("0x4d".to_owned(), Some(3), true)
-    );
-    assert!(
-        says(&found, "Rank 1 arrived last at 1 of 3 collectives"),
-        "{:?}",
-        found.sentences
-    );
+    assert_eq!(communicator.communicator.to_string(), "0x4d");
+    assert_eq!(communicator.size, Some(3));
+    assert!(communicator.complete);
+    assert_says(&found, "Rank 1 arrived last at 1 of 3 collectives");
 }
 
 #[test]
@@ -86,23 +69,13 @@ fn kernels_that_do_not_overlap_are_no_one_collective() {
     ]);
     assert_eq!(found.collectives[0].contradictory_count, Some(1));
     assert_eq!(found.collectives[0].skew.timed_count, 0);
-    assert_eq!(
-        (
-            found.straggler.as_ref(),
-            found.bandwidth[0].time.timed_count
-        ),
-        (None, 1)
-    );
+    assert_eq!(found.straggler.as_ref(), None);
+    assert_eq!(found.bandwidth[0].time.timed_count, 1);
     // A broadcast's sender need not wait for those who receive.
     let broadcast = |number: u32, times: [i64; 2]| {
         let mut rank = Rank::new(number).init(WORLD, 2, number);
-        rank.collective(
-            "ncclBroadcast",
-            "ncclDevKernel_Broadcast_RING_LL",
-            WORLD,
-            64,
-            times,
-        );
+        let kernel = "ncclDevKernel_Broadcast_RING_LL";
+        rank.collective("ncclBroadcast", kernel, WORLD, 64, times);
         rank.trace()
     };
     let found = compare(&[broadcast(0, [300, 400]), broadcast(1, [900, 950])]);
@@ -130,10 +103,10 @@ fn skew_below_the_clocks_error_counts_for_nothing() {
     assert_eq!(kind.skew.total_ns, Some(3 * US));
     assert_eq!(waited_us(&found), [Some(3), Some(0)]);
     assert_eq!(found.ranks[1].last_count, Some(1));
-    assert!(says(
+    assert_says(
         &found,
-        "The skew of 1 of 2 matched AllReduce is within the clocks' error"
-    ));
+        "The skew of 1 of 2 matched AllReduce is within the clocks' error",
+    );
 }
 
 #[test]
@@ -149,10 +122,8 @@ fn the_error_is_that_of_the_two_ranks_and_a_tie_has_no_last() {
     let kind = &found.collectives[0];
     // At the first one rank 2 may have been the last; at the second it was not.
     assert_eq!(kind.skew.total_ns, Some((50 + 150) * US));
-    assert_eq!(
-        (kind.uncertain_count, kind.last_unknown_count),
-        (Some(0), Some(1))
-    );
+    assert_eq!(kind.uncertain_count, Some(0));
+    assert_eq!(kind.last_unknown_count, Some(1));
     assert_eq!(found.ranks[1].last_count, Some(1));
     assert_eq!(waited_us(&found), [Some(200), Some(0), Some(150)]);
 }
@@ -161,37 +132,26 @@ fn the_error_is_that_of_the_two_ranks_and_a_tie_has_no_last() {
 fn bandwidth_is_of_the_time_after_the_last_arrival() {
     let make = |number: u32, start: i64| {
         let mut rank = Rank::new(number).init(WORLD, 2, number);
-        rank.collective("ncclAllReduce", ALL_REDUCE, WORLD, 1_000_000, [start, 500]);
-        let gather = "ncclDevKernel_AllGather_RING_LL";
-        rank.collective(
-            "ncclAllGather",
-            gather,
-            WORLD,
-            1_000_000,
-            [start + 600, 1100],
-        );
+        let bytes = 1_000_000;
+        rank.collective("ncclAllReduce", ALL_REDUCE, WORLD, bytes, [start, 500]);
+        let (gather, times) = ("ncclDevKernel_AllGather_RING_LL", [start + 600, 1100]);
+        rank.collective("ncclAllGather", gather, WORLD, bytes, times);
         rank.trace()
     };
     let found = compare(&[make(0, 100), make(1, 400)]);
     // 1 MB in 100 us; on two ranks the bus carries once as much.
     let of = |kind| found.bandwidth.iter().find(|b| b.kind == kind).unwrap();
     let reduce = of("AllReduce");
-    assert_eq!(
-        (reduce.bytes, reduce.ranks, reduce.time.p50_ns),
-        (1_000_000, 2, Some(100 * US))
-    );
+    assert_eq!(reduce.bytes, 1_000_000);
+    assert_eq!(reduce.ranks, 2);
+    assert_eq!(reduce.time.p50_ns, Some(100 * US));
     assert_eq!(reduce.algorithm_bytes_per_s, 1e10);
     assert_eq!(reduce.bus_bytes_per_s, 1e10);
     // A gather's message is one rank's part.
     let gather = of("AllGather");
-    assert_eq!(
-        (
-            gather.bytes,
-            gather.algorithm_bytes_per_s,
-            gather.bus_bytes_per_s
-        ),
-        (2_000_000, 2e10, 1e10)
-    );
+    assert_eq!(gather.bytes, 2_000_000);
+    assert_eq!(gather.algorithm_bytes_per_s, 2e10);
+    assert_eq!(gather.bus_bytes_per_s, 1e10);
 }
 
 #[test]
@@ -213,24 +173,19 @@ fn without_a_known_error_of_a_clock_nobody_is_last() {
     assert_eq!(found.clock_error_ns, None);
     let kind = &found.collectives[0];
     assert_eq!((kind.matched_count, kind.skew.timed_count), (2, 0));
-    assert_eq!(
-        (kind.contradictory_count, kind.uncertain_count),
-        (None, None)
-    );
+    assert_eq!(kind.contradictory_count, None);
+    assert_eq!(kind.uncertain_count, None);
     assert_eq!(found.straggler, None);
     assert!(found.longest.is_empty());
     for rank in &found.ranks {
-        assert_eq!(
-            (rank.waited_ns, rank.last_count, rank.last_skew_ns),
-            (None, None, None)
-        );
+        assert_eq!(rank.waited_ns, None);
+        assert_eq!(rank.last_count, None);
+        assert_eq!(rank.last_skew_ns, None);
     }
     // The hosts' calls have no such error.
     let calls = &found.collective_calls[0];
-    assert_eq!(
-        (calls.kind, calls.skew.total_ns),
-        ("AllReduce", Some((50 + 600) * US))
-    );
+    assert_eq!(calls.kind, "AllReduce");
+    assert_eq!(calls.skew.total_ns, Some((50 + 600) * US));
 }
 
 #[test]
@@ -257,22 +212,12 @@ fn what_the_straggler_did_longer_is_the_cause() {
     // Of the first collective there is none before.
     assert_eq!((cause.what, cause.longer_ns), (Doing::Compute, 4 * 60 * US));
     assert!((cause.share - 1.0).abs() < 1e-9);
-    assert!(
-        says(&found, "it computed 240 µs longer than the others"),
-        "{:?}",
-        found.sentences
-    );
+    assert_says(&found, "it computed 240 µs longer than the others");
     let found = compare(&[busy(0, 100, 0), busy(1, 100, 60), busy(2, 100, 0)]);
     let cause = found.straggler.as_ref().unwrap().cause.unwrap();
-    assert_eq!(
-        (cause.what, cause.longer_ns),
-        (Doing::Idle(Cause::HostLate), 4 * 58 * US)
-    );
-    assert!(
-        says(&found, "host late, its thread"),
-        "{:?}",
-        found.sentences
-    );
+    assert_eq!(cause.what, Doing::Idle(Cause::HostLate));
+    assert_eq!(cause.longer_ns, 4 * 58 * US);
+    assert_says(&found, "host late, its thread");
     // Half of one and half of the other: from half on it is the cause.
     let found = compare(&[busy(0, 100, 0), busy(1, 130, 32), busy(2, 100, 0)]);
     let straggler = found.straggler.as_ref().unwrap();
@@ -296,20 +241,15 @@ fn what_costs_most_is_said_first() {
     };
     let found = compare(&[idle(0, 0), idle(1, 20)]);
     assert_eq!(found.ranks[0].verdict, Bound::HostBound);
-    assert!(
-        found.sentences[0].starts_with("Both ranks are host-bound: their GPUs idle for"),
-        "{:?}",
-        found.sentences
+    assert_begins(
+        &found.sentences[0],
+        "Both ranks are host-bound: their GPUs idle for",
     );
-    assert!(found.sentences[1].starts_with("Rank 1 arrived last"));
+    assert_begins(&found.sentences[1], "Rank 1 arrived last");
     // Where they wait for each other for longer, that is first.
     let waiting = |number: u32, late: i64| rank(number, 2, &[(20, 500), (520 + late, 1000)]);
     let found = compare(&[waiting(0, 0), waiting(1, 400)]);
-    assert!(
-        found.sentences[0].starts_with("Rank 1 arrived last"),
-        "{:?}",
-        found.sentences
-    );
+    assert_begins(&found.sentences[0], "Rank 1 arrived last");
 }
 
 #[test]

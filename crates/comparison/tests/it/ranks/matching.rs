@@ -1,6 +1,6 @@
 //! Which collectives of the ranks are one.
 
-use super::{ALL_REDUCE, Rank, SEND_RECV, US, WORLD, compare, rank, says, waited_us};
+use super::{ALL_REDUCE, Rank, SEND_RECV, US, WORLD, assert_says, compare, rank, waited_us};
 use gapscope_trace::Trace;
 use gapscope_trace::manifest;
 
@@ -21,10 +21,8 @@ fn groups_without_skew_inside_have_none_though_they_are_apart() {
     };
     let found = compare(&[own(0), own(1), own(2), own(3)]);
     let kind = &found.collectives[0];
-    assert_eq!(
-        (kind.matched_count, kind.counts.as_slice()),
-        (40, &[20; 4][..])
-    );
+    assert_eq!(kind.matched_count, 40);
+    assert_eq!(kind.counts.as_slice(), &[20; 4][..]);
     assert_eq!((kind.skew.timed_count, kind.uncertain_count), (0, Some(40)));
     assert_eq!(found.straggler, None);
     assert_eq!(waited_us(&found), [Some(0); 4]);
@@ -47,15 +45,9 @@ fn without_communicators_nobody_is_last() {
     let kind = &found.collectives[0];
     assert_eq!((kind.matched_count, kind.unassigned_count), (0, 2));
     assert_eq!(kind.skew.timed_count, 0);
-    assert_eq!(
-        (found.straggler.as_ref(), waited_us(&found)),
-        (None, vec![None; 2])
-    );
-    assert!(
-        says(&found, "no NVTX payloads of NCCL"),
-        "{:?}",
-        found.sentences
-    );
+    assert_eq!(found.straggler.as_ref(), None);
+    assert_eq!(waited_us(&found), vec![None; 2]);
+    assert_says(&found, "no NVTX payloads of NCCL");
 }
 
 #[test]
@@ -76,26 +68,16 @@ fn one_unnamed_communicator_of_all_ranks_is_the_one_of_all_collectives() {
     assert_eq!(found.communicators[0].communicator.to_string(), "only");
     // Of two communicators it is not known whose a kernel is.
     let found = compare(&[old(0, &[2, 2], 100), old(1, &[2, 2], 140)]);
-    assert_eq!(
-        (
-            found.straggler.as_ref(),
-            found.collectives[0].unassigned_count
-        ),
-        (None, 2)
-    );
-    assert!(says(&found, "only since 2.25"), "{:?}", found.sentences);
+    assert_eq!(found.straggler.as_ref(), None);
+    assert_eq!(found.collectives[0].unassigned_count, 2);
+    assert_says(&found, "only since 2.25");
     // Four ranks with one of two each are of two groups, and which is not known.
     let four: Vec<Trace> = (0..4)
         .map(|n| old(n, &[2], 100 + 40 * i64::from(n)))
         .collect();
     let found = compare(&four);
-    assert_eq!(
-        (
-            found.straggler.as_ref(),
-            found.collectives[0].unassigned_count
-        ),
-        (None, 4)
-    );
+    assert_eq!(found.straggler.as_ref(), None);
+    assert_eq!(found.collectives[0].unassigned_count, 4);
 }
 
 #[test]
@@ -116,11 +98,7 @@ fn kernels_of_graphs_are_of_the_only_communicator_and_otherwise_of_none() {
     let kind = &found.collectives[0];
     assert_eq!((kind.matched_count, kind.unassigned_count), (1, 2));
     assert_eq!(kind.skew.timed_count, 0);
-    assert!(
-        says(&found, "of 2 of 4 it is not known, because graphs ran them"),
-        "{:?}",
-        found.sentences
-    );
+    assert_says(&found, "of 2 of 4 it is not known, because graphs ran them");
 }
 
 #[test]
@@ -149,13 +127,8 @@ fn a_group_of_calls_gives_its_kernels_the_communicator_that_all_name() {
         grouped(0, [WORLD, WORLD + 1], 100),
         grouped(1, [WORLD, WORLD + 1], 130),
     ]);
-    assert_eq!(
-        (
-            found.collectives[0].matched_count,
-            found.collectives[0].unassigned_count
-        ),
-        (0, 2)
-    );
+    assert_eq!(found.collectives[0].matched_count, 0);
+    assert_eq!(found.collectives[0].unassigned_count, 2);
 }
 
 #[test]
@@ -181,14 +154,9 @@ fn messages_are_matched_by_communicator_and_peer() {
     bare.kernel(SEND_RECV, 92, [100, 200]);
     let found = compare(&[bare.trace(), bare.trace()]);
     let kind = &found.collectives[0];
-    assert_eq!(
-        (
-            kind.matched_count,
-            kind.unassigned_count,
-            kind.skew.timed_count
-        ),
-        (0, 2, 0)
-    );
+    assert_eq!(kind.matched_count, 0);
+    assert_eq!(kind.unassigned_count, 2);
+    assert_eq!(kind.skew.timed_count, 0);
 }
 
 #[test]
@@ -206,10 +174,8 @@ fn messages_to_and_from_every_rank_are_all_to_all() {
     assert_eq!((kind.kind, kind.matched_count), ("AllToAll", 1));
     assert_eq!(kind.skew.total_ns, Some(50 * US));
     let bandwidth = &found.bandwidth[0];
-    assert_eq!(
-        (bandwidth.bytes, bandwidth.time.p50_ns),
-        (3000, Some(150 * US))
-    );
+    assert_eq!(bandwidth.bytes, 3000);
+    assert_eq!(bandwidth.time.p50_ns, Some(150 * US));
 }
 
 #[test]
@@ -225,10 +191,7 @@ fn of_thousands_of_missing_ranks_some_are_named_and_of_billions_none_is_believed
     };
     let found = of(5_000);
     assert_eq!(found.missing_ranks.len(), 4_999);
-    assert!(says(
-        &found,
-        "4999 have no trace here: 1, 2, 3, 4, 5, 6, 7, 8, …"
-    ));
+    assert_says(&found, "4999 have no trace here: 1, 2, 3, 4, 5, 6, 7, 8, …");
     let found = of(u32::MAX);
     assert_eq!((found.world_size, found.missing_ranks.len()), (None, 0));
 }
@@ -248,23 +211,14 @@ fn missing_ranks_and_unequal_numbers_are_said() {
     let found = compare(&[of_three(0, &all), of_three(1, &[(140, 200)])]);
     assert_eq!(found.missing_ranks, [2]);
     assert_eq!(found.collectives[0].counts, [2, 1]);
-    assert!(says(&found, "no trace here: 2"));
+    assert_says(&found, "no trace here: 2");
     // The missing one may have been later.
-    assert_eq!(
-        (
-            found.collectives[0].matched_count,
-            found.collectives[0].incomplete_count
-        ),
-        (0, 3)
-    );
+    assert_eq!(found.collectives[0].matched_count, 0);
+    assert_eq!(found.collectives[0].incomplete_count, 3);
     assert_eq!(found.straggler, None);
-    assert!(
-        says(
-            &found,
-            "3 AllReduce are of communicators that have ranks without a trace here"
-        ),
-        "{:?}",
-        found.sentences
+    assert_says(
+        &found,
+        "3 AllReduce are of communicators that have ranks without a trace here",
     );
     let found = compare(&[
         of_three(0, &all),
@@ -272,11 +226,7 @@ fn missing_ranks_and_unequal_numbers_are_said() {
         of_three(2, &all),
     ]);
     assert_eq!(found.missing_ranks, [0; 0]);
-    assert!(
-        says(&found, "differ in their numbers of AllReduce"),
-        "{:?}",
-        found.sentences
-    );
+    assert_says(&found, "differ in their numbers of AllReduce");
 }
 
 #[test]
@@ -295,8 +245,7 @@ fn calls_of_collectives_are_matched_by_their_labels() {
     };
     let found = compare(&[labelled(), labelled()]);
     let calls = &found.collective_calls[0];
-    assert_eq!(
-        (calls.kind, calls.matched_count, calls.unassigned_count),
-        ("AllReduce", 0, 2)
-    );
+    assert_eq!(calls.kind, "AllReduce");
+    assert_eq!(calls.matched_count, 0);
+    assert_eq!(calls.unassigned_count, 2);
 }

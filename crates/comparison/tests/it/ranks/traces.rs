@@ -1,6 +1,6 @@
 //! Which traces have ranks, and whose times compare.
 
-use super::{ALL_REDUCE, Rank, US, WORLD, compare, findings, rank, says};
+use super::{ALL_REDUCE, Rank, US, WORLD, assert_begins, assert_says, compare, findings, rank};
 use gapscope_comparison::ranks::ranks;
 
 #[test]
@@ -68,17 +68,11 @@ fn several_processes_or_devices_in_one_trace_are_ranks() {
     let trace = both.trace();
     let found = compare(std::slice::from_ref(&trace));
     // The second process is rank 0: NCCL says so.
-    assert_eq!(
-        found.ranks.iter().map(|r| r.rank).collect::<Vec<_>>(),
-        [0, 1]
-    );
+    assert!(found.ranks.iter().map(|rank| rank.rank).eq([0, 1]));
     assert_eq!(found.straggler.as_ref().unwrap().rank, 0);
     assert_eq!(found.world_size, Some(2));
     let notes = findings(&trace).notes;
-    assert!(
-        notes[0].starts_with("2 processes ran collectives"),
-        "{notes:?}"
-    );
+    assert_begins(&notes[0], "2 processes ran collectives");
 }
 
 #[test]
@@ -91,11 +85,8 @@ fn devices_of_one_process_are_ranks_without_numbers() {
          queue id=1 device=1
          queue id=2 device=2\n",
     );
-    both.range(
-        "ncclCommInitAll",
-        &format!("NCCL communicator ID={WORLD}, No. of devices=2"),
-        [0, 1],
-    );
+    let init = format!("NCCL communicator ID={WORLD}, No. of devices=2");
+    both.range("ncclCommInitAll", &init, [0, 1]);
     both.range("ncclGroupStart", "", [70, 71]);
     for call in [72, 74] {
         let payload = format!("NCCL communicator ID={WORLD}, Message size [bytes]=64");
@@ -109,16 +100,9 @@ fn devices_of_one_process_are_ranks_without_numbers() {
     let kind = &found.collectives[0];
     assert_eq!((kind.matched_count, kind.skew.total_ns), (1, Some(40 * US)));
     assert_eq!(found.bandwidth[0].bytes, 64);
-    assert!(
-        says(&found, "The numbers of the ranks are not known"),
-        "{:?}",
-        found.sentences
-    );
+    assert_says(&found, "The numbers of the ranks are not known");
     let notes = findings(&trace).notes;
-    assert!(
-        notes[0].starts_with("2 devices of one process ran collectives"),
-        "{notes:?}"
-    );
+    assert_begins(&notes[0], "2 devices of one process ran collectives");
 }
 
 #[test]
@@ -147,9 +131,5 @@ fn a_rank_of_which_not_all_could_be_read_is_compared_with_none() {
         found.sentences[0],
         "Rank 1: dispatches.parquet cannot be read (it is cut short)."
     );
-    assert!(
-        says(&found, "not all of rank 1 could be read"),
-        "{:?}",
-        found.sentences
-    );
+    assert_says(&found, "not all of rank 1 could be read");
 }

@@ -1,15 +1,12 @@
 //! Tests that kernels of real traces differ in the report's tables, however narrow the terminal is.
 
-use gapscope_analysis::{Findings, Options, activity};
-use gapscope_report::{Report, Terminal, fit, json, markdown, slices};
-use gapscope_timeline::Timeline;
-use gapscope_trace::Trace;
+use super::*;
 use std::collections::HashSet;
 
 const NAMES: [&str; 3] = [
-    include_str!("../../analysis/tests/kernel-names/diff_control_a100.txt"),
-    include_str!("../../analysis/tests/kernel-names/h100_owlv2.txt"),
-    include_str!("../../analysis/tests/kernel-names/h100_2gpu_nsys.txt"),
+    include_str!("../../../analysis/tests/kernel-names/diff_control_a100.txt"),
+    include_str!("../../../analysis/tests/kernel-names/h100_owlv2.txt"),
+    include_str!("../../../analysis/tests/kernel-names/h100_2gpu_nsys.txt"),
 ];
 
 /// Makes a trace in which each of these kernels runs once, the first the longest, followed by a gap.
@@ -28,19 +25,12 @@ fn trace(names: &str) -> Trace {
              dispatch queue=1 submission=1 kernel={id} start_ns={start}us duration_ns={duration}us\n"
         ));
     }
-    Trace::from_text(&text).unwrap_or_else(|error| panic!("{error}"))
+    read(&text)
 }
 
-fn with_report<R>(trace: &Trace, top: usize, show: impl FnOnce(&Report) -> R) -> R {
-    show(&Report {
-        trace: "example.gapscope",
-        manifest: &trace.manifest,
-        findings: &Findings::new(trace, &Options::default()),
-        activity: &activity(&Timeline::new(trace), slices(80)),
-        label: None,
-        remarks: &[],
-        top,
-        each_layer: false,
+fn with_top<R>(trace: &Trace, top: usize, show: impl FnOnce(&Report) -> R) -> R {
+    with_report(trace, &Options::default(), |report| {
+        show(&Report { top, ..*report })
     })
 }
 
@@ -56,7 +46,7 @@ fn no_two_kernels_look_alike_at_any_width() {
     for names in NAMES {
         let trace = trace(names);
         let count = names.lines().count();
-        with_report(&trace, usize::MAX, |report| {
+        with_top(&trace, usize::MAX, |report| {
             let document = report.document();
             for columns in [40, 60, 80, 120, 200] {
                 let terminal = Terminal {
@@ -86,7 +76,7 @@ fn no_two_kernels_look_alike_at_any_width() {
 fn kernels_of_pytorch_can_be_read() {
     let names: Vec<&str> = NAMES[1].lines().step_by(4).collect();
     let trace = trace(&names.join("\n"));
-    with_report(&trace, 14, |report| {
+    with_top(&trace, 14, |report| {
         for columns in [80, 40] {
             let terminal = Terminal {
                 columns,
@@ -95,10 +85,8 @@ fn kernels_of_pytorch_can_be_read() {
             let page = section(&terminal.draw(&report.document()));
             insta::assert_snapshot!(format!("pytorch-{columns}"), page);
         }
-        let text = json::text(report).unwrap();
-        let json: serde_json::Value = serde_json::from_str(&text).unwrap();
-        let kernel = &json["kernels"][0];
-        assert!(kernel["full_name"].as_str().unwrap().contains(names[0]));
-        assert_eq!(kernel["codes"], 1);
     });
+    let kernel = &json_of(&trace)["kernels"][0];
+    assert!(kernel["full_name"].as_str().unwrap().contains(names[0]));
+    assert_eq!(kernel["codes"], 1);
 }
