@@ -2,20 +2,19 @@
 //! spool as a hook does.
 
 mod limits;
+#[path = "../../src/made_up.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
+mod made_up;
 mod nested;
 
 use gapscope_recorder::{
     Error, LabelInjection, Names, Outcome, Recorded, Recording, Recovered, Start, recover,
 };
-use gapscope_spool::event::{
-    self, Api, ClockSource, Command, CommonEvent, Instance, Op, Span, VulkanEvent,
-};
-use gapscope_spool::ids as hook;
+use gapscope_spool::event::{Api, Command, Op};
 use gapscope_spool::{Spool, monotonic_ns};
 use gapscope_trace::Selection;
 use gapscope_trace::manifest::{Exit, SamplingMode};
 use gapscope_trace::tables::Table;
-use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -111,38 +110,12 @@ struct Program {
     spool: Spool,
 }
 
-fn hello() -> CommonEvent<'static> {
-    CommonEvent::Process {
-        pid: std::process::id(),
-        parent: 0,
-        executable: Cow::Borrowed("child"),
-        arguments: vec![],
-        hook: Cow::Borrowed("vulkan"),
-    }
-}
-
 fn program() -> Program {
-    let spool = Spool::from_env(hello)
+    let spool = Spool::from_env(|| made_up::process("vulkan"))
         .unwrap()
         .expect("the session names the spool");
-    spool.write(&CommonEvent::Device {
-        device: hook::Device(1),
-        api: Api::Vulkan,
-        name: Cow::Borrowed("made-up GPU"),
-        driver: Cow::Borrowed(""),
-        uuid: [1; 16],
-        nanoseconds_per_tick: 1.0,
-        clock: ClockSource::Calibrated,
-        heaps: vec![],
-    });
-    spool.write(&CommonEvent::Queue {
-        queue: hook::Queue(1),
-        device: hook::Device(1),
-        family: 0,
-        index: 0,
-        flags: 2,
-        timestamp_bits: 64,
-    });
+    spool.write(&made_up::device(1, Api::Vulkan, 1.0));
+    spool.write(&made_up::queue(1, 1));
     Program { spool }
 }
 
@@ -151,52 +124,15 @@ impl Program {
     fn run(&mut self, command_buffers: u32, pause: Duration) {
         for recording in 1..=command_buffers {
             let now = monotonic_ns();
-            let ticks = now as u64;
-            self.spool.write(&CommonEvent::ClockSample {
-                device: hook::Device(1),
-                ticks,
-                host_ns: now,
-                error_ns: 1,
-            });
+            self.spool.write(&made_up::clock_sample(now));
             let commands = [
                 Command::new(Op::Begin, 0, [0; 4]),
                 Command::new(Op::Dispatch, 1, [1, 1, 1, 0]),
                 Command::new(Op::End, 3, [0; 4]),
             ];
-            let commands = bytemuck::cast_slice(&commands);
-            self.spool.write(&VulkanEvent::Commands {
-                recording: hook::CommandRecording(recording),
-                commands,
-            });
-            let instance = u64::from(recording);
-            self.spool.write(&VulkanEvent::Submit {
-                span: Span::between(now, now),
-                queue: hook::Queue(1),
-                instances: Cow::Owned(vec![Instance {
-                    instance: hook::Instance(instance),
-                    recording: hook::CommandRecording(recording),
-                }]),
-                waits: Cow::Borrowed(&[]),
-                signals: Cow::Borrowed(&[]),
-            });
-            let ticks: Vec<u8> = (1..=4u64)
-                .flat_map(|t| (now as u64 + t * 100).to_le_bytes())
-                .collect();
-            self.spool.write(&VulkanEvent::Timestamps {
-                instance: hook::Instance(instance),
-                recording: hook::CommandRecording(recording),
-                first_query: 0,
-                ticks: &ticks,
-            });
-            let outcome = event::Outcome::Timed;
-            self.spool.write(&VulkanEvent::InstanceEnd {
-                instance: hook::Instance(instance),
-                outcome,
-                seen_ns: now + 1000,
-            });
-            self.spool.write(&VulkanEvent::CommandRecordingEnd {
-                recording: hook::CommandRecording(recording),
-            });
+            let ticks = [100, 200, 300, 400].map(|tick| now as u64 + tick);
+            let times = (now, now + 1000);
+            made_up::run_command_buffer(&self.spool, recording, &commands, times, &ticks);
             std::thread::sleep(pause);
         }
     }
