@@ -90,14 +90,6 @@ ids! {
     Correlation(u32);
 }
 
-impl Correlation {
-    /// Returns true when this call was made before the other.
-    #[inline]
-    pub fn is_before(self, other: Correlation) -> bool {
-        (self.0.wrapping_sub(other.0) as i32) < 0
-    }
-}
-
 /// Hands out new ids of one type, from 1.
 #[derive(Debug)]
 pub struct Counter<Id> {

@@ -4,7 +4,7 @@
 use crate::made_up;
 use gapscope_spool::Spool;
 use gapscope_spool::event::{
-    Activity, Api, CommonEvent, CudaEvent, LaunchShape, Packer, Span, WaitKind,
+    Activity, ActivityBatch, Api, CommonEvent, CudaEvent, LaunchShape, Packer, Span, WaitKind,
 };
 use gapscope_spool::ids as hook;
 use gapscope_spool::model::cuda::FunctionClass;
@@ -32,11 +32,11 @@ impl Batches<'_> {
 
     fn write(&mut self) {
         let (first, count) = (self.written, self.packer.count());
-        self.spool.write(&CudaEvent::Activities {
+        self.spool.write(&CudaEvent::Activities(ActivityBatch {
             first,
             count,
             bytes: self.packer.bytes(),
-        });
+        }));
         self.written += u64::from(count);
         self.packer.clear();
     }

@@ -1,7 +1,7 @@
 //! Passes samples of stacks (where host threads were) to the traces of the processes that they concern.
 
 use super::Drain;
-use crate::assembler::{Assembler, FrameFacts, SampleFacts};
+use crate::assembler::{FrameFacts, SampleFacts};
 use crate::procfs;
 use gapscope_stacks::{Frame, Update as Heard};
 use gapscope_trace::ids::{ProcessId, ThreadId};
@@ -30,14 +30,11 @@ impl Drain {
     /// Returns the threads that have begun to submit or wait: each thread's process in this PID namespace, and the
     /// thread as it numbers itself.
     pub fn take_callers(&mut self) -> Vec<(u32, u32)> {
+        let indexes = std::iter::once(None).chain((0..self.ranks.len()).map(Some));
         let mut new: Vec<(TraceProcess, ThreadId)> = Vec::new();
-        let mut take = |trace, assembler: &mut Assembler| {
+        for (trace, (assembler, _)) in indexes.zip(self.traces_mut()) {
             let callers = assembler.take_callers().into_iter();
             new.extend(callers.map(|(process, thread)| ((trace, process), thread)));
-        };
-        take(None, &mut self.assembler);
-        for (at, rank) in self.ranks.iter_mut().enumerate() {
-            take(Some(at), &mut rank.assembler);
         }
         let mut new_callers = Vec::new();
         for (wanted, thread) in new {
@@ -88,7 +85,7 @@ impl Drain {
                     };
                     let frames =
                         stack.and_then(|id| self.followed.stacks.get(id as usize).cloned());
-                    let (assembler, tables) = self.trace(process.0);
+                    let (assembler, tables) = self.trace_mut(process.0);
                     if !assembler.knows_thread(process.1, own)
                         && let Some(name) = procfs::thread_name(pid, thread)
                     {
@@ -105,7 +102,7 @@ impl Drain {
                     start_ns,
                 } => {
                     let trace = self.trace_of(parent_pid);
-                    let id = self.trace(trace).0.add_worker(Process {
+                    let id = self.trace_mut(trace).0.add_worker(Process {
                         pid,
                         parent_pid: Some(parent_pid),
                         executable,
@@ -122,7 +119,7 @@ impl Drain {
                     reason,
                 } => {
                     let trace = pid.and_then(|pid| self.trace_of(pid));
-                    self.trace(trace).0.lose(kind, count, reason);
+                    self.trace_mut(trace).0.lose(kind, count, reason);
                 }
             }
         }

@@ -56,6 +56,13 @@ impl Program {
     }
 }
 
+/// Returns the path of a trace that does not exist yet, in a folder of its own.
+fn new_trace() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("t.gapscope");
+    (folder, trace)
+}
+
 fn header() -> RecordingHeader {
     RecordingHeader {
         command: vec!["program".to_owned()],
@@ -88,8 +95,7 @@ fn a_session_that_dies_in_a_checkpoint_is_recovered_exactly() {
 }
 
 fn dies(death: Death) {
-    let folder = tempfile::tempdir().unwrap();
-    let trace = folder.path().join("t.gapscope");
+    let (_folder, trace) = new_trace();
     let mut drain = Drain::create(&trace, header()).unwrap();
     let mut program = Program::start(&trace);
     // This is enough for several chunks, so that some are deleted.
@@ -177,8 +183,7 @@ fn records_that_never_became_whole_are_counted_exactly() {
 
 #[test]
 fn a_folder_without_a_checkpoint_is_refused_in_a_sentence() {
-    let folder = tempfile::tempdir().unwrap();
-    let trace = folder.path().join("t.gapscope");
+    let (_folder, trace) = new_trace();
     let drain = Drain::create(&trace, header()).unwrap();
     std::mem::forget(drain);
     let state = trace.join(STATE_FILE);

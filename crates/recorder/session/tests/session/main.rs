@@ -16,7 +16,7 @@ use gapscope_trace::Selection;
 use gapscope_trace::manifest::{Exit, SamplingMode};
 use gapscope_trace::tables::Table;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// The task of the child.
@@ -173,14 +173,20 @@ fn record(
     recording.start()?.wait()
 }
 
+/// Returns the path of a trace that does not exist yet, in a folder of its own.
+fn new_trace() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("t.gapscope");
+    (folder, trace)
+}
+
 fn words(words: &[&str]) -> Vec<OsString> {
     words.iter().map(OsString::from).collect()
 }
 
 #[test]
 fn a_program_is_recorded_and_its_exit_code_given_back() {
-    let folder = tempfile::tempdir().unwrap();
-    let trace = folder.path().join("t.gapscope");
+    let (_folder, trace) = new_trace();
     let recorded = record(&trace, "work:3", |_| {}).unwrap();
     assert_eq!(recorded.exit, Exit::Code(3));
     assert_eq!(recorded.outcome, Outcome::Recorded);
@@ -213,8 +219,7 @@ fn a_program_is_recorded_and_its_exit_code_given_back() {
 
 #[test]
 fn a_command_that_cannot_run_leaves_no_output() {
-    let folder = tempfile::tempdir().unwrap();
-    let trace = folder.path().join("t.gapscope");
+    let (_folder, trace) = new_trace();
     for (command, expected) in [
         (
             words(&["no-such-command-here"]),
@@ -240,8 +245,7 @@ fn an_output_that_exists_is_left_alone() {
 
 #[test]
 fn a_program_without_vulkan_is_said_and_leaves_no_trace() {
-    let folder = tempfile::tempdir().unwrap();
-    let trace = folder.path().join("t.gapscope");
+    let (_folder, trace) = new_trace();
     let recorded = record(&trace, "", |r| r.command = words(&["sh", "-c", "exit 7"])).unwrap();
     assert_eq!(recorded.exit, Exit::Code(7));
     let Outcome::NothingRecorded {
@@ -257,8 +261,7 @@ fn a_program_without_vulkan_is_said_and_leaves_no_trace() {
 
 #[test]
 fn a_device_without_submissions_is_a_trace_with_a_note() {
-    let folder = tempfile::tempdir().unwrap();
-    let trace = folder.path().join("t.gapscope");
+    let (_folder, trace) = new_trace();
     let recorded = record(&trace, "device", |_| {}).unwrap();
     assert!(matches!(
         recorded.outcome,
@@ -277,8 +280,7 @@ fn a_device_without_submissions_is_a_trace_with_a_note() {
 
 #[test]
 fn a_program_that_aborts_keeps_everything_it_wrote() {
-    let folder = tempfile::tempdir().unwrap();
-    let trace = folder.path().join("t.gapscope");
+    let (_folder, trace) = new_trace();
     let recorded = record(&trace, "killed:5000", |_| {}).unwrap();
     assert_eq!(recorded.exit, Exit::Signal(6));
     assert_eq!(recorded.dispatches, 5000);
@@ -287,8 +289,7 @@ fn a_program_that_aborts_keeps_everything_it_wrote() {
 
 #[test]
 fn the_time_limit_ends_the_program_and_what_it_started() {
-    let folder = tempfile::tempdir().unwrap();
-    let trace = folder.path().join("t.gapscope");
+    let (_folder, trace) = new_trace();
     let begun = Instant::now();
     let recorded = record(&trace, "", |r| {
         r.command = words(&["sh", "-c", "sleep 30; true"]);
@@ -302,8 +303,7 @@ fn the_time_limit_ends_the_program_and_what_it_started() {
 
 #[test]
 fn a_delayed_recording_begins_later() {
-    let folder = tempfile::tempdir().unwrap();
-    let trace = folder.path().join("t.gapscope");
+    let (_folder, trace) = new_trace();
     let before = monotonic_ns();
     let recorded = record(&trace, "waits", |r| {
         r.start = Start::After(Duration::from_millis(300))
@@ -317,8 +317,7 @@ fn a_delayed_recording_begins_later() {
 
 #[test]
 fn a_process_that_outlives_the_command_is_noted() {
-    let folder = tempfile::tempdir().unwrap();
-    let trace = folder.path().join("t.gapscope");
+    let (_folder, trace) = new_trace();
     let recorded = record(&trace, "parent", |_| {}).unwrap();
     assert_eq!(recorded.dispatches, 20);
     assert_eq!(recorded.notes.len(), 1, "{:?}", recorded.notes);
@@ -358,8 +357,7 @@ fn program_has_begun(trace: &Path) -> bool {
 
 #[test]
 fn a_session_that_is_killed_is_recovered_once_the_program_has_ended() {
-    let folder = tempfile::tempdir().unwrap();
-    let trace = folder.path().join("t.gapscope");
+    let (_folder, trace) = new_trace();
     let mut session = session(&trace, 900);
     until(|| program_has_begun(&trace));
     std::thread::sleep(Duration::from_millis(200));
@@ -388,8 +386,7 @@ fn a_session_that_is_killed_is_recovered_once_the_program_has_ended() {
 
 #[test]
 fn a_signal_that_was_ignored_from_the_start_stays_ignored() {
-    let folder = tempfile::tempdir().unwrap();
-    let trace = folder.path().join("t.gapscope");
+    let (_folder, trace) = new_trace();
     let mut inner = command("session:600");
     inner.insert(0, "nohup".into());
     let mut session = std::process::Command::new(inner.remove(0))
@@ -422,8 +419,7 @@ fn recorded_process(trace: &Path) -> u32 {
 
 #[test]
 fn a_signal_to_the_session_reaches_the_program_and_the_trace_is_complete() {
-    let folder = tempfile::tempdir().unwrap();
-    let trace = folder.path().join("t.gapscope");
+    let (_folder, trace) = new_trace();
     let mut session = session(&trace, 100_000);
     until(|| program_has_begun(&trace));
     std::thread::sleep(Duration::from_millis(200));

@@ -16,16 +16,8 @@ use std::borrow::Cow;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum CudaEvent<'a> {
     /// A batch of activities. Any thread may write it; see [`super::Activity`] for the guarantees.
-    Activities {
-        /// Number of activities that the process had written before these, so that a hole between batches is an exact
-        /// loss. The last batch of a process has no entries and closes the last hole.
-        first: u64,
-        /// Entries in `bytes`.
-        count: u32,
-        /// The entries, for [`super::unpack`].
-        #[serde(with = "serde_bytes")]
-        bytes: &'a [u8],
-    },
+    #[serde(borrow)]
+    Activities(ActivityBatch<'a>),
     /// A function of an API that the program calls ([`CudaEvent::Called`]).
     Function {
         /// The function.
@@ -103,18 +95,7 @@ pub enum CudaEvent<'a> {
         limits: DeviceProperties,
     },
     /// The state of a memory pool.
-    Pool {
-        /// The pool.
-        pool: ids::Pool,
-        /// The device.
-        device: ids::Device,
-        /// The reason for the event.
-        edge: PoolEdge,
-        /// Bytes that the pool holds of the device's memory.
-        bytes: u64,
-        /// Time of the event.
-        at_ns: i64,
-    },
+    Pool(PoolState),
     /// Details of the label that the same thread wrote last.
     LabelDetail {
         /// Category of the label, which [`super::CommonEvent::Name`] may name.
@@ -172,17 +153,7 @@ pub enum CudaEvent<'a> {
         reasons: Vec<(u32, Cow<'a, str>)>,
     },
     /// New samples of a function's instructions.
-    InstructionSamples {
-        /// The device.
-        device: ids::Device,
-        /// CUPTI's checksum of the cubin.
-        cubin: u64,
-        /// The function, as the code calls it; empty when unknown.
-        function: Cow<'a, str>,
-        /// Triples of an offset in bytes from the function's start, the number of the stall reason, and the number of
-        /// samples.
-        samples: Cow<'a, [(u64, u32, u32)]>,
-    },
+    InstructionSamples(FunctionSamples<'a>),
     /// A cubin with line information was loaded while instructions are sampled.
     SampledCubin {
         /// CUPTI's checksum of the cubin.
@@ -191,6 +162,48 @@ pub enum CudaEvent<'a> {
         #[serde(with = "serde_bytes")]
         bytes: &'a [u8],
     },
+}
+
+/// A batch of activities.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ActivityBatch<'a> {
+    /// Number of activities that the process had written before these, so that a hole between batches is an exact
+    /// loss. The last batch of a process has no entries and closes the last hole.
+    pub first: u64,
+    /// Entries in `bytes`.
+    pub count: u32,
+    /// The entries, for [`super::unpack`].
+    #[serde(with = "serde_bytes")]
+    pub bytes: &'a [u8],
+}
+
+/// The state of a memory pool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PoolState {
+    /// The pool.
+    pub pool: ids::Pool,
+    /// The device.
+    pub device: ids::Device,
+    /// The reason for the event.
+    pub edge: PoolEdge,
+    /// Bytes that the pool holds of the device's memory.
+    pub bytes: u64,
+    /// Time of the event.
+    pub at_ns: i64,
+}
+
+/// New samples of a function's instructions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FunctionSamples<'a> {
+    /// The device.
+    pub device: ids::Device,
+    /// CUPTI's checksum of the cubin.
+    pub cubin: u64,
+    /// The function, as the code calls it; empty when unknown.
+    pub function: Cow<'a, str>,
+    /// Triples of an offset in bytes from the function's start, the number of the stall reason, and the number of
+    /// samples.
+    pub samples: Cow<'a, [(u64, u32, u32)]>,
 }
 
 /// The parameters that repeated launches of a kernel share, so that a launch is recorded as a small number.

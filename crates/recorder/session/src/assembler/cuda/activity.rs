@@ -1,12 +1,12 @@
 //! Adds activities (reports of CUDA's tracing library about work, waits and overheads) one at a time to the
 //! timeline of their process.
 
-use super::{Assembler, KernelLaunch, Route};
+use super::{Assembler, KernelLaunch, Route, known_thread};
 use gapscope_model::{LossKind, TransferKind};
 use gapscope_spool::event::{Activity, Span, WaitKind};
 use gapscope_spool::ids as hook;
 use gapscope_timeline_builder::{
-    Correlation, DeviceWork, DeviceWorkKind, EventOccurrence, StreamPlace,
+    Correlation, DeviceWork, DeviceWorkKind, EventOccurrence, Overhead, StreamPlace,
 };
 use gapscope_trace::ids::{ProcessId, QueueId};
 use gapscope_trace::tables::Tables;
@@ -119,7 +119,17 @@ impl Assembler {
                 }
             }
             Activity::Overhead { kind, thread, span } => {
-                self.cuda_overhead(process, kind, thread, span, tables);
+                if let Some(span) = self.checked(span) {
+                    let overhead = Overhead {
+                        thread: known_thread(thread),
+                        span,
+                        kind,
+                        tool: "CUPTI",
+                    };
+                    self.with_timeline(process, tables, |timeline, out| {
+                        timeline.overhead(&overhead, out);
+                    });
+                }
             }
             Activity::Submission { queue, correlation } => {
                 let queue = self.queue(process, queue);
@@ -133,7 +143,11 @@ impl Assembler {
                 correlation: _,
             } => {
                 let queue = self.queue(process, queue);
-                self.host_function(process, queue, thread, span, tables);
+                if let Some(span) = self.checked(span) {
+                    self.with_timeline(process, tables, |timeline, out| {
+                        timeline.host_function(queue, known_thread(thread), span, out);
+                    });
+                }
             }
         }
     }

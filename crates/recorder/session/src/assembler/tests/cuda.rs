@@ -141,11 +141,11 @@ impl Cuda {
 
     fn send(&mut self, packer: &mut Packer) {
         let (first, count) = (self.written, packer.count());
-        self.event(CudaEvent::Activities {
+        self.event(CudaEvent::Activities(ActivityBatch {
             first,
             count,
             bytes: packer.bytes(),
-        });
+        }));
         self.written += u64::from(count);
         packer.clear();
     }
