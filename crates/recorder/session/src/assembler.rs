@@ -54,7 +54,6 @@ use loaded_code::LoadedCode;
 use process::Process;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
-pub use stacks::{FrameFacts, SampleFacts};
 use std::borrow::Cow;
 use std::sync::Arc;
 

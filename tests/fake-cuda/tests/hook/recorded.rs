@@ -469,6 +469,11 @@ impl Recorded {
         of.map(|(_, count, _)| count).sum()
     }
 
+    /// Checks that no CUDA work of the process was recorded, for this reason.
+    pub fn assert_not_recorded(&self, reason: &str) {
+        assert_eq!(self.lost("CUDA work of a process", reason), 1);
+    }
+
     /// Returns the calls of a name.
     pub fn calls_of(&self, name: &str) -> Vec<&Call> {
         self.calls.iter().filter(|c| c.name == name).collect()

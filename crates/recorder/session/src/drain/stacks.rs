@@ -1,12 +1,11 @@
 //! Passes samples of stacks (where host threads were) to the traces of the processes that they concern.
 
 use super::Drain;
-use crate::assembler::{FrameFacts, SampleFacts};
 use crate::procfs;
 use gapscope_stacks::{Frame, Update as Heard};
 use gapscope_trace::ids::{ProcessId, ThreadId};
 use gapscope_trace::manifest::Process;
-use gapscope_trace::tables::SampleSource;
+use gapscope_trace::tables::{Sample, SampleSource};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -23,7 +22,7 @@ pub struct FollowedThreads {
     threads: FxHashMap<(Pid, ThreadId), TraceProcess>,
     workers: FxHashMap<Pid, TraceProcess>,
     /// The stacks, by the sampler's ids.
-    stacks: Vec<Arc<[FrameFacts]>>,
+    stacks: Vec<Arc<[Frame]>>,
 }
 
 impl Drain {
@@ -57,8 +56,7 @@ impl Drain {
             match update {
                 Heard::Stack { id, frames } => {
                     debug_assert_eq!(id as usize, self.followed.stacks.len());
-                    let frames = frames.iter().map(|frame: &Frame| frame.into()).collect();
-                    self.followed.stacks.push(frames);
+                    self.followed.stacks.push(frames.into());
                 }
                 Heard::Sample {
                     time_ns,
@@ -74,9 +72,11 @@ impl Drain {
                     let Some(process) = self.process_of_thread(pid, own) else {
                         continue;
                     };
-                    let facts = SampleFacts {
+                    let sample = Sample {
                         time_ns,
+                        process: process.1,
                         thread: own,
+                        stack: None,
                         state,
                         source: SampleSource::Sampled,
                         period_ns: Some(period_ns),
@@ -92,7 +92,7 @@ impl Drain {
                         assembler.name_thread(process.1, own, name);
                     }
                     let frames = frames.as_ref().map(|frames| frames.iter().cloned());
-                    assembler.sample(process.1, facts, frames, tables);
+                    assembler.sample(sample, frames, tables);
                 }
                 Heard::Worker {
                     pid,

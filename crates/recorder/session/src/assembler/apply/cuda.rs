@@ -16,6 +16,14 @@ impl Assembler {
         event: CudaEvent<'_>,
         tables: &mut Tables,
     ) {
+        let call = |thread, function, span, correlation, result| CallRecord {
+            function,
+            thread,
+            correlation,
+            span,
+            result,
+            host_functions: None,
+        };
         match event {
             CudaEvent::Activities(batch) => self.activities(process, batch, tables),
             CudaEvent::Function {
@@ -29,14 +37,7 @@ impl Assembler {
                 correlation,
                 result,
             } => {
-                let record = CallRecord {
-                    function,
-                    thread,
-                    correlation,
-                    span,
-                    result,
-                    host_functions: None,
-                };
+                let record = call(thread, function, span, correlation, result);
                 self.called(process, record, tables);
             }
             CudaEvent::GraphLaunched {
@@ -45,14 +46,8 @@ impl Assembler {
                 correlation,
                 host_functions,
             } => {
-                let record = CallRecord {
-                    function,
-                    thread,
-                    correlation,
-                    span,
-                    result: 0,
-                    host_functions: Some(host_functions),
-                };
+                let mut record = call(thread, function, span, correlation, 0);
+                record.host_functions = Some(host_functions);
                 self.called(process, record, tables);
             }
             CudaEvent::Polled {
@@ -63,14 +58,7 @@ impl Assembler {
                 busy_ns,
                 result,
             } => {
-                let record = CallRecord {
-                    function,
-                    thread,
-                    correlation: hook::Correlation::NONE,
-                    span,
-                    result,
-                    host_functions: None,
-                };
+                let record = call(thread, function, span, hook::Correlation::NONE, result);
                 self.polled(process, record, count, busy_ns, tables);
             }
             CudaEvent::Launch { launch, shape } => self.cuda_launch(process, launch, &shape),
