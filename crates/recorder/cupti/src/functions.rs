@@ -1,4 +1,4 @@
-//! The functions of CUPTI that are used, in groups that a library has or lacks as a whole.
+//! Looks up the functions of CUPTI that are used, in groups that a library has or lacks as a whole.
 
 use crate::data::CounterData;
 use crate::failure::Failure;

@@ -1,4 +1,4 @@
-//! CUPTI's parameter structures, as the headers of CUPTI 13.0 declare them.
+//! Declares CUPTI's parameter structures, as the headers of CUPTI 13.0 declare them.
 
 pub mod pc_sampling;
 

@@ -103,7 +103,7 @@ impl Status {
 pub struct Table {
     /// The hook's [`VERSION`].
     pub version: u32,
-    /// Size of the hook's table.
+    /// The size of the hook's table.
     pub bytes: u32,
     /// `vulkan` or `cuda`, NUL-terminated.
     pub hook: *const c_char,

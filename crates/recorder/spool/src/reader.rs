@@ -32,7 +32,7 @@ impl SpoolReader {
     /// Returns the processes that have appeared since the last call, oldest first.
     ///
     /// # Errors
-    /// The spool folder cannot be read, or a process' control page cannot (reported once); the others are still
+    /// The spool folder cannot be read, or a process's control page cannot (reported once); the others are still
     /// found.
     pub fn new_processes(&mut self) -> Result<Vec<ProcessSpool>, Error> {
         let mut found = Vec::new();

@@ -116,6 +116,7 @@ impl Memory {
         }
         Some(freed.id)
     }
+
     /// Writes the state of a memory pool as an event.
     ///
     /// # Safety

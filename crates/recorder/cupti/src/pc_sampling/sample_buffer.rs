@@ -1,4 +1,4 @@
-//! The memory into which CUPTI puts samples of instructions.
+//! Holds the memory into which CUPTI puts samples of instructions, and reads them.
 
 use crate::layouts::pc_sampling::{Data, PcData, ReasonSamples};
 use std::ffi::CStr;

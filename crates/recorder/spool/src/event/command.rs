@@ -53,7 +53,7 @@ pub enum Op {
 #[repr(C)]
 pub struct Command {
     op: u32,
-    /// Index of the first timestamp among the command recording's queries, or [`super::NO_QUERY`].
+    /// The index of the first timestamp among the command recording's queries, or [`super::NO_QUERY`].
     pub query: u32,
     /// Operand, as [`Op`] says.
     pub a: u32,
