@@ -24,7 +24,7 @@ impl Assembler {
     /// Adds an activity to the timeline of its process.
     #[inline]
     pub(super) fn activity(&mut self, process: ProcessId, activity: Activity, tables: &mut Tables) {
-        match activity {
+        let (queue, span, correlation, of_graph, kind) = match activity {
             Activity::Kernel {
                 launch,
                 span,
@@ -33,17 +33,11 @@ impl Assembler {
             } => {
                 let known = self.processes[process].cuda.launches.get(&launch).copied();
                 let known = known.unwrap_or_else(|| self.lost_launch(process));
-                let work = DeviceWork {
-                    queue: known.queue,
-                    span: self.checked(span),
-                    of_graph,
-                    label: None,
-                    kind: DeviceWorkKind::Kernel {
-                        kernel: known.kernel,
-                        groups: known.groups.map(|groups| Some(groups).filter(|g| *g > 0)),
-                    },
+                let kind = DeviceWorkKind::Kernel {
+                    kernel: known.kernel,
+                    groups: known.groups.map(|groups| Some(groups).filter(|g| *g > 0)),
                 };
-                self.device_work(process, correlation, work, tables);
+                (known.queue, span, correlation, of_graph, kind)
             }
             Activity::Transfer {
                 route,
@@ -54,32 +48,20 @@ impl Assembler {
             } => {
                 let known = self.processes[process].cuda.routes.get(&route).copied();
                 let known = known.unwrap_or_else(|| self.lost_route(process));
-                let work = DeviceWork {
-                    queue: known.queue,
-                    span: self.checked(span),
-                    of_graph,
-                    label: None,
-                    kind: DeviceWorkKind::Transfer {
-                        kind: known.kind,
-                        bytes: Some(bytes),
-                        host_memory: known.host_memory,
-                    },
+                let kind = DeviceWorkKind::Transfer {
+                    kind: known.kind,
+                    bytes: Some(bytes),
+                    host_memory: known.host_memory,
                 };
-                self.device_work(process, correlation, work, tables);
+                (known.queue, span, correlation, of_graph, kind)
             }
             Activity::GraphRun {
                 queue,
                 span,
                 correlation,
             } => {
-                let work = DeviceWork {
-                    queue: self.queue(process, queue),
-                    span: self.checked(span),
-                    of_graph: true,
-                    label: None,
-                    kind: DeviceWorkKind::Graph,
-                };
-                self.device_work(process, correlation, work, tables);
+                let queue = self.queue(process, queue);
+                (queue, span, correlation, true, DeviceWorkKind::Graph)
             }
             Activity::Wait {
                 kind,
@@ -99,7 +81,7 @@ impl Assembler {
                     span,
                     correlation: self.wide(process, correlation),
                 };
-                self.waited(process, &wait, tables);
+                return self.waited(process, &wait, tables);
             }
             Activity::EventRecord {
                 event,
@@ -117,6 +99,7 @@ impl Assembler {
                     let timeline = &mut self.processes[process].timeline;
                     timeline.event_recorded(occurrence, place);
                 }
+                return;
             }
             Activity::Overhead { kind, thread, span } => {
                 if let Some(span) = self.checked(span) {
@@ -130,11 +113,12 @@ impl Assembler {
                         timeline.overhead(&overhead, out);
                     });
                 }
+                return;
             }
             Activity::Submission { queue, correlation } => {
                 let queue = self.queue(process, queue);
                 let correlation = self.wide(process, correlation);
-                self.queue_of_call(process, correlation, queue, tables);
+                return self.queue_of_call(process, correlation, queue, tables);
             }
             Activity::HostFunction {
                 queue,
@@ -148,27 +132,25 @@ impl Assembler {
                         timeline.host_function(queue, known_thread(thread), span, out);
                     });
                 }
+                return;
             }
-        }
+        };
+        let work = DeviceWork {
+            queue,
+            span: self.checked(span),
+            of_graph,
+            label: None,
+            kind,
+        };
+        let correlation = self.wide(process, correlation);
+        self.with_timeline(process, tables, |timeline, out| {
+            timeline.work(correlation, work, out);
+        });
     }
 
     fn wide(&mut self, process: ProcessId, correlation: hook::Correlation) -> Option<Correlation> {
         let correlations = &mut self.processes[process].cuda.correlations;
         correlations.widen(correlation.0)
-    }
-
-    #[inline]
-    fn device_work(
-        &mut self,
-        process: ProcessId,
-        correlation: hook::Correlation,
-        work: DeviceWork,
-        tables: &mut Tables,
-    ) {
-        let correlation = self.wide(process, correlation);
-        self.with_timeline(process, tables, |timeline, out| {
-            timeline.work(correlation, work, out);
-        });
     }
 
     fn queue_of_call(
