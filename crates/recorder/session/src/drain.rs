@@ -171,7 +171,7 @@ impl Drain {
             let (trace, id, earlier_damage) = match resumed {
                 Some(position) => {
                     spool.resume_at(position.position);
-                    (position.trace, position.id, position.damage())
+                    (position.trace, position.id, position.damage)
                 }
                 None => {
                     let trace = rank.and_then(|rank| self.rank_trace(rank));
@@ -309,16 +309,12 @@ impl Drain {
         let processes = self
             .processes
             .iter()
-            .map(|process| {
-                let damage = process.damage();
-                SpoolPosition {
-                    folder: folder_name(&process.spool),
-                    trace: process.trace,
-                    id: process.id,
-                    position: process.spool.position(),
-                    missing_records: damage.missing_records,
-                    undecodable_records: damage.undecodable_records,
-                }
+            .map(|process| SpoolPosition {
+                folder: folder_name(&process.spool),
+                trace: process.trace,
+                id: process.id,
+                position: process.spool.position(),
+                damage: process.damage(),
             })
             .collect();
         let checkpoint = CheckpointRef {

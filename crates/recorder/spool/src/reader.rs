@@ -3,6 +3,7 @@
 
 use crate::chunk::ChunkReader;
 use crate::{Control, Error, Event, ids};
+use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
@@ -61,7 +62,7 @@ impl SpoolReader {
 }
 
 /// Counts of records that [`ProcessSpool::drain`] could not deliver.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Damage {
     /// Records that were begun but never committed, dropped, or cut off.
     pub missing_records: u64,
