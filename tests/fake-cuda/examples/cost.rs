@@ -4,6 +4,9 @@
 //!
 //! `cargo build --release -p gapscope-cuda -p fake-cuda && cargo run --release -p fake-cuda --example cost`
 
+#[path = "../src/bin/program/nvtx_tables.rs"]
+mod nvtx_tables;
+
 use fake_cuda::callbacks::{Callback, Data, ENTER, EXIT};
 use fake_cuda::names::{self, Call};
 use fake_cuda::records::{self, Bytes, Kernel};
@@ -37,6 +40,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     unsafe {
         std::env::set_var("GAPSCOPE_SPOOL", spool.path());
         std::env::set_var("GAPSCOPE_CUPTI", &stub);
+        std::env::set_var("NVTX_INJECTION64_PATH", &hook);
     }
     // SAFETY: the libraries are ours, and stay loaded.
     let (hook, stub) = unsafe {
@@ -64,7 +68,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .map(|n| CString::new(format!("{}{n}", "void at::native::kernel<>".repeat(8))))
         .collect::<Result<_, _>>()?;
     let mut n = 0u32;
-    report("kernel", requested, completed, || {
+    let mut kernel = || {
         n += 1;
         let start = 1_000_000_000 + u64::from(n) * 5_200;
         Kernel {
@@ -79,28 +83,22 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             name: names[n as usize % names.len()].as_ptr(),
             ..Kernel::default()
         }
-    });
+    };
+    report("kernel", requested, completed, &mut kernel);
     report("kernel of a graph", requested, completed, || {
-        n += 1;
-        let start = 1_000_000_000 + u64::from(n) * 2_000;
+        let kernel = kernel();
+        let number = kernel.correlation_id / 5;
         Kernel {
-            kind: records::CONCURRENT_KERNEL,
-            start,
-            end: start + 1_900,
-            context_id: 1,
-            stream_id: 7,
             grid: [4, 1, 1],
-            block: [256, 1, 1],
-            correlation_id: n / 100,
+            correlation_id: number / 100,
             graph_id: 3,
-            graph_node_id: 3 << 32 | u64::from(n % 100),
-            name: names[n as usize % names.len()].as_ptr(),
-            ..Kernel::default()
+            graph_node_id: 3 << 32 | u64::from(number % 100),
+            ..kernel
         }
     });
     calls("launch", called, names::CU_LAUNCH_KERNEL, 0);
     calls("poll", called, names::CU_EVENT_QUERY, NOT_READY);
-    labels(&hook)?;
+    labels();
     Ok(())
 }
 
@@ -178,60 +176,13 @@ fn calls(what: &str, called: Callback, call: Call, result: c_int) {
     );
 }
 
-/// NVTX's table of one module, as its header has it.
-struct Table {
-    functions: [*const c_void; 16],
-    slots: [*mut *const c_void; 16],
-}
-
-#[repr(C)]
-struct Callbacks {
-    size: usize,
-    module_table: unsafe extern "C" fn(u32, *mut *mut *mut *const c_void, *mut u32) -> c_int,
-}
-
-static CALLBACKS: Callbacks = Callbacks {
-    size: size_of::<Callbacks>(),
-    module_table,
-};
-
-static mut TABLE: Table = Table {
-    functions: [std::ptr::null(); 16],
-    slots: [std::ptr::null_mut(); 16],
-};
-
-unsafe extern "C" fn export_table(_id: u32) -> *const c_void {
-    (&raw const CALLBACKS).cast()
-}
-
-unsafe extern "C" fn module_table(
-    module: u32,
-    table: *mut *mut *mut *const c_void,
-    length: *mut u32,
-) -> c_int {
-    if module != 1 {
-        return 0;
-    }
-    // SAFETY: no other thread exists.
-    unsafe {
-        *table = (&raw mut TABLE.slots).cast();
-        *length = 16;
-    }
-    1
-}
-
-fn labels(hook: &Library) -> Result<(), Box<dyn std::error::Error>> {
-    // SAFETY: only this thread uses the table; the functions have these types.
+fn labels() {
+    // SAFETY: the functions of these numbers have these types.
     let (push, pop) = unsafe {
-        for index in 1..16 {
-            TABLE.slots[index] = &raw mut TABLE.functions[index];
-        }
-        type Attach = extern "C" fn(unsafe extern "C" fn(u32) -> *const c_void) -> c_int;
-        let attach = hook.get::<Attach>(b"InitializeInjectionNvtx2")?;
-        attach(export_table);
         let push: unsafe extern "C" fn(*const c_char) -> c_int =
-            std::mem::transmute(TABLE.functions[9]);
-        let pop: unsafe extern "C" fn() -> c_int = std::mem::transmute(TABLE.functions[11]);
+            std::mem::transmute(nvtx_tables::function(nvtx_tables::CORE, 9));
+        let pop: unsafe extern "C" fn() -> c_int =
+            std::mem::transmute(nvtx_tables::function(nvtx_tables::CORE, 11));
         (push, pop)
     };
     let begun = processor_ns();
@@ -244,7 +195,6 @@ fn labels(hook: &Library) -> Result<(), Box<dyn std::error::Error>> {
     }
     let each = (processor_ns() - begun) as f64 / f64::from(LABELS);
     println!("NVTX push and pop: {each:.1} ns a pair on the program's thread ({LABELS} pairs)");
-    Ok(())
 }
 
 fn processor_ns() -> u64 {

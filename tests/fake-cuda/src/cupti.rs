@@ -6,6 +6,7 @@ mod entry_points;
 mod metrics;
 pub mod pc_sampling;
 mod range_profiler;
+mod results;
 
 use crate::config::{BadTimes, config};
 use crate::records::{self, Bytes, Kernel, Other};
@@ -13,6 +14,20 @@ use buffer::Buffers;
 use std::collections::HashSet;
 use std::ffi::c_void;
 use std::sync::{LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// Declares structures of parameters, which all begin with their own size and a pointer that is null.
+macro_rules! parameters {
+    ($($name:ident { $($field:ident: $type:ty),* $(,)? })+) => {$(
+        #[repr(C)]
+        pub struct $name {
+            pub struct_size: usize,
+            pub private: *mut c_void,
+            $(pub $field: $type,)*
+        }
+    )+};
+}
+
+use parameters;
 
 pub type Requested = unsafe extern "C" fn(*mut *mut u8, *mut usize, *mut usize);
 pub type Completed = unsafe extern "C" fn(*mut c_void, u32, *mut u8, usize, usize);

@@ -1,4 +1,20 @@
-//! The stub of libcuda: contexts, streams, kernels and memory, of which only the times exist.
+//! The stub of libcuda: contexts, streams, kernels and memory, of which only the times exist. Calls of a program go in; CUPTI's callbacks
+//! and records and lines of the truth log come out.
+
+/// Exports functions of the driver and of the runtime. Each line has a function with its parameters, the call that CUPTI is told of (for a
+/// function of the runtime with the driver's call inside), and the function that does the call's work.
+macro_rules! exported {
+    ($($name:ident($($parameter:ident: $type:ty),*) is $call:ident $(around $inside:ident)? => $work:ident($($argument:expr),*);)+) => {$(
+        #[unsafe(no_mangle)]
+        #[allow(clippy::unnecessary_cast)]
+        pub extern "C" fn $name($($parameter: $type),*) -> c_int {
+            let parameters: &[usize] = &[$($parameter as usize),*];
+            let inside: &[names::Call] = &[$(names::$inside)?];
+            let api = Api { inside: inside.first().copied(), ..of_driver(names::$call, parameters) };
+            $work(api, $($argument),*)
+        }
+    )+};
+}
 
 mod cupti_ids;
 mod entry_points;
@@ -211,12 +227,7 @@ struct Api<'a> {
 
 impl From<Call> for Api<'_> {
     fn from(call: Call) -> Self {
-        Api {
-            call,
-            inside: None,
-            parameters: &[],
-            symbol: 0,
-        }
+        of_driver(call, &[])
     }
 }
 
@@ -225,16 +236,6 @@ fn of_driver(call: Call, parameters: &[usize]) -> Api<'_> {
     Api {
         call,
         inside: None,
-        parameters,
-        symbol: 0,
-    }
-}
-
-/// Describes a call of the runtime, with the driver's inside.
-fn of_runtime(call: Call, inside: Call, parameters: &[usize]) -> Api<'_> {
-    Api {
-        call,
-        inside: Some(inside),
         parameters,
         symbol: 0,
     }
@@ -267,7 +268,24 @@ impl Api<'_> {
 
 /// Runs a call: gives it a number and times, and reports it to CUPTI and the truth log. A forked child gets an error.
 fn call<'a>(api: impl Into<Api<'a>>, work: impl FnOnce(&mut Driver, u32, u64) -> c_int) -> c_int {
-    let api = api.into();
+    run(api.into(), |mut driver, correlation, at| {
+        let result = work(&mut driver, correlation, at);
+        (driver, result)
+    })
+}
+
+/// Runs a call that waits until the time that `work` returns; the wait holds no lock.
+fn waiting_call(api: Api<'_>, work: impl FnOnce(&mut Driver, u32) -> Result<u64, c_int>) -> c_int {
+    run(api, |mut locked, correlation, _| {
+        let until = work(&mut locked, correlation);
+        drop(locked);
+        let result = until.map_or_else(|code| code, sleep_until);
+        (driver(), result)
+    })
+}
+
+/// Runs a call as [`call`] does; `work` may release the driver's lock meanwhile.
+fn run(api: Api<'_>, work: impl FnOnce(Locked, u32, u64) -> (Locked, c_int)) -> c_int {
     let mut driver = driver();
     if driver.pid != std::process::id() {
         return NOT_INITIALIZED;
@@ -275,37 +293,10 @@ fn call<'a>(api: impl Into<Api<'a>>, work: impl FnOnce(&mut Driver, u32, u64) ->
     driver.correlation += 1;
     let correlation = driver.correlation;
     let start = now();
-    let mut driver = api.call_back(driver, correlation, None);
+    let driver = api.call_back(driver, correlation, None);
     // The time is taken again, because the subscriber may have taken long.
-    let result = work(&mut driver, correlation, now());
+    let (driver, result) = work(driver, correlation, now());
     let driver = api.call_back(driver, correlation, Some(result));
-    finish(driver, api, correlation, start, result)
-}
-
-/// Runs a call that waits until the time that `work` returns; the wait holds no lock.
-fn waiting_call(api: Api<'_>, work: impl FnOnce(&mut Driver, u32) -> Result<u64, c_int>) -> c_int {
-    let mut locked = driver();
-    if locked.pid != std::process::id() {
-        return NOT_INITIALIZED;
-    }
-    locked.correlation += 1;
-    let correlation = locked.correlation;
-    let start = now();
-    let mut locked = api.call_back(locked, correlation, None);
-    let until = work(&mut locked, correlation);
-    drop(locked);
-    let result = match until {
-        Ok(until) => {
-            sleep_until(until);
-            SUCCESS
-        }
-        Err(code) => code,
-    };
-    let driver = api.call_back(driver(), correlation, Some(result));
-    finish(driver, api, correlation, start, result)
-}
-
-fn finish(driver: Locked, api: Api<'_>, correlation: u32, start: u64, result: c_int) -> c_int {
     let end = now();
     drop(driver);
     cupti::state().collect(false);
@@ -340,10 +331,11 @@ fn asking_call(
     })
 }
 
-fn sleep_until(until: u64) {
+fn sleep_until(until: u64) -> c_int {
     while let Some(left) = until.checked_sub(now()).filter(|left| *left > 0) {
         std::thread::sleep(Duration::from_nanos(left));
     }
+    SUCCESS
 }
 
 /// Launches a kernel.

@@ -20,9 +20,10 @@ pub const NOBODY_KNOWS: u32 = 9000;
 /// The kind at which CUPTI stops.
 pub const TORN: u32 = 0;
 
-/// Declares structures that are written as bytes. Padding is never read.
+/// Declares structures that are written as bytes, each with its kind and the size that `sizeof` gives for the header's. Padding is never
+/// read.
 macro_rules! records {
-    ($($(#[$meta:meta])* $name:ident { $($field:ident: $type:ty,)+ })+) => {
+    ($($(#[$meta:meta])* $name:ident $kind:ident $size:literal { $($field:ident: $type:ty,)+ })+) => {
         $(
             $(#[$meta])*
             #[derive(Clone, Copy)]
@@ -37,7 +38,17 @@ macro_rules! records {
             }
 
             impl Bytes for $name {}
+
+            const _: () = assert!(size_of::<$name>() == $size);
         )+
+
+        /// Returns the size of a record of this kind.
+        pub fn size_of_kind(kind: u32) -> Option<usize> {
+            match kind {
+                $($kind => Some($size),)+
+                _ => None,
+            }
+        }
     };
 }
 
@@ -53,7 +64,7 @@ pub trait Bytes: Copy {
 
 records! {
     /// CUpti_ActivityKernel10
-    Kernel {
+    Kernel CONCURRENT_KERNEL 216 {
         kind: u32,
         cache_config: u8,
         shared_memory_config: u8,
@@ -98,7 +109,7 @@ records! {
         padding3: [u8; 7],
     }
     /// CUpti_ActivityMemcpy6
-    Memcpy {
+    Memcpy MEMCPY 96 {
         kind: u32,
         copy_kind: u8,
         src_kind: u8,
@@ -123,7 +134,7 @@ records! {
         copy_count: u64,
     }
     /// CUpti_ActivityMemcpyPtoP4
-    MemcpyPeer {
+    MemcpyPeer MEMCPY2 96 {
         kind: u32,
         copy_kind: u8,
         src_kind: u8,
@@ -148,7 +159,7 @@ records! {
         pad: u32,
     }
     /// CUpti_ActivityMemset4
-    Memset {
+    Memset MEMSET 88 {
         kind: u32,
         value: u32,
         bytes: u64,
@@ -170,7 +181,7 @@ records! {
         pad2: [u8; 3],
     }
     /// CUpti_ActivityGraphTrace2
-    GraphTrace {
+    GraphTrace GRAPH_TRACE 56 {
         kind: u32,
         correlation_id: u32,
         start: u64,
@@ -184,7 +195,7 @@ records! {
         end_context_id: u32,
     }
     /// CUpti_ActivityHostLaunch, since CUDA 13.1
-    HostLaunch {
+    HostLaunch HOST_LAUNCH 48 {
         kind: u32,
         stream_id: u32,
         context_id: u32,
@@ -197,7 +208,7 @@ records! {
         end: u64,
     }
     /// CUpti_ActivityGraphHostNode, since CUDA 13.1
-    GraphHostNode {
+    GraphHostNode GRAPH_HOST_NODE 56 {
         kind: u32,
         stream_id: u32,
         context_id: u32,
@@ -211,7 +222,7 @@ records! {
         end: u64,
     }
     /// CUpti_ActivityOverhead3
-    Overhead {
+    Overhead OVERHEAD 56 {
         kind: u32,
         overhead_kind: u32,
         object_kind: u32,
@@ -223,7 +234,7 @@ records! {
         overhead_data: usize,
     }
     /// CUpti_ActivityMemory4
-    Memory {
+    Memory MEMORY2 128 {
         kind: u32,
         operation: u32,
         memory_kind: u32,
@@ -248,7 +259,7 @@ records! {
         source: usize,
     }
     /// CUpti_ActivityMemoryPool3
-    MemoryPool {
+    MemoryPool MEMORY_POOL 80 {
         kind: u32,
         operation: u32,
         pool_type: u32,
@@ -265,7 +276,7 @@ records! {
         pad2: [u8; 7],
     }
     /// CUpti_ActivityContext3
-    Context {
+    Context CONTEXT 32 {
         kind: u32,
         context_id: u32,
         device_id: u32,
@@ -279,7 +290,7 @@ records! {
         padding2: u32,
     }
     /// CUpti_ActivityStream
-    Stream {
+    Stream STREAM 24 {
         kind: u32,
         context_id: u32,
         stream_id: u32,
@@ -287,86 +298,45 @@ records! {
         flag: u32,
         correlation_id: u32,
     }
+    /// CUpti_ActivityDevice5
+    Device DEVICE 184 {
+        kind: u32,
+        flags: u32,
+        global_memory_bandwidth: u64,
+        global_memory_size: u64,
+        constant_memory_size: u32,
+        l2_cache_size: u32,
+        threads_per_warp: u32,
+        core_clock_rate: u32,
+        memcpy_engines: u32,
+        multiprocessors: u32,
+        max_ipc: u32,
+        max_warps: u32,
+        max_blocks: u32,
+        max_shared_memory: u32,
+        max_registers: u32,
+        max_registers_per_block: u32,
+        max_shared_memory_per_block: u32,
+        max_threads_per_block: u32,
+        max_block: [u32; 3],
+        max_grid: [u32; 3],
+        capability: [u32; 2],
+        id: u32,
+        ecc_enabled: u32,
+        uuid: [u8; 16],
+        name: *const c_char,
+        is_cuda_visible: u8,
+        is_mig_enabled: u8,
+        reserved: [u8; 6],
+        gpu_instance_id: u32,
+        compute_instance_id: u32,
+        mig_uuid: [u8; 16],
+        is_numa_node: u32,
+        numa_id: u32,
+    }
     /// A record of an unknown kind.
-    Other {
+    Other NOBODY_KNOWS 16 {
         kind: u32,
         rest: [u32; 3],
     }
-}
-
-/// CUpti_ActivityDevice5
-#[derive(Clone, Copy)]
-#[repr(C, align(8))]
-pub struct Device {
-    pub kind: u32,
-    pub flags: u32,
-    pub global_memory_bandwidth: u64,
-    pub global_memory_size: u64,
-    pub constant_memory_size: u32,
-    pub l2_cache_size: u32,
-    pub threads_per_warp: u32,
-    pub core_clock_rate: u32,
-    pub memcpy_engines: u32,
-    pub multiprocessors: u32,
-    pub max_ipc: u32,
-    pub max_warps: u32,
-    pub max_blocks: u32,
-    pub max_shared_memory: u32,
-    pub max_registers: u32,
-    pub max_registers_per_block: u32,
-    pub max_shared_memory_per_block: u32,
-    pub max_threads_per_block: u32,
-    pub max_block: [u32; 3],
-    pub max_grid: [u32; 3],
-    pub capability: [u32; 2],
-    pub id: u32,
-    pub ecc_enabled: u32,
-    pub uuid: [u8; 16],
-    pub name: *const c_char,
-    pub is_cuda_visible: u8,
-    pub is_mig_enabled: u8,
-    pub reserved: [u8; 6],
-    pub gpu_instance_id: u32,
-    pub compute_instance_id: u32,
-    pub mig_uuid: [u8; 16],
-    pub is_numa_node: u32,
-    pub numa_id: u32,
-}
-
-impl Bytes for Device {}
-
-// `sizeof` gives these numbers for the header's structures.
-const _: () = assert!(size_of::<Kernel>() == 216);
-const _: () = assert!(size_of::<Memcpy>() == 96);
-const _: () = assert!(size_of::<MemcpyPeer>() == 96);
-const _: () = assert!(size_of::<Memset>() == 88);
-const _: () = assert!(size_of::<GraphTrace>() == 56);
-const _: () = assert!(size_of::<HostLaunch>() == 48);
-const _: () = assert!(size_of::<GraphHostNode>() == 56);
-const _: () = assert!(size_of::<Overhead>() == 56);
-const _: () = assert!(size_of::<Memory>() == 128);
-const _: () = assert!(size_of::<MemoryPool>() == 80);
-const _: () = assert!(size_of::<Context>() == 32);
-const _: () = assert!(size_of::<Stream>() == 24);
-const _: () = assert!(size_of::<Device>() == 184);
-
-/// Returns the size of a record of this kind.
-pub fn size_of_kind(kind: u32) -> Option<usize> {
-    Some(match kind {
-        MEMCPY => size_of::<Memcpy>(),
-        MEMCPY2 => size_of::<MemcpyPeer>(),
-        MEMSET => size_of::<Memset>(),
-        DEVICE => size_of::<Device>(),
-        CONTEXT => size_of::<Context>(),
-        CONCURRENT_KERNEL => size_of::<Kernel>(),
-        OVERHEAD => size_of::<Overhead>(),
-        STREAM => size_of::<Stream>(),
-        MEMORY2 => size_of::<Memory>(),
-        MEMORY_POOL => size_of::<MemoryPool>(),
-        GRAPH_TRACE => size_of::<GraphTrace>(),
-        GRAPH_HOST_NODE => size_of::<GraphHostNode>(),
-        HOST_LAUNCH => size_of::<HostLaunch>(),
-        NOBODY_KNOWS => size_of::<Other>(),
-        _ => return None,
-    })
 }

@@ -1,4 +1,4 @@
-//! The data that callers pass to CUPTI and get back.
+//! Holds the data that callers pass to CUPTI and get back.
 
 use std::ffi::{CString, c_char};
 

@@ -1,4 +1,4 @@
-//! The CUDA driver, as far as sampling needs it: CUPTI names devices by their ordinals in the process.
+//! Asks the CUDA driver for what sampling needs: CUPTI names devices by their ordinals in the process.
 
 use crate::shared_library::SharedLibrary;
 use std::ffi::{c_int, c_uint};

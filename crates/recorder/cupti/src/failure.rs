@@ -1,4 +1,4 @@
-//! The results of CUPTI's functions.
+//! Turns the results of CUPTI's functions into failures that say what CUPTI says.
 
 use std::ffi::c_int;
 use std::fmt;

@@ -1,9 +1,10 @@
-//! The functions of CUPTI that are used, in groups that a library has or lacks as a whole.
+//! Looks up the functions of CUPTI that are used, in groups that a library has or lacks as a whole.
 
+use crate::data::CounterData;
 use crate::failure::Failure;
 use crate::layouts;
 use crate::shared_library::SharedLibrary;
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 
 /// A function that takes one structure of parameters.
 pub struct Function<P> {
@@ -41,6 +42,55 @@ impl<P> Function<P> {
     }
 }
 
+impl Function<layouts::Object> {
+    /// Calls a function that takes nothing but an object, or a context.
+    ///
+    /// # Safety
+    /// The object is CUPTI's, or the context one of CUDA's that lives.
+    pub unsafe fn call_with(&self, object: *mut c_void) -> Result<(), Failure> {
+        let mut parameters = layouts::Object::new();
+        parameters.object = object;
+        // SAFETY: as the caller promises.
+        unsafe { self.call(&mut parameters) }
+    }
+}
+
+impl Function<layouts::GetCounterAvailability> {
+    /// Returns the image of the counters that a device has, by its context or its index.
+    ///
+    /// # Safety
+    /// The device is named as the function asks for it: by a context that lives, or by an index.
+    pub unsafe fn image(&self, device: *mut c_void) -> Result<Vec<u8>, Failure> {
+        let mut parameters = layouts::GetCounterAvailability::new();
+        parameters.device = device;
+        // SAFETY: as the caller promises; without an image CUPTI stores the size.
+        unsafe { self.call(&mut parameters)? };
+        let mut image = vec![0; parameters.size];
+        parameters.image = image.as_mut_ptr();
+        // SAFETY: as the caller promises; the image has the size that CUPTI asked for.
+        unsafe { self.call(&mut parameters)? };
+        image.truncate(parameters.size);
+        Ok(image)
+    }
+}
+
+impl Function<layouts::CounterDataImageInitialize> {
+    /// Returns empty counter data of a size that CUPTI asked for.
+    ///
+    /// # Safety
+    /// The object is CUPTI's.
+    pub unsafe fn data(&self, object: *mut c_void, size: usize) -> Result<CounterData, Failure> {
+        let mut data = CounterData::with_size(size);
+        let mut parameters = layouts::CounterDataImageInitialize::new();
+        parameters.object = object;
+        parameters.size = data.size();
+        parameters.image = data.as_mut_ptr();
+        // SAFETY: as the caller promises; the image has the size that CUPTI asked for.
+        unsafe { self.call(&mut parameters)? };
+        Ok(data)
+    }
+}
+
 macro_rules! functions {
     ($($(#[$doc:meta])* $group:ident { $($name:ident $symbol:literal $parameters:ident,)+ })+) => {
         $(
@@ -74,14 +124,14 @@ macro_rules! functions {
 functions! {
     /// Functions that all profiling needs.
     Profiler {
-        initialize "cuptiProfilerInitialize" Initialize,
-        deinitialize "cuptiProfilerDeInitialize" DeInitialize,
+        initialize "cuptiProfilerInitialize" Nothing,
+        deinitialize "cuptiProfilerDeInitialize" Nothing,
         chip_name "cuptiDeviceGetChipName" DeviceGetChipName,
     }
     /// Planning and evaluation of metrics, which needs no device.
     HostFunctions {
         initialize "cuptiProfilerHostInitialize" HostInitialize,
-        deinitialize "cuptiProfilerHostDeinitialize" HostDeinitialize,
+        deinitialize "cuptiProfilerHostDeinitialize" Object,
         supported_chips "cuptiProfilerHostGetSupportedChips" HostGetSupportedChips,
         add_metrics "cuptiProfilerHostConfigAddMetrics" HostConfigAddMetrics,
         config_image_size "cuptiProfilerHostGetConfigImageSize" HostGetConfigImageSize,
@@ -91,22 +141,22 @@ functions! {
     }
     /// Sampling of counters.
     PmFunctions {
-        availability "cuptiPmSamplingGetCounterAvailability" PmGetCounterAvailability,
+        availability "cuptiPmSamplingGetCounterAvailability" GetCounterAvailability,
         enable "cuptiPmSamplingEnable" PmEnable,
-        disable "cuptiPmSamplingDisable" PmDisable,
+        disable "cuptiPmSamplingDisable" Object,
         set_config "cuptiPmSamplingSetConfig" PmSetConfig,
-        start "cuptiPmSamplingStart" PmStart,
-        stop "cuptiPmSamplingStop" PmStop,
+        start "cuptiPmSamplingStart" Object,
+        stop "cuptiPmSamplingStop" Object,
         decode "cuptiPmSamplingDecodeData" PmDecodeData,
         data_size "cuptiPmSamplingGetCounterDataSize" PmGetCounterDataSize,
-        data_initialize "cuptiPmSamplingCounterDataImageInitialize" PmCounterDataImageInitialize,
+        data_initialize "cuptiPmSamplingCounterDataImageInitialize" CounterDataImageInitialize,
         data_info "cuptiPmSamplingGetCounterDataInfo" PmGetCounterDataInfo,
         sample_info "cuptiPmSamplingCounterDataGetSampleInfo" PmGetSampleInfo,
     }
     /// Sampling of instructions.
     PcFunctions {
-        enable "cuptiPCSamplingEnable" PcEnable,
-        disable "cuptiPCSamplingDisable" PcDisable,
+        enable "cuptiPCSamplingEnable" Object,
+        disable "cuptiPCSamplingDisable" Object,
         count_reasons "cuptiPCSamplingGetNumStallReasons" PcCountReasons,
         reasons "cuptiPCSamplingGetStallReasons" PcReasons,
         configure "cuptiPCSamplingSetConfigurationAttribute" PcConfiguration,
@@ -122,16 +172,13 @@ functions! {
     RangeFunctions {
         availability "cuptiProfilerGetCounterAvailability" GetCounterAvailability,
         enable "cuptiRangeProfilerEnable" RangeEnable,
-        disable "cuptiRangeProfilerDisable" RangeDisable,
+        disable "cuptiRangeProfilerDisable" Object,
         set_config "cuptiRangeProfilerSetConfig" RangeSetConfig,
-        start "cuptiRangeProfilerStart" RangeStart,
+        start "cuptiRangeProfilerStart" Object,
         stop "cuptiRangeProfilerStop" RangeStop,
-        push "cuptiRangeProfilerPushRange" RangePush,
-        pop "cuptiRangeProfilerPopRange" RangePop,
         decode "cuptiRangeProfilerDecodeData" RangeDecodeData,
         data_size "cuptiRangeProfilerGetCounterDataSize" RangeGetCounterDataSize,
-        data_initialize "cuptiRangeProfilerCounterDataImageInitialize" RangeCounterDataImageInitialize,
+        data_initialize "cuptiRangeProfilerCounterDataImageInitialize" CounterDataImageInitialize,
         data_info "cuptiRangeProfilerGetCounterDataInfo" RangeGetCounterDataInfo,
-        range_info "cuptiRangeProfilerCounterDataGetRangeInfo" RangeGetRangeInfo,
     }
 }

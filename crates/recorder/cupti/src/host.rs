@@ -155,9 +155,7 @@ impl Host {
 
 impl Drop for Host {
     fn drop(&mut self) {
-        let mut parameters = layouts::HostDeinitialize::new();
-        parameters.host = self.object;
         // SAFETY: the object is CUPTI's and is not used again. Nothing can be done about a refusal.
-        let _ = unsafe { self.functions.deinitialize.call(&mut parameters) };
+        let _ = unsafe { self.functions.deinitialize.call_with(self.object) };
     }
 }

@@ -27,6 +27,6 @@ pub use library::{Cupti, LibraryError};
 pub use pc_sampling::{
     CubinLibrary, PcLibrary, PcSamples, PcSampling, SamplingPace, StallReason, TakenSamples,
 };
-pub use pm_sampling::{Append, Decoded, PmSampling, SampleCounts, SamplingSettings, StopReason};
-pub use range_profiler::{Range, RangeProfiler, RangeSettings, Replay, Stopped};
+pub use pm_sampling::{Decoded, PmSampling, SampleCounts, SamplingSettings};
+pub use range_profiler::RangeProfiler;
 pub use shared_library::SharedLibrary;

@@ -15,7 +15,6 @@ pub struct Cupti {
     pub(crate) pm: Result<PmFunctions, Failure>,
     pub(crate) range: Result<RangeFunctions, Failure>,
     timestamp_callback: Option<unsafe extern "C" fn(extern "C" fn() -> u64) -> c_int>,
-    version: u32,
 }
 
 /// Why a libcupti cannot be used: a sentence without its full stop.
@@ -69,29 +68,18 @@ impl Cupti {
     /// # Safety
     /// The library is a libcupti, or lacks the names of its functions.
     unsafe fn load(library: SharedLibrary) -> Result<Cupti, &'static str> {
-        let mut version = 0;
         let code = crate::code::NOT_SUPPORTED;
         let not_supported = |function| Failure { function, code };
-        // SAFETY: as the caller promises; the function stores a number.
+        // SAFETY: as the caller promises.
         unsafe {
-            type GetVersion = unsafe extern "C" fn(*mut u32) -> c_int;
-            if let Some(get) = library.function::<GetVersion>("cuptiGetVersion") {
-                get(&mut version);
-            }
             Ok(Cupti {
                 profiler: Profiler::load(library)?,
                 host: HostFunctions::load(library)?,
                 pm: PmFunctions::load(library).map_err(not_supported),
                 range: RangeFunctions::load(library).map_err(not_supported),
                 timestamp_callback: library.function("cuptiActivityRegisterTimestampCallback"),
-                version,
             })
         }
-    }
-
-    /// Returns the API version, such as 130001; 0 where the library does not tell it.
-    pub fn version(&self) -> u32 {
-        self.version
     }
 
     /// Has CUPTI use a clock, in nanoseconds, for all its times. CUPTI calls it on threads of its own, too. By default times are those
@@ -115,11 +103,7 @@ impl Cupti {
     /// CUPTI refuses it.
     pub fn initialize(&self) -> Result<(), Failure> {
         // SAFETY: the function takes nothing but the size.
-        unsafe {
-            self.profiler
-                .initialize
-                .call(&mut layouts::Initialize::new())
-        }
+        unsafe { (self.profiler.initialize).call(&mut layouts::Nothing::new()) }
     }
 
     /// Ends profiling after everything made from this value is gone. A second call in a process crashes.
@@ -128,11 +112,7 @@ impl Cupti {
     /// CUPTI refuses it.
     pub fn deinitialize(&self) -> Result<(), Failure> {
         // SAFETY: the function takes nothing but the size.
-        unsafe {
-            self.profiler
-                .deinitialize
-                .call(&mut layouts::DeInitialize::new())
-        }
+        unsafe { (self.profiler.deinitialize).call(&mut layouts::Nothing::new()) }
     }
 
     /// Returns the name of a device's chip, such as `GH100`.

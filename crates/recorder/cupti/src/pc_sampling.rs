@@ -182,10 +182,8 @@ impl PcSampling {
         pace: SamplingPace,
     ) -> Result<PcSampling, Failure> {
         let functions = library.functions;
-        let mut parameters = crate::layouts::PcEnable::new();
-        parameters.context = context;
         // SAFETY: as the caller promises.
-        unsafe { functions.enable.call(&mut parameters)? };
+        unsafe { functions.enable.call_with(context)? };
         let mut sampling = PcSampling {
             functions,
             context,
@@ -331,10 +329,8 @@ impl PcSampling {
 
     /// Returns the samples that CUPTI had left.
     fn end(self) -> Result<SampleBuffer, Failure> {
-        let mut parameters = crate::layouts::PcDisable::new();
-        parameters.context = self.context;
         // SAFETY: the context lives, as the caller of `start` promised.
-        match unsafe { self.functions.disable.call(&mut parameters) } {
+        match unsafe { self.functions.disable.call_with(self.context) } {
             Ok(()) => Ok(self.left),
             Err(failure) => {
                 // CUPTI may go on using the memory.

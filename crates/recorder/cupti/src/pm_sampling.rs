@@ -5,45 +5,24 @@ use crate::failure::Failure;
 use crate::functions::PmFunctions;
 use crate::layouts;
 use crate::library::Cupti;
-use std::ffi::{c_int, c_void};
+use std::ffi::c_void;
 
 /// The settings of counter sampling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SamplingSettings {
     /// The time between two samples, in nanoseconds of a fixed clock. Turing and GA100 do not support it.
     pub interval_ns: u64,
-    /// The size of the buffer in host memory into which the device writes.
+    /// The size of the buffer in host memory into which the device writes. A full buffer keeps its samples, and
+    /// [`Decoded::overflow`] tells that later ones are missing.
     pub hardware_buffer_bytes: usize,
-    /// What happens when that buffer is full.
-    pub append: Append,
-}
-
-/// The samples that a full hardware buffer keeps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Append {
-    /// The samples in the buffer; [`Decoded::overflow`] is set.
-    KeepOldest,
-    /// The newest samples.
-    KeepLatest,
-}
-
-/// The reason for which decoding stopped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StopReason {
-    /// Nothing is wrong.
-    Other,
-    /// No further sample fits. What was not decoded yet may be lost.
-    CounterDataFull,
-    /// Everything that the device has written is decoded.
-    EndOfRecords,
 }
 
 /// The outcome of decoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Decoded {
-    /// The reason for which it stopped.
-    pub reason: StopReason,
-    /// The hardware buffer was full.
+    /// Whether no further sample fits into the counter data, so that samples which were not decoded yet may be lost.
+    pub is_data_full: bool,
+    /// Whether the hardware buffer was full.
     pub overflow: bool,
 }
 
@@ -77,17 +56,9 @@ impl PmSampling {
     /// # Errors
     /// CUPTI refuses it, or has no sampling ([`crate::code::NOT_SUPPORTED`]).
     pub fn availability(cupti: &Cupti, device_index: usize) -> Result<Vec<u8>, Failure> {
-        let functions = cupti.pm?;
-        let mut parameters = layouts::PmGetCounterAvailability::new();
-        parameters.device_index = device_index;
-        // SAFETY: without an image CUPTI stores the size.
-        unsafe { functions.availability.call(&mut parameters)? };
-        let mut image = vec![0; parameters.size];
-        parameters.image = image.as_mut_ptr();
-        // SAFETY: the image has the size that CUPTI asked for.
-        unsafe { functions.availability.call(&mut parameters)? };
-        image.truncate(parameters.size);
-        Ok(image)
+        let index = std::ptr::without_provenance_mut(device_index);
+        // SAFETY: this function takes the index of a device in the place of a context.
+        unsafe { cupti.pm?.availability.image(index) }
     }
 
     /// Prepares a device for sampling, by its ordinal in this process.
@@ -125,10 +96,8 @@ impl PmSampling {
         parameters.interval = settings.interval_ns;
         // CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_TIME_INTERVAL
         parameters.trigger = 1;
-        parameters.append = match settings.append {
-            Append::KeepOldest => 0,
-            Append::KeepLatest => 1,
-        } as c_int;
+        // CUPTI_PM_SAMPLING_HARDWARE_BUFFER_APPEND_MODE_KEEP_OLDEST
+        parameters.append = 0;
         // SAFETY: the object is CUPTI's; the config has this size and is kept as long as the object.
         unsafe { self.functions.set_config.call(&mut parameters)? };
         self.config = config;
@@ -151,14 +120,8 @@ impl PmSampling {
         size.max_samples = max_samples;
         // SAFETY: the object is CUPTI's, and the names, which are as many as stated, end in a zero byte.
         unsafe { self.functions.data_size.call(&mut size)? };
-        let mut data = CounterData::with_size(size.size);
-        let mut parameters = layouts::PmCounterDataImageInitialize::new();
-        parameters.object = self.object;
-        parameters.size = data.size();
-        parameters.image = data.as_mut_ptr();
-        // SAFETY: the object is CUPTI's, and the image has the size that it asked for.
-        unsafe { self.functions.data_initialize.call(&mut parameters)? };
-        Ok(data)
+        // SAFETY: the object is CUPTI's.
+        unsafe { self.functions.data_initialize.data(self.object, size.size) }
     }
 
     /// Starts sampling.
@@ -166,10 +129,8 @@ impl PmSampling {
     /// # Errors
     /// CUPTI refuses it.
     pub fn start(&mut self) -> Result<(), Failure> {
-        let mut parameters = layouts::PmStart::new();
-        parameters.object = self.object;
         // SAFETY: the object is CUPTI's.
-        unsafe { self.functions.start.call(&mut parameters)? };
+        unsafe { self.functions.start.call_with(self.object)? };
         self.is_running = true;
         Ok(())
     }
@@ -180,10 +141,8 @@ impl PmSampling {
     /// CUPTI refuses it.
     pub fn stop(&mut self) -> Result<(), Failure> {
         self.is_running = false;
-        let mut parameters = layouts::PmStop::new();
-        parameters.object = self.object;
         // SAFETY: the object is CUPTI's.
-        unsafe { self.functions.stop.call(&mut parameters) }
+        unsafe { self.functions.stop.call_with(self.object) }
     }
 
     /// Appends the samples that the device has written to the data.
@@ -198,11 +157,8 @@ impl PmSampling {
         // SAFETY: the object is CUPTI's, and the image was initialised by it.
         unsafe { self.functions.decode.call(&mut parameters)? };
         Ok(Decoded {
-            reason: match parameters.stop_reason {
-                1 => StopReason::CounterDataFull,
-                2 => StopReason::EndOfRecords,
-                _ => StopReason::Other,
-            },
+            // CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL
+            is_data_full: parameters.stop_reason == 1,
             overflow: parameters.overflow != 0,
         })
     }
@@ -246,9 +202,7 @@ impl Drop for PmSampling {
             // Nothing can be done about a refusal, here and below.
             let _ = self.stop();
         }
-        let mut parameters = layouts::PmDisable::new();
-        parameters.object = self.object;
         // SAFETY: the object is CUPTI's and is not used again.
-        let _ = unsafe { self.functions.disable.call(&mut parameters) };
+        let _ = unsafe { self.functions.disable.call_with(self.object) };
     }
 }

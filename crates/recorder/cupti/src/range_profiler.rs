@@ -1,77 +1,17 @@
-//! The range profiler: counts for single kernels, or for ranges of work, in a context of this process. Work is run again where the
-//! metrics need several passes.
+//! The range profiler: counts for single kernels in a context of this process. CUPTI runs a kernel again where the metrics need
+//! several passes.
 
 use crate::data::{CounterData, Metrics};
 use crate::failure::Failure;
 use crate::functions::RangeFunctions;
 use crate::layouts;
 use crate::library::Cupti;
-use std::ffi::{CStr, CString, c_int, c_void};
+use std::ffi::{c_int, c_void};
 
-/// The extent of a range.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Range {
-    /// Each kernel is a range.
-    Auto,
-    /// A range lies between [`RangeProfiler::push`] and [`RangeProfiler::pop`].
-    User,
-}
-
-/// Who runs the work again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Replay {
-    /// The user runs the whole program again.
-    Application,
-    /// CUPTI runs each kernel again, with the memory that it had.
-    Kernel,
-    /// The user runs the ranges again.
-    User,
-}
-
-/// The settings of a range profiler.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RangeSettings {
-    /// The extent of a range.
-    pub range: Range,
-    /// Who runs it again.
-    pub replay: Replay,
-    /// The most ranges in a pass.
-    pub max_ranges_per_pass: usize,
-    /// The deepest nesting of ranges; 1 for [`Range::Auto`].
-    pub nesting_levels: u16,
-    /// The depth from which on ranges are profiled; 1 for [`Range::Auto`].
-    pub min_nesting_level: u16,
-    /// The pass to go on with, from [`Stopped`]; 0 at first.
-    pub pass_index: usize,
-    /// The depth to go on with, from [`Stopped`]; 0 at first.
-    pub target_nesting_level: u16,
-}
-
-impl RangeSettings {
-    /// Profiles each kernel by itself, and has CUPTI run it again.
-    pub fn each_kernel(max_kernels: usize) -> RangeSettings {
-        RangeSettings {
-            range: Range::Auto,
-            replay: Replay::Kernel,
-            max_ranges_per_pass: max_kernels,
-            nesting_levels: 1,
-            min_nesting_level: 1,
-            pass_index: 0,
-            target_nesting_level: 0,
-        }
-    }
-}
-
-/// The position that a profile has reached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stopped {
-    /// The pass after the last one.
-    pub pass_index: usize,
-    /// The nesting depth of that pass.
-    pub target_nesting_level: usize,
-    /// Nothing has to be run again.
-    pub all_passes_submitted: bool,
-}
+/// CUPTI_AutoRange: each kernel is a range.
+const AUTO_RANGE: c_int = 1;
+/// CUPTI_KernelReplay: CUPTI runs each kernel again, with the memory that it had.
+const KERNEL_REPLAY: c_int = 2;
 
 /// A profiler of one context. Profiling ends when this is dropped.
 #[derive(Debug)]
@@ -96,17 +36,8 @@ impl RangeProfiler {
     /// # Safety
     /// The context is a live CUDA context, or null for the thread's current one.
     pub unsafe fn availability(cupti: &Cupti, context: *mut c_void) -> Result<Vec<u8>, Failure> {
-        let functions = cupti.range?;
-        let mut parameters = layouts::GetCounterAvailability::new();
-        parameters.context = context;
-        // SAFETY: as the caller promises; without an image CUPTI stores the size.
-        unsafe { functions.availability.call(&mut parameters)? };
-        let mut image = vec![0; parameters.size];
-        parameters.image = image.as_mut_ptr();
-        // SAFETY: as above; the image has the size that CUPTI asked for.
-        unsafe { functions.availability.call(&mut parameters)? };
-        image.truncate(parameters.size);
-        Ok(image)
+        // SAFETY: as the caller promises.
+        unsafe { cupti.range?.availability.image(context) }
     }
 
     /// Prepares a context for profiling.
@@ -148,17 +79,11 @@ impl RangeProfiler {
         size.max_tree_nodes = max_ranges;
         // SAFETY: the object is CUPTI's, and the names, which are as many as stated, end in a zero byte.
         unsafe { self.functions.data_size.call(&mut size)? };
-        let mut data = CounterData::with_size(size.size);
-        let mut parameters = layouts::RangeCounterDataImageInitialize::new();
-        parameters.object = self.object;
-        parameters.size = data.size();
-        parameters.image = data.as_mut_ptr();
-        // SAFETY: the object is CUPTI's, and the image has the size that it asked for.
-        unsafe { self.functions.data_initialize.call(&mut parameters)? };
-        Ok(data)
+        // SAFETY: the object is CUPTI's.
+        unsafe { self.functions.data_initialize.data(self.object, size.size) }
     }
 
-    /// Sets what to profile, by the image of [`crate::Host::config_image`], and where the counts go.
+    /// Sets what to profile, by the image of [`crate::Host::config_image`], where the counts go, and the most kernels in a pass.
     ///
     /// # Errors
     /// Something else uses the counters ([`crate::code::HARDWARE_BUSY`]), or CUPTI refuses it for another reason. The data is lost then.
@@ -166,7 +91,7 @@ impl RangeProfiler {
         &mut self,
         config: Vec<u8>,
         mut data: CounterData,
-        settings: &RangeSettings,
+        max_kernels: usize,
     ) -> Result<(), Failure> {
         let mut parameters = layouts::RangeSetConfig::new();
         parameters.object = self.object;
@@ -174,20 +99,9 @@ impl RangeProfiler {
         parameters.config = config.as_ptr();
         parameters.image_size = data.size();
         parameters.image = data.as_mut_ptr();
-        parameters.range = match settings.range {
-            Range::Auto => 1,
-            Range::User => 2,
-        } as c_int;
-        parameters.replay = match settings.replay {
-            Replay::Application => 1,
-            Replay::Kernel => 2,
-            Replay::User => 3,
-        } as c_int;
-        parameters.max_ranges_per_pass = settings.max_ranges_per_pass;
-        parameters.nesting_levels = settings.nesting_levels;
-        parameters.min_nesting_level = settings.min_nesting_level;
-        parameters.pass_index = settings.pass_index;
-        parameters.target_nesting_level = settings.target_nesting_level;
+        (parameters.range, parameters.replay) = (AUTO_RANGE, KERNEL_REPLAY);
+        parameters.max_ranges_per_pass = max_kernels;
+        (parameters.nesting_levels, parameters.min_nesting_level) = (1, 1);
         // SAFETY: the object is CUPTI's; config and image have these sizes and are kept as long as the object.
         unsafe { self.functions.set_config.call(&mut parameters)? };
         (self.config, self.data) = (config, Some(data));
@@ -199,52 +113,22 @@ impl RangeProfiler {
     /// # Errors
     /// CUPTI refuses it.
     pub fn start(&mut self) -> Result<(), Failure> {
-        let mut parameters = layouts::RangeStart::new();
-        parameters.object = self.object;
         // SAFETY: the object is CUPTI's.
-        unsafe { self.functions.start.call(&mut parameters)? };
+        unsafe { self.functions.start.call_with(self.object)? };
         self.is_running = true;
         Ok(())
     }
 
-    /// Ends profiling, or a pass of it.
+    /// Ends profiling.
     ///
     /// # Errors
     /// CUPTI refuses it.
-    pub fn stop(&mut self) -> Result<Stopped, Failure> {
+    pub fn stop(&mut self) -> Result<(), Failure> {
         self.is_running = false;
         let mut parameters = layouts::RangeStop::new();
         parameters.object = self.object;
         // SAFETY: the object is CUPTI's.
-        unsafe { self.functions.stop.call(&mut parameters)? };
-        Ok(Stopped {
-            pass_index: parameters.pass_index,
-            target_nesting_level: parameters.target_nesting_level,
-            all_passes_submitted: parameters.is_all_pass_submitted != 0,
-        })
-    }
-
-    /// Begins a range of [`Range::User`].
-    ///
-    /// # Errors
-    /// CUPTI refuses it.
-    pub fn push(&mut self, name: &CStr) -> Result<(), Failure> {
-        let mut parameters = layouts::RangePush::new();
-        parameters.object = self.object;
-        parameters.name = name.as_ptr();
-        // SAFETY: the object is CUPTI's, and the name ends in a zero byte.
-        unsafe { self.functions.push.call(&mut parameters) }
-    }
-
-    /// Ends the range that began last.
-    ///
-    /// # Errors
-    /// CUPTI refuses it.
-    pub fn pop(&mut self) -> Result<(), Failure> {
-        let mut parameters = layouts::RangePop::new();
-        parameters.object = self.object;
-        // SAFETY: the object is CUPTI's.
-        unsafe { self.functions.pop.call(&mut parameters) }
+        unsafe { self.functions.stop.call(&mut parameters) }
     }
 
     /// Decodes the counts into the data. Returns how many ranges did not fit.
@@ -279,29 +163,6 @@ impl RangeProfiler {
         unsafe { self.functions.data_info.call(&mut parameters)? };
         Ok(parameters.total)
     }
-
-    /// Returns the name of a range; for [`Range::Auto`] it is a number.
-    ///
-    /// # Errors
-    /// There is no such range.
-    pub fn name(&self, index: usize) -> Result<CString, Failure> {
-        let Some(data) = &self.data else {
-            return Ok(CString::default());
-        };
-        let mut parameters = layouts::RangeGetRangeInfo::new();
-        parameters.image = data.as_ptr();
-        parameters.image_size = data.size();
-        parameters.index = index;
-        parameters.delimiter = c"/".as_ptr();
-        // SAFETY: the image was initialised by CUPTI, which stores a text of its own.
-        unsafe {
-            self.functions.range_info.call(&mut parameters)?;
-            if parameters.name.is_null() {
-                return Ok(CString::default());
-            }
-            Ok(CStr::from_ptr(parameters.name).to_owned())
-        }
-    }
 }
 
 impl Drop for RangeProfiler {
@@ -310,9 +171,7 @@ impl Drop for RangeProfiler {
             // Nothing can be done about a refusal, here and below.
             let _ = self.stop();
         }
-        let mut parameters = layouts::RangeDisable::new();
-        parameters.object = self.object;
         // SAFETY: the object is CUPTI's and is not used again.
-        let _ = unsafe { self.functions.disable.call(&mut parameters) };
+        let _ = unsafe { self.functions.disable.call_with(self.object) };
     }
 }

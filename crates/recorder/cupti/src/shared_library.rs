@@ -1,4 +1,4 @@
-//! Shared libraries of this process: a path goes in, addresses of functions come out.
+//! Loads shared libraries into this process: a path goes in, addresses of functions come out.
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use std::ffi::{CStr, OsStr, c_int, c_void};

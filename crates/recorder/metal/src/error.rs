@@ -1,4 +1,4 @@
-//! The errors of recording and capturing Metal programs.
+//! Defines the errors of recording and capturing Metal programs.
 
 use std::io;
 use std::path::PathBuf;
@@ -53,7 +53,7 @@ pub enum Error {
     /// The recording is there and its tables cannot be imported.
     #[error("{source}; the recording is kept in {}", kept.display())]
     NotImported {
-        /// Why.
+        /// The reason.
         source: gapscope_import::Error,
         /// The recording, which Instruments opens.
         kept: PathBuf,

@@ -54,12 +54,11 @@ use loaded_code::LoadedCode;
 use process::Process;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
-pub use stacks::{FrameFacts, SampleFacts};
 use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Converts events to rows, and keeps the state that later events refer to.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Assembler {
     mode: SamplingMode,
     processes: Indexed<ProcessId, Process>,
@@ -121,30 +120,8 @@ impl Assembler {
     pub fn new(mode: SamplingMode) -> Assembler {
         Assembler {
             mode,
-            processes: Indexed::default(),
-            devices: Indexed::default(),
-            queues: Indexed::default(),
-            kernels: Kernels::default(),
-            code: LoadedCode::default(),
-            labels: Labels::default(),
-            buffers: buffers::Buffers::default(),
-            binding_sets: bindings::BindingSets::default(),
-            ledger: Ledger::default(),
-            ids: Ids::default(),
-            allocations: 0,
-            profiles: 0,
             latest_ns: i64::MIN,
-            captures: Vec::new(),
-            conditions: Default::default(),
-            counters: counters::Counters::default(),
-            stacks: Default::default(),
-            sources: FxHashSet::default(),
-            shared_texts: FxHashMap::default(),
-            notes: Vec::new(),
-            reasons: Vec::new(),
-            new_sources: Vec::new(),
-            recent: Vec::new(),
-            callers: Vec::new(),
+            ..Assembler::default()
         }
     }
 
@@ -302,6 +279,17 @@ impl Assembler {
     /// Returns the sources that are new since the last call.
     pub fn take_sources(&mut self) -> Vec<Source> {
         std::mem::take(&mut self.new_sources)
+    }
+
+    /// Keeps code with the trace, once for each hash.
+    fn add_source(&mut self, hash: [u8; 16], extension: &'static str, bytes: impl Into<Vec<u8>>) {
+        if self.sources.insert(hash) {
+            self.new_sources.push(Source {
+                hash: hashes::hex(hash),
+                extension,
+                bytes: bytes.into(),
+            });
+        }
     }
 
     /// Returns the busy intervals that are new since the last call.

@@ -44,8 +44,6 @@ pub enum ConditionSubject {
     Gpu(Arc<str>),
 }
 
-// The assembler still uses the former name.
-
 /// The value of a condition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reading {

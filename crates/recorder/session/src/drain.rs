@@ -171,11 +171,11 @@ impl Drain {
             let (trace, id, earlier_damage) = match resumed {
                 Some(position) => {
                     spool.resume_at(position.position);
-                    (position.trace, position.id, position.damage())
+                    (position.trace, position.id, position.damage)
                 }
                 None => {
                     let trace = rank.and_then(|rank| self.rank_trace(rank));
-                    let (assembler, _) = self.trace(trace);
+                    let (assembler, _) = self.trace_mut(trace);
                     let id = assembler.add_process(spool.pid(), spool.start_ns());
                     (trace, id, Damage::default())
                 }
@@ -258,11 +258,9 @@ impl Drain {
 
     /// Returns the command buffers that were seen finished since the last call.
     pub fn take_busy(&mut self) -> Vec<BusyInterval> {
-        let mut busy = self.assembler.take_busy();
-        for rank in &mut self.ranks {
-            busy.extend(rank.assembler.take_busy());
-        }
-        busy
+        self.traces_mut()
+            .flat_map(|(assembler, _)| assembler.take_busy())
+            .collect()
     }
 
     /// Makes everything drained so far durable, then deletes it from the spool.
@@ -311,16 +309,12 @@ impl Drain {
         let processes = self
             .processes
             .iter()
-            .map(|process| {
-                let damage = process.damage();
-                SpoolPosition {
-                    folder: folder_name(&process.spool),
-                    trace: process.trace,
-                    id: process.id,
-                    position: process.spool.position(),
-                    missing_records: damage.missing_records,
-                    undecodable_records: damage.undecodable_records,
-                }
+            .map(|process| SpoolPosition {
+                folder: folder_name(&process.spool),
+                trace: process.trace,
+                id: process.id,
+                position: process.spool.position(),
+                damage: process.damage(),
             })
             .collect();
         let checkpoint = CheckpointRef {
@@ -372,7 +366,7 @@ impl Drain {
     }
 
     /// Returns the assembler and the tables of a trace.
-    fn trace(&mut self, trace: Option<usize>) -> (&mut Assembler, &mut Tables) {
+    fn trace_mut(&mut self, trace: Option<usize>) -> (&mut Assembler, &mut Tables) {
         match trace {
             Some(trace) => {
                 let rank = &mut self.ranks[trace];
@@ -380,6 +374,17 @@ impl Drain {
             }
             None => (&mut self.assembler, self.writer.tables_mut()),
         }
+    }
+
+    /// Returns the assemblers and the tables of the recording's own trace and of those of ranks.
+    fn traces_mut(&mut self) -> impl Iterator<Item = (&mut Assembler, &mut Tables)> {
+        let ranks = self.ranks.iter_mut();
+        let ranks = ranks.map(|rank| (&mut rank.assembler, rank.writer.tables_mut()));
+        std::iter::once((&mut self.assembler, self.writer.tables_mut())).chain(ranks)
+    }
+
+    fn assembler_of(&self, trace: Option<usize>) -> &Assembler {
+        trace.map_or(&self.assembler, |trace| &self.ranks[trace].assembler)
     }
 
     fn assemblers(&self) -> impl Iterator<Item = &Assembler> {
@@ -411,9 +416,8 @@ impl Drain {
         for update in updates {
             match update {
                 ConditionUpdate::Reading(reading) => {
-                    self.assembler.condition(&reading, self.writer.tables_mut());
-                    for rank in &mut self.ranks {
-                        rank.assembler.condition(&reading, rank.writer.tables_mut());
+                    for (assembler, tables) in self.traces_mut() {
+                        assembler.condition(&reading, tables);
                     }
                 }
                 ConditionUpdate::Unmeasured(unmeasured) => {
@@ -440,11 +444,10 @@ impl Drain {
 
     /// Returns true when the hook (`vulkan` or `cuda`) recorded the process.
     pub fn is_recorded(&self, pid: u32, hook: &str) -> bool {
-        let of_hook = |process: &DrainedProcess| match process.trace {
-            Some(trace) => self.ranks[trace].assembler.is_of_hook(process.id, hook),
-            None => self.assembler.is_of_hook(process.id, hook),
-        };
-        self.processes.iter().any(|p| p.pid() == pid && of_hook(p))
+        self.processes.iter().any(|process| {
+            let assembler = self.assembler_of(process.trace);
+            process.pid() == pid && assembler.is_of_hook(process.id, hook)
+        })
     }
 
     /// Returns true when the hook recorded any process.

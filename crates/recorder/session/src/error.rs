@@ -1,4 +1,4 @@
-//! The errors of recording a program and of recovering a trace.
+//! Defines the errors of recording a program and of recovering a trace.
 
 use std::path::{Path, PathBuf};
 

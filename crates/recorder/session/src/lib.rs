@@ -18,6 +18,8 @@ mod label_injection;
 mod launch;
 mod launch_with_layer;
 pub mod machine;
+#[cfg(test)]
+mod made_up;
 mod nested_recordings;
 mod outcome;
 mod procfs;

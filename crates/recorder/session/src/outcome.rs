@@ -1,4 +1,4 @@
-//! The result of a recording: how the program ended, and what was recorded.
+//! Describes the result of a recording: how the program ended, and what was recorded.
 
 use crate::windows::WrittenWindow;
 use gapscope_trace::manifest::{Exit, Loss};

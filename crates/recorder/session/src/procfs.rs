@@ -65,6 +65,7 @@ fn innermost_pid(pid: u32) -> Option<u32> {
 
 /// Returns the name of a thread.
 pub fn thread_name(pid: u32, thread: u32) -> Option<String> {
+    // The kernel may cut the name inside a character.
     let name = fs::read(format!("/proc/{pid}/task/{thread}/comm")).ok()?;
     Some(String::from_utf8_lossy(&name).trim_end().to_owned())
 }
@@ -130,9 +131,7 @@ pub fn environment(pid: u32, variable: &str) -> Option<String> {
 
 /// Returns the short name of a process.
 pub fn process_name(pid: u32) -> Option<String> {
-    // The kernel may cut the name inside a character.
-    let name = fs::read(format!("/proc/{pid}/comm")).ok()?;
-    Some(String::from_utf8_lossy(&name).trim_end().to_owned())
+    thread_name(pid, pid)
 }
 
 /// Returns the short name of a process for sentences.

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 const MAGIC: u64 = u64::from_le_bytes(*b"GAPSPOOL");
 /// The bytes of a chunk file before its first record.
 const HEADER_BYTES: usize = 64;
-/// Bytes of a record's header: length of the payload (u32), its group (u32), sequence number (u64).
+/// The bytes of a record's header: length of the payload (u32), its group (u32), sequence number (u64).
 pub(crate) const RECORD_HEADER_BYTES: usize = 16;
 
 /// The first 64 bytes of a chunk file.
@@ -20,7 +20,7 @@ struct Header {
     magic: AtomicU64,
     version: AtomicU32,
     thread: AtomicU32,
-    /// Bytes of complete records behind the header.
+    /// The bytes of complete records behind the header.
     committed: AtomicU64,
     /// 1 once the writer will append nothing more.
     sealed: AtomicU32,
@@ -32,7 +32,7 @@ pub(crate) struct Record<'a> {
     /// The group of the event ([`crate::event::EventGroup::GROUP`]).
     pub group: u32,
     pub payload: &'a [u8],
-    /// Offset of the next record.
+    /// The offset of the next record.
     pub next: usize,
 }
 

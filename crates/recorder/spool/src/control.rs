@@ -1,5 +1,5 @@
-//! The control page of a process: a mapped file with counters and switches. The hooks in the process and the
-//! session both read and write it.
+//! Maps the control page of a process: a file with counters and switches, which the hooks in the process and the
+//! session both read and write.
 
 use crate::{Error, Rank, VERSION};
 use memmap2::{MmapOptions, MmapRaw};
@@ -17,15 +17,15 @@ const MAGIC: u64 = u64::from_le_bytes(*b"GAPSCTL\0");
 pub struct Page {
     magic: AtomicU64,
     version: AtomicU32,
-    /// Process id.
+    /// The id of the process.
     pub pid: AtomicU32,
-    /// Start of the process' recording, on the host's monotonic clock.
+    /// The start of the process's recording, on the host's monotonic clock.
     pub start_ns: AtomicI64,
-    /// Sequence number of the next record.
+    /// The sequence number of the next record.
     pub next_sequence: AtomicU64,
-    /// Bytes of chunk files that the process has created.
+    /// The bytes of chunk files that the process has created.
     pub bytes_created: AtomicU64,
-    /// Bytes of chunk files that the session has read and deleted.
+    /// The bytes of chunk files that the session has read and deleted.
     pub bytes_drained: AtomicU64,
     /// Records that were dropped because the spool was at its limit or the disk was full. They have sequence numbers.
     pub dropped: AtomicU64,
@@ -33,24 +33,24 @@ pub struct Page {
     pub recording: AtomicU32,
     /// Incremented by the session at each drain, so that a process can tell whether it is being drained.
     pub drains: AtomicU32,
-    /// Number of windows (`start_capture`) that the process has begun.
+    /// The number of windows (`start_capture`) that the process has begun.
     pub captures: AtomicU32,
-    /// Number of windows that the session has finished; they are numbered from 1 and finished in order.
+    /// The number of windows that the session has finished; they are numbered from 1 and finished in order.
     pub captures_finished: AtomicU32,
     /// Bit `n % 64` is set when the session could not write window `n`.
     pub captures_failed: AtomicU64,
     /// Rank (number in a distributed program) of the process plus one; 0 when it has none.
     rank_and_one: AtomicU32,
     world_size: AtomicU32,
-    /// Local rank plus one; 0 when unknown.
+    /// The local rank plus one; 0 when unknown.
     local_rank_and_one: AtomicU32,
-    /// Number of forked processes that could not create their spool: nothing of them is recorded.
+    /// The number of forked processes that could not create their spool: nothing of them is recorded.
     pub unrecorded_children: AtomicU64,
-    /// PID namespace of `pid`, as in [`pid_namespace`].
+    /// The PID namespace of `pid`, as in [`pid_namespace`].
     pub pid_namespace: AtomicU64,
 }
 
-/// Returns the number of this process' PID namespace; 0 when unknown.
+/// Returns the number of this process's PID namespace; 0 when unknown.
 pub fn pid_namespace() -> u64 {
     std::fs::metadata("/proc/self/ns/pid").map_or(0, |namespace| namespace.ino())
 }

@@ -17,7 +17,10 @@ mod vulkan;
 
 pub use activity::Activity;
 pub use command::{Command, Op};
-pub use cuda::{CudaEvent, DeviceProperties, LaunchShape, PoolEdge, heap};
+pub use cuda::{
+    ActivityBatch, CudaEvent, DeviceProperties, FunctionSamples, LaunchShape, PoolEdge, PoolState,
+    heap,
+};
 pub use encoding::EventGroup;
 pub use every_hook::{BindingAccess, ClockSource, CommonEvent, Object, SourceFormat};
 pub use gapscope_model::{

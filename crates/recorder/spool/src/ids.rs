@@ -41,61 +41,53 @@ macro_rules! ids {
 pub struct Number(u64);
 
 ids! {
-    /// Id of a GPU that the program has opened. [`NONE`](Self::NONE) stands for any device of the process.
+    /// The id of a GPU that the program has opened. [`NONE`](Self::NONE) stands for any device of the process.
     Device(u32);
-    /// Id of a queue: a Vulkan queue or a CUDA stream, to which the program submits work.
+    /// The id of a queue: a Vulkan queue or a CUDA stream, to which the program submits work.
     Queue(u32);
-    /// Id of a kernel: GPU code with its entry point and specialisation.
+    /// The id of a kernel: GPU code with its entry point and specialisation.
     Kernel(u32);
-    /// Id of the text of a label.
+    /// The id of the text of a label.
     Text(u32);
-    /// Id of an allocation of device memory.
+    /// The id of an allocation of device memory.
     Allocation(u32);
-    /// Id of a Vulkan buffer. [`NONE`](Self::NONE) stands for an image, a null descriptor, or an unknown buffer.
+    /// The id of a Vulkan buffer. [`NONE`](Self::NONE) stands for an image, a null descriptor, or an unknown buffer.
     Buffer(u32);
-    /// Id of the buffers that a descriptor set holds at one moment. [`NONE`](Self::NONE) stands for no buffers.
+    /// The id of the buffers that a descriptor set holds at one moment. [`NONE`](Self::NONE) stands for no buffers.
     BindingContent(u32);
-    /// Id of a command recording: the contents of a command buffer between two resets.
+    /// The id of a command recording: the contents of a command buffer between two resets.
     CommandRecording(u32);
-    /// Id of an instance: one submitted execution of a command recording.
+    /// The id of an instance: one submitted execution of a command recording.
     Instance(u64);
-    /// Id of a Vulkan semaphore.
+    /// The id of a Vulkan semaphore.
     Semaphore(u32);
-    /// Id of a host thread: the number that the system gives it. [`NONE`](Self::NONE) stands for an unknown thread.
+    /// The id of a host thread: the number that the system gives it. [`NONE`](Self::NONE) stands for an unknown thread.
     Thread(u32);
-    /// Id of a window, the part of a run that a program chose to record (`start_capture`): its number in the
+    /// The id of a window, the part of a run that a program chose to record (`start_capture`): its number in the
     /// process, from 1.
     Capture(u32);
-    /// Id of a domain (of NVTX), whose labels nest only among themselves. [`NONE`](Self::NONE) is the default
+    /// The id of a domain (of NVTX), whose labels nest only among themselves. [`NONE`](Self::NONE) is the default
     /// domain.
     LabelDomain(u32);
-    /// Id of a category (of NVTX) of labels. [`NONE`](Self::NONE) stands for no category.
+    /// The id of a category (of NVTX) of labels. [`NONE`](Self::NONE) stands for no category.
     LabelCategory(u32);
-    /// Id of a label that may end on another thread than the one that set it.
+    /// The id of a label that may end on another thread than the one that set it.
     LabelRange(u64);
-    /// Id of a function of an API that the program calls.
+    /// The id of a function of an API that the program calls.
     Function(u32);
-    /// Id of a combination of kernel, queue and launch parameters, which many launches share.
+    /// The id of a combination of kernel, queue and launch parameters, which many launches share.
     Launch(u32);
-    /// Id of a combination of queue, kind and memory, which many transfers share.
+    /// The id of a combination of queue, kind and memory, which many transfers share.
     Route(u32);
-    /// Id of a CUDA memory pool.
+    /// The id of a CUDA memory pool.
     Pool(u32);
-    /// Id of a line of a Python function, unique in the log of one thread.
+    /// The id of a line of a Python function, unique in the log of one thread.
     Frame(u32);
-    /// Id of a CUDA event. [`NONE`](Self::NONE) stands for an unknown event.
+    /// The id of a CUDA event. [`NONE`](Self::NONE) stands for an unknown event.
     CudaEvent(u32);
     /// A correlation, the number that CUDA gives to a call and to the work that the call caused. Correlations are
     /// given in the order of calls and wrap at 2^32. [`NONE`](Self::NONE) stands for no correlation.
     Correlation(u32);
-}
-
-impl Correlation {
-    /// Returns true when this call was made before the other.
-    #[inline]
-    pub fn is_before(self, other: Correlation) -> bool {
-        (self.0.wrapping_sub(other.0) as i32) < 0
-    }
 }
 
 /// Hands out new ids of one type, from 1.

@@ -45,6 +45,7 @@ mod provider;
 pub use client::{Hook, Hooks};
 pub use provider::{Provider, bytes_at, write_layer};
 
+use bytemuck::CheckedBitPattern;
 use std::ffi::{CStr, c_char};
 
 /// The version of [`Table`] in this code.
@@ -57,7 +58,7 @@ pub const SYMBOL: &CStr = c"gapscope_interface";
 pub type Entry = extern "C" fn(version: u32) -> *const Table;
 
 /// The answer of an interface function. Every value but [`Status::Done`] tells why it did nothing, or not everything.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, CheckedBitPattern)]
 #[repr(i32)]
 #[non_exhaustive]
 pub enum Status {
@@ -90,27 +91,9 @@ pub enum Status {
 }
 
 impl Status {
-    const ALL: [Status; 12] = [
-        Status::Done,
-        Status::NotRecorded,
-        Status::Off,
-        Status::AlreadyCapturing,
-        Status::NotCapturing,
-        Status::BadText,
-        Status::NoLabel,
-        Status::Pending,
-        Status::NotWritten,
-        Status::NoSession,
-        Status::TimedOut,
-        Status::Internal,
-    ];
-
     /// Converts a returned number.
     pub fn from_code(code: i32) -> Status {
-        usize::try_from(code)
-            .ok()
-            .and_then(|code| Status::ALL.get(code).copied())
-            .unwrap_or(Status::Unknown)
+        bytemuck::checked::try_cast(code).unwrap_or(Status::Unknown)
     }
 }
 
@@ -120,7 +103,7 @@ impl Status {
 pub struct Table {
     /// The hook's [`VERSION`].
     pub version: u32,
-    /// Size of the hook's table.
+    /// The size of the hook's table.
     pub bytes: u32,
     /// `vulkan` or `cuda`, NUL-terminated.
     pub hook: *const c_char,

@@ -46,7 +46,7 @@ pub mod env {
     pub const SPOOL: &str = "GAPSCOPE_SPOOL";
     /// `command-buffer`, `dispatch` or `dispatch-serialised`.
     pub const MODE: &str = "GAPSCOPE_MODE";
-    /// The most bytes of a process' spool that may wait to be drained; beyond it records are dropped and counted.
+    /// The most bytes of a process's spool that may wait to be drained; beyond it records are dropped and counted.
     pub const LIMIT: &str = "GAPSCOPE_SPOOL_LIMIT";
     /// `0`: recording is off until the session, or a label, starts it.
     pub const RECORDING: &str = "GAPSCOPE_RECORDING";

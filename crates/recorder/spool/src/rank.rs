@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 /// The position of a process among the processes of a distributed program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Rank {
-    /// Number of the process, from 0.
+    /// The number of the process, from 0.
     pub rank: u32,
-    /// Number of processes on all machines: at least 2.
+    /// The number of processes on all machines: at least 2.
     pub world_size: u32,
-    /// Number of the process on its machine, where it is known.
+    /// The number of the process on its machine, where it is known.
     pub local_rank: Option<u32>,
 }
 

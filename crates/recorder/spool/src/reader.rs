@@ -3,6 +3,7 @@
 
 use crate::chunk::ChunkReader;
 use crate::{Control, Error, Event, ids};
+use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
@@ -32,7 +33,7 @@ impl SpoolReader {
     /// Returns the processes that have appeared since the last call, oldest first.
     ///
     /// # Errors
-    /// The spool folder cannot be read, or a process' control page cannot (reported once); the others are still
+    /// The spool folder cannot be read, or a process's control page cannot (reported once); the others are still
     /// found.
     pub fn new_processes(&mut self) -> Result<Vec<ProcessSpool>, Error> {
         let mut found = Vec::new();
@@ -61,7 +62,7 @@ impl SpoolReader {
 }
 
 /// Counts of records that [`ProcessSpool::drain`] could not deliver.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Damage {
     /// Records that were begun but never committed, dropped, or cut off.
     pub missing_records: u64,

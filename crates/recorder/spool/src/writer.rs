@@ -13,21 +13,21 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64};
 use std::sync::{Mutex, TryLockError};
 
-/// Size of a thread's first chunk, which is small so that many threads with few records do not fill the spool. Each
+/// The size of a thread's first chunk, which is small so that many threads with few records do not fill the spool. Each
 /// next chunk is larger, up to [`MAX_CHUNK_BYTES`].
 const FIRST_CHUNK_BYTES: usize = 64 << 10;
 /// The size up to which a thread's chunks grow; only a record that needs more gets a larger one.
 const MAX_CHUNK_BYTES: usize = 1 << 20;
 /// The factor by which each chunk is larger than the one before.
 const CHUNK_GROWTH: usize = 4;
-/// Size of a chunk when there is no space for a larger one, and of the log for records of ending threads.
+/// The size of a chunk when there is no space for a larger one, and of the log for records of ending threads.
 const MIN_CHUNK_BYTES: usize = 16 << 10;
 /// The time after a failure in which no chunk is created: a program that records into a full disk must not pay for
 /// an attempt with each record.
 const RETRY_NS: i64 = 10_000_000;
 /// The number of attempts of a thread to lock the log of late records, before it drops its record.
 const LATE_LOCK_ATTEMPTS: u32 = 1000;
-/// Bytes of chunk files that may wait for the session where [`crate::env::LIMIT`] sets no other limit (2 GiB);
+/// The bytes of chunk files that may wait for the session where [`crate::env::LIMIT`] sets no other limit (2 GiB);
 /// records beyond it are dropped and counted.
 const DEFAULT_LIMIT_BYTES: u64 = 2 << 30;
 
@@ -116,7 +116,7 @@ impl Spool {
         Spool::create(PathBuf::from(root), limit, record_at_once, first_event).map(Some)
     }
 
-    /// Creates this process' spool under `root`.
+    /// Creates this process's spool under `root`.
     ///
     /// # Errors
     /// The folder cannot be written.
@@ -175,7 +175,7 @@ impl Spool {
         self.folder().map(|folder| &folder.control)
     }
 
-    /// Returns this process' folder, which is created anew in a forked child.
+    /// Returns this process's folder, which is created anew in a forked child.
     #[inline]
     fn folder(&self) -> Option<&'static ProcessFolder> {
         let process = self.process();

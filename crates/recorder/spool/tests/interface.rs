@@ -47,6 +47,30 @@ fn push(text: &str) -> Status {
     Status::from_code(unsafe { (TABLE.push_label)(text.as_ptr().cast(), text.len()) })
 }
 
+fn state() -> Status {
+    Status::from_code((TABLE.state)())
+}
+
+fn pop_label() -> Status {
+    Status::from_code((TABLE.pop_label)())
+}
+
+fn stop_capture(capture: u32) -> Status {
+    Status::from_code((TABLE.stop_capture)(capture))
+}
+
+fn capture_state(capture: u32) -> Status {
+    Status::from_code((TABLE.capture_state)(capture))
+}
+
+fn pop_layer(layer: u32) -> Status {
+    Status::from_code((TABLE.pop_layer)(layer))
+}
+
+fn flush(timeout_ns: u64) -> Status {
+    Status::from_code((TABLE.flush)(timeout_ns))
+}
+
 fn start(path: &str) -> Result<u32, Status> {
     let mut capture = 0;
     // SAFETY: text and variable live through the call.
@@ -75,7 +99,7 @@ fn a_program_captures_and_labels() {
         Hooks::loaded().is_empty(),
         "no library of a hook is in this process"
     );
-    assert_eq!(Status::from_code((TABLE.state)()), Status::NotRecorded);
+    assert_eq!(state(), Status::NotRecorded);
     assert_eq!(push("x"), Status::NotRecorded);
     assert_eq!(start("x"), Err(Status::NotRecorded));
 
@@ -91,15 +115,11 @@ fn a_program_captures_and_labels() {
     assert!(!TABLE.answer(VERSION).is_null());
     assert!(TABLE.answer(VERSION + 1).is_null() && TABLE.answer(0).is_null());
     assert_eq!(TABLE.bytes as usize, size_of::<Table>());
-    assert_eq!(Status::from_code((TABLE.state)()), Status::Off);
+    assert_eq!(state(), Status::Off);
 
     assert_eq!(push("one"), Status::Done);
-    assert_eq!(Status::from_code((TABLE.pop_label)()), Status::Done);
-    assert_eq!(
-        Status::from_code((TABLE.pop_label)()),
-        Status::NoLabel,
-        "each end has its start"
-    );
+    assert_eq!(pop_label(), Status::Done);
+    assert_eq!(pop_label(), Status::NoLabel, "each end has its start");
     assert_eq!(
         push("panic"),
         Status::Internal,
@@ -117,70 +137,33 @@ fn a_program_captures_and_labels() {
         Status::BadText,
         "no such layer"
     );
-    assert_eq!(Status::from_code((TABLE.pop_layer)(0)), Status::NoLabel);
+    assert_eq!(pop_layer(0), Status::NoLabel);
     assert_eq!(Status::from_code(push_layer(0)), Status::Done);
-    assert_eq!(Status::from_code((TABLE.pop_layer)(1)), Status::NoLabel);
-    assert_eq!(Status::from_code((TABLE.pop_label)()), Status::NoLabel);
-    assert_eq!(Status::from_code((TABLE.pop_layer)(0)), Status::Done);
-    assert_eq!(Status::from_code((TABLE.pop_layer)(0)), Status::NoLabel);
+    assert_eq!(pop_layer(1), Status::NoLabel);
+    assert_eq!(pop_label(), Status::NoLabel);
+    assert_eq!(pop_layer(0), Status::Done);
+    assert_eq!(pop_layer(0), Status::NoLabel);
 
     let first = start("relative.gapscope").expect("it starts");
-    assert_eq!(
-        Status::from_code((TABLE.state)()),
-        Status::Done,
-        "recording is on"
-    );
+    assert_eq!(state(), Status::Done, "recording is on");
     assert_eq!(start("other"), Err(Status::AlreadyCapturing));
-    assert_eq!(
-        Status::from_code((TABLE.stop_capture)(first + 7)),
-        Status::NotCapturing
-    );
-    assert_eq!(
-        Status::from_code((TABLE.capture_state)(first)),
-        Status::Pending
-    );
-    assert_eq!(Status::from_code((TABLE.stop_capture)(first)), Status::Done);
-    assert_eq!(
-        Status::from_code((TABLE.stop_capture)(first)),
-        Status::NotCapturing
-    );
-    assert_eq!(
-        Status::from_code((TABLE.state)()),
-        Status::Off,
-        "as before the capture"
-    );
+    assert_eq!(stop_capture(first + 7), Status::NotCapturing);
+    assert_eq!(capture_state(first), Status::Pending);
+    assert_eq!(stop_capture(first), Status::Done);
+    assert_eq!(stop_capture(first), Status::NotCapturing);
+    assert_eq!(state(), Status::Off, "as before the capture");
     page.captures_finished.store(first, Relaxed);
-    assert_eq!(
-        Status::from_code((TABLE.capture_state)(first)),
-        Status::Done
-    );
+    assert_eq!(capture_state(first), Status::Done);
 
     page.recording.store(1, Relaxed);
     let second = start("").expect("it starts");
-    assert_eq!(
-        Status::from_code((TABLE.stop_capture)(second)),
-        Status::Done
-    );
-    assert_eq!(
-        Status::from_code((TABLE.state)()),
-        Status::Done,
-        "it was on before"
-    );
+    assert_eq!(stop_capture(second), Status::Done);
+    assert_eq!(state(), Status::Done, "it was on before");
     page.captures_failed.store(1 << second, Relaxed);
     page.captures_finished.store(second, Relaxed);
-    assert_eq!(
-        Status::from_code((TABLE.capture_state)(second)),
-        Status::NotWritten
-    );
-    assert_eq!(
-        Status::from_code((TABLE.capture_state)(second + 1)),
-        Status::NotCapturing
-    );
-    assert_eq!(
-        Status::from_code((TABLE.flush)(1)),
-        Status::TimedOut,
-        "the fake never finishes"
-    );
+    assert_eq!(capture_state(second), Status::NotWritten);
+    assert_eq!(capture_state(second + 1), Status::NotCapturing);
+    assert_eq!(flush(1), Status::TimedOut, "the fake never finishes");
 
     let mut said = Vec::new();
     let mut process = SpoolReader::open(folder.path())

@@ -35,8 +35,12 @@ fn free(memory: u32) -> CommonEvent<'static> {
     }
 }
 
+fn processes(root: &Path) -> Vec<ProcessSpool> {
+    SpoolReader::open(root).new_processes().expect("readable")
+}
+
 fn only_process(root: &Path) -> ProcessSpool {
-    let mut processes = SpoolReader::open(root).new_processes().expect("readable");
+    let mut processes = processes(root);
     assert_eq!(processes.len(), 1);
     processes.remove(0)
 }
@@ -161,14 +165,7 @@ fn records_past_the_limit_are_dropped_and_counted_and_draining_makes_room() {
         let lost = process.damage().missing_records;
         assert!(lost > 0, "the limit holds");
         assert_eq!(u64::from(sources) + lost, 21);
-        assert_eq!(
-            process
-                .control()
-                .page()
-                .dropped
-                .load(std::sync::atomic::Ordering::Relaxed),
-            lost
-        );
+        assert_eq!(process.control().page().dropped.load(Relaxed), lost);
     });
 }
 
@@ -201,20 +198,10 @@ fn a_forked_child_has_a_folder_and_a_greeting_of_its_own() {
     in_thread(|| {
         let spool = spool(folder.path(), NO_LIMIT);
         spool.write(&free(1));
-        // SAFETY: the child only writes to its spool and leaves.
-        let child = unsafe { libc::fork() };
-        if child == 0 {
-            spool.write(&free(2));
-            // SAFETY: leaves without running handlers of the test.
-            unsafe { libc::_exit(0) };
-        }
-        // SAFETY: waits for our child.
-        unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
+        fork(|| spool.write(&free(2)));
         spool.write(&free(3));
     });
-    let mut processes = SpoolReader::open(folder.path())
-        .new_processes()
-        .expect("readable");
+    let mut processes = processes(folder.path());
     assert_eq!(processes.len(), 2);
     let of = |process: &mut ProcessSpool| {
         let (mut greetings, mut ids) = (0, Vec::new());
@@ -266,9 +253,7 @@ fn a_child_forked_while_other_threads_ask_is_recorded() {
             over.store(true, Relaxed);
         });
     });
-    let processes = SpoolReader::open(folder.path())
-        .new_processes()
-        .expect("readable");
+    let processes = processes(folder.path());
     assert_eq!(processes.len(), 1 + CHILDREN);
 }
 

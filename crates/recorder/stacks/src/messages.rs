@@ -1,6 +1,7 @@
 //! The messages of the sampling thread, and the queue in which its owner finds them.
 
 use gapscope_model::{FrameKind, LossKind, ThreadState};
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -75,7 +76,7 @@ impl Update {
 }
 
 /// A frame of a stack.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Frame {
     /// Python or native code.
     pub kind: FrameKind,

@@ -47,6 +47,8 @@
 mod cuda;
 #[path = "program/nvtx.rs"]
 mod nvtx;
+#[path = "program/nvtx_tables.rs"]
+mod nvtx_tables;
 #[path = "program/payloads.rs"]
 mod payloads;
 #[path = "program/profiler.rs"]

@@ -2,20 +2,13 @@
 
 use super::buffer::{Callbacks, size_of_record, take_dropped};
 use super::callbacks::{self, Callback};
+use super::results::*;
 use super::{Completed, Requested, now, state};
 use crate::config::config;
 use crate::{names, records, truth};
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
-
-const SUCCESS: c_int = 0;
-const INVALID_PARAMETER: c_int = 1;
-const MAX_LIMIT_REACHED: c_int = 12;
-const INVALID_KIND: c_int = 21;
-const UNKNOWN: c_int = 999;
-const NOT_SUPPORTED: c_int = 27;
-const MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED: c_int = 39;
 
 /// Returns the client's callbacks to a program that measures them: those for buffers, and the one at calls.
 #[unsafe(no_mangle)]

@@ -22,20 +22,11 @@
 //! that begins in an even 10 ms of the clock, shares are 80 %, in others 20 %; 2 bytes are read in a ns, and 1 is written.
 
 use super::range_profiler::{self, is_metric};
-use super::{clock, now, state};
+use super::results::*;
+use super::{clock, now, parameters, state};
 use crate::config::config;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::Mutex;
-
-const SUCCESS: c_int = 0;
-const INVALID_PARAMETER: c_int = 1;
-const OUT_OF_MEMORY: c_int = 8;
-const NOT_INITIALIZED: c_int = 15;
-const HARDWARE_BUSY: c_int = 26;
-const INSUFFICIENT_PRIVILEGES: c_int = 35;
-const MIG_DEVICE_NOT_SUPPORTED: c_int = 43;
-const INVALID_CHIP_NAME: c_int = 46;
-const UNKNOWN: c_int = 999;
 
 const MS: u64 = 1_000_000;
 const AVAILABILITY_BYTES: usize = 16;
@@ -86,31 +77,62 @@ fn offset() -> i64 {
     state().clock_offset.unwrap_or_else(wall)
 }
 
-#[repr(C)]
-pub struct Plain {
-    size: usize,
-    private: *mut c_void,
-}
-
-#[repr(C)]
-pub struct OfObject {
-    plain: Plain,
-    object: *mut c_void,
-}
-
-fn checked(plain: &Plain, size: usize) -> c_int {
-    match plain.size == size && plain.private.is_null() {
-        true => SUCCESS,
-        false => INVALID_PARAMETER,
+parameters! {
+    Nothing {}
+    OfObject { object: *mut c_void }
+    ChipName { device: usize, name: *const c_char }
+    Availability { device: usize, size: usize, image: *mut u8 }
+    HostInitialize { kind: c_int, chip: *const c_char, availability: *const u8, host: *mut Host }
+    Chips { count: usize, names: *const *const c_char }
+    AddMetrics { host: *mut Host, names: *const *const c_char, count: usize }
+    ImageSize { host: *mut Host, size: usize }
+    Image { host: *mut Host, size: usize, image: *mut u8 }
+    Passes { size: usize, image: *const u8, passes: usize }
+    Enable { device: usize, object: *mut c_void }
+    SetConfig {
+        object: *mut c_void,
+        config_size: usize,
+        config: *const u8,
+        buffer: usize,
+        interval: u64,
+        trigger: c_int,
+        append: c_int,
+    }
+    DataSize {
+        object: *mut c_void,
+        names: *const *const c_char,
+        count: usize,
+        max: u32,
+        size: usize,
+    }
+    DataInitialize { object: *mut c_void, size: usize, image: *mut u64 }
+    Decode { object: *mut c_void, image: *mut u64, size: usize, reason: c_int, overflow: u8 }
+    DataInfo { image: *const u64, size: usize, total: usize, populated: usize, completed: usize }
+    SampleInfo {
+        object: *mut c_void,
+        image: *const u64,
+        size: usize,
+        index: usize,
+        start: u64,
+        end: u64,
+    }
+    Evaluate {
+        host: *mut Host,
+        image: *const u64,
+        size: usize,
+        index: usize,
+        names: *const *const c_char,
+        count: usize,
+        values: *mut f64,
     }
 }
 
-/// Returns an error where the size is not that of the header.
+/// Returns an error from the caller where the size is not that of the header.
 macro_rules! of_size {
     ($parameters:expr, $size:literal) => {{
         // SAFETY: the caller's structure.
         let parameters = unsafe { &mut *$parameters };
-        if checked(&parameters.plain, $size) != SUCCESS {
+        if parameters.struct_size != $size || !parameters.private.is_null() {
             return INVALID_PARAMETER;
         }
         parameters
@@ -118,22 +140,15 @@ macro_rules! of_size {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuptiProfilerInitialize(p: *mut OfObject) -> c_int {
-    // SAFETY: the caller's structure begins so.
-    checked(unsafe { &(*p).plain }, 16)
+pub unsafe extern "C" fn cuptiProfilerInitialize(p: *mut Nothing) -> c_int {
+    of_size!(p, 16);
+    SUCCESS
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuptiProfilerDeInitialize(p: *mut OfObject) -> c_int {
-    // SAFETY: as above.
-    checked(unsafe { &(*p).plain }, 16)
-}
-
-#[repr(C)]
-pub struct ChipName {
-    plain: Plain,
-    device: usize,
-    name: *const c_char,
+pub unsafe extern "C" fn cuptiProfilerDeInitialize(p: *mut Nothing) -> c_int {
+    of_size!(p, 16);
+    SUCCESS
 }
 
 #[unsafe(no_mangle)]
@@ -141,14 +156,6 @@ pub unsafe extern "C" fn cuptiDeviceGetChipName(p: *mut ChipName) -> c_int {
     let p = of_size!(p, 32);
     p.name = c"FK100".as_ptr();
     SUCCESS
-}
-
-#[repr(C)]
-pub struct Availability {
-    plain: Plain,
-    device: usize,
-    size: usize,
-    image: *mut u8,
 }
 
 #[unsafe(no_mangle)]
@@ -169,18 +176,9 @@ pub unsafe extern "C" fn cuptiPmSamplingGetCounterAvailability(p: *mut Availabil
     SUCCESS
 }
 
-#[repr(C)]
-pub struct HostInitialize {
-    plain: Plain,
-    kind: c_int,
-    chip: *const c_char,
-    availability: *const u8,
-    host: *mut c_void,
-}
-
 /// A host object: the names that were added to it.
 #[derive(Default)]
-struct Host {
+pub struct Host {
     has_availability: bool,
     /// It belongs to the range profiler.
     is_of_ranges: bool,
@@ -205,7 +203,7 @@ pub unsafe extern "C" fn cuptiProfilerHostInitialize(p: *mut HostInitialize) -> 
         is_of_ranges: p.kind == 0,
         ..Host::default()
     };
-    p.host = Box::into_raw(Box::new(host)).cast();
+    p.host = Box::into_raw(Box::new(host));
     SUCCESS
 }
 
@@ -217,13 +215,6 @@ pub unsafe extern "C" fn cuptiProfilerHostDeinitialize(p: *mut OfObject) -> c_in
     SUCCESS
 }
 
-#[repr(C)]
-pub struct Chips {
-    plain: Plain,
-    count: usize,
-    names: *const *const c_char,
-}
-
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuptiProfilerHostGetSupportedChips(p: *mut Chips) -> c_int {
     let p = of_size!(p, 32);
@@ -233,18 +224,6 @@ pub unsafe extern "C" fn cuptiProfilerHostGetSupportedChips(p: *mut Chips) -> c_
     (p.count, p.names) = (0, std::ptr::null());
     SUCCESS
 }
-
-#[repr(C)]
-pub struct AddMetrics {
-    plain: Plain,
-    host: *mut Host_,
-    names: *const *const c_char,
-    count: usize,
-}
-
-/// A host object of the client.
-#[repr(C)]
-pub struct Host_([u8; 0]);
 
 /// # Safety
 /// The client's list of texts.
@@ -262,13 +241,14 @@ unsafe fn names(names: *const *const c_char, count: usize) -> Vec<String> {
 pub unsafe extern "C" fn cuptiProfilerHostConfigAddMetrics(p: *mut AddMetrics) -> c_int {
     let p = of_size!(p, 40);
     // SAFETY: an object of ours, and the client's list.
-    let (host, names) = unsafe { (&mut *p.host.cast::<Host>(), names(p.names, p.count)) };
+    let (host, names) = unsafe { (&mut *p.host, names(p.names, p.count)) };
     if host.is_of_ranges {
         host.is_spoiled |= !names.iter().all(|name| is_metric(name));
         host.names.extend(names);
-        return match host.is_spoiled {
-            true => INVALID_PARAMETER,
-            false => SUCCESS,
+        return if host.is_spoiled {
+            INVALID_PARAMETER
+        } else {
+            SUCCESS
         };
     }
     let lacks = word("lacks");
@@ -291,32 +271,17 @@ pub unsafe extern "C" fn cuptiProfilerHostConfigAddMetrics(p: *mut AddMetrics) -
     SUCCESS
 }
 
-#[repr(C)]
-pub struct ImageSize {
-    plain: Plain,
-    host: *mut Host_,
-    size: usize,
-}
-
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuptiProfilerHostGetConfigImageSize(p: *mut ImageSize) -> c_int {
     of_size!(p, 32).size = 8;
     SUCCESS
 }
 
-#[repr(C)]
-pub struct Image {
-    plain: Plain,
-    host: *mut Host_,
-    size: usize,
-    image: *mut u8,
-}
-
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuptiProfilerHostGetConfigImage(p: *mut Image) -> c_int {
     let p = of_size!(p, 40);
     // SAFETY: an object of ours.
-    let host = unsafe { &*p.host.cast::<Host>() };
+    let host = unsafe { &*p.host };
     let has = |what: &str| {
         let text = word(what);
         (host.names.iter()).any(|name| text.as_ref().is_some_and(|text| name.contains(text)))
@@ -335,14 +300,6 @@ pub unsafe extern "C" fn cuptiProfilerHostGetConfigImage(p: *mut Image) -> c_int
     SUCCESS
 }
 
-#[repr(C)]
-pub struct Passes {
-    plain: Plain,
-    size: usize,
-    image: *const u8,
-    passes: usize,
-}
-
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuptiProfilerHostGetNumOfPasses(p: *mut Passes) -> c_int {
     let p = of_size!(p, 40);
@@ -350,13 +307,6 @@ pub unsafe extern "C" fn cuptiProfilerHostGetNumOfPasses(p: *mut Passes) -> c_in
     let config = u64::from_ne_bytes(unsafe { p.image.cast::<[u8; 8]>().read() });
     p.passes = (config & !MUTE) as usize;
     SUCCESS
-}
-
-#[repr(C)]
-pub struct Enable {
-    plain: Plain,
-    device: usize,
-    object: *mut c_void,
 }
 
 #[unsafe(no_mangle)]
@@ -372,18 +322,6 @@ pub unsafe extern "C" fn cuptiPmSamplingEnable(p: *mut Enable) -> c_int {
 pub unsafe extern "C" fn cuptiPmSamplingDisable(p: *mut OfObject) -> c_int {
     of_size!(p, 24);
     SUCCESS
-}
-
-#[repr(C)]
-pub struct SetConfig {
-    plain: Plain,
-    object: *mut c_void,
-    config_size: usize,
-    config: *const u8,
-    buffer: usize,
-    interval: u64,
-    trigger: c_int,
-    append: c_int,
 }
 
 #[unsafe(no_mangle)]
@@ -427,29 +365,11 @@ pub unsafe extern "C" fn cuptiPmSamplingStop(p: *mut OfObject) -> c_int {
     SUCCESS
 }
 
-#[repr(C)]
-pub struct DataSize {
-    plain: Plain,
-    object: *mut c_void,
-    names: *const *const c_char,
-    count: usize,
-    max: u32,
-    size: usize,
-}
-
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuptiPmSamplingGetCounterDataSize(p: *mut DataSize) -> c_int {
     let p = of_size!(p, 56);
     p.size = 8 * (HEADER + 2 * p.max as usize);
     SUCCESS
-}
-
-#[repr(C)]
-pub struct DataInitialize {
-    plain: Plain,
-    object: *mut c_void,
-    size: usize,
-    image: *mut u64,
 }
 
 #[unsafe(no_mangle)]
@@ -462,16 +382,6 @@ pub unsafe extern "C" fn cuptiPmSamplingCounterDataImageInitialize(
     let room = (image.len() - HEADER) / 2;
     image[..HEADER].copy_from_slice(&[MAGIC, room as u64, 0, 0]);
     SUCCESS
-}
-
-#[repr(C)]
-pub struct Decode {
-    plain: Plain,
-    object: *mut c_void,
-    image: *mut u64,
-    size: usize,
-    reason: c_int,
-    overflow: u8,
 }
 
 #[unsafe(no_mangle)]
@@ -513,11 +423,7 @@ pub unsafe extern "C" fn cuptiPmSamplingDecodeData(p: *mut Decode) -> c_int {
             }
             let start_ns = sampler.until_ns;
             sampler.until_ns += sampler.interval_ns;
-            let early_ns = if std::mem::take(&mut sampler.is_first) {
-                3_000 * MS
-            } else {
-                0
-            };
+            let early_ns = u64::from(std::mem::take(&mut sampler.is_first)) * 3_000 * MS;
             let (start, end) = match sampler.is_out_of_step {
                 true => (4242, 4242),
                 false => (on_clock(start_ns - early_ns), on_clock(sampler.until_ns)),
@@ -532,16 +438,6 @@ pub unsafe extern "C" fn cuptiPmSamplingDecodeData(p: *mut Decode) -> c_int {
     })
 }
 
-#[repr(C)]
-pub struct DataInfo {
-    plain: Plain,
-    image: *const u64,
-    size: usize,
-    total: usize,
-    populated: usize,
-    completed: usize,
-}
-
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuptiPmSamplingGetCounterDataInfo(p: *mut DataInfo) -> c_int {
     let p = of_size!(p, 56);
@@ -550,17 +446,6 @@ pub unsafe extern "C" fn cuptiPmSamplingGetCounterDataInfo(p: *mut DataInfo) -> 
     p.total = header[1] as usize;
     (p.populated, p.completed) = (header[2] as usize, header[3] as usize);
     SUCCESS
-}
-
-#[repr(C)]
-pub struct SampleInfo {
-    plain: Plain,
-    object: *mut c_void,
-    image: *const u64,
-    size: usize,
-    index: usize,
-    start: u64,
-    end: u64,
 }
 
 /// Returns start and end of a sample.
@@ -587,29 +472,17 @@ pub unsafe extern "C" fn cuptiPmSamplingCounterDataGetSampleInfo(p: *mut SampleI
     }
 }
 
-#[repr(C)]
-pub struct Evaluate {
-    plain: Plain,
-    host: *mut Host_,
-    image: *const u64,
-    size: usize,
-    index: usize,
-    names: *const *const c_char,
-    count: usize,
-    values: *mut f64,
-}
-
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuptiProfilerHostEvaluateToGpuValues(p: *mut Evaluate) -> c_int {
     let p = of_size!(p, 72);
     // SAFETY: an object of ours.
-    let host = unsafe { &*p.host.cast::<Host>() };
+    let host = unsafe { &*p.host };
+    // SAFETY: the client's list, with room for a value of each.
+    let (names, values) = unsafe {
+        let values = std::slice::from_raw_parts_mut(p.values, p.count);
+        (names(p.names, p.count), values)
+    };
     if host.is_of_ranges {
-        // SAFETY: the client's list, with room for a value of each.
-        let (names, values) = unsafe {
-            let values = std::slice::from_raw_parts_mut(p.values, p.count);
-            (names(p.names, p.count), values)
-        };
         if host.is_spoiled || !names.iter().all(|name| host.names.contains(name)) {
             return UNKNOWN;
         }
@@ -621,11 +494,6 @@ pub unsafe extern "C" fn cuptiProfilerHostEvaluateToGpuValues(p: *mut Evaluate) 
     // SAFETY: an image from above.
     let Some((start, end)) = (unsafe { times(p.image, p.size, p.index) }) else {
         return INVALID_PARAMETER;
-    };
-    // SAFETY: the client's list, with room for a value of each.
-    let (names, values) = unsafe {
-        let values = std::slice::from_raw_parts_mut(p.values, p.count);
-        (names(p.names, p.count), values)
     };
     let is_even = (start / (10 * MS)).is_multiple_of(2);
     for (name, value) in names.iter().zip(values) {

@@ -5,17 +5,10 @@
 //! no names; `broken`: the second time fails; `undying`: sampling does not end; `left`: nothing is handed over before the end; `old`:
 //! CUPTI does not tell the period.
 
+use super::results::*;
 use super::state;
 use std::collections::HashMap;
 use std::ffi::{c_char, c_int, c_void};
-
-const SUCCESS: c_int = 0;
-const INVALID_PARAMETER: c_int = 1;
-const INVALID_OPERATION: c_int = 7;
-const OUT_OF_MEMORY: c_int = 8;
-const HARDWARE_BUSY: c_int = 26;
-const INSUFFICIENT_PRIVILEGES: c_int = 35;
-const UNKNOWN: c_int = 999;
 
 /// CUpti_PCSamplingConfigurationAttributeType
 const PERIOD: c_int = 1;

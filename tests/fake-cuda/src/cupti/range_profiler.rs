@@ -2,16 +2,11 @@
 //! values of metrics are those of `FAKE_CUDA_METRICS` (`name=value,…`), by default 50 for shares and the length of the name for all
 //! others.
 
-use super::state;
+use super::results::*;
+use super::{parameters, state};
 use crate::config::{Refusal, config};
 use std::ffi::{c_char, c_int, c_void};
 use std::time::Duration;
-
-const SUCCESS: c_int = 0;
-const INVALID_PARAMETER: c_int = 1;
-const INVALID_OPERATION: c_int = 7;
-const HARDWARE_BUSY: c_int = 26;
-const INSUFFICIENT_PRIVILEGES: c_int = 35;
 
 /// CUPTI_AutoRange, CUPTI_KernelReplay
 const AUTO_RANGE: c_int = 1;
@@ -64,17 +59,6 @@ pub fn value(name: &str) -> f64 {
     })
 }
 
-macro_rules! parameters {
-    ($($name:ident { $($field:ident: $type:ty),* $(,)? })+) => {$(
-        #[repr(C)]
-        pub struct $name {
-            pub struct_size: usize,
-            pub private: *mut c_void,
-            $(pub $field: $type,)*
-        }
-    )+};
-}
-
 parameters! {
     Availability { context: *mut c_void, bytes: usize, image: *mut u8 }
     Enable { context: *mut c_void, object: *mut c_void }
@@ -94,7 +78,6 @@ parameters! {
         level: u16,
     }
     Stop { object: *mut c_void, pass: usize, level: usize, all: u8 }
-    Push { object: *mut c_void, name: *const c_char }
     Decode { object: *mut c_void, dropped: usize }
     DataSize {
         object: *mut c_void,
@@ -106,13 +89,6 @@ parameters! {
     }
     DataInitialize { object: *mut c_void, bytes: usize, data: *mut u8 }
     DataInfo { data: *const u8, bytes: usize, ranges: usize }
-    RangeInfo {
-        data: *const u8,
-        bytes: usize,
-        range: usize,
-        delimiter: *const c_char,
-        name: *const c_char,
-    }
 }
 
 // Every pointer is the caller's structure of parameters, as in CUPTI.
@@ -235,21 +211,4 @@ pub unsafe extern "C" fn cuptiRangeProfilerGetCounterDataInfo(of: *mut DataInfo)
     // SAFETY: see above.
     unsafe { (*of).ranges = (*of).data.cast::<u64>().read_unaligned() as usize };
     SUCCESS
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuptiRangeProfilerCounterDataGetRangeInfo(of: *mut RangeInfo) -> c_int {
-    // SAFETY: see above.
-    unsafe { (*of).name = c"0".as_ptr() };
-    SUCCESS
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuptiRangeProfilerPushRange(_: *mut Push) -> c_int {
-    INVALID_OPERATION
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuptiRangeProfilerPopRange(_: *mut Of) -> c_int {
-    INVALID_OPERATION
 }

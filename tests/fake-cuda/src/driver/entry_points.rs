@@ -1,9 +1,9 @@
 //! The functions of libcuda, and the few of the runtime, that the test program calls.
 
 use super::{
-    BLOCKING, CONTEXT, DEFAULT_HANDLE, DEFAULT_STREAM, Function, INVALID_CONTEXT, INVALID_HANDLE,
-    INVALID_VALUE, NON_BLOCKING, SUCCESS, Stream, call, driver, graphs, injection, launch, memory,
-    of_driver, of_runtime, tell_stream,
+    Api, BLOCKING, CONTEXT, DEFAULT_HANDLE, DEFAULT_STREAM, Function, INVALID_CONTEXT,
+    INVALID_HANDLE, INVALID_VALUE, NON_BLOCKING, SUCCESS, Stream, call, driver, graphs, injection,
+    launch, memory, of_driver, tell_stream,
 };
 use crate::config::config;
 use crate::cupti::{callbacks, pc_sampling};
@@ -285,7 +285,10 @@ pub extern "C" fn fake_runtime_launch(
     stream: usize,
 ) -> c_int {
     launch(
-        of_runtime(names::CUDA_LAUNCH_KERNEL, names::CU_LAUNCH_KERNEL, &[]),
+        Api {
+            inside: Some(names::CU_LAUNCH_KERNEL),
+            ..names::CUDA_LAUNCH_KERNEL.into()
+        },
         function,
         [blocks, 1, 1],
         [threads, 1, 1],
@@ -306,10 +309,18 @@ pub extern "C" fn cudaGetLastError() -> c_int {
     call(names::CUDA_GET_LAST_ERROR, |_, _, _| SUCCESS)
 }
 
+/// Allocates memory and stores its address.
+///
 /// # Safety
 /// `address` is the caller's variable.
-unsafe fn store(address: *mut u64, made: Result<u64, c_int>) -> c_int {
-    match made {
+unsafe fn allocate(
+    address: *mut u64,
+    call: names::Call,
+    bytes: usize,
+    kind: u32,
+    pooled: bool,
+) -> c_int {
+    match memory::allocate(call, bytes as u64, kind, pooled) {
         Ok(made) => {
             // SAFETY: as the caller promises.
             unsafe { *address = made };
@@ -322,26 +333,19 @@ unsafe fn store(address: *mut u64, made: Result<u64, c_int>) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemAlloc_v2(address: *mut u64, bytes: usize) -> c_int {
     // SAFETY: the caller's variable.
-    unsafe {
-        store(
-            address,
-            memory::allocate(names::CU_MEM_ALLOC, bytes as u64, memory::DEVICE, false),
-        )
-    }
+    unsafe { allocate(address, names::CU_MEM_ALLOC, bytes, memory::DEVICE, false) }
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemAllocManaged(
-    address: *mut u64,
-    bytes: usize,
-    _flags: c_uint,
-) -> c_int {
-    let call_of = names::CU_MEM_ALLOC_MANAGED;
+pub unsafe extern "C" fn cuMemAllocManaged(address: *mut u64, bytes: usize, _: c_uint) -> c_int {
     // SAFETY: the caller's variable.
     unsafe {
-        store(
+        allocate(
             address,
-            memory::allocate(call_of, bytes as u64, memory::MANAGED, false),
+            names::CU_MEM_ALLOC_MANAGED,
+            bytes,
+            memory::MANAGED,
+            false,
         )
     }
 }
@@ -350,14 +354,12 @@ pub unsafe extern "C" fn cuMemAllocManaged(
 pub unsafe extern "C" fn cuMemAllocAsync(address: *mut u64, bytes: usize, _stream: usize) -> c_int {
     // SAFETY: the caller's variable.
     unsafe {
-        store(
+        allocate(
             address,
-            memory::allocate(
-                names::CU_MEM_ALLOC_ASYNC,
-                bytes as u64,
-                memory::DEVICE,
-                true,
-            ),
+            names::CU_MEM_ALLOC_ASYNC,
+            bytes,
+            memory::DEVICE,
+            true,
         )
     }
 }
@@ -370,28 +372,6 @@ pub extern "C" fn cuMemFree_v2(address: u64) -> c_int {
 #[unsafe(no_mangle)]
 pub extern "C" fn cuMemFreeAsync(address: u64, _stream: usize) -> c_int {
     memory::free(names::CU_MEM_FREE_ASYNC, address)
-}
-
-/// Makes a graph of `nodes` launches of a function, one after the other.
-#[unsafe(no_mangle)]
-pub extern "C" fn fake_graph_create(function: usize, nodes: c_uint) -> usize {
-    graphs::create(function, nodes)
-}
-
-/// Gives a graph a node of this type that is no kernel; `child` is the inner graph of one that is a graph.
-#[unsafe(no_mangle)]
-pub extern "C" fn fake_graph_add(graph: usize, kind: c_int, child: usize) {
-    graphs::add(graph, kind, child);
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphGetNodes(
-    graph: usize,
-    nodes: *mut usize,
-    count: *mut usize,
-) -> c_int {
-    // SAFETY: the caller's variables.
-    unsafe { graphs::nodes(graph, nodes, count) }
 }
 
 #[unsafe(no_mangle)]
@@ -415,16 +395,6 @@ pub unsafe extern "C" fn cuGraphChildGraphNodeGetGraph(node: usize, graph: *mut 
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphInstantiateWithFlags(
-    executable: *mut usize,
-    graph: usize,
-    flags: u64,
-) -> c_int {
-    // SAFETY: the caller's variable.
-    unsafe { graphs::instantiate(executable, graph, flags) }
-}
-
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphExecGetFlags(executable: usize, flags: *mut u64) -> c_int {
     let Some(known) = graphs::flags(executable) else {
         return INVALID_HANDLE;
@@ -432,23 +402,4 @@ pub unsafe extern "C" fn cuGraphExecGetFlags(executable: usize, flags: *mut u64)
     // SAFETY: the caller's variable.
     unsafe { *flags = known };
     SUCCESS
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cuGraphExecDestroy(executable: usize) -> c_int {
-    graphs::destroy(executable)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cuGraphLaunch(executable: usize, stream: usize) -> c_int {
-    let parameters = [executable, stream];
-    let api = of_driver(names::CU_GRAPH_LAUNCH, &parameters);
-    graphs::launch(api, executable, stream)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cudaGraphLaunch(executable: usize, stream: usize) -> c_int {
-    let (outside, inside) = (names::CUDA_GRAPH_LAUNCH, names::CU_GRAPH_LAUNCH);
-    let parameters = [executable, stream];
-    graphs::launch(of_runtime(outside, inside, &parameters), executable, stream)
 }

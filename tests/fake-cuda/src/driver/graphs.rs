@@ -7,7 +7,7 @@ use super::{
 };
 use crate::config::config;
 use crate::{cupti, names, records, truth};
-use std::ffi::c_int;
+use std::ffi::{c_int, c_uint};
 
 const OVERLAP_NS: u64 = 64;
 /// INT_MAX: CUPTI's device and context of a graph that starts or ends on the host.
@@ -33,8 +33,9 @@ const CHILD: c_int = 4;
 const NODE_HANDLE: usize = 1 << 42;
 const MAX_NODES: usize = 1 << 20;
 
-/// Makes a graph of `nodes` launches of a function, by one call where CUDA has many.
-pub fn create(function: usize, nodes: u32) -> usize {
+/// Makes a graph of `nodes` launches of a function, one after the other, by one call where CUDA has many.
+#[unsafe(no_mangle)]
+pub extern "C" fn fake_graph_create(function: usize, nodes: c_uint) -> usize {
     let mut driver = driver();
     let handle = driver.handle();
     let graph = Graph {
@@ -48,8 +49,9 @@ pub fn create(function: usize, nodes: u32) -> usize {
     handle
 }
 
-/// Gives a graph a node of another type; `child` is the inner graph of one that is a graph.
-pub fn add(graph: usize, kind: c_int, child: usize) {
+/// Gives a graph a node of another type than a kernel; `child` is the inner graph of a node that is a graph.
+#[unsafe(no_mangle)]
+pub extern "C" fn fake_graph_add(graph: usize, kind: c_int, child: usize) {
     if let Some(graph) = driver().graphs.get_mut(&graph) {
         graph.others.push((kind, child));
     }
@@ -57,7 +59,12 @@ pub fn add(graph: usize, kind: c_int, child: usize) {
 
 /// # Safety
 /// `executable` is the caller's variable.
-pub unsafe fn instantiate(executable: *mut usize, graph: usize, flags: u64) -> c_int {
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuGraphInstantiateWithFlags(
+    executable: *mut usize,
+    graph: usize,
+    flags: u64,
+) -> c_int {
     let parameters = [executable as usize, graph, flags as usize];
     let api = of_driver(names::CU_GRAPH_INSTANTIATE_WITH_FLAGS, &parameters);
     call(api, |driver, _, _| {
@@ -86,10 +93,14 @@ pub fn flags(executable: usize) -> Option<u64> {
     driver().graphs.get(&executable).map(|graph| graph.flags)
 }
 
+exported! {
+    cuGraphExecDestroy(executable: usize) is CU_GRAPH_EXEC_DESTROY => destroy(executable);
+    cuGraphLaunch(executable: usize, stream: usize) is CU_GRAPH_LAUNCH => launch(executable, stream);
+    cudaGraphLaunch(executable: usize, stream: usize) is CUDA_GRAPH_LAUNCH around CU_GRAPH_LAUNCH => launch(executable, stream);
+}
+
 /// Destroys a graph, whose handle the next instantiated one gets.
-pub fn destroy(executable: usize) -> c_int {
-    let parameters = [executable];
-    let api = of_driver(names::CU_GRAPH_EXEC_DESTROY, &parameters);
+fn destroy(api: Api<'_>, executable: usize) -> c_int {
     call(api, |driver, _, _| {
         match driver.graphs.remove(&executable) {
             Some(_) => {
@@ -103,7 +114,12 @@ pub fn destroy(executable: usize) -> c_int {
 
 /// # Safety
 /// `count` is the caller's variable, and `nodes` null or an array of as many as it says.
-pub unsafe fn nodes(graph: usize, nodes: *mut usize, count: *mut usize) -> c_int {
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuGraphGetNodes(
+    graph: usize,
+    nodes: *mut usize,
+    count: *mut usize,
+) -> c_int {
     let driver = driver();
     let Some(known) = driver.graphs.get(&graph) else {
         return INVALID_HANDLE;
@@ -146,7 +162,7 @@ impl Graph {
     }
 }
 
-pub fn launch(api: Api<'_>, executable: usize, stream: usize) -> c_int {
+fn launch(api: Api<'_>, executable: usize, stream: usize) -> c_int {
     call(api, |driver, correlation, asked| {
         let Some(graph) = driver.graphs.get(&executable).cloned() else {
             return INVALID_HANDLE;

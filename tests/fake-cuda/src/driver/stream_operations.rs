@@ -1,6 +1,6 @@
 //! The operations of streams besides work and events: host functions, waits for values and semaphores, prefetches.
 
-use super::{Api, DeviceWork, INVALID_HANDLE, SUCCESS, call, of_driver, of_runtime};
+use super::{Api, DeviceWork, INVALID_HANDLE, SUCCESS, call, of_driver};
 use crate::{cupti, names, records, truth};
 use std::ffi::{c_int, c_uint};
 
@@ -72,35 +72,19 @@ pub fn tell_host_node(work: &DeviceWork, graph: u32) {
     cupti.work(records::GRAPH_HOST_NODE, work.end, &record);
 }
 
-#[unsafe(no_mangle)]
-pub extern "C" fn cuLaunchHostFunc(stream: usize, function: usize, data: usize) -> c_int {
-    let parameters = [stream, function, data];
-    let api = of_driver(names::CU_LAUNCH_HOST_FUNC, &parameters);
-    put(api, "host-function", stream)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cudaLaunchHostFunc(stream: usize, function: usize, data: usize) -> c_int {
-    let parameters = [stream, function, data];
-    let (outside, inside) = (names::CUDA_LAUNCH_HOST_FUNC, names::CU_LAUNCH_HOST_FUNC);
-    let api = of_runtime(outside, inside, &parameters);
-    put(api, "host-function", stream)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cudaStreamAddCallback(
-    stream: usize,
-    function: usize,
-    data: usize,
-    flags: c_uint,
-) -> c_int {
-    let parameters = [stream, function, data, flags as usize];
-    let (outside, inside) = (
-        names::CUDA_STREAM_ADD_CALLBACK,
-        names::CU_STREAM_ADD_CALLBACK,
-    );
-    let api = of_runtime(outside, inside, &parameters);
-    put(api, "host-function", stream)
+// The location of a prefetch is a structure of eight bytes, which is passed like a number.
+exported! {
+    cuLaunchHostFunc(stream: usize, function: usize, data: usize) is CU_LAUNCH_HOST_FUNC => put("host-function", stream);
+    cudaLaunchHostFunc(stream: usize, function: usize, data: usize)
+        is CUDA_LAUNCH_HOST_FUNC around CU_LAUNCH_HOST_FUNC => put("host-function", stream);
+    cudaStreamAddCallback(stream: usize, function: usize, data: usize, flags: c_uint)
+        is CUDA_STREAM_ADD_CALLBACK around CU_STREAM_ADD_CALLBACK => put("host-function", stream);
+    cudaWaitExternalSemaphoresAsync(semaphores: usize, values: usize, count: c_uint, stream: usize)
+        is CUDA_WAIT_EXTERNAL around CU_WAIT_EXTERNAL => put("wait-external", stream);
+    cuMemBatchDecompressAsync(operations: usize, count: usize, flags: c_uint, failed: usize, stream: usize)
+        is CU_MEM_BATCH_DECOMPRESS => put("decompression", stream);
+    cudaMemPrefetchAsync(address: usize, bytes: usize, location: u64, flags: c_uint, stream: usize)
+        is CUDA_MEM_PREFETCH around CU_MEM_PREFETCH => put("prefetch", stream);
 }
 
 #[unsafe(no_mangle)]
@@ -146,50 +130,4 @@ pub unsafe extern "C" fn cuStreamBatchMemOp_v2(
         true => put(api, "wait-value", stream),
         false => call(api, |_, _, _| SUCCESS),
     }
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cudaWaitExternalSemaphoresAsync(
-    semaphores: usize,
-    values: usize,
-    count: c_uint,
-    stream: usize,
-) -> c_int {
-    let parameters = [semaphores, values, count as usize, stream];
-    let (outside, inside) = (names::CUDA_WAIT_EXTERNAL, names::CU_WAIT_EXTERNAL);
-    put(
-        of_runtime(outside, inside, &parameters),
-        "wait-external",
-        stream,
-    )
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cuMemBatchDecompressAsync(
-    operations: usize,
-    count: usize,
-    flags: c_uint,
-    failed: usize,
-    stream: usize,
-) -> c_int {
-    let parameters = [operations, count, flags as usize, failed, stream];
-    put(
-        of_driver(names::CU_MEM_BATCH_DECOMPRESS, &parameters),
-        "decompression",
-        stream,
-    )
-}
-
-/// Prefetches; the location is a structure of eight bytes, which is passed like a number.
-#[unsafe(no_mangle)]
-pub extern "C" fn cudaMemPrefetchAsync(
-    address: usize,
-    bytes: usize,
-    location: u64,
-    flags: c_uint,
-    stream: usize,
-) -> c_int {
-    let parameters = [address, bytes, location as usize, flags as usize, stream];
-    let (outside, inside) = (names::CUDA_MEM_PREFETCH, names::CU_MEM_PREFETCH);
-    put(of_runtime(outside, inside, &parameters), "prefetch", stream)
 }

@@ -1,49 +1,66 @@
 //! Copies and fills: their times, without the data.
 
-use super::{DeviceWork, INVALID_CONTEXT, SUCCESS, call, waiting_call};
+use super::{DeviceWork, INVALID_CONTEXT, SUCCESS, call, driver, waiting_call};
+use crate::records::Bytes;
 use crate::{cupti, names, records, truth};
 use std::ffi::{c_int, c_void};
 
 const COPY_NS: u64 = 3_000;
 
-/// Runs a copy; `kinds` are CUPTI's of the copy, its source and its destination.
-fn copy(call_of: names::Call, bytes: usize, stream: usize, kinds: [u8; 3]) -> c_int {
+/// Runs a transfer, of which `record` makes CUPTI's record of this kind.
+fn transfer<R: Bytes>(
+    call_of: names::Call,
+    bytes: usize,
+    stream: usize,
+    kind: u32,
+    record: impl FnOnce(&DeviceWork, [u64; 2]) -> R,
+) -> c_int {
     call(call_of, |driver, correlation, asked| {
         let Some(work) = driver.submit(stream, correlation, asked, COPY_NS) else {
             return INVALID_CONTEXT;
         };
-        tell_copy(&work, bytes, kinds);
+        tell_transfer(&work, bytes, kind, record);
         SUCCESS
     })
 }
 
-fn tell_copy(work: &DeviceWork, bytes: usize, kinds: [u8; 3]) {
-    let mut cupti = cupti::state();
-    let record = records::Memcpy {
-        kind: records::MEMCPY,
-        copy_kind: kinds[0],
-        src_kind: kinds[1],
-        dst_kind: kinds[2],
-        bytes: bytes as u64,
-        start: cupti.of_device(work.start),
-        end: cupti.of_device(work.end),
-        device_id: work.device,
-        context_id: work.context,
-        stream_id: work.stream,
-        correlation_id: work.correlation,
-        ..records::Memcpy::default()
-    };
-    tell_transfer(work, bytes);
-    cupti.work(records::MEMCPY, work.end, &record);
-}
-
-fn tell_transfer(work: &DeviceWork, bytes: usize) {
+/// Writes a transfer to the truth log and CUPTI's record of it, which `record` makes with the device's times of start and end.
+fn tell_transfer<R: Bytes>(
+    work: &DeviceWork,
+    bytes: usize,
+    kind: u32,
+    record: impl FnOnce(&DeviceWork, [u64; 2]) -> R,
+) {
     truth::write(
         "transfer",
         work.correlation,
         (work.start, work.end),
         format_args!(",\"bytes\":{bytes}"),
     );
+    let mut cupti = cupti::state();
+    let times = [work.start, work.end].map(|ns| cupti.of_device(ns));
+    cupti.work(kind, work.end, &record(work, times));
+}
+
+/// Returns CUPTI's record of a copy; `kinds` are CUPTI's of the copy, its source and its destination.
+fn copy(
+    bytes: usize,
+    [copy_kind, src_kind, dst_kind]: [u8; 3],
+) -> impl FnOnce(&DeviceWork, [u64; 2]) -> records::Memcpy {
+    move |work, [start, end]| records::Memcpy {
+        kind: records::MEMCPY,
+        copy_kind,
+        src_kind,
+        dst_kind,
+        bytes: bytes as u64,
+        start,
+        end,
+        device_id: work.device,
+        context_id: work.context,
+        stream_id: work.stream,
+        correlation_id: work.correlation,
+        ..records::Memcpy::default()
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -53,7 +70,14 @@ pub extern "C" fn cuMemcpyHtoDAsync_v2(
     bytes: usize,
     stream: usize,
 ) -> c_int {
-    copy(names::CU_MEMCPY_HTOD_ASYNC, bytes, stream, [1, 2, 3])
+    let record = copy(bytes, [1, 2, 3]);
+    transfer(
+        names::CU_MEMCPY_HTOD_ASYNC,
+        bytes,
+        stream,
+        records::MEMCPY,
+        record,
+    )
 }
 
 #[unsafe(no_mangle)]
@@ -63,7 +87,14 @@ pub extern "C" fn cuMemcpyDtoHAsync_v2(
     bytes: usize,
     stream: usize,
 ) -> c_int {
-    copy(names::CU_MEMCPY_DTOH_ASYNC, bytes, stream, [2, 3, 1])
+    let record = copy(bytes, [2, 3, 1]);
+    transfer(
+        names::CU_MEMCPY_DTOH_ASYNC,
+        bytes,
+        stream,
+        records::MEMCPY,
+        record,
+    )
 }
 
 /// Returns when the copy is done.
@@ -73,7 +104,7 @@ pub extern "C" fn cuMemcpyDtoH_v2(_to: *mut c_void, _from: u64, bytes: usize) ->
         let asked = cupti::now();
         let work = driver.submit(0, correlation, asked, COPY_NS);
         let work = work.ok_or(INVALID_CONTEXT)?;
-        tell_copy(&work, bytes, [2, 3, 1]);
+        tell_transfer(&work, bytes, records::MEMCPY, copy(bytes, [2, 3, 1]));
         Ok(work.end)
     })
 }
@@ -88,58 +119,55 @@ pub extern "C" fn cuMemcpyPeerAsync(
     bytes: usize,
     stream: usize,
 ) -> c_int {
-    call(names::CU_MEMCPY_PEER_ASYNC, |driver, correlation, asked| {
-        let [from, to] = [from_context, to_context].map(|c| driver.device_of(c as u32));
-        let Some(work) = driver.submit(stream, correlation, asked, COPY_NS) else {
-            return INVALID_CONTEXT;
-        };
-        let mut cupti = cupti::state();
-        let record = records::MemcpyPeer {
-            kind: records::MEMCPY2,
-            copy_kind: 10,
-            src_kind: 3,
-            dst_kind: 3,
-            bytes: bytes as u64,
-            start: cupti.of_device(work.start),
-            end: cupti.of_device(work.end),
-            device_id: work.device,
-            context_id: work.context,
-            stream_id: work.stream,
-            src_device_id: from,
-            src_context_id: from_context as u32,
-            dst_device_id: to,
-            dst_context_id: to_context as u32,
-            correlation_id: correlation,
-            ..records::MemcpyPeer::default()
-        };
-        tell_transfer(&work, bytes);
-        cupti.work(records::MEMCPY2, work.end, &record);
-        SUCCESS
-    })
+    let device_of = |context: usize| driver().device_of(context as u32);
+    let [from, to] = [from_context, to_context].map(device_of);
+    let record = |work: &DeviceWork, [start, end]: [u64; 2]| records::MemcpyPeer {
+        kind: records::MEMCPY2,
+        copy_kind: 10,
+        src_kind: 3,
+        dst_kind: 3,
+        bytes: bytes as u64,
+        start,
+        end,
+        device_id: work.device,
+        context_id: work.context,
+        stream_id: work.stream,
+        src_device_id: from,
+        src_context_id: from_context as u32,
+        dst_device_id: to,
+        dst_context_id: to_context as u32,
+        correlation_id: work.correlation,
+        ..records::MemcpyPeer::default()
+    };
+    transfer(
+        names::CU_MEMCPY_PEER_ASYNC,
+        bytes,
+        stream,
+        records::MEMCPY2,
+        record,
+    )
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuMemsetD8Async(_to: u64, value: u8, bytes: usize, stream: usize) -> c_int {
-    call(names::CU_MEMSET_D8_ASYNC, |driver, correlation, asked| {
-        let Some(work) = driver.submit(stream, correlation, asked, COPY_NS) else {
-            return INVALID_CONTEXT;
-        };
-        let mut cupti = cupti::state();
-        let record = records::Memset {
-            kind: records::MEMSET,
-            value: value.into(),
-            bytes: bytes as u64,
-            start: cupti.of_device(work.start),
-            end: cupti.of_device(work.end),
-            device_id: work.device,
-            context_id: work.context,
-            stream_id: work.stream,
-            correlation_id: correlation,
-            memory_kind: 3,
-            ..records::Memset::default()
-        };
-        tell_transfer(&work, bytes);
-        cupti.work(records::MEMSET, work.end, &record);
-        SUCCESS
-    })
+    let record = |work: &DeviceWork, [start, end]: [u64; 2]| records::Memset {
+        kind: records::MEMSET,
+        value: value.into(),
+        bytes: bytes as u64,
+        start,
+        end,
+        device_id: work.device,
+        context_id: work.context,
+        stream_id: work.stream,
+        correlation_id: work.correlation,
+        memory_kind: 3,
+        ..records::Memset::default()
+    };
+    transfer(
+        names::CU_MEMSET_D8_ASYNC,
+        bytes,
+        stream,
+        records::MEMSET,
+        record,
+    )
 }

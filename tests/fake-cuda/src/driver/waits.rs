@@ -2,7 +2,7 @@
 
 use super::{
     Api, CONTEXT, Driver, INVALID_HANDLE, INVALID_VALUE, OWN, SUCCESS, asking_call, call, driver,
-    of_driver, of_runtime, waiting_call,
+    of_driver, waiting_call,
 };
 use crate::{cupti, names, truth};
 use std::collections::{HashMap, HashSet};
@@ -97,24 +97,6 @@ fn wait_for_stream(api: Api<'_>, stream: usize) -> c_int {
     })
 }
 
-#[unsafe(no_mangle)]
-pub extern "C" fn cuStreamSynchronize(stream: usize) -> c_int {
-    wait_for_stream(of_driver(names::CU_STREAM_SYNCHRONIZE, &[stream]), stream)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cuStreamSynchronize_ptsz(stream: usize) -> c_int {
-    let parameters = [stream];
-    let api = of_driver(names::CU_STREAM_SYNCHRONIZE_OWN, &parameters);
-    wait_for_stream(api, own(stream))
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cudaStreamSynchronize(stream: usize) -> c_int {
-    let (outside, inside) = (names::CUDA_STREAM_SYNCHRONIZE, names::CU_STREAM_SYNCHRONIZE);
-    wait_for_stream(of_runtime(outside, inside, &[stream]), stream)
-}
-
 fn wait_for_context(api: Api<'_>) -> c_int {
     waiting_call(api, |driver, correlation| {
         let context = CONTEXT.get();
@@ -124,17 +106,6 @@ fn wait_for_context(api: Api<'_>) -> c_int {
         tell_wait(HOST_FOR_CONTEXT, correlation, until, place, NO_EVENT);
         Ok(until)
     })
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cuCtxSynchronize() -> c_int {
-    wait_for_context(of_driver(names::CU_CTX_SYNCHRONIZE, &[]))
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cudaDeviceSynchronize() -> c_int {
-    let (outside, inside) = (names::CUDA_DEVICE_SYNCHRONIZE, names::CU_CTX_SYNCHRONIZE);
-    wait_for_context(of_runtime(outside, inside, &[]))
 }
 
 #[unsafe(no_mangle)]
@@ -166,17 +137,6 @@ fn destroy(api: Api<'_>, event: usize) -> c_int {
             None => INVALID_HANDLE,
         }
     })
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cuEventDestroy_v2(event: usize) -> c_int {
-    destroy(of_driver(names::CU_EVENT_DESTROY, &[event]), event)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cudaEventDestroy(event: usize) -> c_int {
-    let (outside, inside) = (names::CUDA_EVENT_DESTROY, names::CU_EVENT_DESTROY);
-    destroy(of_runtime(outside, inside, &[event]), event)
 }
 
 fn record(api: Api<'_>, event: usize, on: usize) -> c_int {
@@ -214,34 +174,6 @@ fn record(api: Api<'_>, event: usize, on: usize) -> c_int {
     })
 }
 
-#[unsafe(no_mangle)]
-pub extern "C" fn cuEventRecord(event: usize, stream: usize) -> c_int {
-    let parameters = [event, stream];
-    let api = of_driver(names::CU_EVENT_RECORD, &parameters);
-    record(api, event, stream)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cuEventRecord_ptsz(event: usize, stream: usize) -> c_int {
-    let parameters = [event, stream];
-    let api = of_driver(names::CU_EVENT_RECORD_OWN, &parameters);
-    record(api, event, own(stream))
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cudaEventRecord(event: usize, stream: usize) -> c_int {
-    let (outside, inside) = (names::CUDA_EVENT_RECORD, names::CU_EVENT_RECORD);
-    record(of_runtime(outside, inside, &[event, stream]), event, stream)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cudaEventRecordWithFlags(event: usize, stream: usize, flags: c_uint) -> c_int {
-    let outside = names::CUDA_EVENT_RECORD_WITH_FLAGS;
-    let inside = names::CU_EVENT_RECORD_WITH_FLAGS;
-    let parameters = [event, stream, flags as usize];
-    record(of_runtime(outside, inside, &parameters), event, stream)
-}
-
 fn stream_waits(api: Api<'_>, stream: usize, event: usize) -> c_int {
     call(api, |driver, correlation, at| {
         let Some(known) = driver.events.known.get(&event).copied() else {
@@ -271,20 +203,6 @@ fn stream_waits(api: Api<'_>, stream: usize, event: usize) -> c_int {
     })
 }
 
-#[unsafe(no_mangle)]
-pub extern "C" fn cuStreamWaitEvent(stream: usize, event: usize, flags: c_uint) -> c_int {
-    let parameters = [stream, event, flags as usize];
-    let api = of_driver(names::CU_STREAM_WAIT_EVENT, &parameters);
-    stream_waits(api, stream, event)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cudaStreamWaitEvent(stream: usize, event: usize, flags: c_uint) -> c_int {
-    let (outside, inside) = (names::CUDA_STREAM_WAIT_EVENT, names::CU_STREAM_WAIT_EVENT);
-    let parameters = [stream, event, flags as usize];
-    stream_waits(of_runtime(outside, inside, &parameters), stream, event)
-}
-
 /// Returns an event that can be waited for.
 fn awaited(driver: &Driver, event: usize) -> Result<Event, c_int> {
     let known = driver.events.known.get(&event).copied();
@@ -304,21 +222,7 @@ fn ask_event(api: Api<'_>, event: usize) -> c_int {
     })
 }
 
-#[unsafe(no_mangle)]
-pub extern "C" fn cuEventQuery(event: usize) -> c_int {
-    ask_event(of_driver(names::CU_EVENT_QUERY, &[event]), event)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cudaEventQuery(event: usize) -> c_int {
-    let (outside, inside) = (names::CUDA_EVENT_QUERY, names::CU_EVENT_QUERY);
-    ask_event(of_runtime(outside, inside, &[event]), event)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cuStreamQuery(stream: usize) -> c_int {
-    let parameters = [stream];
-    let api = of_driver(names::CU_STREAM_QUERY, &parameters);
+fn ask_stream(api: Api<'_>, stream: usize) -> c_int {
     asking_call(api, |driver, correlation, at| {
         let stream = *driver.stream(stream).ok_or(INVALID_HANDLE)?;
         if stream.free_ns <= at {
@@ -343,15 +247,27 @@ fn wait_for_event(api: Api<'_>, event: usize) -> c_int {
     })
 }
 
-#[unsafe(no_mangle)]
-pub extern "C" fn cuEventSynchronize(event: usize) -> c_int {
-    wait_for_event(of_driver(names::CU_EVENT_SYNCHRONIZE, &[event]), event)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cudaEventSynchronize(event: usize) -> c_int {
-    let (outside, inside) = (names::CUDA_EVENT_SYNCHRONIZE, names::CU_EVENT_SYNCHRONIZE);
-    wait_for_event(of_runtime(outside, inside, &[event]), event)
+exported! {
+    cuStreamSynchronize(stream: usize) is CU_STREAM_SYNCHRONIZE => wait_for_stream(stream);
+    cuStreamSynchronize_ptsz(stream: usize) is CU_STREAM_SYNCHRONIZE_OWN => wait_for_stream(own(stream));
+    cudaStreamSynchronize(stream: usize) is CUDA_STREAM_SYNCHRONIZE around CU_STREAM_SYNCHRONIZE => wait_for_stream(stream);
+    cuCtxSynchronize() is CU_CTX_SYNCHRONIZE => wait_for_context();
+    cudaDeviceSynchronize() is CUDA_DEVICE_SYNCHRONIZE around CU_CTX_SYNCHRONIZE => wait_for_context();
+    cuEventDestroy_v2(event: usize) is CU_EVENT_DESTROY => destroy(event);
+    cudaEventDestroy(event: usize) is CUDA_EVENT_DESTROY around CU_EVENT_DESTROY => destroy(event);
+    cuEventRecord(event: usize, stream: usize) is CU_EVENT_RECORD => record(event, stream);
+    cuEventRecord_ptsz(event: usize, stream: usize) is CU_EVENT_RECORD_OWN => record(event, own(stream));
+    cudaEventRecord(event: usize, stream: usize) is CUDA_EVENT_RECORD around CU_EVENT_RECORD => record(event, stream);
+    cudaEventRecordWithFlags(event: usize, stream: usize, flags: c_uint)
+        is CUDA_EVENT_RECORD_WITH_FLAGS around CU_EVENT_RECORD_WITH_FLAGS => record(event, stream);
+    cuStreamWaitEvent(stream: usize, event: usize, flags: c_uint) is CU_STREAM_WAIT_EVENT => stream_waits(stream, event);
+    cudaStreamWaitEvent(stream: usize, event: usize, flags: c_uint)
+        is CUDA_STREAM_WAIT_EVENT around CU_STREAM_WAIT_EVENT => stream_waits(stream, event);
+    cuEventQuery(event: usize) is CU_EVENT_QUERY => ask_event(event);
+    cudaEventQuery(event: usize) is CUDA_EVENT_QUERY around CU_EVENT_QUERY => ask_event(event);
+    cuStreamQuery(stream: usize) is CU_STREAM_QUERY => ask_stream(stream);
+    cuEventSynchronize(event: usize) is CU_EVENT_SYNCHRONIZE => wait_for_event(event);
+    cudaEventSynchronize(event: usize) is CUDA_EVENT_SYNCHRONIZE around CU_EVENT_SYNCHRONIZE => wait_for_event(event);
 }
 
 #[unsafe(no_mangle)]

@@ -20,10 +20,7 @@ fn unknown_times(bad: &str) {
     );
     for (kernel, truth) in process.kernels.iter().zip(outcome.truth_of("kernel")) {
         if let Some(span) = kernel.span {
-            assert_eq!(
-                (span.start_ns, span.end_ns()),
-                (truth.start_ns, truth.end_ns)
-            );
+            assert_eq!(span, truth.span());
         }
     }
 }

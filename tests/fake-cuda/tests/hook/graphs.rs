@@ -49,10 +49,7 @@ fn graphs_as_wholes_have_one_time_each() {
         {
             assert_eq!(*correlation, truth.correlation);
             let span = span.expect("known times");
-            assert_eq!(
-                (span.start_ns, span.end_ns()),
-                (truth.start_ns, truth.end_ns)
-            );
+            assert_eq!(span, truth.span());
         }
     }
 }

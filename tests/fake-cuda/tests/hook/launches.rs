@@ -38,10 +38,7 @@ fn every_kernel_is_recorded_as_it_ran_and_has_its_call() {
     for kernel in &process.kernels {
         let span = kernel.span.expect("known times");
         let truth = truth[&kernel.correlation];
-        assert_eq!(
-            (span.start_ns, span.end_ns()),
-            (truth.start_ns, truth.end_ns)
-        );
+        assert_eq!(span, truth.span());
         assert_eq!(kernel.name, truth.name);
         let call = recorded[&kernel.correlation];
         assert!(

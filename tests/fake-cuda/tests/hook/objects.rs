@@ -1,6 +1,6 @@
 //! Devices, streams, transfers, waits, memory and overheads.
 
-use crate::stub::Stub;
+use crate::stub::{Stub, Truth};
 use gapscope_spool::event::{OverheadKind, PoolEdge, StreamKind, TransferKind, heap};
 
 #[test]
@@ -77,10 +77,7 @@ fn transfers_have_direction_bytes_and_the_times_of_the_device() {
     );
     for (transfer, truth) in process.transfers.iter().zip(outcome.truth_of("transfer")) {
         let span = transfer.span.expect("known times");
-        assert_eq!(
-            (span.start_ns, span.end_ns()),
-            (truth.start_ns, truth.end_ns)
-        );
+        assert_eq!(span, truth.span());
         assert_eq!(transfer.correlation, truth.correlation);
     }
 }
@@ -152,19 +149,12 @@ fn copies_between_devices_are_on_their_queue_and_make_both_devices_part_of_the_t
             (TransferKind::PeerToPeer, 4096, 2),
         ]
     );
-    let mut truth: Vec<_> = outcome
-        .truth_of("transfer")
-        .iter()
-        .map(|t| (t.start_ns, t.end_ns))
-        .collect();
-    let mut spans: Vec<_> = process
-        .transfers
-        .iter()
-        .map(|t| t.span.expect("known times"))
-        .map(|span| (span.start_ns, span.end_ns()))
-        .collect();
-    truth.sort_unstable();
-    spans.sort_unstable();
+    let truth = outcome.truth_of("transfer").into_iter();
+    let mut truth: Vec<_> = truth.map(Truth::span).collect();
+    let spans = process.transfers.iter().map(|t| t.span);
+    let mut spans: Vec<_> = spans.map(|span| span.expect("known times")).collect();
+    truth.sort_unstable_by_key(|span| span.start_ns);
+    spans.sort_unstable_by_key(|span| span.start_ns);
     assert_eq!(spans, truth);
     assert_eq!(process.devices.len(), 2);
 }

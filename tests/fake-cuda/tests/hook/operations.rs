@@ -64,10 +64,7 @@ fn a_newer_cupti_times_functions_of_the_host() {
         let function = functions.find(|f| f.correlation == truth.correlation);
         let function = function.expect("its record");
         let span = function.span.expect("known times");
-        assert_eq!(
-            (span.start_ns, span.end_ns()),
-            (truth.start_ns, truth.end_ns)
-        );
+        assert_eq!(span, truth.span());
         assert_eq!(process.queues[&function.queue].2, truth.number("stream"));
         assert_eq!(function.thread, 4242);
     }

@@ -235,15 +235,7 @@ impl Recorded {
                 correlation,
                 result,
             } => {
-                // A function is defined before its first use.
-                let name = self.functions[&function].clone();
-                self.calls.push(Call {
-                    name,
-                    thread,
-                    span,
-                    correlation: correlation.0,
-                    result,
-                });
+                self.called(function, thread, span, correlation, result);
             }
             CudaEvent::Delivered { end_ns, at_ns, .. } => self.deliveries.push((end_ns, at_ns)),
             CudaEvent::GraphLaunched {
@@ -252,13 +244,7 @@ impl Recorded {
                 correlation,
                 host_functions,
             } => {
-                self.calls.push(Call {
-                    name: self.functions[&function].clone(),
-                    thread,
-                    span,
-                    correlation: correlation.0,
-                    result: 0,
-                });
+                self.called(function, thread, span, correlation, 0);
                 self.host_nodes.push((correlation.0, host_functions));
             }
             CudaEvent::Polled {
@@ -279,16 +265,13 @@ impl Recorded {
                     result,
                 });
             }
-            CudaEvent::Activities {
-                first,
-                count,
-                bytes,
-            } => {
-                self.holes += first - self.next_activity;
-                let activities: Vec<Activity> = unpack(bytes).map(|a| a.expect("whole")).collect();
-                assert_eq!(activities.len(), count as usize);
-                self.next_activity = first + u64::from(count);
-                self.batches.push(bytes.len());
+            CudaEvent::Activities(batch) => {
+                self.holes += batch.first - self.next_activity;
+                let activities = unpack(batch.bytes).map(|a| a.expect("whole"));
+                let activities: Vec<Activity> = activities.collect();
+                assert_eq!(activities.len(), batch.count as usize);
+                self.next_activity = batch.first + u64::from(batch.count);
+                self.batches.push(batch.bytes.len());
                 for activity in activities {
                     self.activity(activity);
                 }
@@ -296,14 +279,10 @@ impl Recorded {
             CudaEvent::LabelDetail {
                 category, payload, ..
             } => {
-                let label = self
-                    .labels
-                    .iter_mut()
-                    .rfind(|l| l.thread == thread)
-                    .expect("a label");
+                let label = self.last_label(thread);
                 (label.category, label.payload) = (category.0, payload);
             }
-            CudaEvent::Pool { edge, bytes, .. } => self.pools.push((edge, bytes)),
+            CudaEvent::Pool(state) => self.pools.push((state.edge, state.bytes)),
             CudaEvent::LabelPayload {
                 ending: Some(scope),
                 text,
@@ -311,12 +290,7 @@ impl Recorded {
                 self.ending.push((thread, scope, text.to_owned()));
             }
             CudaEvent::LabelPayload { ending: None, text } => {
-                let label = self
-                    .labels
-                    .iter_mut()
-                    .rfind(|l| l.thread == thread)
-                    .expect("a label");
-                label.parts = text.to_owned();
+                self.last_label(thread).parts = text.to_owned();
             }
             CudaEvent::KernelProfiled {
                 correlation,
@@ -349,17 +323,12 @@ impl Recorded {
                 self.instructions.reasons.extend(names);
                 self.instructions.sampling.push((device.0, period_cycles));
             }
-            CudaEvent::InstructionSamples {
-                cubin,
-                function,
-                samples,
-                device,
-            } => {
+            CudaEvent::InstructionSamples(new) => {
                 let of = &mut self.instructions;
-                assert!(of.sampling.iter().any(|(known, _)| *known == device.0));
-                for (offset, reason, samples) in samples.iter() {
+                assert!(of.sampling.iter().any(|(known, _)| *known == new.device.0));
+                for (offset, reason, samples) in new.samples.iter() {
                     let reason = of.reasons[reason].clone();
-                    let key = (cubin, function.to_string(), *offset, reason);
+                    let key = (new.cubin, new.function.to_string(), *offset, reason);
                     *of.samples.entry(key).or_default() += samples;
                 }
             }
@@ -368,6 +337,24 @@ impl Recorded {
                 assert_eq!(before, None, "a cubin is written once");
             }
         }
+    }
+
+    fn called(
+        &mut self,
+        function: ids::Function,
+        thread: u32,
+        span: Span,
+        correlation: ids::Correlation,
+        result: u32,
+    ) {
+        self.calls.push(Call {
+            // A function is defined before its first use.
+            name: self.functions[&function].clone(),
+            thread,
+            span,
+            correlation: correlation.0,
+            result,
+        });
     }
 
     fn activity(&mut self, activity: Activity) {
@@ -452,6 +439,11 @@ impl Recorded {
         }
     }
 
+    fn last_label(&mut self, thread: u32) -> &mut Label {
+        let mut labels = self.labels.iter_mut();
+        labels.rfind(|l| l.thread == thread).expect("a label")
+    }
+
     /// Returns the values that were written for the label that ends with this edge.
     fn parts_at(&mut self, thread: u32, scope: LabelScope, edge: LabelEdge) -> String {
         let mut waiting = self.ending.iter();
@@ -475,6 +467,11 @@ impl Recorded {
             .iter()
             .filter(|(w, _, r)| (w.as_str(), r.as_str()) == (what, reason));
         of.map(|(_, count, _)| count).sum()
+    }
+
+    /// Checks that no CUDA work of the process was recorded, for this reason.
+    pub fn assert_not_recorded(&self, reason: &str) {
+        assert_eq!(self.lost("CUDA work of a process", reason), 1);
     }
 
     /// Returns the calls of a name.

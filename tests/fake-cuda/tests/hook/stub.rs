@@ -1,6 +1,7 @@
 //! Runs the test program on the stub, recorded.
 
 use crate::recorded::{self, Recorded};
+use gapscope_spool::event::Span;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
@@ -149,6 +150,10 @@ fn plain(name: &str) -> &str {
 }
 
 impl Truth {
+    pub fn span(&self) -> Span {
+        Span::between(self.start_ns, self.end_ns)
+    }
+
     pub fn number(&self, name: &str) -> u32 {
         let number = self.more[name].as_u64().expect("a number");
         u32::try_from(number).expect("a small number")

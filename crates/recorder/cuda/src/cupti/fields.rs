@@ -7,19 +7,11 @@
 use std::marker::PhantomData;
 
 /// A field of a record.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Field<T> {
     offset: usize,
     kind: PhantomData<T>,
 }
-
-impl<T> Clone for Field<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for Field<T> {}
 
 /// A record in one of CUPTI's buffers.
 #[derive(Debug, Clone, Copy)]

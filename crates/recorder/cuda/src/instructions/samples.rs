@@ -2,7 +2,7 @@
 
 use crate::recorder::Recorder;
 use gapscope_cupti::PcSamples;
-use gapscope_spool::event::CudaEvent;
+use gapscope_spool::event::{CudaEvent, FunctionSamples};
 use gapscope_spool::ids;
 use gapscope_spool::model::kernel_names::Spellings;
 use rustc_hash::FxHashMap;
@@ -108,12 +108,13 @@ impl<'a> SampleBatches<'a> {
         if self.samples.is_empty() {
             return;
         }
-        self.recorder.write(&CudaEvent::InstructionSamples {
-            device: self.device,
-            cubin: self.cubin,
-            function: Cow::Borrowed(&self.function),
-            samples: Cow::Borrowed(&self.samples),
-        });
+        self.recorder
+            .write(&CudaEvent::InstructionSamples(FunctionSamples {
+                device: self.device,
+                cubin: self.cubin,
+                function: Cow::Borrowed(&self.function),
+                samples: Cow::Borrowed(&self.samples),
+            }));
         self.samples.clear();
     }
 }

@@ -119,6 +119,7 @@ pub unsafe extern "C" fn register_w(
     // SAFETY: the program's own text.
     register(unsafe { Text::wide(text) })
 }
+
 /// Writes the name of a category of a domain.
 ///
 /// # Safety

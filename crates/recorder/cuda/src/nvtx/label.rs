@@ -65,6 +65,7 @@ impl<'a> LabelContent<'a> {
             }
         }
     }
+
     /// Returns the content that payloads alone describe.
     ///
     /// # Safety

@@ -30,6 +30,7 @@ pub unsafe extern "C" fn thread_w(thread: u32, name: *const u32) {
     // SAFETY: the program's own text.
     name_thread(thread, unsafe { Text::wide(name) });
 }
+
 /// Passes on the program's name for a stream.
 ///
 /// # Safety

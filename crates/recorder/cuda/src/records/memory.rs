@@ -5,7 +5,7 @@ use super::losses::{Losses, NO_TIMES};
 use super::times;
 use crate::cupti::fields::{self, Record};
 use crate::recorder::Recorder;
-use gapscope_spool::event::{CommonEvent, CudaEvent, LossKind, PoolEdge, heap};
+use gapscope_spool::event::{CommonEvent, CudaEvent, LossKind, PoolEdge, PoolState, heap};
 use gapscope_spool::ids;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -116,6 +116,7 @@ impl Memory {
         }
         Some(freed.id)
     }
+
     /// Writes the state of a memory pool as an event.
     ///
     /// # Safety
@@ -141,7 +142,7 @@ impl Memory {
             };
             let next = ids::Pool(self.pools.len() as u32 + 1);
             let pool = *self.pools.entry(key).or_insert(next);
-            recorder.write(&CudaEvent::Pool {
+            recorder.write(&CudaEvent::Pool(PoolState {
                 pool,
                 device: devices.id(device, recorder),
                 edge: match record.get(OPERATION) {
@@ -150,7 +151,7 @@ impl Memory {
                 },
                 bytes: record.get(BYTES),
                 at_ns,
-            });
+            }));
         }
     }
 }

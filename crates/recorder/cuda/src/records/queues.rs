@@ -62,6 +62,7 @@ impl Queues {
             self.contexts.insert(record.get(ID), context);
         }
     }
+
     /// Keeps the facts that a record tells of a stream, and writes them if the stream is a queue already.
     ///
     /// # Safety

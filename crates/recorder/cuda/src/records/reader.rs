@@ -10,7 +10,7 @@ use crate::cupti::fields::{Field, Record};
 use crate::recorder::Recorder;
 use crate::streams::StreamId;
 use crate::wait_ring::Operation;
-use gapscope_spool::event::{CudaEvent, Packer, Span};
+use gapscope_spool::event::{ActivityBatch, CudaEvent, Packer, Span};
 use gapscope_spool::ids;
 
 /// A batch with at least this many bytes is written; each flush writes what there is.
@@ -53,11 +53,11 @@ impl Reader {
     pub fn write(&mut self) {
         let count = self.packer.count();
         if count > 0 {
-            self.recorder.write(&CudaEvent::Activities {
+            self.recorder.write(&CudaEvent::Activities(ActivityBatch {
                 first: self.written,
                 count,
                 bytes: self.packer.bytes(),
-            });
+            }));
             self.written += u64::from(count);
             self.packer.clear();
         }
@@ -76,11 +76,11 @@ impl Reader {
     pub fn close(&mut self) {
         self.write();
         self.queues.devices.close(self.recorder);
-        self.recorder.write(&CudaEvent::Activities {
+        self.recorder.write(&CudaEvent::Activities(ActivityBatch {
             first: self.written,
             count: 0,
             bytes: &[],
-        });
+        }));
     }
 
     /// Notes that work on a device has ended.

@@ -23,7 +23,7 @@ pub struct RouteKey {
 }
 
 impl RouteKey {
-    /// Creates a key from a CUpti_ActivityMemcpyKind and two Returns the place of a CUpti_ActivityMemoryKind..
+    /// Creates a key from a CUpti_ActivityMemcpyKind, and the CUpti_ActivityMemoryKind of the source and the destination.
     pub fn copy(queue: ids::Queue, [kind, source, destination]: [u8; 3]) -> RouteKey {
         RouteKey {
             queue,

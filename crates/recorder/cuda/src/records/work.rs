@@ -61,6 +61,7 @@ impl Reader {
             });
         }
     }
+
     /// Packs a record of a transfer with the route `key`.
     ///
     /// # Safety
@@ -80,6 +81,7 @@ impl Reader {
             });
         }
     }
+
     /// Packs a record of a copy.
     ///
     /// # Safety
@@ -94,6 +96,7 @@ impl Reader {
             self.transfer(record, key, &transfer_fields!());
         }
     }
+
     /// Packs a record of a copy between two devices.
     ///
     /// # Safety
@@ -112,6 +115,7 @@ impl Reader {
             self.transfer(record, key, &transfer_fields!());
         }
     }
+
     /// Packs a record of a fill.
     ///
     /// # Safety
@@ -125,6 +129,7 @@ impl Reader {
             self.transfer(record, key, &transfer_fields!());
         }
     }
+
     /// Packs a record of a whole graph that ran; a graph on an unknown device is counted as lost.
     ///
     /// # Safety
@@ -180,6 +185,7 @@ impl Reader {
             })
         }
     }
+
     /// Packs a record of a function that the host ran for a stream.
     ///
     /// # Safety
@@ -192,6 +198,7 @@ impl Reader {
             self.host_function(record, queue, [CORRELATION, THREAD], [START, END]);
         }
     }
+
     /// Packs a record of a function that the host ran as a node of a graph.
     ///
     /// # Safety

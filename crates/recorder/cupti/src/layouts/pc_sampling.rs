@@ -1,4 +1,4 @@
-//! CUPTI's structures of PC sampling that do not begin as the others do, as cupti_pcsampling.h declares them (CUDA 12.8 and 13.5).
+//! Declares CUPTI's structures of PC sampling that do not begin as the others do, as cupti_pcsampling.h declares them (CUDA 12.8 and 13.5).
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -45,84 +45,66 @@ pub struct ReasonSamples {
     pub samples: u32,
 }
 
-/// CUpti_PCSamplingPCData
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-pub struct PcData {
-    pub size: usize,
-    pub cubin_crc: u64,
-    pub offset: u64,
-    pub function_index: u32,
-    pub padding: u32,
-    pub function: *const c_char,
-    pub reason_count: usize,
-    pub reasons: *mut ReasonSamples,
-    pub correlation: u32,
-}
-
-/// CUpti_PCSamplingData
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-pub struct Data {
-    pub size: usize,
-    pub room: usize,
-    pub total_samples: u64,
-    pub dropped_samples: u64,
-    pub pcs: usize,
-    pub remaining: usize,
-    pub range: u64,
-    pub data: *mut PcData,
-    pub other_samples: u64,
-    pub is_full: u8,
-}
-
-/// CUpti_GetCubinCrcParams
-#[repr(C)]
-#[derive(Debug)]
-pub struct CubinCrc {
-    size: usize,
-    pub cubin_size: usize,
-    pub cubin: *const c_void,
-    pub crc: u64,
-}
-
-impl CubinCrc {
-    pub fn new() -> CubinCrc {
-        CubinCrc {
-            size: 32,
-            cubin_size: 0,
-            cubin: std::ptr::null(),
-            crc: 0,
+/// Declares structures that begin with their own size.
+macro_rules! sized {
+    ($($(#[$meta:meta])* $name:ident { $($field:ident: $type:ty,)+ })+) => {$(
+        $(#[$meta])*
+        #[repr(C)]
+        #[derive(Debug, Clone, Copy)]
+        pub struct $name {
+            pub size: usize,
+            $(pub $field: $type,)+
         }
+
+        impl $name {
+            pub fn new() -> $name {
+                // SAFETY: the fields are numbers and pointers, for which zero is a value.
+                let zeroed: $name = unsafe { std::mem::zeroed() };
+                $name { size: size_of::<$name>(), ..zeroed }
+            }
+        }
+    )+};
+}
+
+sized! {
+    /// CUpti_PCSamplingPCData
+    PcData {
+        cubin_crc: u64,
+        offset: u64,
+        function_index: u32,
+        padding: u32,
+        function: *const c_char,
+        reason_count: usize,
+        reasons: *mut ReasonSamples,
+        correlation: u32,
     }
-}
-
-/// CUpti_GetSassToSourceCorrelationParams
-#[repr(C)]
-#[derive(Debug)]
-pub struct SassToSource {
-    size: usize,
-    pub cubin: *const c_void,
-    pub function: *const c_char,
-    pub cubin_size: usize,
-    pub line: u32,
-    pub offset: u64,
-    pub file: *mut c_char,
-    pub folder: *mut c_char,
-}
-
-impl SassToSource {
-    pub fn new() -> SassToSource {
-        SassToSource {
-            size: 64,
-            cubin: std::ptr::null(),
-            function: std::ptr::null(),
-            cubin_size: 0,
-            line: 0,
-            offset: 0,
-            file: std::ptr::null_mut(),
-            folder: std::ptr::null_mut(),
-        }
+    /// CUpti_PCSamplingData
+    Data {
+        room: usize,
+        total_samples: u64,
+        dropped_samples: u64,
+        pcs: usize,
+        remaining: usize,
+        range: u64,
+        data: *mut PcData,
+        other_samples: u64,
+        is_full: u8,
+    }
+    /// CUpti_GetCubinCrcParams
+    CubinCrc {
+        cubin_size: usize,
+        cubin: *const c_void,
+        crc: u64,
+    }
+    /// CUpti_GetSassToSourceCorrelationParams
+    SassToSource {
+        cubin: *const c_void,
+        function: *const c_char,
+        cubin_size: usize,
+        line: u32,
+        offset: u64,
+        file: *mut c_char,
+        folder: *mut c_char,
     }
 }
 

@@ -1,4 +1,4 @@
-//! The memory into which CUPTI puts samples of instructions.
+//! Holds the memory into which CUPTI puts samples of instructions, and reads them.
 
 use crate::layouts::pc_sampling::{Data, PcData, ReasonSamples};
 use std::ffi::CStr;
@@ -67,28 +67,14 @@ impl SampleBuffer {
         let mut samples = vec![ReasonSamples::default(); pcs * reasons];
         let first = samples.as_mut_ptr();
         let pc = |at: usize| PcData {
-            size: size_of::<PcData>(),
-            cubin_crc: 0,
-            offset: 0,
-            function_index: 0,
-            padding: 0,
-            function: std::ptr::null(),
-            reason_count: 0,
             reasons: first.wrapping_add(at * reasons),
-            correlation: 0,
+            ..PcData::new()
         };
         let mut pcs: Vec<PcData> = (0..pcs).map(pc).collect();
         let data = vec![Data {
-            size: size_of::<Data>(),
             room: pcs.len(),
-            total_samples: 0,
-            dropped_samples: 0,
-            pcs: 0,
-            remaining: 0,
-            range: 0,
             data: pcs.as_mut_ptr(),
-            other_samples: 0,
-            is_full: 0,
+            ..Data::new()
         }];
         SampleBuffer { data, pcs, samples }
     }

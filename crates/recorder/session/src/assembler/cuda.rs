@@ -13,7 +13,7 @@ mod returns;
 use super::{Assembler, BusyInterval};
 use gapscope_model::cuda::FunctionClass;
 use gapscope_model::{LossKind, MemoryPlace, TransferKind};
-use gapscope_spool::event::{LaunchShape, Span, unpack};
+use gapscope_spool::event::{ActivityBatch, LaunchShape, Span, unpack};
 use gapscope_spool::ids as hook;
 use gapscope_timeline_builder::{
     ApiCall, CallQueue, Correlation, CorrelationWidener, Function, FunctionId, Joined, Observer,
@@ -21,7 +21,6 @@ use gapscope_timeline_builder::{
 };
 use gapscope_trace::ids::{KernelId, ProcessId, QueueId, ThreadId};
 use gapscope_trace::tables::Tables;
-pub(super) use instructions::FunctionSamples;
 use instructions::Instructions;
 pub(super) use profiles::Profile;
 use returns::{EndedWork, Return, Returns};
@@ -74,14 +73,6 @@ pub(super) struct CallRecord {
     pub result: u32,
     /// The number of host nodes of the launched graph, if it is known.
     pub host_functions: Option<u32>,
-}
-
-/// A batch of activities.
-pub(super) struct Batch<'a> {
-    /// The number of activities that were written before.
-    pub first: u64,
-    pub count: u32,
-    pub bytes: &'a [u8],
 }
 
 /// Returns the thread of a record; `None` if it is not known.
@@ -159,6 +150,7 @@ impl Assembler {
 
     /// Adds a call that returned.
     pub(super) fn called(&mut self, process: ProcessId, record: CallRecord, tables: &mut Tables) {
+        self.called_by(process, record.thread);
         if let Some(call) = self.checked_call(process, record) {
             self.with_timeline(process, tables, |timeline, out| timeline.call(call, out));
             self.write_profiled(process, tables);
@@ -204,7 +196,12 @@ impl Assembler {
     }
 
     /// Adds a batch of activities.
-    pub(super) fn activities(&mut self, process: ProcessId, batch: Batch<'_>, tables: &mut Tables) {
+    pub(super) fn activities(
+        &mut self,
+        process: ProcessId,
+        batch: ActivityBatch<'_>,
+        tables: &mut Tables,
+    ) {
         let count = batch.count;
         let cuda = &mut self.processes[process].cuda;
         cuda.is_used = true;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// A device in one process.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Device {
     /// The device in the manifest; its clock is filled in at the end.
     pub facts: manifest::Device,
@@ -25,7 +25,7 @@ pub struct Device {
 }
 
 /// A queue.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Queue {
     /// The queue in the manifest.
     pub facts: manifest::Queue,

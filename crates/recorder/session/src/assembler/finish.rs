@@ -4,7 +4,7 @@
 use super::device::{Device, Queue};
 use super::expand::{Expansion, State};
 use super::instance::{ClockPosition, Instance, NoPosition, RawInterval, Reading};
-use super::placement::{NO_CLOCK, Placement};
+use super::placement::{NO_CLOCK, Placement, mask};
 use super::recording::QueryPair;
 use super::{Assembler, BusyInterval};
 use crate::clock::{Ticks, Unplaced};
@@ -25,7 +25,7 @@ const MAX_ROWS: usize = 2 * TraceWriter::BATCH_ROWS;
 impl Assembler {
     /// Records that an instance is finished. Its rows are made as soon as its device's clock allows.
     pub(super) fn finished(&mut self, mut instance: Instance, tables: &mut Tables) {
-        self.find_position(&mut instance);
+        instance.position = self.position_of(&instance);
         let device = self.queues[instance.queue].facts.device;
         match instance.position {
             ClockPosition::Unknown(_) => self.expand(&instance, tables),
@@ -76,7 +76,7 @@ impl Assembler {
                 break;
             };
             if instance.position == ClockPosition::Pending {
-                self.find_position(&mut instance);
+                instance.position = self.position_of(&instance);
             }
             let state = &mut self.devices[device];
             let all = all || state.ended || state.waiting_bytes > MAX_WAITING_BYTES;
@@ -95,7 +95,7 @@ impl Assembler {
     }
 
     /// Finds the position of an instance on its device's clock.
-    fn find_position(&mut self, instance: &mut Instance) {
+    fn position_of(&mut self, instance: &Instance) -> ClockPosition {
         let latest_ns = instance
             .seen_ns
             .unwrap_or(self.latest_ns)
@@ -105,8 +105,7 @@ impl Assembler {
         let bits = queue.facts.timestamp_bits;
         let clock = self.devices[queue.facts.device].clock.as_mut();
         let (Some(clock), true) = (clock, timed && bits > 0) else {
-            instance.position = ClockPosition::Unknown(NoPosition::NotTimed);
-            return;
+            return ClockPosition::Unknown(NoPosition::NotTimed);
         };
         let recording = self.processes[instance.process]
             .recordings
@@ -114,10 +113,7 @@ impl Assembler {
         let ends = recording.map(|r| r.ends());
         let RawInterval { start, end } = match instance.extent(ends) {
             Ok(extent) => extent,
-            Err(why) => {
-                instance.position = ClockPosition::Unknown(why);
-                return;
-            }
+            Err(why) => return ClockPosition::Unknown(why),
         };
         let mut found = clock.unwrap(start, bits, instance.submitted_ns, latest_ns);
         if found == Err(Unplaced::Ambiguous) {
@@ -128,39 +124,30 @@ impl Assembler {
         }
         let base = match found {
             Ok(ticks) => ticks,
-            Err(Unplaced::NoSamples) => return,
-            Err(unplaced) => {
-                instance.position = ClockPosition::Unknown(NoPosition::Unplaced(unplaced));
-                return;
-            }
+            Err(Unplaced::NoSamples) => return ClockPosition::Pending,
+            Err(unplaced) => return ClockPosition::Unknown(NoPosition::Unplaced(unplaced)),
         };
         let longest = longest(
             clock.ticks_of_ns(latest_ns.saturating_sub(instance.submitted_ns)),
             bits,
         );
-        let mask = if bits >= 64 {
-            u64::MAX
-        } else {
-            (1 << bits) - 1
-        };
-        let length = (end.wrapping_sub(start) & mask) as i64;
+        let length = (end.wrapping_sub(start) & mask(bits)) as i64;
         if !(0..=longest).contains(&length) {
-            instance.position = ClockPosition::Unknown(NoPosition::Invalid);
-            return;
+            return ClockPosition::Unknown(NoPosition::Invalid);
         }
         let end = Ticks(base.0.saturating_add(length));
         if let Some(seen_ns) = instance.seen_ns {
             clock.bracket(base, end, instance.submitted_ns, seen_ns);
         }
         queue.last_start = Some(base);
-        instance.position = ClockPosition::Known {
+        ClockPosition::Known {
             start: Reading {
                 raw: start,
                 ticks: base,
             },
             end,
             longest,
-        };
+        }
     }
 
     /// Appends the rows of an instance.
@@ -261,56 +248,46 @@ fn longest(host: i64, bits: u32) -> i64 {
 
 /// Returns the timing of an instance for the trace, and the reason for the ledger if the times are unknown.
 fn timing(instance: &Instance, bits: u32) -> (Timing, &'static str) {
-    let outcome = instance.outcome.unwrap_or(Outcome::NotSeen);
-    match (instance.position, outcome) {
-        (ClockPosition::Known { .. }, _) if instance.bracket.is_some() => (
+    match instance.position {
+        ClockPosition::Known { .. } if instance.bracket.is_some() => (
             Timing::Bracketed,
             "the command buffer may run twice at once",
         ),
-        (ClockPosition::Known { .. }, _) => (Timing::Measured, ""),
-        (ClockPosition::Pending, _) => (Timing::Unknown, NO_CLOCK),
-        (ClockPosition::Unknown(NoPosition::NotDelivered), _) => {
-            (Timing::Unknown, "the device wrote no timestamp")
-        }
-        (ClockPosition::Unknown(NoPosition::Invalid), _) => {
-            (Timing::Unknown, "invalid device timestamps")
-        }
-        (ClockPosition::Unknown(NoPosition::Unplaced(Unplaced::Ambiguous)), _) => (
-            Timing::Unknown,
-            "the device's clock wrapped more often than the host times around it can tell",
-        ),
-        (ClockPosition::Unknown(NoPosition::Unplaced(Unplaced::Contradiction)), _) => (
-            Timing::Unknown,
-            "device timestamps outside the host times around them",
-        ),
-        (ClockPosition::Unknown(NoPosition::Unplaced(Unplaced::NoSamples)), _) => {
-            (Timing::Unknown, NO_CLOCK)
-        }
-        (ClockPosition::Unknown(NoPosition::NotTimed), Outcome::DeviceLost) => {
-            (Timing::DeviceLost, "the device was lost")
-        }
-        (ClockPosition::Unknown(NoPosition::NotTimed), Outcome::NotInstrumented) => {
-            (Timing::NotInstrumented, "recorded while recording was off")
-        }
-        (ClockPosition::Unknown(NoPosition::NotTimed), Outcome::NoQueries) => {
-            (Timing::NoQueries, "timestamps could not be added to it")
-        }
-        (ClockPosition::Unknown(NoPosition::NotTimed), Outcome::SuspendedRendering) => (
+        ClockPosition::Known { .. } => (Timing::Measured, ""),
+        ClockPosition::Pending => (Timing::Unknown, NO_CLOCK),
+        ClockPosition::Unknown(why) => match why {
+            NoPosition::NotTimed => timing_of_untimed(instance.outcome, bits),
+            NoPosition::NotDelivered => (Timing::Unknown, "the device wrote no timestamp"),
+            NoPosition::Invalid => (Timing::Unknown, "invalid device timestamps"),
+            NoPosition::Unplaced(Unplaced::Ambiguous) => (
+                Timing::Unknown,
+                "the device's clock wrapped more often than the host times around it can tell",
+            ),
+            NoPosition::Unplaced(Unplaced::Contradiction) => (
+                Timing::Unknown,
+                "device timestamps outside the host times around them",
+            ),
+            NoPosition::Unplaced(Unplaced::NoSamples) => (Timing::Unknown, NO_CLOCK),
+        },
+    }
+}
+
+fn timing_of_untimed(outcome: Option<Outcome>, bits: u32) -> (Timing, &'static str) {
+    match outcome.unwrap_or(Outcome::NotSeen) {
+        Outcome::DeviceLost => (Timing::DeviceLost, "the device was lost"),
+        Outcome::NotInstrumented => (Timing::NotInstrumented, "recorded while recording was off"),
+        Outcome::NoQueries => (Timing::NoQueries, "timestamps could not be added to it"),
+        Outcome::SuspendedRendering => (
             Timing::NoQueries,
             "a rendering is suspended across the start or end of the command buffer, where no timestamp may be",
         ),
-        (ClockPosition::Unknown(NoPosition::NotTimed), Outcome::NoTimestamps) => {
-            (Timing::NoTimestamps, "the queue family has no timestamps")
-        }
-        (ClockPosition::Unknown(NoPosition::NotTimed), Outcome::NotSeen) => (
+        Outcome::NotSeen => (
             Timing::NotSeen,
             "the program ended, reset or freed the command buffer before it was seen finished",
         ),
-        (ClockPosition::Unknown(NoPosition::NotTimed), Outcome::Timed) if bits == 0 => {
+        Outcome::Timed if bits > 0 => (Timing::Unknown, NO_CLOCK),
+        Outcome::NoTimestamps | Outcome::Timed => {
             (Timing::NoTimestamps, "the queue family has no timestamps")
-        }
-        (ClockPosition::Unknown(NoPosition::NotTimed), Outcome::Timed) => {
-            (Timing::Unknown, NO_CLOCK)
         }
     }
 }

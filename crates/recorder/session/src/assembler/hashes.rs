@@ -1,4 +1,11 @@
-//! Formats hashes of code and ids of devices as a trace has them.
+//! Makes hashes of code, and formats them and ids of devices as a trace has them.
+
+/// Returns the hash of code.
+pub fn of(code: &[u8]) -> [u8; 16] {
+    let mut hash = [0; 16];
+    hash.copy_from_slice(&blake3::hash(code).as_bytes()[..16]);
+    hash
+}
 
 /// Formats 16 bytes as hexadecimal.
 pub fn hex(bytes: [u8; 16]) -> String {

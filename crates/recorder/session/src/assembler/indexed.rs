@@ -1,4 +1,4 @@
-//! A vector that is indexed by ids of the trace, which count from 0.
+//! Provides a vector that is indexed by ids of the trace, which count from 0.
 
 use gapscope_trace::build::CountedId;
 use serde::de::DeserializeOwned;

@@ -1,7 +1,7 @@
 //! Finds the code of CUDA kernels: records of work have only a kernel's name, which is looked up in the code that
 //! the process loaded.
 
-use super::{Assembler, Source, hashes};
+use super::{Assembler, hashes};
 use crate::code;
 use gapscope_model::LossKind;
 use gapscope_spool::event::SourceFormat;
@@ -64,7 +64,7 @@ impl Assembler {
         // The most readable code of an image comes first, and a kernel gets the first code that has it.
         let mut found: FxHashMap<String, KernelCode> = FxHashMap::default();
         for piece in pieces {
-            let source = hash_of(&piece.bytes);
+            let source = hashes::of(&piece.bytes);
             let mut is_wanted = false;
             for kernel in piece.kernels {
                 found.entry(kernel.name).or_insert_with(|| {
@@ -76,12 +76,8 @@ impl Assembler {
                     }
                 });
             }
-            if is_wanted && self.sources.insert(source) {
-                self.new_sources.push(Source {
-                    hash: hashes::hex(source),
-                    extension: piece.extension,
-                    bytes: piece.bytes.into_owned(),
-                });
+            if is_wanted {
+                self.add_source(source, piece.extension, piece.bytes);
             }
         }
         for (name, new) in found {
@@ -99,9 +95,7 @@ impl Assembler {
             }
         }
     }
-}
 
-impl Assembler {
     /// Returns the source files that are new since the last call. They may be deleted once the program has ended.
     pub fn take_code_files(&mut self) -> Vec<Arc<str>> {
         std::mem::take(&mut self.code.new_files)
@@ -109,20 +103,8 @@ impl Assembler {
 
     /// Keeps the content of a source file.
     pub fn found_code_file(&mut self, path: Arc<str>, extension: &'static str, bytes: Vec<u8>) {
-        let hash = hash_of(&bytes);
+        let hash = hashes::of(&bytes);
         self.code.files.insert(path, Some(hash));
-        if self.sources.insert(hash) {
-            self.new_sources.push(Source {
-                hash: hashes::hex(hash),
-                extension,
-                bytes,
-            });
-        }
+        self.add_source(hash, extension, bytes);
     }
-}
-
-fn hash_of(bytes: &[u8]) -> [u8; 16] {
-    let mut hash = [0; 16];
-    hash.copy_from_slice(&blake3::hash(bytes).as_bytes()[..16]);
-    hash
 }

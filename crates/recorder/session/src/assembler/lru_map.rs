@@ -1,4 +1,4 @@
-//! A map of bounded memory that forgets keys which were not used recently.
+//! Provides a map of bounded memory that forgets keys which were not used recently.
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};

@@ -1,13 +1,13 @@
 //! Tracks devices, queues, memory pools and other objects of processes, to which later events refer, and gives them
 //! ids of the trace.
 
+use super::Assembler;
 use super::device::{Device, Queue};
 use super::process::Allocation;
 use super::thread_labels::label_domain;
-use super::{Assembler, Source, hashes};
 use gapscope_model::LossKind;
 use gapscope_spool::event::{
-    Binding, DeviceProperties, Object, PoolEdge, SourceFormat, StreamKind, heap,
+    Binding, DeviceProperties, Object, PoolEdge, PoolState, SourceFormat, StreamKind, heap,
 };
 use gapscope_spool::ids as hook;
 use gapscope_timeline_builder::CategoryId;
@@ -15,15 +15,6 @@ use gapscope_trace::ids::{DeviceId, ProcessId, QueueId, ThreadId};
 use gapscope_trace::manifest;
 use gapscope_trace::tables::{MemoryEvent, MemoryRow, Table, Tables};
 use std::sync::Arc;
-
-/// The state of a memory pool.
-pub(super) struct PoolRecord {
-    pub pool: hook::Pool,
-    pub device: DeviceId,
-    pub edge: PoolEdge,
-    pub bytes: u64,
-    pub at_ns: i64,
-}
 
 impl Assembler {
     /// Returns the trace's id of a process's device. A device whose record was lost is added.
@@ -41,10 +32,7 @@ impl Assembler {
             };
             self.devices.push(Device {
                 facts,
-                clock: None,
-                waiting: Default::default(),
-                waiting_bytes: 0,
-                ended: false,
+                ..Device::default()
             });
         }
         id
@@ -73,9 +61,7 @@ impl Assembler {
                 device,
                 ..manifest::Queue::default()
             },
-            labels: Vec::new(),
-            spanning: Default::default(),
-            last_start: None,
+            ..Queue::default()
         });
         id
     }
@@ -89,12 +75,7 @@ impl Assembler {
         bytes: &[u8],
     ) {
         match format {
-            SourceFormat::SpirV if self.sources.insert(hash) => self.new_sources.push(Source {
-                hash: hashes::hex(hash),
-                extension: "spv",
-                bytes: bytes.to_owned(),
-            }),
-            SourceFormat::SpirV => {}
+            SourceFormat::SpirV => self.add_source(hash, "spv", bytes),
             SourceFormat::Ptx | SourceFormat::Cubin | SourceFormat::FatBinary => {
                 self.loaded(process, format, bytes);
             }
@@ -217,14 +198,15 @@ impl Assembler {
     }
 
     /// Records the size of a memory pool. The pool is one allocation, which is replaced when the size changes.
-    pub(super) fn pool(&mut self, process: ProcessId, record: PoolRecord, tables: &mut Tables) {
-        let PoolRecord {
+    pub(super) fn pool(&mut self, process: ProcessId, state: PoolState, tables: &mut Tables) {
+        let PoolState {
             pool,
             device,
             edge,
             bytes,
             at_ns,
-        } = record;
+        } = state;
+        let device = self.device(process, device);
         if at_ns <= 0 {
             // The pool's next event includes the content of this one.
             let reason = "the tracing library delivered no times";

@@ -58,14 +58,6 @@ pub struct Placement<'a> {
 }
 
 impl Placement<'_> {
-    fn mask(&self) -> u64 {
-        if self.bits >= 64 {
-            u64::MAX
-        } else {
-            (1 << self.bits) - 1
-        }
-    }
-
     /// Returns the time between two raw readings.
     #[inline]
     pub fn span(&mut self, raw: RawInterval) -> Result<Span, UnknownTime> {
@@ -85,7 +77,7 @@ impl Placement<'_> {
         if start == NO_TICKS || end == NO_TICKS {
             return Err(UnknownTime::NotDelivered);
         }
-        let length = (end.wrapping_sub(start) & self.mask()) as i64;
+        let length = (end.wrapping_sub(start) & mask(self.bits)) as i64;
         if start == 0 || end == 0 || length < 0 || length > self.longest {
             return Err(UnknownTime::Invalid);
         }
@@ -94,6 +86,11 @@ impl Placement<'_> {
         let from = self.base.ticks.0.wrapping_add(from_base);
         Ok((Ticks(from), Ticks(from.wrapping_add(length))))
     }
+}
+
+/// Returns the mask of the valid bits of timestamps.
+pub fn mask(bits: u32) -> u64 {
+    1u64.checked_shl(bits).map_or(u64::MAX, |end| end - 1)
 }
 
 /// The variants of [`UnknownTime`] in the order of their numbers.

@@ -5,8 +5,8 @@ use super::cuda::Cuda;
 use super::instance::Instance;
 use super::recording::Recording;
 use super::semaphores::Semaphores;
-use super::stacks::FrameFacts;
 use gapscope_spool::ids as hook;
+use gapscope_stacks::Frame as StackFrame;
 use gapscope_timeline_builder::TimelineBuilder;
 use gapscope_trace::build::TextId;
 use gapscope_trace::ids::{AllocationId, BufferId, DeviceId, KernelId, QueueId, ThreadId};
@@ -46,7 +46,7 @@ pub struct Process {
     /// The calls, the work that they launched, and the labels of threads.
     pub timeline: TimelineBuilder,
     /// The functions and lines of the stacks that threads wrote.
-    pub frames: FxHashMap<(hook::Thread, hook::Frame), FrameFacts>,
+    pub frames: FxHashMap<(hook::Thread, hook::Frame), StackFrame>,
     /// The threads that have submitted or waited.
     pub callers: BTreeSet<ThreadId>,
     /// The thread that submitted or waited last.

@@ -2,58 +2,25 @@
 //! each frame and each stack once.
 
 use super::Assembler;
-use gapscope_stacks as sampler;
+use gapscope_stacks::Frame as StackFrame;
 use gapscope_trace::build::Interner;
 use gapscope_trace::ids::{FrameId, ProcessId, StackId, ThreadId};
 use gapscope_trace::manifest;
-use gapscope_trace::tables::{
-    Frame, FrameKind, Sample, SampleSource, Stack, Table, Tables, ThreadState,
-};
+use gapscope_trace::tables::{Frame, Sample, Stack, Table, Tables};
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 
 /// The stacks of a trace.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Stacks {
-    frames: Interner<FrameFacts, FrameId>,
+    frames: Interner<StackFrame, FrameId>,
     stacks: Interner<(Option<StackId>, FrameId), StackId>,
-}
-
-/// The identity of a frame. The fields are those of the table `frames`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct FrameFacts {
-    /// The kind of the frame.
-    pub kind: FrameKind,
-    /// The function.
-    pub function: Option<Arc<str>>,
-    /// The source file.
-    pub file: Option<Arc<str>>,
-    /// The line in the source file.
-    pub line: Option<u32>,
-    /// The library or program file.
-    pub library: Option<Arc<str>>,
-    /// The address in the library.
-    pub address: Option<u64>,
-}
-
-impl From<&sampler::Frame> for FrameFacts {
-    fn from(frame: &sampler::Frame) -> Self {
-        FrameFacts {
-            kind: frame.kind,
-            function: frame.function.clone(),
-            file: frame.file.clone(),
-            line: frame.line,
-            library: frame.library.clone(),
-            address: frame.address,
-        }
-    }
 }
 
 impl Stacks {
     /// Returns the id of a stack, whose frames come outermost first, and adds rows for new frames and stacks.
     fn stack(
         &mut self,
-        frames: impl Iterator<Item = FrameFacts>,
+        frames: impl Iterator<Item = StackFrame>,
         tables: &mut Tables,
     ) -> Option<StackId> {
         frames.fold(None, |parent, facts| {
@@ -80,25 +47,6 @@ impl Stacks {
     }
 }
 
-/// The fields of the table `samples` apart from the process and the stack.
-#[derive(Debug, Clone)]
-pub struct SampleFacts {
-    /// The time on the host's clock.
-    pub time_ns: i64,
-    /// The sampled thread.
-    pub thread: ThreadId,
-    /// The state of the thread.
-    pub state: ThreadState,
-    /// The sampler.
-    pub source: SampleSource,
-    /// The sampling period.
-    pub period_ns: Option<i64>,
-    /// The system call that the thread was in.
-    pub system_call: Option<Arc<str>>,
-    /// The thread that held Python's global interpreter lock.
-    pub gil_holder: Option<ThreadId>,
-}
-
 impl Assembler {
     /// Adds a process that works for a recorded process and has only samples.
     pub fn add_worker(&mut self, facts: manifest::Process) -> ProcessId {
@@ -111,26 +59,16 @@ impl Assembler {
         id
     }
 
-    /// Adds a sample of a thread. `frames` is its stack, outermost first; `None` if the stack could not be read.
+    /// Adds a sample of a thread, which gets the stack of `frames`, outermost first; `None` if the stack could not be
+    /// read.
     pub fn sample(
         &mut self,
-        process: ProcessId,
-        facts: SampleFacts,
-        frames: Option<impl Iterator<Item = FrameFacts>>,
+        mut sample: Sample,
+        frames: Option<impl Iterator<Item = StackFrame>>,
         tables: &mut Tables,
     ) {
-        let stack = frames.and_then(|frames| self.stacks.stack(frames, tables));
-        tables.samples.push(Sample {
-            time_ns: facts.time_ns,
-            process,
-            thread: facts.thread,
-            stack,
-            state: facts.state,
-            source: facts.source,
-            period_ns: facts.period_ns,
-            system_call: facts.system_call,
-            gil_holder: facts.gil_holder,
-        });
+        sample.stack = frames.and_then(|frames| self.stacks.stack(frames, tables));
+        tables.samples.push(sample);
     }
 
     /// Returns true if a thread of a process has a name.

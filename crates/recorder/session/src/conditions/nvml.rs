@@ -56,34 +56,90 @@ struct FollowedGpu {
 
 /// A question, and how often it has failed in a row.
 struct Question {
-    kind: QuestionKind,
+    kind: &'static QuestionKind,
     failures: u8,
     /// The time and value of the last answer.
     last: Option<(i64, u64)>,
 }
 
-/// The kinds of questions to NVML, each of which gives one condition or several.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum QuestionKind {
-    SmClock,
-    MemoryClock,
-    ClockReasons,
-    Temperature,
-    Power,
-    MemoryUsed,
-    HeatViolation,
-    PowerViolation,
+/// A kind of question to NVML, which gives one condition or several.
+struct QuestionKind {
+    what: &'static str,
+    /// Returns the answer in NVML's unit.
+    ask: fn(&NvmlLib, nvmlDevice_t) -> Result<u64, nvmlReturn_t>,
+    meaning: Meaning,
 }
 
-const QUESTIONS: [QuestionKind; 8] = [
-    QuestionKind::SmClock,
-    QuestionKind::MemoryClock,
-    QuestionKind::ClockReasons,
-    QuestionKind::Temperature,
-    QuestionKind::Power,
-    QuestionKind::MemoryUsed,
-    QuestionKind::HeatViolation,
-    QuestionKind::PowerViolation,
+/// What an answer says about conditions.
+enum Meaning {
+    /// It is the condition's value, in a unit from which the function converts.
+    Value(Condition, fn(f64) -> f64),
+    /// Its bits are the reasons for the clock, [`CLOCK_EVENT_REASONS`].
+    ClockReasons,
+    /// It is the nanoseconds so far in which the condition held.
+    TimeSoFar(Condition),
+}
+
+static QUESTIONS: [QuestionKind; 8] = [
+    QuestionKind {
+        what: "SM clock",
+        ask: |library, device| clock(library, device, SM_CLOCK),
+        meaning: Meaning::Value(Condition::SmClock, |megahertz| megahertz * 1e6),
+    },
+    QuestionKind {
+        what: "memory clock",
+        ask: |library, device| clock(library, device, MEMORY_CLOCK),
+        meaning: Meaning::Value(Condition::MemoryClock, |megahertz| megahertz * 1e6),
+    },
+    QuestionKind {
+        what: "what limits the clocks",
+        ask: |library, device| {
+            // Drivers before 535 have the function under its old name only.
+            let get = (library.nvmlDeviceGetCurrentClocksEventReasons.as_ref())
+                .or(library.nvmlDeviceGetCurrentClocksThrottleReasons.as_ref());
+            // SAFETY: the device is one of NVML's.
+            stored(get, |get, reasons| unsafe { get(device, reasons) })
+        },
+        meaning: Meaning::ClockReasons,
+    },
+    QuestionKind {
+        what: "temperature",
+        ask: |library, device| {
+            let get = library.nvmlDeviceGetTemperature.as_ref();
+            // SAFETY: as above.
+            stored(get, |get, to| unsafe { get(device, GPU_SENSOR, to) }).map(u64::from)
+        },
+        meaning: Meaning::Value(Condition::Temperature, |celsius| celsius),
+    },
+    QuestionKind {
+        what: "power",
+        ask: |library, device| {
+            let get = library.nvmlDeviceGetPowerUsage.as_ref();
+            // SAFETY: as above.
+            stored(get, |get, to| unsafe { get(device, to) }).map(u64::from)
+        },
+        // Milliwatts differ each time: whole watts keep rows few.
+        meaning: Meaning::Value(Condition::Power, |milliwatts| (milliwatts / 1e3).round()),
+    },
+    QuestionKind {
+        what: "memory in use",
+        ask: |library, device| {
+            let get = library.nvmlDeviceGetMemoryInfo.as_ref();
+            // SAFETY: as above.
+            stored(get, |get, to: &mut nvmlMemory_t| unsafe { get(device, to) }).map(|m| m.used)
+        },
+        meaning: Meaning::Value(Condition::MemoryUsed, |bytes| bytes),
+    },
+    QuestionKind {
+        what: "time below the requested clock because of heat",
+        ask: |library, device| violation(library, device, HEAT),
+        meaning: Meaning::TimeSoFar(Condition::HeatViolation),
+    },
+    QuestionKind {
+        what: "time below the requested clock because of power",
+        ask: |library, device| violation(library, device, POWER),
+        meaning: Meaning::TimeSoFar(Condition::PowerViolation),
+    },
 ];
 
 impl NvmlGpus {
@@ -94,7 +150,13 @@ impl NvmlGpus {
             Ok(device) => self.gpus.push(FollowedGpu {
                 gpu,
                 device,
-                questions: QUESTIONS.map(Question::new).into(),
+                questions: (QUESTIONS.iter())
+                    .map(|kind| Question {
+                        kind,
+                        failures: 0,
+                        last: None,
+                    })
+                    .collect(),
             }),
             Err(reason) => updates.push(ConditionUpdate::of_gpu(&gpu.name, reason)),
         }
@@ -116,7 +178,7 @@ impl NvmlGpus {
             let (device, gpu) = (followed.device, &followed.gpu);
             followed.questions.retain_mut(|question| {
                 let at_ns = now_ns();
-                let answer = nvml.ask(question.kind, device);
+                let answer = (question.kind.ask)(&nvml.library, device);
                 let mut push = |condition, from_ns, value| {
                     updates.push(ConditionUpdate::Reading(Reading {
                         of: ConditionSubject::Gpu(gpu.uuid.clone()),
@@ -131,7 +193,7 @@ impl NvmlGpus {
                     Ok(value) => {
                         question.failures = 0;
                         let last = question.last.replace((at_ns, value));
-                        if question.kind == QuestionKind::ClockReasons {
+                        if let Meaning::ClockReasons = question.kind.meaning {
                             is_slowed |= value & SLOWDOWN_REASONS != 0;
                         }
                         question.kind.push_readings(at_ns, value, last, &mut push);
@@ -146,7 +208,7 @@ impl NvmlGpus {
                         question.failures += 1;
                         let goes_on = !is_final(status) && question.failures < MAX_FAILURES;
                         if !goes_on {
-                            let what = format!("{} of {}", question.kind.what(), gpu.name);
+                            let what = format!("{} of {}", question.kind.what, gpu.name);
                             updates
                                 .push(ConditionUpdate::unmeasured(what, nvml.status_text(status)));
                         }
@@ -163,66 +225,32 @@ fn is_final(status: nvmlReturn_t) -> bool {
     [NOT_SUPPORTED, NO_PERMISSION, NO_FUNCTION].contains(&status)
 }
 
-impl Question {
-    fn new(kind: QuestionKind) -> Question {
-        Question {
-            kind,
-            failures: 0,
-            last: None,
-        }
-    }
-}
-
 impl QuestionKind {
-    fn what(self) -> &'static str {
-        match self {
-            QuestionKind::SmClock => "SM clock",
-            QuestionKind::MemoryClock => "memory clock",
-            QuestionKind::ClockReasons => "what limits the clocks",
-            QuestionKind::Temperature => "temperature",
-            QuestionKind::Power => "power",
-            QuestionKind::MemoryUsed => "memory in use",
-            QuestionKind::HeatViolation => "time below the requested clock because of heat",
-            QuestionKind::PowerViolation => "time below the requested clock because of power",
-        }
-    }
-
-    fn conditions(self) -> Vec<Condition> {
-        match self {
-            QuestionKind::SmClock => vec![Condition::SmClock],
-            QuestionKind::MemoryClock => vec![Condition::MemoryClock],
-            QuestionKind::ClockReasons => CLOCK_EVENT_REASONS
+    fn conditions(&self) -> Vec<Condition> {
+        match self.meaning {
+            Meaning::Value(condition, _) | Meaning::TimeSoFar(condition) => vec![condition],
+            Meaning::ClockReasons => CLOCK_EVENT_REASONS
                 .iter()
                 .map(|(_, condition)| *condition)
                 .chain([Condition::ClockOther])
                 .collect(),
-            QuestionKind::Temperature => vec![Condition::Temperature],
-            QuestionKind::Power => vec![Condition::Power],
-            QuestionKind::MemoryUsed => vec![Condition::MemoryUsed],
-            QuestionKind::HeatViolation => vec![Condition::HeatViolation],
-            QuestionKind::PowerViolation => vec![Condition::PowerViolation],
         }
     }
 
     /// Reports an answer in the units of its conditions.
     fn push_readings(
-        self,
+        &self,
         at_ns: i64,
         value: u64,
         last: Option<(i64, u64)>,
         push: &mut impl FnMut(Condition, i64, Option<f64>),
     ) {
-        let in_unit = value as f64;
         let percent = |is_on: bool| Some(if is_on { 100.0 } else { 0.0 });
-        match self {
-            // Clocks come in MHz.
-            QuestionKind::SmClock => push(Condition::SmClock, at_ns, Some(in_unit * 1e6)),
-            QuestionKind::MemoryClock => push(Condition::MemoryClock, at_ns, Some(in_unit * 1e6)),
-            QuestionKind::Temperature => push(Condition::Temperature, at_ns, Some(in_unit)),
-            // The power comes in milliwatts, which differ each time: whole watts keep rows few.
-            QuestionKind::Power => push(Condition::Power, at_ns, Some((in_unit / 1e3).round())),
-            QuestionKind::MemoryUsed => push(Condition::MemoryUsed, at_ns, Some(in_unit)),
-            QuestionKind::ClockReasons => {
+        match self.meaning {
+            Meaning::Value(condition, convert) => {
+                push(condition, at_ns, Some(convert(value as f64)));
+            }
+            Meaning::ClockReasons => {
                 let known = CLOCK_EVENT_REASONS
                     .iter()
                     .fold(0, |all, (bit, _)| all | bit);
@@ -231,14 +259,12 @@ impl QuestionKind {
                 }
                 push(Condition::ClockOther, at_ns, percent(value & !known != 0));
             }
-            QuestionKind::HeatViolation | QuestionKind::PowerViolation => {
+            Meaning::TimeSoFar(condition) => {
                 let Some((last_ns, last)) = last else {
                     return;
                 };
                 let share = value.saturating_sub(last) as f64 / (at_ns - last_ns).max(1) as f64;
-                for condition in self.conditions() {
-                    push(condition, last_ns, Some((share * 100.0).min(100.0)));
-                }
+                push(condition, last_ns, Some((share * 100.0).min(100.0)));
             }
         }
     }
@@ -287,21 +313,21 @@ pub struct NvmlInfo {
 /// NVML cannot be loaded or does not work.
 pub fn nvml_info() -> Result<NvmlInfo, NvmlError> {
     let nvml = Nvml::load()?;
-    let mut text = [0 as c_char; 81];
     let get = nvml.library.nvmlSystemGetDriverVersion.as_ref();
-    // SAFETY: the text is stored in our variable, which has room for that many bytes.
-    let status = answer(get.map(|get| unsafe { get(text.as_mut_ptr(), 80) }));
-    let bytes = text.map(|character| character as u8);
-    let driver = CStr::from_bytes_until_nul(&bytes).ok();
-    let mut gpus = 0;
+    let text = stored(get, |get, text: &mut [c_char; 81]| {
+        // SAFETY: the text has room for that many bytes.
+        unsafe { get(text.as_mut_ptr(), 80) }
+    });
+    let driver = text.ok().and_then(|text| {
+        let bytes = text.map(|character| character as u8);
+        let driver = CStr::from_bytes_until_nul(&bytes).ok()?;
+        Some(driver.to_string_lossy().into_owned())
+    });
     let count = nvml.library.nvmlDeviceGetCount_v2.as_ref();
-    // SAFETY: the number is stored in our variable.
-    let counted = answer(count.map(|count| unsafe { count(&mut gpus) }));
     Ok(NvmlInfo {
-        driver: driver
-            .map(|driver| driver.to_string_lossy().into_owned())
-            .filter(|driver| status.is_ok() && !driver.is_empty()),
-        gpus: counted.is_ok().then_some(gpus),
+        driver: driver.filter(|driver| !driver.is_empty()),
+        // SAFETY: the function may be called at any time.
+        gpus: stored(count, |count, gpus| unsafe { count(gpus) }).ok(),
     })
 }
 
@@ -327,89 +353,13 @@ impl Nvml {
     /// Returns NVML's handle of the GPU with a UUID, as the manifest writes it.
     pub fn device(&self, uuid: &str) -> Result<nvmlDevice_t, NvmlError> {
         let name = nvml_name(uuid).ok_or_else(|| NvmlError::NoUuid(uuid.to_owned()))?;
-        let mut device: nvmlDevice_t = std::ptr::null_mut();
-        let status = match &self.library.nvmlDeviceGetHandleByUUID {
-            // SAFETY: the name ends in a zero byte, and the handle is stored in our variable.
-            Ok(get) => unsafe { get(name.as_ptr(), &mut device) },
-            Err(_) => NO_FUNCTION,
-        };
-        match status {
-            SUCCESS => Ok(device),
-            _ => Err(NvmlError::NoGpu {
-                name: name.to_string_lossy().into_owned(),
-                status: self.status_text(status),
-            }),
-        }
-    }
-
-    /// Returns the answer to a question, in NVML's unit.
-    fn ask(&self, kind: QuestionKind, device: nvmlDevice_t) -> Result<u64, nvmlReturn_t> {
-        match kind {
-            QuestionKind::SmClock => self.clock(device, SM_CLOCK),
-            QuestionKind::MemoryClock => self.clock(device, MEMORY_CLOCK),
-            QuestionKind::ClockReasons => {
-                let library = &self.library;
-                // Drivers before 535 have the function under its old name only.
-                let get = (library.nvmlDeviceGetCurrentClocksEventReasons.as_ref())
-                    .or(library.nvmlDeviceGetCurrentClocksThrottleReasons.as_ref());
-                let mut reasons = 0;
-                // SAFETY: the device is one of NVML's, and the value is stored in our variable.
-                answer(get.map(|get| unsafe { get(device, &mut reasons) }))?;
-                Ok(reasons)
-            }
-            QuestionKind::Temperature => {
-                let mut celsius = 0;
-                let sensor = GPU_SENSOR;
-                let get = self.library.nvmlDeviceGetTemperature.as_ref();
-                // SAFETY: as above.
-                answer(get.map(|get| unsafe { get(device, sensor, &mut celsius) }))?;
-                Ok(u64::from(celsius))
-            }
-            QuestionKind::Power => {
-                let mut milliwatts = 0;
-                let get = self.library.nvmlDeviceGetPowerUsage.as_ref();
-                // SAFETY: as above.
-                answer(get.map(|get| unsafe { get(device, &mut milliwatts) }))?;
-                Ok(u64::from(milliwatts))
-            }
-            QuestionKind::MemoryUsed => {
-                let mut memory = nvmlMemory_t {
-                    total: 0,
-                    free: 0,
-                    used: 0,
-                };
-                let get = self.library.nvmlDeviceGetMemoryInfo.as_ref();
-                // SAFETY: as above.
-                answer(get.map(|get| unsafe { get(device, &mut memory) }))?;
-                Ok(memory.used)
-            }
-            QuestionKind::HeatViolation => self.violation(device, HEAT),
-            QuestionKind::PowerViolation => self.violation(device, POWER),
-        }
-    }
-
-    fn clock(&self, device: nvmlDevice_t, of: nvmlClockType_t) -> Result<u64, nvmlReturn_t> {
-        let mut megahertz = 0;
-        let get = self.library.nvmlDeviceGetClockInfo.as_ref();
-        // SAFETY: the device is one of NVML's, and the value is stored in our variable.
-        answer(get.map(|get| unsafe { get(device, of, &mut megahertz) }))?;
-        Ok(u64::from(megahertz))
-    }
-
-    /// Returns the nanoseconds so far in which a policy held the clocks down.
-    fn violation(
-        &self,
-        device: nvmlDevice_t,
-        policy: nvmlPerfPolicyType_t,
-    ) -> Result<u64, nvmlReturn_t> {
-        let mut time = nvmlViolationTime_t {
-            referenceTime: 0,
-            violationTime: 0,
-        };
-        let get = self.library.nvmlDeviceGetViolationStatus.as_ref();
-        // SAFETY: the device is one of NVML's, and the times are stored in our variable.
-        answer(get.map(|get| unsafe { get(device, policy, &mut time) }))?;
-        Ok(time.violationTime)
+        let get = self.library.nvmlDeviceGetHandleByUUID.as_ref();
+        // SAFETY: the name ends in a zero byte.
+        let device = stored(get, |get, device| unsafe { get(name.as_ptr(), device) });
+        device.map_err(|status| NvmlError::NoGpu {
+            name: name.to_string_lossy().into_owned(),
+            status: self.status_text(status),
+        })
     }
 
     /// Returns NVML's words for a status.
@@ -427,10 +377,39 @@ impl Nvml {
     }
 }
 
-/// Returns the status of a call, or `NO_FUNCTION` when the library lacks the function.
-fn answer<E>(status: Result<nvmlReturn_t, E>) -> Result<(), nvmlReturn_t> {
-    match status {
-        Ok(SUCCESS) => Ok(()),
+fn clock(
+    library: &NvmlLib,
+    device: nvmlDevice_t,
+    of: nvmlClockType_t,
+) -> Result<u64, nvmlReturn_t> {
+    let get = library.nvmlDeviceGetClockInfo.as_ref();
+    // SAFETY: the device is one of NVML's.
+    stored(get, |get, megahertz| unsafe { get(device, of, megahertz) }).map(u64::from)
+}
+
+/// Returns the nanoseconds so far in which a policy held the clocks down.
+fn violation(
+    library: &NvmlLib,
+    device: nvmlDevice_t,
+    policy: nvmlPerfPolicyType_t,
+) -> Result<u64, nvmlReturn_t> {
+    let get = library.nvmlDeviceGetViolationStatus.as_ref();
+    let times = stored(get, |get, times: &mut nvmlViolationTime_t| {
+        // SAFETY: the device is one of NVML's.
+        unsafe { get(device, policy, times) }
+    });
+    times.map(|times| times.violationTime)
+}
+
+/// Calls a function that stores a value in the variable that it is given, and returns that value.
+fn stored<F, E, T: Copy>(
+    function: Result<&F, E>,
+    call: impl FnOnce(&F, &mut T) -> nvmlReturn_t,
+) -> Result<T, nvmlReturn_t> {
+    // SAFETY: NVML stores numbers and structures of numbers, for which zero is a value.
+    let mut value = unsafe { std::mem::zeroed() };
+    match function.map(|function| call(function, &mut value)) {
+        Ok(SUCCESS) => Ok(value),
         Ok(status) => Err(status),
         Err(_) => Err(NO_FUNCTION),
     }

@@ -36,17 +36,7 @@ pub struct SpoolPosition {
     pub trace: Option<usize>,
     pub id: ProcessId,
     pub position: u64,
-    pub missing_records: u64,
-    pub undecodable_records: u64,
-}
-
-impl SpoolPosition {
-    pub fn damage(&self) -> Damage {
-        Damage {
-            missing_records: self.missing_records,
-            undecodable_records: self.undecodable_records,
-        }
-    }
+    pub damage: Damage,
 }
 
 /// A [`Checkpoint`] that borrows what it writes.

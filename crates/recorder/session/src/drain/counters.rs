@@ -22,11 +22,8 @@ impl Drain {
                     columns,
                     batch,
                 } => {
-                    let tables = self.writer.tables_mut();
-                    (self.assembler).counter_samples(&uuid, &columns, &batch, tables);
-                    for rank in &mut self.ranks {
-                        let tables = rank.writer.tables_mut();
-                        (rank.assembler).counter_samples(&uuid, &columns, &batch, tables);
+                    for (assembler, tables) in self.traces_mut() {
+                        assembler.counter_samples(&uuid, &columns, &batch, tables);
                     }
                 }
                 CounterUpdate::Unmeasured(unmeasured) => {
@@ -40,10 +37,10 @@ impl Drain {
                     count,
                     reason,
                 } => {
-                    let ranks = self.ranks.iter_mut().map(|rank| &mut rank.assembler);
-                    let all = std::iter::once(&mut self.assembler).chain(ranks);
-                    for assembler in all.filter(|assembler| assembler.has_gpu(&uuid)) {
-                        assembler.lose(kind.clone(), count, reason.clone());
+                    for (assembler, _) in self.traces_mut() {
+                        if assembler.has_gpu(&uuid) {
+                            assembler.lose(kind.clone(), count, reason.clone());
+                        }
                     }
                 }
             }

@@ -55,10 +55,10 @@ impl Drain {
             (process.trace, process.damage(), counts)
         });
         let gone = std::mem::take(&mut self.resumed);
-        let gone = gone.into_iter().map(|p| (p.trace, p.damage(), (0, 0)));
+        let gone = gone.into_iter().map(|p| (p.trace, p.damage, (0, 0)));
         for (trace, damage, (dropped, children)) in found.chain(gone).collect::<Vec<_>>() {
             let dropped = dropped.min(damage.missing_records);
-            let (assembler, _) = self.trace(trace);
+            let (assembler, _) = self.trace_mut(trace);
             assembler.lose(
                 LossKind::Records,
                 dropped,

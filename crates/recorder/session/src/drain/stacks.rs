@@ -1,12 +1,11 @@
 //! Passes samples of stacks (where host threads were) to the traces of the processes that they concern.
 
 use super::Drain;
-use crate::assembler::{Assembler, FrameFacts, SampleFacts};
 use crate::procfs;
 use gapscope_stacks::{Frame, Update as Heard};
 use gapscope_trace::ids::{ProcessId, ThreadId};
 use gapscope_trace::manifest::Process;
-use gapscope_trace::tables::SampleSource;
+use gapscope_trace::tables::{Sample, SampleSource};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -23,21 +22,18 @@ pub struct FollowedThreads {
     threads: FxHashMap<(Pid, ThreadId), TraceProcess>,
     workers: FxHashMap<Pid, TraceProcess>,
     /// The stacks, by the sampler's ids.
-    stacks: Vec<Arc<[FrameFacts]>>,
+    stacks: Vec<Arc<[Frame]>>,
 }
 
 impl Drain {
     /// Returns the threads that have begun to submit or wait: each thread's process in this PID namespace, and the
     /// thread as it numbers itself.
     pub fn take_callers(&mut self) -> Vec<(u32, u32)> {
+        let indexes = std::iter::once(None).chain((0..self.ranks.len()).map(Some));
         let mut new: Vec<(TraceProcess, ThreadId)> = Vec::new();
-        let mut take = |trace, assembler: &mut Assembler| {
+        for (trace, (assembler, _)) in indexes.zip(self.traces_mut()) {
             let callers = assembler.take_callers().into_iter();
             new.extend(callers.map(|(process, thread)| ((trace, process), thread)));
-        };
-        take(None, &mut self.assembler);
-        for (at, rank) in self.ranks.iter_mut().enumerate() {
-            take(Some(at), &mut rank.assembler);
         }
         let mut new_callers = Vec::new();
         for (wanted, thread) in new {
@@ -60,8 +56,7 @@ impl Drain {
             match update {
                 Heard::Stack { id, frames } => {
                     debug_assert_eq!(id as usize, self.followed.stacks.len());
-                    let frames = frames.iter().map(|frame: &Frame| frame.into()).collect();
-                    self.followed.stacks.push(frames);
+                    self.followed.stacks.push(frames.into());
                 }
                 Heard::Sample {
                     time_ns,
@@ -77,9 +72,11 @@ impl Drain {
                     let Some(process) = self.process_of_thread(pid, own) else {
                         continue;
                     };
-                    let facts = SampleFacts {
+                    let sample = Sample {
                         time_ns,
+                        process: process.1,
                         thread: own,
+                        stack: None,
                         state,
                         source: SampleSource::Sampled,
                         period_ns: Some(period_ns),
@@ -88,14 +85,14 @@ impl Drain {
                     };
                     let frames =
                         stack.and_then(|id| self.followed.stacks.get(id as usize).cloned());
-                    let (assembler, tables) = self.trace(process.0);
+                    let (assembler, tables) = self.trace_mut(process.0);
                     if !assembler.knows_thread(process.1, own)
                         && let Some(name) = procfs::thread_name(pid, thread)
                     {
                         assembler.name_thread(process.1, own, name);
                     }
                     let frames = frames.as_ref().map(|frames| frames.iter().cloned());
-                    assembler.sample(process.1, facts, frames, tables);
+                    assembler.sample(sample, frames, tables);
                 }
                 Heard::Worker {
                     pid,
@@ -105,7 +102,7 @@ impl Drain {
                     start_ns,
                 } => {
                     let trace = self.trace_of(parent_pid);
-                    let id = self.trace(trace).0.add_worker(Process {
+                    let id = self.trace_mut(trace).0.add_worker(Process {
                         pid,
                         parent_pid: Some(parent_pid),
                         executable,
@@ -122,7 +119,7 @@ impl Drain {
                     reason,
                 } => {
                     let trace = pid.and_then(|pid| self.trace_of(pid));
-                    self.trace(trace).0.lose(kind, count, reason);
+                    self.trace_mut(trace).0.lose(kind, count, reason);
                 }
             }
         }

@@ -2,10 +2,8 @@
 
 use super::checkpoint::STATE_FILE;
 use super::*;
-use crate::{Recovered, recover};
-use gapscope_spool::event::{
-    Api, ClockSource, Command, CommonEvent, Instance, NO_QUERY, Op, Outcome, Span, VulkanEvent,
-};
+use crate::{Recovered, made_up, recover};
+use gapscope_spool::event::{Api, Command, CommonEvent, NO_QUERY, Op};
 use gapscope_spool::ids as hook;
 use gapscope_spool::{Spool, monotonic_ns};
 use gapscope_trace::ids::CommandBufferId;
@@ -22,25 +20,12 @@ struct Program {
 
 impl Program {
     fn start(folder: &Path) -> Program {
-        let spool = Spool::create(spool_folder(folder), 1 << 30, true, hello).unwrap();
-        spool.write(&CommonEvent::Device {
-            device: hook::Device(1),
-            api: Api::Vulkan,
-            name: Cow::Borrowed("made-up GPU"),
-            driver: Cow::Borrowed(""),
-            uuid: [1; 16],
-            nanoseconds_per_tick: 1.0,
-            clock: ClockSource::Calibrated,
-            heaps: vec![],
-        });
-        spool.write(&CommonEvent::Queue {
-            queue: hook::Queue(1),
-            device: hook::Device(1),
-            family: 0,
-            index: 0,
-            flags: 2,
-            timestamp_bits: 64,
-        });
+        let spool = Spool::create(spool_folder(folder), 1 << 30, true, || {
+            made_up::process("vulkan")
+        })
+        .unwrap();
+        spool.write(&made_up::device(1, Api::Vulkan, 1.0));
+        spool.write(&made_up::queue(1, 1));
         Program {
             spool,
             submitted: 0,
@@ -48,13 +33,7 @@ impl Program {
     }
 
     fn sample(&self) {
-        let now = monotonic_ns();
-        self.spool.write(&CommonEvent::ClockSample {
-            device: hook::Device(1),
-            ticks: now as u64,
-            host_ns: now,
-            error_ns: 1,
-        });
+        self.spool.write(&made_up::clock_sample(monotonic_ns()));
     }
 
     /// Submits command buffers of three dispatches each, and sees them finished.
@@ -62,7 +41,6 @@ impl Program {
         self.sample();
         for _ in 0..command_buffers {
             self.submitted += 1;
-            let recording = self.submitted;
             let commands = [
                 Command::new(Op::Begin, 0, [0; 4]),
                 Command::new(Op::Dispatch, 1, [1, 1, 1, 0]),
@@ -70,53 +48,19 @@ impl Program {
                 Command::new(Op::Dispatch, NO_QUERY, [1, 1, 1, 0]),
                 Command::new(Op::End, 5, [0; 4]),
             ];
-            let commands = bytemuck::cast_slice(&commands);
-            self.spool.write(&VulkanEvent::Commands {
-                recording: hook::CommandRecording(recording),
-                commands,
-            });
             let begin_ns = monotonic_ns();
-            let instance = u64::from(recording);
-            self.spool.write(&VulkanEvent::Submit {
-                span: Span::between(begin_ns, begin_ns),
-                queue: hook::Queue(1),
-                instances: Cow::Owned(vec![Instance {
-                    instance: hook::Instance(instance),
-                    recording: hook::CommandRecording(recording),
-                }]),
-                waits: Cow::Borrowed(&[]),
-                signals: Cow::Borrowed(&[]),
-            });
-            let ticks: Vec<u8> = (1..=6u64)
-                .flat_map(|t| (begin_ns as u64 + t).to_le_bytes())
-                .collect();
-            self.spool.write(&VulkanEvent::Timestamps {
-                instance: hook::Instance(instance),
-                recording: hook::CommandRecording(recording),
-                first_query: 0,
-                ticks: &ticks,
-            });
-            let seen_ns = begin_ns + 1000;
-            self.spool.write(&VulkanEvent::InstanceEnd {
-                instance: hook::Instance(instance),
-                outcome: Outcome::Timed,
-                seen_ns,
-            });
-            self.spool.write(&VulkanEvent::CommandRecordingEnd {
-                recording: hook::CommandRecording(recording),
-            });
+            let ticks = [1, 2, 3, 4, 5, 6].map(|tick| begin_ns as u64 + tick);
+            let times = (begin_ns, begin_ns + 1000);
+            made_up::run_command_buffer(&self.spool, self.submitted, &commands, times, &ticks);
         }
     }
 }
 
-fn hello() -> CommonEvent<'static> {
-    CommonEvent::Process {
-        pid: std::process::id(),
-        parent: 0,
-        executable: Cow::Borrowed("program"),
-        arguments: vec![],
-        hook: Cow::Borrowed("vulkan"),
-    }
+/// Returns the path of a trace that does not exist yet, in a folder of its own.
+fn new_trace() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("t.gapscope");
+    (folder, trace)
 }
 
 fn header() -> RecordingHeader {
@@ -151,8 +95,7 @@ fn a_session_that_dies_in_a_checkpoint_is_recovered_exactly() {
 }
 
 fn dies(death: Death) {
-    let folder = tempfile::tempdir().unwrap();
-    let trace = folder.path().join("t.gapscope");
+    let (_folder, trace) = new_trace();
     let mut drain = Drain::create(&trace, header()).unwrap();
     let mut program = Program::start(&trace);
     // This is enough for several chunks, so that some are deleted.
@@ -240,8 +183,7 @@ fn records_that_never_became_whole_are_counted_exactly() {
 
 #[test]
 fn a_folder_without_a_checkpoint_is_refused_in_a_sentence() {
-    let folder = tempfile::tempdir().unwrap();
-    let trace = folder.path().join("t.gapscope");
+    let (_folder, trace) = new_trace();
     let drain = Drain::create(&trace, header()).unwrap();
     std::mem::forget(drain);
     let state = trace.join(STATE_FILE);

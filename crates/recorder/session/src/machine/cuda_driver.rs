@@ -2,11 +2,10 @@
 #![allow(unsafe_code)]
 
 use crate::procfs;
-use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use gapscope_cupti::SharedLibrary;
 use serde::{Deserialize, Serialize};
 use std::ffi::{CStr, c_char, c_int};
-use std::mem::ManuallyDrop;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const LIBRARY: &str = "libcuda.so.1";
 const SUCCESS: c_int = 0;
@@ -51,21 +50,16 @@ pub enum CudaDriverError {
 /// # Errors
 /// The driver cannot be loaded.
 pub fn cuda() -> Result<Cuda, CudaDriverError> {
-    // SAFETY: NVIDIA's driver may be loaded by any process; gapscope cannot know what its initialisers do.
-    let driver = unsafe { Library::open(Some(LIBRARY), RTLD_NOW | RTLD_LOCAL) };
-    let driver = driver.map_err(|error| CudaDriverError::NotLoaded(error.to_string()))?;
-    // The driver may have threads, so it stays loaded.
-    let driver = ManuallyDrop::new(driver);
-    let version = number(&driver, "cuDriverGetVersion");
+    let driver = SharedLibrary::open(Path::new(LIBRARY))
+        .map_err(|error| CudaDriverError::NotLoaded(error.to_string()))?;
+    let version = number(driver, "cuDriverGetVersion");
     // SAFETY: CUDA's driver has a function of this name and type, which may be called at any time.
     let init = unsafe {
-        match driver.get::<unsafe extern "C" fn(u32) -> c_int>(b"cuInit") {
-            Ok(init) => init(0),
-            Err(_) => return Err(CudaDriverError::NoInit),
-        }
+        let init = driver.function::<unsafe extern "C" fn(u32) -> c_int>("cuInit");
+        init.ok_or(CudaDriverError::NoInit)?(0)
     };
     let devices = match init {
-        SUCCESS => devices(&driver),
+        SUCCESS => devices(driver).unwrap_or_default(),
         _ => Vec::new(),
     };
     Ok(Cuda {
@@ -76,18 +70,15 @@ pub fn cuda() -> Result<Cuda, CudaDriverError> {
     })
 }
 
-fn devices(driver: &Library) -> Vec<String> {
+fn devices(driver: SharedLibrary) -> Option<Vec<String>> {
     type Get = unsafe extern "C" fn(*mut c_int, c_int) -> c_int;
     type GetName = unsafe extern "C" fn(*mut c_char, c_int, c_int) -> c_int;
     // SAFETY: CUDA's driver, which is initialised, has functions of these names and types.
-    let functions = unsafe {
+    let (get, get_name) = unsafe {
         (
-            driver.get::<Get>(b"cuDeviceGet"),
-            driver.get::<GetName>(b"cuDeviceGetName"),
+            driver.function::<Get>("cuDeviceGet")?,
+            driver.function::<GetName>("cuDeviceGetName")?,
         )
-    };
-    let (Ok(get), Ok(get_name)) = functions else {
-        return Vec::new();
     };
     let count = number(driver, "cuDeviceGetCount").unwrap_or(0);
     let names = (0..count).filter_map(|number| {
@@ -104,7 +95,7 @@ fn devices(driver: &Library) -> Vec<String> {
         let name = CStr::from_bytes_until_nul(&bytes).ok()?;
         (code == SUCCESS).then(|| name.to_string_lossy().into_owned())
     });
-    names.collect()
+    Some(names.collect())
 }
 
 fn loaded_cupti() -> Option<Cupti> {
@@ -113,21 +104,18 @@ fn loaded_cupti() -> Option<Cupti> {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         name.starts_with("libcupti.so")
     })?;
-    // SAFETY: the library is loaded already, so that no initialiser runs.
-    let library = unsafe { Library::open(Some(&file), RTLD_NOW | libc::RTLD_NOLOAD) };
     Some(Cupti {
-        version: library
-            .ok()
-            .and_then(|library| number(&library, "cuptiGetVersion")),
+        version: SharedLibrary::loaded(&file)
+            .and_then(|library| number(library, "cuptiGetVersion")),
         file,
     })
 }
 
 /// Calls a function that stores one number and returns that number.
-fn number(library: &Library, function: &str) -> Option<u32> {
+fn number(library: SharedLibrary, function: &str) -> Option<u32> {
     type Store = unsafe extern "C" fn(*mut c_int) -> c_int;
     let mut number = 0;
     // SAFETY: every function that is called this way stores a number of 32 bits and returns a status.
-    let code = unsafe { library.get::<Store>(function.as_bytes()).ok()?(&mut number) };
+    let code = unsafe { library.function::<Store>(function)?(&mut number) };
     u32::try_from(number).ok().filter(|_| code == SUCCESS)
 }

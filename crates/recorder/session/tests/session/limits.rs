@@ -1,7 +1,7 @@
 //! Tests that what a shell sets before it starts gapscope (signals, limits, the umask) holds for the program as it
 //! would without gapscope.
 
-use crate::{TRACE, command, program_has_begun, record, until, words};
+use crate::{TRACE, command, new_trace, program_has_begun, record, until, words};
 use gapscope_recorder::Outcome;
 use gapscope_trace::Selection;
 use gapscope_trace::tables::Table;
@@ -46,8 +46,7 @@ fn sigpipe_is_ignored_by_the_program_where_it_was() {
 
 #[test]
 fn a_limit_on_the_size_of_files_ends_neither_program_nor_session() {
-    let folder = tempfile::tempdir().unwrap();
-    let trace = folder.path().join("t.gapscope");
+    let (folder, trace) = new_trace();
     // The limit is less than a chunk of the spool, and less than the tables will be.
     let status = session_after("ulimit -f 8", "session:200", &trace)
         .wait()
@@ -60,8 +59,7 @@ fn a_limit_on_the_size_of_files_ends_neither_program_nor_session() {
 
 #[test]
 fn where_large_chunks_find_no_space_smaller_ones_keep_all() {
-    let folder = tempfile::tempdir().unwrap();
-    let trace = folder.path().join("t.gapscope");
+    let (_folder, trace) = new_trace();
     // In units of 512 bytes, the limit allows a thread's first chunk and not its second.
     let status = session_after("ulimit -f 192", "session:1000", &trace)
         .wait()
@@ -74,8 +72,7 @@ fn where_large_chunks_find_no_space_smaller_ones_keep_all() {
 
 #[test]
 fn a_trace_is_its_owners_alone_whatever_the_umask() {
-    let folder = tempfile::tempdir().unwrap();
-    let trace = folder.path().join("t.gapscope");
+    let (_folder, trace) = new_trace();
     let mut session = session_after("umask 000", "session:600", &trace);
     until(|| program_has_begun(&trace));
     let mut folders = vec![trace.clone()];
@@ -95,8 +92,7 @@ fn a_trace_is_its_owners_alone_whatever_the_umask() {
 
 #[test]
 fn a_pid_namespace_of_its_own_hides_no_process() {
-    let folder = tempfile::tempdir().unwrap();
-    let trace = folder.path().join("t.gapscope");
+    let (_folder, trace) = new_trace();
     let mut unshared = words(&["unshare", "-rpf", "--mount-proc"]);
     if !Command::new("unshare")
         .args(["-rpf", "true"])
@@ -122,8 +118,7 @@ fn a_pid_namespace_of_its_own_hides_no_process() {
 
 #[test]
 fn what_goes_into_the_background_before_it_uses_a_gpu_is_said_to_run_on() {
-    let folder = tempfile::tempdir().unwrap();
-    let trace = folder.path().join("t.gapscope");
+    let (_folder, trace) = new_trace();
     let recorded = record(&trace, "", |recording| {
         recording.command = words(&["sh", "-c", "sleep 4 < /dev/null > /dev/null 2>&1 &"]);
     })

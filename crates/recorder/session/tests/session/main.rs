@@ -2,22 +2,21 @@
 //! spool as a hook does.
 
 mod limits;
+#[path = "../../src/made_up.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
+mod made_up;
 mod nested;
 
 use gapscope_recorder::{
     Error, LabelInjection, Names, Outcome, Recorded, Recording, Recovered, Start, recover,
 };
-use gapscope_spool::event::{
-    self, Api, ClockSource, Command, CommonEvent, Instance, Op, Span, VulkanEvent,
-};
-use gapscope_spool::ids as hook;
+use gapscope_spool::event::{Api, Command, Op};
 use gapscope_spool::{Spool, monotonic_ns};
 use gapscope_trace::Selection;
 use gapscope_trace::manifest::{Exit, SamplingMode};
 use gapscope_trace::tables::Table;
-use std::borrow::Cow;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// The task of the child.
@@ -111,38 +110,12 @@ struct Program {
     spool: Spool,
 }
 
-fn hello() -> CommonEvent<'static> {
-    CommonEvent::Process {
-        pid: std::process::id(),
-        parent: 0,
-        executable: Cow::Borrowed("child"),
-        arguments: vec![],
-        hook: Cow::Borrowed("vulkan"),
-    }
-}
-
 fn program() -> Program {
-    let spool = Spool::from_env(hello)
+    let spool = Spool::from_env(|| made_up::process("vulkan"))
         .unwrap()
         .expect("the session names the spool");
-    spool.write(&CommonEvent::Device {
-        device: hook::Device(1),
-        api: Api::Vulkan,
-        name: Cow::Borrowed("made-up GPU"),
-        driver: Cow::Borrowed(""),
-        uuid: [1; 16],
-        nanoseconds_per_tick: 1.0,
-        clock: ClockSource::Calibrated,
-        heaps: vec![],
-    });
-    spool.write(&CommonEvent::Queue {
-        queue: hook::Queue(1),
-        device: hook::Device(1),
-        family: 0,
-        index: 0,
-        flags: 2,
-        timestamp_bits: 64,
-    });
+    spool.write(&made_up::device(1, Api::Vulkan, 1.0));
+    spool.write(&made_up::queue(1, 1));
     Program { spool }
 }
 
@@ -151,52 +124,15 @@ impl Program {
     fn run(&mut self, command_buffers: u32, pause: Duration) {
         for recording in 1..=command_buffers {
             let now = monotonic_ns();
-            let ticks = now as u64;
-            self.spool.write(&CommonEvent::ClockSample {
-                device: hook::Device(1),
-                ticks,
-                host_ns: now,
-                error_ns: 1,
-            });
+            self.spool.write(&made_up::clock_sample(now));
             let commands = [
                 Command::new(Op::Begin, 0, [0; 4]),
                 Command::new(Op::Dispatch, 1, [1, 1, 1, 0]),
                 Command::new(Op::End, 3, [0; 4]),
             ];
-            let commands = bytemuck::cast_slice(&commands);
-            self.spool.write(&VulkanEvent::Commands {
-                recording: hook::CommandRecording(recording),
-                commands,
-            });
-            let instance = u64::from(recording);
-            self.spool.write(&VulkanEvent::Submit {
-                span: Span::between(now, now),
-                queue: hook::Queue(1),
-                instances: Cow::Owned(vec![Instance {
-                    instance: hook::Instance(instance),
-                    recording: hook::CommandRecording(recording),
-                }]),
-                waits: Cow::Borrowed(&[]),
-                signals: Cow::Borrowed(&[]),
-            });
-            let ticks: Vec<u8> = (1..=4u64)
-                .flat_map(|t| (now as u64 + t * 100).to_le_bytes())
-                .collect();
-            self.spool.write(&VulkanEvent::Timestamps {
-                instance: hook::Instance(instance),
-                recording: hook::CommandRecording(recording),
-                first_query: 0,
-                ticks: &ticks,
-            });
-            let outcome = event::Outcome::Timed;
-            self.spool.write(&VulkanEvent::InstanceEnd {
-                instance: hook::Instance(instance),
-                outcome,
-                seen_ns: now + 1000,
-            });
-            self.spool.write(&VulkanEvent::CommandRecordingEnd {
-                recording: hook::CommandRecording(recording),
-            });
+            let ticks = [100, 200, 300, 400].map(|tick| now as u64 + tick);
+            let times = (now, now + 1000);
+            made_up::run_command_buffer(&self.spool, recording, &commands, times, &ticks);
             std::thread::sleep(pause);
         }
     }
@@ -237,14 +173,20 @@ fn record(
     recording.start()?.wait()
 }
 
+/// Returns the path of a trace that does not exist yet, in a folder of its own.
+fn new_trace() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("t.gapscope");
+    (folder, trace)
+}
+
 fn words(words: &[&str]) -> Vec<OsString> {
     words.iter().map(OsString::from).collect()
 }
 
 #[test]
 fn a_program_is_recorded_and_its_exit_code_given_back() {
-    let folder = tempfile::tempdir().unwrap();
-    let trace = folder.path().join("t.gapscope");
+    let (_folder, trace) = new_trace();
     let recorded = record(&trace, "work:3", |_| {}).unwrap();
     assert_eq!(recorded.exit, Exit::Code(3));
     assert_eq!(recorded.outcome, Outcome::Recorded);
@@ -277,8 +219,7 @@ fn a_program_is_recorded_and_its_exit_code_given_back() {
 
 #[test]
 fn a_command_that_cannot_run_leaves_no_output() {
-    let folder = tempfile::tempdir().unwrap();
-    let trace = folder.path().join("t.gapscope");
+    let (_folder, trace) = new_trace();
     for (command, expected) in [
         (
             words(&["no-such-command-here"]),
@@ -304,8 +245,7 @@ fn an_output_that_exists_is_left_alone() {
 
 #[test]
 fn a_program_without_vulkan_is_said_and_leaves_no_trace() {
-    let folder = tempfile::tempdir().unwrap();
-    let trace = folder.path().join("t.gapscope");
+    let (_folder, trace) = new_trace();
     let recorded = record(&trace, "", |r| r.command = words(&["sh", "-c", "exit 7"])).unwrap();
     assert_eq!(recorded.exit, Exit::Code(7));
     let Outcome::NothingRecorded {
@@ -321,8 +261,7 @@ fn a_program_without_vulkan_is_said_and_leaves_no_trace() {
 
 #[test]
 fn a_device_without_submissions_is_a_trace_with_a_note() {
-    let folder = tempfile::tempdir().unwrap();
-    let trace = folder.path().join("t.gapscope");
+    let (_folder, trace) = new_trace();
     let recorded = record(&trace, "device", |_| {}).unwrap();
     assert!(matches!(
         recorded.outcome,
@@ -341,8 +280,7 @@ fn a_device_without_submissions_is_a_trace_with_a_note() {
 
 #[test]
 fn a_program_that_aborts_keeps_everything_it_wrote() {
-    let folder = tempfile::tempdir().unwrap();
-    let trace = folder.path().join("t.gapscope");
+    let (_folder, trace) = new_trace();
     let recorded = record(&trace, "killed:5000", |_| {}).unwrap();
     assert_eq!(recorded.exit, Exit::Signal(6));
     assert_eq!(recorded.dispatches, 5000);
@@ -351,8 +289,7 @@ fn a_program_that_aborts_keeps_everything_it_wrote() {
 
 #[test]
 fn the_time_limit_ends_the_program_and_what_it_started() {
-    let folder = tempfile::tempdir().unwrap();
-    let trace = folder.path().join("t.gapscope");
+    let (_folder, trace) = new_trace();
     let begun = Instant::now();
     let recorded = record(&trace, "", |r| {
         r.command = words(&["sh", "-c", "sleep 30; true"]);
@@ -366,8 +303,7 @@ fn the_time_limit_ends_the_program_and_what_it_started() {
 
 #[test]
 fn a_delayed_recording_begins_later() {
-    let folder = tempfile::tempdir().unwrap();
-    let trace = folder.path().join("t.gapscope");
+    let (_folder, trace) = new_trace();
     let before = monotonic_ns();
     let recorded = record(&trace, "waits", |r| {
         r.start = Start::After(Duration::from_millis(300))
@@ -381,8 +317,7 @@ fn a_delayed_recording_begins_later() {
 
 #[test]
 fn a_process_that_outlives_the_command_is_noted() {
-    let folder = tempfile::tempdir().unwrap();
-    let trace = folder.path().join("t.gapscope");
+    let (_folder, trace) = new_trace();
     let recorded = record(&trace, "parent", |_| {}).unwrap();
     assert_eq!(recorded.dispatches, 20);
     assert_eq!(recorded.notes.len(), 1, "{:?}", recorded.notes);
@@ -422,8 +357,7 @@ fn program_has_begun(trace: &Path) -> bool {
 
 #[test]
 fn a_session_that_is_killed_is_recovered_once_the_program_has_ended() {
-    let folder = tempfile::tempdir().unwrap();
-    let trace = folder.path().join("t.gapscope");
+    let (_folder, trace) = new_trace();
     let mut session = session(&trace, 900);
     until(|| program_has_begun(&trace));
     std::thread::sleep(Duration::from_millis(200));
@@ -452,8 +386,7 @@ fn a_session_that_is_killed_is_recovered_once_the_program_has_ended() {
 
 #[test]
 fn a_signal_that_was_ignored_from_the_start_stays_ignored() {
-    let folder = tempfile::tempdir().unwrap();
-    let trace = folder.path().join("t.gapscope");
+    let (_folder, trace) = new_trace();
     let mut inner = command("session:600");
     inner.insert(0, "nohup".into());
     let mut session = std::process::Command::new(inner.remove(0))
@@ -486,8 +419,7 @@ fn recorded_process(trace: &Path) -> u32 {
 
 #[test]
 fn a_signal_to_the_session_reaches_the_program_and_the_trace_is_complete() {
-    let folder = tempfile::tempdir().unwrap();
-    let trace = folder.path().join("t.gapscope");
+    let (_folder, trace) = new_trace();
     let mut session = session(&trace, 100_000);
     until(|| program_has_begun(&trace));
     std::thread::sleep(Duration::from_millis(200));

@@ -20,7 +20,7 @@ pub enum Activity {
         span: Option<Span>,
         /// The call that launched it.
         correlation: ids::Correlation,
-        /// True for a node of a graph.
+        /// Whether it is a node of a graph.
         of_graph: bool,
     },
     /// A copy or a fill ran on the device.
@@ -33,7 +33,7 @@ pub enum Activity {
         span: Option<Span>,
         /// The call that caused it.
         correlation: ids::Correlation,
-        /// True for a node of a graph.
+        /// Whether it is a node of a graph.
         of_graph: bool,
     },
     /// A whole graph ran; its nodes are not told apart.
@@ -56,7 +56,7 @@ pub enum Activity {
         event: ids::CudaEvent,
         /// The occurrence of the event ([`Activity::EventRecord`]) that was waited for; 0 when unknown.
         occurrence: u64,
-        /// Interval of the host's wait, or the moment when a queue's wait was enqueued.
+        /// The interval of the host's wait, or the moment when a queue's wait was enqueued.
         span: Option<Span>,
         /// The call.
         correlation: ids::Correlation,
@@ -72,13 +72,13 @@ pub enum Activity {
         /// The call.
         correlation: ids::Correlation,
     },
-    /// Time that the driver or the tracing itself took.
+    /// The time that the driver or the tracing itself took.
     Overhead {
         /// The cause.
         kind: OverheadKind,
         /// The thread that paid for it.
         thread: ids::Thread,
-        /// Interval.
+        /// The interval.
         span: Option<Span>,
     },
     /// A call enqueued an item of which the device keeps no record, such as a wait for a value in memory.
@@ -94,7 +94,7 @@ pub enum Activity {
         queue: ids::Queue,
         /// The thread that ran it.
         thread: ids::Thread,
-        /// Interval.
+        /// The interval.
         span: Option<Span>,
         /// The call that enqueued the function, or launched its graph.
         correlation: ids::Correlation,

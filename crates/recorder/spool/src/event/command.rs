@@ -1,11 +1,11 @@
 //! The commands of a command recording (what a Vulkan command buffer contains): the Vulkan layer writes 24 bytes
 //! for each, and the session decodes them.
 
-use bytemuck::{Pod, Zeroable};
+use bytemuck::{CheckedBitPattern, Pod, Zeroable};
 
 /// The kind of a [`Command`]. Each variant says what the operands `a` to `d` hold; unnamed operands are unused. The
 /// `query` is the index of a timestamp among those of the command recording.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, CheckedBitPattern)]
 #[repr(u8)]
 pub enum Op {
     /// The command buffer begins; `query` is its timestamp.
@@ -53,7 +53,7 @@ pub enum Op {
 #[repr(C)]
 pub struct Command {
     op: u32,
-    /// Index of the first timestamp among the command recording's queries, or [`super::NO_QUERY`].
+    /// The index of the first timestamp among the command recording's queries, or [`super::NO_QUERY`].
     pub query: u32,
     /// Operand, as [`Op`] says.
     pub a: u32,
@@ -81,32 +81,7 @@ impl Command {
 
     /// Returns the kind; `None` for a value that this version does not know.
     pub fn op(&self) -> Option<Op> {
-        use Op::*;
-        const ALL: [Op; 18] = [
-            Begin,
-            End,
-            Dispatch,
-            DispatchBase,
-            DispatchIndirect,
-            BindSet,
-            DynamicOffset,
-            CopyBuffer,
-            FillBuffer,
-            UpdateBuffer,
-            CopyImage,
-            Barrier,
-            LabelBegin,
-            LabelEnd,
-            LabelInstant,
-            Execute,
-            OpaqueBegin,
-            OpaqueEnd,
-        ];
-        // Kinds are numbered from 1 in this order.
-        let index = self.op.checked_sub(1)?;
-        ALL.get(index as usize)
-            .copied()
-            .filter(|op| *op as u32 == self.op)
+        bytemuck::checked::try_cast(u8::try_from(self.op).ok()?).ok()
     }
 
     /// Returns `a` (low word) and `b` (high word) as one number.

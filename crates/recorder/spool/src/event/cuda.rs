@@ -1,4 +1,4 @@
-//! Events of the CUDA library.
+//! Defines the events that only the CUDA library writes, and the session reads.
 //!
 //! The driver's tracing library reports kernels and transfers after they happened. They come in batches of packed
 //! [`super::Activity`] entries; data that many entries share ([`CudaEvent::Launch`], [`CudaEvent::Route`]) is written
@@ -16,23 +16,15 @@ use std::borrow::Cow;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum CudaEvent<'a> {
     /// A batch of activities. Any thread may write it; see [`super::Activity`] for the guarantees.
-    Activities {
-        /// Number of activities that the process had written before these, so that a hole between batches is an exact
-        /// loss. The last batch of a process has no entries and closes the last hole.
-        first: u64,
-        /// Entries in `bytes`.
-        count: u32,
-        /// The entries, for [`super::unpack`].
-        #[serde(with = "serde_bytes")]
-        bytes: &'a [u8],
-    },
+    #[serde(borrow)]
+    Activities(ActivityBatch<'a>),
     /// A function of an API that the program calls ([`CudaEvent::Called`]).
     Function {
         /// The function.
         function: ids::Function,
         /// The effect of the function.
         class: FunctionClass,
-        /// Name of the function, without version suffixes: `cudaMalloc`.
+        /// The name of the function, without version suffixes: `cudaMalloc`.
         name: Cow<'a, str>,
     },
     /// The writing thread has called a function, which has returned.
@@ -41,7 +33,7 @@ pub enum CudaEvent<'a> {
         function: ids::Function,
         /// From its start to its return.
         span: Span,
-        /// Correlation of the call, see [`super::Activity`]. Absent when nothing else of the call is recorded.
+        /// The correlation of the call, see [`super::Activity`]. Absent when nothing else of the call is recorded.
         correlation: ids::Correlation,
         /// The result (CUresult, cudaError_t); 0 is success.
         result: u32,
@@ -54,9 +46,9 @@ pub enum CudaEvent<'a> {
         thread: ids::Thread,
         /// From the start of the first call to the return of the last.
         span: Span,
-        /// Number of calls.
+        /// The number of calls.
         count: u32,
-        /// Time inside the calls.
+        /// The time inside the calls.
         busy_ns: i64,
         /// The result of each call.
         result: u32,
@@ -92,7 +84,7 @@ pub enum CudaEvent<'a> {
         queue: ids::Queue,
         /// The kind of stream.
         kind: StreamKind,
-        /// Priority as the program set it; lower is more urgent, 0 is the default.
+        /// The priority as the program set it; lower is more urgent, 0 is the default.
         priority: i32,
     },
     /// Properties of a CUDA device, in addition to [`super::CommonEvent::Device`].
@@ -103,21 +95,10 @@ pub enum CudaEvent<'a> {
         limits: DeviceProperties,
     },
     /// The state of a memory pool.
-    Pool {
-        /// The pool.
-        pool: ids::Pool,
-        /// The device.
-        device: ids::Device,
-        /// The reason for the event.
-        edge: PoolEdge,
-        /// Bytes that the pool holds of the device's memory.
-        bytes: u64,
-        /// Time of the event.
-        at_ns: i64,
-    },
+    Pool(PoolState),
     /// Details of the label that the same thread wrote last.
     LabelDetail {
-        /// Category of the label, which [`super::CommonEvent::Name`] may name.
+        /// The category of the label, which [`super::CommonEvent::Name`] may name.
         category: ids::LabelCategory,
         /// The value.
         payload: Option<Payload>,
@@ -135,9 +116,9 @@ pub enum CudaEvent<'a> {
         function: ids::Function,
         /// From the start of the call to its return, which was a success.
         span: Span,
-        /// Correlation of the call, see [`super::Activity`].
+        /// The correlation of the call, see [`super::Activity`].
         correlation: ids::Correlation,
-        /// Number of host functions that the graph runs.
+        /// The number of host functions that the graph runs.
         host_functions: u32,
     },
     /// Records of finished work on a device have arrived.
@@ -146,18 +127,18 @@ pub enum CudaEvent<'a> {
         device: ids::Device,
         /// The latest end of work in them.
         end_ns: i64,
-        /// Time of arrival, read before the records were processed.
+        /// The time of arrival, read before the records were processed.
         at_ns: i64,
     },
     /// The writing thread has launched a kernel, which was profiled. The call itself is written later.
     KernelProfiled {
-        /// Correlation of the call, see [`super::Activity`].
+        /// The correlation of the call, see [`super::Activity`].
         correlation: ids::Correlation,
         /// The kernel, as the code calls it.
         kernel: Cow<'a, str>,
         /// The time for which the thread was held up, launch included.
         span: Span,
-        /// Number of times that the kernel ran; 0 when nothing was measured.
+        /// The number of times that the kernel ran; 0 when nothing was measured.
         passes: u32,
         /// Indexes into [`METRICS`](gapscope_model::kernel_profile::METRICS), with values.
         values: Cow<'a, [(u16, f64)]>,
@@ -172,17 +153,7 @@ pub enum CudaEvent<'a> {
         reasons: Vec<(u32, Cow<'a, str>)>,
     },
     /// New samples of a function's instructions.
-    InstructionSamples {
-        /// The device.
-        device: ids::Device,
-        /// CUPTI's checksum of the cubin.
-        cubin: u64,
-        /// The function, as the code calls it; empty when unknown.
-        function: Cow<'a, str>,
-        /// Triples of an offset in bytes from the function's start, the number of the stall reason, and the number of
-        /// samples.
-        samples: Cow<'a, [(u64, u32, u32)]>,
-    },
+    InstructionSamples(FunctionSamples<'a>),
     /// A cubin with line information was loaded while instructions are sampled.
     SampledCubin {
         /// CUPTI's checksum of the cubin.
@@ -191,6 +162,48 @@ pub enum CudaEvent<'a> {
         #[serde(with = "serde_bytes")]
         bytes: &'a [u8],
     },
+}
+
+/// A batch of activities.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ActivityBatch<'a> {
+    /// The number of activities that the process had written before these, so that a hole between batches is an exact
+    /// loss. The last batch of a process has no entries and closes the last hole.
+    pub first: u64,
+    /// The number of entries in `bytes`.
+    pub count: u32,
+    /// The entries, for [`super::unpack`].
+    #[serde(with = "serde_bytes")]
+    pub bytes: &'a [u8],
+}
+
+/// The state of a memory pool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PoolState {
+    /// The pool.
+    pub pool: ids::Pool,
+    /// The device.
+    pub device: ids::Device,
+    /// The reason for the event.
+    pub edge: PoolEdge,
+    /// The bytes that the pool holds of the device's memory.
+    pub bytes: u64,
+    /// The time of the event.
+    pub at_ns: i64,
+}
+
+/// New samples of a function's instructions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FunctionSamples<'a> {
+    /// The device.
+    pub device: ids::Device,
+    /// CUPTI's checksum of the cubin.
+    pub cubin: u64,
+    /// The function, as the code calls it; empty when unknown.
+    pub function: Cow<'a, str>,
+    /// Triples of an offset in bytes from the function's start, the number of the stall reason, and the number of
+    /// samples.
+    pub samples: Cow<'a, [(u64, u32, u32)]>,
 }
 
 /// The parameters that repeated launches of a kernel share, so that a launch is recorded as a small number.
@@ -221,11 +234,11 @@ pub struct DeviceProperties {
     pub capability: (u32, u32),
     /// Streaming multiprocessors. AMD: compute units; Arm: shader cores.
     pub multiprocessors: u32,
-    /// Clock of the cores, kHz.
+    /// The clock of the cores, kHz.
     pub core_clock_khz: u32,
     /// Memory bandwidth according to the data sheet, bytes per second.
     pub memory_bytes_per_s: u64,
-    /// Size of the L2 cache in bytes.
+    /// The size of the L2 cache in bytes.
     pub l2_bytes: u64,
     /// Threads that fit on a multiprocessor.
     pub threads_per_multiprocessor: u32,
@@ -235,7 +248,7 @@ pub struct DeviceProperties {
     pub shared_bytes_per_multiprocessor: u64,
     /// Workgroups that fit on a multiprocessor.
     pub groups_per_multiprocessor: u32,
-    /// True for a partition of a device (MIG).
+    /// Whether it is a partition of a device (MIG).
     pub partition: bool,
 }
 

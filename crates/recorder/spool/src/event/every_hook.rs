@@ -1,4 +1,4 @@
-//! Events that hooks of every API write: processes, devices, queues, kernels, memory, labels and losses.
+//! Defines the events that hooks of every API write and the session reads: processes, devices, queues, kernels, memory, labels and losses.
 
 use super::{LabelEdge, LabelScope};
 use crate::ids;
@@ -11,11 +11,11 @@ use std::borrow::Cow;
 pub enum CommonEvent<'a> {
     /// The first record of a process.
     Process {
-        /// Process id.
+        /// The id of the process.
         pid: u32,
         /// Process id of the parent.
         parent: u32,
-        /// Path of the executable.
+        /// The path of the executable.
         executable: Cow<'a, str>,
         /// Arguments, the command included.
         arguments: Vec<Cow<'a, str>>,
@@ -24,14 +24,14 @@ pub enum CommonEvent<'a> {
     },
     /// The process ends in an orderly way; missing after SIGKILL or `_exit`.
     ProcessEnd {
-        /// Time of the event.
+        /// The time of the event.
         at_ns: i64,
     },
     /// A thread starts to write: the first record of its log, apart from [`CommonEvent::Process`].
     Thread {
         /// The thread.
         thread: ids::Thread,
-        /// Name of the thread at that time.
+        /// The name of the thread at that time.
         name: &'a str,
     },
     /// A logical device was created.
@@ -40,7 +40,7 @@ pub enum CommonEvent<'a> {
         device: ids::Device,
         /// The interface through which it is used.
         api: Api,
-        /// Name according to the driver.
+        /// The name according to the driver.
         name: Cow<'a, str>,
         /// Driver name and version.
         driver: Cow<'a, str>,
@@ -57,9 +57,9 @@ pub enum CommonEvent<'a> {
     DeviceEnd {
         /// The device.
         device: ids::Device,
-        /// True when the driver reported the device as lost.
+        /// Whether the driver reported the device as lost.
         lost: bool,
-        /// Time of the event.
+        /// The time of the event.
         at_ns: i64,
     },
     /// Readings of both clocks at one moment.
@@ -81,7 +81,7 @@ pub enum CommonEvent<'a> {
         device: ids::Device,
         /// Queue family. CUDA: number of the context.
         family: u32,
-        /// Index in the family. CUDA: number of the stream, unique in the process.
+        /// The index in the family. CUDA: number of the stream, unique in the process.
         index: u32,
         /// VkQueueFlags. CUDA: compute and transfer.
         flags: u32,
@@ -92,7 +92,7 @@ pub enum CommonEvent<'a> {
     Source {
         /// First 16 bytes of the BLAKE3 hash of `bytes`.
         hash: [u8; 16],
-        /// Format of `bytes`.
+        /// The format of `bytes`.
         format: SourceFormat,
         /// The code.
         #[serde(with = "serde_bytes")]
@@ -102,17 +102,17 @@ pub enum CommonEvent<'a> {
     Kernel {
         /// The kernel.
         kernel: ids::Kernel,
-        /// Hash of its [`CommonEvent::Source`]; all zero when unknown.
+        /// The hash of its [`CommonEvent::Source`]; all zero when unknown.
         source: [u8; 16],
         /// Entry point. CUDA: the mangled name in the code.
         entry_point: Cow<'a, str>,
         /// Specialisation constants as `id:hex` (constant id, value bytes), joined by `,`; empty when there are none.
         specialisation: Cow<'a, str>,
-        /// Name in the source debug information, such as the file; empty when there is none.
+        /// The name in the source debug information, such as the file; empty when there is none.
         source_name: Cow<'a, str>,
         /// Threads of a workgroup; zeros when unknown.
         local_size: [u32; 3],
-        /// Access to each buffer binding, as the code declares it.
+        /// The access to each buffer binding, as the code declares it.
         accesses: Vec<BindingAccess>,
     },
     /// The program named an object.
@@ -135,27 +135,27 @@ pub enum CommonEvent<'a> {
         memory: ids::Allocation,
         /// The device.
         device: ids::Device,
-        /// Heap of the allocation. CUDA: one of [`super::heap`].
+        /// The heap of the allocation. CUDA: one of [`super::heap`].
         heap: u32,
-        /// Size in bytes.
+        /// The size in bytes.
         bytes: u64,
-        /// Time of the event.
+        /// The time of the event.
         at_ns: i64,
     },
     /// Device memory was freed.
     Free {
         /// The allocation.
         memory: ids::Allocation,
-        /// Time of the event.
+        /// The time of the event.
         at_ns: i64,
     },
     /// A label on a queue or on a thread.
     Label {
-        /// Place of the label.
+        /// The place of the label.
         scope: LabelScope,
         /// Start, end, or an instant.
         edge: LabelEdge,
-        /// Text of the label; absent at the end.
+        /// The text of the label; absent at the end.
         text: ids::Text,
         /// Time at which the program set the label.
         at_ns: i64,
@@ -169,7 +169,7 @@ pub enum CommonEvent<'a> {
         /// At the start: the absolute path of the trace that the session is to write; empty for none.
         #[serde(with = "serde_bytes")]
         path: Cow<'a, [u8]>,
-        /// Time of the event.
+        /// The time of the event.
         at_ns: i64,
     },
     /// Something was not recorded.
@@ -188,18 +188,18 @@ pub enum CommonEvent<'a> {
     },
     /// A line of a Python function that later stacks of the writing thread refer to.
     Frame {
-        /// Id of the line, unique to the thread.
+        /// The id of the line, unique to the thread.
         frame: ids::Frame,
         /// The function, with the classes and functions around it.
         function: Cow<'a, str>,
-        /// File of the function, as Python names it.
+        /// The file of the function, as Python names it.
         file: Cow<'a, str>,
         /// The current line.
         line: u32,
     },
     /// The Python stack of the writing thread at the end of a call.
     Stack {
-        /// Time of the event.
+        /// The time of the event.
         at_ns: i64,
         /// The kind of call that ended.
         source: SampleSource,
@@ -226,7 +226,7 @@ pub enum ClockSource {
 pub enum SourceFormat {
     /// A SPIR-V module.
     SpirV,
-    /// Text in NVIDIA's PTX.
+    /// The text in NVIDIA's PTX.
     Ptx,
     /// An ELF file with machine code for NVIDIA's GPUs.
     Cubin,
@@ -260,10 +260,10 @@ pub enum Object {
 pub struct BindingAccess {
     /// Descriptor set.
     pub set: u32,
-    /// Binding in the set.
+    /// The binding in the set.
     pub binding: u32,
-    /// True when the code may read the buffer.
+    /// Whether the code may read the buffer.
     pub reads: bool,
-    /// True when the code may write the buffer.
+    /// Whether the code may write the buffer.
     pub writes: bool,
 }

@@ -21,11 +21,11 @@ const KINDS: usize = 8;
 const NO_SPAN: u8 = 0x08;
 /// Flag: the correlation advances by the same step as in the last entry.
 const STEADY: u8 = 0x10;
-/// Flag of kernels and transfers: the entry is a node of a graph.
+/// The flag of kernels and transfers: the entry is a node of a graph.
 const OF_GRAPH: u8 = 0x20;
 /// Flag: the launch (kernel), route (transfer), thread (overhead) or queue (other kinds) is that of the last entry.
 const SAME: u8 = 0x40;
-/// Bytes of the longest entry: a tag, six numbers of at most 10 bytes and a byte.
+/// The bytes of the longest entry: a tag, six numbers of at most 10 bytes and a byte.
 const MAX_ENTRY_BYTES: usize = 62;
 
 /// The numbers of the last entry of one kind, from which the next entry stores differences.
@@ -253,9 +253,9 @@ fn unzigzag(number: u64) -> i64 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the activities are damaged at byte {at} of {bytes}")]
 pub struct Torn {
-    /// Start of the damaged entry.
+    /// The start of the damaged entry.
     pub at: usize,
-    /// Size of the batch.
+    /// The size of the batch.
     pub bytes: usize,
 }
 

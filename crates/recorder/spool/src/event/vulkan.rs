@@ -1,4 +1,4 @@
-//! Events of the Vulkan layer.
+//! Defines the events that only the Vulkan layer writes, and the session reads.
 //!
 //! A command buffer is recorded once and may run many times. Its commands are written once, as a command recording,
 //! and each submitted instance refers to it; the session expands instances into dispatches.
@@ -18,9 +18,9 @@ pub enum VulkanEvent<'a> {
         buffer: ids::Buffer,
         /// The device.
         device: ids::Device,
-        /// Size in bytes.
+        /// The size in bytes.
         bytes: u64,
-        /// Time of the event.
+        /// The time of the event.
         at_ns: i64,
     },
     /// A buffer got its memory.
@@ -29,14 +29,14 @@ pub enum VulkanEvent<'a> {
         buffer: ids::Buffer,
         /// The allocation.
         memory: ids::Allocation,
-        /// Offset in the allocation.
+        /// The offset in the allocation.
         offset: u64,
     },
     /// A buffer is gone.
     BufferEnd {
         /// The buffer.
         buffer: ids::Buffer,
-        /// Time of the event.
+        /// The time of the event.
         at_ns: i64,
     },
     /// The buffers in a descriptor set (or a push) at one moment. Contents are immutable: a change creates a new one.
@@ -63,7 +63,7 @@ pub enum VulkanEvent<'a> {
     Submit {
         /// The queue.
         queue: ids::Queue,
-        /// Interval of the call.
+        /// The interval of the call.
         span: Span,
         /// The command buffers in order.
         instances: Cow<'a, [Instance]>,
@@ -78,7 +78,7 @@ pub enum VulkanEvent<'a> {
         instance: ids::Instance,
         /// The command recording that the queries belong to: the instance's own, or a secondary one that it executed.
         recording: ids::CommandRecording,
-        /// Index of the first query.
+        /// The index of the first query.
         first_query: u32,
         /// Raw ticks as little-endian u64; [`super::NO_TICKS`] where the device delivered none.
         #[serde(with = "serde_bytes")]
@@ -108,9 +108,9 @@ pub enum VulkanEvent<'a> {
         call: HostCallKind,
         /// From the start of the (first) call to the return of the (last) one.
         span: Span,
-        /// Number of calls.
+        /// The number of calls.
         count: u32,
-        /// Time inside the calls.
+        /// The time inside the calls.
         busy_ns: i64,
         /// The queue, where the call names one.
         queue: Option<ids::Queue>,
@@ -123,7 +123,7 @@ pub enum VulkanEvent<'a> {
     HostSignal {
         /// The semaphore and the value.
         semaphore: SemaphoreValue,
-        /// Time of the event.
+        /// The time of the event.
         at_ns: i64,
     },
     /// A semaphore is gone, or an operation other than a submission, such as a presentation, has waited for its
@@ -169,11 +169,11 @@ pub enum VulkanEvent<'a> {
 /// A counter of performance queries.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PerformanceCounter {
-    /// Name according to the driver.
+    /// The name according to the driver.
     pub name: String,
-    /// Category according to the driver.
+    /// The category according to the driver.
     pub category: String,
-    /// Unit of the values.
+    /// The unit of the values.
     pub unit: PerformanceUnit,
 }
 
@@ -207,9 +207,9 @@ pub enum PerformanceUnit {
 /// A buffer range that kernels may access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Binding {
-    /// Number of the binding in its set.
+    /// The number of the binding in its set.
     pub binding: u32,
-    /// Element of an array binding.
+    /// The element of an array binding.
     pub element: u32,
     /// The buffer.
     pub buffer: ids::Buffer,
@@ -224,7 +224,7 @@ pub struct Binding {
 /// A command buffer in a submission: the id of the execution, and of the executed recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Instance {
-    /// Id of this execution.
+    /// The id of this execution.
     pub instance: ids::Instance,
     /// The command recording that it executes.
     pub recording: ids::CommandRecording,

@@ -301,7 +301,7 @@ unsafe fn label<H: Provider>(text: *const c_char, bytes: usize, edge: LabelEdge)
         // The text may start the recording.
         let text = hook.text(&String::from_utf8_lossy(text));
         if edge == LabelEdge::Begin {
-            DEPTH.with(|depth| depth.set(depth.get().saturating_add(1)));
+            DEPTH.set(DEPTH.get().saturating_add(1));
         }
         // The label is written even while recording is off: a label that is open when recording starts applies from
         // then on.
@@ -327,16 +327,10 @@ unsafe extern "C" fn instant_label<H: Provider>(text: *const c_char, bytes: usiz
 
 extern "C" fn pop_label<H: Provider>() -> i32 {
     guarded::<H>(|hook| {
-        let popped = DEPTH.with(|depth| match depth.get().checked_sub(1) {
-            Some(left) => {
-                depth.set(left);
-                true
-            }
-            None => false,
-        });
-        if !popped {
+        let Some(left) = DEPTH.get().checked_sub(1) else {
             return Status::NoLabel;
-        }
+        };
+        DEPTH.set(left);
         hook.spool().write(&CommonEvent::Label {
             scope: LabelScope::Thread,
             edge: LabelEdge::End,

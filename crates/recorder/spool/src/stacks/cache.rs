@@ -5,7 +5,7 @@ use super::python::CodePosition;
 use crate::ids;
 use crate::writer::generation;
 
-/// Number of slots. Lines that share a slot evict each other and are then written again.
+/// The number of slots. Lines that share a slot evict each other and are then written again.
 const SLOTS: usize = 1 << 9;
 
 /// The ids of lines, by their positions in the interpreter's code objects.

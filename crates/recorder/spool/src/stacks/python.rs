@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 pub const MAX_FRAMES: usize = 128;
 /// The most bytes of any structure that is read by plain reads.
 const MAX_STRUCTURE_BYTES: usize = 512;
-/// Bytes of the headers of strings and `bytes` that hold their lengths: no such object is shorter.
+/// The bytes of the headers of strings and `bytes` that hold their lengths: no such object is shorter.
 const TEXT_HEADER_BYTES: usize = 40;
 const BYTES_HEADER_BYTES: usize = 24;
 
@@ -93,7 +93,7 @@ impl Memory for CheckedMemory {
 }
 
 impl Python {
-    /// Finds the interpreter in this process' global symbols. Returns `Some(None)` where there is none that can be
+    /// Finds the interpreter in this process's global symbols. Returns `Some(None)` where there is none that can be
     /// read, and `None` where the calling thread runs no Python, so that another thread must try.
     pub fn find() -> Option<Option<Python>> {
         let Some(python) = Python::in_process() else {

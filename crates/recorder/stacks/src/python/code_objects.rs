@@ -1,4 +1,4 @@
-//! Code objects: their names and lines, kept by address and checked again, because another object may take the address.
+//! Reads code objects: their names and lines are kept by address and checked again, because another object may take the address.
 
 use super::no_stack::NoStack;
 use crate::memory::Memory;

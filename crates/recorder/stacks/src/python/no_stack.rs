@@ -1,4 +1,4 @@
-//! The error of reading a Python stack.
+//! Defines the error of reading a Python stack.
 
 use gapscope_model::python::Inconsistent;
 use std::io;

@@ -2,6 +2,23 @@
 
 use crate::watched::{Watched, newest, pythons, retry, script, shares, watch};
 use gapscope_model::{LossKind, ThreadState};
+use std::path::Path;
+
+/// Watches a program in each Python until the test passes.
+fn in_each(text: &str, test: impl Fn(&Path, &Watched) -> Result<(), String>) {
+    for python in pythons() {
+        let (_folder, mut command) = script(&python, text);
+        retry(|| test(&python, &watch(&mut command)));
+    }
+}
+
+/// Watches a program in the newest Python until the test passes.
+fn in_newest(text: &str, test: impl Fn(&Watched) -> Result<(), String>) {
+    if let Some(python) = newest() {
+        let (_folder, mut command) = script(&python, text);
+        retry(|| test(&watch(&mut command)));
+    }
+}
 
 /// On a loaded machine a thread that waits for a processor delays both clocks.
 const POINTS: f64 = 5.0;
@@ -56,33 +73,28 @@ fn dropped(watched: &Watched) -> u64 {
 
 #[test]
 fn shares_of_time_are_those_of_the_programs_clock() {
-    for python in pythons() {
-        let (_folder, mut command) = script(&python, BURN_AND_SLEEP);
-        retry(|| {
-            let watched = watch(&mut command);
-            let samples = watched.of_main();
-            if samples.len() < 150 {
-                return Err(format!("{} samples", samples.len()));
-            }
-            let parts = &["alpha", "beta", "wait"];
-            compare(&watched, parts, POINTS)
-                .map_err(|why| format!("{}: {why}", python.display()))?;
-            // A thread that has slept may wait long for a processor.
-            let sleeping = samples.iter().filter(|sample| sample.is_in("wait"));
-            let (mut slept, mut all) = (0, 0);
-            for sample in sleeping {
-                all += 1;
-                slept += u32::from(sample.system_call == Some("clock_nanosleep"));
-            }
-            let burning = |sample: &&_| !Watched::is_waiting(sample);
-            let burnt = samples.iter().filter(|sample| sample.is_in("burn"));
-            let (burnt, ran) = (burnt.clone().count(), burnt.filter(burning).count());
-            if slept * 10 < all * 4 || ran * 10 < burnt * 9 {
-                return Err(format!("{slept} of {all} slept, {ran} of {burnt} ran"));
-            }
-            Ok(())
-        });
-    }
+    in_each(BURN_AND_SLEEP, |python, watched| {
+        let samples = watched.of_main();
+        if samples.len() < 150 {
+            return Err(format!("{} samples", samples.len()));
+        }
+        let parts = &["alpha", "beta", "wait"];
+        compare(watched, parts, POINTS).map_err(|why| format!("{}: {why}", python.display()))?;
+        // A thread that has slept may wait long for a processor.
+        let sleeping = samples.iter().filter(|sample| sample.is_in("wait"));
+        let (mut slept, mut all) = (0, 0);
+        for sample in sleeping {
+            all += 1;
+            slept += u32::from(sample.system_call == Some("clock_nanosleep"));
+        }
+        let burning = |sample: &&_| !Watched::is_waiting(sample);
+        let burnt = samples.iter().filter(|sample| sample.is_in("burn"));
+        let (burnt, ran) = (burnt.clone().count(), burnt.filter(burning).count());
+        if slept * 10 < all * 4 || ran * 10 < burnt * 9 {
+            return Err(format!("{slept} of {all} slept, {ran} of {burnt} ran"));
+        }
+        Ok(())
+    });
 }
 
 impl Watched {
@@ -146,39 +158,35 @@ print(*[f"{f.__name__} {t}" for f, t in spent.items()])
 /// Samples are dropped only where calls are fast. Many drops would shift the shares against the program's clock.
 #[test]
 fn few_samples_are_dropped_and_fast_code_has_its_share() {
-    for python in pythons() {
-        let (_folder, mut command) = script(&python, FAST_AND_SLOW);
-        retry(|| {
-            let watched = watch(&mut command);
-            let (taken, dropped) = (watched.of_main().len() as u64, dropped(&watched));
-            eprintln!("{}: {taken} taken, {dropped} dropped", python.display());
-            if taken < 150 || dropped * 20 > taken {
-                let losses = watched.losses(&LossKind::StackSamples);
-                return Err(format!("{taken} taken, {dropped} dropped: {losses:?}"));
+    in_each(FAST_AND_SLOW, |python, watched| {
+        let (taken, dropped) = (watched.of_main().len() as u64, dropped(watched));
+        eprintln!("{}: {taken} taken, {dropped} dropped", python.display());
+        if taken < 150 || dropped * 20 > taken {
+            let losses = watched.losses(&LossKind::StackSamples);
+            return Err(format!("{taken} taken, {dropped} dropped: {losses:?}"));
+        }
+        for sample in watched.of_main() {
+            let names = sample.python();
+            let is_whole = names
+                .first()
+                .is_none_or(|outermost| *outermost == "<module>");
+            let is_possible = is_whole
+                && names.windows(2).all(|pair| match pair[1] {
+                    "leaf" => {
+                        matches!(pair[0], "middle" | "numbers" | "fast.<locals>.<genexpr>")
+                    }
+                    "middle" => pair[0] == "top",
+                    "top" | "numbers" => pair[0] == "fast",
+                    "fib" => matches!(pair[0], "fast" | "fib"),
+                    _ => true,
+                });
+            if !is_possible {
+                return Err(format!("{}: no such call: {names:?}", python.display()));
             }
-            for sample in watched.of_main() {
-                let names = sample.python();
-                let is_whole = names
-                    .first()
-                    .is_none_or(|outermost| *outermost == "<module>");
-                let is_possible = is_whole
-                    && names.windows(2).all(|pair| match pair[1] {
-                        "leaf" => {
-                            matches!(pair[0], "middle" | "numbers" | "fast.<locals>.<genexpr>")
-                        }
-                        "middle" => pair[0] == "top",
-                        "top" | "numbers" => pair[0] == "fast",
-                        "fib" => matches!(pair[0], "fast" | "fib"),
-                        _ => true,
-                    });
-                if !is_possible {
-                    return Err(format!("{}: no such call: {names:?}", python.display()));
-                }
-            }
-            let parts = &["fast", "slow"];
-            compare(&watched, parts, POINTS)
-        });
-    }
+        }
+        let parts = &["fast", "slow"];
+        compare(watched, parts, POINTS)
+    });
 }
 
 const EVENT: &str = r#"
@@ -194,34 +202,30 @@ while time.perf_counter() < end:
 
 #[test]
 fn a_blocked_thread_has_its_native_frames_below_those_of_python() {
-    for python in pythons() {
-        let (_folder, mut command) = script(&python, EVENT);
-        retry(|| {
-            let watched = watch(&mut command);
-            let samples = watched.of_main();
-            let waits = |sample: &&_| Watched::is_waiting(sample) && sample.is_in("await_nothing");
-            let blocked: Vec<_> = samples.iter().filter(waits).collect();
-            let futex = blocked
-                .iter()
-                .filter(|s| s.system_call == Some("futex"))
-                .count();
-            let whole = |names: &[&str]| {
-                let at = |part: &str| names.iter().position(|name| name.contains(part));
-                let (lock, eval) = (at("acquire_lock_timed"), at("_PyEval_EvalFrame"));
-                lock.is_some() && eval.is_none()
-            };
-            let native = blocked
-                .iter()
-                .filter(|sample| whole(&sample.native()))
-                .count();
-            if blocked.len() < 100 || futex * 10 < blocked.len() * 9 || native * 10 < futex * 8 {
-                let example = blocked.first().map(|sample| sample.frames);
-                let counts = (samples.len(), blocked.len(), futex, native);
-                return Err(format!("{}: {counts:?}: {example:#?}", python.display()));
-            }
-            Ok(())
-        });
-    }
+    in_each(EVENT, |python, watched| {
+        let samples = watched.of_main();
+        let waits = |sample: &&_| Watched::is_waiting(sample) && sample.is_in("await_nothing");
+        let blocked: Vec<_> = samples.iter().filter(waits).collect();
+        let futex = blocked
+            .iter()
+            .filter(|s| s.system_call == Some("futex"))
+            .count();
+        let whole = |names: &[&str]| {
+            let at = |part: &str| names.iter().position(|name| name.contains(part));
+            let (lock, eval) = (at("acquire_lock_timed"), at("_PyEval_EvalFrame"));
+            lock.is_some() && eval.is_none()
+        };
+        let native = blocked
+            .iter()
+            .filter(|sample| whole(&sample.native()))
+            .count();
+        if blocked.len() < 100 || futex * 10 < blocked.len() * 9 || native * 10 < futex * 8 {
+            let example = blocked.first().map(|sample| sample.frames);
+            let counts = (samples.len(), blocked.len(), futex, native);
+            return Err(format!("{}: {counts:?}: {example:#?}", python.display()));
+        }
+        Ok(())
+    });
 }
 
 const DIGEST: &str = r#"
@@ -238,10 +242,7 @@ while time.perf_counter() < end:
 /// A kernel that may not record threads is reported once, and everything else is there.
 #[test]
 fn a_thread_that_runs_has_native_frames_where_the_kernel_records_them() {
-    let Some(python) = newest() else { return };
-    let (_folder, mut command) = script(&python, DIGEST);
-    retry(|| {
-        let watched = watch(&mut command);
+    in_newest(DIGEST, |watched| {
         let losses = watched.losses(&LossKind::Stacks);
         let samples = watched.of_main();
         let digest: Vec<_> = samples
@@ -300,25 +301,21 @@ mine()
 
 #[test]
 fn who_holds_the_interpreters_lock_is_said_and_sampled() {
-    for python in pythons() {
-        let (_folder, mut command) = script(&python, GIL);
-        retry(|| {
-            let watched = watch(&mut command);
-            let other = watched.number("other") as u32;
-            let samples = watched.of_main();
-            let waits = samples
-                .iter()
-                .filter(|s| s.gil_holder == Some(other))
-                .count();
-            let of_other: Vec<_> = watched.samples().filter(|s| s.thread == other).collect();
-            let in_other = of_other.iter().filter(|s| s.is_in("other")).count();
-            if waits * 100 < samples.len() * 15 || in_other * 10 < waits * 8 || waits < 20 {
-                let counts = (samples.len(), waits, of_other.len(), in_other);
-                return Err(format!("{}: {counts:?}", python.display()));
-            }
-            Ok(())
-        });
-    }
+    in_each(GIL, |python, watched| {
+        let other = watched.number("other") as u32;
+        let samples = watched.of_main();
+        let waits = samples
+            .iter()
+            .filter(|s| s.gil_holder == Some(other))
+            .count();
+        let of_other: Vec<_> = watched.samples().filter(|s| s.thread == other).collect();
+        let in_other = of_other.iter().filter(|s| s.is_in("other")).count();
+        if waits * 100 < samples.len() * 15 || in_other * 10 < waits * 8 || waits < 20 {
+            let counts = (samples.len(), waits, of_other.len(), in_other);
+            return Err(format!("{}: {counts:?}", python.display()));
+        }
+        Ok(())
+    });
 }
 
 const TWO_THREADS: &str = r#"
@@ -338,10 +335,7 @@ print("first", threads[0].native_id, "second", threads[1].native_id)
 
 #[test]
 fn two_threads_have_their_own_stacks() {
-    let Some(python) = newest() else { return };
-    let (_folder, mut command) = script(&python, TWO_THREADS);
-    retry(|| {
-        let watched = watch(&mut command);
+    in_newest(TWO_THREADS, |watched| {
         let is_held_by_main = watched.samples().any(|s| s.gil_holder == Some(watched.pid));
         assert!(
             watched.of_main().is_empty() || is_held_by_main,
@@ -416,26 +410,22 @@ main()
 
 #[test]
 fn names_of_every_script_are_read() {
-    for python in pythons() {
-        let (_folder, mut command) = script(&python, NAMES);
-        retry(|| {
-            let watched = watch(&mut command);
-            let found = watched.samples().any(|sample| {
-                let expected = [
-                    "<module>",
-                    "main",
-                    "main.<locals>.<lambda>",
-                    "훈련",
-                    "Modèle.größe",
-                ];
-                sample.python() == expected
-            });
-            match found {
-                true => Ok(()),
-                false => Err(format!("{}", python.display())),
-            }
+    in_each(NAMES, |python, watched| {
+        let found = watched.samples().any(|sample| {
+            let expected = [
+                "<module>",
+                "main",
+                "main.<locals>.<lambda>",
+                "훈련",
+                "Modèle.größe",
+            ];
+            sample.python() == expected
         });
-    }
+        match found {
+            true => Ok(()),
+            false => Err(format!("{}", python.display())),
+        }
+    });
 }
 
 /// Code objects that take the addresses of others.
@@ -453,20 +443,16 @@ for k in range(8):
 
 #[test]
 fn code_that_takes_the_place_of_other_code_has_its_own_name() {
-    for python in pythons() {
-        let (_folder, mut command) = script(&python, MADE_AGAIN);
-        retry(|| {
-            let watched = watch(&mut command);
-            let samples = watched.of_main();
-            for k in 0..8 {
-                let count = samples.iter().filter(|s| s.is_in(&format!("f{k}"))).count();
-                if !(20..=400).contains(&count) {
-                    return Err(format!("{}: f{k}: {count}", python.display()));
-                }
+    in_each(MADE_AGAIN, |python, watched| {
+        let samples = watched.of_main();
+        for k in 0..8 {
+            let count = samples.iter().filter(|s| s.is_in(&format!("f{k}"))).count();
+            if !(20..=400).contains(&count) {
+                return Err(format!("{}: f{k}: {count}", python.display()));
             }
-            Ok(())
-        });
-    }
+        }
+        Ok(())
+    });
 }
 
 const EXEC: &str = r#"
@@ -483,10 +469,7 @@ else:
 
 #[test]
 fn a_program_that_becomes_another_is_read_again() {
-    let Some(python) = newest() else { return };
-    let (_folder, mut command) = script(&python, EXEC);
-    retry(|| {
-        let watched = watch(&mut command);
+    in_newest(EXEC, |watched| {
         let count = |name| {
             watched
                 .samples()

@@ -14,14 +14,15 @@ macro_rules! functions {
     ($($name:ident $symbol:literal ($($argument:ty),*) -> $result:ty;)+) => {
         /// The library's functions.
         pub struct Cuda {
-            $($name: unsafe extern "C" fn($($argument),*) -> $result,)+
+            $($name: extern "C" fn($($argument),*) -> $result,)+
             functions: Mutex<HashMap<String, usize>>,
         }
 
         impl Cuda {
             /// Loads libcuda.so.1.
             pub fn load() -> Cuda {
-                // SAFETY: the stub, or the driver; its functions have these types.
+                // SAFETY: the stub, or the driver; its functions have these types, and this program passes pointers only to its own
+                // variables, or null where the stub does not touch the memory.
                 unsafe {
                     Cuda {
                         $($name: function("libcuda.so.1", $symbol),)+
@@ -129,51 +130,43 @@ fn made<T: Default>(make: impl FnOnce(*mut T) -> c_int) -> T {
     value
 }
 
-// Every call is one of CUDA's with arguments of its own types.
 impl Cuda {
     /// Initialises CUDA, with a context on device 0.
     pub fn initialise(&self) {
-        // SAFETY: see above; so in all functions here.
-        check(unsafe { (self.init)(0) });
+        check((self.init)(0));
         self.context(0);
     }
 
     /// Makes a context, which is current from here on.
     pub fn context(&self, device: c_int) {
-        // SAFETY: see above.
-        made::<usize>(|context| unsafe { (self.create_context)(context, 0, device) });
+        made::<usize>(|context| (self.create_context)(context, 0, device));
     }
 
     /// Destroys the current context.
     pub fn end_context(&self) {
-        // SAFETY: see above.
-        check(unsafe { (self.destroy_context)(self.current()) });
+        check((self.destroy_context)(self.current()));
     }
 
     /// Makes a green context, which is current from here on, and launches on a stream of it.
     pub fn green(&self, name: &str) {
         const GREEN: c_uint = 0x8000;
-        // SAFETY: see above.
-        made::<usize>(|context| unsafe { (self.create_context)(context, GREEN, 0) });
+        made::<usize>(|context| (self.create_context)(context, GREEN, 0));
         self.launches(name, 1, self.stream(1));
     }
 
     /// Returns the current context.
     pub fn current(&self) -> usize {
-        // SAFETY: see above.
-        made(|context| unsafe { (self.context_of)(0, context) })
+        made(|context| (self.context_of)(0, context))
     }
 
     /// Makes another context current on this thread.
     pub fn use_context(&self, context: usize) {
-        // SAFETY: see above.
-        check(unsafe { (self.set_current)(context) });
+        check((self.set_current)(context));
     }
 
     /// Makes a stream; with flag 1 it does not synchronise with the default stream.
     pub fn stream(&self, flags: c_uint) -> usize {
-        // SAFETY: see above.
-        made(|stream| unsafe { (self.create_stream)(stream, flags) })
+        made(|stream| (self.create_stream)(stream, flags))
     }
 
     fn load_function(&self, name: &str) -> usize {
@@ -184,8 +177,7 @@ impl Cuda {
     fn load_code(&self, code: Vec<u8>) -> usize {
         // The driver expects text to end with a zero.
         let image = [code, vec![0]].concat();
-        // SAFETY: see above.
-        made(|module| unsafe { (self.load_module)(module, image.as_ptr().cast()) })
+        made(|module| (self.load_module)(module, image.as_ptr().cast()))
     }
 
     fn function(&self, name: &str) -> usize {
@@ -197,8 +189,7 @@ impl Cuda {
 
     fn launch_on(&self, function: usize, grid: c_uint, stream: usize) -> c_int {
         let none = std::ptr::null_mut();
-        // SAFETY: see above.
-        unsafe { (self.launch)(function, grid, 1, 1, 256, 1, 1, 64, stream, none, none) }
+        (self.launch)(function, grid, 1, 1, 256, 1, 1, 64, stream, none, none)
     }
 
     pub fn launches(&self, name: &str, count: u64, stream: usize) {
@@ -221,8 +212,7 @@ impl Cuda {
     pub fn runtime_launches(&self, name: &str, count: u64) {
         let function = self.function(name);
         for _ in 0..count {
-            // SAFETY: see above.
-            check(unsafe { (self.runtime_launch)(function, 4, 256, 0) });
+            check((self.runtime_launch)(function, 4, 256, 0));
         }
     }
 
@@ -236,21 +226,16 @@ impl Cuda {
     pub fn noise(&self, count: u64) {
         for _ in 0..count {
             for _ in 0..3 {
-                // SAFETY: see above.
-                made::<c_int>(|device| unsafe { (self.get_device)(device) });
+                made::<c_int>(|device| (self.get_device)(device));
             }
-            // SAFETY: see above.
-            check(unsafe { (self.last_error)() });
+            check((self.last_error)());
         }
     }
 
     pub fn copies(&self) {
-        // SAFETY: see above; the stub does not touch the memory.
-        unsafe {
-            check((self.copy_in)(64, std::ptr::null(), 4096, 0));
-            check((self.fill)(64, 0, 1024, 0));
-            check((self.copy_out)(std::ptr::null_mut(), 64, 512, 0));
-        }
+        check((self.copy_in)(64, std::ptr::null(), 4096, 0));
+        check((self.fill)(64, 0, 1024, 0));
+        check((self.copy_out)(std::ptr::null_mut(), 64, 512, 0));
     }
 
     /// Copies from a context of device 0 to one of device 1, and back.
@@ -258,12 +243,9 @@ impl Cuda {
         let first = self.current();
         self.context(1);
         let second = self.current();
-        // SAFETY: see above; the stub does not touch the memory.
-        unsafe {
-            check((self.copy_peer)(64, second, 128, first, 4096, 0));
-            self.use_context(first);
-            check((self.copy_peer)(128, first, 64, second, 512, 0));
-        }
+        check((self.copy_peer)(64, second, 128, first, 4096, 0));
+        self.use_context(first);
+        check((self.copy_peer)(128, first, 64, second, 512, 0));
         self.synchronise();
         self.use_context(second);
         self.synchronise();
@@ -272,56 +254,41 @@ impl Cuda {
 
     /// Copies to the host, which the call itself awaits.
     pub fn read(&self) {
-        // SAFETY: see above; the stub does not touch the memory.
-        check(unsafe { (self.read)(std::ptr::null_mut(), 64, 256) });
+        check((self.read)(std::ptr::null_mut(), 64, 256));
     }
 
     pub fn managed(&self) {
-        // SAFETY: see above.
-        unsafe {
-            let address = made(|address| (self.allocate_managed)(address, 1 << 16, 1));
-            check((self.free)(address));
-        }
+        let address = made(|address| (self.allocate_managed)(address, 1 << 16, 1));
+        check((self.free)(address));
     }
 
     /// Waits until the client has asked for its records so often. A flush that began after the first one is then complete.
     pub fn await_flushes(&self, count: u64) {
-        // SAFETY: the stub's own function.
-        await_count(count, || unsafe { (self.flushes)() });
+        await_count(count, || (self.flushes)());
     }
 
     /// Waits until so many calls of the driver were begun.
     pub fn await_calls(&self, count: u64) {
-        // SAFETY: the stub's own function.
-        await_count(count, || unsafe { (self.calls)() });
+        await_count(count, || (self.calls)());
     }
 
     /// Prints whether an attribute of CUPTI's is set.
     pub fn attribute(&self, attribute: u32) {
-        // SAFETY: the stub's own function.
-        println!("attribute {attribute}: {}", unsafe {
-            (self.attribute)(attribute)
-        });
+        println!("attribute {attribute}: {}", (self.attribute)(attribute));
     }
 
     /// Allocates an address that was freed.
     pub fn memory(&self) {
-        // SAFETY: see above.
-        unsafe {
-            for bytes in [4096, 4096, 8192] {
-                let address = made(|address| (self.allocate)(address, bytes));
-                check((self.free)(address));
-            }
-            made(|address| (self.allocate)(address, 100));
+        for bytes in [4096, 4096, 8192] {
+            let address = made(|address| (self.allocate)(address, bytes));
+            check((self.free)(address));
         }
+        made(|address| (self.allocate)(address, 100));
     }
 
     pub fn pool(&self) {
-        // SAFETY: see above.
-        unsafe {
-            let address = made(|address| (self.allocate_async)(address, 1 << 20, 0));
-            check((self.free_async)(address, 0));
-        }
+        let address = made(|address| (self.allocate_async)(address, 1 << 20, 0));
+        check((self.free_async)(address, 0));
     }
 
     /// Loads and launches the kernels of files.
@@ -339,13 +306,10 @@ impl Cuda {
         } else {
             self.launch_graph
         };
-        // SAFETY: see above.
-        unsafe {
-            let graph = (self.create_graph)(self.function(name), nodes);
-            let executable = made(|executable| (self.instantiate)(executable, graph, 0));
-            for _ in 0..times {
-                check(launch(executable, 0));
-            }
+        let graph = (self.create_graph)(self.function(name), nodes);
+        let executable = made(|executable| (self.instantiate)(executable, graph, 0));
+        for _ in 0..times {
+            check(launch(executable, 0));
         }
     }
 
@@ -357,13 +321,11 @@ impl Cuda {
             self.synchronise();
             // The record is delivered before the module goes; CUPTI takes care of that itself.
             std::thread::sleep(std::time::Duration::from_millis(250));
-            // SAFETY: see above.
-            check(unsafe { (self.unload_module)(function) });
+            check((self.unload_module)(function));
         }
     }
 
     pub fn synchronise(&self) {
-        // SAFETY: see above.
-        check(unsafe { (self.wait_context)() });
+        check((self.wait_context)());
     }
 }

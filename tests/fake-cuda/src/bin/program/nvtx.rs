@@ -1,9 +1,8 @@
-//! NVTX as its header does it: a table of functions that a tool may fill at the first call.
+//! Calls of NVTX through its tables, each with the types that its header gives it.
 
 use super::cuda::Cuda;
+use super::nvtx_tables::{CORE, CORE2, CUDA, function};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
-use std::os::unix::ffi::OsStringExt;
-use std::sync::OnceLock;
 
 /// nvtxEventAttributes_v2
 #[repr(C)]
@@ -20,107 +19,10 @@ struct Attributes {
     message: *const c_void,
 }
 
-/// The longest table: NVTX_CBID_CORE2_SIZE.
-const LENGTH: usize = 16;
-const CORE: usize = 1;
-const CUDA: usize = 2;
-const CUDART: usize = 4;
-const CORE2: usize = 5;
-
-struct Tables {
-    /// The functions; null where no tool has put one.
-    functions: [[*const c_void; LENGTH]; 6],
-    /// The addresses of the functions, as NVTX hands them out.
-    slots: [[*mut *const c_void; LENGTH]; 6],
-}
-
-#[repr(C)]
-struct Callbacks {
-    size: usize,
-    module_table: unsafe extern "C" fn(u32, *mut *mut *mut *const c_void, *mut u32) -> c_int,
-}
-
-static CALLBACKS: Callbacks = Callbacks {
-    size: size_of::<Callbacks>(),
-    module_table,
-};
-
-struct Nvtx(*mut Tables);
-// SAFETY: the tables are written by the tool before they are shared.
-unsafe impl Send for Nvtx {}
-// SAFETY: as above.
-unsafe impl Sync for Nvtx {}
-
-static NVTX: OnceLock<Nvtx> = OnceLock::new();
-
-unsafe extern "C" fn export_table(id: u32) -> *const c_void {
-    if id == 1 {
-        (&raw const CALLBACKS).cast()
-    } else {
-        std::ptr::null()
-    }
-}
-
-static BEING_FILLED: OnceLock<Nvtx> = OnceLock::new();
-
-unsafe extern "C" fn module_table(
-    module: u32,
-    table: *mut *mut *mut *const c_void,
-    length: *mut u32,
-) -> c_int {
-    let Some(Nvtx(tables)) = BEING_FILLED.get() else {
-        return 0;
-    };
-    if ![CORE, CUDA, CUDART, CORE2].contains(&(module as usize)) {
-        return 0;
-    }
-    // SAFETY: the tables live as long as the program; the others are the tool's variables.
-    unsafe {
-        *table = (&raw mut (**tables).slots[module as usize]).cast();
-        *length = LENGTH as u32;
-    }
-    1
-}
-
-fn nvtx() -> &'static Tables {
-    let Nvtx(tables) = NVTX.get_or_init(|| {
-        let tables = Box::leak(Box::new(Tables {
-            functions: [[std::ptr::null(); LENGTH]; 6],
-            slots: [[std::ptr::null_mut(); LENGTH]; 6],
-        }));
-        for (functions, slots) in tables.functions.iter_mut().zip(&mut tables.slots) {
-            for (function, slot) in functions.iter_mut().zip(slots).skip(1) {
-                *slot = function;
-            }
-        }
-        let tables: *mut Tables = tables;
-        let _ = BEING_FILLED.set(Nvtx(tables));
-        if let Some(path) = std::env::var_os("NVTX_INJECTION64_PATH") {
-            let path = CString::new(path.into_vec()).expect("no NUL");
-            // SAFETY: as NVTX's header does.
-            unsafe {
-                let tool = libc::dlopen(path.as_ptr(), libc::RTLD_NOW);
-                assert!(!tool.is_null(), "{path:?} cannot be loaded");
-                let attach = libc::dlsym(tool, c"InitializeInjectionNvtx2".as_ptr());
-                assert!(
-                    !attach.is_null(),
-                    "{path:?} has no InitializeInjectionNvtx2"
-                );
-                let attach: extern "C" fn(unsafe extern "C" fn(u32) -> *const c_void) -> c_int =
-                    std::mem::transmute(attach);
-                attach(export_table);
-            }
-        }
-        Nvtx(tables)
-    });
-    // SAFETY: the tables are leaked, and not written any more.
-    unsafe { &**tables }
-}
-
 /// Calls a function of the table when a tool has put one there.
 macro_rules! call {
     ($module:ident[$number:literal] ($($argument:expr => $kind:ty),*) -> $result:ty) => {{
-        let function = nvtx().functions[$module][$number];
+        let function = function($module, $number);
         if function.is_null() {
             <$result>::default()
         } else {

@@ -24,7 +24,6 @@ fn operations(of: [c_uint; 2]) -> [Operation; 2] {
     })
 }
 
-// Every call is one of CUDA's with arguments of its own types.
 impl Cuda {
     /// Puts each operation on a stream, with a kernel before and after; then on a stream that is captured, and on one that does not exist.
     pub fn operations(&self, name: &str) {
@@ -33,19 +32,15 @@ impl Cuda {
         self.launches(name, 1, stream);
         self.each_operation(stream, check);
         self.launches(name, 1, stream);
-        // SAFETY: see above.
-        unsafe {
-            check((self.begin_capture)(captured, 0));
-            self.each_operation(captured, check);
-            made(|graph| (self.end_capture)(captured, graph));
-        }
+        check((self.begin_capture)(captured, 0));
+        self.each_operation(captured, check);
+        made(|graph| (self.end_capture)(captured, graph));
         self.each_operation(NOTHING, |code| {
             assert_ne!(code, 0, "a call that should fail")
         });
         // A batch without a wait puts nothing on the stream that is waited for.
         let writes = operations([WRITE_VALUE_32, WRITE_VALUE_32]);
-        // SAFETY: see above.
-        check(unsafe { (self.batch)(stream, 2, writes.as_ptr(), 0) });
+        check((self.batch)(stream, 2, writes.as_ptr(), 0));
     }
 
     /// Has the device work without a record of it.
@@ -53,55 +48,45 @@ impl Cuda {
         const DEVICE_LAUNCH: u64 = 4;
         let stream = self.stream(1);
         self.managed();
-        // SAFETY: see above.
-        unsafe {
-            check((self.decompress)(64, 1, 0, 0, stream));
-            check((self.runtime_prefetch)(64, 4096, 1, 0, stream));
-            let graph = (self.create_graph)(self.function(name), 2);
-            let executable =
-                made(|executable| (self.instantiate)(executable, graph, DEVICE_LAUNCH));
-            check((self.launch_graph)(executable, stream));
-        }
+        check((self.decompress)(64, 1, 0, 0, stream));
+        check((self.runtime_prefetch)(64, 4096, 1, 0, stream));
+        let graph = (self.create_graph)(self.function(name), 2);
+        let executable = made(|executable| (self.instantiate)(executable, graph, DEVICE_LAUNCH));
+        check((self.launch_graph)(executable, stream));
     }
 
     fn each_operation(&self, stream: usize, check: impl Fn(c_int)) {
         let batch = operations([WRITE_VALUE_32, WAIT_VALUE_32]);
-        // SAFETY: see above.
-        unsafe {
-            check((self.launch_host)(stream, 64, 0));
-            check((self.runtime_launch_host)(stream, 64, 0));
-            check((self.runtime_add_callback)(stream, 64, 0, 0));
-            check((self.wait_value)(stream, 64, 1, 0));
-            check((self.batch)(stream, 2, batch.as_ptr(), 0));
-            check((self.runtime_wait_external)(64, 64, 1, stream));
-            check((self.runtime_prefetch)(64, 4096, 1, 0, stream));
-        }
+        check((self.launch_host)(stream, 64, 0));
+        check((self.runtime_launch_host)(stream, 64, 0));
+        check((self.runtime_add_callback)(stream, 64, 0, 0));
+        check((self.wait_value)(stream, 64, 1, 0));
+        check((self.batch)(stream, 2, batch.as_ptr(), 0));
+        check((self.runtime_wait_external)(64, 64, 1, stream));
+        check((self.runtime_prefetch)(64, 4096, 1, 0, stream));
     }
 
     /// Instantiates graphs with this many host nodes, and with as many again in an inner graph; one whose number is unknown because the
     /// device decides; and one with the handle of the first, which is gone.
     pub fn host_nodes(&self, name: &str, count: u64) {
         let function = self.function(name);
-        // SAFETY: see above.
-        unsafe {
-            let graph = |host_nodes: u64| {
-                let graph = (self.create_graph)(function, 2);
-                (0..host_nodes).for_each(|_| (self.add_to_graph)(graph, HOST, 0));
-                graph
-            };
-            let launched = |graph| {
-                let executable = made(|executable| (self.instantiate)(executable, graph, 0));
-                check((self.launch_graph)(executable, 0));
-                executable
-            };
-            let outer = graph(count);
-            (self.add_to_graph)(outer, CHILD, graph(count));
-            let first = launched(outer);
-            let unknown = graph(count);
-            (self.add_to_graph)(unknown, CONDITIONAL, 0);
-            launched(unknown);
-            check((self.destroy_graph)(first));
-            assert_eq!(launched(graph(0)), first, "the stub gives the handle again");
-        }
+        let graph = |host_nodes: u64| {
+            let graph = (self.create_graph)(function, 2);
+            (0..host_nodes).for_each(|_| (self.add_to_graph)(graph, HOST, 0));
+            graph
+        };
+        let launched = |graph| {
+            let executable = made(|executable| (self.instantiate)(executable, graph, 0));
+            check((self.launch_graph)(executable, 0));
+            executable
+        };
+        let outer = graph(count);
+        (self.add_to_graph)(outer, CHILD, graph(count));
+        let first = launched(outer);
+        let unknown = graph(count);
+        (self.add_to_graph)(unknown, CONDITIONAL, 0);
+        launched(unknown);
+        check((self.destroy_graph)(first));
+        assert_eq!(launched(graph(0)), first, "the stub gives the handle again");
     }
 }

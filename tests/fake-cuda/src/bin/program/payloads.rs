@@ -2,8 +2,8 @@
 
 use super::cuda::Cuda;
 use super::nvtx;
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
-use std::os::unix::ffi::OsStringExt;
+use super::nvtx_tables::function_of_tool;
+use std::ffi::{CStr, c_char, c_int, c_void};
 
 /// NVTX_EXT_PAYLOAD_SLOT_COUNT
 const SLOTS: usize = 63;
@@ -47,16 +47,11 @@ fn attach(module: u16, version: u16) -> ([usize; SLOTS], bool) {
         export: std::ptr::null(),
         info: std::ptr::null(),
     };
-    let path = std::env::var_os("NVTX_INJECTION64_PATH").expect("a tool");
-    let path = CString::new(path.into_vec()).expect("no NUL");
+    type Attach = unsafe extern "C" fn(*mut Module) -> c_int;
     // SAFETY: as NVTX's header does.
     let taken = unsafe {
-        let tool = libc::dlopen(path.as_ptr(), libc::RTLD_NOW);
-        assert!(!tool.is_null(), "{path:?} cannot be loaded");
-        let attach = libc::dlsym(tool, c"InitializeInjectionNvtxExtension".as_ptr());
-        assert!(!attach.is_null(), "the tool knows no extensions");
-        let attach: unsafe extern "C" fn(*mut Module) -> c_int = std::mem::transmute(attach);
-        attach(&mut module) != 0
+        let attach = function_of_tool::<Attach>(c"InitializeInjectionNvtxExtension");
+        attach.expect("a tool")(&mut module) != 0
     };
     (slots, taken)
 }

@@ -18,7 +18,6 @@ fn asked(ask: impl Fn() -> c_int) -> u64 {
     0
 }
 
-// Every call is one of CUDA's with arguments of its own types.
 impl Cuda {
     /// Launches kernels and awaits each by asking for an event again and again, through the runtime or the driver; then one by asking for
     /// the stream. Prints how often it asked for each.
@@ -33,14 +32,11 @@ impl Cuda {
         let mut events = 0u64;
         for _ in 0..count {
             self.launches(name, 1, stream);
-            // SAFETY: see above.
-            check(unsafe { (self.record_event)(event, stream) });
-            // SAFETY: see above.
-            events += asked(|| unsafe { ask(event) });
+            check((self.record_event)(event, stream));
+            events += asked(|| ask(event));
         }
         self.launches(name, 1, stream);
-        // SAFETY: see above.
-        let streams = asked(|| unsafe { (self.ask_stream)(stream) });
+        let streams = asked(|| (self.ask_stream)(stream));
         println!("asked {events} {streams}");
     }
 
@@ -48,18 +44,15 @@ impl Cuda {
     pub fn polls_until(&self, name: &str, begun: &AtomicBool, stop: &AtomicBool) {
         let (stream, event) = (self.stream(1), self.event());
         self.launches(name, 1, stream);
-        // SAFETY: see above.
-        check(unsafe { (self.record_event)(event, stream) });
+        check((self.record_event)(event, stream));
         while !stop.load(Relaxed) {
-            // SAFETY: see above.
-            let code = unsafe { (self.ask_event)(event) };
+            let code = (self.ask_event)(event);
             assert!([0, NOT_READY].contains(&code), "CUDA said {code}");
             begun.store(true, Relaxed);
         }
     }
 
     pub(super) fn event(&self) -> usize {
-        // SAFETY: see above.
-        made(|event| unsafe { (self.create_event)(event, 0) })
+        made(|event| (self.create_event)(event, 0))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::refusal::ProfileError;
 use crate::driver;
-use gapscope_cupti::{Cupti, Host, Metrics, ProfilerKind, RangeProfiler, RangeSettings};
+use gapscope_cupti::{Cupti, Host, Metrics, ProfilerKind, RangeProfiler};
 use gapscope_spool::model::kernel_profile::METRICS;
 use std::ffi::{CString, c_int, c_void};
 use std::path::Path;
@@ -67,8 +67,7 @@ impl Profiler {
         )?;
         host.add(&metrics)?;
         let data = range.counter_data(&metrics, ROOM)?;
-        let settings = RangeSettings::each_kernel(ROOM as usize);
-        range.configure(plan.config.clone(), data, &settings)?;
+        range.configure(plan.config.clone(), data, ROOM as usize)?;
         range.start()?;
         Ok(Profiler {
             range,

@@ -117,6 +117,7 @@ impl<'a> Reader<'a> {
             unsafe { self.field(data, name, *offset, *encoding, *role) };
         }
     }
+
     /// Decodes the field of a payload at an offset, and adds it to the values.
     ///
     /// # Safety

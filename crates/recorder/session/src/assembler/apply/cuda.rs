@@ -1,8 +1,7 @@
 //! Applies the events that only the CUDA library writes, each by a call of the function that keeps its content.
 
 use super::super::Assembler;
-use super::super::cuda::{Batch, CallRecord, FunctionSamples, Profile};
-use super::super::objects::PoolRecord;
+use super::super::cuda::{CallRecord, Profile};
 use gapscope_spool::event::CudaEvent;
 use gapscope_spool::ids as hook;
 use gapscope_trace::ids::ProcessId;
@@ -17,19 +16,16 @@ impl Assembler {
         event: CudaEvent<'_>,
         tables: &mut Tables,
     ) {
+        let call = |thread, function, span, correlation, result| CallRecord {
+            function,
+            thread,
+            correlation,
+            span,
+            result,
+            host_functions: None,
+        };
         match event {
-            CudaEvent::Activities {
-                first,
-                count,
-                bytes,
-            } => {
-                let batch = Batch {
-                    first,
-                    count,
-                    bytes,
-                };
-                self.activities(process, batch, tables);
-            }
+            CudaEvent::Activities(batch) => self.activities(process, batch, tables),
             CudaEvent::Function {
                 function,
                 class,
@@ -41,15 +37,7 @@ impl Assembler {
                 correlation,
                 result,
             } => {
-                self.called_by(process, thread);
-                let record = CallRecord {
-                    function,
-                    thread,
-                    correlation,
-                    span,
-                    result,
-                    host_functions: None,
-                };
+                let record = call(thread, function, span, correlation, result);
                 self.called(process, record, tables);
             }
             CudaEvent::GraphLaunched {
@@ -58,15 +46,8 @@ impl Assembler {
                 correlation,
                 host_functions,
             } => {
-                self.called_by(process, thread);
-                let record = CallRecord {
-                    function,
-                    thread,
-                    correlation,
-                    span,
-                    result: 0,
-                    host_functions: Some(host_functions),
-                };
+                let mut record = call(thread, function, span, correlation, 0);
+                record.host_functions = Some(host_functions);
                 self.called(process, record, tables);
             }
             CudaEvent::Polled {
@@ -77,14 +58,7 @@ impl Assembler {
                 busy_ns,
                 result,
             } => {
-                let record = CallRecord {
-                    function,
-                    thread,
-                    correlation: hook::Correlation::NONE,
-                    span,
-                    result,
-                    host_functions: None,
-                };
+                let record = call(thread, function, span, hook::Correlation::NONE, result);
                 self.polled(process, record, count, busy_ns, tables);
             }
             CudaEvent::Launch { launch, shape } => self.cuda_launch(process, launch, &shape),
@@ -104,23 +78,7 @@ impl Assembler {
             CudaEvent::DeviceProperties { device, limits } => {
                 self.device_limits(process, device, limits)
             }
-            CudaEvent::Pool {
-                pool,
-                device,
-                edge,
-                bytes,
-                at_ns,
-            } => {
-                let device = self.device(process, device);
-                let record = PoolRecord {
-                    pool,
-                    device,
-                    edge,
-                    bytes,
-                    at_ns,
-                };
-                self.pool(process, record, tables);
-            }
+            CudaEvent::Pool(state) => self.pool(process, state, tables),
             CudaEvent::Delivered {
                 device,
                 end_ns,
@@ -151,20 +109,7 @@ impl Assembler {
                 period_cycles,
                 reasons,
             } => self.instruction_sampling(process, device, period_cycles, reasons),
-            CudaEvent::InstructionSamples {
-                device,
-                cubin,
-                function,
-                samples,
-            } => {
-                let samples = FunctionSamples {
-                    device,
-                    cubin,
-                    function,
-                    samples,
-                };
-                self.instruction_samples(process, samples);
-            }
+            CudaEvent::InstructionSamples(samples) => self.instruction_samples(process, &samples),
             CudaEvent::SampledCubin { cubin, bytes } => {
                 self.sampled_cubin(process, cubin, bytes);
             }

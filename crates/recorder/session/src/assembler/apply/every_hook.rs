@@ -7,12 +7,12 @@ use super::super::host::LabelRecord;
 use super::super::kernels::Kernel;
 use super::super::objects::capabilities;
 use super::super::process::Allocation;
-use super::super::stacks::{FrameFacts, SampleFacts};
 use crate::clock::DeviceClock;
 use gapscope_spool::event::{CommonEvent, LabelEdge, LossKind};
 use gapscope_spool::ids as hook;
+use gapscope_stacks::Frame as StackFrame;
 use gapscope_trace::ids::{ProcessId, ThreadId};
-use gapscope_trace::tables::{FrameKind, MemoryEvent, Tables, ThreadState};
+use gapscope_trace::tables::{FrameKind, MemoryEvent, Sample, Tables, ThreadState};
 
 impl Assembler {
     /// Applies an event that every hook writes; `thread` wrote the event.
@@ -217,7 +217,7 @@ impl Assembler {
                 file,
                 line,
             } => {
-                let facts = FrameFacts {
+                let facts = StackFrame {
                     kind: FrameKind::Python,
                     function: Some(function.into()),
                     file: Some(file.into()),
@@ -234,10 +234,12 @@ impl Assembler {
             } => {
                 let outermost_first = frames.iter().rev();
                 let known = outermost_first.map(|id| state.frames.get(&(thread, *id)).cloned());
-                let frames: Option<Vec<FrameFacts>> = known.collect();
-                let facts = SampleFacts {
+                let frames: Option<Vec<StackFrame>> = known.collect();
+                let sample = Sample {
                     time_ns: at_ns,
+                    process,
                     thread: ThreadId(thread.0),
+                    stack: None,
                     state: ThreadState::Running,
                     source,
                     period_ns: None,
@@ -245,7 +247,7 @@ impl Assembler {
                     gil_holder: None,
                 };
                 match frames {
-                    Some(frames) => self.sample(process, facts, Some(frames.into_iter()), tables),
+                    Some(frames) => self.sample(sample, Some(frames.into_iter()), tables),
                     None => self.ledger.add(
                         LossKind::StackSamples,
                         1,

@@ -24,7 +24,7 @@ impl Assembler {
     /// Adds an activity to the timeline of its process.
     #[inline]
     pub(super) fn activity(&mut self, process: ProcessId, activity: Activity, tables: &mut Tables) {
-        match activity {
+        let (queue, span, correlation, of_graph, kind) = match activity {
             Activity::Kernel {
                 launch,
                 span,
@@ -37,8 +37,7 @@ impl Assembler {
                     kernel: known.kernel,
                     groups: known.groups.map(|groups| Some(groups).filter(|g| *g > 0)),
                 };
-                let place = (known.queue, of_graph);
-                self.device_work(process, correlation, (place, span, kind), tables);
+                (known.queue, span, correlation, of_graph, kind)
             }
             Activity::Transfer {
                 route,
@@ -54,17 +53,15 @@ impl Assembler {
                     bytes: Some(bytes),
                     host_memory: known.host_memory,
                 };
-                let place = (known.queue, of_graph);
-                self.device_work(process, correlation, (place, span, kind), tables);
+                (known.queue, span, correlation, of_graph, kind)
             }
             Activity::GraphRun {
                 queue,
                 span,
                 correlation,
             } => {
-                let place = (self.queue(process, queue), true);
-                let work = (place, span, DeviceWorkKind::Graph);
-                self.device_work(process, correlation, work, tables);
+                let queue = self.queue(process, queue);
+                (queue, span, correlation, true, DeviceWorkKind::Graph)
             }
             Activity::Wait {
                 kind,
@@ -84,7 +81,7 @@ impl Assembler {
                     span,
                     correlation: self.wide(process, correlation),
                 };
-                self.waited(process, &wait, tables);
+                return self.waited(process, &wait, tables);
             }
             Activity::EventRecord {
                 event,
@@ -102,6 +99,7 @@ impl Assembler {
                     let timeline = &mut self.processes[process].timeline;
                     timeline.event_recorded(occurrence, place);
                 }
+                return;
             }
             Activity::Overhead { kind, thread, span } => {
                 if let Some(span) = self.checked(span) {
@@ -115,11 +113,12 @@ impl Assembler {
                         timeline.overhead(&overhead, out);
                     });
                 }
+                return;
             }
             Activity::Submission { queue, correlation } => {
                 let queue = self.queue(process, queue);
                 let correlation = self.wide(process, correlation);
-                self.queue_of_call(process, correlation, queue, tables);
+                return self.queue_of_call(process, correlation, queue, tables);
             }
             Activity::HostFunction {
                 queue,
@@ -133,24 +132,9 @@ impl Assembler {
                         timeline.host_function(queue, known_thread(thread), span, out);
                     });
                 }
+                return;
             }
-        }
-    }
-
-    fn wide(&mut self, process: ProcessId, correlation: hook::Correlation) -> Option<Correlation> {
-        let correlations = &mut self.processes[process].cuda.correlations;
-        correlations.widen(correlation.0)
-    }
-
-    /// Adds a piece of work with its queue, its span and its kind, and whether it is part of a graph.
-    #[inline]
-    fn device_work(
-        &mut self,
-        process: ProcessId,
-        correlation: hook::Correlation,
-        ((queue, of_graph), span, kind): ((QueueId, bool), Option<Span>, DeviceWorkKind),
-        tables: &mut Tables,
-    ) {
+        };
         let work = DeviceWork {
             queue,
             span: self.checked(span),
@@ -162,6 +146,11 @@ impl Assembler {
         self.with_timeline(process, tables, |timeline, out| {
             timeline.work(correlation, work, out);
         });
+    }
+
+    fn wide(&mut self, process: ProcessId, correlation: hook::Correlation) -> Option<Correlation> {
+        let correlations = &mut self.processes[process].cuda.correlations;
+        correlations.widen(correlation.0)
     }
 
     fn queue_of_call(

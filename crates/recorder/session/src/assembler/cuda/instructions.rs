@@ -2,10 +2,11 @@
 //! it did not go on. At the end of the process, the sums become rows of `pc_samples`, with their source lines.
 
 use super::{Assembler, Cuda};
-use crate::assembler::{Source, hashes};
+use crate::assembler::hashes;
 use crate::code::Lines;
 use gapscope_model::LossKind;
 use gapscope_model::instructions::{NoLine, stall_reason};
+use gapscope_spool::event::FunctionSamples;
 use gapscope_spool::ids as hook;
 use gapscope_trace::ids::ProcessId;
 use gapscope_trace::tables::{PcSample, Table, Tables};
@@ -61,16 +62,6 @@ struct Key {
     reason: u32,
 }
 
-/// New samples of one function.
-pub(in crate::assembler) struct FunctionSamples<'a> {
-    pub device: hook::Device,
-    pub cubin: u64,
-    pub function: Cow<'a, str>,
-    /// For each pair of instruction and reason: the instruction's offset in bytes, the reason's number, and the
-    /// number of samples.
-    pub samples: Cow<'a, [(u64, u32, u32)]>,
-}
-
 impl Assembler {
     /// Notes that a device is sampled from now on, with the numbers and names of the reasons.
     pub(in crate::assembler) fn instruction_sampling(
@@ -108,30 +99,23 @@ impl Assembler {
             return;
         }
         instructions.lines = rows;
-        let mut source = [0; 16];
-        source.copy_from_slice(&blake3::hash(bytes).as_bytes()[..16]);
+        let source = hashes::of(bytes);
         let lines = Some(lines).filter(|lines| lines.len() > 0);
         instructions
             .cubins
             .insert(crc, Cubin::Kept { source, lines });
-        if self.sources.insert(source) {
-            self.new_sources.push(Source {
-                hash: hashes::hex(source),
-                extension: "cubin",
-                bytes: bytes.to_owned(),
-            });
-        }
+        self.add_source(source, "cubin", bytes);
     }
 
     /// Adds samples of a function, and counts those that do not fit as lost.
     pub(in crate::assembler) fn instruction_samples(
         &mut self,
         process: ProcessId,
-        samples: FunctionSamples<'_>,
+        samples: &FunctionSamples<'_>,
     ) {
         let cuda = &mut self.processes[process].cuda;
         cuda.is_used = true;
-        let lost = cuda.instructions.add(&samples);
+        let lost = cuda.instructions.add(samples);
         let reason = "there are too many different instructions";
         self.ledger.add(LossKind::InstructionSamples, lost, reason);
     }

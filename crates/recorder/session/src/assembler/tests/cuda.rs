@@ -11,6 +11,7 @@ mod profiles;
 
 use crate::Names;
 use crate::assembler::Assembler;
+use crate::made_up;
 use gapscope_spool::Event;
 use gapscope_spool::event::*;
 use gapscope_spool::ids as hook;
@@ -73,25 +74,9 @@ impl Cuda {
             process,
             written: 0,
         };
-        cuda.event(CommonEvent::Device {
-            device: hook::Device(1),
-            api: Api::Cuda,
-            name: Cow::Borrowed("made-up GPU"),
-            driver: Cow::Borrowed("580"),
-            uuid: [7; 16],
-            nanoseconds_per_tick: 1.0,
-            clock: ClockSource::Host,
-            heaps: vec![1 << 30],
-        });
-        for queue in [1, 2] {
-            cuda.event(CommonEvent::Queue {
-                queue: hook::Queue(queue),
-                device: hook::Device(1),
-                family: 1,
-                index: queue + 6,
-                flags: 6,
-                timestamp_bits: 64,
-            });
+        cuda.event(made_up::device(1, Api::Cuda, 1.0));
+        for number in [1, 2] {
+            cuda.event(made_up::queue(number, 1));
         }
         for (at, name) in FUNCTIONS.iter().enumerate() {
             cuda.event(CudaEvent::Function {
@@ -100,16 +85,8 @@ impl Cuda {
                 name: Cow::Borrowed(name),
             });
         }
-        for (kernel, entry_point) in [(1, "_Z6vecAddPKfS0_Pfi"), (2, "triton_poi_fused_0")] {
-            cuda.event(CommonEvent::Kernel {
-                kernel: hook::Kernel(kernel),
-                source: [0; 16],
-                entry_point: Cow::Borrowed(entry_point),
-                specialisation: Cow::Borrowed(""),
-                source_name: Cow::Borrowed(""),
-                local_size: [0; 3],
-                accesses: Vec::new(),
-            });
+        for (number, entry_point) in [(1, "_Z6vecAddPKfS0_Pfi"), (2, "triton_poi_fused_0")] {
+            cuda.event(made_up::kernel(number, entry_point));
         }
         // Kernel 1 runs on both streams, and kernel 2 in two sizes on the first.
         for (launch, kernel, queue, threads) in [
@@ -164,11 +141,11 @@ impl Cuda {
 
     fn send(&mut self, packer: &mut Packer) {
         let (first, count) = (self.written, packer.count());
-        self.event(CudaEvent::Activities {
+        self.event(CudaEvent::Activities(ActivityBatch {
             first,
             count,
             bytes: packer.bytes(),
-        });
+        }));
         self.written += u64::from(count);
         packer.clear();
     }

@@ -4,6 +4,7 @@ use super::Program;
 use super::program::{Commands, losses};
 use crate::Names;
 use crate::assembler::Assembler;
+use crate::made_up;
 use gapscope_spool::Event;
 use gapscope_spool::event::*;
 use gapscope_spool::ids as hook;
@@ -136,24 +137,8 @@ fn what_refers_to_missing_records_is_counted() {
 #[test]
 fn a_device_without_samples_has_no_times() {
     let mut program = Program::new();
-    program.event(CommonEvent::Device {
-        device: hook::Device(2),
-        api: Api::Vulkan,
-        name: Cow::Borrowed("no clock"),
-        driver: Cow::Borrowed(""),
-        uuid: [0; 16],
-        nanoseconds_per_tick: 1.0,
-        clock: ClockSource::Calibrated,
-        heaps: vec![],
-    });
-    program.event(CommonEvent::Queue {
-        queue: hook::Queue(3),
-        device: hook::Device(2),
-        family: 0,
-        index: 0,
-        flags: 2,
-        timestamp_bits: 64,
-    });
+    program.event(made_up::device(2, Api::Vulkan, 1.0));
+    program.event(made_up::queue(3, 2));
     program.record(5, &Commands::begun().end());
     let instance = program.submit_to(3, &[5], &[], &[])[0];
     program.ticks(instance, 5, &[1_001_000, 1_001_010]);

@@ -3,6 +3,7 @@
 
 use crate::Names;
 use crate::assembler::Assembler;
+use crate::made_up;
 use gapscope_spool::event::*;
 use gapscope_spool::ids as hook;
 use gapscope_spool::{Event, event};
@@ -82,32 +83,14 @@ impl Program {
             now_ns: 1_000_000,
             next_instance: 1,
         };
-        program.event(CommonEvent::Process {
-            pid: 100,
-            parent: 1,
-            executable: Cow::Borrowed("/bin/program"),
-            arguments: vec![Cow::Borrowed("program")],
-            hook: Cow::Borrowed("vulkan"),
-        });
-        program.event(CommonEvent::Device {
-            device: hook::Device(1),
-            api: Api::Vulkan,
-            name: Cow::Borrowed("made-up GPU"),
-            driver: Cow::Borrowed("driver 1"),
-            uuid: [7; 16],
-            nanoseconds_per_tick: rate,
-            clock: ClockSource::Calibrated,
-            heaps: vec![1 << 30],
-        });
-        for queue in [1, 2] {
-            program.event(CommonEvent::Queue {
-                queue: hook::Queue(queue),
-                device: hook::Device(1),
-                family: 0,
-                index: queue - 1,
-                flags: 6,
-                timestamp_bits: bits,
-            });
+        program.event(made_up::process("vulkan"));
+        program.event(made_up::device(1, Api::Vulkan, rate));
+        for number in [1, 2] {
+            let mut queue = made_up::queue(number, 1);
+            if let CommonEvent::Queue { timestamp_bits, .. } = &mut queue {
+                *timestamp_bits = bits;
+            }
+            program.event(queue);
         }
         program.sample(0);
         program
@@ -120,12 +103,7 @@ impl Program {
 
     /// Adds a clock sample; the device's clock is the host's.
     pub fn sample(&mut self, at_ns: i64) {
-        self.event(CommonEvent::ClockSample {
-            device: hook::Device(1),
-            ticks: at_ns as u64,
-            host_ns: at_ns,
-            error_ns: 1,
-        });
+        self.event(made_up::clock_sample(at_ns));
     }
 
     pub fn kernel(&mut self, kernel: u32, entry_point: &'static str) {

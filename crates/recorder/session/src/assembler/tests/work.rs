@@ -3,6 +3,7 @@
 
 use super::Program;
 use super::program::{Commands, losses};
+use crate::made_up;
 use gapscope_spool::event::*;
 use gapscope_spool::ids as hook;
 use gapscope_trace::ids::{
@@ -398,14 +399,7 @@ fn two_processes_keep_their_ids_apart() {
         clock: ClockSource::Calibrated,
         heaps: Vec::new(),
     });
-    program.event(CommonEvent::Queue {
-        queue: hook::Queue(1),
-        device: hook::Device(1),
-        family: 0,
-        index: 0,
-        flags: 1,
-        timestamp_bits: 64,
-    });
+    program.event(made_up::queue(1, 1));
     program.sample(0);
     program.kernel(1, "second");
     for process in [first, second] {
@@ -424,6 +418,6 @@ fn two_processes_keep_their_ids_apart() {
     assert_eq!([rows[0].kernel, rows[1].kernel], [0, 1].map(KernelId));
     assert_eq!([rows[0].queue, rows[1].queue], [0, 2].map(QueueId));
     assert_eq!(manifest.queues[2].device, DeviceId(1));
-    assert_eq!(manifest.queues[2].capabilities, ["graphics"]);
+    assert_eq!(manifest.queues[2].capabilities, ["compute", "transfer"]);
     assert_eq!(manifest.devices[1].name, "other GPU");
 }

@@ -1,4 +1,4 @@
-//! The errors of sampling hardware counters, with advice for the user who can change that.
+//! Defines the errors of sampling hardware counters, with advice for the user who can change that.
 
 use gapscope_cupti::{Failure, code};
 use std::path::{Path, PathBuf};

@@ -3,9 +3,7 @@
 use super::plan::Plan;
 use super::{Gpu, Libraries, Reporter, SamplerError, SamplingTask, wait_or_stop};
 use crate::counters::pipe::{Batch, LostSamples, MAX_BATCH_SAMPLES, SamplerReport};
-use gapscope_cupti::{
-    Append, CounterData, Failure, PmSampling, SamplingSettings, StopReason, code,
-};
+use gapscope_cupti::{CounterData, Failure, PmSampling, SamplingSettings, code};
 use gapscope_model::HardwareCounter;
 use gapscope_spool::monotonic_ns;
 use gapscope_trace::tables::CounterUnit;
@@ -110,7 +108,6 @@ fn sample_these(
     let settings = SamplingSettings {
         interval_ns: task.interval_ns,
         hardware_buffer_bytes: HARDWARE_BUFFER_BYTES,
-        append: Append::KeepOldest,
     };
     let config = plan.config.clone();
     sampling.configure(config, &settings).map_err(refused)?;
@@ -226,9 +223,7 @@ impl DeviceSampling<'_> {
         let trouble = match &decoded {
             Err(_) => Some("CUPTI lost step with the GPU and could not decode them"),
             Ok(decoded) if decoded.overflow => Some("the hardware buffer was full"),
-            Ok(decoded) if decoded.reason == StopReason::CounterDataFull => {
-                Some("there was no room for more decoded ones")
-            }
+            Ok(decoded) if decoded.is_data_full => Some("there was no room for more decoded ones"),
             Ok(_) => None,
         };
         // The trouble's gap may lie before samples that were decoded now.

@@ -151,7 +151,7 @@ proptest! {
             // The end of the batch is torn off.
             let packer = kernels();
             let bytes = &packer.bytes()[..packer.bytes().len().min(torn)];
-            cuda.event(CudaEvent::Activities { first: cuda.written, count: 4, bytes ,});
+            cuda.event(CudaEvent::Activities(ActivityBatch { first: cuda.written, count: 4, bytes ,}));
         }
         let packer = kernels();
         let bytes = &packer.bytes()[..packer.bytes().len().min(torn)];

@@ -135,13 +135,13 @@ fn a_pool_is_device_memory_of_its_size() {
         (PoolEdge::Change, 500, 0),
         (PoolEdge::End, 0, 4),
     ] {
-        cuda.event(CudaEvent::Pool {
+        cuda.event(CudaEvent::Pool(PoolState {
             pool: hook::Pool(1),
             device: hook::Device(1),
             edge,
             bytes,
             at_ns,
-        });
+        }));
     }
     let (manifest, tables) = cuda.finish();
     assert_eq!(tables.memory.bytes, [100, 100, 300, 300]);

@@ -29,12 +29,12 @@ fn samples(
     function: &'static str,
     samples: &'static [(u64, u32, u32)],
 ) -> CudaEvent<'static> {
-    CudaEvent::InstructionSamples {
+    CudaEvent::InstructionSamples(FunctionSamples {
         device: hook::Device(1),
         cubin,
         function: Cow::Borrowed(function),
         samples: Cow::Borrowed(samples),
-    }
+    })
 }
 
 fn cubin(cubin: u64, bytes: &'static [u8]) -> CudaEvent<'static> {
@@ -146,12 +146,12 @@ fn any_event() -> impl Strategy<Value = CudaEvent<'static>> {
             }
         }),
         (number(), 0..3u64, names, counted).prop_map(|(device, cubin, function, samples)| {
-            CudaEvent::InstructionSamples {
+            CudaEvent::InstructionSamples(FunctionSamples {
                 device: hook::Device(device),
                 cubin,
                 function: Cow::Borrowed(function),
                 samples: Cow::Owned(samples),
-            }
+            })
         }),
         (0..3u64, 0..WITH_LINES.len()).prop_map(|(cubin, end)| CudaEvent::SampledCubin {
             cubin,
@@ -169,8 +169,8 @@ proptest! {
         let mut cuda = Cuda::new();
         let mut came = 0u64;
         for event in events {
-            if let CudaEvent::InstructionSamples { samples, .. } = &event {
-                came += samples.iter().map(|(.., count)| u64::from(*count)).sum::<u64>();
+            if let CudaEvent::InstructionSamples(new) = &event {
+                came += new.samples.iter().map(|(.., count)| u64::from(*count)).sum::<u64>();
             }
             cuda.event(event);
         }
