@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use gapscope_capture::model::*;
 use gapscope_capture::{Capture, Writer};
-use gapscope_replay::Error;
 use naga::valid::{Capabilities, ValidationFlags, Validator};
 
 pub const STORAGE: u32 = 7;
@@ -209,17 +208,6 @@ pub fn barrier() -> Command {
 
 pub fn bytes(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
-}
-
-/// Returns the result of a run; none if there is no device, unless one is required.
-pub fn on_device<T>(result: Result<T, Error>) -> Option<Result<T, Error>> {
-    if let Err(Error::NoLoader(_) | Error::NoDevice(_)) = result {
-        let required = std::env::var_os("GAPSCOPE_REQUIRE_GPU").is_some_and(|value| value == "1");
-        assert!(!required, "there is no Vulkan device");
-        eprintln!("skipped: there is no Vulkan device");
-        return None;
-    }
-    Some(result)
 }
 
 /// Returns a barrier between all commands.

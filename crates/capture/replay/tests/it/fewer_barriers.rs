@@ -7,6 +7,7 @@ use gapscope_capture::model::*;
 use gapscope_replay::{FewerBarriers, Options, Schedule, replay_without};
 
 use crate::captured::*;
+use crate::on_device;
 
 const COPY: &str = "
 @group(0) @binding(0) var<storage, read_write> source: array<u32>;

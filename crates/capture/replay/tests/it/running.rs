@@ -5,6 +5,7 @@ use gapscope_capture::model::*;
 use gapscope_replay::{Error, Options, Replay, Schedule, replay};
 
 use crate::captured::*;
+use crate::on_device;
 
 const ADD: &str = "
 struct Parameters { value: u32 }
