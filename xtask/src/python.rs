@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::{command, packages, progress, target};
+use crate::{command, progress, target, venv};
 
 /// The packages that build the wheel, check its types and read tables, and wgpu and numpy for the recorded program.
 const TOOLS: &str = "maturin==1.16.0 mypy==2.4.1 pandas==3.1.1 pandas-stubs==3.1.0.261029 polars==2.1.0 \
@@ -88,21 +88,9 @@ fn ensure_tools() -> Result<PathBuf> {
     if fs::read_to_string(&installed).is_ok_and(|there| there == TOOLS) {
         return Ok(folder);
     }
-    if !command::succeeds("python3", &["-c", "import ensurepip, venv"]) {
-        packages::install(&["python3-venv"], false)?;
-    }
-    command::run(
-        Command::new("python3")
-            .args(["-m", "venv", "--clear"])
-            .arg(&folder),
-    )?;
-    let pip = ["-m", "pip", "install", "--quiet", "--only-binary=:all:"];
-    command::run(
-        Command::new(folder.join("bin/python"))
-            .args(pip)
-            .arg("--disable-pip-version-check")
-            .args(TOOLS.split_whitespace()),
-    )?;
+    let mut pip = venv::pip(&venv::create(&folder)?, "install");
+    pip.arg("--only-binary=:all:");
+    command::run(pip.args(TOOLS.split_whitespace()))?;
     fs::write(&installed, TOOLS)
         .with_context(|| format!("cannot write {}", installed.display()))?;
     Ok(folder)
@@ -156,14 +144,7 @@ fn build_wheel(pip: &mut Command, out: &Path) -> Result<PathBuf> {
 }
 
 fn pip_wheel(tools: &Path, out: &Path) -> Result<Command> {
-    let mut pip = Command::new(tools.join("bin/python"));
-    pip.args([
-        "-m",
-        "pip",
-        "wheel",
-        "--quiet",
-        "--disable-pip-version-check",
-    ]);
+    let mut pip = venv::pip(&tools.join("bin/python"), "wheel");
     pip.args(["--no-deps", "--no-build-isolation", "--wheel-dir"]);
     pip.arg(out).arg("./python");
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -177,14 +158,8 @@ fn pip_wheel(tools: &Path, out: &Path) -> Result<Command> {
 /// Returns a fresh environment in which only the wheel is installed.
 fn install(wheel: &Path) -> Result<PathBuf> {
     let folder = absolute(&target("python/fresh"))?;
-    command::run(
-        Command::new("python3")
-            .args(["-m", "venv", "--clear"])
-            .arg(&folder),
-    )?;
-    let mut pip = Command::new(folder.join("bin/python"));
-    pip.args(["-m", "pip", "install", "--quiet", "--no-index"]);
-    command::run(pip.arg("--disable-pip-version-check").arg(wheel))?;
+    let mut pip = venv::pip(&venv::create(&folder)?, "install");
+    command::run(pip.arg("--no-index").arg(wheel))?;
     Ok(folder)
 }
 

@@ -76,12 +76,16 @@ fn sysroot(toolchain: &[&str]) -> Result<PathBuf> {
     Ok(command::output(&mut rustc)?.trim().into())
 }
 
+/// Returns the target triple for which the compiler in use compiles if it is not told another one.
+pub fn this_machine() -> Result<String> {
+    let facts = command::output(Command::new("rustc").arg("-vV"))?;
+    let host = facts.lines().find_map(|line| line.strip_prefix("host: "));
+    Ok(host.context("`rustc -vV` names no host")?.to_owned())
+}
+
 fn linker_of(sysroot: &Path) -> Result<PathBuf> {
-    let host = command::output(Command::new("rustc").arg("-vV"))?;
-    let host = (host.lines())
-        .find_map(|line| line.strip_prefix("host: "))
-        .context("rustc names no host")?;
-    let linker = sysroot.join("lib/rustlib").join(host).join("bin/rust-lld");
+    let folder = sysroot.join("lib/rustlib").join(this_machine()?);
+    let linker = folder.join("bin/rust-lld");
     if !linker.is_file() {
         bail!("the toolchain has no rust-lld");
     }

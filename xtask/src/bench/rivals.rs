@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::peak::Peak;
 use super::runs::{built, scratch};
 use super::samples::Samples;
-use crate::{clients, command, target};
+use crate::{command, target, venv};
 
 const SCRIPTS: &str = "tests/rivals";
 /// The variable that names a folder with real traces of strangers: `kineto/*.json.gz` and `nsys/*.sqlite`. They are
@@ -191,17 +191,10 @@ fn asked(python: &Path, script: &[&str], inputs: &[&Path]) -> Result<(f64, f64)>
 
 /// Returns a Python in which the other tools are installed.
 fn python() -> Result<PathBuf> {
-    let python = clients::python_in(&target("rivals"))?;
+    let python = venv::ensure(&target("rivals"))?;
     eprintln!("installing the other tools");
-    let mut pip = Command::new(&python);
-    pip.args([
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        "--requirement",
-    ]);
+    let mut pip = venv::pip(&python, "install");
+    pip.arg("--requirement");
     command::output(pip.arg(Path::new(SCRIPTS).join("requirements.txt")))?;
     Ok(python)
 }
