@@ -3,8 +3,8 @@
 
 use serde_json::Value;
 
-use crate::driver::{Fake, Lavapipe};
-use crate::recording::{Program, Recording};
+use crate::driver::Fake;
+use crate::recording::{Program, Recording, planted};
 
 /// Returns the idle time of a cause in nanoseconds.
 fn idle(report: &Value, cause: &str) -> i64 {
@@ -39,12 +39,7 @@ fn assert_share(report: &Value, cause: &str, least: f64) {
 
 #[test]
 fn a_sleep_after_a_wait_is_named_with_its_length() {
-    let recording = Program::planted(
-        "host-sleep --sleep-us 20000 --iterations 20 --n 5",
-        &Lavapipe,
-    )
-    .record()
-    .ok();
+    let recording = planted("host-sleep --sleep-us 20000 --iterations 20 --n 5").recorded();
     let report = recording.report();
     let planted = planted_idle_ns(&recording);
     let named = idle(&report, "after-host-wait") + idle(&report, "host-late");
@@ -67,12 +62,7 @@ fn a_sleep_after_a_wait_is_named_with_its_length() {
 
 #[test]
 fn a_sleep_between_polls_is_the_host_being_late() {
-    let recording = Program::planted(
-        "host-sleep-async --sleep-us 20000 --iterations 20 --n 5",
-        &Lavapipe,
-    )
-    .record()
-    .ok();
+    let recording = planted("host-sleep-async --sleep-us 20000 --iterations 20 --n 5").recorded();
     let report = recording.report();
     let planted = planted_idle_ns(&recording);
     let named = idle(&report, "host-late") + idle(&report, "after-host-wait");
@@ -85,12 +75,7 @@ fn a_sleep_between_polls_is_the_host_being_late() {
 
 #[test]
 fn a_wait_after_each_dispatch_is_a_serialisation_point() {
-    let recording = Program::planted(
-        "fence-each --iterations 200 --groups 1 --spin 10",
-        &Lavapipe,
-    )
-    .record()
-    .ok();
+    let recording = planted("fence-each --iterations 200 --groups 1 --spin 10").recorded();
     let report = recording.report();
     let gaps = &report["idle_time"];
     assert!(
@@ -101,9 +86,7 @@ fn a_wait_after_each_dispatch_is_a_serialisation_point() {
 
 #[test]
 fn a_compilation_in_the_loop_is_named() {
-    let recording = Program::planted("pipelines-in-loop --iterations 20", &Lavapipe)
-        .record()
-        .ok();
+    let recording = planted("pipelines-in-loop --iterations 20").recorded();
     let report = recording.report();
     assert!(idle(&report, "host-compile") > 0, "{}", report["gaps"]);
 }
@@ -112,9 +95,7 @@ fn a_compilation_in_the_loop_is_named() {
 fn queues_that_wait_for_each_other_in_turn_are_named() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let fake = Fake::new(folder.path(), &[("DISPATCH_NS", "200000")]);
-    let recording = Program::planted("ping-pong --iterations 20 --n 5", &fake)
-        .record()
-        .ok();
+    let recording = Program::planted("ping-pong --iterations 20 --n 5", &fake).recorded();
     let report = recording.report();
     let queues = report["idle_time"]["queues"].as_array().expect("a list");
     assert_eq!(queues.len(), 2, "{queues:?}");
@@ -135,12 +116,8 @@ fn queues_that_wait_for_each_other_in_turn_are_named() {
 
 #[test]
 fn large_copies_between_dispatches_bound_the_program() {
-    let recording = Program::planted(
-        "transfer-stall --bytes 67108864 --n 4 --iterations 4 --spin 1",
-        &Lavapipe,
-    )
-    .record()
-    .ok();
+    let recording =
+        planted("transfer-stall --bytes 67108864 --n 4 --iterations 4 --spin 1").recorded();
     let report = recording.report();
     assert_eq!(
         report["verdict"], "transfer-bound",
@@ -153,9 +130,7 @@ fn large_copies_between_dispatches_bound_the_program() {
 fn steady_work_is_bound_by_the_device() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let fake = Fake::new(folder.path(), &[("DISPATCH_NS", "1000000")]);
-    let recording = Program::planted("steady --n 50 --iterations 4", &fake)
-        .record()
-        .ok();
+    let recording = Program::planted("steady --n 50 --iterations 4", &fake).recorded();
     let report = recording.report();
     assert_eq!(
         report["verdict"], "device-bound",
@@ -168,9 +143,7 @@ fn steady_work_is_bound_by_the_device() {
 /// The duration of a long dispatch in the trace is that which the host measured.
 #[test]
 fn a_long_dispatch_takes_as_long_as_the_host_saw() {
-    let recording = Program::planted("spin --spin 3000000 --groups 4", &Lavapipe)
-        .record()
-        .ok();
+    let recording = planted("spin --spin 3000000 --groups 4").recorded();
     let trace = recording.trace();
     let durations: Vec<_> = trace
         .tables

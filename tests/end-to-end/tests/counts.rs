@@ -8,14 +8,14 @@ use gapscope_trace::{Tables, Trace};
 
 use crate::driver::{Driver, Lavapipe};
 use crate::losses;
-use crate::recording::Program;
+use crate::recording::{Program, planted};
 use crate::truth::Truth;
 
 /// Records `planted` and compares counts and results. Returns the trace for further checks.
 pub fn check(arguments: &str, driver: &dyn Driver) -> Trace {
     let program = Program::planted(arguments, driver);
     let alone = program.run().ok();
-    let recording = program.record().ok();
+    let recording = program.recorded();
     let trace = recording.trace();
     let truth = recording.truth();
     compare(&trace.tables, &truth);
@@ -187,10 +187,9 @@ fn every_dispatch_has_its_own_time() {
 #[test]
 fn all_sampling_modes_count_the_same() {
     for mode in ["command-buffer", "dispatch", "dispatch-serialised"] {
-        let recording = Program::planted("steady --n 20 --iterations 5", &Lavapipe)
+        let recording = planted("steady --n 20 --iterations 5")
             .options(&["--mode", mode])
-            .record()
-            .ok();
+            .recorded();
         let trace = recording.trace();
         compare(&trace.tables, &recording.truth());
         assert_eq!(trace.manifest.sampling_mode.as_str(), mode);
@@ -235,9 +234,7 @@ fn a_kernel_is_one_for_each_specialisation_and_keeps_its_code() {
 
 #[test]
 fn the_memory_timeline_has_the_peak_of_the_program() {
-    let recording = Program::planted("memory --count 3", &Lavapipe)
-        .record()
-        .ok();
+    let recording = planted("memory --count 3").recorded();
     let truth = recording.truth();
     let report = recording.report();
     let memory = report["memory"].as_array().expect("a list");
@@ -256,7 +253,7 @@ fn the_memory_timeline_has_the_peak_of_the_program() {
 
 #[test]
 fn labels_and_names_are_those_of_the_program() {
-    let recording = Program::planted("labels", &Lavapipe).record().ok();
+    let recording = planted("labels").recorded();
     compare(&recording.trace().tables, &recording.truth());
     let report = recording.report();
     assert!(

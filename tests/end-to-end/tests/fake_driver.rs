@@ -26,7 +26,7 @@ pub struct Case {
 pub fn case(arguments: &str, settings: &[(&str, &str)]) -> Case {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let fake = Fake::new(folder.path(), settings);
-    let recording = Program::planted(arguments, &fake).record().ok();
+    let recording = Program::planted(arguments, &fake).recorded();
     let trace = recording.trace();
     counts::compare(&trace.tables, &recording.truth());
     losses::assert_exact(&trace);

@@ -3,6 +3,7 @@
 //! gpucapture writes its arguments as its capture.
 
 use crate::product::built;
+use crate::recording::assert_contains;
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -42,11 +43,9 @@ fn a_metal_program_is_recorded_reported_and_ends_as_it_did() {
         "hello\n",
         "its output is its own, without xctrace's words"
     );
-    assert!(
-        said.contains("M3 Ultra") && said.contains("step 4"),
-        "{said}"
-    );
-    assert!(said.contains("pass sampling"), "{said}");
+    assert_contains(&said, "M3 Ultra");
+    assert_contains(&said, "step 4");
+    assert_contains(&said, "pass sampling");
     let report = gapscope(
         folder.path(),
         "",
@@ -87,7 +86,7 @@ fn labels_of_a_metal_program_are_compared_without_its_dispatches() {
         &[&compare[..], &["run.gapscope"]].concat(),
     );
     let page = text(&page.stdout);
-    assert!(page.contains("200 µs"), "{page}");
+    assert_contains(&page, "200 µs");
     assert!(
         !page.contains("0 dispatches") && !page.contains("could reach"),
         "{page}"
@@ -117,8 +116,8 @@ fn labels_of_the_sdk_are_compared() {
     }
     // Each command buffer takes 200 us and differs from the others by nanoseconds only.
     let page = run(&[&["report", "--all"], &compare[..]].concat());
-    assert!(page.contains("GPU busy"), "{page}");
-    assert!(page.contains("200 µs"), "{page}");
+    assert_contains(&page, "GPU busy");
+    assert_contains(&page, "200 µs");
 }
 
 #[test]
@@ -207,13 +206,10 @@ fn a_command_is_captured_where_there_is_a_gpucapture() {
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{said}");
     assert_eq!(text(&output.stdout), "out\n", "its output is its own");
-    assert!(said.contains("the capture is in a b.gputrace"), "{said}");
+    assert_contains(&said, "the capture is in a b.gputrace");
     let capture = folder.path().join("a b.gputrace/capture");
     let asked = std::fs::read_to_string(&capture).unwrap();
-    assert!(
-        asked.contains("--label step 3 --until-exit --output a b.gputrace"),
-        "{asked}"
-    );
+    assert_contains(&asked, "--label step 3 --until-exit --output a b.gputrace");
     let again = gputrace(tool, &["--attach", "4711"]);
     assert_eq!(again.status.code(), Some(125));
     assert!(text(&again.stderr).contains("not overwritten"));

@@ -12,15 +12,13 @@ use crate::recording::Recording;
 fn check(name: &str) -> Option<Recording> {
     // This run also fills the driver's shader cache, so that recorded runs do not show compilation.
     let alone = client::program(name)?.run().ok();
-    let recording = client::program(name)?.record().ok();
+    let recording = client::program(name)?.recorded();
     let told = last_line(&recording.run.stdout);
     assert_eq!(told, last_line(&alone.stdout), "{name} computes the same");
 
     let folder = tempfile::tempdir().expect("a temporary folder");
     let capture = folder.path().join("capture.gfxr");
-    let witnessed = gfxreconstruct::captured(client::program(name)?, &capture)
-        .record()
-        .ok();
+    let witnessed = gfxreconstruct::captured(client::program(name)?, &capture).recorded();
     let counts = gfxreconstruct::counts(&capture);
     assert!(counts.dispatches > 0, "{name} used the GPU");
     let tables = witnessed.trace().tables;

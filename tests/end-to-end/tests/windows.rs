@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::driver::{Driver, Fake, Lavapipe};
 use crate::losses;
-use crate::recording::{Program, Recording};
+use crate::recording::{Program, Recording, assert_contains, planted};
 
 fn open(path: &Path) -> Trace {
     let (trace, diagnostics) = gapscope_trace::read(path, &Selection::all())
@@ -66,7 +66,7 @@ fn captures_are_exact(
     let arguments = format!("windows --captures {}", folder.path().display());
     let program = Program::planted(&arguments, driver);
     let alone = program.run().ok();
-    let recording = program.options(options).record().ok();
+    let recording = program.options(options).recorded();
     assert_eq!(alone.truth().results(), recording.truth().results());
     for (window, number) in windows(&recording).iter().zip(1..) {
         check(
@@ -122,7 +122,7 @@ fn captures_without_a_path_take_free_names_and_overwrite_nothing() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let taken = folder.path().join("t-2.gapscope");
     std::fs::write(&taken, "precious").unwrap();
-    let recording = Program::planted("windows", &Lavapipe)
+    let recording = planted("windows")
         .options(&["--capture-only"])
         .record_in(folder)
         .ok();
@@ -143,10 +143,6 @@ fn captures_without_a_path_take_free_names_and_overwrite_nothing() {
     let expected = ["t-2.gapscope", "t-3.gapscope", "t-4.gapscope", "t.gapscope"];
     assert_eq!(names, expected, "nothing else is left");
     for name in ["t.gapscope", "t-3.gapscope", "t-4.gapscope"] {
-        assert!(
-            recording.run.stderr.contains(name),
-            "{}",
-            recording.run.stderr
-        );
+        assert_contains(&recording.run.stderr, name);
     }
 }

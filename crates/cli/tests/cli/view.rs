@@ -11,10 +11,10 @@ struct Viewer {
 
 impl Viewer {
     fn start(workplace: &Workplace, arguments: &[&str]) -> Viewer {
-        Viewer::of(workplace, &[&["view", "--no-open"], arguments].concat())
+        Viewer::serve(workplace, &[&["view", "--no-open"], arguments].concat())
     }
 
-    fn of(workplace: &Workplace, arguments: &[&str]) -> Viewer {
+    fn serve(workplace: &Workplace, arguments: &[&str]) -> Viewer {
         let mut child = workplace
             .command(arguments)
             .env_remove("DISPLAY")
@@ -131,7 +131,7 @@ fn of_several_runs_that_of_median_time_is_shown_and_named() {
         &["--after", "b.gapscope"],
     ];
     // The comparison is printed before the address.
-    let viewer = Viewer::of(&workplace, &sets.concat());
+    let viewer = Viewer::serve(&workplace, &sets.concat());
     let address = &viewer.line;
     assert!(
         address.starts_with("a3.gapscope and b.gapscope: "),
