@@ -38,9 +38,9 @@ pub struct Options {
 
 /// A part of the page: its name, and the function that measures it with a number of repetitions and returns its
 /// text.
-type Part = (&'static str, fn(u32) -> Result<String>);
+type PagePart = (&'static str, fn(u32) -> Result<String>);
 
-const PARTS: [Part; 8] = [
+const PARTS: [PagePart; 8] = [
     ("dispatch", dispatch::measure),
     ("slow-down", slow_down::measure),
     ("capture", capture::measure),

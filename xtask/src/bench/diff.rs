@@ -33,7 +33,7 @@ struct Setting {
 
 /// The members that are read of a comparison's JSON.
 #[derive(Deserialize)]
-struct Told {
+struct Comparison {
     changes: Vec<Change>,
 }
 
@@ -128,7 +128,7 @@ fn real(repetitions: u32) -> Result<String> {
             diff.args(["diff", "--json", "--runs", "5", "--", &fusion])
                 .args(program("100000"));
             diff.args(["--", &fusion]).args(program(values));
-            let told: Told = serde_json::from_str(&command::output(&mut diff)?)?;
+            let told: Comparison = serde_json::from_str(&command::output(&mut diff)?)?;
             let gpu = told.changes.iter().find(|change| change.name == "gpu_time");
             let gpu = gpu.context("there is no GPU time")?;
             if planted {
