@@ -118,13 +118,7 @@ fn install_node(name: &str, folder: &Path) -> Result<()> {
     fs::copy(folder.join("package.json"), target.join("package.json"))
         .context("cannot copy package.json")?;
     let mut npm = Command::new("npm");
-    npm.args([
-        "install",
-        "--ignore-scripts",
-        "--no-audit",
-        "--no-fund",
-        "--no-package-lock",
-    ]);
+    npm.args("install --ignore-scripts --no-audit --no-fund --no-package-lock".split(' '));
     command::output(npm.current_dir(&target)).map(drop)
 }
 

@@ -57,6 +57,11 @@ pub fn cargo<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command
     command
 }
 
+/// Returns a command of the cargo that runs this task, with the words of a line as its arguments.
+pub fn cargo_line(line: &str) -> Command {
+    cargo(line.split(' '))
+}
+
 /// Returns a command as the text that is printed before it runs.
 pub fn shown(command: &Command) -> String {
     let mut text = command.get_program().to_string_lossy().into_owned();

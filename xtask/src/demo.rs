@@ -26,13 +26,9 @@ pub fn run() -> Result<()> {
         "building the command (gapscope), the Vulkan layer (gapscope-vulkan) and the workload (fusion), quickly rather than \
          for speed: the first time this takes some minutes"
     );
-    progress::build(&mut command::cargo([
-        "build",
-        "--profile=demo",
-        "--package=gapscope",
-        "--package=gapscope-vulkan",
-        "--package=fusion",
-    ]))?;
+    progress::build(&mut command::cargo_line(
+        "build --profile=demo --package=gapscope --package=gapscope-vulkan --package=fusion",
+    ))?;
     let programs = target("demo");
     let trace = target("demo/fusion.gapscope");
     if trace.exists() {

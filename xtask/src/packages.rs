@@ -206,13 +206,7 @@ impl PrivateApt {
     /// run.
     pub fn unpack(&self, packages: &[&str], root: &Path) -> Result<()> {
         let mut install = self.command("apt-get");
-        install.args([
-            "--quiet",
-            "--yes",
-            "--no-install-recommends",
-            "--download-only",
-            "install",
-        ]);
+        install.args("--quiet --yes --no-install-recommends --download-only install".split(' '));
         command::run(install.args(packages))?;
         for entry in std::fs::read_dir(self.folder.join("cache/archives"))?.flatten() {
             let package = entry.path();

@@ -32,13 +32,7 @@ pub fn test() -> Result<()> {
     run_tests(&installed, &[("GAPSCOPE_REQUIRE_PACKAGES", "1")])?;
     command::run(
         Command::new(tools.join("bin/python"))
-            .args([
-                "-m",
-                "mypy",
-                "--config-file",
-                "pyproject.toml",
-                "--cache-dir",
-            ])
+            .args("-m mypy --config-file pyproject.toml --cache-dir".split(' '))
             .arg(absolute(&target("python/mypy"))?)
             .current_dir("python"),
     )
@@ -68,15 +62,9 @@ fn build_release(cross: impl Fn(&mut Command)) -> Result<()> {
         "building gapscope in release mode, its SQL engine (DataFusion) included: the first time this takes twenty minutes \
          on two cores"
     );
-    let mut cargo = command::cargo([
-        "build",
-        "--release",
-        "--workspace",
-        "--lib",
-        "--bin=gapscope",
-        "--bin=gapscope-query",
-        "--bin=gapscope-mcp",
-    ]);
+    let mut cargo = command::cargo_line(
+        "build --release --workspace --lib --bin=gapscope --bin=gapscope-query --bin=gapscope-mcp",
+    );
     cross(&mut cargo);
     progress::build(&mut cargo)
 }
@@ -193,14 +181,7 @@ fn run_tests(environment: &Path, variables: &[(&str, &str)]) -> Result<()> {
     let mut tests = Command::new(environment.join("bin/python"));
     // The tests do not run in the folder of the sources, which Python would import instead of the installed
     // package.
-    tests.args([
-        "-m",
-        "unittest",
-        "discover",
-        "--quiet",
-        "--start-directory",
-        "python/tests",
-    ]);
+    tests.args("-m unittest discover --quiet --start-directory python/tests".split(' '));
     tests
         .env("GAPSCOPE_FIXTURES", absolute(Path::new("fixtures"))?)
         .env("PYTHONDONTWRITEBYTECODE", "1")

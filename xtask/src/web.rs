@@ -153,12 +153,9 @@ pub fn files(folder: &Path) -> Result<Vec<String>> {
 /// Runs the tests of the page in a browser, with the built command.
 pub fn test_in_browser() -> Result<()> {
     // The whole workspace is built, because for one package alone cargo chooses other features of dependencies.
-    command::run(&mut command::cargo([
-        "build",
-        "--workspace",
-        "--example=synthetic",
-        "--example=from_text",
-    ]))?;
+    command::run(&mut command::cargo_line(
+        "build --workspace --example=synthetic --example=from_text",
+    ))?;
     let mut tests = npm(&["run", "--silent", "browser"]);
     if let Some(browser) = browser() {
         tests.env("CHROMIUM", browser);

@@ -155,12 +155,9 @@ fn speed(repetitions: u32) -> Result<String> {
     let folder = target("bench-diff");
     clear(&folder)?;
     fs::create_dir_all(&folder)?;
-    command::run(&mut command::cargo([
-        "build",
-        "--release",
-        "--package=gapscope-trace",
-        "--example=synthetic",
-    ]))?;
+    command::run(&mut command::cargo_line(
+        "build --release --package=gapscope-trace --example=synthetic",
+    ))?;
     let traces = ["1", "2"].map(|seed| (seed, folder.join(format!("{seed}.gapscope"))));
     for (seed, path) in &traces {
         let mut synthetic = Command::new(target("release/examples/synthetic"));

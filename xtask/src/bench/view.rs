@@ -34,12 +34,9 @@ const LIMIT_S: u32 = 120;
 pub fn measure(repetitions: u32) -> Result<String> {
     web::set_up()?;
     clients::ensure_all()?;
-    command::run(&mut command::cargo([
-        "build",
-        "--release",
-        "--package=gapscope-trace",
-        "--example=synthetic",
-    ]))?;
+    command::run(&mut command::cargo_line(
+        "build --release --package=gapscope-trace --example=synthetic",
+    ))?;
     let folder = web::whole(&target(""))?;
     let file = folder.join("view.json");
     let mut vitest = Command::new("npx");

@@ -40,12 +40,7 @@ pub fn check() -> Result<()> {
     chroot
         .arg(&root)
         .args(["/usr/bin/env", "-i", "PATH=/usr/bin:/bin", "HOME=/build"]);
-    chroot.args([
-        "RUSTC_BOOTSTRAP=1",
-        "CARGO_TARGET_DIR=/build/target",
-        "/usr/bin/bash",
-        "-ec",
-    ]);
+    chroot.args("RUSTC_BOOTSTRAP=1 CARGO_TARGET_DIR=/build/target /usr/bin/bash -ec".split(' '));
     let mounted = cannot(Proc::mount(&root))?;
     let result = command::run(chroot.arg(script));
     drop(mounted);
