@@ -37,10 +37,7 @@ pub fn run(arguments: &Doctor) -> Result<ExitCode, Failure> {
     } else {
         page::print(&document(&examined), &arguments.width)?;
     }
-    Ok(match examined.can_record {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::from(exit::FAILED),
-    })
+    Ok(exit::passed(examined.can_record))
 }
 
 const GROUPS: [(Group, &str); 5] = [
