@@ -126,34 +126,16 @@ fn xctrace(out: &Path) -> Result {
         ("labelled", Scene::labelled_chain(2)),
     ];
     scenes[0].1.command_buffers.truncate(2);
-    let quirks = [
-        ("", Quirks::default()),
-        (
-            "-two-nodes",
-            Quirks {
-                two_nodes: true,
-                ..Quirks::default()
-            },
-        ),
-        (
-            "-forward",
-            Quirks {
-                forward_references: true,
-                ..Quirks::default()
-            },
-        ),
-    ];
+    let mut quirks = ["", "-two-nodes", "-forward"].map(|suffix| (suffix, Quirks::default()));
+    quirks[1].1.two_nodes = true;
+    quirks[2].1.forward_references = true;
     for (name, scene) in &scenes {
         for (suffix, quirks) in &quirks {
             let mut documents = vec![scene.toc()];
             for (schema, _) in SCHEMAS.iter() {
                 let text = scene.table(schema, quirks);
-                keep(
-                    out,
-                    "xctrace",
-                    &format!("{name}{suffix}-{schema}"),
-                    text.as_bytes(),
-                )?;
+                let name = format!("{name}{suffix}-{schema}");
+                keep(out, "xctrace", &name, text.as_bytes())?;
                 documents.push(text);
             }
             let whole = documents.join("\0");

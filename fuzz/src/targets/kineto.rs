@@ -30,12 +30,7 @@ fn mutate(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
         0 => any(input, rng),
         1 => bytes::change_lines(input, rng),
         2 => bytes::change_value(input, rng),
-        _ => match serde_json::from_slice(input) {
-            Ok(mut document) => {
-                json::change(&mut document, rng);
-                *input = serde_json::to_vec(&document).unwrap_or_default();
-            }
-            Err(_) => bytes::change_value(input, rng),
-        },
+        _ if json::change_document(input, rng) => {}
+        _ => bytes::change_value(input, rng),
     }
 }
