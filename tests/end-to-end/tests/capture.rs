@@ -477,8 +477,7 @@ fn a_wgpu_program_is_captured_whole() {
 
 #[test]
 fn two_queues_and_their_semaphores_are_captured() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let driver = Fake::new(folder.path(), &[]);
+    let driver = Fake::new(&[]);
     let captured = captured(&Program::planted("ping-pong --n 2", &driver));
     captured.run.assert_status(0);
     let capture = captured.open();
@@ -496,8 +495,7 @@ fn two_queues_and_their_semaphores_are_captured() {
 
 #[test]
 fn a_queue_without_timestamps_has_no_device_times() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let driver = Fake::new(folder.path(), &[("TIMESTAMP_BITS", "0")]);
+    let driver = Fake::new(&[("TIMESTAMP_BITS", "0")]);
     let captured = captured(&Program::planted("steady --n 2", &driver));
     let capture = captured.open();
     assert_eq!(captured.submissions(), 5);
@@ -507,8 +505,7 @@ fn a_queue_without_timestamps_has_no_device_times() {
 
 #[test]
 fn a_device_that_is_lost_breaks_the_window_off() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let driver = Fake::new(folder.path(), &[("LOST_AFTER", "15")]);
+    let driver = Fake::new(&[("LOST_AFTER", "15")]);
     let program = Program::planted("device-lost --n 2 --iterations 20", &driver);
     let alone = program.run();
     let captured = captured(&program);

@@ -108,7 +108,7 @@ fn what_the_driver_does_not_tell_is_unknown_with_its_reason_and_not_0() {
         .iter()
         .find(|u| u.what.starts_with("temperature of"));
     let reason = &temperature.expect("it is said").reason;
-    assert_contains(&reason, "Not Supported");
+    assert_contains(reason, "Not Supported");
     assert!(
         !recording.text().contains("Not Supported"),
         "it is not noisy"

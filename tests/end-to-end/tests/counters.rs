@@ -156,7 +156,7 @@ fn links_that_give_no_sample_keep_nothing_from_the_others() {
     let what = &of_counters[0].what;
     assert!(what.ends_with("(NVLink received, NVLink sent)"), "{what}");
     let reason = &of_counters[0].reason;
-    assert_contains(&reason, "accepted them and then delivered no sample");
+    assert_contains(reason, "accepted them and then delivered no sample");
     // The time without samples is counted as missing.
     let lost = lost(&trace);
     assert_eq!(lost.len(), 1, "{lost:?}");
@@ -384,10 +384,10 @@ fn a_gpu_that_gives_no_sample_until_the_end_is_said() {
     assert_eq!(lost(&trace), []);
     let said = &recording.run.stderr;
     assert_contains(
-        &said,
+        said,
         "(SMs active, DRAM read, DRAM written, tensor pipe active)",
     );
-    assert_contains(&said, "the program ended before the first sample");
+    assert_contains(said, "the program ended before the first sample");
 }
 
 #[test]

@@ -30,34 +30,19 @@ pub fn check(arguments: &str, driver: &dyn Driver) -> Trace {
 
 /// Compares the numbers of rows with the counts that the program states.
 pub fn compare(tables: &Tables, truth: &Truth) {
-    assert_eq!(submit_calls(tables), truth.sum("submits"), "submissions");
-    assert_eq!(
-        tables.command_buffers.len() as u64,
-        truth.sum("command_buffers"),
-        "command buffers"
-    );
-    assert_eq!(
-        tables.dispatches.len() as u64,
-        truth.sum("dispatches"),
-        "dispatches"
-    );
-    assert_eq!(
-        tables.transfers.len() as u64,
-        truth.sum("transfers"),
-        "transfers"
-    );
+    let dispatches = tables.dispatches.len() as u64;
+    for (name, rows) in [
+        ("submits", submit_calls(tables)),
+        ("command_buffers", tables.command_buffers.len() as u64),
+        ("dispatches", dispatches),
+        ("transfers", tables.transfers.len() as u64),
+    ] {
+        assert_eq!(rows, truth.sum(name), "{name}");
+    }
     assert_transfer_bytes(tables, truth);
-    let in_buffers: u64 = tables
-        .command_buffers
-        .dispatches
-        .iter()
-        .map(|&count| u64::from(count))
-        .sum();
-    assert_eq!(
-        in_buffers,
-        tables.dispatches.len() as u64,
-        "dispatches by command buffer"
-    );
+    let counts = tables.command_buffers.dispatches.iter();
+    let in_buffers: u64 = counts.map(|&count| u64::from(count)).sum();
+    assert_eq!(in_buffers, dispatches, "dispatches by command buffer");
 }
 
 /// The number of bytes of a copy from or to an image depends on its format, and is unknown.
@@ -177,11 +162,7 @@ fn every_dispatch_has_its_own_time() {
             .iter()
             .all(|duration| duration.is_some_and(|ns| ns > 0))
     );
-    assert!(
-        trace.manifest.losses.is_empty(),
-        "{:?}",
-        trace.manifest.losses
-    );
+    assert_eq!(trace.manifest.losses, []);
 }
 
 #[test]
@@ -200,12 +181,7 @@ fn all_sampling_modes_count_the_same() {
             "{mode} times {timed} dispatches"
         );
         assert!(
-            trace
-                .tables
-                .command_buffers
-                .duration_ns
-                .iter()
-                .all(|value| value.is_some()),
+            losses::all_known(&trace.tables.command_buffers.duration_ns),
             "{mode} times command buffers"
         );
     }

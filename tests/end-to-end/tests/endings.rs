@@ -46,8 +46,7 @@ fn what_was_waited_for_has_times_when_the_process_ends_without_handlers() {
     let small = "abandon --hard-exit --spin 0 --groups 1 --iterations 30 --n 50";
     let large = "abandon --hard-exit --spin 0 --groups 1 --iterations 3 --n 500";
     for arguments in [small, large] {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let fake = Fake::new(folder.path(), &[("DISPATCH_NS", "100")]);
+        let fake = Fake::new(&[("DISPATCH_NS", "100")]);
         let drivers: [&dyn Driver; 2] = [&Lavapipe, &fake];
         for driver in drivers {
             // The program's thread spends a bounded time on reading times. On a busy machine, the last of them may

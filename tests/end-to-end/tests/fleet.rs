@@ -7,7 +7,7 @@ use std::process::Command;
 use gapscope_trace::synthetic::Fleet;
 use serde_json::Value;
 
-use crate::recording::Run;
+use crate::recording::{Run, words};
 use crate::{client, product};
 
 /// Returns the query that `docs/fleet.md` shows for any engine.
@@ -78,14 +78,7 @@ fn what_was_planted_is_found_by_report_and_queries() {
         "{page}"
     );
 
-    let saved = [
-        "query",
-        "--saved",
-        "slow-ranks",
-        "--format",
-        "json",
-        "runs/rank=*",
-    ];
+    let saved = words("query --saved slow-ranks --format json runs/rank=*");
     let saved: Value = serde_json::from_str(&gapscope(&saved)).expect("JSON");
     assert_eq!(
         (rank_of(&saved[0]), &saved[0]["kernel"]),

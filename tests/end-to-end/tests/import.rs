@@ -56,7 +56,7 @@ fn an_export_of_nsight_systems_is_reported_and_queried() {
     );
     assert_eq!(device["api"], "cuda");
     let tool = device["clock_tool"].as_str().expect("a tool");
-    assert_contains(&tool, "Nsight Systems");
+    assert_contains(tool, "Nsight Systems");
 }
 
 #[test]
@@ -68,5 +68,5 @@ fn a_file_of_rocprofv3_is_reported_and_queried() {
     );
     assert_eq!(device["api"], "hip");
     let tool = device["clock_tool"].as_str().expect("a tool");
-    assert_contains(&tool, "rocprofv3");
+    assert_contains(tool, "rocprofv3");
 }

@@ -154,11 +154,7 @@ fn each_tool_answers() {
     let rows: Value = serde_json::from_str(served.fine(2)).expect("JSON");
     assert_eq!(rows[0]["n"], report["dispatch_count"]);
     assert!(served.fine(3).contains("dispatches"));
-    assert!(
-        served.fine(4).contains("gapscope query"),
-        "{}",
-        served.fine(4)
-    );
+    assert_contains(served.fine(4), "gapscope query");
     let claims: Value = serde_json::from_str(served.fine(5)).expect("JSON");
     assert!(
         claims["claims"]
@@ -171,8 +167,8 @@ fn each_tool_answers() {
     let rows: Value = serde_json::from_str(served.fine(7)).expect("JSON");
     assert!(rows[0]["n"].as_u64() > Some(0), "{rows}");
     let compared = served.fine(9);
-    assert_contains(&compared, "\"verdict\": \"");
-    assert_contains(&compared, "\"equal_work\"");
+    assert_contains(compared, "\"verdict\": \"");
+    assert_contains(compared, "\"equal_work\"");
     let imported: Value = serde_json::from_str(served.fine(10)).expect("JSON");
     assert!(
         imported["said"]
@@ -244,11 +240,7 @@ fn what_is_wrong_or_hostile_gets_a_sentence() {
         (15, "exists already"),
         (17, "a recording may take 1 to 120 s"),
     ] {
-        assert!(
-            served.text(call).contains(part),
-            "{call}: {}",
-            served.text(call)
-        );
+        assert_contains(served.text(call), part);
     }
     assert_eq!(fs::read_dir(outer.path()).expect("a folder").count(), 1);
     assert!(!folder.path().join("new.gapscope").exists());
@@ -274,13 +266,9 @@ fn roots_and_limits_are_those_that_were_named() {
     let tools: Vec<&String> = served.tools.as_object().expect("tools").keys().collect();
     assert_eq!(tools, ["diff", "explain", "query", "report"]);
     let text = served.fine(0);
-    assert_contains(&text, "The answer was cut here");
+    assert_contains(text, "The answer was cut here");
     assert!(text.chars().count() < 1_300);
-    assert!(
-        served.refused(1).contains("tool not found"),
-        "{}",
-        served.text(1)
-    );
+    assert_contains(served.refused(1), "tool not found");
     // … or the client does, in a version of the protocol that has roots …
     let roots = [format!("file://{root}")];
     let server = ServerOptions {
@@ -293,11 +281,7 @@ fn roots_and_limits_are_those_that_were_named() {
         .fine(0);
     // … or neither does.
     let served = serve(other.path(), PLAIN, &calls).expect("it is installed");
-    assert!(
-        served.refused(0).contains("outside of"),
-        "{}",
-        served.text(0)
-    );
+    assert_contains(served.refused(0), "outside of");
 }
 
 /// The test does not use the client's package, so that it runs everywhere.

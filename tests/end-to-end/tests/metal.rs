@@ -3,7 +3,7 @@
 //! gpucapture writes its arguments as its capture.
 
 use crate::product::built;
-use crate::recording::assert_contains;
+use crate::recording::{assert_contains, words};
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -49,7 +49,7 @@ fn a_metal_program_is_recorded_reported_and_ends_as_it_did() {
     let report = gapscope(
         folder.path(),
         "",
-        &["report", "--json", "--all", "run.gapscope"],
+        &words("report --json --all run.gapscope"),
     );
     let report: Value = serde_json::from_slice(&report.stdout).unwrap();
     assert_eq!(report["sampling_mode"], "pass");
@@ -136,11 +136,7 @@ fn no_times_at_all_are_no_report_of_an_idle_gpu() {
 #[test]
 fn what_does_not_apply_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let output = gapscope(
-        folder.path(),
-        "",
-        &["record", "--delay", "1s", "--", "true"],
-    );
+    let output = gapscope(folder.path(), "", &words("record --delay 1s -- true"));
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("--delay is not possible here"));
 }
@@ -148,33 +144,16 @@ fn what_does_not_apply_is_refused() {
 #[test]
 fn exports_are_imported() {
     let folder = tempfile::tempdir().unwrap();
-    let record = [
-        "record",
-        "--no-report",
-        "-o",
-        "a.gapscope",
-        "--attach",
-        "4711",
-        "--time-limit",
-        "10ms",
-    ];
+    let record = words("record --no-report -o a.gapscope --attach 4711 --time-limit 10ms");
     assert_eq!(gapscope(folder.path(), "", &record).status.code(), Some(0));
     // A recording by Instruments, which is the stand-in's here.
     let bundle = folder.path().join("run.trace");
     std::fs::create_dir(&bundle).unwrap();
     std::fs::write(bundle.join("facts"), "4711\n0\n").unwrap();
-    let output = gapscope(
-        folder.path(),
-        "",
-        &["import", "-o", "b.gapscope", "run.trace"],
-    );
+    let output = gapscope(folder.path(), "", &words("import -o b.gapscope run.trace"));
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("5 command buffers in b.gapscope"));
-    let again = gapscope(
-        folder.path(),
-        "",
-        &["import", "-o", "b.gapscope", "run.trace"],
-    );
+    let again = gapscope(folder.path(), "", &words("import -o b.gapscope run.trace"));
     assert_eq!(again.status.code(), Some(1));
     assert!(text(&again.stderr).contains("exists already"));
     // Without an xctrace, only exports can be read.

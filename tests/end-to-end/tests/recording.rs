@@ -39,6 +39,11 @@ pub fn planted(arguments: &str) -> Program {
     Program::planted(arguments, &Lavapipe)
 }
 
+/// Returns the arguments of a command line. No argument has a space in it.
+pub fn words(line: &str) -> Vec<&str> {
+    line.split(' ').collect()
+}
+
 /// Checks that a text contains `part`.
 #[track_caller]
 pub fn assert_contains(text: impl AsRef<str>, part: &str) {
@@ -209,10 +214,8 @@ impl Recording {
     /// Returns the trace, which must open without a diagnostic. Its ledger may count stacks that changed while they
     /// were read, which happens now and then and is no loss of GPU work; this count is removed.
     pub fn trace(&self) -> Trace {
-        let (mut trace, diagnostics) = gapscope_trace::read(&self.path(), &Selection::all())
-            .unwrap_or_else(|error| panic!("{error}\n{}", self.run.stderr));
-        assert!(diagnostics.is_empty(), "{diagnostics:?}");
-        assert!(trace.manifest.complete, "the trace is complete");
+        assert!(self.path().exists(), "{}", self.run.stderr);
+        let mut trace = open(&self.path());
         let losses = &mut trace.manifest.losses;
         losses.retain(|loss| loss.kind != LossKind::StackSamples);
         trace
@@ -231,6 +234,15 @@ impl Recording {
     pub fn report(&self) -> Value {
         report(&self.path(), &[])
     }
+}
+
+/// Opens a trace, which must be complete and have no diagnostic.
+pub fn open(path: &Path) -> Trace {
+    let read = gapscope_trace::read(path, &Selection::all());
+    let (trace, diagnostics) = read.unwrap_or_else(|error| panic!("{error}"));
+    assert!(diagnostics.is_empty(), "{diagnostics:?}");
+    assert!(trace.manifest.complete, "the trace is complete");
+    trace
 }
 
 /// Returns the output of `gapscope report --json` for a trace.

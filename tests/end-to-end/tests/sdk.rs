@@ -3,29 +3,21 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::path::Path;
 
+use gapscope_trace::Trace;
 use gapscope_trace::ids::{LabelId, SubmissionId};
 use gapscope_trace::tables::Table;
-use gapscope_trace::{Selection, Trace};
 use serde_json::Value;
 
 use crate::driver::Lavapipe;
+use crate::losses;
 use crate::product;
-use crate::recording::{Program, assert_contains, report};
+use crate::recording::{Program, Run, assert_contains, open, report};
 
 fn example(name: &str, arguments: &[&str]) -> Program {
     let program = product::built(&format!("examples/{name}")).into_os_string();
     let arguments = arguments.iter().map(Into::into);
     Program::new([program].into_iter().chain(arguments), &Lavapipe)
-}
-
-/// Opens a trace, which must be complete and have no diagnostic.
-fn open(path: &Path) -> Trace {
-    let (trace, diagnostics) = gapscope_trace::read(path, &Selection::all()).expect("a trace");
-    assert!(diagnostics.is_empty(), "{diagnostics:?}");
-    assert!(trace.manifest.complete);
-    trace
 }
 
 /// Returns the distinct labels of command buffers in their order.
@@ -61,20 +53,8 @@ fn a_capture_holds_its_window_and_nothing_else() {
     let trace = open(&path);
     assert_eq!(labels(&trace), steps());
     assert_eq!(trace.tables.dispatches.len(), 20, "two kernels a step");
-    assert!(
-        trace
-            .tables
-            .dispatches
-            .duration_ns
-            .iter()
-            .all(|value| value.is_some()),
-        "all are timed"
-    );
-    assert!(
-        trace.manifest.losses.is_empty(),
-        "{:?}",
-        trace.manifest.losses
-    );
+    assert!(losses::all_known(&trace.tables.dispatches.duration_ns));
+    assert_eq!(trace.manifest.losses, []);
     let (start, end) = (trace.manifest.start_ns, trace.manifest.end_ns);
     for begin in &trace.tables.submissions.start_ns {
         assert!((start..=end).contains(begin));
@@ -151,19 +131,10 @@ fn without_the_recorder_the_reason_is_said_and_the_program_runs() {
         .variable("GAPSCOPE_CAPTURE", "nowhere.gapscope")
         .run()
         .ok();
-    assert_eq!(
-        run.stdout.matches("gapscope record --capture-only").count(),
-        4,
-        "{}",
-        run.stdout
-    );
+    let said = |run: &Run, part: &str| run.stdout.matches(part).count();
+    assert_eq!(said(&run, "gapscope record --capture-only"), 4, "{run:?}");
     let run = example("capture_forward_pass", &[]).run().ok();
-    assert_eq!(
-        run.stdout.matches("no capture was asked for").count(),
-        4,
-        "{}",
-        run.stdout
-    );
+    assert_eq!(said(&run, "no capture was asked for"), 4, "{run:?}");
 }
 
 #[test]
@@ -301,14 +272,7 @@ fn passes_that_are_timed_as_a_whole_are_no_dispatches_in_a_report() {
     let trace = open(&path);
     // There are five times eight layers, each a pass of two kernels.
     assert_eq!(trace.tables.opaque_work.len(), 40);
-    assert!(
-        trace
-            .tables
-            .opaque_work
-            .duration_ns
-            .iter()
-            .all(|value| value.is_some())
-    );
+    assert!(losses::all_known(&trace.tables.opaque_work.duration_ns));
     assert_eq!(trace.tables.dispatches.len(), 80);
     assert!(
         trace

@@ -11,8 +11,7 @@ use crate::recording::{Program, Recording, assert_contains};
 
 /// Records `planted` with counters on the fake driver, which must see no misuse.
 fn record(arguments: &str, counters: &str, options: &[&str]) -> (Recording, Trace) {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let fake = Fake::new(folder.path(), &[("COUNTERS", counters)]);
+    let fake = Fake::new(&[("COUNTERS", counters)]);
     let program = Program::planted(arguments, &fake).options(options);
     let recording = program.recorded();
     let trace = recording.trace();
