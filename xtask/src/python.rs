@@ -30,12 +30,10 @@ pub fn test() -> Result<()> {
     run_tests(&installed, &[])?;
     share(&tools, &installed)?;
     run_tests(&installed, &[("GAPSCOPE_REQUIRE_PACKAGES", "1")])?;
-    command::run(
-        Command::new(tools.join("bin/python"))
-            .args("-m mypy --config-file pyproject.toml --cache-dir".split(' '))
-            .arg(absolute(&target("python/mypy"))?)
-            .current_dir("python"),
-    )
+    let mut mypy = Command::new(tools.join("bin/python"));
+    mypy.args("-m mypy --config-file pyproject.toml --cache-dir".split(' '));
+    mypy.arg(absolute(&target("python/mypy"))?);
+    command::run(mypy.current_dir("python"))
 }
 
 /// Builds a release wheel for users and prints its path. `cross` prepares cargo and maturin for another system.
@@ -88,11 +86,8 @@ fn ensure_tools() -> Result<PathBuf> {
 fn harness(tools: &Path) -> Result<()> {
     let mut tests = Command::new(tools.join("bin/python"));
     tests.args(["-m", "unittest", "--quiet", "test_harness"]);
-    command::run(
-        tests
-            .current_dir("tests/cuda-programs")
-            .env("PYTHONDONTWRITEBYTECODE", "1"),
-    )
+    tests.env("PYTHONDONTWRITEBYTECODE", "1");
+    command::run(tests.current_dir("tests/cuda-programs"))
 }
 
 /// Builds a wheel of the debug build for another system; `cross` is as in [`dist`].

@@ -13,8 +13,7 @@ pub fn create(folder: &Path) -> Result<PathBuf> {
     if !command::succeeds("python3", &["-c", "import ensurepip, venv"]) {
         packages::install(&["python3-venv"], false)?;
     }
-    let mut venv = Command::new("python3");
-    command::run(venv.args(["-m", "venv", "--clear"]).arg(folder))?;
+    command::run(command::line("python3 -m venv --clear").arg(folder))?;
     Ok(folder.join("bin/python"))
 }
 

@@ -1,7 +1,7 @@
 //! Measures the time from the end of a program to its finished report, and the memory that the recorder takes.
 
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
@@ -104,10 +104,7 @@ fn recorded(dispatches: u64) -> Result<Recorded> {
         .stdout(Stdio::null())
         .spawn()
         .context("gapscope does not start")?;
-    let (status, report_mib) = peak_of(report)?;
-    if !status.success() {
-        bail!("the report on {dispatches} dispatches ended with {status}");
-    }
+    let report_mib = peak_mib(report, &format!("the report on {dispatches} dispatches"))?;
     Ok(Recorded {
         finish_seconds,
         report_seconds: start.elapsed().as_secs_f64(),
@@ -124,16 +121,15 @@ fn alone_mib(dispatches: u64) -> Result<f64> {
         .stdout(Stdio::null())
         .spawn()
         .context("planted does not start")?;
-    let (status, mib) = peak_of(process)?;
-    if !status.success() {
-        bail!("planted ended with {status}");
-    }
-    Ok(mib)
+    peak_mib(process, "planted")
 }
 
-/// Returns how a process ended, and its greatest memory in MiB.
-fn peak_of(mut process: Child) -> Result<(ExitStatus, f64)> {
+/// Returns the greatest memory of a process in MiB once it has ended. Its failure is an error that names `what`.
+fn peak_mib(mut process: Child, what: &str) -> Result<f64> {
     let peak = Peak::watch(process.id());
     let status = process.wait()?;
-    Ok((status, peak.mib()?))
+    if !status.success() {
+        bail!("{what} ended with {status}");
+    }
+    peak.mib()
 }

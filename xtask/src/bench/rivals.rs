@@ -35,6 +35,12 @@ impl Cost {
         self.seconds.push(seconds);
         self.mib.push(mib);
     }
+
+    /// Returns the row of the table for an input.
+    fn row(&self, input: &str, what: &str) -> String {
+        let (seconds, mib) = (self.seconds.shown(2), self.mib.shown(0));
+        format!("| {input} | {what} | {seconds} | {mib} |\n")
+    }
 }
 
 pub fn measure(repetitions: u32) -> Result<String> {
@@ -102,13 +108,7 @@ fn rows(
             None => has_rival = false,
         }
     }
-    let row = |what: &str, cost: &Cost| {
-        format!(
-            "| {name} | {what} | {} | {} |\n",
-            cost.seconds.shown(2),
-            cost.mib.shown(0)
-        )
-    };
+    let row = |what: &str, cost: &Cost| cost.row(name, what);
     let mut text = row("`gapscope import` and `report`", &both);
     text += &row("of that the import", &imported);
     text += &row("of that the report, as on any trace", &reported);
@@ -138,13 +138,7 @@ fn comparison(python: &Path, pair: &[PathBuf; 2], repetitions: u32) -> Result<St
         ours.push((sum.0 + seconds, sum.1.max(mib)));
         theirs.push(asked(python, &["with_hta.py"], &[&pair[0], &pair[1]])?);
     }
-    let row = |what: &str, cost: &Cost| {
-        format!(
-            "| PyTorch, two traces | {what} | {} | {} |\n",
-            cost.seconds.shown(2),
-            cost.mib.shown(0)
-        )
-    };
+    let row = |what: &str, cost: &Cost| cost.row("PyTorch, two traces", what);
     Ok(row("`gapscope import` of both and `diff`", &ours)
         + &row(
             "HTA: five analyses of the first and `compare_traces`",
