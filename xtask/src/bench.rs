@@ -61,16 +61,10 @@ pub fn run(options: &Options) -> Result<()> {
     }
     vulkan::ensure_test_drivers()?;
     clients::ensure_all()?;
-    command::run(&mut command::cargo([
-        "build",
-        "--release",
-        "--package=gapscope",
-        "--package=gapscope-vulkan",
-        "--package=gapscope-vulkan-capture",
-        "--package=fusion",
-        "--package=planted",
-        "--package=fake-vulkan-driver",
-    ]))?;
+    command::run(&mut command::cargo_line(
+        "build --release --package=gapscope --package=gapscope-vulkan --package=gapscope-vulkan-capture \
+         --package=fusion --package=planted --package=fake-vulkan-driver",
+    ))?;
     let mut page = Page::open(Path::new("docs/performance.md"))?;
     for (name, measure) in PARTS {
         if options.only.is_empty() || options.only.iter().any(|only| only == name) {

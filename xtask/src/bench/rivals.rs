@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use super::peak::Peak;
-use super::runs::{built, scratch};
+use super::runs::{built, fresh};
 use super::samples::Samples;
 use crate::{command, target, venv};
 
@@ -212,12 +212,4 @@ fn size(path: &Path) -> Result<String> {
         .with_context(|| format!("no {}", path.display()))?
         .len();
     Ok(format!("{:.0} MB", bytes as f64 / 1e6))
-}
-
-fn fresh(name: &str) -> Result<PathBuf> {
-    let trace = scratch()?.join(name);
-    if trace.exists() {
-        fs::remove_dir_all(&trace)?;
-    }
-    Ok(trace)
 }
