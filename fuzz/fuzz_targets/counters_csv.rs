@@ -1,2 +1,2 @@
 #![no_main]
-fuzz::libfuzzer!(fuzz::targets::counters_csv::TARGET);
+fuzz::libfuzzer!(fuzz::targets::imported::COUNTERS_CSV);

@@ -1,2 +1,2 @@
 #![no_main]
-fuzz::libfuzzer!(fuzz::targets::ggml::TARGET);
+fuzz::libfuzzer!(fuzz::targets::imported::GGML);

@@ -1,2 +1,2 @@
 #![no_main]
-fuzz::libfuzzer!(fuzz::targets::perfetto::TARGET);
+fuzz::libfuzzer!(fuzz::targets::imported::PERFETTO);

@@ -1,2 +1,2 @@
 #![no_main]
-fuzz::libfuzzer!(fuzz::targets::xplane::TARGET);
+fuzz::libfuzzer!(fuzz::targets::imported::XPLANE);

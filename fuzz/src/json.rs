@@ -4,8 +4,18 @@ use crate::bytes::{NUMBERS, TEXTS, one_of};
 use fastrand::Rng;
 use serde_json::{Map, Value};
 
+/// Changes a document as [`change`] does. Returns false, and changes nothing, if the bytes are not JSON.
+pub fn change_document(bytes: &mut Vec<u8>, rng: &mut Rng) -> bool {
+    let Ok(mut document) = serde_json::from_slice(bytes) else {
+        return false;
+    };
+    change(&mut document, rng);
+    *bytes = document.to_string().into_bytes();
+    true
+}
+
 /// Exchanges, removes or doubles one of the values at any depth.
-pub fn change(json: &mut Value, rng: &mut Rng) {
+fn change(json: &mut Value, rng: &mut Rng) {
     let mut left = rng.usize(0..count(json));
     at(json, &mut left, rng);
 }

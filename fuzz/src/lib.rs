@@ -5,7 +5,7 @@
 //! idle time that is the sum of its causes, JSON that parses, no text that steers a terminal.
 //!
 //! The targets run in two ways: `cargo xtask fuzz` builds them with libFuzzer and finds new inputs by coverage, and the tests
-//! of this crate run the kept inputs of `corpus/` and a fixed number of changes of them.
+//! of this crate run the inputs that [`seeds`] finds and a fixed number of changes of them.
 #![warn(missing_docs)]
 
 pub mod bytes;
@@ -16,6 +16,7 @@ pub mod replay;
 pub mod run;
 pub mod scratch;
 pub mod sections;
+pub mod seeds;
 pub mod targets;
 
 pub use run::{Target, run};

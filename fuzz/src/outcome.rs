@@ -2,12 +2,11 @@
 
 use gapscope_analysis::{Findings, Options, activity};
 use gapscope_comparison::ranks::{RankDigest, ranks};
-use gapscope_report::info::TableSize;
 use gapscope_report::ranks::RanksReport;
 use gapscope_report::{Report, Terminal, info, json, markdown};
 use gapscope_timeline::{LabelFilter, Timeline};
-use gapscope_trace::Trace;
 use gapscope_trace::tables::{Dispatches, Table as _};
+use gapscope_trace::{TableSize, Trace};
 
 /// The outputs that are chosen for an input, because all outputs would take ten times as long. The choice depends
 /// only on the input.
@@ -84,16 +83,8 @@ fn show_ranks(timeline: &Timeline, findings: &Findings, remarks: &[String]) {
 }
 
 /// Shows the manifest and the sizes of the tables as `gapscope info` does.
-pub fn show_info(trace: &Trace, sizes: &[gapscope_trace::TableSize], remarks: &[String]) {
-    let sizes: Vec<TableSize> = sizes
-        .iter()
-        .map(|size| TableSize {
-            name: size.table.to_owned(),
-            rows: size.rows,
-            bytes: size.bytes,
-        })
-        .collect();
-    let document = info::document("t.gapscope", &trace.manifest, &sizes, remarks);
+pub fn show_info(trace: &Trace, sizes: &[TableSize], remarks: &[String]) {
+    let document = info::document("t.gapscope", &trace.manifest, sizes, remarks);
     harmless(&Terminal::default().draw(&document));
 }
 

@@ -1,6 +1,6 @@
 //! Replays the kept inputs and changes of them, for the tests.
 
-use crate::{Target, bytes, run};
+use crate::{Target, bytes, run, seeds};
 use fastrand::Rng;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -10,15 +10,13 @@ const MAX_DURATION: Duration = Duration::from_secs(20);
 /// The maximum length of a changed input.
 const MAX_INPUT_BYTES: usize = 64 << 10;
 
-/// Returns the kept inputs of a target in order.
+/// Returns the kept inputs of a target in the order of their names.
 pub fn corpus(target: &Target) -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
-    let folder = folder.join(target.name);
-    let entries =
-        std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    paths.sort();
-    assert!(!paths.is_empty(), "{} is empty", folder.display());
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut paths = seeds::files(&root.join(seeds::CORPUS).join(target.name));
+    paths.extend(seeds::fixtures(&root, target.name));
+    paths.sort_by_key(|path| path.file_stem().map(ToOwned::to_owned));
+    assert!(!paths.is_empty(), "{} has no inputs", target.name);
     paths
 }
 

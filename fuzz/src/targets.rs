@@ -1,23 +1,19 @@
 //! The targets.
 
 pub mod capture;
-pub mod counters_csv;
 pub mod database;
 pub mod events;
-pub mod ggml;
+pub mod imported;
 pub mod interpreter;
 pub mod kineto;
 pub mod manifest;
-pub mod perfetto;
 pub mod rows;
 pub mod spool;
 pub mod table;
 pub mod xctrace;
-pub mod xplane;
 
 mod assembly;
 mod fixture;
-mod imported;
 mod wire;
 
 use crate::Target;
@@ -33,9 +29,9 @@ pub const ALL: [Target; 14] = [
     kineto::TARGET,
     capture::TARGET,
     database::TARGET,
-    perfetto::TARGET,
-    xplane::TARGET,
-    ggml::TARGET,
-    counters_csv::TARGET,
+    imported::PERFETTO,
+    imported::XPLANE,
+    imported::GGML,
+    imported::COUNTERS_CSV,
     interpreter::TARGET,
 ];

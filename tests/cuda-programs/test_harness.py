@@ -205,7 +205,7 @@ class Harness(unittest.TestCase):
         self.bench.start()
         with (
             mock.patch.object(relay, "program", lambda _name, folder: [sys.executable, str(runner), str(folder)]),
-            mock.patch.object(relay, "MOST_TURNS", 5),
+            mock.patch.object(relay, "MAX_TURNS", 5),
             contextlib.redirect_stdout(io.StringIO()) as printed,
         ):
             spans = relay.relay(self.bench, result, ways)

@@ -223,14 +223,10 @@ fn cross_compile(cargo: &mut Command) {
 
 /// Installs the cross compiler and the emulator.
 fn install() -> Result<()> {
-    let missing: Vec<&str> = [
-        "gcc-aarch64-linux-gnu",
-        "libc6-dev-arm64-cross",
-        "qemu-user",
-    ]
-    .into_iter()
-    .filter(|package| !packages::is_installed(package))
-    .collect();
+    let needed = "gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user".split(' ');
+    let missing: Vec<&str> = needed
+        .filter(|package| !packages::is_installed(package))
+        .collect();
     match missing.as_slice() {
         [] => Ok(()),
         missing => packages::install(missing, false),

@@ -38,9 +38,9 @@ pub struct Options {
 
 /// A part of the page: its name, and the function that measures it with a number of repetitions and returns its
 /// text.
-type Part = (&'static str, fn(u32) -> Result<String>);
+type PagePart = (&'static str, fn(u32) -> Result<String>);
 
-const PARTS: [Part; 8] = [
+const PARTS: [PagePart; 8] = [
     ("dispatch", dispatch::measure),
     ("slow-down", slow_down::measure),
     ("capture", capture::measure),
@@ -61,16 +61,10 @@ pub fn run(options: &Options) -> Result<()> {
     }
     vulkan::ensure_test_drivers()?;
     clients::ensure_all()?;
-    command::run(&mut command::cargo([
-        "build",
-        "--release",
-        "--package=gapscope",
-        "--package=gapscope-vulkan",
-        "--package=gapscope-vulkan-capture",
-        "--package=fusion",
-        "--package=planted",
-        "--package=fake-vulkan-driver",
-    ]))?;
+    command::run(&mut command::cargo_line(
+        "build --release --package=gapscope --package=gapscope-vulkan --package=gapscope-vulkan-capture \
+         --package=fusion --package=planted --package=fake-vulkan-driver",
+    ))?;
     let mut page = Page::open(Path::new("docs/performance.md"))?;
     for (name, measure) in PARTS {
         if options.only.is_empty() || options.only.iter().any(|only| only == name) {

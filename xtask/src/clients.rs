@@ -11,7 +11,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::{command, packages, target};
+use crate::{command, packages, target, venv};
 
 const SCRIPTS: &str = "tests/end-to-end/clients";
 /// The name of the file that lists packages for a folder of their own.
@@ -95,18 +95,10 @@ fn install_apart(name: &str, folder: &Path) -> Result<()> {
 
 /// Returns a command of pip that installs packages; the caller appends the file that lists them.
 fn pip(name: &str) -> Result<Command> {
-    let python = python_in(&target(INSTALLED).join("python"))?;
+    let python = venv::ensure(&target(INSTALLED).join("python"))?;
     eprintln!("installing the Python packages of {name}");
-    let mut pip = Command::new(&python);
-    pip.args([
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        "--only-binary=:all:",
-        "--requirement",
-    ]);
+    let mut pip = venv::pip(&python, "install");
+    pip.args(["--only-binary=:all:", "--requirement"]);
     Ok(pip)
 }
 
@@ -114,18 +106,6 @@ fn pip(name: &str) -> Result<Command> {
 pub fn cupti() -> Option<PathBuf> {
     let file = target(INSTALLED).join("cupti/nvidia/cu13/lib/libcupti.so.13");
     file.is_file().then(|| file.canonicalize().unwrap_or(file))
-}
-
-/// Returns the Python of a virtual environment, which is made if it is not there.
-pub fn python_in(venv: &Path) -> Result<PathBuf> {
-    let python = venv.join("bin/python");
-    if !python.exists() {
-        if !command::succeeds("python3", &["-c", "import ensurepip, venv"]) {
-            packages::install(&["python3-venv"], false)?;
-        }
-        command::run(Command::new("python3").args(["-m", "venv"]).arg(venv))?;
-    }
-    Ok(python)
 }
 
 fn install_node(name: &str, folder: &Path) -> Result<()> {
@@ -138,13 +118,7 @@ fn install_node(name: &str, folder: &Path) -> Result<()> {
     fs::copy(folder.join("package.json"), target.join("package.json"))
         .context("cannot copy package.json")?;
     let mut npm = Command::new("npm");
-    npm.args([
-        "install",
-        "--ignore-scripts",
-        "--no-audit",
-        "--no-fund",
-        "--no-package-lock",
-    ]);
+    npm.args("install --ignore-scripts --no-audit --no-fund --no-package-lock".split(' '));
     command::output(npm.current_dir(&target)).map(drop)
 }
 

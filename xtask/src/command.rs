@@ -57,6 +57,19 @@ pub fn cargo<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command
     command
 }
 
+/// Returns the command of a line: the name of a program, and its first arguments.
+pub fn line(line: &str) -> Command {
+    let mut words = line.split(' ');
+    let mut command = Command::new(words.next().unwrap_or_default());
+    command.args(words);
+    command
+}
+
+/// Returns a command of the cargo that runs this task, with the words of a line as its arguments.
+pub fn cargo_line(line: &str) -> Command {
+    cargo(line.split(' '))
+}
+
 /// Returns a command as the text that is printed before it runs.
 pub fn shown(command: &Command) -> String {
     let mut text = command.get_program().to_string_lossy().into_owned();

@@ -26,13 +26,9 @@ pub fn run() -> Result<()> {
         "building the command (gapscope), the Vulkan layer (gapscope-vulkan) and the workload (fusion), quickly rather than \
          for speed: the first time this takes some minutes"
     );
-    progress::build(&mut command::cargo([
-        "build",
-        "--profile=demo",
-        "--package=gapscope",
-        "--package=gapscope-vulkan",
-        "--package=fusion",
-    ]))?;
+    progress::build(&mut command::cargo_line(
+        "build --profile=demo --package=gapscope --package=gapscope-vulkan --package=fusion",
+    ))?;
     let programs = target("demo");
     let trace = target("demo/fusion.gapscope");
     if trace.exists() {
@@ -43,21 +39,13 @@ pub fn run() -> Result<()> {
     // A driver compiles kernels at their first run and caches them. Without this unrecorded run, the recording
     // would show the compilation.
     let fusion = programs.join("fusion");
-    command::run(
-        Command::new(&fusion)
-            .args(["--iterations", "1"])
-            .stdout(Stdio::null()),
-    )?;
+    let mut once = Command::new(&fusion);
+    command::run(once.args(["--iterations", "1"]).stdout(Stdio::null()))?;
 
     let gapscope = programs.join("gapscope");
-    command::run(
-        Command::new(&gapscope)
-            .args(["record", "--no-report"])
-            .arg("-o")
-            .arg(&trace)
-            .arg("--")
-            .arg(&fusion),
-    )?;
+    let mut record = Command::new(&gapscope);
+    record.args(["record", "--no-report", "-o"]).arg(&trace);
+    command::run(record.arg("--").arg(&fusion))?;
     command::run(Command::new(&gapscope).arg("report").arg(&trace))?;
     command::run(
         Command::new(&gapscope)

@@ -19,16 +19,9 @@ const STEPS: &str = "20";
 
 pub fn run() -> Result<()> {
     let built = std::path::absolute(target(""))?;
-    let example = [
-        "-p",
-        "gapscope-trace",
-        "--features",
-        "synthetic",
-        "--example",
-        "fleet",
-    ];
-    command::run(command::cargo(["build"]).args(example))?;
-    command::run(&mut command::cargo(["build", "-p", "gapscope-query"]))?;
+    let example = "build -p gapscope-trace --features synthetic --example fleet";
+    command::run(&mut command::cargo_line(example))?;
+    command::run(&mut command::cargo_line("build -p gapscope-query"))?;
     let of_fleet = |task: &str| {
         let mut cargo = command::cargo([task, "--locked", "--manifest-path", MANIFEST]);
         cargo.env("CARGO_TARGET_DIR", built.join("fleet"));

@@ -11,7 +11,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
-use crate::{command, packages, web};
+use crate::{command, packages, toolchain, web};
 
 /// Flags with which the compiler counts the edges (jumps in the code) that an input takes and notes compared
 /// values. `cargo fuzz` passes the same flags.
@@ -19,8 +19,8 @@ const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-l
      -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
      -Cllvm-args=-sanitizer-coverage-trace-compares";
 
-/// The folder of the kept inputs, with a folder for each target.
-const CORPUS: &str = "fuzz/corpus";
+#[path = "../../fuzz/src/seeds.rs"]
+mod seeds;
 
 #[derive(Args)]
 pub struct Options {
@@ -49,7 +49,7 @@ pub fn run(options: &Options) -> Result<()> {
     let programs = build(&chosen)?;
     let mut failed = Vec::new();
     for target in &chosen {
-        let fuzzer = Fuzzer::of(target, &programs)?;
+        let fuzzer = Fuzzer::new(target, &programs)?;
         if let Err(error) = fuzzer.run(options) {
             eprintln!("{error:#}");
             failed.push(target.as_str());
@@ -67,9 +67,11 @@ pub fn run(options: &Options) -> Result<()> {
     }
 }
 
-/// Returns the names of the targets, each of which has a folder of kept inputs.
+/// Returns the names of the targets, each of which is a program in a file of its own.
 fn targets() -> Result<Vec<String>> {
-    web::files(Path::new(CORPUS))
+    let files = web::files(Path::new("fuzz/fuzz_targets"))?;
+    let names = files.iter().filter_map(|file| file.strip_suffix(".rs"));
+    Ok(names.map(str::to_owned).collect())
 }
 
 /// Builds the targets and returns the folder of their programs.
@@ -77,19 +79,17 @@ fn build(targets: &[String]) -> Result<PathBuf> {
     if !command::succeeds("c++", &["--version"]) {
         packages::install(&["g++"], false)?;
     }
-    let facts = command::output(Command::new("rustc").arg("-vV"))?;
-    let host = facts.lines().find_map(|line| line.strip_prefix("host: "));
-    let host = host.context("`rustc -vV` names no host")?;
+    let triple = toolchain::this_machine()?;
     // If cargo gets a `--target`, it compiles build scripts without the flags.
     let mut cargo = command::cargo(["build", "--package=fuzz", "--profile=fuzz"]);
     cargo
-        .args(["--features=libfuzzer", &format!("--target={host}")])
+        .args(["--features=libfuzzer", &format!("--target={triple}")])
         .env("RUSTFLAGS", COVERAGE);
     for target in targets {
         cargo.arg(format!("--bin={target}"));
     }
     command::run(&mut cargo)?;
-    Ok(crate::target(host).join("fuzz"))
+    Ok(crate::target(&triple).join("fuzz"))
 }
 
 /// The program and files of one target.
@@ -98,23 +98,41 @@ struct Fuzzer<'a> {
     program: PathBuf,
     /// The folder of inputs in the repository.
     kept: PathBuf,
+    /// The folder with copies of the fixtures that are inputs.
+    fixtures: PathBuf,
     /// The folder of inputs that this machine found and that are not in the repository.
     found: PathBuf,
     folder: PathBuf,
 }
 
 impl Fuzzer<'_> {
-    fn of<'a>(target: &'a str, programs: &Path) -> Result<Fuzzer<'a>> {
+    fn new<'a>(target: &'a str, programs: &Path) -> Result<Fuzzer<'a>> {
         let folder = std::path::absolute(crate::target("fuzz"))?.join(target);
-        let found = folder.join("found");
-        fs::create_dir_all(&found).with_context(|| format!("cannot make {}", found.display()))?;
-        Ok(Fuzzer {
+        let fuzzer = Fuzzer {
             target,
             program: programs.join(target),
-            kept: Path::new(CORPUS).join(target),
-            found,
+            kept: Path::new(seeds::CORPUS).join(target),
+            fixtures: folder.join("fixtures"),
+            found: folder.join("found"),
             folder,
-        })
+        };
+        for folder in [&fuzzer.kept, &fuzzer.found] {
+            fs::create_dir_all(folder)
+                .with_context(|| format!("cannot make {}", folder.display()))?;
+        }
+        fuzzer.copy_fixtures(&fuzzer.fixtures)?;
+        Ok(fuzzer)
+    }
+
+    /// Replaces `folder` by a folder with copies of the fixtures, and returns the names of the copies.
+    fn copy_fixtures(&self, folder: &Path) -> Result<Vec<String>> {
+        let _ = fs::remove_dir_all(folder);
+        fs::create_dir_all(folder)?;
+        let fixtures = seeds::fixtures(Path::new("."), self.target);
+        for (number, fixture) in fixtures.iter().enumerate() {
+            fs::copy(fixture, folder.join(format!("fixture-{number}")))?;
+        }
+        web::files(folder)
     }
 
     fn command(&self) -> Command {
@@ -131,7 +149,7 @@ impl Fuzzer<'_> {
             .arg(format!("-artifact_prefix={}/", self.folder.display()))
             // Computing the weights of inputs by rare features takes longer than running an input.
             .args(["-print_final_stats=1", "-entropic=0"])
-            .args([&self.found, &self.kept]);
+            .args([&self.found, &self.kept, &self.fixtures]);
         if options.runs > 0 {
             command.arg(format!("-runs={}", options.runs));
         }
@@ -154,22 +172,24 @@ impl Fuzzer<'_> {
         )
     }
 
-    /// Replaces the kept inputs by the smallest inputs, kept or found, that together reach the same code.
+    /// Replaces the kept inputs by the smallest inputs, kept or found, that together reach the code that the fixtures do
+    /// not reach.
     fn keep(&self) -> Result<()> {
         let smallest = self.folder.join("smallest");
-        let _ = fs::remove_dir_all(&smallest);
-        fs::create_dir_all(&smallest)?;
+        // libFuzzer adds to this folder the inputs that reach more than those in it.
+        let fixtures = self.copy_fixtures(&smallest)?;
         let mut command = self.command();
         command
             .arg("-merge=1")
             .args([&smallest, &self.kept, &self.found]);
         command.stderr(fs::File::create(self.folder.join("merge-log"))?);
         command::run(&mut command)?;
-        let mut count = 0;
-        for entry in fs::read_dir(&smallest)? {
-            let entry = entry?;
-            fs::copy(entry.path(), self.kept.join(entry.file_name()))?;
-            count += 1;
+        for fixture in fixtures {
+            fs::remove_file(smallest.join(fixture))?;
+        }
+        let names = web::files(&smallest)?;
+        for name in &names {
+            fs::copy(smallest.join(name), self.kept.join(name))?;
         }
         // Inputs that once showed a fault stay, whatever they reach.
         for entry in fs::read_dir(&self.kept)? {
@@ -179,6 +199,7 @@ impl Fuzzer<'_> {
                 fs::remove_file(entry.path())?;
             }
         }
+        let count = names.len();
         eprintln!("  {count} inputs are kept in {}", self.kept.display());
         Ok(())
     }

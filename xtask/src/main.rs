@@ -16,6 +16,7 @@ mod python;
 mod test;
 mod tidy;
 mod toolchain;
+mod venv;
 mod vulkan;
 mod web;
 

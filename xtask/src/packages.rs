@@ -108,13 +108,8 @@ fn backports_suite(installer: &Installer) -> Result<Option<String>> {
     std::fs::write(&file, sources_file(uri, suite))
         .with_context(|| format!("cannot write {}", file.display()))?;
     let target = format!("/etc/apt/sources.list.d/{suite}.sources");
-    let installed = command::run(
-        installer
-            .command("install")
-            .arg("--mode=644")
-            .arg(&file)
-            .arg(&target),
-    );
+    let mut install = installer.command("install");
+    let installed = command::run(install.arg("--mode=644").arg(&file).arg(&target));
     let _ = std::fs::remove_file(&file);
     installed?;
     if let Err(error) = command::run(installer.command("apt-get").args(["--quiet", "update"])) {
@@ -206,13 +201,7 @@ impl PrivateApt {
     /// run.
     pub fn unpack(&self, packages: &[&str], root: &Path) -> Result<()> {
         let mut install = self.command("apt-get");
-        install.args([
-            "--quiet",
-            "--yes",
-            "--no-install-recommends",
-            "--download-only",
-            "install",
-        ]);
+        install.args("--quiet --yes --no-install-recommends --download-only install".split(' '));
         command::run(install.args(packages))?;
         for entry in std::fs::read_dir(self.folder.join("cache/archives"))?.flatten() {
             let package = entry.path();

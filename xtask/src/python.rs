@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::{command, packages, progress, target};
+use crate::{command, progress, target, venv};
 
 /// The packages that build the wheel, check its types and read tables, and wgpu and numpy for the recorded program.
 const TOOLS: &str = "maturin==1.16.0 mypy==2.4.1 pandas==3.1.1 pandas-stubs==3.1.0.261029 polars==2.1.0 \
@@ -30,18 +30,10 @@ pub fn test() -> Result<()> {
     run_tests(&installed, &[])?;
     share(&tools, &installed)?;
     run_tests(&installed, &[("GAPSCOPE_REQUIRE_PACKAGES", "1")])?;
-    command::run(
-        Command::new(tools.join("bin/python"))
-            .args([
-                "-m",
-                "mypy",
-                "--config-file",
-                "pyproject.toml",
-                "--cache-dir",
-            ])
-            .arg(absolute(&target("python/mypy"))?)
-            .current_dir("python"),
-    )
+    let mut mypy = Command::new(tools.join("bin/python"));
+    mypy.args("-m mypy --config-file pyproject.toml --cache-dir".split(' '));
+    mypy.arg(absolute(&target("python/mypy"))?);
+    command::run(mypy.current_dir("python"))
 }
 
 /// Builds a release wheel for users and prints its path. `cross` prepares cargo and maturin for another system.
@@ -68,15 +60,9 @@ fn build_release(cross: impl Fn(&mut Command)) -> Result<()> {
         "building gapscope in release mode, its SQL engine (DataFusion) included: the first time this takes twenty minutes \
          on two cores"
     );
-    let mut cargo = command::cargo([
-        "build",
-        "--release",
-        "--workspace",
-        "--lib",
-        "--bin=gapscope",
-        "--bin=gapscope-query",
-        "--bin=gapscope-mcp",
-    ]);
+    let mut cargo = command::cargo_line(
+        "build --release --workspace --lib --bin=gapscope --bin=gapscope-query --bin=gapscope-mcp",
+    );
     cross(&mut cargo);
     progress::build(&mut cargo)
 }
@@ -88,21 +74,9 @@ fn ensure_tools() -> Result<PathBuf> {
     if fs::read_to_string(&installed).is_ok_and(|there| there == TOOLS) {
         return Ok(folder);
     }
-    if !command::succeeds("python3", &["-c", "import ensurepip, venv"]) {
-        packages::install(&["python3-venv"], false)?;
-    }
-    command::run(
-        Command::new("python3")
-            .args(["-m", "venv", "--clear"])
-            .arg(&folder),
-    )?;
-    let pip = ["-m", "pip", "install", "--quiet", "--only-binary=:all:"];
-    command::run(
-        Command::new(folder.join("bin/python"))
-            .args(pip)
-            .arg("--disable-pip-version-check")
-            .args(TOOLS.split_whitespace()),
-    )?;
+    let mut pip = venv::pip(&venv::create(&folder)?, "install");
+    pip.arg("--only-binary=:all:");
+    command::run(pip.args(TOOLS.split_whitespace()))?;
     fs::write(&installed, TOOLS)
         .with_context(|| format!("cannot write {}", installed.display()))?;
     Ok(folder)
@@ -112,11 +86,8 @@ fn ensure_tools() -> Result<PathBuf> {
 fn harness(tools: &Path) -> Result<()> {
     let mut tests = Command::new(tools.join("bin/python"));
     tests.args(["-m", "unittest", "--quiet", "test_harness"]);
-    command::run(
-        tests
-            .current_dir("tests/cuda-programs")
-            .env("PYTHONDONTWRITEBYTECODE", "1"),
-    )
+    tests.env("PYTHONDONTWRITEBYTECODE", "1");
+    command::run(tests.current_dir("tests/cuda-programs"))
 }
 
 /// Builds a wheel of the debug build for another system; `cross` is as in [`dist`].
@@ -156,14 +127,7 @@ fn build_wheel(pip: &mut Command, out: &Path) -> Result<PathBuf> {
 }
 
 fn pip_wheel(tools: &Path, out: &Path) -> Result<Command> {
-    let mut pip = Command::new(tools.join("bin/python"));
-    pip.args([
-        "-m",
-        "pip",
-        "wheel",
-        "--quiet",
-        "--disable-pip-version-check",
-    ]);
+    let mut pip = venv::pip(&tools.join("bin/python"), "wheel");
     pip.args(["--no-deps", "--no-build-isolation", "--wheel-dir"]);
     pip.arg(out).arg("./python");
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -177,14 +141,8 @@ fn pip_wheel(tools: &Path, out: &Path) -> Result<Command> {
 /// Returns a fresh environment in which only the wheel is installed.
 fn install(wheel: &Path) -> Result<PathBuf> {
     let folder = absolute(&target("python/fresh"))?;
-    command::run(
-        Command::new("python3")
-            .args(["-m", "venv", "--clear"])
-            .arg(&folder),
-    )?;
-    let mut pip = Command::new(folder.join("bin/python"));
-    pip.args(["-m", "pip", "install", "--quiet", "--no-index"]);
-    command::run(pip.arg("--disable-pip-version-check").arg(wheel))?;
+    let mut pip = venv::pip(&venv::create(&folder)?, "install");
+    command::run(pip.arg("--no-index").arg(wheel))?;
     Ok(folder)
 }
 
@@ -218,14 +176,7 @@ fn run_tests(environment: &Path, variables: &[(&str, &str)]) -> Result<()> {
     let mut tests = Command::new(environment.join("bin/python"));
     // The tests do not run in the folder of the sources, which Python would import instead of the installed
     // package.
-    tests.args([
-        "-m",
-        "unittest",
-        "discover",
-        "--quiet",
-        "--start-directory",
-        "python/tests",
-    ]);
+    tests.args("-m unittest discover --quiet --start-directory python/tests".split(' '));
     tests
         .env("GAPSCOPE_FIXTURES", absolute(Path::new("fixtures"))?)
         .env("PYTHONDONTWRITEBYTECODE", "1")

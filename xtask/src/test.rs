@@ -38,14 +38,9 @@ pub fn run() -> Result<()> {
     // Downloads and tasks that use one core run beside the compiler.
     std::thread::scope(|scope| {
         let page = scope.spawn(|| set_up().and_then(|()| web::check()));
-        command::run(&mut command::cargo([
-            "clippy",
-            "--workspace",
-            "--all-targets",
-            "--",
-            "-D",
-            "warnings",
-        ]))
+        command::run(&mut command::cargo_line(
+            "clippy --workspace --all-targets -- -D warnings",
+        ))
         .and(
             page.join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
@@ -69,17 +64,8 @@ pub fn run() -> Result<()> {
 fn run_tests() -> Result<()> {
     if command::succeeds("cargo", &["nextest", "--version"]) {
         let nextest = |filter, jobs: &[&str]| {
-            tests(
-                command::cargo([
-                    "nextest",
-                    "run",
-                    "--workspace",
-                    "--no-fail-fast",
-                    "-E",
-                    filter,
-                ])
-                .args(jobs),
-            )
+            let mut nextest = command::cargo_line("nextest run --workspace --no-fail-fast -E");
+            tests(nextest.arg(filter).args(jobs))
         };
         let crates = nextest("not package(end-to-end)", &[]);
         // nextest does not run examples in documentation.
@@ -88,19 +74,12 @@ fn run_tests() -> Result<()> {
         // The end-to-end tests run one at a time, because they measure shares of time.
         crates.and(nextest("package(end-to-end)", &["--test-threads=1"]))
     } else {
-        let crates = tests(&mut command::cargo([
-            "test",
-            "--workspace",
-            "--no-fail-fast",
-            "--exclude=end-to-end",
-        ]));
-        crates.and(tests(&mut command::cargo([
-            "test",
-            "--workspace",
-            "--test=end-to-end",
-            "--",
-            "--test-threads=1",
-        ])))
+        let crates = tests(&mut command::cargo_line(
+            "test --workspace --no-fail-fast --exclude=end-to-end",
+        ));
+        crates.and(tests(&mut command::cargo_line(
+            "test --workspace --test=end-to-end -- --test-threads=1",
+        )))
     }
 }
 

@@ -4,6 +4,7 @@ mod files;
 mod layers;
 mod modules;
 mod rows;
+mod words;
 mod workspace;
 
 use std::path::Path;
@@ -18,9 +19,10 @@ use workspace::Package;
 pub fn run(root: &Path) -> Result<()> {
     let packages = workspace::packages(root)?;
     let files = tracked_files(root)?;
+    let architecture = std::fs::read_to_string(root.join("ARCHITECTURE.md"))?;
     let mut problems = Vec::new();
     for package in &packages {
-        problems.extend(layers::problems(package));
+        problems.extend(layers::problems(&architecture, package));
         problems.extend(crate_problems(package, root));
         problems.extend(modules::problems(package, root, &files));
     }
@@ -33,6 +35,7 @@ pub fn run(root: &Path) -> Result<()> {
         };
         problems.extend(files::problems(file, &text));
         problems.extend(rows::problems(file, &text));
+        problems.extend(words::problems(file, &text));
         if let Some(note) = files::size_note(file, &text) {
             eprintln!("note: {note}");
         }

@@ -28,14 +28,8 @@ impl Toolchain {
     /// Returns a cargo command that compiles for the other system.
     pub fn cargo(&self, task: &str) -> Command {
         let mut cargo = Command::new(self.bin.join("cargo"));
-        for variable in [
-            "RUSTUP_TOOLCHAIN",
-            "RUSTC",
-            "RUSTDOC",
-            "CARGO",
-            "RUSTFLAGS",
-            "CARGO_ENCODED_RUSTFLAGS",
-        ] {
+        let own = "RUSTUP_TOOLCHAIN RUSTC RUSTDOC CARGO RUSTFLAGS CARGO_ENCODED_RUSTFLAGS";
+        for variable in own.split(' ') {
             cargo.env_remove(variable);
         }
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -76,12 +70,16 @@ fn sysroot(toolchain: &[&str]) -> Result<PathBuf> {
     Ok(command::output(&mut rustc)?.trim().into())
 }
 
+/// Returns the target triple for which the compiler in use compiles if it is not told another one.
+pub fn this_machine() -> Result<String> {
+    let facts = command::output(Command::new("rustc").arg("-vV"))?;
+    let host = facts.lines().find_map(|line| line.strip_prefix("host: "));
+    Ok(host.context("`rustc -vV` names no host")?.to_owned())
+}
+
 fn linker_of(sysroot: &Path) -> Result<PathBuf> {
-    let host = command::output(Command::new("rustc").arg("-vV"))?;
-    let host = (host.lines())
-        .find_map(|line| line.strip_prefix("host: "))
-        .context("rustc names no host")?;
-    let linker = sysroot.join("lib/rustlib").join(host).join("bin/rust-lld");
+    let folder = sysroot.join("lib/rustlib").join(this_machine()?);
+    let linker = folder.join("bin/rust-lld");
     if !linker.is_file() {
         bail!("the toolchain has no rust-lld");
     }
@@ -109,21 +107,17 @@ fn installed(target: &'static str) -> Result<Toolchain> {
 /// Returns an installed nightly toolchain that compiles the standard library from the sources in Debian's package.
 fn nightly(target: &'static str) -> Result<Toolchain> {
     let original = sysroot(&["+nightly"]).context("there is no nightly toolchain")?;
-    let mut rustc = Command::new("rustc");
-    let version = command::output(
-        rustc
-            .args(["+nightly", "-V"])
-            .env_remove("RUSTUP_TOOLCHAIN"),
-    )?;
+    let mut rustc = command::line("rustc +nightly -V");
+    let version = command::output(rustc.env_remove("RUSTUP_TOOLCHAIN"))?;
     let version = minor_version(&version).with_context(|| format!("{version} is not a version"))?;
     let library = library_sources(&version)?;
     let copy = folder("nightly")?;
     if !copy.join("bin/cargo").is_file() {
         let _ = fs::remove_dir_all(&copy);
-        let links = command::output(Command::new("cp").arg("-al").arg(&original).arg(&copy));
+        let links = command::output(command::line("cp -al").arg(&original).arg(&copy));
         if links.is_err() {
             let _ = fs::remove_dir_all(&copy);
-            command::run(Command::new("cp").arg("-a").arg(&original).arg(&copy))?;
+            command::run(command::line("cp -a").arg(&original).arg(&copy))?;
         }
     }
     let sources = copy.join("lib/rustlib/src/rust");
@@ -177,23 +171,14 @@ fn library_sources(version: &str) -> Result<PathBuf> {
     let _ = fs::remove_dir_all(&unpacked);
     fs::create_dir_all(&unpacked)?;
     let mut download = apt.command("apt-get");
-    command::run(
-        download
-            .args(["--quiet", "download"])
-            .arg(format!("rust-src={found}"))
-            .current_dir(&unpacked),
-    )?;
+    download.args(["--quiet", "download", &format!("rust-src={found}")]);
+    command::run(download.current_dir(&unpacked))?;
     let package = fs::read_dir(&unpacked)?
         .flatten()
         .map(|entry| entry.path())
         .find(|path| path.extension().is_some_and(|e| e == "deb"))
         .context("apt downloaded no package")?;
-    command::run(
-        Command::new("dpkg-deb")
-            .arg("-x")
-            .arg(&package)
-            .arg(&unpacked),
-    )?;
+    command::run(command::line("dpkg-deb -x").arg(&package).arg(&unpacked))?;
     let sources = fs::read_dir(unpacked.join("usr/src"))?
         .flatten()
         .map(|entry| entry.path().join("library"))

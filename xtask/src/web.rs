@@ -15,20 +15,8 @@ const BUILT: &str = "web/dist";
 const LEAST_NODE: (u32, u32) = (20, 19);
 /// The tests that Firefox also runs: the tests of what a reader can do on the page, and of late answers.
 /// `docs/view.md` names them.
-const IN_FIREFOX: [&str; 12] = [
-    "page",
-    "races",
-    "accessibility",
-    "again",
-    "code",
-    "limits",
-    "narrow",
-    "notes",
-    "ranks",
-    "search",
-    "sql",
-    "tracks",
-];
+const IN_FIREFOX: &str =
+    "page races accessibility again code limits narrow notes ranks search sql tracks";
 
 /// Installs Node, the page's packages in the versions of its lock file, Chromium and Firefox.
 pub fn set_up() -> Result<()> {
@@ -153,12 +141,9 @@ pub fn files(folder: &Path) -> Result<Vec<String>> {
 /// Runs the tests of the page in a browser, with the built command.
 pub fn test_in_browser() -> Result<()> {
     // The whole workspace is built, because for one package alone cargo chooses other features of dependencies.
-    command::run(&mut command::cargo([
-        "build",
-        "--workspace",
-        "--example=synthetic",
-        "--example=from_text",
-    ]))?;
+    command::run(&mut command::cargo_line(
+        "build --workspace --example=synthetic --example=from_text",
+    ))?;
     let mut tests = npm(&["run", "--silent", "browser"]);
     if let Some(browser) = browser() {
         tests.env("CHROMIUM", browser);
@@ -166,7 +151,8 @@ pub fn test_in_browser() -> Result<()> {
     let folder = whole(&target(""))?;
     command::run(tests.env("CARGO_TARGET_DIR", &folder))?;
     let mut tests = npm(&["run", "--silent", "browser", "--"]);
-    tests.args(IN_FIREFOX.map(|name| format!("browser/{name}.test.ts")));
+    let names = IN_FIREFOX.split(' ');
+    tests.args(names.map(|name| format!("browser/{name}.test.ts")));
     if let Some(firefox) = firefox() {
         tests.env("FIREFOX", firefox);
     }

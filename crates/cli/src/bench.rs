@@ -56,10 +56,7 @@ fn measure(arguments: &BenchDevice) -> Result<ExitCode, Failure> {
     for failed in &found.failed {
         page::note(failed);
     }
-    let status = match found.failed.is_empty() {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::from(exit::FAILED),
-    };
+    let status = exit::passed(found.failed.is_empty());
     let measured = Measured {
         devices: found.devices,
         failed: found.failed,
@@ -100,10 +97,7 @@ fn list(arguments: &BenchDevice) -> Result<ExitCode, Failure> {
     } else {
         show(arguments, "Kept", &folder, &measured)?;
     }
-    Ok(match measured.failed.is_empty() {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::from(exit::FAILED),
-    })
+    Ok(exit::passed(measured.failed.is_empty()))
 }
 
 fn show(
@@ -138,41 +132,45 @@ fn lines(device: &MeasuredDevice) -> Vec<String> {
         value if value < 1e12 => format!("{:.1} GFLOP/s", value / 1e9),
         value => format!("{:.1} TFLOP/s", value / 1e12),
     };
+    let us = |ns: u64| format!("{:.2} us", ns as f64 / 1e3);
+    let fixed = |name, key: &str, value| (name, key.to_owned(), value);
     let mut figures = vec![
-        (
+        fixed(
             "copy",
-            "copy_bytes_per_s".to_owned(),
+            "copy_bytes_per_s",
             limits.copy_bytes_per_s.map(rate),
         ),
-        (
+        fixed(
             "read",
-            "read_bytes_per_s".to_owned(),
+            "read_bytes_per_s",
             limits.read_bytes_per_s.map(rate),
         ),
-        (
+        fixed(
             "write",
-            "write_bytes_per_s".to_owned(),
+            "write_bytes_per_s",
             limits.write_bytes_per_s.map(rate),
         ),
-        (
+        fixed(
             "multiply-adds, f32",
-            "fma_f32_flops".to_owned(),
+            "fma_f32_flops",
             limits.fma_f32_flops.map(flops),
         ),
     ];
     for (inputs, value) in &limits.matrix_flops {
-        figures.push((
-            inputs,
-            format!("matrix_flops.{inputs}"),
-            Some(flops(*value)),
-        ));
+        let key = format!("matrix_flops.{inputs}");
+        figures.push((inputs, key, Some(flops(*value))));
     }
-    let interval = limits.launch_interval_ns;
-    let interval = interval.map(|ns| format!("{:.2} us", ns as f64 / 1e3));
-    figures.push(("launch interval", "launch_interval_ns".to_owned(), interval));
-    let latency = limits.launch_latency_ns;
-    let latency = latency.map(|ns| format!("{:.2} us", ns as f64 / 1e3));
-    figures.push(("launch latency", "launch_latency_ns".to_owned(), latency));
+    let [interval, latency] = [limits.launch_interval_ns, limits.launch_latency_ns];
+    figures.push(fixed(
+        "launch interval",
+        "launch_interval_ns",
+        interval.map(us),
+    ));
+    figures.push(fixed(
+        "launch latency",
+        "launch_latency_ns",
+        latency.map(us),
+    ));
     let line = |(name, key, value): (&str, String, Option<String>)| {
         let value = value.unwrap_or_else(|| "unknown".to_owned());
         let spread = device.spread.get(&key);

@@ -82,22 +82,16 @@ fn capture(arguments: &args::Capture) -> Result<CaptureRun, Failure> {
 }
 
 fn window(arguments: &args::Capture) -> Window {
-    match arguments {
-        args::Capture {
-            dispatches: Some(range),
-            ..
-        } => Window::Dispatches(range.clone()),
-        args::Capture {
-            submissions: Some(range),
-            ..
-        } => Window::Submissions(range.clone()),
-        args::Capture {
-            label: Some(text), ..
-        } => Window::Label(text.clone()),
-        args::Capture {
-            capture_only: true, ..
-        } => Window::Program,
-        args::Capture { signal: true, .. } => Window::Signal,
+    match (
+        &arguments.dispatches,
+        &arguments.submissions,
+        &arguments.label,
+    ) {
+        (Some(range), ..) => Window::Dispatches(range.clone()),
+        (_, Some(range), _) => Window::Submissions(range.clone()),
+        (.., Some(text)) => Window::Label(text.clone()),
+        _ if arguments.capture_only => Window::Program,
+        _ if arguments.signal => Window::Signal,
         _ => Window::All,
     }
 }

@@ -57,7 +57,7 @@ fn read_capture(arguments: &Deps) -> Result<(Dependencies, Vec<String>), Failure
         .map_err(|error| Failure::new(crate::failure::without_number(&error.to_string())))?;
     let count = capture.executed().count();
     let mut found = progress::while_counting("commands", count, |done| {
-        Dependencies::from_capture(&capture, Limits::default(), &mut |at| done.set(at))
+        Dependencies::from_capture(&capture, Limits::default(), &mut |at| done(at))
     });
     let mut remarks: Vec<String> = problem.iter().map(ToString::to_string).collect();
     if problem.is_none() && capture.end.is_none() {

@@ -31,16 +31,13 @@ pub fn run(arguments: &Doctor) -> Result<ExitCode, Failure> {
     #[cfg(target_os = "linux")]
     checks.splice(0..0, linux::checks());
     checks.extend(programs::checks());
-    let examined = Examined::of(checks);
+    let examined = Examined::from_checks(checks);
     if arguments.json {
         page::write_json(&examined)?;
     } else {
         page::print(&document(&examined), &arguments.width)?;
     }
-    Ok(match examined.can_record {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::from(exit::FAILED),
-    })
+    Ok(exit::passed(examined.can_record))
 }
 
 const GROUPS: [(Group, &str); 5] = [
@@ -139,30 +136,20 @@ fn label(check: &Check) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use check::Subject;
     use gapscope_report::Terminal;
 
     #[test]
     fn the_page_is_short_and_fits_80_columns() {
-        let examined = Examined::of(vec![
-            Check::ok(
-                Group::Vulkan,
-                "vulkan-devices",
-                "llvmpipe (Vulkan 1.4, llvmpipe Mesa 25.0.7-2 (LLVM 19.1.7)) and others",
-            ),
-            Check::ok(
-                Group::Vulkan,
-                "vulkan-layer",
-                "/usr/lib/gapscope/libgapscope_vulkan.so",
-            ),
-            Check::other(
-                Group::Cuda,
-                "cuda-driver",
-                State::Missing,
-                "no CUDA programs run here",
-                "install NVIDIA's driver",
-            ),
-            Check::unasked(Group::Cuda, "cuda-devices", "the CUDA driver"),
-            Check::unasked(Group::Cuda, "cuda-nvml", "the CUDA driver"),
+        let vulkan = |id| Subject::new(Group::Vulkan, id);
+        let cuda = |id| Subject::new(Group::Cuda, id);
+        let devices = "llvmpipe (Vulkan 1.4, llvmpipe Mesa 25.0.7-2 (LLVM 19.1.7)) and others";
+        let examined = Examined::from_checks(vec![
+            vulkan("vulkan-devices").ok(devices),
+            vulkan("vulkan-layer").ok("/usr/lib/gapscope/libgapscope_vulkan.so"),
+            cuda("cuda-driver").missing("no CUDA programs run here", "install NVIDIA's driver"),
+            cuda("cuda-devices").unasked("the CUDA driver"),
+            cuda("cuda-nvml").unasked("the CUDA driver"),
         ]);
         let page = Terminal::default().draw(&document(&examined));
         assert!(
@@ -174,11 +161,8 @@ mod tests {
 
     #[test]
     fn a_machine_that_records_nothing_says_so_first() {
-        let examined = Examined::of(vec![Check::unasked(
-            Group::Cuda,
-            "cuda-driver",
-            "the recording layer",
-        )]);
+        let driver = Subject::new(Group::Cuda, "cuda-driver");
+        let examined = Examined::from_checks(vec![driver.unasked("the recording layer")]);
         let page = Terminal::default().draw(&document(&examined));
         assert!(page.contains("Nothing can be recorded here"), "{page}");
     }

@@ -36,6 +36,14 @@ pub fn after_reading(whole: bool) -> ExitCode {
     }
 }
 
+/// Returns success if `passed`, else [`FAILED`].
+pub fn passed(passed: bool) -> ExitCode {
+    match passed {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::from(FAILED),
+    }
+}
+
 /// Returns the status of a recorded command in the encoding of shells.
 pub fn status(exit: Exit) -> u8 {
     match exit {

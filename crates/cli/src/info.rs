@@ -16,17 +16,9 @@ pub fn run(arguments: &Info) -> Result<ExitCode, Failure> {
     remarks.extend(sizes.iter().filter_map(|size| size.unread.clone()));
     let whole = sizes.iter().all(|size| size.rows.is_some())
         && !diagnostics.iter().any(Diagnostic::is_damage);
-    let tables: Vec<_> = sizes
-        .into_iter()
-        .map(|size| info::TableSize {
-            name: size.table.to_owned(),
-            rows: size.rows,
-            bytes: size.bytes,
-        })
-        .collect();
     let name = trace::name(path);
     page::print(
-        &info::document(&name, &trace.manifest, &tables, &remarks),
+        &info::document(&name, &trace.manifest, &sizes, &remarks),
         &arguments.width,
     )?;
     Ok(exit::after_reading(whole))

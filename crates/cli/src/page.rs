@@ -4,7 +4,7 @@
 use crate::args::Width;
 use crate::failure::Failure;
 pub use gapscope_companion::say;
-use gapscope_report::{Document, Terminal};
+use gapscope_report::{Block, Document, Terminal};
 use serde::Serialize;
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -59,6 +59,12 @@ pub fn print(document: &Document, width: &Width) -> Result<(), Failure> {
 /// Prints a message of gapscope itself on stderr.
 pub fn note(text: impl Display) {
     say(&format!("gapscope: {text}\n"));
+}
+
+/// Returns sentences as items of a document.
+pub fn items<'a>(sentences: impl IntoIterator<Item = &'a String>) -> impl Iterator<Item = Block> {
+    let sentences = sentences.into_iter();
+    sentences.map(|sentence| Block::Item(sentence.as_str().into()))
 }
 
 /// Returns a value as indented JSON that ends with a line feed.

@@ -15,15 +15,20 @@ const REDRAW_INTERVAL: Duration = Duration::from_millis(250);
 /// The time between two checks for the end of the work, so that the report does not wait for the line.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
+/// Returns a line on stderr without a message, which is hidden if stderr is not a terminal.
+pub fn line() -> ProgressBar {
+    let style = ProgressStyle::with_template("{wide_msg}");
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    bar.with_style(style.expect("the template is constant"))
+}
+
 /// Shows the progress of a recording until it is finished. Returns at once if stderr is not a terminal.
 #[cfg(target_os = "linux")]
 pub fn show(session: &Session) {
-    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    let bar = line();
     if bar.is_hidden() {
         return;
     }
-    let style = ProgressStyle::with_template("{wide_msg}");
-    bar.set_style(style.expect("the template is constant"));
     let mut drawn = Instant::now();
     while !session.is_finished() {
         if drawn.elapsed() >= REDRAW_INTERVAL {
@@ -77,29 +82,21 @@ pub fn while_working<T: Send>(work: impl FnOnce(&WrittenBytes) -> T + Send) -> T
     while_showing(shown, || work(&bytes))
 }
 
-/// A count of the items that are done.
-#[derive(Debug, Default)]
-pub struct DoneCount(AtomicU64);
-
-impl DoneCount {
-    /// Sets the number of items that are done.
-    pub fn set(&self, count: usize) {
-        self.0.store(count as u64, Ordering::Relaxed);
-    }
-}
-
-/// Runs work on `all` items, with a line about the items done if it takes long.
+/// Runs work on `all` items, with a line about the items done if it takes long. The work calls the function that it is
+/// given with the number of items that are done.
 pub fn while_counting<T: Send>(
     what: &str,
     all: usize,
-    work: impl FnOnce(&DoneCount) -> T + Send,
+    work: impl FnOnce(&dyn Fn(usize)) -> T + Send,
 ) -> T {
-    let done = DoneCount::default();
+    let done = AtomicU64::new(0);
     let shown = || {
-        let count = number::count(done.0.load(Ordering::Relaxed));
+        let count = number::count(done.load(Ordering::Relaxed));
         format!("{count} of {} {what}", number::count(all as u64))
     };
-    while_showing(shown, || work(&done))
+    while_showing(shown, || {
+        work(&|count| done.store(count as u64, Ordering::Relaxed))
+    })
 }
 
 /// A count of the runs and dispatches that were read.
@@ -158,12 +155,10 @@ pub fn while_running<T: Send>(what: &str, work: impl FnOnce() -> T + Send) -> T 
 
 /// Runs work, with a changing line once it has taken long.
 fn while_showing<T: Send>(shown: impl Fn() -> String, work: impl FnOnce() -> T + Send) -> T {
-    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    let bar = line();
     if bar.is_hidden() {
         return work();
     }
-    let style = ProgressStyle::with_template("{wide_msg}");
-    bar.set_style(style.expect("the template is constant"));
     let begin = Instant::now();
     let result = std::thread::scope(|scope| {
         // The channel closes at the end of the work, even when that panics.

@@ -28,6 +28,18 @@ struct ComparedRanks {
     whole: bool,
 }
 
+impl ComparedRanks {
+    fn report<'a>(&'a self, folder: &'a str, top: usize) -> RanksReport<'a> {
+        RanksReport {
+            folder,
+            manifest: &self.manifest,
+            findings: &self.findings,
+            remarks: &self.remarks,
+            top,
+        }
+    }
+}
+
 fn compare(
     paths: &[(u32, PathBuf)],
     options: &Options,
@@ -103,14 +115,11 @@ impl RanksInTrace {
 
     /// Returns the part of the report about ranks.
     pub fn document(&self, top: usize) -> Document {
-        let report = RanksReport {
-            folder: "",
-            manifest: &self.0.manifest,
-            findings: &self.0.findings,
+        RanksReport {
             remarks: &[],
-            top,
-        };
-        report.within()
+            ..self.0.report("", top)
+        }
+        .within()
     }
 }
 
@@ -129,13 +138,7 @@ pub fn report(
     };
     let compared = compare(paths, &options, names)?;
     let name = trace::name(&arguments.trace);
-    let report = RanksReport {
-        folder: &name,
-        manifest: &compared.manifest,
-        findings: &compared.findings,
-        remarks: &compared.remarks,
-        top: row_limit(arguments.top),
-    };
+    let report = compared.report(&name, row_limit(arguments.top));
     let text = if arguments.json {
         report.json()?
     } else if arguments.markdown {
@@ -154,14 +157,8 @@ pub fn after_recording(
     terminal: &Terminal,
 ) -> Result<String, Failure> {
     let compared = compare(paths, &Options::default(), None)?;
-    let report = RanksReport {
-        folder: &trace::name(folder),
-        manifest: &compared.manifest,
-        findings: &compared.findings,
-        remarks: &compared.remarks,
-        top: 10,
-    };
-    Ok(terminal.draw(&report.document()))
+    let report = compared.report(&trace::name(folder), 10).document();
+    Ok(terminal.draw(&report))
 }
 
 #[cfg(test)]

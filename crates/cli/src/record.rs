@@ -125,9 +125,7 @@ fn print_outcome(arguments: &Record, recorded: &Recorded) -> Result<(), Failure>
             page::note(note);
         }
     } else {
-        let report = report::after_recording(&recorded.output, &page::stderr_terminal())?;
-        let again = format!("The trace is in {path}; `gapscope report {path}` prints this again.");
-        page::say(&format!("\n{report}\n  {again}\n"));
+        report::say_after_recording(&recorded.output)?;
     }
     Ok(())
 }

@@ -3,10 +3,10 @@
 
 use crate::args::Record;
 use crate::failure::Failure;
-use crate::{exit, output_path, page, recorded_command, report, view};
+use crate::{exit, output_path, page, progress, recorded_command, report, view};
 use gapscope_metal::{Error, Outcome, Recorded, Recording, Stage, Target, Xctrace};
 use gapscope_timeline::quantity as number;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 use std::ffi::OsStr;
 use std::path::Path;
 use std::process::ExitCode;
@@ -80,13 +80,10 @@ pub struct StatusLine {
 impl StatusLine {
     /// Creates the line, which is hidden when `quiet`.
     pub fn new(quiet: bool) -> StatusLine {
-        let target = match quiet {
-            true => ProgressDrawTarget::hidden(),
-            false => ProgressDrawTarget::stderr(),
+        let bar = match quiet {
+            true => ProgressBar::hidden(),
+            false => progress::line(),
         };
-        let bar = ProgressBar::with_draw_target(None, target);
-        let style = ProgressStyle::with_template("{wide_msg}");
-        bar.set_style(style.expect("the template is constant"));
         StatusLine { bar }
     }
 
@@ -142,9 +139,7 @@ fn print_outcome(arguments: &Record, recorded: &Recorded) -> Result<(), Failure>
             "{count} in {path}; the report says what Instruments does not record"
         ));
     } else {
-        let report = report::after_recording(&recorded.output, &page::stderr_terminal())?;
-        let again = format!("The trace is in {path}; `gapscope report {path}` prints this again.");
-        page::say(&format!("\n{report}\n  {again}\n"));
+        report::say_after_recording(&recorded.output)?;
     }
     Ok(())
 }

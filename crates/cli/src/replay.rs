@@ -116,7 +116,7 @@ fn dump(
         ));
     }
     let mut blocks = vec![Block::Sentence(format!("{text}.").into())];
-    blocks.extend(remarks.iter().map(|note| Block::Item(note.as_str().into())));
+    blocks.extend(page::items(remarks));
     page::print(&Document { blocks }, &arguments.width)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -132,10 +132,7 @@ fn find_nan(
         gapscope_replay::find_odd_value(capture, arguments.element, &options)
     });
     let search = search.map_err(|error| Failure::new(error.to_string()))?;
-    let end = match search.found {
-        None => ExitCode::SUCCESS,
-        Some(_) => ExitCode::from(exit::FAILED),
-    };
+    let end = exit::passed(search.found.is_none());
     if arguments.json {
         page::write_json(&FindNan {
             search,
@@ -179,7 +176,7 @@ fn find_nan(
             format!("{ranges} had such values before the dispatch that writes there.").into(),
         ));
     }
-    blocks.extend(remarks.iter().map(|note| Block::Item(note.as_str().into())));
+    blocks.extend(page::items(remarks));
     page::print(&Document { blocks }, &arguments.width)?;
     Ok(end)
 }
@@ -228,9 +225,7 @@ fn document(result: &Replay, remarks: &[String]) -> Document {
     blocks.push(Block::Sentence(outputs(result)));
     let shown = result.differences.iter().take(MAX_LINES);
     blocks.extend(shown.map(|difference| Block::Item(describe(difference).into())));
-    for note in result.notes.iter().chain(remarks) {
-        blocks.push(Block::Item(note.as_str().into()));
-    }
+    blocks.extend(page::items(result.notes.iter().chain(remarks)));
     Document { blocks }
 }
 
@@ -265,36 +260,26 @@ fn time(result: &Replay) -> Text {
         && result.runs_ns.len() > 1
     {
         let runs = result.runs_ns.len();
-        text.push(
-            Tone::Plain,
-            format!(
-                " (median of {runs} runs, {} to {})",
-                shown(least),
-                shown(most)
-            ),
-        );
+        let (least, most) = (shown(least), shown(most));
+        text = text.and(format!(" (median of {runs} runs, {least} to {most})"));
     }
     if let Some(captured) = result.captured_ns {
-        text.push(Tone::Plain, format!("; when captured {}", shown(captured)));
+        text = text.and(format!("; when captured {}", shown(captured)));
     }
     if let Some(calls) = result.captured_calls_ns
         && result.schedule == Schedule::Tight
     {
         let calls = shown(calls);
-        text.push(
-            Tone::Plain,
-            format!(
-                " on the device, and {calls} from the first call to the last, capturing included"
-            ),
-        );
+        text = text.and(format!(
+            " on the device, and {calls} from the first call to the last, capturing included"
+        ));
     }
-    text.push(Tone::Plain, ".");
+    text = text.and(".");
     if let Some(writes) = result.host_writes_ns.filter(|ns| *ns > 0) {
         let writes = shown(writes);
-        text.push(
-            Tone::Plain,
-            format!(" {writes} of it went to copies that replace the host's writes."),
-        );
+        text = text.and(format!(
+            " {writes} of it went to copies that replace the host's writes."
+        ));
     }
     text
 }
@@ -307,14 +292,15 @@ fn outputs(result: &Replay) -> Text {
     };
     match (result.outputs_compared, result.different()) {
         (0, _) => Text::new().with(Tone::Warning, "No output was compared."),
-        (_, 0) if within.is_empty() => Text::new().with(
-            Tone::Good,
-            format!("{pieces} of at most 64 KiB: equal, bit for bit."),
-        ),
-        (_, 0) => Text::new().with(
-            Tone::Good,
-            format!("{pieces} of at most 64 KiB: equal{within}."),
-        ),
+        (_, 0) => {
+            let how = if within.is_empty() {
+                ", bit for bit"
+            } else {
+                &within
+            };
+            let text = format!("{pieces} of at most 64 KiB: equal{how}.");
+            Text::new().with(Tone::Good, text)
+        }
         (_, different) => {
             let different = quantity::count(different);
             let text = format!("{different} of {pieces} of at most 64 KiB differ{within}:");

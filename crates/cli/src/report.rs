@@ -138,8 +138,16 @@ fn ranks_within(
     }
 }
 
-/// Returns the report that follows a recording.
-pub fn after_recording(path: &Path, terminal: &Terminal) -> Result<String, Failure> {
+/// Prints the report that follows a recording on stderr.
+pub fn say_after_recording(trace: &Path) -> Result<(), Failure> {
+    let report = after_recording(trace, &page::stderr_terminal())?;
+    let path = trace.display();
+    let again = format!("The trace is in {path}; `gapscope report {path}` prints this again.");
+    page::say(&format!("\n{report}\n  {again}\n"));
+    Ok(())
+}
+
+fn after_recording(path: &Path, terminal: &Terminal) -> Result<String, Failure> {
     let of_ranks = rank_folders(path);
     if !of_ranks.is_empty() {
         return ranks::after_recording(path, &of_ranks, terminal);

@@ -72,78 +72,39 @@ fn unlinked(text: &str) -> String {
     plain + rest
 }
 
-fn schema_of<T: JsonSchema>() -> Schema {
-    let settings = SchemaSettings::draft2020_12().for_serialize();
-    settings.into_generator().into_root_schema_for::<T>()
+/// Returns the schema that is made from `T`, the type that the command writes.
+const fn published<T: JsonSchema>(name: &'static str, command: &'static str) -> PublishedSchema {
+    PublishedSchema {
+        name,
+        command,
+        make: || {
+            let settings = SchemaSettings::draft2020_12().for_serialize();
+            settings.into_generator().into_root_schema_for::<T>()
+        },
+    }
 }
 
 /// The schemas of all commands.
 pub const ALL: &[PublishedSchema] = &[
-    PublishedSchema {
-        name: "report",
-        command: "gapscope report --json TRACE",
-        make: schema_of::<gapscope_report::json::Json>,
-    },
-    PublishedSchema {
-        name: "report-ranks",
-        command: "gapscope report --json FOLDER, of several ranks",
-        make: schema_of::<gapscope_report::ranks::Json>,
-    },
-    PublishedSchema {
-        name: "explain",
-        command: "gapscope explain --json",
-        make: schema_of::<gapscope_report::explanation::Explanation>,
-    },
-    PublishedSchema {
-        name: "diff",
-        command: "gapscope diff --json, gapscope baseline compare --json",
-        make: schema_of::<gapscope_report::diff::Json<'static>>,
-    },
-    PublishedSchema {
-        name: "baseline-list",
-        command: "gapscope baseline list --json",
-        make: schema_of::<Vec<Listed>>,
-    },
-    PublishedSchema {
-        name: "bench-device",
-        command: "gapscope bench device --json",
-        make: schema_of::<crate::bench::Measured>,
-    },
-    PublishedSchema {
-        name: "doctor",
-        command: "gapscope doctor --json",
-        make: schema_of::<crate::doctor::check::Examined>,
-    },
-    PublishedSchema {
-        name: "deps",
-        command: "gapscope deps --json",
-        make: schema_of::<gapscope_dependencies::Json>,
-    },
-    PublishedSchema {
-        name: "capture",
-        command: "gapscope capture --json",
-        make: schema_of::<Captured>,
-    },
-    PublishedSchema {
-        name: "replay",
-        command: "gapscope replay --json",
-        make: schema_of::<Answer>,
-    },
-    PublishedSchema {
-        name: "replay-dump",
-        command: "gapscope replay --dump --json",
-        make: schema_of::<DumpedBuffer>,
-    },
-    PublishedSchema {
-        name: "replay-find-nan",
-        command: "gapscope replay --find-nan --json",
-        make: schema_of::<FindNan>,
-    },
-    PublishedSchema {
-        name: "replay-fuse",
-        command: "gapscope replay --fuse --json",
-        make: schema_of::<Fused>,
-    },
+    published::<gapscope_report::json::Json>("report", "gapscope report --json TRACE"),
+    published::<gapscope_report::ranks::Json>(
+        "report-ranks",
+        "gapscope report --json FOLDER, of several ranks",
+    ),
+    published::<gapscope_report::explanation::Explanation>("explain", "gapscope explain --json"),
+    published::<gapscope_report::diff::Json<'static>>(
+        "diff",
+        "gapscope diff --json, gapscope baseline compare --json",
+    ),
+    published::<Vec<Listed>>("baseline-list", "gapscope baseline list --json"),
+    published::<crate::bench::Measured>("bench-device", "gapscope bench device --json"),
+    published::<crate::doctor::check::Examined>("doctor", "gapscope doctor --json"),
+    published::<gapscope_dependencies::Json>("deps", "gapscope deps --json"),
+    published::<Captured>("capture", "gapscope capture --json"),
+    published::<Answer>("replay", "gapscope replay --json"),
+    published::<DumpedBuffer>("replay-dump", "gapscope replay --dump --json"),
+    published::<FindNan>("replay-find-nan", "gapscope replay --find-nan --json"),
+    published::<Fused>("replay-fuse", "gapscope replay --fuse --json"),
 ];
 
 /// Prints a schema, or the names of all schemas.

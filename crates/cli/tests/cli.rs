@@ -92,6 +92,24 @@ impl Workplace {
     }
 }
 
+/// Returns the arguments of a command line. No argument has a space in it.
+fn words(line: &str) -> Vec<&str> {
+    line.split(' ').collect()
+}
+
+/// Checks the exit status of a command.
+#[track_caller]
+fn assert_status(output: &Output, status: i32) {
+    assert_eq!(output.status.code(), Some(status), "{output:?}");
+}
+
+/// Checks that a text contains `part`.
+#[track_caller]
+fn assert_contains(text: impl AsRef<str>, part: &str) {
+    let text = text.as_ref();
+    assert!(text.contains(part), "{part:?} is not in: {text}");
+}
+
 fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }

@@ -29,12 +29,20 @@ pub fn driver_versions(module: &str, cuda: Option<u32>) -> String {
 impl FunctionClass {
     /// Returns the class of a function, whose name may have suffixes; `None` for a function that does not matter.
     pub fn from_function(name: &str) -> Option<FunctionClass> {
-        let find = |name| {
+        let row = |name: &str| {
             let found = table::FUNCTIONS.binary_search_by_key(&name, |(known, _)| *known);
             found.ok().map(|at| table::FUNCTIONS[at].1)
         };
+        let find = |name: &str| {
+            let bare = ["cuda", "cu"]
+                .iter()
+                .find_map(|prefix| name.strip_prefix(prefix));
+            row(name).or_else(|| row(bare?))
+        };
+        let of_cuda = name.starts_with("cu") || name.starts_with("__cuda");
         // One version of a function has its own class.
-        find(name).or_else(|| find(base_name(name)))
+        let class = find(name).or_else(|| find(base_name(name)));
+        class.filter(|_| of_cuda)
     }
 }
 

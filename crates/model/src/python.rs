@@ -240,8 +240,6 @@ const PYTHON_3_11: Layout = Layout {
 };
 
 const PYTHON_3_12: Layout = Layout {
-    first_interpreter: 40,
-    next_interpreter: 0,
     first_thread: 72,
     lock: Lock::BehindInterpreter {
         pointer: 384,
@@ -264,19 +262,16 @@ const PYTHON_3_12: Layout = Layout {
         owner: 70,
     },
     code: CodeOffsets {
-        file: 112,
-        name: 128,
-        lines: 136,
         first_line: 68,
         instructions: 192,
+        ..PYTHON_3_11.code
     },
     text: TextOffsets {
-        length: 16,
-        state: 32,
         ascii_data: 40,
         other_data: 56,
+        ..PYTHON_3_11.text
     },
-    bytes_data: 32,
+    ..PYTHON_3_11
 };
 
 #[cfg(test)]

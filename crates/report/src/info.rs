@@ -5,19 +5,8 @@ use crate::section::accuracy::calibrated_by;
 use crate::section::or_unknown;
 use crate::{command_line, number};
 use gapscope_timeline::Vocabulary;
-use gapscope_trace::Manifest;
 use gapscope_trace::manifest::{Clock, ClockMethod, Device, Exit, Process, Queue};
-
-/// The size of a table of a trace.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TableSize {
-    /// The name of the table.
-    pub name: String,
-    /// The number of rows; `None` when the table's file cannot be read.
-    pub rows: Option<u64>,
-    /// The size of the file in bytes.
-    pub bytes: u64,
-}
+use gapscope_trace::{Manifest, TableSize};
 
 /// Returns a document that describes a trace, for `gapscope info`.
 pub fn document(
@@ -229,7 +218,7 @@ fn table_sizes(sizes: &[TableSize]) -> Vec<Block> {
     }
     let all = sizes.iter().map(|size| size.bytes).sum();
     Table::with_rows(sizes)
-        .text("table", |size| size.name.as_str())
+        .text("table", |size| size.table)
         .number("rows", |size| match size.rows {
             Some(rows) => number::count(rows).into(),
             None => Text::new().with(Tone::Warning, "unreadable"),

@@ -517,10 +517,11 @@ fn info_says_that_a_parent_is_not_known() {
 #[test]
 fn info_shows_the_manifest() {
     let sizes =
-        [("dispatches", Some(8), 1200), ("kernels", None, 64)].map(|(name, rows, bytes)| {
-            info::TableSize {
-                name: name.to_owned(),
+        [("dispatches", Some(8), 1200), ("kernels", None, 64)].map(|(table, rows, bytes)| {
+            gapscope_trace::TableSize {
+                table,
                 rows,
+                unread: None,
                 bytes,
             }
         });

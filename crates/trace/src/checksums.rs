@@ -185,10 +185,7 @@ impl Checksums {
             return Ok(None);
         };
         let whole = || {
-            let length = footer_bytes(file).ok()?;
-            let mut footer = vec![0; usize::try_from(length).ok()?];
-            let end = file.metadata().ok()?.len();
-            read_at(file, end.checked_sub(length + TAIL_BYTES)?, &mut footer).ok()?;
+            let mut footer = footer_of(file)?;
             let place = signature(&footer)?;
             let signed = footer[place.clone()].to_vec();
             footer[place].copy_from_slice(UNSIGNED.as_bytes());

@@ -28,13 +28,12 @@ pub trait Column: Sized + Clone + Default + PartialEq + std::fmt::Debug {
     /// Appends an Arrow array of [`Self::data_type`]. Returns `None` when the array has another type or lacks values;
     /// the values that were appended until then stay.
     fn append_array(array: &dyn Array, values: &mut Self::Values, texts: &mut Texts) -> Option<()>;
+    /// Appends the value in the text form. Returns false when there is no value.
+    fn write_text(&self, to: &mut String) -> bool;
     /// Returns the value in the text form; `None` where there is no value.
-    fn to_text(&self) -> Option<String>;
-    /// Appends [`Self::to_text`]. Returns false when there is no value.
-    fn write_text(&self, to: &mut String) -> bool {
-        let text = self.to_text();
-        to.push_str(text.as_deref().unwrap_or_default());
-        text.is_some()
+    fn to_text(&self) -> Option<String> {
+        let mut text = String::new();
+        self.write_text(&mut text).then_some(text)
     }
     /// Parses the text form.
     fn from_text(text: &str) -> Option<Self>;
@@ -258,9 +257,6 @@ macro_rules! integer_column {
                 values.extend(array.values().iter().map(|value| $wrap(*value)));
                 Some(())
             }
-            fn to_text(&self) -> Option<String> {
-                Some(self.to_string())
-            }
             fn write_text(&self, to: &mut String) -> bool {
                 // Writing to a `String` never fails.
                 std::fmt::Write::write_fmt(to, format_args!("{self}")).is_ok()
@@ -296,9 +292,6 @@ macro_rules! integer_column {
                     None => values.extend_present(numbers),
                 }
                 Some(())
-            }
-            fn to_text(&self) -> Option<String> {
-                self.map(|value| value.to_string())
             }
             fn write_text(&self, to: &mut String) -> bool {
                 self.as_ref().is_some_and(|value| value.write_text(to))
@@ -406,7 +399,6 @@ macro_rules! kind_columns {
             fn append_array(array: &dyn Array, values: &mut Vec<Self>, _: &mut Texts) -> Option<()> {
                 for_each_text(array, |text| text.map($name::from_text_or_unknown), |value| values.push(value))
             }
-            fn to_text(&self) -> Option<String> { Some(self.as_str().to_owned()) }
             fn write_text(&self, to: &mut String) -> bool {
                 to.push_str(self.as_str());
                 true
@@ -427,7 +419,7 @@ macro_rules! kind_columns {
             fn append_array(array: &dyn Array, values: &mut Vec<Self>, _: &mut Texts) -> Option<()> {
                 for_each_text(array, |text| Some(text.map($name::from_text_or_unknown)), |value| values.push(value))
             }
-            fn to_text(&self) -> Option<String> { self.map(|value| value.as_str().to_owned()) }
+            fn write_text(&self, to: &mut String) -> bool { self.is_some_and(|value| value.write_text(to)) }
             fn from_text(text: &str) -> Option<Self> { <$name as Column>::from_text(text).map(Some) }
         }
     )+};

@@ -68,13 +68,7 @@ impl Synthetic {
             driver: "none".to_owned(),
             uuid: format!("{id:032x}"),
             heaps: vec![16 << 30],
-            clock: Clock {
-                method: ClockMethod::Calibrated,
-                error_ns: Some(1_000),
-                samples: 2,
-                drift_ppm: Some(0.0),
-                nanoseconds_per_tick: 1.0,
-            },
+            clock: parameters::clock(),
             ..Device::default()
         });
         let queues = self.queues().map(|id| Queue {
@@ -111,7 +105,7 @@ impl Synthetic {
             devices: devices.collect(),
             queues: queues.collect(),
             losses: Vec::new(),
-            notes: vec!["This trace is made up: no program was recorded.".to_owned()],
+            notes: vec![parameters::NOTE.to_owned()],
             ..Manifest::default()
         }
     }

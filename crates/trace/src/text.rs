@@ -43,13 +43,7 @@ pub struct TextError {
     pub problem: TextProblem,
 }
 
-/// A column that has a value although the line leaves it out.
-struct Omitted {
-    row: &'static str,
-    column: &'static str,
-    value: Omission,
-}
-
+/// The value of a column that the line leaves out.
 enum Omission {
     /// A fixed value.
     Is(&'static str),
@@ -59,27 +53,16 @@ enum Omission {
     With(&'static str, &'static str),
 }
 
-const OMITTED: &[Omitted] = &[
-    Omitted {
-        row: Submissions::ROW,
-        column: "kind",
-        value: Omission::Is("command-buffers"),
-    },
-    Omitted {
-        row: HostCalls::ROW,
-        column: "count",
-        value: Omission::Is("1"),
-    },
-    Omitted {
-        row: HostCalls::ROW,
-        column: "busy_ns",
-        value: Omission::SameAs("duration_ns"),
-    },
-    Omitted {
-        row: CommandBuffers::ROW,
-        column: "timing",
-        value: Omission::With("start_ns", "measured"),
-    },
+/// Rows, and a column of each that has a value although the line leaves it out.
+const OMITTED: &[(&str, &str, Omission)] = &[
+    (Submissions::ROW, "kind", Omission::Is("command-buffers")),
+    (HostCalls::ROW, "count", Omission::Is("1")),
+    (HostCalls::ROW, "busy_ns", Omission::SameAs("duration_ns")),
+    (
+        CommandBuffers::ROW,
+        "timing",
+        Omission::With("start_ns", "measured"),
+    ),
 ];
 
 /// Returns the manifest of a text that has no `manifest` line.
@@ -184,17 +167,15 @@ fn read_row<T: Table>(line: &Line) -> Result<T::Row, TextProblem> {
         }
         set::<T>(&mut row, column, value)?;
     }
-    for omitted in OMITTED.iter().filter(|o| o.row == T::ROW) {
-        if line.get(omitted.column).is_some() {
-            continue;
-        }
-        let value = match omitted.value {
-            Omission::Is(value) => Some(value),
+    let omitted = OMITTED.iter().filter(|(row, ..)| *row == T::ROW);
+    for (_, column, value) in omitted.filter(|(_, column, _)| line.get(column).is_none()) {
+        let value = match value {
+            Omission::Is(value) => Some(*value),
             Omission::SameAs(other) => line.get(other),
-            Omission::With(other, value) => line.get(other).map(|_| value),
+            Omission::With(other, value) => line.get(other).map(|_| *value),
         };
         if let Some(value) = value {
-            set::<T>(&mut row, omitted.column, value)?;
+            set::<T>(&mut row, column, value)?;
         }
     }
     Ok(row)

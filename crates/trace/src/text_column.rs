@@ -220,9 +220,7 @@ where
         self[row].clone()
     }
     fn write_text(&self, row: usize, to: &mut String) -> bool {
-        let text = self[row].text();
-        to.push_str(text.unwrap_or_default());
-        text.is_some()
+        self[row].write_text(to)
     }
     fn push(&mut self, value: T) {
         TextColumn::push(self, value);
@@ -268,8 +266,9 @@ macro_rules! text_columns {
             ) -> Option<()> {
                 values.append_texts(array, texts)
             }
-            fn to_text(&self) -> Option<String> {
-                self.text().map(str::to_owned)
+            fn write_text(&self, to: &mut String) -> bool {
+                to.push_str(self.text().unwrap_or_default());
+                self.text().is_some()
             }
             fn from_text(text: &str) -> Option<Self> {
                 <Self as Text>::from_optional(Some(Arc::from(text)))

@@ -7,7 +7,8 @@ use gapscope_trace::tables::*;
 use gapscope_trace::{Diagnostic, Error, Selection, Trace, TraceWriter, read};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
 
 fn trace() -> Trace {
     Trace::from_text(
@@ -44,41 +45,47 @@ fn write(folder: &Path, trace: &Trace) {
     writer.finish(&trace.manifest).expect("finish");
 }
 
+/// Returns a folder that does not exist yet, in another that is removed at the end of a test.
+fn new_folder() -> (TempDir, PathBuf) {
+    let temporary = tempfile::tempdir().expect("a folder");
+    let folder = temporary.path().join("a.gapscope");
+    (temporary, folder)
+}
+
+/// Returns the folder of a finished trace.
+fn written(trace: &Trace) -> (TempDir, PathBuf) {
+    let (temporary, folder) = new_folder();
+    write(&folder, trace);
+    (temporary, folder)
+}
+
+/// Returns the folder of a trace, and the writer that has its manifest and all its rows.
+fn unfinished(trace: &Trace) -> (TempDir, PathBuf, TraceWriter) {
+    let (temporary, folder) = new_folder();
+    let mut writer = TraceWriter::create(&folder).expect("create");
+    writer.write_manifest(&trace.manifest).expect("manifest");
+    push(&mut writer, trace);
+    (temporary, folder, writer)
+}
+
 fn open(folder: &Path) -> (Trace, Vec<Diagnostic>) {
     read(folder, &Selection::all()).expect("it opens")
 }
 
 #[test]
 fn a_finished_trace_reads_as_it_was_written() {
-    let temporary = tempfile::tempdir().expect("a folder");
-    let folder = temporary.path().join("a.gapscope");
     let trace = trace();
-    write(&folder, &trace);
+    let (_temporary, folder) = written(&trace);
     assert_eq!(open(&folder), (trace, vec![]));
-    let mut names: Vec<String> = fs::read_dir(&folder)
-        .expect("readable")
-        .map(|e| {
-            e.expect("readable")
-                .file_name()
-                .to_string_lossy()
-                .into_owned()
-        })
-        .collect();
-    names.sort();
-    assert_eq!(
-        names.len(),
-        19 + 2,
-        "a file a table, manifest and sources: {names:?}"
-    );
-    assert!(!names.contains(&"parts".to_owned()));
+    let files = fs::read_dir(&folder).expect("readable").count();
+    assert_eq!(files, 19 + 2, "a file a table, manifest and sources");
+    assert!(!folder.join("parts").exists());
 }
 
 #[test]
 fn an_empty_trace_has_all_its_tables() {
-    let temporary = tempfile::tempdir().expect("a folder");
-    let folder = temporary.path().join("a.gapscope");
     let empty = Trace::from_text("").expect("the text is a trace");
-    write(&folder, &empty);
+    let (_temporary, folder) = written(&empty);
     assert_eq!(open(&folder), (empty, vec![]));
 }
 
@@ -98,12 +105,8 @@ fn an_existing_output_is_refused_and_left_alone() {
 
 #[test]
 fn a_killed_recording_opens_up_to_its_last_checkpoint() {
-    let temporary = tempfile::tempdir().expect("a folder");
-    let folder = temporary.path().join("a.gapscope");
     let trace = trace();
-    let mut writer = TraceWriter::create(&folder).expect("create");
-    writer.write_manifest(&trace.manifest).expect("manifest");
-    push(&mut writer, &trace);
+    let (_temporary, folder, mut writer) = unfinished(&trace);
     writer.checkpoint().expect("checkpoint");
     writer.tables_mut().dispatches.push(Dispatch::default());
     drop(writer);
@@ -115,12 +118,8 @@ fn a_killed_recording_opens_up_to_its_last_checkpoint() {
 
 #[test]
 fn a_resumed_recording_has_what_was_listed_and_nothing_else() {
-    let temporary = tempfile::tempdir().expect("a folder");
-    let folder = temporary.path().join("a.gapscope");
     let trace = trace();
-    let mut writer = TraceWriter::create(&folder).expect("create");
-    writer.write_manifest(&trace.manifest).expect("manifest");
-    push(&mut writer, &trace);
+    let (_temporary, folder, mut writer) = unfinished(&trace);
     let listed = writer.checkpoint().expect("checkpoint");
     push(&mut writer, &trace);
     writer
@@ -145,8 +144,7 @@ fn a_resumed_recording_has_what_was_listed_and_nothing_else() {
 
 #[test]
 fn large_and_small_parts_keep_their_order() {
-    let temporary = tempfile::tempdir().expect("a folder");
-    let folder = temporary.path().join("a.gapscope");
+    let (_temporary, folder) = new_folder();
     let mut writer = TraceWriter::create(&folder).expect("create");
     let mut position = 0;
     for rows in [10, 5, 40_000, 7, 70_000, 1, 2] {
@@ -177,10 +175,8 @@ fn large_and_small_parts_keep_their_order() {
 
 #[test]
 fn columns_that_are_not_wanted_stay_empty() {
-    let temporary = tempfile::tempdir().expect("a folder");
-    let folder = temporary.path().join("a.gapscope");
     let trace = trace();
-    write(&folder, &trace);
+    let (_temporary, folder) = written(&trace);
     let selection = Selection::manifest()
         .columns::<Dispatches>(&["queue", "duration_ns"])
         .with::<CommandBuffers>();
@@ -197,12 +193,10 @@ fn columns_that_are_not_wanted_stay_empty() {
 
 #[test]
 fn ids_that_lead_nowhere_are_reported() {
-    let temporary = tempfile::tempdir().expect("a folder");
-    let folder = temporary.path().join("a.gapscope");
     let mut trace = trace();
     trace.tables.dispatches.kernel = vec![KernelId(u32::MAX), KernelId(1)];
     trace.tables.labels.parent = vec![Some(LabelId(9))].into();
-    write(&folder, &trace);
+    let (_temporary, folder) = written(&trace);
     let (found, diagnostics) = open(&folder);
     assert_eq!(found, trace);
     let texts: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
@@ -217,10 +211,8 @@ fn ids_that_lead_nowhere_are_reported() {
 
 #[test]
 fn a_damaged_table_leaves_the_others() {
-    let temporary = tempfile::tempdir().expect("a folder");
-    let folder = temporary.path().join("a.gapscope");
     let trace = trace();
-    write(&folder, &trace);
+    let (_temporary, folder) = written(&trace);
     let file = folder.join("host_calls.parquet");
     let bytes = fs::read(&file).expect("readable");
     fs::write(&file, &bytes[..bytes.len() - 9]).expect("writable");
@@ -258,8 +250,7 @@ fn damage(file: &Path, column: &str) {
 
 #[test]
 fn rows_before_damage_are_kept_and_those_after_are_counted() {
-    let temporary = tempfile::tempdir().expect("a folder");
-    let folder = temporary.path().join("a.gapscope");
+    let (_temporary, folder) = new_folder();
     let synthetic = Synthetic {
         dispatches: 100_000,
         ..Synthetic::default()
@@ -310,22 +301,16 @@ fn rows_before_damage_are_kept_and_those_after_are_counted() {
 fn what_is_no_trace_is_refused_in_a_sentence() {
     let temporary = tempfile::tempdir().expect("a folder");
     let refuse = |path: &Path| {
-        read(path, &Selection::all())
-            .expect_err("refused")
-            .to_string()
+        let error = read(path, &Selection::all()).expect_err("refused");
+        error.to_string()
     };
     let put = |name: &str, text: &str| {
         let path = temporary.path().join(name);
         fs::write(&path, text).expect("writable");
         path
     };
-    assert!(
-        refuse(&put(
-            "k.json",
-            "{\"schemaVersion\": 1, \"traceEvents\": []}"
-        ))
-        .contains("Kineto")
-    );
+    let kineto = put("k.json", "{\"schemaVersion\": 1, \"traceEvents\": []}");
+    assert!(refuse(&kineto).contains("Kineto"));
     assert!(refuse(&put("n.sqlite", "SQLite format 3\0")).contains("Nsight"));
     assert!(refuse(&put("d.parquet", "PAR1")).contains("whole folder"));
     assert!(refuse(&put("x", "")).contains("empty"));
@@ -350,8 +335,7 @@ fn what_is_no_trace_is_refused_in_a_sentence() {
 
 #[test]
 fn sources_are_kept_once_and_only_under_hashes() {
-    let temporary = tempfile::tempdir().expect("a folder");
-    let folder = temporary.path().join("a.gapscope");
+    let (_temporary, folder) = new_folder();
     let mut writer = TraceWriter::create(&folder).expect("create");
     writer.add_source("00ff", "spv", b"code").expect("added");
     writer
@@ -376,12 +360,8 @@ fn sources_are_kept_once_and_only_under_hashes() {
 
 #[test]
 fn a_trace_that_cannot_be_completed_stays_readable() {
-    let temporary = tempfile::tempdir().expect("a folder");
-    let folder = temporary.path().join("a.gapscope");
     let trace = trace();
-    let mut writer = TraceWriter::create(&folder).expect("create");
-    writer.write_manifest(&trace.manifest).expect("manifest");
-    push(&mut writer, &trace);
+    let (_temporary, folder, writer) = unfinished(&trace);
     // A file of the last step cannot be created, as on a full disk.
     let obstacle = folder.join("host_calls.parquet.new");
     fs::create_dir(&obstacle).expect("made");
@@ -394,12 +374,8 @@ fn a_trace_that_cannot_be_completed_stays_readable() {
 
 #[test]
 fn a_failed_part_costs_its_table_only() {
-    let temporary = tempfile::tempdir().expect("a folder");
-    let folder = temporary.path().join("a.gapscope");
     let trace = trace();
-    let mut writer = TraceWriter::create(&folder).expect("create");
-    writer.write_manifest(&trace.manifest).expect("manifest");
-    push(&mut writer, &trace);
+    let (_temporary, folder, mut writer) = unfinished(&trace);
     writer.checkpoint().expect("checkpoint");
     let obstacle = folder.join("parts/dispatches-000002.parquet.open");
     fs::create_dir(&obstacle).expect("made");
@@ -422,32 +398,23 @@ fn a_failed_part_costs_its_table_only() {
 
 #[test]
 fn what_a_manifest_does_not_know_is_absent_and_was_once_0() {
-    let temporary = tempfile::tempdir().expect("a folder");
-    let folder = temporary.path().join("a.gapscope");
-    write(&folder, &trace());
+    let (_temporary, folder) = written(&trace());
     let path = folder.join("trace.json");
     let json = fs::read_to_string(&path).expect("readable");
     assert!(json.contains("\"start_unix_ns\": null"), "{json}");
     assert_eq!(open(&folder).0.manifest.start_unix_ns, None);
-    for (written, known) in [("0", None), ("17", Some(17))] {
-        let old = json.replace(
-            "\"start_unix_ns\": null",
-            &format!("\"start_unix_ns\": {written}"),
-        );
-        fs::write(&path, old).expect("writable");
-        assert_eq!(open(&folder).0.manifest.start_unix_ns, known);
-        let old = json.replace("\"cores\": null", &format!("\"cores\": {written}"));
+    let opened_with = |key: &str, value: &str| {
+        let old = json.replace(&format!("\"{key}\": null"), &format!("\"{key}\": {value}"));
         assert!(old != json, "{json}");
         fs::write(&path, old).expect("writable");
-        let known = known.map(|n| n as u32);
-        assert_eq!(open(&folder).0.manifest.host.cores, known);
-        let old = json.replace(
-            "\"parent_pid\": null",
-            &format!("\"parent_pid\": {written}"),
-        );
-        assert!(old != json, "{json}");
-        fs::write(&path, old).expect("writable");
-        assert_eq!(open(&folder).0.manifest.processes[0].parent_pid, known);
+        open(&folder).0.manifest
+    };
+    for (value, known) in [("0", None), ("17", Some(17))] {
+        let manifest = opened_with("start_unix_ns", value);
+        assert_eq!(manifest.start_unix_ns, known.map(i64::from));
+        assert_eq!(opened_with("cores", value).host.cores, known);
+        let manifest = opened_with("parent_pid", value);
+        assert_eq!(manifest.processes[0].parent_pid, known);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Files that claim more than they hold, and small files that would fill memory.
 
-use arrow_array::{ArrayRef, DictionaryArray, Int32Array, RecordBatch, StringArray};
+use arrow_array::{ArrayRef, DictionaryArray, Int32Array, RecordBatch, StringArray, UInt32Array};
 use gapscope_trace::ids::KernelId;
 use gapscope_trace::manifest::Manifest;
 use gapscope_trace::memory;
@@ -14,14 +14,18 @@ use parquet::file::metadata::{
 };
 use parquet::file::properties::WriterProperties;
 use std::fs::{self, File};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tempfile::TempDir;
 
 /// Serialises tests that measure this process' memory.
 static MEMORY: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
-fn write(folder: &Path) {
-    let mut writer = TraceWriter::create(folder).expect("create");
+/// Writes a trace of 1000 dispatches. Returns its folder, in a folder that is removed at the end of a test.
+fn written() -> (TempDir, PathBuf) {
+    let temporary = tempfile::tempdir().expect("a folder");
+    let folder = temporary.path().join("a.gapscope");
+    let mut writer = TraceWriter::create(&folder).expect("create");
     for at in 0..1000 {
         writer.tables_mut().dispatches.push(Dispatch {
             kernel: KernelId(at % 7),
@@ -30,6 +34,7 @@ fn write(folder: &Path) {
         });
     }
     writer.finish(&Manifest::default()).expect("finish");
+    (temporary, folder)
 }
 
 /// Changes the number of rows that a file's footer claims for each column.
@@ -81,9 +86,7 @@ fn a_footer_that_claims_any_number_of_rows_is_told_and_takes_no_memory() {
         1 << 62,
         i64::MAX,
     ] {
-        let temporary = tempfile::tempdir().expect("a folder");
-        let folder = temporary.path().join("a.gapscope");
-        write(&folder);
+        let (_temporary, folder) = written();
         claim(&folder.join("dispatches.parquet"), claimed);
         let (trace, diagnostics) = read(&folder, &Selection::all().unchecked()).expect("it opens");
         assert_eq!(trace.tables.dispatches.len(), 0, "{claimed}");
@@ -107,29 +110,16 @@ fn a_footer_that_claims_any_number_of_rows_is_told_and_takes_no_memory() {
 
 /// Writes a file of kernels with the same name.
 fn one_name(path: &Path, name: &str, rows: usize) {
+    let text = |text: &str| -> ArrayRef {
+        let texts = Arc::new(StringArray::from(vec![text]));
+        Arc::new(DictionaryArray::new(Int32Array::from(vec![0; rows]), texts))
+    };
+    let ids = UInt32Array::from_iter_values(0..rows as u32);
     let columns: Vec<(&str, ArrayRef)> = vec![
-        (
-            "id",
-            Arc::new(arrow_array::UInt32Array::from_iter_values(0..rows as u32)),
-        ),
-        (
-            "process",
-            Arc::new(arrow_array::UInt32Array::from(vec![1; rows])),
-        ),
-        (
-            "name",
-            Arc::new(DictionaryArray::new(
-                Int32Array::from(vec![0; rows]),
-                Arc::new(StringArray::from(vec![name])),
-            )),
-        ),
-        (
-            "name_source",
-            Arc::new(DictionaryArray::new(
-                Int32Array::from(vec![0; rows]),
-                Arc::new(StringArray::from(vec!["label"])),
-            )),
-        ),
+        ("id", Arc::new(ids)),
+        ("process", Arc::new(UInt32Array::from(vec![1; rows]))),
+        ("name", text(name)),
+        ("name_source", text("label")),
     ];
     let batch = RecordBatch::try_from_iter(columns).expect("equal lengths");
     let properties = WriterProperties::builder()
@@ -145,9 +135,7 @@ fn one_name(path: &Path, name: &str, rows: usize) {
 #[test]
 fn a_long_text_that_many_rows_have_is_in_memory_once() {
     let _memory = MEMORY.lock().unwrap_or_else(|e| e.into_inner());
-    let temporary = tempfile::tempdir().expect("a folder");
-    let folder = temporary.path().join("a.gapscope");
-    write(&folder);
+    let (_temporary, folder) = written();
     let name = "x".repeat(20_000);
     one_name(&folder.join("kernels.parquet"), &name, 50_000);
     let before = memory::limit();
@@ -184,9 +172,7 @@ fn run_lengths(path: &Path, rows: usize) {
 #[cfg(target_os = "linux")]
 fn what_does_not_fit_into_the_limit_is_an_error_that_says_what_to_do() {
     let _memory = MEMORY.lock().unwrap_or_else(|e| e.into_inner());
-    let temporary = tempfile::tempdir().expect("a folder");
-    let folder = temporary.path().join("a.gapscope");
-    write(&folder);
+    let (_temporary, folder) = written();
     let path = folder.join("command_buffers.parquet");
     run_lengths(&path, 4 << 20);
     assert!(fs::metadata(&path).expect("a file").len() < 1 << 20);

@@ -11,8 +11,9 @@ use parquet::file::metadata::{
 };
 use parquet::file::properties::WriterProperties;
 use std::fs::{self, File};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tempfile::TempDir;
 
 const ROWS: i64 = 1000;
 
@@ -52,6 +53,13 @@ impl Page {
         out.extend(&self.bytes);
         out
     }
+}
+
+/// Returns the path of a file that does not exist yet, in a folder that is removed at the end of a test.
+fn new_file() -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("submissions.parquet");
+    (folder, path)
 }
 
 /// Writes a file whose only column is `start_ns`, and returns its only page.
@@ -151,8 +159,7 @@ fn codecs() -> [Compression; 5] {
 
 #[test]
 fn a_page_that_claims_two_gibibytes_is_refused_before_room_is_made() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("submissions.parquet");
+    let (_folder, path) = new_file();
     let before = peak_bytes();
     for codec in codecs() {
         let page = write(&path, codec);
@@ -183,8 +190,7 @@ fn a_page_that_claims_two_gibibytes_is_refused_before_room_is_made() {
 #[test]
 fn a_page_that_is_longer_than_the_limit_of_memory_is_refused() {
     let _limit = LIMIT.lock().unwrap_or_else(|e| e.into_inner());
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("submissions.parquet");
+    let (_folder, path) = new_file();
     let page = write(&path, Compression::ZSTD(Default::default()));
     let page = Page {
         unpacked: 20 << 20,
@@ -202,8 +208,7 @@ fn a_page_that_is_longer_than_the_limit_of_memory_is_refused() {
 
 #[test]
 fn rows_before_a_page_that_is_refused_are_read() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("submissions.parquet");
+    let (_folder, path) = new_file();
     let whole = write(&path, Compression::UNCOMPRESSED);
     let part = |from: usize, rows: usize, values: i64| {
         let bytes = whole.bytes[from * 8..][..rows * 8].to_vec();
@@ -237,8 +242,7 @@ fn rows_before_a_page_that_is_refused_are_read() {
 #[test]
 fn texts_that_claim_more_lengths_than_rows_are_refused() {
     let _limit = LIMIT.lock().unwrap_or_else(|e| e.into_inner());
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("submissions.parquet");
+    let (_folder, path) = new_file();
     for encoding in [6, 7] {
         for (values, said) in [
             (1_u64 << 40, "the lengths of its texts are damaged"),

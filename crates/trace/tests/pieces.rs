@@ -5,21 +5,26 @@ use gapscope_trace::synthetic::Synthetic;
 use gapscope_trace::tables::{Dispatches, Table};
 use gapscope_trace::{DispatchPieces, Selection, Trace, TraceWriter, read};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
 
 /// More than two pieces, the last of them not full.
 const DISPATCHES: u64 = 150_001;
 
-fn write(folder: &Path, change: impl FnOnce(&mut Trace)) {
+/// Writes a changed made-up trace. Returns its folder, in a folder that is removed at the end of a test.
+fn written(change: impl FnOnce(&mut Trace)) -> (TempDir, PathBuf) {
+    let temporary = tempfile::tempdir().expect("a folder");
+    let folder = temporary.path().join("a.gapscope");
     let mut trace = Synthetic {
         dispatches: DISPATCHES,
         ..Synthetic::default()
     }
     .trace();
     change(&mut trace);
-    let mut writer = TraceWriter::create(folder).expect("create");
+    let mut writer = TraceWriter::create(&folder).expect("create");
     *writer.tables_mut() = trace.tables;
     writer.finish(&trace.manifest).expect("finish");
+    (temporary, folder)
 }
 
 /// Returns the dispatches of all pieces, the number of pieces, and the diagnostics about ids.
@@ -39,9 +44,7 @@ fn pieces(folder: &Path, selection: &Selection) -> Option<(Dispatches, usize, Ve
 
 #[test]
 fn pieces_are_the_table() {
-    let temporary = tempfile::tempdir().expect("a folder");
-    let folder = temporary.path().join("a.gapscope");
-    write(&folder, |trace| {
+    let (_temporary, folder) = written(|trace| {
         let rows = &mut trace.tables.dispatches;
         // Columns without any value, and with few values.
         rows.label.change(|_| None);
@@ -81,9 +84,7 @@ fn pieces_are_the_table() {
 
 #[test]
 fn times_count_from_the_origin() {
-    let temporary = tempfile::tempdir().expect("a folder");
-    let folder = temporary.path().join("a.gapscope");
-    write(&folder, |trace| {
+    let (_temporary, folder) = written(|trace| {
         trace.tables.dispatches.start_ns.set(77_777, None);
     });
     let (whole, _) = read(&folder, &Selection::all()).expect("it opens");
@@ -101,9 +102,7 @@ fn times_count_from_the_origin() {
 
 #[test]
 fn what_is_damaged_is_not_passed_off_as_whole() {
-    let temporary = tempfile::tempdir().expect("a folder");
-    let folder = temporary.path().join("a.gapscope");
-    write(&folder, |_| {});
+    let (_temporary, folder) = written(|_| {});
     let file = folder.join("dispatches.parquet");
     let bytes = fs::read(&file).expect("readable");
     let (whole, _) = read(&folder, &Selection::all()).expect("it opens");

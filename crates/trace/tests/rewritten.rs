@@ -14,8 +14,9 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tempfile::TempDir;
 
 /// The types in which a tool writes columns.
 type Rewrite = fn(&ArrayRef) -> ArrayRef;
@@ -91,15 +92,21 @@ fn write<T: Table>(folder: &Path, table: &T, rewrite: Rewrite, properties: Write
     writer.close().expect("close");
 }
 
-#[test]
-fn a_trace_that_another_tool_wrote_again_is_the_same() {
+/// Returns the folder of a made-up trace, in a folder that is removed at the end of a test.
+fn synthetic(dispatches: u64) -> (TempDir, PathBuf) {
     let temporary = tempfile::tempdir().expect("a folder");
     let folder = temporary.path().join("a.gapscope");
     let synthetic = Synthetic {
-        dispatches: 700,
+        dispatches,
         ..Synthetic::default()
     };
     synthetic.write(&folder).expect("written");
+    (temporary, folder)
+}
+
+#[test]
+fn a_trace_that_another_tool_wrote_again_is_the_same() {
+    let (_temporary, folder) = synthetic(700);
     let (trace, diagnostics) = read(&folder, &Selection::all()).expect("it opens");
     assert_eq!(diagnostics, []);
     let settings = || {
@@ -147,13 +154,7 @@ fn a_trace_that_another_tool_wrote_again_is_the_same() {
 
 #[test]
 fn a_value_that_a_column_cannot_have_ends_it_and_is_named() {
-    let temporary = tempfile::tempdir().expect("a folder");
-    let folder = temporary.path().join("a.gapscope");
-    let synthetic = Synthetic {
-        dispatches: 100,
-        ..Synthetic::default()
-    };
-    synthetic.write(&folder).expect("written");
+    let (_temporary, folder) = synthetic(100);
     let (trace, _) = read(&folder, &Selection::all()).expect("it opens");
     let negative: Rewrite = |column| match column.data_type() {
         DataType::UInt32 => {
@@ -173,14 +174,10 @@ fn a_value_that_a_column_cannot_have_ends_it_and_is_named() {
     let (again, diagnostics) = read(&folder, &Selection::all()).expect("it opens");
     assert_eq!(again.tables.dispatches.len(), 0);
     let said: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
-    assert!(
-        said.iter()
-            .any(|said| said.contains("it holds -1, no UInt32")),
-        "{said:?}"
-    );
-    assert!(
-        said.iter()
-            .any(|said| said.contains("it holds 0.5 as a float, which is no exact Int64")),
-        "{said:?}"
-    );
+    for part in [
+        "it holds -1, no UInt32",
+        "it holds 0.5 as a float, which is no exact Int64",
+    ] {
+        assert!(said.iter().any(|said| said.contains(part)), "{said:?}");
+    }
 }

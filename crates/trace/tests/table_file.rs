@@ -12,10 +12,11 @@ use parquet::basic::Compression;
 use parquet::file::metadata::{
     ParquetMetaDataBuilder, ParquetMetaDataReader, ParquetMetaDataWriter,
 };
-use parquet::file::properties::WriterProperties;
+use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tempfile::TempDir;
 
 /// Returns the columns of the table, with texts in their simplest type.
 fn wanted() -> Arc<Schema> {
@@ -27,18 +28,28 @@ fn wanted() -> Arc<Schema> {
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
+/// Returns the path of a file that does not exist yet, in a folder that is removed at the end of a test.
+fn new_file() -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("folder");
+    let path = folder.path().join("submissions.parquet");
+    (folder, path)
+}
+
 fn open(path: &Path) -> TableFile {
     TableFile::open(path, Submissions::NAME, wanted()).expect("it opens")
 }
 
 /// Writes submissions in row groups of two.
 fn write(path: &Path, columns: Vec<(&str, ArrayRef)>) {
+    let properties = WriterProperties::builder().set_max_row_group_row_count(Some(2));
+    write_with(path, columns, properties);
+}
+
+fn write_with(path: &Path, columns: Vec<(&str, ArrayRef)>, to: WriterPropertiesBuilder) {
     let batch = RecordBatch::try_from_iter(columns).expect("equal lengths");
-    let properties = WriterProperties::builder()
-        .set_max_row_group_row_count(Some(2))
-        .build();
     let file = File::create(path).expect("create");
-    let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties)).expect("writer");
+    let writer = ArrowWriter::try_new(file, batch.schema(), Some(to.build()));
+    let mut writer = writer.expect("writer");
     writer.write(&batch).expect("write");
     writer.close().expect("close");
 }
@@ -60,19 +71,13 @@ fn version_1() -> Vec<(&'static str, ArrayRef)> {
 
 /// Writes four submissions like other tools do.
 fn compressed(path: &Path, compression: Compression) {
-    let batch = RecordBatch::try_from_iter(version_1()).expect("equal lengths");
     let properties = WriterProperties::builder().set_compression(compression);
-    let file = File::create(path).expect("create");
-    let writer = ArrowWriter::try_new(file, batch.schema(), Some(properties.build()));
-    let mut writer = writer.expect("writer");
-    writer.write(&batch).expect("write");
-    writer.close().expect("close");
+    write_with(path, version_1(), properties);
 }
 
 #[test]
 fn files_that_other_tools_compress_are_read() {
-    let folder = tempfile::tempdir().expect("folder");
-    let path = folder.path().join("submissions.parquet");
+    let (_folder, path) = new_file();
     for compression in [
         Compression::SNAPPY,
         Compression::UNCOMPRESSED,
@@ -89,8 +94,7 @@ fn files_that_other_tools_compress_are_read() {
 
 #[test]
 fn a_compression_that_is_not_read_is_named_with_those_that_are() {
-    let folder = tempfile::tempdir().expect("folder");
-    let path = folder.path().join("submissions.parquet");
+    let (_folder, path) = new_file();
     compressed(&path, Compression::UNCOMPRESSED);
     let bytes = std::fs::read(&path).expect("readable");
     let metadata = ParquetMetaDataReader::new()
@@ -123,8 +127,7 @@ fn a_compression_that_is_not_read_is_named_with_those_that_are() {
 #[test]
 fn a_file_that_pyarrow_compressed_with_gzip_is_read() {
     // Written by pyarrow with compression="gzip": two ids.
-    let folder = tempfile::tempdir().expect("folder");
-    let path = folder.path().join("submissions.parquet");
+    let (_folder, path) = new_file();
     std::fs::write(&path, include_bytes!("files/gzip.parquet")).expect("write");
     let ids = one(&open(&path), "id");
     assert_eq!(ids[0].as_primitive::<UInt64Type>().values(), &[1, 2]);
@@ -132,8 +135,7 @@ fn a_file_that_pyarrow_compressed_with_gzip_is_read() {
 
 #[test]
 fn a_file_that_was_cut_short_is_said_to_be() {
-    let folder = tempfile::tempdir().expect("folder");
-    let path = folder.path().join("submissions.parquet");
+    let (_folder, path) = new_file();
     write(&path, version_1());
     let bytes = std::fs::read(&path).expect("readable");
     for length in [0, 3, 4, bytes.len() / 2, bytes.len() - 1] {
@@ -151,8 +153,7 @@ fn one(file: &TableFile, column: &str) -> Vec<ArrayRef> {
 
 #[test]
 fn version_1_is_given_as_this_version() {
-    let folder = tempfile::tempdir().expect("folder");
-    let path = folder.path().join("submissions.parquet");
+    let (_folder, path) = new_file();
     write(&path, version_1());
     let file = open(&path);
     assert_eq!((file.rows(), file.row_groups()), (4, 2));
@@ -185,8 +186,7 @@ fn version_1_is_given_as_this_version() {
 
 #[test]
 fn a_thread_of_0_is_absent_and_its_statistics_do_not_say_otherwise() {
-    let folder = tempfile::tempdir().expect("folder");
-    let path = folder.path().join("submissions.parquet");
+    let (_folder, path) = new_file();
     write(&path, version_1());
     let file = open(&path);
     let threads = one(&file, "thread");
@@ -197,8 +197,7 @@ fn a_thread_of_0_is_absent_and_its_statistics_do_not_say_otherwise() {
 
 #[test]
 fn statistics_are_of_the_values_as_they_are_given() {
-    let folder = tempfile::tempdir().expect("folder");
-    let path = folder.path().join("submissions.parquet");
+    let (_folder, path) = new_file();
     write(&path, version_1());
     let file = open(&path);
     let ns = |row_group, statistic| {
@@ -222,8 +221,7 @@ fn statistics_are_of_the_values_as_they_are_given() {
 
 #[test]
 fn a_foreign_type_is_told_also_where_version_1_had_other_columns() {
-    let folder = tempfile::tempdir().expect("folder");
-    let path = folder.path().join("submissions.parquet");
+    let (_folder, path) = new_file();
     let text: ArrayRef = Arc::new(StringArray::from(vec!["a", "b", "c", "d"]));
     let mut columns = version_1();
     columns[2].1 = text.clone();
@@ -241,8 +239,7 @@ fn a_foreign_type_is_told_also_where_version_1_had_other_columns() {
 
 #[test]
 fn a_missing_file_is_told_from_a_damaged_one() {
-    let folder = tempfile::tempdir().expect("folder");
-    let path = folder.path().join("submissions.parquet");
+    let (_folder, path) = new_file();
     let error = || TableFile::open(&path, Submissions::NAME, wanted()).unwrap_err();
     assert_eq!(error(), Damage::Missing);
     std::fs::write(&path, "PAR1 and no more").expect("write");

@@ -1,10 +1,12 @@
 //! Writes the inputs that fuzzing begins with: `cargo run -p fuzz --example seeds -- OUT [SPOOL...]`.
 //!
 //! A SPOOL is a folder `NAME.gapscope/spool`, copied while its program was being recorded. The rest is made of the fixtures, of
-//! the traces of the report's tests and of scenes of the stand-in for xctrace.
+//! the traces of the report's tests and of scenes of the stand-in for xctrace. Fixtures that are inputs as they are
+//! (`fuzz::seeds`) are not written.
 #![forbid(unsafe_code)]
 
 use fuzz::sections::{self, Section};
+use fuzz::seeds;
 use fuzz::targets::table;
 use gapscope_spool::SpoolReader;
 use gapscope_spool::event::{CommonEvent, CudaEvent, Event, EventGroup, SourceFormat, VulkanEvent};
@@ -26,10 +28,9 @@ fn main() -> Result {
     let mut arguments = std::env::args_os().skip(1).map(PathBuf::from);
     let out = arguments.next().ok_or("usage: seeds OUT [SPOOL...]")?;
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    texts(&out, &root)?;
+    manifests(&out, &root)?;
     tables(&out, &root)?;
     xctrace(&out)?;
-    kineto(&out, &root)?;
     code(&out, &root)?;
     capture(&out, &root)?;
     for (name, memory) in interpreter::all() {
@@ -48,31 +49,14 @@ fn keep(out: &Path, target: &str, name: &str, bytes: &[u8]) -> Result {
     Ok(fs::write(folder.join(name), bytes)?)
 }
 
-/// Writes manifests, and traces as text.
-fn texts(out: &Path, root: &Path) -> Result {
-    let mut paths = vec![
-        root.join("fixtures/v1.txt"),
-        root.join("fixtures/v2.txt"),
-        root.join("fixtures/v3.txt"),
-    ];
-    for entry in fs::read_dir(root.join("crates/report/tests/traces"))? {
-        paths.push(entry?.path());
-    }
+/// Writes the manifests of traces that are kept as text.
+fn manifests(out: &Path, root: &Path) -> Result {
+    let mut paths = seeds::fixtures(root, "rows");
+    paths.extend(["v2", "v3"].map(|version| root.join(format!("fixtures/{version}.txt"))));
     for path in paths {
-        let text = fs::read_to_string(&path)?;
+        let manifest = Trace::from_text(&fs::read_to_string(&path)?)?.manifest;
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        keep(out, "rows", &name, text.as_bytes())?;
-        let manifest = Trace::from_text(&text)?.manifest;
         keep(out, "manifest", &name, &serde_json::to_vec(&manifest)?)?;
-    }
-    for version in ["v1", "v2"] {
-        let path = root.join(format!("fixtures/{version}.gapscope/trace.json"));
-        keep(
-            out,
-            "manifest",
-            &format!("{version}-file"),
-            &fs::read(path)?,
-        )?;
     }
     Ok(())
 }
@@ -142,48 +126,21 @@ fn xctrace(out: &Path) -> Result {
         ("labelled", Scene::labelled_chain(2)),
     ];
     scenes[0].1.command_buffers.truncate(2);
-    let quirks = [
-        ("", Quirks::default()),
-        (
-            "-two-nodes",
-            Quirks {
-                two_nodes: true,
-                ..Quirks::default()
-            },
-        ),
-        (
-            "-forward",
-            Quirks {
-                forward_references: true,
-                ..Quirks::default()
-            },
-        ),
-    ];
+    let mut quirks = ["", "-two-nodes", "-forward"].map(|suffix| (suffix, Quirks::default()));
+    quirks[1].1.two_nodes = true;
+    quirks[2].1.forward_references = true;
     for (name, scene) in &scenes {
         for (suffix, quirks) in &quirks {
             let mut documents = vec![scene.toc()];
-            for (schema, _) in SCHEMAS {
+            for (schema, _) in SCHEMAS.iter() {
                 let text = scene.table(schema, quirks);
-                keep(
-                    out,
-                    "xctrace",
-                    &format!("{name}{suffix}-{schema}"),
-                    text.as_bytes(),
-                )?;
+                let name = format!("{name}{suffix}-{schema}");
+                keep(out, "xctrace", &name, text.as_bytes())?;
                 documents.push(text);
             }
             let whole = documents.join("\0");
             keep(out, "xctrace", &format!("{name}{suffix}"), whole.as_bytes())?;
         }
-    }
-    Ok(())
-}
-
-/// Writes cuts of files of PyTorch's profiler.
-fn kineto(out: &Path, root: &Path) -> Result {
-    for name in ["h100", "v100_ns", "v100_old"] {
-        let document = fs::read(root.join(format!("fixtures/kineto/{name}.json")))?;
-        keep(out, "kineto", name, &document)?;
     }
     Ok(())
 }

@@ -205,12 +205,8 @@ fn change_record(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
         .map(<[u8]>::to_vec)
         .collect();
     let at = rng.usize(0..lines.len());
-    match serde_json::from_slice(&lines[at]) {
-        Ok(mut record) => {
-            json::change(&mut record, rng);
-            lines[at] = record.to_string().into_bytes();
-        }
-        Err(_) => any(&mut lines[at], rng),
+    if !json::change_document(&mut lines[at], rng) {
+        any(&mut lines[at], rng);
     }
     *input = lines.join(&b'\n');
 }

@@ -3,12 +3,14 @@
 //! An input is such a file, or the rows of one as text, of which a sound database is made, so that changes reach what becomes of
 //! rows.
 
+use super::imported;
+use crate::Target;
 use crate::bytes::{self, Any};
-use crate::outcome::{self, Choice};
-use crate::{Target, scratch};
 use fastrand::Rng;
 use gapscope_import::{Options, import};
-use gapscope_trace::Selection;
+use gapscope_trace::Diagnostic;
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
 
 #[path = "../../../crates/import/tests/it/database.rs"]
 mod planted;
@@ -29,32 +31,17 @@ fn is_file(input: &[u8]) -> bool {
 }
 
 fn read(input: &[u8]) {
-    let folder = scratch::folder();
-    let made;
     let file = match is_file(input) {
-        true => input,
-        false => {
-            made = planted::database(&String::from_utf8_lossy(input));
-            &made
-        }
+        true => Cow::Borrowed(input),
+        false => Cow::Owned(planted::database(&String::from_utf8_lossy(input))),
     };
-    let path = scratch::file(folder.path(), "input", file);
-    let output = folder.path().join("trace.gapscope");
-    match import(&[path], &output, &Options::default(), &|_, _| {}) {
-        Ok(_) => {
-            let (trace, diagnostics) = gapscope_trace::read(&output, &Selection::all())
-                .expect("what was written can be read");
-            // If the launch of a graph is missing, its id names nothing.
-            let launch =
-                |found: &gapscope_trace::Diagnostic| found.to_string().contains("submission");
-            assert!(diagnostics.iter().all(launch), "{diagnostics:?}");
-            outcome::show(&trace, &[], Choice::from_input(input));
-        }
-        Err(error) => {
-            drop(error.to_string());
-            assert!(!output.exists(), "nothing is left behind");
-        }
-    }
+    let import =
+        |files: &[PathBuf], output: &Path| import(files, output, &Options::default(), &|_, _| {});
+    imported::check("input", input, &file, import, |_, diagnostics| {
+        // If the launch of a graph is missing, its id names nothing.
+        let is_launch = |found: &Diagnostic| found.to_string().contains("submission");
+        assert!(diagnostics.iter().all(is_launch), "{diagnostics:?}");
+    });
 }
 
 fn mutate(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {

@@ -1,23 +1,84 @@
-//! Checks the promise of every import of one file: it gives a trace that can be read completely, or an error of one
-//! sentence.
+//! Imports an input as the file of another tool, and defines the targets of tools whose files need no more than that.
+//!
+//! Every import of one file keeps a promise: it gives a trace that can be read completely, or an error of one sentence.
 
+use super::wire;
+use crate::bytes::{self, Any};
 use crate::outcome::{self, Choice};
-use crate::scratch;
-use gapscope_import::{Importer, Options};
-use gapscope_trace::{Selection, read};
+use crate::{Target, scratch};
+use fastrand::Rng;
+use gapscope_import::{Error, Imported, Importer, Options, counters_csv, ggml, perfetto, xplane};
+use gapscope_trace::{Diagnostic, Selection, Trace, read};
+use std::path::{Path, PathBuf};
 
-/// Imports an input as a file.
-pub(super) fn import(importer: &Importer, input: &[u8]) {
+/// Tables of counters of Xcode: comma-separated values.
+pub const COUNTERS_CSV: Target = Target {
+    name: "counters_csv",
+    read: |input| import(&counters_csv::IMPORTER, input),
+    mutate: |input, rng, any| change(input, rng, any, bytes::change_lines),
+};
+
+/// Logs of ggml's Vulkan backend: lines of text.
+pub const GGML: Target = Target {
+    name: "ggml",
+    read: |input| import(&ggml::IMPORTER, input),
+    mutate: |input, rng, any| change(input, rng, any, bytes::change_lines),
+};
+
+/// Perfetto's traces: packets of protobuf.
+pub const PERFETTO: Target = Target {
+    name: "perfetto",
+    read: |input| import(&perfetto::IMPORTER, input),
+    mutate: |input, rng, any| change(input, rng, any, wire::change),
+};
+
+/// Profiles of JAX: one message of protobuf.
+pub const XPLANE: Target = Target {
+    name: "xplane",
+    read: |input| import(&xplane::IMPORTER, input),
+    mutate: |input, rng, any| change(input, rng, any, wire::change),
+};
+
+/// Changes any bytes, or the input as its format has it: a value, or what `change_part` changes.
+fn change(
+    input: &mut Vec<u8>,
+    rng: &mut Rng,
+    any: Any<'_>,
+    change_part: fn(&mut Vec<u8>, &mut Rng),
+) {
+    match rng.u8(0..4) {
+        0 => bytes::change_value(input, rng),
+        1 | 2 => change_part(input, rng),
+        _ => any(input, rng),
+    }
+}
+
+/// Imports an input by one importer.
+fn import(importer: &Importer, input: &[u8]) {
+    let import = |files: &[PathBuf], output: &Path| {
+        // `recognises` must accept every file.
+        let _ = (importer.recognises)(&files[0]);
+        importer.import(files, output, &Options::default(), &|_, _| ())
+    };
+    check("input", input, input, import, |_, _| {});
+}
+
+/// Imports `file` under a name, and shows the trace after `check_trace` has checked it.
+pub(super) fn check(
+    name: &str,
+    input: &[u8],
+    file: &[u8],
+    import: impl FnOnce(&[PathBuf], &Path) -> Result<Imported, Error>,
+    check_trace: impl FnOnce(&Trace, &[Diagnostic]),
+) {
     let folder = scratch::folder();
-    let path = scratch::file(folder.path(), "input", input);
-    // `recognises` must accept every file.
-    let _ = (importer.recognises)(&path);
+    let path = scratch::file(folder.path(), name, file);
     let output = folder.path().join("out.gapscope");
-    let progress = |_: u64, _: u64| {};
-    match importer.import(&[path], &output, &Options::default(), &progress) {
+    match import(&[path], &output) {
         Ok(_) => {
-            let (trace, _) =
-                read(&output, &Selection::all()).expect("what was written can be read");
+            let read = read(&output, &Selection::all());
+            let (trace, diagnostics) = read.expect("what was written can be read");
+            check_trace(&trace, &diagnostics);
             outcome::show(&trace, &[], Choice::from_input(input));
         }
         Err(error) => {

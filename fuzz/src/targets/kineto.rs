@@ -1,11 +1,11 @@
 //! Chrome's JSON: a document, the file that is imported.
 
+use super::imported;
 use crate::bytes::{self, Any};
-use crate::outcome::{self, Choice};
-use crate::{Target, json, scratch};
+use crate::{Target, json};
 use fastrand::Rng;
 use gapscope_import::{Options, kineto};
-use gapscope_trace::Selection;
+use std::path::{Path, PathBuf};
 
 /// The target.
 pub const TARGET: Target = Target {
@@ -15,20 +15,14 @@ pub const TARGET: Target = Target {
 };
 
 fn read(input: &[u8]) {
-    let folder = scratch::folder();
-    let path = scratch::file(folder.path(), "run.json", input);
-    let output = folder.path().join("run.gapscope");
-    let imported = kineto::IMPORTER.import(&[path], &output, &Options::default(), &|_, _| ());
-    if let Err(error) = imported {
-        assert!(!output.exists(), "{error} left something behind");
-        return;
-    }
-    let (trace, diagnostics) =
-        gapscope_trace::read(&output, &Selection::all()).expect("what an import wrote can be read");
-    assert!(diagnostics.is_empty(), "{diagnostics:?}");
-    let work = trace.tables.dispatches.duration_ns.iter();
-    assert!(work.flatten().all(|ns| ns >= 0), "work of negative length");
-    outcome::show(&trace, &[], Choice::from_input(input));
+    let import = |files: &[PathBuf], output: &Path| {
+        kineto::IMPORTER.import(files, output, &Options::default(), &|_, _| ())
+    };
+    imported::check("run.json", input, input, import, |trace, diagnostics| {
+        assert!(diagnostics.is_empty(), "{diagnostics:?}");
+        let work = trace.tables.dispatches.duration_ns.iter();
+        assert!(work.flatten().all(|ns| ns >= 0), "work of negative length");
+    });
 }
 
 fn mutate(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
@@ -36,12 +30,7 @@ fn mutate(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
         0 => any(input, rng),
         1 => bytes::change_lines(input, rng),
         2 => bytes::change_value(input, rng),
-        _ => match serde_json::from_slice(input) {
-            Ok(mut document) => {
-                json::change(&mut document, rng);
-                *input = serde_json::to_vec(&document).unwrap_or_default();
-            }
-            Err(_) => bytes::change_value(input, rng),
-        },
+        _ if json::change_document(input, rng) => {}
+        _ => bytes::change_value(input, rng),
     }
 }

@@ -45,12 +45,7 @@ fn mutate(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
     match rng.u8(0..8) {
         0 => any(input, rng),
         1 => bytes::change_value(input, rng),
-        _ => {
-            let Ok(mut value) = serde_json::from_slice(input) else {
-                return any(input, rng);
-            };
-            json::change(&mut value, rng);
-            *input = value.to_string().into_bytes();
-        }
+        _ if json::change_document(input, rng) => {}
+        _ => any(input, rng),
     }
 }

@@ -14,7 +14,8 @@ macro_rules! targets {
             #[test]
             fn $name() {
                 let kept = Path::new(env!("CARGO_TARGET_TMPDIR"));
-                replay::replay(&targets::$name::TARGET, $changed, kept);
+                let target = targets::ALL.iter().find(|target| target.name == stringify!($name));
+                replay::replay(target.expect("there is such a target"), $changed, kept);
             }
         )+
 

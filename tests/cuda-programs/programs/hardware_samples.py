@@ -16,7 +16,7 @@ METRICS = [
     b"dram__bytes_write.sum",
     b"TPC.TriageCompute.sm__pipe_tensor_cycles_active_realtime.avg.pct_of_peak_sustained_elapsed",
 ]
-INTERVAL_NS, BUFFER_BYTES, MOST_SAMPLES = 100_000, 256 << 20, 2000
+INTERVAL_NS, BUFFER_BYTES, MAX_SAMPLES = 100_000, 256 << 20, 2000
 PM_SAMPLING, AT_TIMES = 1, 1
 
 
@@ -54,7 +54,7 @@ def main(path):
     sampler = c_void_p(cupti("PmSamplingEnable", c_size_t(0), c_void_p()).field1)
     cupti("PmSamplingSetConfig", sampler, c_size_t(size), c_void_p(ctypes.addressof(config)), c_size_t(BUFFER_BYTES),
           c_uint64(INTERVAL_NS), c_uint32(AT_TIMES), c_uint32(0))  # fmt: skip
-    size = cupti("PmSamplingGetCounterDataSize", sampler, listed, many, c_uint32(MOST_SAMPLES), c_size_t()).field4
+    size = cupti("PmSamplingGetCounterDataSize", sampler, listed, many, c_uint32(MAX_SAMPLES), c_size_t()).field4
     image = (c_uint8 * size)()
     at = c_void_p(ctypes.addressof(image))
     print("ready", flush=True)

@@ -2,6 +2,7 @@
 
 use crate::driver::{Driver, Lavapipe};
 use crate::product;
+use crate::recording::assert_contains;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -97,11 +98,7 @@ fn the_workflow_keeps_a_baseline_and_fails_what_does_more() {
     let output = run(&compare, folder, 20);
     assert!(output.status.success(), "{}", said(&output));
     let read = |name: &str| fs::read_to_string(folder.join(name)).expect("it was written");
-    assert!(
-        read("summary.md").contains("Gates"),
-        "{}",
-        read("summary.md")
-    );
+    assert_contains(read("summary.md"), "Gates");
     assert!(read("gapscope.xml").contains("tests=\"2\" failures=\"0\" errors=\"0\""));
     // Twice the work breaks the gate by its count, whatever the times are.
     fs::remove_dir_all(folder.join("runs")).expect("it can be removed");
@@ -109,14 +106,6 @@ fn the_workflow_keeps_a_baseline_and_fails_what_does_more() {
     assert!(output.status.success(), "{}", said(&output));
     let output = run(&compare, folder, 40);
     assert_eq!(output.status.code(), Some(1), "{}", said(&output));
-    assert!(
-        read("summary.md").contains("BROKEN"),
-        "{}",
-        read("summary.md")
-    );
-    assert!(
-        read("gapscope.xml").contains("<failure"),
-        "{}",
-        read("gapscope.xml")
-    );
+    assert_contains(read("summary.md"), "BROKEN");
+    assert_contains(read("gapscope.xml"), "<failure");
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::cuda::Stub;
 use crate::driver::{Driver, Lavapipe};
 use crate::product;
-use crate::recording::{Program, Recording, Run};
+use crate::recording::{Recording, Run, assert_contains, planted};
 use crate::schema::Answers;
 
 const KERNEL_NS: f64 = 100_000.0;
@@ -27,7 +27,7 @@ fn bench(home: &Path, drivers: &[&dyn Driver], options: &[&str]) -> Run {
     for driver in drivers {
         command.envs(driver.variables());
     }
-    Run::of(&mut command)
+    Run::from_command(&mut command)
 }
 
 /// Returns the answer of the command in JSON.
@@ -90,10 +90,7 @@ fn figures_of_a_device_of_cuda_are_what_its_events_say() {
         "the stub is no cuBLAS: {device}"
     );
     let notes = device["notes"].to_string();
-    assert!(
-        notes.contains("The rate of matrix units is unknown"),
-        "{notes}"
-    );
+    assert_contains(&notes, "The rate of matrix units is unknown");
 
     let mut answers = Answers::default();
     answers.add("bench-device", "bench device --json", &answer);
@@ -110,7 +107,7 @@ fn a_recording_has_what_is_kept_for_its_driver_and_no_other() {
     let recorded = |version: &str| {
         let stub = stub(version);
         let program = stub.program("launch:3 sync");
-        let recording = program.variable("XDG_DATA_HOME", home.path()).record().ok();
+        let recording = program.variable("XDG_DATA_HOME", home.path()).recorded();
         limits(&recording)
     };
     let (measured, notes) = recorded("13000");
@@ -128,7 +125,7 @@ fn a_recording_has_what_is_kept_for_its_driver_and_no_other() {
     let (other, notes) = recorded("13010");
     assert_eq!(other, None);
     let wanted = "it was measured with the driver CUDA 13.0, and CUDA 13.1 is there now";
-    assert!(notes.contains(wanted), "{notes}");
+    assert_contains(&notes, wanted);
 
     let file = kept_file(home.path());
     let whole = fs::read(&file).expect("the file");
@@ -140,12 +137,10 @@ fn a_recording_has_what_is_kept_for_its_driver_and_no_other() {
         .expect("a name")
         .to_string_lossy()
         .into_owned();
-    assert!(
-        notes.contains(&name) && notes.contains("cannot be read"),
-        "{notes}"
-    );
+    assert_contains(&notes, &name);
+    assert_contains(&notes, "cannot be read");
     let list = bench(home.path(), &[], &["--list"]);
-    assert_eq!(list.status.code(), Some(1), "{}", list.stderr);
+    list.assert_status(1);
 }
 
 /// Returns the greatest number of bytes that `memcpy` reads and writes in a second, between buffers as large as
@@ -190,8 +185,8 @@ fn a_software_gpu_copies_about_as_fast_as_its_processor_and_recordings_say_so() 
     assert!(device["fma_f32_flops"].as_f64() < Some(1e13), "{device}");
     assert!(device["read_bytes_per_s"].as_f64() < Some(1e13), "{device}");
 
-    let program = Program::planted("fence-each --iterations 20 --groups 1 --spin 10", &Lavapipe);
-    let recording = program.variable("XDG_DATA_HOME", home.path()).record().ok();
+    let program = planted("fence-each --iterations 20 --groups 1 --spin 10");
+    let recording = program.variable("XDG_DATA_HOME", home.path()).recorded();
     let (measured, _) = limits(&recording);
     assert_eq!(
         measured.expect("what is kept")["copy_bytes_per_s"],
@@ -204,7 +199,7 @@ fn without_a_device_one_sentence_says_so() {
     let home = tempfile::tempdir().expect("a folder");
     let none = Stub::new(&[("DEVICES", "0")]);
     let mut command = Command::new(product::built("gapscope"));
-    let run = Run::of(
+    let run = Run::from_command(
         command
             .args(["bench", "device"])
             .envs(none.variables())
@@ -222,11 +217,6 @@ fn without_a_device_one_sentence_says_so() {
     assert_eq!((said.lines().count(), run.stdout.as_str()), (1, ""));
     let run = bench(home.path(), &[&Lavapipe], &["--device", "no such"]);
     assert_eq!(run.status.code(), Some(1));
-    assert!(
-        run.stderr
-            .contains("no device is `no such`; there are 0: llvmpipe"),
-        "{}",
-        run.stderr
-    );
+    assert_contains(&run.stderr, "no device is `no such`; there are 0: llvmpipe");
     assert_eq!(fs::read_dir(home.path()).expect("the folder").count(), 0);
 }

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::driver::{Fake, Lavapipe};
 use crate::product;
-use crate::recording::{Program, Run};
+use crate::recording::{Program, Run, assert_contains, planted};
 use crate::validation::messages;
 
 /// A run of `gapscope capture` with the path of its output.
@@ -29,10 +29,6 @@ fn captured(program: &Program) -> Captured {
         path,
         _folder: folder,
     }
-}
-
-fn planted(arguments: &str) -> Program {
-    Program::planted(arguments, &Lavapipe)
 }
 
 impl Captured {
@@ -90,13 +86,9 @@ impl Captured {
 
     /// Checks that nothing was captured, for a reason that contains this text.
     fn assert_nothing(&self, reason: &str) {
-        assert_eq!(self.run.status.code(), Some(125), "{}", self.run.stderr);
-        assert!(
-            self.run.stderr.contains("nothing was captured"),
-            "{}",
-            self.run.stderr
-        );
-        assert!(self.run.stderr.contains(reason), "{}", self.run.stderr);
+        self.run.assert_status(125);
+        assert_contains(&self.run.stderr, "nothing was captured");
+        assert_contains(&self.run.stderr, reason);
         assert!(!self.path.exists());
     }
 }
@@ -106,12 +98,7 @@ fn check(arguments: &str) -> Captured {
     let program = planted(arguments);
     let alone = program.run().ok();
     let captured = captured(&program);
-    assert_eq!(
-        captured.run.status.code(),
-        Some(0),
-        "{}",
-        captured.run.stderr
-    );
+    captured.run.assert_status(0);
     let (with, without) = (captured.run.truth(), alone.truth());
     assert_eq!(with.results(), without.results(), "{arguments}");
     captured
@@ -216,7 +203,7 @@ fn a_wait_for_what_has_not_come_ends_the_window_and_hangs_nothing() {
     let EndReason::Refused(reason) = captured.end() else {
         panic!("{:?}", captured.end());
     };
-    assert!(reason.contains("timeline semaphore"), "{reason}");
+    assert_contains(&reason, "timeline semaphore");
     assert_eq!(captured.submissions(), 1);
 }
 
@@ -281,11 +268,7 @@ fn a_window_of_dispatches_is_cut_out_of_its_submissions() {
 fn a_submission_that_cannot_be_cut_is_captured_whole() {
     let captured = captured(&planted("secondary --n 2").options(&["--dispatches", "7..8"]));
     assert_eq!(captured.dispatches(), 6);
-    assert!(
-        captured.run.stderr.contains("whole ones around"),
-        "{}",
-        captured.run.stderr
-    );
+    assert_contains(&captured.run.stderr, "whole ones around");
 }
 
 #[test]
@@ -308,12 +291,7 @@ fn a_program_captures_itself() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let arguments = format!("windows --n 2 --captures {}", folder.path().display());
     let captured = captured(&planted(&arguments).options(&["--capture-only"]));
-    assert_eq!(
-        captured.run.status.code(),
-        Some(0),
-        "{}",
-        captured.run.stderr
-    );
+    captured.run.assert_status(0);
     let dispatches = [1, 2, 3].map(|number| {
         let path = folder.path().join(format!("{number}.gapcapture"));
         let (capture, problem) = Capture::open(&path).expect("a capture");
@@ -333,7 +311,7 @@ fn what_is_there_is_not_overwritten() {
     let run = planted("steady --n 1").capture(folder.path());
     assert_eq!(run.status.code(), Some(125));
     assert!(run.stdout.is_empty(), "the program was not started");
-    assert!(run.stderr.contains("exists"), "{}", run.stderr);
+    assert_contains(&run.stderr, "exists");
 }
 
 #[test]
@@ -361,16 +339,12 @@ fn a_full_disk_ends_the_window_and_not_the_program() {
             None => unshared.env_remove(name),
         };
     }
-    let run = Run::of(&mut unshared);
+    let run = Run::from_command(&mut unshared);
     if run.stderr.contains("unshare:") || run.stderr.contains("mount:") {
         eprintln!("skipped: {}", run.stderr);
         return;
     }
-    assert!(
-        run.stderr.contains("no space is left on the disk"),
-        "{}",
-        run.stderr
-    );
+    assert_contains(&run.stderr, "no space is left on the disk");
     let alone = program.run().ok();
     let result = |run: &Run| {
         run.stdout
@@ -496,27 +470,16 @@ fn a_wgpu_program_is_captured_whole() {
         "3".into(),
     ];
     let captured = captured(&Program::new(fusion, &Lavapipe));
-    assert_eq!(
-        captured.run.status.code(),
-        Some(0),
-        "{}",
-        captured.run.stderr
-    );
+    captured.run.assert_status(0);
     assert_eq!(captured.end(), EndReason::Complete);
     assert_eq!(captured.dispatches(), 25);
 }
 
 #[test]
 fn two_queues_and_their_semaphores_are_captured() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let driver = Fake::new(folder.path(), &[]);
+    let driver = Fake::new(&[]);
     let captured = captured(&Program::planted("ping-pong --n 2", &driver));
-    assert_eq!(
-        captured.run.status.code(),
-        Some(0),
-        "{}",
-        captured.run.stderr
-    );
+    captured.run.assert_status(0);
     let capture = captured.open();
     assert_eq!(capture.queues.len(), 2);
     let mut signalled = std::collections::HashSet::new();
@@ -532,8 +495,7 @@ fn two_queues_and_their_semaphores_are_captured() {
 
 #[test]
 fn a_queue_without_timestamps_has_no_device_times() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let driver = Fake::new(folder.path(), &[("TIMESTAMP_BITS", "0")]);
+    let driver = Fake::new(&[("TIMESTAMP_BITS", "0")]);
     let captured = captured(&Program::planted("steady --n 2", &driver));
     let capture = captured.open();
     assert_eq!(captured.submissions(), 5);
@@ -543,8 +505,7 @@ fn a_queue_without_timestamps_has_no_device_times() {
 
 #[test]
 fn a_device_that_is_lost_breaks_the_window_off() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let driver = Fake::new(folder.path(), &[("LOST_AFTER", "15")]);
+    let driver = Fake::new(&[("LOST_AFTER", "15")]);
     let program = Program::planted("device-lost --n 2 --iterations 20", &driver);
     let alone = program.run();
     let captured = captured(&program);

@@ -16,7 +16,7 @@ use crate::recording::Program;
 /// bit for bit, and that the window has no hazards. Returns the capture and the replay's answer.
 fn check(program: &Program, window: &[&str], told: impl Fn(&str) -> Value) -> (Captured, Value) {
     let alone = program.run().ok();
-    let captured = Captured::of(program, window);
+    let captured = Captured::new(program, window);
     assert!(captured.run.status.success(), "{}", captured.run.stderr);
     assert_eq!(told(&captured.run.stdout), told(&alone.stdout));
     assert_eq!(
@@ -116,7 +116,7 @@ fn a_replay_without_one_of_its_dispatches_differs() {
     let Some(program) = client::program("wgpu") else {
         return;
     };
-    let captured = Captured::of(&program, &["--submissions", "2..4"]);
+    let captured = Captured::new(&program, &["--submissions", "2..4"]);
     let records = captured.records();
     let groups = r#""groups":{"direct":[1024,1,1]}"#;
     assert!(records.contains(groups), "{records}");

@@ -19,7 +19,7 @@ pub struct Captured {
 
 impl Captured {
     /// Runs a program under `gapscope capture` with the options `window`.
-    pub fn of(program: &Program, window: &[&str]) -> Captured {
+    pub fn new(program: &Program, window: &[&str]) -> Captured {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("t.gapcapture");
         let path = path.to_str().expect("a folder with a plain name");
@@ -73,5 +73,5 @@ pub fn dependencies(capture: &Path) -> Value {
 fn gapscope(words: &[&str], capture: &Path) -> Run {
     let mut command = Command::new(product::built("gapscope"));
     command.envs(Lavapipe.variables());
-    Run::of(command.args(words).arg(capture))
+    Run::from_command(command.args(words).arg(capture))
 }

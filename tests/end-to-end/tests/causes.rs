@@ -3,8 +3,8 @@
 
 use serde_json::Value;
 
-use crate::driver::{Fake, Lavapipe};
-use crate::recording::{Program, Recording};
+use crate::driver::Fake;
+use crate::recording::{Program, Recording, planted};
 
 /// Returns the idle time of a cause in nanoseconds.
 fn idle(report: &Value, cause: &str) -> i64 {
@@ -28,6 +28,12 @@ fn planted_idle_ns(recording: &Recording) -> i64 {
     recording.truth().sum("host_idle_ns") as i64
 }
 
+/// Checks that the idle time with a cause, in nanoseconds, is about that which was planted.
+fn assert_about(named: i64, planted: i64, report: &Value) {
+    let is_about = named >= planted * 8 / 10 && named <= planted * 13 / 10;
+    assert!(is_about, "{named} of {planted}: {}", report["gaps"]);
+}
+
 fn assert_share(report: &Value, cause: &str, least: f64) {
     let share = idle(report, cause) as f64 / idle_total(report) as f64;
     assert!(
@@ -39,26 +45,12 @@ fn assert_share(report: &Value, cause: &str, least: f64) {
 
 #[test]
 fn a_sleep_after_a_wait_is_named_with_its_length() {
-    let recording = Program::planted(
-        "host-sleep --sleep-us 20000 --iterations 20 --n 5",
-        &Lavapipe,
-    )
-    .record()
-    .ok();
+    let recording = planted("host-sleep --sleep-us 20000 --iterations 20 --n 5").recorded();
     let report = recording.report();
     let planted = planted_idle_ns(&recording);
     let named = idle(&report, "after-host-wait") + idle(&report, "host-late");
     // One sleep of twenty may fall before the first work or into the warm-up.
-    assert!(
-        named >= planted * 8 / 10,
-        "{named} of {planted}: {}",
-        report["gaps"]
-    );
-    assert!(
-        named <= planted * 13 / 10,
-        "{named} of {planted}: {}",
-        report["gaps"]
-    );
+    assert_about(named, planted, &report);
     assert!(
         ["sync-bound", "host-bound"].contains(&report["verdict"].as_str().expect("text")),
         "{report}"
@@ -67,30 +59,16 @@ fn a_sleep_after_a_wait_is_named_with_its_length() {
 
 #[test]
 fn a_sleep_between_polls_is_the_host_being_late() {
-    let recording = Program::planted(
-        "host-sleep-async --sleep-us 20000 --iterations 20 --n 5",
-        &Lavapipe,
-    )
-    .record()
-    .ok();
+    let recording = planted("host-sleep-async --sleep-us 20000 --iterations 20 --n 5").recorded();
     let report = recording.report();
     let planted = planted_idle_ns(&recording);
     let named = idle(&report, "host-late") + idle(&report, "after-host-wait");
-    assert!(
-        named >= planted * 8 / 10 && named <= planted * 13 / 10,
-        "{named} of {planted}: {}",
-        report["gaps"]
-    );
+    assert_about(named, planted, &report);
 }
 
 #[test]
 fn a_wait_after_each_dispatch_is_a_serialisation_point() {
-    let recording = Program::planted(
-        "fence-each --iterations 200 --groups 1 --spin 10",
-        &Lavapipe,
-    )
-    .record()
-    .ok();
+    let recording = planted("fence-each --iterations 200 --groups 1 --spin 10").recorded();
     let report = recording.report();
     let gaps = &report["idle_time"];
     assert!(
@@ -101,20 +79,15 @@ fn a_wait_after_each_dispatch_is_a_serialisation_point() {
 
 #[test]
 fn a_compilation_in_the_loop_is_named() {
-    let recording = Program::planted("pipelines-in-loop --iterations 20", &Lavapipe)
-        .record()
-        .ok();
+    let recording = planted("pipelines-in-loop --iterations 20").recorded();
     let report = recording.report();
     assert!(idle(&report, "host-compile") > 0, "{}", report["gaps"]);
 }
 
 #[test]
 fn queues_that_wait_for_each_other_in_turn_are_named() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let fake = Fake::new(folder.path(), &[("DISPATCH_NS", "200000")]);
-    let recording = Program::planted("ping-pong --iterations 20 --n 5", &fake)
-        .record()
-        .ok();
+    let fake = Fake::new(&[("DISPATCH_NS", "200000")]);
+    let recording = Program::planted("ping-pong --iterations 20 --n 5", &fake).recorded();
     let report = recording.report();
     let queues = report["idle_time"]["queues"].as_array().expect("a list");
     assert_eq!(queues.len(), 2, "{queues:?}");
@@ -135,62 +108,31 @@ fn queues_that_wait_for_each_other_in_turn_are_named() {
 
 #[test]
 fn large_copies_between_dispatches_bound_the_program() {
-    let recording = Program::planted(
-        "transfer-stall --bytes 67108864 --n 4 --iterations 4 --spin 1",
-        &Lavapipe,
-    )
-    .record()
-    .ok();
+    let recording =
+        planted("transfer-stall --bytes 67108864 --n 4 --iterations 4 --spin 1").recorded();
     let report = recording.report();
-    assert_eq!(
-        report["verdict"], "transfer-bound",
-        "{}",
-        report["verdict_sentence"]
-    );
+    assert_eq!(report["verdict"], "transfer-bound", "{report}");
 }
 
 #[test]
 fn steady_work_is_bound_by_the_device() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let fake = Fake::new(folder.path(), &[("DISPATCH_NS", "1000000")]);
-    let recording = Program::planted("steady --n 50 --iterations 4", &fake)
-        .record()
-        .ok();
+    let fake = Fake::new(&[("DISPATCH_NS", "1000000")]);
+    let recording = Program::planted("steady --n 50 --iterations 4", &fake).recorded();
     let report = recording.report();
-    assert_eq!(
-        report["verdict"], "device-bound",
-        "{}",
-        report["verdict_sentence"]
-    );
+    assert_eq!(report["verdict"], "device-bound", "{report}");
     assert_share(&report, "after-host-wait", 0.0);
 }
 
 /// The duration of a long dispatch in the trace is that which the host measured.
 #[test]
 fn a_long_dispatch_takes_as_long_as_the_host_saw() {
-    let recording = Program::planted("spin --spin 3000000 --groups 4", &Lavapipe)
-        .record()
-        .ok();
+    let recording = planted("spin --spin 3000000 --groups 4").recorded();
     let trace = recording.trace();
-    let durations: Vec<_> = trace
-        .tables
-        .dispatches
-        .duration_ns
-        .iter()
-        .flatten()
-        .collect();
-    let longest = *durations.iter().max().expect("a dispatch");
-    let seen = recording
-        .truth()
-        .get("submit_to_fence_ns")
-        .as_i64()
-        .expect("the host's view");
-    assert!(
-        longest <= seen,
-        "{longest} ns on the GPU and {seen} ns as the host saw it"
-    );
-    assert!(
-        longest >= seen * 9 / 10,
-        "{longest} ns on the GPU and {seen} ns as the host saw it"
-    );
+    let durations = trace.tables.dispatches.duration_ns.iter().flatten();
+    let longest = durations.max().expect("a dispatch");
+    let truth = recording.truth();
+    let seen = truth.get("submit_to_fence_ns").as_i64();
+    let seen = seen.expect("the host's view");
+    let said = format!("{longest} ns on the GPU and {seen} ns as the host saw it");
+    assert!(longest <= seen && longest >= seen * 9 / 10, "{said}");
 }

@@ -5,11 +5,11 @@ use std::process::Command;
 
 use crate::driver::{Driver, Lavapipe};
 use crate::product;
-use crate::recording::{Program, Run};
+use crate::recording::{Program, Run, assert_contains, planted};
 
 fn gapscope(arguments: &[&str]) -> Run {
     let mut command = Command::new(product::built("gapscope"));
-    Run::of(command.args(arguments).envs(Lavapipe.variables()))
+    Run::from_command(command.args(arguments).envs(Lavapipe.variables()))
 }
 
 /// Checks that standard error has one sentence with these words, and that the exit status is not 0.
@@ -59,11 +59,7 @@ fn an_existing_output_is_not_overwritten() {
 #[test]
 fn a_program_without_vulkan_is_said_to_have_none() {
     let recording = Program::new(["true"], &Lavapipe).record();
-    assert!(
-        recording.run.stderr.contains("Vulkan"),
-        "{}",
-        recording.run.stderr
-    );
+    assert_contains(&recording.run.stderr, "Vulkan");
 }
 
 #[test]
@@ -76,7 +72,7 @@ fn a_folder_that_is_no_trace_is_refused() {
 
 #[test]
 fn a_newer_trace_is_refused_with_both_versions() {
-    let recording = Program::planted("steady", &Lavapipe).record().ok();
+    let recording = planted("steady").recorded();
     let manifest = recording.path().join("trace.json");
     let mut json: serde_json::Value =
         serde_json::from_str(&fs::read_to_string(&manifest).expect("the manifest")).expect("JSON");
@@ -103,14 +99,12 @@ fn standard_output_is_the_programs_alone() {
 
 #[test]
 fn all_reports_state_mode_and_bound() {
-    let recording = Program::planted("steady --n 5 --iterations 20", &Lavapipe)
-        .record()
-        .ok();
+    let recording = planted("steady --n 5 --iterations 20").recorded();
     let path = recording.path();
     let path = path.to_str().expect("UTF-8");
     for arguments in [&["report", path][..], &["report", "--markdown", path]] {
         let text = gapscope(arguments).ok().stdout;
-        assert!(text.contains("dispatch"), "{text}");
+        assert_contains(&text, "dispatch");
         assert!(
             text.contains('±') || text.contains("within"),
             "an error bound: {text}"

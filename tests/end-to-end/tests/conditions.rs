@@ -11,6 +11,7 @@ use gapscope_trace::tables::{Condition, CounterUnit};
 use serde_json::Value;
 
 use crate::cuda::Stub;
+use crate::recording::assert_contains;
 
 /// Returns the values of a condition's counter, each with its start in seconds from the recording's start.
 fn values(trace: &Trace, condition: Condition) -> Vec<(f64, f64)> {
@@ -53,8 +54,7 @@ fn heat_of_a_gpu_is_told_with_its_time_and_a_power_cap_is_not_heat() {
     let stub = Stub::new(&[("NVML", script)]).with_nvml();
     let recording = stub
         .program("launch:20 sync sleep:2500 launch:20 sync")
-        .record()
-        .ok();
+        .recorded();
     let trace = recording.trace();
 
     let clocks = values(&trace, Condition::SmClock);
@@ -92,14 +92,14 @@ fn heat_of_a_gpu_is_told_with_its_time_and_a_power_cap_is_not_heat() {
     assert_eq!(report["conditions"][0]["is_usual"], false);
     assert_eq!(report["conditions"][1]["is_usual"], true);
     let text = recording.text();
-    assert!(text.contains("hardware thermal slowdown"), "{text}");
+    assert_contains(&text, "hardware thermal slowdown");
     assert!(!text.contains("at its power limit"), "{text}");
 }
 
 #[test]
 fn what_the_driver_does_not_tell_is_unknown_with_its_reason_and_not_0() {
     let stub = Stub::new(&[("NVML", "0 sm=1980 temperature=none violations=none")]).with_nvml();
-    let recording = stub.program("launch:20 sync sleep:300").record().ok();
+    let recording = stub.program("launch:20 sync sleep:300").recorded();
     let trace = recording.trace();
     assert_eq!(values(&trace, Condition::Temperature), []);
     assert_eq!(values(&trace, Condition::SmClock).len(), 1);
@@ -108,7 +108,7 @@ fn what_the_driver_does_not_tell_is_unknown_with_its_reason_and_not_0() {
         .iter()
         .find(|u| u.what.starts_with("temperature of"));
     let reason = &temperature.expect("it is said").reason;
-    assert!(reason.contains("Not Supported"), "{reason}");
+    assert_contains(reason, "Not Supported");
     assert!(
         !recording.text().contains("Not Supported"),
         "it is not noisy"
@@ -120,7 +120,7 @@ fn what_the_driver_does_not_tell_is_unknown_with_its_reason_and_not_0() {
 #[test]
 fn without_the_drivers_library_clocks_are_unknown_and_the_program_is_recorded() {
     let stub = Stub::new(&[]);
-    let recording = stub.program("launch:20 sync sleep:400").record().ok();
+    let recording = stub.program("launch:20 sync sleep:400").recorded();
     let trace = recording.trace();
     assert_eq!(trace.tables.dispatches.kernel.len(), 20);
     let unmeasured = &trace.manifest.unmeasured;
@@ -132,13 +132,9 @@ fn without_the_drivers_library_clocks_are_unknown_and_the_program_is_recorded() 
     );
 
     let stub = Stub::new(&[("NVML", "0 init=9")]).with_nvml();
-    let trace = stub
-        .program("launch:20 sync sleep:400")
-        .record()
-        .ok()
-        .trace();
+    let trace = stub.program("launch:20 sync sleep:400").recorded().trace();
     let said = format!("{:?}", trace.manifest.unmeasured);
-    assert!(said.contains("Driver Not Loaded"), "{said}");
+    assert_contains(&said, "Driver Not Loaded");
 }
 
 #[test]
@@ -148,8 +144,7 @@ fn a_capture_has_the_values_that_held_when_it_began() {
     let stub = Stub::new(&[("NVML", "0 sm=1980 temperature=60")]).with_nvml();
     stub.program("launch:20 sync sleep:400 capture:launch:20 launch:5 sync")
         .variable("GAPSCOPE_CAPTURE", &path)
-        .record()
-        .ok();
+        .recorded();
     let window = crate::cuda::read(&path);
     let clocks = values(&window, Condition::SmClock);
     assert_eq!(clocks, [(0.0, 1.98e9)], "from the window's start");

@@ -12,7 +12,7 @@ use gapscope_trace::{LossKind, Trace};
 use crate::cuda::{Stub, read};
 use crate::driver::Driver;
 use crate::product;
-use crate::recording::{Program, Recording};
+use crate::recording::{Program, Recording, assert_contains};
 
 const MS: i64 = 1_000_000;
 /// The program works for about a second.
@@ -60,7 +60,7 @@ fn record(steps: &str, wrong: &str, options: &[&str]) -> Recording {
     } else {
         options
     };
-    stub.program(steps).options(options).record().ok()
+    stub.program(steps).options(options).recorded()
 }
 
 /// Checks that samples have the planted values, except for the stub's first sample, which is about an earlier time.
@@ -129,8 +129,8 @@ fn the_wide_set_has_what_the_gpu_has_and_says_what_it_has_not() {
     assert!(hits.iter().all(|(.., value)| *value == 80.0));
     assert_eq!(lost(&trace), [], "what is unknown is not lost");
     let text = recording.text();
-    assert!(text.contains("NVLink received, NVLink sent"), "{text}");
-    assert!(text.contains("one pass"), "{text}");
+    assert_contains(&text, "NVLink received, NVLink sent");
+    assert_contains(&text, "one pass");
 }
 
 #[test]
@@ -156,10 +156,7 @@ fn links_that_give_no_sample_keep_nothing_from_the_others() {
     let what = &of_counters[0].what;
     assert!(what.ends_with("(NVLink received, NVLink sent)"), "{what}");
     let reason = &of_counters[0].reason;
-    assert!(
-        reason.contains("accepted them and then delivered no sample"),
-        "{reason}"
-    );
+    assert_contains(reason, "accepted them and then delivered no sample");
     // The time without samples is counted as missing.
     let lost = lost(&trace);
     assert_eq!(lost.len(), 1, "{lost:?}");
@@ -247,8 +244,7 @@ fn what_is_lost_of_a_gpu_is_in_the_trace_of_each_rank_that_uses_it() {
                   RANK=2 WORLD_SIZE=3 \"$0\" device:1 launch:20 sync sleep:900 launch:1 sync & wait";
     let recording = Program::new(["sh", "-c", script, program.as_str()], &stub)
         .options(&["--counters"])
-        .record()
-        .ok();
+        .recorded();
     let of_rank = |rank| read(&recording.path().join(format!("rank={rank}")));
     let [first, second, other] = [0, 1, 2].map(of_rank);
     let of_first = lost(&first);
@@ -361,11 +357,7 @@ fn what_is_refused_is_one_sentence_with_its_mend() {
             of_counters[0].what.contains("SMs active, DRAM read"),
             "{of_counters:?}"
         );
-        assert!(
-            recording.run.stderr.contains("Not sampled"),
-            "{}",
-            recording.run.stderr
-        );
+        assert_contains(&recording.run.stderr, "Not sampled");
     }
 }
 
@@ -391,14 +383,11 @@ fn a_gpu_that_gives_no_sample_until_the_end_is_said() {
     assert_eq!(samples(&trace, HardwareCounter::SmActive).0, []);
     assert_eq!(lost(&trace), []);
     let said = &recording.run.stderr;
-    assert!(
-        said.contains("(SMs active, DRAM read, DRAM written, tensor pipe active)"),
-        "{said}"
+    assert_contains(
+        said,
+        "(SMs active, DRAM read, DRAM written, tensor pipe active)",
     );
-    assert!(
-        said.contains("the program ended before the first sample"),
-        "{said}"
-    );
+    assert_contains(said, "the program ended before the first sample");
 }
 
 #[test]
@@ -408,8 +397,7 @@ fn nvml_stands_in_where_cupti_may_not() {
     let recording = stub
         .program(STEPS)
         .options(&["--counters=SMs active,DRAM read,tensor pipe active,PCIe read"])
-        .record()
-        .ok();
+        .recorded();
     let trace = recording.trace();
     let (active, source) = samples(&trace, HardwareCounter::SmActive);
     assert_eq!(source, "NVML GPM");
@@ -427,10 +415,7 @@ fn nvml_stands_in_where_cupti_may_not() {
     );
     assert_eq!(samples(&trace, HardwareCounter::DramRead).0, []);
     let said = format!("{:?}", trace.manifest.unmeasured);
-    assert!(
-        said.contains("means of 100 ms, and has no DRAM read"),
-        "{said}"
-    );
+    assert_contains(&said, "means of 100 ms, and has no DRAM read");
 }
 
 /// Returns the processes whose command line contains a word, each with its parent.
@@ -533,7 +518,7 @@ fn the_sampler_is_a_process_of_gapscopes_own_and_ends_with_it() {
 #[test]
 fn without_the_option_nothing_is_sampled() {
     let stub = Stub::new(&[]);
-    let trace = stub.program("launch:20 sync").record().ok().trace();
+    let trace = stub.program("launch:20 sync").recorded().trace();
     assert_eq!(samples(&trace, HardwareCounter::SmActive).0, []);
     assert_eq!(lost(&trace), []);
 }
@@ -550,7 +535,7 @@ fn what_is_no_set_or_interval_is_refused_before_the_program_starts() {
             .chain(options.iter().copied())
             .collect();
         let run = stub.program("launch:1").run_by(&words_of_it);
-        assert_eq!(run.status.code(), Some(2), "{}", run.stderr);
-        assert!(run.stderr.contains(words), "{}", run.stderr);
+        run.assert_status(2);
+        assert_contains(&run.stderr, words);
     }
 }

@@ -8,14 +8,14 @@ use gapscope_trace::{Tables, Trace};
 
 use crate::driver::{Driver, Lavapipe};
 use crate::losses;
-use crate::recording::Program;
+use crate::recording::{Program, planted};
 use crate::truth::Truth;
 
 /// Records `planted` and compares counts and results. Returns the trace for further checks.
 pub fn check(arguments: &str, driver: &dyn Driver) -> Trace {
     let program = Program::planted(arguments, driver);
     let alone = program.run().ok();
-    let recording = program.record().ok();
+    let recording = program.recorded();
     let trace = recording.trace();
     let truth = recording.truth();
     compare(&trace.tables, &truth);
@@ -30,34 +30,19 @@ pub fn check(arguments: &str, driver: &dyn Driver) -> Trace {
 
 /// Compares the numbers of rows with the counts that the program states.
 pub fn compare(tables: &Tables, truth: &Truth) {
-    assert_eq!(submit_calls(tables), truth.sum("submits"), "submissions");
-    assert_eq!(
-        tables.command_buffers.len() as u64,
-        truth.sum("command_buffers"),
-        "command buffers"
-    );
-    assert_eq!(
-        tables.dispatches.len() as u64,
-        truth.sum("dispatches"),
-        "dispatches"
-    );
-    assert_eq!(
-        tables.transfers.len() as u64,
-        truth.sum("transfers"),
-        "transfers"
-    );
+    let dispatches = tables.dispatches.len() as u64;
+    for (name, rows) in [
+        ("submits", submit_calls(tables)),
+        ("command_buffers", tables.command_buffers.len() as u64),
+        ("dispatches", dispatches),
+        ("transfers", tables.transfers.len() as u64),
+    ] {
+        assert_eq!(rows, truth.sum(name), "{name}");
+    }
     assert_transfer_bytes(tables, truth);
-    let in_buffers: u64 = tables
-        .command_buffers
-        .dispatches
-        .iter()
-        .map(|&count| u64::from(count))
-        .sum();
-    assert_eq!(
-        in_buffers,
-        tables.dispatches.len() as u64,
-        "dispatches by command buffer"
-    );
+    let counts = tables.command_buffers.dispatches.iter();
+    let in_buffers: u64 = counts.map(|&count| u64::from(count)).sum();
+    assert_eq!(in_buffers, dispatches, "dispatches by command buffer");
 }
 
 /// The number of bytes of a copy from or to an image depends on its format, and is unknown.
@@ -177,20 +162,15 @@ fn every_dispatch_has_its_own_time() {
             .iter()
             .all(|duration| duration.is_some_and(|ns| ns > 0))
     );
-    assert!(
-        trace.manifest.losses.is_empty(),
-        "{:?}",
-        trace.manifest.losses
-    );
+    assert_eq!(trace.manifest.losses, []);
 }
 
 #[test]
 fn all_sampling_modes_count_the_same() {
     for mode in ["command-buffer", "dispatch", "dispatch-serialised"] {
-        let recording = Program::planted("steady --n 20 --iterations 5", &Lavapipe)
+        let recording = planted("steady --n 20 --iterations 5")
             .options(&["--mode", mode])
-            .record()
-            .ok();
+            .recorded();
         let trace = recording.trace();
         compare(&trace.tables, &recording.truth());
         assert_eq!(trace.manifest.sampling_mode.as_str(), mode);
@@ -201,12 +181,7 @@ fn all_sampling_modes_count_the_same() {
             "{mode} times {timed} dispatches"
         );
         assert!(
-            trace
-                .tables
-                .command_buffers
-                .duration_ns
-                .iter()
-                .all(|value| value.is_some()),
+            losses::all_known(&trace.tables.command_buffers.duration_ns),
             "{mode} times command buffers"
         );
     }
@@ -235,9 +210,7 @@ fn a_kernel_is_one_for_each_specialisation_and_keeps_its_code() {
 
 #[test]
 fn the_memory_timeline_has_the_peak_of_the_program() {
-    let recording = Program::planted("memory --count 3", &Lavapipe)
-        .record()
-        .ok();
+    let recording = planted("memory --count 3").recorded();
     let truth = recording.truth();
     let report = recording.report();
     let memory = report["memory"].as_array().expect("a list");
@@ -256,7 +229,7 @@ fn the_memory_timeline_has_the_peak_of_the_program() {
 
 #[test]
 fn labels_and_names_are_those_of_the_program() {
-    let recording = Program::planted("labels", &Lavapipe).record().ok();
+    let recording = planted("labels").recorded();
     compare(&recording.trace().tables, &recording.truth());
     let report = recording.report();
     assert!(

@@ -9,7 +9,7 @@ mod times;
 
 use crate::driver::Driver;
 use crate::product;
-use crate::recording::{Program, Recording, Run, report};
+use crate::recording::{Program, Recording, Run, assert_contains, report};
 use gapscope_trace::ids::{DeviceId, QueueId, SubmissionId};
 use gapscope_trace::manifest::Api;
 use gapscope_trace::tables::{HostCallKind, Table, TransferKind};
@@ -82,6 +82,17 @@ impl Stub {
     }
 }
 
+/// Checks that `gapscope report` prints each of `parts`, in lines of at most 80 columns.
+fn assert_report_has(recording: &Recording, parts: &[&str]) {
+    let mut report = Command::new(product::built("gapscope"));
+    let text = Run::from_command(report.arg("report").arg(recording.path())).stdout;
+    for part in parts {
+        assert_contains(&text, part);
+    }
+    let is_narrow = |line: &str| line.chars().count() <= 80;
+    assert!(text.lines().all(is_narrow), "{text}");
+}
+
 impl Driver for Stub {
     fn variables(&self) -> Vec<(String, String)> {
         let mut variables = vec![
@@ -102,7 +113,7 @@ impl Driver for Stub {
 #[test]
 fn every_kernel_has_its_times_its_name_and_its_launch() {
     let stub = Stub::new(&[]);
-    let recording = stub.program("launch:3000 runtime:500 sync").record().ok();
+    let recording = stub.program("launch:3000 runtime:500 sync").recorded();
     let trace = recording.trace();
     assert_eq!(trace.manifest.losses, []);
     let t = &trace.tables;
@@ -197,8 +208,7 @@ fn graphs_copies_waits_and_memory_are_what_the_program_did() {
     let stub = Stub::new(&[]);
     let recording = stub
         .program("copies waits graph:10:5 memory sync")
-        .record()
-        .ok();
+        .recorded();
     let trace = recording.trace();
     let t = &trace.tables;
     let graphs = &t.command_buffers;
@@ -244,8 +254,7 @@ fn devices_of_one_process_are_told_apart_and_copies_between_them_are_transfers()
     let stub = Stub::new(&[("DEVICES", "2")]);
     let recording = stub
         .program("peer launch:20 device:1 launch:30 sync")
-        .record()
-        .ok();
+        .recorded();
     let trace = recording.trace();
     assert_eq!(trace.manifest.losses, []);
     let uuids: HashSet<&str> = trace
@@ -292,8 +301,7 @@ fn a_program_captures_a_window_of_itself() {
         .program("launch:50 sync capture:launch:20 launch:30 sync")
         .variable("GAPSCOPE_CAPTURE", &path)
         .options(&["--capture-only"])
-        .record()
-        .ok();
+        .recorded();
     let window = read(&path);
     assert_eq!(window.tables.dispatches.len(), 20);
     assert_eq!(window.tables.submissions.len(), 20);
@@ -306,8 +314,7 @@ fn a_program_captures_a_window_of_itself() {
     let whole = stub
         .program("launch:50 sync capture:launch:20 launch:30 sync")
         .variable("GAPSCOPE_CAPTURE", &path)
-        .record()
-        .ok()
+        .recorded()
         .trace();
     assert_eq!(whole.tables.dispatches.len(), 100);
     assert_eq!(read(&path).tables.dispatches.len(), 20);
@@ -325,18 +332,14 @@ fn a_program_that_made_no_capture_is_told_so_though_it_has_loaded_cupti_itself()
         .variable("LD_PRELOAD", &cupti)
         .options(&["--capture-only"])
         .record();
-    assert!(
-        run.run.stderr.contains("the program began no capture"),
-        "{}",
-        run.run.stderr
-    );
+    assert_contains(&run.run.stderr, "the program began no capture");
     assert!(!run.run.stderr.contains("has loaded CUPTI itself"));
 }
 
 #[test]
 fn values_of_nvtx_are_in_the_trace_with_their_names() {
     let stub = Stub::new(&[]);
-    let trace = stub.program("payloads sync").record().ok().trace();
+    let trace = stub.program("payloads sync").recorded().trace();
     let m = &trace.tables.markers;
     let values: Vec<&str> = m.payload.iter().flatten().map(AsRef::as_ref).collect();
     assert!(
@@ -353,7 +356,7 @@ fn values_of_nvtx_are_in_the_trace_with_their_names() {
 #[test]
 fn labels_of_nvtx_are_around_the_kernels_that_were_launched_inside() {
     let stub = Stub::new(&[]);
-    let trace = stub.program("labels:20 sync").record().ok().trace();
+    let trace = stub.program("labels:20 sync").recorded().trace();
     let d = &trace.tables.dispatches;
     assert_eq!(d.len(), 20);
     assert!(d.label.iter().all(|value| value.is_some()), "{:?}", d.label);
@@ -391,12 +394,10 @@ fn what_the_user_has_set_stays_and_is_said() {
         .program("launch:10 sync sleep:400")
         .variable("CUDA_INJECTION64_PATH", "/nowhere/other.so");
     let run = program.record().run;
-    assert_eq!(run.status.code(), Some(125), "{}", run.stderr);
-    assert!(
-        run.stderr
-            .contains("CUDA_INJECTION64_PATH was set to /nowhere/other.so already"),
-        "{}",
-        run.stderr
+    run.assert_status(125);
+    assert_contains(
+        &run.stderr,
+        "CUDA_INJECTION64_PATH was set to /nowhere/other.so already",
     );
 }
 
@@ -404,7 +405,7 @@ fn what_the_user_has_set_stays_and_is_said() {
 fn a_hook_that_cannot_record_says_why_in_one_sentence() {
     let stub = Stub::new(&[("SUBSCRIBE", "refuse")]);
     let run = stub.program("launch:10 sync").record().run;
-    assert_eq!(run.status.code(), Some(125), "{}", run.stderr);
+    run.assert_status(125);
     let said: Vec<&str> = run
         .stderr
         .lines()
@@ -419,11 +420,7 @@ fn a_program_that_uses_no_gpu_is_told_so() {
     let stub = Stub::new(&[]);
     let run = Program::new(["true"], &stub).record().run;
     assert_eq!(run.status.code(), Some(125));
-    assert!(
-        run.stderr.contains("used no Vulkan and no CUDA"),
-        "{}",
-        run.stderr
-    );
+    assert_contains(&run.stderr, "used no Vulkan and no CUDA");
 }
 
 pub fn read(path: &Path) -> Trace {
@@ -440,7 +437,7 @@ fn vulkan_and_cuda_are_recorded_together() {
     let script = "\"$0\" launch:30 sync && \"$1\" spin";
     let program = Program::new(["sh", "-c", script, cuda.as_str(), vulkan.as_str()], &stub)
         .variable("VK_LOADER_DRIVERS_SELECT", "lvp*");
-    let trace = program.record().ok().trace();
+    let trace = program.recorded().trace();
     let apis: Vec<&str> = trace
         .manifest
         .devices

@@ -4,16 +4,13 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::driver::Lavapipe;
 use crate::product;
-use crate::recording::Program;
+use crate::recording::planted;
 
 /// All dispatches of `steady` use one buffer, so that each depends on the dispatch before it.
 #[test]
 fn a_recording_has_the_chain_of_its_dispatches() {
-    let recording = Program::planted("steady --n 6 --iterations 4", &Lavapipe)
-        .record()
-        .ok();
+    let recording = planted("steady --n 6 --iterations 4").recorded();
     let output = Command::new(product::built("gapscope"))
         .args(["deps", "--json"])
         .arg(recording.path())

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::cuda::Stub;
 use crate::driver::{Driver, Lavapipe};
 use crate::product;
-use crate::recording::Run;
+use crate::recording::{Run, assert_contains};
 use crate::schema::Answers;
 
 /// Returns the answer of the command and its exit status, and checks that it leaves nothing in its working folder.
@@ -25,7 +25,7 @@ fn examined(drivers: &[&dyn Driver], variables: &[(&str, &Path)]) -> (Value, Opt
         command.envs(driver.variables());
     }
     command.envs(variables.iter().copied());
-    let run = Run::of(&mut command);
+    let run = Run::from_command(&mut command);
     let answer = serde_json::from_str(&run.stdout)
         .unwrap_or_else(|error| panic!("{error}: {} {}", run.stdout, run.stderr));
     let left = fs::read_dir(&folder).expect("the folder").count();
@@ -51,7 +51,7 @@ fn a_software_gpu_can_be_recorded() {
         assert_eq!(check["state"], "ok", "{check}");
     }
     let devices = check(&answer, "vulkan-devices")["found"].to_string();
-    assert!(devices.contains("llvmpipe"), "{devices}");
+    assert_contains(&devices, "llvmpipe");
     assert_eq!(check(&answer, "place")["state"], "ok");
     let mut answers = Answers::default();
     answers.add("doctor", "doctor --json", &answer);
@@ -69,7 +69,7 @@ fn a_driver_of_cuda_with_its_libcupti_can_be_recorded() {
     }
     assert_eq!(check(&answer, "cuda-devices")["found"], "Fake GPU");
     let driver = check(&answer, "cuda-driver")["found"].to_string();
-    assert!(driver.contains("CUDA up to 13.0"), "{driver}");
+    assert_contains(&driver, "CUDA up to 13.0");
 }
 
 #[test]
@@ -79,10 +79,8 @@ fn a_libcupti_that_is_too_old_is_named_with_what_to_do() {
     let cupti = check(&answer, "cuda-cupti");
     assert_eq!(cupti["state"], "missing", "{cupti}");
     let follows = cupti["follows"].to_string();
-    assert!(
-        follows.contains("CUPTI API 17") && follows.contains("too old"),
-        "{follows}"
-    );
+    assert_contains(&follows, "CUPTI API 17");
+    assert_contains(&follows, "too old");
     assert!(cupti["mend"].is_string(), "{cupti}");
 }
 

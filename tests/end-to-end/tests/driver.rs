@@ -1,9 +1,10 @@
 //! Chooses the Vulkan driver on which a program runs.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use crate::product;
 
@@ -24,30 +25,31 @@ impl Driver for Lavapipe {
 
 /// The project's fake driver, with a log of what it did and of the misuse that it saw.
 pub struct Fake {
-    folder: PathBuf,
+    folder: TempDir,
     settings: Vec<(String, String)>,
 }
 
 impl Fake {
-    /// Creates a fake driver whose log is in `folder`. `settings` are `FAKE_VK_*` variables without the prefix.
-    pub fn new(folder: &Path, settings: &[(&str, &str)]) -> Fake {
+    /// Creates a fake driver with a folder for its log. `settings` are `FAKE_VK_*` variables without the prefix.
+    pub fn new(settings: &[(&str, &str)]) -> Fake {
+        let folder = tempfile::tempdir().expect("a temporary folder");
         let manifest = json!({
             "file_format_version": "1.0.0",
             "ICD": { "library_path": product::built("libfake_vulkan_driver.so"), "api_version": "1.3.280" },
         });
-        fs::write(folder.join("fake.json"), manifest.to_string())
+        fs::write(folder.path().join("fake.json"), manifest.to_string())
             .expect("the folder can be written");
         let settings = settings
             .iter()
             .map(|(name, value)| (format!("FAKE_VK_{name}"), (*value).to_owned()));
         Fake {
-            folder: folder.to_owned(),
+            folder,
             settings: settings.collect(),
         }
     }
 
     fn file(&self, name: &str) -> PathBuf {
-        self.folder.join(name)
+        self.folder.path().join(name)
     }
 
     /// Returns the entries of the driver's log about executed work, in their order.

@@ -11,11 +11,11 @@ use crate::counts::compare;
 use crate::driver::{Driver, Fake, Lavapipe};
 use crate::losses;
 use crate::product;
-use crate::recording::Program;
+use crate::recording::{Program, planted};
 
 #[test]
 fn a_killed_program_leaves_a_complete_trace() {
-    let recording = Program::planted("killed", &Lavapipe).record();
+    let recording = planted("killed").record();
     assert_eq!(
         recording.run.status.code(),
         Some(128 + 9),
@@ -35,7 +35,7 @@ fn a_killed_program_leaves_a_complete_trace() {
 #[test]
 fn a_program_that_destroys_nothing_is_recorded_whole() {
     for arguments in ["abandon", "abandon --hard-exit"] {
-        let recording = Program::planted(arguments, &Lavapipe).record().ok();
+        let recording = planted(arguments).recorded();
         compare(&recording.trace().tables, &recording.truth());
     }
 }
@@ -46,14 +46,13 @@ fn what_was_waited_for_has_times_when_the_process_ends_without_handlers() {
     let small = "abandon --hard-exit --spin 0 --groups 1 --iterations 30 --n 50";
     let large = "abandon --hard-exit --spin 0 --groups 1 --iterations 3 --n 500";
     for arguments in [small, large] {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let fake = Fake::new(folder.path(), &[("DISPATCH_NS", "100")]);
+        let fake = Fake::new(&[("DISPATCH_NS", "100")]);
         let drivers: [&dyn Driver; 2] = [&Lavapipe, &fake];
         for driver in drivers {
             // The program's thread spends a bounded time on reading times. On a busy machine, the last of them may
             // be lost, and are counted.
             let whole = (0..5).any(|_| {
-                let recording = Program::planted(arguments, driver).record().ok();
+                let recording = Program::planted(arguments, driver).recorded();
                 let trace = recording.trace();
                 compare(&trace.tables, &recording.truth());
                 losses::assert_exact(&trace);
@@ -66,9 +65,7 @@ fn what_was_waited_for_has_times_when_the_process_ends_without_handlers() {
 
 #[test]
 fn work_that_was_pending_at_the_end_is_counted_and_its_times_are_unknown() {
-    let recording = Program::planted("in-flight --n 50 --spin 20000", &Lavapipe)
-        .record()
-        .ok();
+    let recording = planted("in-flight --n 50 --spin 20000").recorded();
     let trace = recording.trace();
     let buffers = &trace.tables.command_buffers;
     assert_eq!(
@@ -86,9 +83,7 @@ fn work_that_was_pending_at_the_end_is_counted_and_its_times_are_unknown() {
 
 #[test]
 fn each_child_is_a_process_of_its_own() {
-    let recording = Program::planted("children --count 3", &Lavapipe)
-        .record()
-        .ok();
+    let recording = planted("children --count 3").recorded();
     let trace = recording.trace();
     compare(&trace.tables, &recording.truth());
     let processes = &trace.manifest.processes;
@@ -112,7 +107,7 @@ fn each_child_is_a_process_of_its_own() {
 
 #[test]
 fn a_forked_child_is_a_process_of_its_own() {
-    let recording = Program::planted("fork", &Lavapipe).record().ok();
+    let recording = planted("fork").recorded();
     let trace = recording.trace();
     compare(&trace.tables, &recording.truth());
     assert_eq!(
@@ -125,7 +120,7 @@ fn a_forked_child_is_a_process_of_its_own() {
 fn a_program_behind_a_shell_is_recorded() {
     let planted = product::built("planted");
     let script = format!("true; exec '{}' steady", planted.display());
-    let recording = Program::new(["sh", "-c", &script], &Lavapipe).record().ok();
+    let recording = Program::new(["sh", "-c", &script], &Lavapipe).recorded();
     compare(&recording.trace().tables, &recording.truth());
 }
 
@@ -135,7 +130,7 @@ fn a_limit_on_the_size_of_files_costs_times_and_not_the_program() {
     // The memory of a software GPU is a file without a name. The file for timestamps exceeds the limit, and the
     // program's does not.
     let script = format!("ulimit -f 192; exec '{}' steady", planted.display());
-    let recording = Program::new(["sh", "-c", &script], &Lavapipe).record().ok();
+    let recording = Program::new(["sh", "-c", &script], &Lavapipe).recorded();
     let trace = recording.trace();
     compare(&trace.tables, &recording.truth());
     losses::assert_exact(&trace);
@@ -170,12 +165,7 @@ fn the_exit_code_of_the_program_is_passed_on() {
     let planted = product::built("planted");
     let script = format!("'{}' steady; exit 7", planted.display());
     let recording = Program::new(["sh", "-c", &script], &Lavapipe).record();
-    assert_eq!(
-        recording.run.status.code(),
-        Some(7),
-        "{}",
-        recording.run.stderr
-    );
+    recording.run.assert_status(7);
     assert_eq!(recording.trace().manifest.exit, Some(Exit::Code(7)));
     assert_eq!(recording.run.status.signal(), None);
 }

@@ -3,7 +3,7 @@
 
 use crate::driver::Lavapipe;
 use crate::product::{built, source};
-use crate::recording::{Program, report};
+use crate::recording::{Program, assert_contains, report};
 use serde_json::Value;
 
 const EVALUATIONS: u64 = 40;
@@ -19,7 +19,7 @@ fn eager_against_compiled() {
     let iterations = EVALUATIONS.to_string();
     let fusion = built("fusion").to_string_lossy().into_owned();
     let command = [&fusion, "--n", "200000", "--iterations", &iterations];
-    let recording = Program::new(command, &Lavapipe).record().ok();
+    let recording = Program::new(command, &Lavapipe).recorded();
     let report = report(&recording.path(), &["--compare-labels", "eager,compiled"]);
     let comparison = &report["equal_work"];
     assert_eq!(comparison["per_evaluation"], true);
@@ -56,10 +56,7 @@ fn eager_against_compiled() {
     let busy = figure(comparison, "GPU busy ns");
     assert!(busy["low"].as_f64() > Some(1.0), "{busy:#}");
     let sentences = comparison["sentences"].to_string();
-    assert!(
-        sentences.contains("times less GPU time than eager"),
-        "{sentences}"
-    );
+    assert_contains(&sentences, "times less GPU time than eager");
 }
 
 /// Returns the first commands of the guide's section on comparing equal work.

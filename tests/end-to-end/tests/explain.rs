@@ -8,14 +8,13 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::driver::Lavapipe;
 use crate::product;
-use crate::recording::{Program, Run};
+use crate::recording::{Run, planted};
 use crate::schema::{Answers, write};
 
 fn gapscope(arguments: &[&str], trace: &Path, last: Option<&str>) -> Run {
     let mut command = Command::new(product::built("gapscope"));
-    Run::of(command.args(arguments).arg(trace).args(last))
+    Run::from_command(command.args(arguments).arg(trace).args(last))
 }
 
 fn rows(trace: &Path, sql: &str) -> Value {
@@ -25,7 +24,7 @@ fn rows(trace: &Path, sql: &str) -> Value {
 
 /// Checks an explanation and returns the words of its marks.
 fn holds(trace: &Path, options: &[&str], answers: &mut Answers) -> HashSet<String> {
-    let explanation = answers.of(
+    let explanation = answers.validated(
         "explain",
         &[&["explain", "--json"], options].concat(),
         trace,
@@ -112,7 +111,7 @@ fn every_claim_is_found_again() {
         "pipelines-in-loop --iterations 20",
         "spin --spin 3000000 --groups 4",
     ] {
-        let recording = Program::planted(program, &Lavapipe).record().ok();
+        let recording = planted(program).recorded();
         tables.extend(holds(&recording.path(), &[], &mut answers));
     }
     // An imported trace has neither dispatches nor calls of threads.
@@ -124,7 +123,7 @@ fn every_claim_is_found_again() {
         .args(["--", "true"])
         .env("GAPSCOPE_XCTRACE", product::built("stand-in-xctrace"))
         .env("STAND_IN_XCTRACE", "");
-    Run::of(&mut command).ok();
+    Run::from_command(&mut command).ok();
     tables.extend(holds(&metal, &[], &mut answers));
     answers.hold();
     for table in ["gaps", "kernels", "labels", "submissions"] {
@@ -143,7 +142,7 @@ fn what_is_damaged_is_said_and_not_explained() {
     let trace = folder.path().join("damaged");
     fs::write(trace.join("dispatches.parquet"), "no").expect("it is damaged");
     let run = gapscope(&["explain", "--json"], &trace, None);
-    assert_eq!(run.status.code(), Some(3), "{}", run.stderr);
+    run.assert_status(3);
     let explanation: Value = serde_json::from_str(&run.stdout).expect("JSON");
     assert_eq!(explanation["verdict"], "unknown");
     let claims = explanation["claims"].as_array().expect("claims");

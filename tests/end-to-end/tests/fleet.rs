@@ -7,7 +7,7 @@ use std::process::Command;
 use gapscope_trace::synthetic::Fleet;
 use serde_json::Value;
 
-use crate::recording::Run;
+use crate::recording::{Run, words};
 use crate::{client, product};
 
 /// Returns the query that `docs/fleet.md` shows for any engine.
@@ -36,7 +36,7 @@ fn what_was_planted_is_found_by_report_and_queries() {
     fleet.write(&runs).expect("it is written");
     let gapscope = |arguments: &[&str]| {
         let mut command = Command::new(product::built("gapscope"));
-        Run::of(command.args(arguments).current_dir(folder.path()))
+        Run::from_command(command.args(arguments).current_dir(folder.path()))
             .ok()
             .stdout
     };
@@ -78,14 +78,7 @@ fn what_was_planted_is_found_by_report_and_queries() {
         "{page}"
     );
 
-    let saved = [
-        "query",
-        "--saved",
-        "slow-ranks",
-        "--format",
-        "json",
-        "runs/rank=*",
-    ];
+    let saved = words("query --saved slow-ranks --format json runs/rank=*");
     let saved: Value = serde_json::from_str(&gapscope(&saved)).expect("JSON");
     assert_eq!(
         (rank_of(&saved[0]), &saved[0]["kernel"]),
@@ -106,7 +99,8 @@ fn what_was_planted_is_found_by_report_and_queries() {
         .arg(script.with_file_name("fleet.py"))
         .arg(&runs)
         .arg(&sql);
-    let theirs: Value = serde_json::from_str(&Run::of(&mut command).ok().stdout).expect("JSON");
+    let theirs: Value =
+        serde_json::from_str(&Run::from_command(&mut command).ok().stdout).expect("JSON");
     let (ours, theirs) = (
         ours.as_array().expect("rows"),
         theirs.as_array().expect("rows"),

@@ -29,7 +29,7 @@ pub fn captured(program: Program, file: &Path) -> Program {
 
 /// Counts the work in a capture.
 pub fn counts(file: &Path) -> Counts {
-    let run = Run::of(
+    let run = Run::from_command(
         Command::new("gfxrecon-convert")
             .args(["--output", "stdout"])
             .arg(file),

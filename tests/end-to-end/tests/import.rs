@@ -6,14 +6,14 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::product;
-use crate::recording::Run;
+use crate::recording::{Run, assert_contains};
 
 /// Imports a file, and returns the number and nanoseconds of its kernels, and the number of its transfers.
 fn counts_of(file: &str) -> (Value, Value) {
     let folder = tempfile::tempdir().expect("a folder");
     let gapscope = |arguments: &[&str]| -> String {
         let mut command = Command::new(product::built("gapscope"));
-        Run::of(command.args(arguments).current_dir(folder.path()))
+        Run::from_command(command.args(arguments).current_dir(folder.path()))
             .ok()
             .stdout
     };
@@ -56,7 +56,7 @@ fn an_export_of_nsight_systems_is_reported_and_queried() {
     );
     assert_eq!(device["api"], "cuda");
     let tool = device["clock_tool"].as_str().expect("a tool");
-    assert!(tool.contains("Nsight Systems"), "{tool}");
+    assert_contains(tool, "Nsight Systems");
 }
 
 #[test]
@@ -68,5 +68,5 @@ fn a_file_of_rocprofv3_is_reported_and_queried() {
     );
     assert_eq!(device["api"], "hip");
     let tool = device["clock_tool"].as_str().expect("a tool");
-    assert!(tool.contains("rocprofv3"), "{tool}");
+    assert_contains(tool, "rocprofv3");
 }

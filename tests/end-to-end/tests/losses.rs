@@ -9,35 +9,27 @@ pub fn assert_exact(trace: &Trace) {
     let tables = &trace.tables;
     let unknown = |times: &Optional<i64>| times.iter().filter(|time| time.is_none()).count() as u64;
     let rows = [
-        (
-            LossKind::DispatchTimes,
-            unknown(&tables.dispatches.duration_ns),
-        ),
-        (
-            LossKind::TransferTimes,
-            unknown(&tables.transfers.duration_ns),
-        ),
+        (LossKind::DispatchTimes, &tables.dispatches.duration_ns),
+        (LossKind::TransferTimes, &tables.transfers.duration_ns),
         (
             LossKind::CommandBufferTimes,
-            unknown(&tables.command_buffers.duration_ns),
+            &tables.command_buffers.duration_ns,
         ),
     ];
-    for (kind, untimed) in rows {
-        assert_eq!(
-            counted(trace, &kind),
-            untimed,
-            "{kind}: {:?}",
-            trace.manifest.losses
-        );
+    let losses = &trace.manifest.losses;
+    for (kind, times) in rows {
+        assert_eq!(counted(trace, &kind), unknown(times), "{kind}: {losses:?}");
     }
+}
+
+/// Returns true if every row has its time.
+pub fn all_known(times: &Optional<i64>) -> bool {
+    times.iter().all(|time| time.is_some())
 }
 
 /// Returns the count of the losses of a kind.
 pub fn counted(trace: &Trace, kind: &LossKind) -> u64 {
-    let losses = trace
-        .manifest
-        .losses
-        .iter()
-        .filter(|loss| loss.kind == *kind);
-    losses.map(|loss| loss.count).sum()
+    let losses = trace.manifest.losses.iter();
+    let of_kind = losses.filter(|loss| loss.kind == *kind);
+    of_kind.map(|loss| loss.count).sum()
 }

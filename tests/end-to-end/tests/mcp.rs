@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::driver::{Driver, Lavapipe};
-use crate::recording::Program;
+use crate::recording::{assert_contains, planted};
 use crate::{client, product};
 
 /// The answers of a server.
@@ -49,34 +49,34 @@ impl Served {
 
 /// The way in which the client connects.
 #[derive(Clone, Copy)]
-struct Asked<'a> {
+struct ServerOptions<'a> {
     options: &'a [&'a str],
     mode: &'a str,
     roots: Option<&'a [String]>,
 }
 
-const PLAIN: Asked = Asked {
+const PLAIN: ServerOptions = ServerOptions {
     options: &[],
     mode: "auto",
     roots: None,
 };
 
 /// Starts a server in `folder` and makes calls; `None` if the client is not installed.
-fn serve(folder: &Path, asked: Asked, calls: &Value) -> Option<Served> {
+fn serve(folder: &Path, server: ServerOptions, calls: &Value) -> Option<Served> {
     let [python, script] = client::script("mcp")?;
     product::built("gapscope-mcp");
     let mut command = vec![
         product::built("gapscope").display().to_string(),
         "mcp".into(),
     ];
-    command.extend(asked.options.iter().map(ToString::to_string));
+    command.extend(server.options.iter().map(ToString::to_string));
     let environment: serde_json::Map<String, Value> = Lavapipe
         .variables()
         .into_iter()
         .map(|(name, value)| (name, json!(value)))
         .collect();
     let question = json!({
-        "command": command, "mode": asked.mode, "roots": asked.roots, "calls": calls,
+        "command": command, "mode": server.mode, "roots": server.roots, "calls": calls,
         "folder": folder, "environment": environment,
     });
     let mut ran = Command::new(python)
@@ -104,9 +104,7 @@ fn serve(folder: &Path, asked: Asked, calls: &Value) -> Option<Served> {
 /// Returns a folder with a recording, `run.gapscope`.
 fn recorded() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
-    let recording = Program::planted("steady --n 6 --iterations 4", &Lavapipe)
-        .record()
-        .ok();
+    let recording = planted("steady --n 6 --iterations 4").recorded();
     let copied = Command::new("cp")
         .arg("-r")
         .arg(recording.path())
@@ -156,11 +154,7 @@ fn each_tool_answers() {
     let rows: Value = serde_json::from_str(served.fine(2)).expect("JSON");
     assert_eq!(rows[0]["n"], report["dispatch_count"]);
     assert!(served.fine(3).contains("dispatches"));
-    assert!(
-        served.fine(4).contains("gapscope query"),
-        "{}",
-        served.fine(4)
-    );
+    assert_contains(served.fine(4), "gapscope query");
     let claims: Value = serde_json::from_str(served.fine(5)).expect("JSON");
     assert!(
         claims["claims"]
@@ -173,10 +167,8 @@ fn each_tool_answers() {
     let rows: Value = serde_json::from_str(served.fine(7)).expect("JSON");
     assert!(rows[0]["n"].as_u64() > Some(0), "{rows}");
     let compared = served.fine(9);
-    assert!(
-        compared.contains("\"verdict\": \"") && compared.contains("\"equal_work\""),
-        "{compared}"
-    );
+    assert_contains(compared, "\"verdict\": \"");
+    assert_contains(compared, "\"equal_work\"");
     let imported: Value = serde_json::from_str(served.fine(10)).expect("JSON");
     assert!(
         imported["said"]
@@ -248,11 +240,7 @@ fn what_is_wrong_or_hostile_gets_a_sentence() {
         (15, "exists already"),
         (17, "a recording may take 1 to 120 s"),
     ] {
-        assert!(
-            served.text(call).contains(part),
-            "{call}: {}",
-            served.text(call)
-        );
+        assert_contains(served.text(call), part);
     }
     assert_eq!(fs::read_dir(outer.path()).expect("a folder").count(), 1);
     assert!(!folder.path().join("new.gapscope").exists());
@@ -268,40 +256,32 @@ fn roots_and_limits_are_those_that_were_named() {
     let root = folder.path().to_str().expect("a path of text");
     // The folder has no traces. The option names another folder …
     let options = ["--root", root, "--read-only", "--most", "1000"];
-    let asked = Asked {
+    let server = ServerOptions {
         options: &options,
         ..PLAIN
     };
-    let Some(served) = serve(other.path(), asked, &calls) else {
+    let Some(served) = serve(other.path(), server, &calls) else {
         return;
     };
     let tools: Vec<&String> = served.tools.as_object().expect("tools").keys().collect();
     assert_eq!(tools, ["diff", "explain", "query", "report"]);
     let text = served.fine(0);
-    assert!(text.contains("The answer was cut here"), "{text}");
+    assert_contains(text, "The answer was cut here");
     assert!(text.chars().count() < 1_300);
-    assert!(
-        served.refused(1).contains("tool not found"),
-        "{}",
-        served.text(1)
-    );
+    assert_contains(served.refused(1), "tool not found");
     // … or the client does, in a version of the protocol that has roots …
     let roots = [format!("file://{root}")];
-    let asked = Asked {
+    let server = ServerOptions {
         mode: "legacy",
         roots: Some(&roots),
         ..PLAIN
     };
-    serve(other.path(), asked, &calls)
+    serve(other.path(), server, &calls)
         .expect("it is installed")
         .fine(0);
     // … or neither does.
     let served = serve(other.path(), PLAIN, &calls).expect("it is installed");
-    assert!(
-        served.refused(0).contains("outside of"),
-        "{}",
-        served.text(0)
-    );
+    assert_contains(served.refused(0), "outside of");
 }
 
 /// The test does not use the client's package, so that it runs everywhere.

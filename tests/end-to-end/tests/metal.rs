@@ -3,6 +3,7 @@
 //! gpucapture writes its arguments as its capture.
 
 use crate::product::built;
+use crate::recording::{assert_contains, words};
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -42,15 +43,13 @@ fn a_metal_program_is_recorded_reported_and_ends_as_it_did() {
         "hello\n",
         "its output is its own, without xctrace's words"
     );
-    assert!(
-        said.contains("M3 Ultra") && said.contains("step 4"),
-        "{said}"
-    );
-    assert!(said.contains("pass sampling"), "{said}");
+    assert_contains(&said, "M3 Ultra");
+    assert_contains(&said, "step 4");
+    assert_contains(&said, "pass sampling");
     let report = gapscope(
         folder.path(),
         "",
-        &["report", "--json", "--all", "run.gapscope"],
+        &words("report --json --all run.gapscope"),
     );
     let report: Value = serde_json::from_slice(&report.stdout).unwrap();
     assert_eq!(report["sampling_mode"], "pass");
@@ -87,7 +86,7 @@ fn labels_of_a_metal_program_are_compared_without_its_dispatches() {
         &[&compare[..], &["run.gapscope"]].concat(),
     );
     let page = text(&page.stdout);
-    assert!(page.contains("200 µs"), "{page}");
+    assert_contains(&page, "200 µs");
     assert!(
         !page.contains("0 dispatches") && !page.contains("could reach"),
         "{page}"
@@ -117,8 +116,8 @@ fn labels_of_the_sdk_are_compared() {
     }
     // Each command buffer takes 200 us and differs from the others by nanoseconds only.
     let page = run(&[&["report", "--all"], &compare[..]].concat());
-    assert!(page.contains("GPU busy"), "{page}");
-    assert!(page.contains("200 µs"), "{page}");
+    assert_contains(&page, "GPU busy");
+    assert_contains(&page, "200 µs");
 }
 
 #[test]
@@ -137,11 +136,7 @@ fn no_times_at_all_are_no_report_of_an_idle_gpu() {
 #[test]
 fn what_does_not_apply_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let output = gapscope(
-        folder.path(),
-        "",
-        &["record", "--delay", "1s", "--", "true"],
-    );
+    let output = gapscope(folder.path(), "", &words("record --delay 1s -- true"));
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("--delay is not possible here"));
 }
@@ -149,33 +144,16 @@ fn what_does_not_apply_is_refused() {
 #[test]
 fn exports_are_imported() {
     let folder = tempfile::tempdir().unwrap();
-    let record = [
-        "record",
-        "--no-report",
-        "-o",
-        "a.gapscope",
-        "--attach",
-        "4711",
-        "--time-limit",
-        "10ms",
-    ];
+    let record = words("record --no-report -o a.gapscope --attach 4711 --time-limit 10ms");
     assert_eq!(gapscope(folder.path(), "", &record).status.code(), Some(0));
     // A recording by Instruments, which is the stand-in's here.
     let bundle = folder.path().join("run.trace");
     std::fs::create_dir(&bundle).unwrap();
     std::fs::write(bundle.join("facts"), "4711\n0\n").unwrap();
-    let output = gapscope(
-        folder.path(),
-        "",
-        &["import", "-o", "b.gapscope", "run.trace"],
-    );
+    let output = gapscope(folder.path(), "", &words("import -o b.gapscope run.trace"));
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("5 command buffers in b.gapscope"));
-    let again = gapscope(
-        folder.path(),
-        "",
-        &["import", "-o", "b.gapscope", "run.trace"],
-    );
+    let again = gapscope(folder.path(), "", &words("import -o b.gapscope run.trace"));
     assert_eq!(again.status.code(), Some(1));
     assert!(text(&again.stderr).contains("exists already"));
     // Without an xctrace, only exports can be read.
@@ -207,13 +185,10 @@ fn a_command_is_captured_where_there_is_a_gpucapture() {
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{said}");
     assert_eq!(text(&output.stdout), "out\n", "its output is its own");
-    assert!(said.contains("the capture is in a b.gputrace"), "{said}");
+    assert_contains(&said, "the capture is in a b.gputrace");
     let capture = folder.path().join("a b.gputrace/capture");
     let asked = std::fs::read_to_string(&capture).unwrap();
-    assert!(
-        asked.contains("--label step 3 --until-exit --output a b.gputrace"),
-        "{asked}"
-    );
+    assert_contains(&asked, "--label step 3 --until-exit --output a b.gputrace");
     let again = gputrace(tool, &["--attach", "4711"]);
     assert_eq!(again.status.code(), Some(125));
     assert!(text(&again.stderr).contains("not overwritten"));

@@ -12,15 +12,13 @@ use crate::recording::Recording;
 fn check(name: &str) -> Option<Recording> {
     // This run also fills the driver's shader cache, so that recorded runs do not show compilation.
     let alone = client::program(name)?.run().ok();
-    let recording = client::program(name)?.record().ok();
+    let recording = client::program(name)?.recorded();
     let told = last_line(&recording.run.stdout);
     assert_eq!(told, last_line(&alone.stdout), "{name} computes the same");
 
     let folder = tempfile::tempdir().expect("a temporary folder");
     let capture = folder.path().join("capture.gfxr");
-    let witnessed = gfxreconstruct::captured(client::program(name)?, &capture)
-        .record()
-        .ok();
+    let witnessed = gfxreconstruct::captured(client::program(name)?, &capture).recorded();
     let counts = gfxreconstruct::counts(&capture);
     assert!(counts.dispatches > 0, "{name} used the GPU");
     let tables = witnessed.trace().tables;
@@ -53,11 +51,7 @@ fn check(name: &str) -> Option<Recording> {
 
 fn assert_each_dispatch_is_timed(recording: &Recording) {
     let trace = recording.trace();
-    assert!(
-        trace.manifest.losses.is_empty(),
-        "{:?}",
-        trace.manifest.losses
-    );
+    assert_eq!(trace.manifest.losses, []);
 }
 
 /// Returns the line of JSON with which a client's script ends: its facts and its result, without its duration.

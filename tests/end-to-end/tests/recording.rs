@@ -9,7 +9,7 @@ use gapscope_trace::{LossKind, Selection, Trace};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::driver::Driver;
+use crate::driver::{Driver, Lavapipe};
 use crate::product;
 use crate::truth::Truth;
 
@@ -32,6 +32,23 @@ pub struct Run {
 pub struct Recording {
     pub run: Run,
     folder: TempDir,
+}
+
+/// Returns the program `planted` with the words of `arguments`, on the software GPU.
+pub fn planted(arguments: &str) -> Program {
+    Program::planted(arguments, &Lavapipe)
+}
+
+/// Returns the arguments of a command line. No argument has a space in it.
+pub fn words(line: &str) -> Vec<&str> {
+    line.split(' ').collect()
+}
+
+/// Checks that a text contains `part`.
+#[track_caller]
+pub fn assert_contains(text: impl AsRef<str>, part: &str) {
+    let text = text.as_ref();
+    assert!(text.contains(part), "{part:?} is not in: {text}");
 }
 
 impl Program {
@@ -98,13 +115,13 @@ impl Program {
 
     /// Runs the program without gapscope.
     pub fn run(&self) -> Run {
-        Run::of(self.command(&self.command[0]).args(&self.command[1..]))
+        Run::from_command(self.command(&self.command[0]).args(&self.command[1..]))
     }
 
     /// Runs the program by gapscope with a command's words, such as those of `gapscope capture`.
     pub fn run_by(&self, words: &[&str]) -> Run {
         let mut command = self.command(product::built("gapscope").as_os_str());
-        Run::of(command.args(words).arg("--").args(&self.command))
+        Run::from_command(command.args(words).arg("--").args(&self.command))
     }
 
     /// Records the program into a new temporary folder.
@@ -112,9 +129,14 @@ impl Program {
         self.record_in(tempfile::tempdir().expect("a temporary folder"))
     }
 
+    /// Records the program into a new temporary folder. The program must succeed.
+    pub fn recorded(&self) -> Recording {
+        self.record().ok()
+    }
+
     /// Runs the program with `gapscope capture`, whose output is `capture`.
     pub fn capture(&self, capture: &Path) -> Run {
-        Run::of(&mut self.capture_command(capture))
+        Run::from_command(&mut self.capture_command(capture))
     }
 
     /// Returns the command that [`Program::capture`] runs.
@@ -133,20 +155,26 @@ impl Program {
             .arg(folder.path().join("t.gapscope"));
         command.args(&self.options).arg("--").args(&self.command);
         Recording {
-            run: Run::of(&mut command),
+            run: Run::from_command(&mut command),
             folder,
         }
     }
 }
 
 impl Run {
-    pub fn of(command: &mut Command) -> Run {
+    pub fn from_command(command: &mut Command) -> Run {
         let output = command.output().expect("the program starts");
         Run {
             status: output.status,
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
             stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
         }
+    }
+
+    /// Checks the exit status.
+    #[track_caller]
+    pub fn assert_status(&self, status: i32) {
+        assert_eq!(self.status.code(), Some(status), "{}", self.stderr);
     }
 
     /// Returns the run, which must have succeeded.
@@ -162,7 +190,7 @@ impl Run {
     }
 
     pub fn truth(&self) -> Truth {
-        Truth::of(&self.stdout)
+        Truth::parse(&self.stdout)
     }
 }
 
@@ -186,10 +214,8 @@ impl Recording {
     /// Returns the trace, which must open without a diagnostic. Its ledger may count stacks that changed while they
     /// were read, which happens now and then and is no loss of GPU work; this count is removed.
     pub fn trace(&self) -> Trace {
-        let (mut trace, diagnostics) = gapscope_trace::read(&self.path(), &Selection::all())
-            .unwrap_or_else(|error| panic!("{error}\n{}", self.run.stderr));
-        assert!(diagnostics.is_empty(), "{diagnostics:?}");
-        assert!(trace.manifest.complete, "the trace is complete");
+        assert!(self.path().exists(), "{}", self.run.stderr);
+        let mut trace = open(&self.path());
         let losses = &mut trace.manifest.losses;
         losses.retain(|loss| loss.kind != LossKind::StackSamples);
         trace
@@ -198,7 +224,9 @@ impl Recording {
     /// Returns the output of `gapscope report` as one line.
     pub fn text(&self) -> String {
         let mut command = Command::new(product::built("gapscope"));
-        let report = Run::of(command.arg("report").arg(self.path())).ok().stdout;
+        let report = Run::from_command(command.arg("report").arg(self.path()))
+            .ok()
+            .stdout;
         report.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
@@ -208,9 +236,18 @@ impl Recording {
     }
 }
 
+/// Opens a trace, which must be complete and have no diagnostic.
+pub fn open(path: &Path) -> Trace {
+    let read = gapscope_trace::read(path, &Selection::all());
+    let (trace, diagnostics) = read.unwrap_or_else(|error| panic!("{error}"));
+    assert!(diagnostics.is_empty(), "{diagnostics:?}");
+    assert!(trace.manifest.complete, "the trace is complete");
+    trace
+}
+
 /// Returns the output of `gapscope report --json` for a trace.
 pub fn report(trace: &Path, options: &[&str]) -> Value {
     let mut command = Command::new(product::built("gapscope"));
-    let run = Run::of(command.args(["report", "--json"]).args(options).arg(trace)).ok();
+    let run = Run::from_command(command.args(["report", "--json"]).args(options).arg(trace)).ok();
     serde_json::from_str(&run.stdout).expect("the report is JSON")
 }

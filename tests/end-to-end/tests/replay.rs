@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::captured::{Made, barrier, dispatch, everything};
 use crate::driver::{Driver, Lavapipe};
 use crate::product;
-use crate::recording::Program;
+use crate::recording::{Program, assert_contains};
 use gapscope_capture::model::*;
 use gapscope_trace::tables::Table;
 
@@ -87,18 +87,10 @@ fn equal_outputs_end_with_0_and_others_with_1() {
         .split_whitespace()
         .collect::<Vec<_>>()
         .join(" ");
-    assert!(
-        said.contains("Ran 3 dispatches in 2 submissions on llvmpipe"),
-        "{said}"
-    );
-    assert!(
-        said.contains("1 of 2 outputs of at most 64 KiB differ"),
-        "{said}"
-    );
-    assert!(
-        said.contains("(quotients)") && said.contains("dispatch 2 (divide)"),
-        "{said}"
-    );
+    assert_contains(&said, "Ran 3 dispatches in 2 submissions on llvmpipe");
+    assert_contains(&said, "1 of 2 outputs of at most 64 KiB differ");
+    assert_contains(&said, "(quotients)");
+    assert_contains(&said, "dispatch 2 (divide)");
 }
 
 const COPY: &str = "
@@ -167,8 +159,8 @@ fn what_nothing_needs_is_left_out() {
             true => "Left out 2 of 5 barriers",
             false => "None of 3 barriers was left out",
         };
-        assert!(said.contains(expected), "{said}");
-        assert!(said.contains("3 stay: needed"), "{said}");
+        assert_contains(&said, expected);
+        assert_contains(&said, "3 stay: needed");
     }
     let (_folder, path) = barriers(true, true);
     let output = replay(&path, &["--needed-barriers", "--json"], &[]);
@@ -216,7 +208,7 @@ fn bytes_are_held_against_the_bandwidth_that_is_measured() {
         (&Value::from(512), &Value::Null)
     );
     let unknown = answer["unknown"].to_string();
-    assert!(unknown.contains("bandwidth_share"), "{unknown}");
+    assert_contains(&unknown, "bandwidth_share");
     assert!(text(&deps(&[]).stdout).contains("gapscope deps --measure"));
 }
 
@@ -229,7 +221,7 @@ fn what_is_left_out_does_not_reach_the_driver() {
         let words = [gapscope.as_os_str(), "replay".as_ref()].into_iter();
         let words = words.chain(options.iter().map(AsRef::as_ref));
         let recording = Program::new(words.chain([path.as_os_str()]), &Lavapipe);
-        recording.record().ok().trace().tables.barriers.len()
+        recording.recorded().trace().tables.barriers.len()
     };
     let as_often = recorded(&["--repeat", "4"]);
     let in_turn = recorded(&["--needed-barriers", "--repeat", "2", "--warm-up", "0"]);
@@ -341,7 +333,7 @@ fn what_is_no_capture_or_a_damaged_one_is_one_sentence() {
         (Some(1), 1),
         "{said}"
     );
-    assert!(said.contains("damaged"), "{said}");
+    assert_contains(&said, "damaged");
     // The capture is cut off before its last outcome. The readable part runs, and the output says so.
     std::fs::write(&content, bytes).unwrap();
     let records = path.join(gapscope_capture::RECORDS);

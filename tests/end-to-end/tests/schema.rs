@@ -9,7 +9,7 @@ use gapscope_trace::{Trace, TraceWriter};
 use serde_json::{Value, json};
 
 use crate::driver::{Driver, Lavapipe};
-use crate::recording::{Program, Run};
+use crate::recording::{Run, planted};
 use crate::{client, product};
 
 /// The answers of commands, each with the name of its schema.
@@ -21,10 +21,10 @@ pub struct Answers {
 
 impl Answers {
     /// Runs a command that prints JSON on stdout, keeps the answer and returns it.
-    pub fn of(&mut self, schema: &str, arguments: &[&str], path: &Path) -> Value {
+    pub fn validated(&mut self, schema: &str, arguments: &[&str], path: &Path) -> Value {
         let mut command = Command::new(product::built("gapscope"));
         command.args(arguments).arg(path).envs(Lavapipe.variables());
-        let run = Run::of(&mut command);
+        let run = Run::from_command(&mut command);
         let answer: Value = serde_json::from_str(&run.stdout)
             .unwrap_or_else(|error| panic!("{arguments:?}: {error}: {}", run.stderr));
         self.add(
@@ -100,7 +100,7 @@ fn reports_hold() {
         let trace = folder.path().join(path.file_stem().expect("a name"));
         write(&fs::read_to_string(&path).expect("a trace"), &trace);
         for options in [&[][..], &["--all"], &["--slices", "3"]] {
-            answers.of("report", &[&["report", "--json"], options].concat(), &trace);
+            answers.validated("report", &[&["report", "--json"], options].concat(), &trace);
         }
     }
     for (rank, name) in ["rank_0", "rank_1"].into_iter().enumerate() {
@@ -108,19 +108,19 @@ fn reports_hold() {
         fs::create_dir_all(folder.path().join("run")).expect("a folder");
         fs::rename(folder.path().join(name), to).expect("it moves");
     }
-    answers.of(
+    answers.validated(
         "report-ranks",
         &["report", "--json"],
         &folder.path().join("run"),
     );
     for version in ["v1", "v2"] {
         let fixture = product::source("../../fixtures").join(format!("{version}.gapscope"));
-        answers.of("report", &["report", "--json"], &fixture);
+        answers.validated("report", &["report", "--json"], &fixture);
     }
     for table in ["dispatches", "submissions", "labels"] {
         let damaged = folder.path().join("host_bound");
         fs::write(damaged.join(format!("{table}.parquet")), "no").expect("it is damaged");
-        let report = answers.of("report", &["report", "--json"], &damaged);
+        let report = answers.validated("report", &["report", "--json"], &damaged);
         assert_ne!(report["unread"], json!([]));
     }
     answers.hold();
@@ -130,9 +130,9 @@ fn reports_hold() {
 fn a_real_recording_and_its_capture_hold() {
     let mut answers = Answers::default();
     let program = "steady --n 6 --iterations 4";
-    let recording = Program::planted(program, &Lavapipe).record().ok();
-    answers.of("report", &["report", "--json"], &recording.path());
-    answers.of("deps", &["deps", "--json"], &recording.path());
+    let recording = planted(program).recorded();
+    answers.validated("report", &["report", "--json"], &recording.path());
+    answers.validated("deps", &["deps", "--json"], &recording.path());
     let path = recording.path();
     let gates = [
         "diff",
@@ -141,7 +141,7 @@ fn a_real_recording_and_its_capture_hold() {
         "gpu_time > 3%",
         path.to_str().expect("UTF-8"),
     ];
-    answers.of("diff", &gates, &path);
+    answers.validated("diff", &gates, &path);
     let folder = tempfile::tempdir().expect("a folder");
     let capture = folder.path().join("a.gapcapture");
     let mut command = Command::new(product::built("gapscope"));
@@ -152,7 +152,7 @@ fn a_real_recording_and_its_capture_hold() {
         .arg(product::built("planted"))
         .args(program.split_whitespace())
         .envs(Lavapipe.variables());
-    let run = Run::of(&mut command).ok();
+    let run = Run::from_command(&mut command).ok();
     let line = run.stderr.lines().find(|line| line.starts_with('{'));
     let captured = serde_json::from_str(line.expect("a line of JSON")).expect("it is JSON");
     answers.add("capture", "capture --json", &captured);
@@ -162,7 +162,7 @@ fn a_real_recording_and_its_capture_hold() {
         ("replay", &["replay", "--json", "--tight"]),
         ("replay-find-nan", &["replay", "--json", "--find-nan"]),
     ] {
-        answers.of(schema, options, &capture);
+        answers.validated(schema, options, &capture);
     }
     answers.hold();
 }
@@ -174,13 +174,13 @@ fn captures_that_are_kept_hold() {
     let v1 = product::source("../../fixtures/v1.gapcapture");
     let mut answers = Answers::default();
     for capture in [&fusion, &v1] {
-        answers.of("deps", &["deps", "--json"], capture);
-        answers.of("replay", &["replay", "--json"], capture);
+        answers.validated("deps", &["deps", "--json"], capture);
+        answers.validated("replay", &["replay", "--json"], capture);
     }
-    answers.of("replay-fuse", &["replay", "--fuse", "--json"], &fusion);
+    answers.validated("replay-fuse", &["replay", "--fuse", "--json"], &fusion);
     let to = folder.path().join("buffer.bin");
     let to = to.to_str().expect("a path of text");
     let dump = ["replay", "--json", "--dump", "0@0", "--to", to];
-    answers.of("replay-dump", &dump, &fusion);
+    answers.validated("replay-dump", &dump, &fusion);
     answers.hold();
 }

@@ -3,29 +3,21 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::path::Path;
 
+use gapscope_trace::Trace;
 use gapscope_trace::ids::{LabelId, SubmissionId};
 use gapscope_trace::tables::Table;
-use gapscope_trace::{Selection, Trace};
 use serde_json::Value;
 
 use crate::driver::Lavapipe;
+use crate::losses;
 use crate::product;
-use crate::recording::{Program, report};
+use crate::recording::{Program, Run, assert_contains, open, report};
 
 fn example(name: &str, arguments: &[&str]) -> Program {
     let program = product::built(&format!("examples/{name}")).into_os_string();
     let arguments = arguments.iter().map(Into::into);
     Program::new([program].into_iter().chain(arguments), &Lavapipe)
-}
-
-/// Opens a trace, which must be complete and have no diagnostic.
-fn open(path: &Path) -> Trace {
-    let (trace, diagnostics) = gapscope_trace::read(path, &Selection::all()).expect("a trace");
-    assert!(diagnostics.is_empty(), "{diagnostics:?}");
-    assert!(trace.manifest.complete);
-    trace
 }
 
 /// Returns the distinct labels of command buffers in their order.
@@ -56,30 +48,13 @@ fn a_capture_holds_its_window_and_nothing_else() {
     let path = folder.path().join("ten steps.gapscope");
     let recording = example("start_stop_capture", &[path.to_str().unwrap()])
         .options(&["--capture-only"])
-        .record()
-        .ok();
-    assert!(
-        recording.run.stdout.contains("captured \""),
-        "{}",
-        recording.run.stdout
-    );
+        .recorded();
+    assert_contains(&recording.run.stdout, "captured \"");
     let trace = open(&path);
     assert_eq!(labels(&trace), steps());
     assert_eq!(trace.tables.dispatches.len(), 20, "two kernels a step");
-    assert!(
-        trace
-            .tables
-            .dispatches
-            .duration_ns
-            .iter()
-            .all(|value| value.is_some()),
-        "all are timed"
-    );
-    assert!(
-        trace.manifest.losses.is_empty(),
-        "{:?}",
-        trace.manifest.losses
-    );
+    assert!(losses::all_known(&trace.tables.dispatches.duration_ns));
+    assert_eq!(trace.manifest.losses, []);
     let (start, end) = (trace.manifest.start_ns, trace.manifest.end_ns);
     for begin in &trace.tables.submissions.start_ns {
         assert!((start..=end).contains(begin));
@@ -98,9 +73,7 @@ fn a_capture_holds_its_window_and_nothing_else() {
 fn a_capture_of_a_program_that_is_recorded_throughout_is_a_part_of_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("part.gapscope");
-    let recording = example("start_stop_capture", &[path.to_str().unwrap()])
-        .record()
-        .ok();
+    let recording = example("start_stop_capture", &[path.to_str().unwrap()]).recorded();
     assert_eq!(labels(&open(&path)), steps());
     let whole = recording.trace();
     assert_eq!(whole.tables.dispatches.len(), 6 + 20 + 2);
@@ -117,8 +90,7 @@ fn a_capture_of_a_program_that_is_recorded_throughout_is_a_part_of_it() {
 fn a_capture_without_a_path_is_the_recording() {
     let recording = example("start_stop_capture", &[""])
         .options(&["--capture-only"])
-        .record()
-        .ok();
+        .recorded();
     assert_eq!(labels(&recording.trace()), steps());
 }
 
@@ -127,14 +99,8 @@ fn a_path_that_is_taken_is_refused_and_kept() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("taken.gapscope");
     fs::write(&path, "precious").unwrap();
-    let recording = example("start_stop_capture", &[path.to_str().unwrap()])
-        .record()
-        .ok();
-    assert!(
-        recording.run.stdout.contains("not overwritten"),
-        "{}",
-        recording.run.stdout
-    );
+    let recording = example("start_stop_capture", &[path.to_str().unwrap()]).recorded();
+    assert_contains(&recording.run.stdout, "not overwritten");
     assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
 }
 
@@ -146,8 +112,7 @@ fn the_environment_asks_for_one_forward_pass() {
         let recording = example("capture_forward_pass", &[])
             .variable(variable, &path)
             .options(&["--capture-only"])
-            .record()
-            .ok();
+            .recorded();
         let said: Vec<_> = recording.run.stdout.lines().collect();
         assert!(said[0].starts_with("pass 1: captured"), "{said:?}");
         assert!(
@@ -166,19 +131,10 @@ fn without_the_recorder_the_reason_is_said_and_the_program_runs() {
         .variable("GAPSCOPE_CAPTURE", "nowhere.gapscope")
         .run()
         .ok();
-    assert_eq!(
-        run.stdout.matches("gapscope record --capture-only").count(),
-        4,
-        "{}",
-        run.stdout
-    );
+    let said = |run: &Run, part: &str| run.stdout.matches(part).count();
+    assert_eq!(said(&run, "gapscope record --capture-only"), 4, "{run:?}");
     let run = example("capture_forward_pass", &[]).run().ok();
-    assert_eq!(
-        run.stdout.matches("no capture was asked for").count(),
-        4,
-        "{}",
-        run.stdout
-    );
+    assert_eq!(said(&run, "no capture was asked for"), 4, "{run:?}");
 }
 
 #[test]
@@ -190,8 +146,7 @@ fn a_trigger_skips_and_takes_units() {
         .variable("GAPSCOPE_CAPTURE_SKIP", "10")
         .variable("GAPSCOPE_CAPTURE_TAKE", "3")
         .options(&["--capture-only"])
-        .record()
-        .ok();
+        .recorded();
     let said = &recording.run.stdout;
     for token in 1..=20 {
         let captured = said.contains(&format!("token {token} is captured\n"));
@@ -206,9 +161,7 @@ fn a_trigger_skips_and_takes_units() {
 /// two sets of timestamps and two conversions to the host's clock.
 #[test]
 fn the_profile_agrees_with_the_layer() {
-    let recording = example("kernel_profile", &["--all", "--json", "--dispatches"])
-        .record()
-        .ok();
+    let recording = example("kernel_profile", &["--all", "--json", "--dispatches"]).recorded();
     let trace = recording.trace();
     let (json, dispatches) = recording
         .run
@@ -301,7 +254,8 @@ fn a_profile_is_a_trace_that_report_opens() {
     assert_eq!(trace.tables.dispatches.len(), 80);
     let report = report(&path, &[]);
     let text = report.to_string();
-    assert!(text.contains("add") && text.contains("sine"), "{text}");
+    assert_contains(&text, "add");
+    assert_contains(&text, "sine");
     assert_eq!(crate::view::rows_of_work(&path), 80, "the page shows them");
 }
 
@@ -318,14 +272,7 @@ fn passes_that_are_timed_as_a_whole_are_no_dispatches_in_a_report() {
     let trace = open(&path);
     // There are five times eight layers, each a pass of two kernels.
     assert_eq!(trace.tables.opaque_work.len(), 40);
-    assert!(
-        trace
-            .tables
-            .opaque_work
-            .duration_ns
-            .iter()
-            .all(|value| value.is_some())
-    );
+    assert!(losses::all_known(&trace.tables.opaque_work.duration_ns));
     assert_eq!(trace.tables.dispatches.len(), 80);
     assert!(
         trace
@@ -366,5 +313,5 @@ fn the_example_that_compares_eager_and_compiled_counts_both() {
         "{}",
         run.stdout
     );
-    assert!(run.stdout.contains("times as fast"), "{}", run.stdout);
+    assert_contains(&run.stdout, "times as fast");
 }

@@ -10,7 +10,7 @@ use crate::client;
 use crate::driver::Lavapipe;
 use crate::product;
 use crate::real_programs::last_line;
-use crate::recording::{Program, Recording};
+use crate::recording::{Program, Recording, assert_contains};
 
 /// Returns a Python program of the wgpu client; `None` if the client is not installed.
 fn program(arguments: &[&str]) -> Option<Program> {
@@ -49,7 +49,7 @@ fn the_code_behind_idle_time_is_what_the_programs_own_clock_says() {
     // A busy machine may move time from one function to another, so that the best of a few runs counts.
     let mut errors = Vec::new();
     for _ in 0..4 {
-        let recording = program.record().ok();
+        let recording = program.recorded();
         let told = last_line(&recording.run.stdout);
         let spent = told["spent"].as_object().expect("times");
         let all: f64 = spent.values().filter_map(Value::as_f64).sum();
@@ -75,7 +75,7 @@ fn a_report_names_lines_and_hooks_take_exact_stacks() {
     let Some(program) = program(&["40"]) else {
         return;
     };
-    let recording = program.record().ok();
+    let recording = program.recorded();
     let tables = recording.trace().tables;
     let exact = tables
         .samples
@@ -109,8 +109,8 @@ fn a_report_names_lines_and_hooks_take_exact_stacks() {
     assert!(line("<module>", line_of("result = step()")));
     assert!(line("nap", line_of("time.sleep(0.010)")));
     let text = recording.text();
-    assert!(text.contains("Code behind the idle time"), "{text}");
-    assert!(text.contains("planted.py"), "{text}");
+    assert_contains(&text, "Code behind the idle time");
+    assert_contains(&text, "planted.py");
 }
 
 #[test]
@@ -119,8 +119,8 @@ fn without_stacks_nothing_is_read_and_results_are_the_same() {
         return;
     };
     let alone = program.run().ok();
-    let with = program.record().ok();
-    let without = program.options(&["--no-stacks"]).record().ok();
+    let with = program.recorded();
+    let without = program.options(&["--no-stacks"]).recorded();
     let result = |stdout: &str| last_line(stdout)["result"].clone();
     assert_eq!(result(&with.run.stdout), result(&alone.stdout));
     assert_eq!(result(&without.run.stdout), result(&alone.stdout));

@@ -8,7 +8,7 @@ pub struct Truth(Vec<Value>);
 
 impl Truth {
     /// Reads a program's standard output. Lines that are not JSON are skipped.
-    pub fn of(stdout: &str) -> Truth {
+    pub fn parse(stdout: &str) -> Truth {
         let lines = stdout.lines().filter(|line| line.starts_with('{'));
         Truth(
             lines

@@ -3,8 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::driver::Lavapipe;
-use crate::recording::{Program, Run};
+use crate::recording::{Run, assert_contains, planted};
 
 /// Returns the ids of the validation layer's messages, without handles and times.
 pub fn messages(run: &Run) -> BTreeSet<String> {
@@ -18,7 +17,7 @@ pub fn messages(run: &Run) -> BTreeSet<String> {
 
 fn check(arguments: &str) {
     for mode in ["dispatch", "dispatch-serialised", "command-buffer"] {
-        let program = Program::planted(arguments, &Lavapipe)
+        let program = planted(arguments)
             .variable("VK_INSTANCE_LAYERS", "VK_LAYER_KHRONOS_validation")
             .variable(
                 "VK_LAYER_ENABLES",
@@ -26,7 +25,7 @@ fn check(arguments: &str) {
             )
             .options(&["--mode", mode]);
         let alone = messages(&program.run().ok());
-        let recorded = messages(&program.record().ok().run);
+        let recorded = messages(&program.recorded().run);
         let new: Vec<_> = recorded.difference(&alone).collect();
         assert!(new.is_empty(), "{arguments} in {mode} mode: {new:?}");
     }
@@ -35,15 +34,11 @@ fn check(arguments: &str) {
 /// A program with a known error gets its message, so that silence in other tests has a meaning.
 #[test]
 fn the_validation_layer_speaks() {
-    let program = Program::planted("steady", &Lavapipe)
+    let program = planted("steady")
         .variable("VK_INSTANCE_LAYERS", "VK_LAYER_KHRONOS_validation")
         .variable("VK_LOADER_DEBUG", "layer");
     let run = program.run().ok();
-    assert!(
-        run.stderr.contains("VK_LAYER_KHRONOS_validation"),
-        "{}",
-        run.stderr
-    );
+    assert_contains(&run.stderr, "VK_LAYER_KHRONOS_validation");
 }
 
 macro_rules! validation {

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::driver::{Driver, Lavapipe};
 use crate::product;
+use crate::recording::assert_contains;
 use crate::truth::Truth;
 
 /// Returns the answer of a running server to a request.
@@ -110,7 +111,7 @@ fn a_recording_is_seen_while_the_program_runs_and_after_it() {
     let mut rest = String::new();
     said.read_line(&mut rest).expect("a line");
     said.read_line(&mut rest).expect("a line");
-    assert!(rest.contains("until Ctrl-C"), "{rest}");
+    assert_contains(&rest, "until Ctrl-C");
     let pid = recorder.id().to_string();
     let killed = Command::new("kill").args(["-INT", &pid]).status();
     assert!(killed.expect("kill runs").success());
@@ -118,7 +119,7 @@ fn a_recording_is_seen_while_the_program_runs_and_after_it() {
     assert_eq!(recorder.wait().expect("it ends").signal(), Some(2));
     out.read_to_string(&mut stdout).expect("text");
 
-    let truth = Truth::of(&stdout);
+    let truth = Truth::parse(&stdout);
     let dispatches = truth.sum("dispatches");
     assert_eq!(work_rows(&ended), dispatches, "all are there at the end");
     assert!(

@@ -7,14 +7,13 @@ use gapscope_trace::{LossKind, Trace};
 
 use crate::counts;
 use crate::driver::Fake;
-use crate::recording::{Program, Recording};
+use crate::recording::{Program, Recording, assert_contains};
 
 /// Records `planted` with counters on the fake driver, which must see no misuse.
 fn record(arguments: &str, counters: &str, options: &[&str]) -> (Recording, Trace) {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let fake = Fake::new(folder.path(), &[("COUNTERS", counters)]);
+    let fake = Fake::new(&[("COUNTERS", counters)]);
     let program = Program::planted(arguments, &fake).options(options);
-    let recording = program.record().ok();
+    let recording = program.recorded();
     let trace = recording.trace();
     counts::compare(&trace.tables, &recording.truth());
     assert_eq!(fake.misuse(), "", "Vulkan was misused");
@@ -91,11 +90,7 @@ fn what_a_driver_refuses_is_said_and_the_rest_is_recorded() {
     assert!(values(&trace, "dispatches").is_none());
     let words = "hardware counters of gapscope fake GPU: another program has the profiling lock.";
     assert!(notes(&trace)[0].ends_with(words), "{:?}", notes(&trace));
-    assert!(
-        recording.run.stderr.contains(words),
-        "{}",
-        recording.run.stderr
-    );
+    assert_contains(&recording.run.stderr, words);
     let (_, trace) = record("steady --n 2", "1", &["--counters=DRAM read"]);
     let reasons = trace.manifest.unmeasured.iter().map(|u| u.reason.as_str());
     let named = |reason: &str| reason.contains("names are those of NVIDIA's GPUs");

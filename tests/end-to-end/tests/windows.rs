@@ -1,25 +1,15 @@
 //! Tests windows that a program records through the C interface: work that was recorded on one side of a window's
 //! edge and submitted on the other is counted exactly, and unknown parts of it are named.
 
-use std::path::Path;
-
 use gapscope_trace::manifest::Loss;
 use gapscope_trace::tables::{Table, Timing};
-use gapscope_trace::{LossKind, Selection, Trace};
+use gapscope_trace::{LossKind, Trace};
 use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::driver::{Driver, Fake, Lavapipe};
 use crate::losses;
-use crate::recording::{Program, Recording};
-
-fn open(path: &Path) -> Trace {
-    let (trace, diagnostics) = gapscope_trace::read(path, &Selection::all())
-        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    assert!(diagnostics.is_empty(), "{diagnostics:?}");
-    assert!(trace.manifest.complete);
-    trace
-}
+use crate::recording::{Program, Recording, assert_contains, open, planted};
 
 /// Returns the windows that the program states.
 fn windows(recording: &Recording) -> Vec<Value> {
@@ -43,10 +33,7 @@ fn check(trace: &Trace, window: &Value, recorded: bool) {
     assert_eq!(found, unknown, "{:?}", buffers.timing);
     let rows = &trace.tables.dispatches;
     assert_eq!(rows.len() as u64, dispatches);
-    assert!(
-        rows.duration_ns.iter().all(|value| value.is_some()),
-        "what is known is timed"
-    );
+    assert!(losses::all_known(&rows.duration_ns));
     losses::assert_exact(trace);
     let losses = &trace.manifest.losses;
     let named = |loss: &&Loss| {
@@ -66,7 +53,7 @@ fn captures_are_exact(
     let arguments = format!("windows --captures {}", folder.path().display());
     let program = Program::planted(&arguments, driver);
     let alone = program.run().ok();
-    let recording = program.options(options).record().ok();
+    let recording = program.options(options).recorded();
     assert_eq!(alone.truth().results(), recording.truth().results());
     for (window, number) in windows(&recording).iter().zip(1..) {
         check(
@@ -98,8 +85,7 @@ fn in_a_recording_that_is_on_throughout_nothing_is_unknown() {
 /// The driver's own log is compared with the windows.
 #[test]
 fn the_fake_driver_ran_in_each_window_what_the_capture_says() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let fake = Fake::new(folder.path(), &[("DISPATCH_NS", "50000")]);
+    let fake = Fake::new(&[("DISPATCH_NS", "50000")]);
     let (recording, captures) = captures_are_exact(&fake, &["--capture-only"], false);
     assert_eq!(fake.misuse(), "", "Vulkan was misused");
     let executed = fake.truth();
@@ -122,7 +108,7 @@ fn captures_without_a_path_take_free_names_and_overwrite_nothing() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let taken = folder.path().join("t-2.gapscope");
     std::fs::write(&taken, "precious").unwrap();
-    let recording = Program::planted("windows", &Lavapipe)
+    let recording = planted("windows")
         .options(&["--capture-only"])
         .record_in(folder)
         .ok();
@@ -143,10 +129,6 @@ fn captures_without_a_path_take_free_names_and_overwrite_nothing() {
     let expected = ["t-2.gapscope", "t-3.gapscope", "t-4.gapscope", "t.gapscope"];
     assert_eq!(names, expected, "nothing else is left");
     for name in ["t.gapscope", "t-3.gapscope", "t-4.gapscope"] {
-        assert!(
-            recording.run.stderr.contains(name),
-            "{}",
-            recording.run.stderr
-        );
+        assert_contains(&recording.run.stderr, name);
     }
 }

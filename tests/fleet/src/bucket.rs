@@ -46,7 +46,7 @@ struct Object {
 
 impl Bucket {
     /// Serves the files below a folder.
-    pub fn of(folder: &Path) -> Result<Bucket> {
+    pub fn new(folder: &Path) -> Result<Bucket> {
         let mut objects = Vec::new();
         add(folder, FOLDER, &mut objects)?;
         objects.sort_by(|a, b| a.key.cmp(&b.key));

@@ -20,7 +20,7 @@ const TASK: &str = "task";
 const CORES: usize = 1;
 
 /// An executor whose starter is gone ends after so long.
-const LONGEST: Duration = Duration::from_secs(600);
+const MAX_LIFETIME: Duration = Duration::from_secs(600);
 
 /// A scheduler with two executors, which end with it.
 pub struct Cluster {
@@ -117,7 +117,7 @@ pub async fn executor(scheduler: &str, endpoint: &str) -> Result<()> {
     .await?;
     println!("{READY}");
     // The one that started it stops it; without that one it ends by itself.
-    tokio::time::sleep(LONGEST).await;
+    tokio::time::sleep(MAX_LIFETIME).await;
     Err("an executor ran for ten minutes: whoever started it is gone".into())
 }
 

@@ -62,7 +62,7 @@ async fn compare(runs: &Path, page: &Path, query: &str) -> Result<()> {
         ours.rows.len(),
         start.elapsed()
     );
-    let bucket = Bucket::of(runs)?;
+    let bucket = Bucket::new(runs)?;
     let folder = format!("file://{}/", runs.canonicalize()?.display());
     for place in [folder.as_str(), IN_BUCKET] {
         let cluster = Cluster::start(&bucket.url).await?;

@@ -82,7 +82,7 @@ impl Ids {
 /// Returns the document of one table.
 pub(crate) fn write(
     schema: &str,
-    columns: &[(&str, &str, &str)],
+    columns: &[[&str; 3]],
     rows: &[Vec<Cell>],
     quirks: &Quirks,
 ) -> String {
@@ -94,7 +94,7 @@ pub(crate) fn write(
         .map(|row| {
             assert_eq!(row.len(), columns.len(), "{schema}: a cell for each column");
             let mut text = String::from("<row>");
-            for (cell, (_, _, tag)) in row.iter().zip(columns) {
+            for (cell, [_, _, tag]) in row.iter().zip(columns) {
                 write_cell(&mut text, tag, cell, &mut ids, quirks);
             }
             text.push_str("</row>\n");
@@ -109,7 +109,7 @@ pub(crate) fn write(
         text,
         "<node xpath='//trace-toc[1]/run[1]/data[1]/table[7]'><schema name=\"{schema}\">"
     );
-    for (mnemonic, name, engineering_type) in columns {
+    for [mnemonic, name, engineering_type] in columns {
         let _ = write!(
             text,
             "<col><mnemonic>{mnemonic}</mnemonic><name>{name}</name><engineering-type>{engineering_type}</engineering-type></col>"
@@ -143,83 +143,59 @@ fn write_cell(text: &mut String, tag: &str, cell: &Cell, ids: &mut Ids, quirks: 
         Cell::Null => text.push_str("<sentinel/>"),
         Cell::Number(number, shown) => plain(text, tag, &number.to_string(), shown, ids),
         Cell::Text(value) => plain(text, tag, value, value, ids),
-        Cell::Metadata(message) => {
-            let (id, new) = ids.id(tag, message);
-            if !new {
-                let _ = write!(text, "<{tag} ref=\"{id}\"/>");
-                return;
-            }
-            let _ = write!(text, "<{tag} id=\"{id}\" fmt=\"{}\">", escaped(message));
+        Cell::Metadata(message) => element(text, tag, message, message, ids, |text, ids| {
             plain(text, "string", message, message, ids);
-            let _ = write!(text, "</{tag}>");
-        }
+        }),
         Cell::Process(process) => write_process(text, process, ids),
-        Cell::Thread(thread, process) => {
-            let shown = format!(
-                "{} ({:#x}) ({}, pid: {})",
-                thread.name, thread.tid, process.name, process.pid
-            );
-            let (id, new) = ids.id("thread", &shown);
-            if !new {
-                let _ = write!(text, "<thread ref=\"{id}\"/>");
-                return;
-            }
-            let _ = write!(text, "<thread id=\"{id}\" fmt=\"{}\">", escaped(&shown));
-            plain(
-                text,
-                "tid",
-                &thread.tid.to_string(),
-                &format!("{:#x}", thread.tid),
-                ids,
-            );
-            write_process(text, process, ids);
-            text.push_str("</thread>");
+        Cell::Thread(Thread { name, tid, .. }, process) => {
+            let shown = format!("{name} ({tid:#x}) ({}, pid: {})", process.name, process.pid);
+            element(text, "thread", &shown, &shown, ids, |text, ids| {
+                plain(text, "tid", &tid.to_string(), &format!("{tid:#x}"), ids);
+                write_process(text, process, ids);
+            });
         }
         Cell::Label(label, process) => {
             let shown = format!("{label} ( {} ({}) )", process.name, process.pid);
-            let (id, new) = ids.id(tag, &shown);
-            if !new {
-                let _ = write!(text, "<{tag} ref=\"{id}\"/>");
-                return;
-            }
-            let _ = write!(text, "<{tag} id=\"{id}\" fmt=\"{}\">", escaped(&shown));
-            plain(text, "string", label, label, ids);
-            write_process(text, process, ids);
-            let _ = write!(text, "</{tag}>");
+            element(text, tag, &shown, &shown, ids, |text, ids| {
+                plain(text, "string", label, label, ids);
+                write_process(text, process, ids);
+            });
         }
     }
 }
 
 fn write_process(text: &mut String, process: &Process, ids: &mut Ids) {
-    let shown = format!("{} ({})", process.name, process.pid);
-    let (id, new) = ids.id("process", &shown);
-    if !new {
-        let _ = write!(text, "<process ref=\"{id}\"/>");
-        return;
-    }
-    let _ = write!(text, "<process id=\"{id}\" fmt=\"{}\">", escaped(&shown));
-    plain(
-        text,
-        "pid",
-        &process.pid.to_string(),
-        &process.pid.to_string(),
-        ids,
-    );
-    text.push_str("</process>");
+    let pid = process.pid.to_string();
+    let shown = format!("{} ({pid})", process.name);
+    element(text, "process", &shown, &shown, ids, |text, ids| {
+        plain(text, "pid", &pid, &pid, ids);
+    });
 }
 
 fn plain(text: &mut String, tag: &str, value: &str, shown: &str, ids: &mut Ids) {
+    element(text, tag, value, shown, ids, |text, _| {
+        text.push_str(&escaped(value));
+    });
+}
+
+/// Writes an element with its id, the text that people see and its content, or a reference to it if its value was
+/// written before.
+fn element(
+    text: &mut String,
+    tag: &str,
+    value: &str,
+    shown: &str,
+    ids: &mut Ids,
+    content: impl FnOnce(&mut String, &mut Ids),
+) {
     let (id, new) = ids.id(tag, value);
-    let _ = if new {
-        write!(
-            text,
-            "<{tag} id=\"{id}\" fmt=\"{}\">{}</{tag}>",
-            escaped(shown),
-            escaped(value)
-        )
-    } else {
-        write!(text, "<{tag} ref=\"{id}\"/>")
-    };
+    if !new {
+        let _ = write!(text, "<{tag} ref=\"{id}\"/>");
+        return;
+    }
+    let _ = write!(text, "<{tag} id=\"{id}\" fmt=\"{}\">", escaped(shown));
+    content(text, ids);
+    let _ = write!(text, "</{tag}>");
 }
 
 /// Escapes a text for XML.

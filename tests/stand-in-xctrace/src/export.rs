@@ -33,7 +33,7 @@ impl Scene {
             self.duration_ns / 1_000_000_000,
             self.duration_ns % 1_000_000_000,
         );
-        for (schema, _) in SCHEMAS {
+        for (schema, _) in SCHEMAS.iter() {
             let _ = writeln!(text, "<table schema=\"{schema}\" target-pid=\"SINGLE\"/>");
         }
         text.push_str("</data></run></trace-toc>\n");
@@ -128,12 +128,11 @@ impl Scene {
         }
     }
 
+    /// Returns the encoders, each with its command buffer and its position there.
     fn encoders(&self) -> impl Iterator<Item = (&CommandBuffer, usize, &Encoder)> {
         self.command_buffers.iter().flat_map(|cb| {
-            cb.encoders
-                .iter()
-                .enumerate()
-                .map(move |(n, encoder)| (cb, n, encoder))
+            let numbered = cb.encoders.iter().enumerate();
+            numbered.map(move |(n, encoder)| (cb, n, encoder))
         })
     }
 

@@ -1,14 +1,14 @@
 //! Measures the cost of capturing a window of a program, beside GFXReconstruct on the same programs.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use super::runs::{Driver, built, scratch};
+use super::runs::{Driver, built, fresh};
 use super::samples::Samples;
 use super::slow_down::{Work, works};
 use crate::command::output;
@@ -127,7 +127,7 @@ pub fn measure(repetitions: u32) -> Result<String> {
 
 fn rows(work: &Work, repetitions: u32) -> Result<String> {
     // A first run is not measured, so that the driver has compiled the kernels.
-    let file = file()?;
+    let file = fresh("t.gapcapture")?;
     output(&mut Variant::Alone.command(&work.command, &file)?)?;
     let mut all = VARIANTS.map(|_| Measured::default());
     for _ in 0..repetitions {
@@ -171,7 +171,7 @@ fn rows(work: &Work, repetitions: u32) -> Result<String> {
 }
 
 fn run(variant: Variant, work: &Work, measured: &mut Measured) -> Result<()> {
-    let file = file()?;
+    let file = fresh("t.gapcapture")?;
     let stdout = ran(variant, &mut variant.command(&work.command, &file)?)?;
     measured.inside.push((work.seconds)(&stdout)?);
     let Some(mut replay) = variant.replay(&file)? else {
@@ -204,17 +204,6 @@ fn ran(variant: Variant, command: &mut Command) -> Result<String> {
         bail!("it ended with {}", ended.status);
     }
     Ok(String::from_utf8_lossy(&ended.stdout).into_owned())
-}
-
-/// Returns the path of the next capture, at which nothing exists.
-fn file() -> Result<PathBuf> {
-    let file = scratch()?.join("t.gapcapture");
-    if file.is_dir() {
-        fs::remove_dir_all(&file)?;
-    } else if file.exists() {
-        fs::remove_file(&file)?;
-    }
-    Ok(file)
 }
 
 fn bytes(path: &Path) -> Result<u64> {

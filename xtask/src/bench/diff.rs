@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
+use super::runs::fresh;
 use super::samples::Samples;
 use crate::{command, target};
 
@@ -33,7 +33,7 @@ struct Setting {
 
 /// The members that are read of a comparison's JSON.
 #[derive(Deserialize)]
-struct Told {
+struct Comparison {
     changes: Vec<Change>,
 }
 
@@ -51,11 +51,7 @@ struct Change {
 
 impl Change {
     fn is_told(&self) -> bool {
-        self.significant
-            || self
-                .typical
-                .as_ref()
-                .is_some_and(|typical| typical.significant)
+        self.significant || (self.typical.as_ref()).is_some_and(|typical| typical.significant)
     }
 }
 
@@ -67,14 +63,9 @@ pub fn measure(repetitions: u32) -> Result<String> {
 }
 
 fn simulated() -> Result<String> {
-    let mut example = command::cargo([
-        "run",
-        "--release",
-        "--package=gapscope-comparison",
-        "--example=diff_truth",
-        "--",
-        TRIALS,
-    ]);
+    let mut example = command::cargo_line(&format!(
+        "run --release --package=gapscope-comparison --example=diff_truth -- {TRIALS}"
+    ));
     let text = command::output(&mut example)?;
     let settings: Vec<Setting> =
         serde_json::from_str(text.trim()).context("the simulation did not write JSON")?;
@@ -104,31 +95,19 @@ fn simulated() -> Result<String> {
 
 /// Compares `fusion` with itself, and with a run of a fifth more values, five runs for each side in turns.
 fn real(repetitions: u32) -> Result<String> {
-    let folder = target("bench-diff");
-    clear(&folder)?;
     let fusion = target("release/fusion").display().to_string();
-    let program = |values: &str| {
-        [
-            "--adapter",
-            "llvmpipe",
-            "--iterations",
-            "100",
-            "--n",
-            values,
-        ]
-        .map(str::to_owned)
-        .to_vec()
-    };
     let trials = repetitions * REAL_TRIALS;
     let (mut alarms, mut found) = (0, 0);
     let (mut reach, mut ratio) = (Samples::default(), Samples::default());
     for _ in 0..trials {
         for (values, planted) in [("100000", false), ("120000", true)] {
             let mut diff = Command::new(target("release/gapscope"));
-            diff.args(["diff", "--json", "--runs", "5", "--", &fusion])
-                .args(program("100000"));
-            diff.args(["--", &fusion]).args(program(values));
-            let told: Told = serde_json::from_str(&command::output(&mut diff)?)?;
+            diff.args(["diff", "--json", "--runs", "5"]);
+            for values in ["100000", values] {
+                diff.args(["--", &fusion, "--adapter", "llvmpipe"]);
+                diff.args(["--iterations", "100", "--n", values]);
+            }
+            let told: Comparison = serde_json::from_str(&command::output(&mut diff)?)?;
             let gpu = told.changes.iter().find(|change| change.name == "gpu_time");
             let gpu = gpu.context("there is no GPU time")?;
             if planted {
@@ -152,17 +131,11 @@ fn real(repetitions: u32) -> Result<String> {
 }
 
 fn speed(repetitions: u32) -> Result<String> {
-    let folder = target("bench-diff");
-    clear(&folder)?;
-    fs::create_dir_all(&folder)?;
-    command::run(&mut command::cargo([
-        "build",
-        "--release",
-        "--package=gapscope-trace",
-        "--example=synthetic",
-    ]))?;
-    let traces = ["1", "2"].map(|seed| (seed, folder.join(format!("{seed}.gapscope"))));
-    for (seed, path) in &traces {
+    command::run(&mut command::cargo_line(
+        "build --release --package=gapscope-trace --example=synthetic",
+    ))?;
+    let traces = [fresh("1.gapscope")?, fresh("2.gapscope")?];
+    for (seed, path) in ["1", "2"].iter().zip(&traces) {
         let mut synthetic = Command::new(target("release/examples/synthetic"));
         command::run(
             synthetic
@@ -176,7 +149,7 @@ fn speed(repetitions: u32) -> Result<String> {
         diff.args(["-f", "%M"])
             .arg(target("release/gapscope"))
             .arg("diff");
-        diff.args(traces.each_ref().map(|(_, path)| path))
+        diff.args(&traces)
             .stdout(Stdio::null())
             .stderr(Stdio::piped());
         let start = Instant::now();
@@ -191,18 +164,10 @@ fn speed(repetitions: u32) -> Result<String> {
             .into_iter()
             .for_each(|kilobytes| peak.push(kilobytes / 1e3));
     }
-    clear(&folder)?;
+    traces.iter().try_for_each(fs::remove_dir_all)?;
     Ok(format!(
         "Two traces of 10^7 dispatches: {} s, {} MB of memory.\n",
         took.shown(2),
         peak.shown(0)
     ))
-}
-
-fn clear(folder: &Path) -> Result<()> {
-    match folder.exists() {
-        true => fs::remove_dir_all(folder)
-            .with_context(|| format!("cannot remove {}", folder.display())),
-        false => Ok(()),
-    }
 }

@@ -52,11 +52,8 @@ pub fn measure(_repetitions: u32) -> Result<String> {
         let recorded = Variant::Recorded("dispatch");
         output(&mut command(recorded, Driver::Lavapipe, &program)?)?;
         let trace = scratch()?.join("t.gapscope");
-        let report = output(
-            Command::new(built("gapscope")?)
-                .args(["report", "--json"])
-                .arg(&trace),
-        )?;
+        let mut gapscope = Command::new(built("gapscope")?);
+        let report = output(gapscope.args(["report", "--json"]).arg(&trace))?;
         let report: Value = serde_json::from_str(&report).context("cannot read the report")?;
         row("llama.cpp, 256 tokens", number(&report, "dispatch_count")?)?;
     }

@@ -1,13 +1,13 @@
 //! Measures the time from the end of a program to its finished report, and the memory that the recorder takes.
 
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 
 use super::peak::Peak;
-use super::runs::{Driver, Variant, built, command, scratch, trace};
+use super::runs::{Driver, Variant, built, command, planted_program, scratch, trace};
 use super::samples::Samples;
 
 /// The number of dispatches in a command buffer.
@@ -26,54 +26,29 @@ pub fn measure(repetitions: u32) -> Result<String> {
             repetitions.min(5)
         };
         for _ in 0..repetitions {
-            let recorded = recorded(dispatches)?;
-            let values = [
-                recorded.finish_seconds + recorded.report_seconds,
-                recorded.report_seconds,
-                recorded.session_mib,
-                recorded.report_mib,
-                recorded.program_mib,
-                alone_mib(dispatches)?,
-            ];
-            samples
-                .iter_mut()
-                .zip(values)
-                .for_each(|(samples, value)| samples.push(value));
+            for (samples, value) in samples.iter_mut().zip(row(dispatches)?) {
+                samples.push(value);
+            }
         }
-        let [total, report, session, report_memory, program, alone] = samples;
-        table += &format!(
-            "| {dispatches} | {} | {} | {} | {} | {} | {} |\n",
-            total.shown(2),
-            report.shown(2),
-            session.shown(0),
-            report_memory.shown(0),
-            program.shown(0),
-            alone.shown(0)
-        );
+        let cells: Vec<String> = samples
+            .iter()
+            .zip([2, 2, 0, 0, 0, 0])
+            .map(|(samples, decimals)| samples.shown(decimals))
+            .collect();
+        table += &format!("| {dispatches} | {} |\n", cells.join(" | "));
     }
     Ok(table)
 }
 
-/// The times and greatest memory of one recording and of its report.
-struct Recorded {
-    finish_seconds: f64,
-    report_seconds: f64,
-    session_mib: f64,
-    report_mib: f64,
-    program_mib: f64,
-}
-
 fn program(dispatches: u64) -> Result<Vec<String>> {
-    let arguments = format!(
+    planted_program(&format!(
         "steady --n {DISPATCHES} --iterations {} --groups 1 --spin 0",
         dispatches / DISPATCHES
-    );
-    let mut program = vec![built("planted")?.to_string_lossy().into_owned()];
-    program.extend(arguments.split(' ').map(str::to_owned));
-    Ok(program)
+    ))
 }
 
-fn recorded(dispatches: u64) -> Result<Recorded> {
+/// Records the program once, and returns the times and the greatest memory for a row of the table.
+fn row(dispatches: u64) -> Result<[f64; 6]> {
     trace()?;
     let mut command = command(
         Variant::Recorded("dispatch"),
@@ -104,17 +79,16 @@ fn recorded(dispatches: u64) -> Result<Recorded> {
         .stdout(Stdio::null())
         .spawn()
         .context("gapscope does not start")?;
-    let (status, report_mib) = peak_of(report)?;
-    if !status.success() {
-        bail!("the report on {dispatches} dispatches ended with {status}");
-    }
-    Ok(Recorded {
-        finish_seconds,
-        report_seconds: start.elapsed().as_secs_f64(),
-        session_mib: session_peak.mib()?,
+    let report_mib = peak_mib(report, &format!("the report on {dispatches} dispatches"))?;
+    let report_seconds = start.elapsed().as_secs_f64();
+    Ok([
+        finish_seconds + report_seconds,
+        report_seconds,
+        session_peak.mib()?,
         report_mib,
-        program_mib: program_peak.mib()?,
-    })
+        program_peak.mib()?,
+        alone_mib(dispatches)?,
+    ])
 }
 
 fn alone_mib(dispatches: u64) -> Result<f64> {
@@ -124,16 +98,15 @@ fn alone_mib(dispatches: u64) -> Result<f64> {
         .stdout(Stdio::null())
         .spawn()
         .context("planted does not start")?;
-    let (status, mib) = peak_of(process)?;
-    if !status.success() {
-        bail!("planted ended with {status}");
-    }
-    Ok(mib)
+    peak_mib(process, "planted")
 }
 
-/// Returns how a process ended, and its greatest memory in MiB.
-fn peak_of(mut process: Child) -> Result<(ExitStatus, f64)> {
+/// Returns the greatest memory of a process in MiB once it has ended. Its failure is an error that names `what`.
+fn peak_mib(mut process: Child, what: &str) -> Result<f64> {
     let peak = Peak::watch(process.id());
     let status = process.wait()?;
-    Ok((status, peak.mib()?))
+    if !status.success() {
+        bail!("{what} ended with {status}");
+    }
+    peak.mib()
 }

@@ -9,9 +9,9 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use super::peak::Peak;
-use super::runs::{built, scratch};
+use super::runs::{built, fresh};
 use super::samples::Samples;
-use crate::{clients, command, target};
+use crate::{command, target, venv};
 
 const SCRIPTS: &str = "tests/rivals";
 /// The variable that names a folder with real traces of strangers: `kineto/*.json.gz` and `nsys/*.sqlite`. They are
@@ -34,6 +34,12 @@ impl Cost {
     fn push(&mut self, (seconds, mib): (f64, f64)) {
         self.seconds.push(seconds);
         self.mib.push(mib);
+    }
+
+    /// Returns the row of the table for an input.
+    fn row(&self, input: &str, what: &str) -> String {
+        let (seconds, mib) = (self.seconds.shown(2), self.mib.shown(0));
+        format!("| {input} | {what} | {seconds} | {mib} |\n")
     }
 }
 
@@ -102,13 +108,7 @@ fn rows(
             None => has_rival = false,
         }
     }
-    let row = |what: &str, cost: &Cost| {
-        format!(
-            "| {name} | {what} | {} | {} |\n",
-            cost.seconds.shown(2),
-            cost.mib.shown(0)
-        )
-    };
+    let row = |what: &str, cost: &Cost| cost.row(name, what);
     let mut text = row("`gapscope import` and `report`", &both);
     text += &row("of that the import", &imported);
     text += &row("of that the report, as on any trace", &reported);
@@ -138,13 +138,7 @@ fn comparison(python: &Path, pair: &[PathBuf; 2], repetitions: u32) -> Result<St
         ours.push((sum.0 + seconds, sum.1.max(mib)));
         theirs.push(asked(python, &["with_hta.py"], &[&pair[0], &pair[1]])?);
     }
-    let row = |what: &str, cost: &Cost| {
-        format!(
-            "| PyTorch, two traces | {what} | {} | {} |\n",
-            cost.seconds.shown(2),
-            cost.mib.shown(0)
-        )
-    };
+    let row = |what: &str, cost: &Cost| cost.row("PyTorch, two traces", what);
     Ok(row("`gapscope import` of both and `diff`", &ours)
         + &row(
             "HTA: five analyses of the first and `compare_traces`",
@@ -191,17 +185,10 @@ fn asked(python: &Path, script: &[&str], inputs: &[&Path]) -> Result<(f64, f64)>
 
 /// Returns a Python in which the other tools are installed.
 fn python() -> Result<PathBuf> {
-    let python = clients::python_in(&target("rivals"))?;
+    let python = venv::ensure(&target("rivals"))?;
     eprintln!("installing the other tools");
-    let mut pip = Command::new(&python);
-    pip.args([
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        "--requirement",
-    ]);
+    let mut pip = venv::pip(&python, "install");
+    pip.arg("--requirement");
     command::output(pip.arg(Path::new(SCRIPTS).join("requirements.txt")))?;
     Ok(python)
 }
@@ -225,12 +212,4 @@ fn size(path: &Path) -> Result<String> {
         .with_context(|| format!("no {}", path.display()))?
         .len();
     Ok(format!("{:.0} MB", bytes as f64 / 1e6))
-}
-
-fn fresh(name: &str) -> Result<PathBuf> {
-    let trace = scratch()?.join(name);
-    if trace.exists() {
-        fs::remove_dir_all(&trace)?;
-    }
-    Ok(trace)
 }

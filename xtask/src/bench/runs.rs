@@ -84,11 +84,18 @@ pub fn scratch() -> Result<PathBuf> {
 
 /// Returns the path of the next trace, at which nothing exists.
 pub fn trace() -> Result<PathBuf> {
-    let trace = scratch()?.join("t.gapscope");
-    if trace.exists() {
-        std::fs::remove_dir_all(&trace)?;
+    fresh("t.gapscope")
+}
+
+/// Returns a path in the folder for traces, at which nothing exists.
+pub fn fresh(name: &str) -> Result<PathBuf> {
+    let path = scratch()?.join(name);
+    if path.is_dir() {
+        std::fs::remove_dir_all(&path)?;
+    } else if path.exists() {
+        std::fs::remove_file(&path)?;
     }
-    Ok(trace)
+    Ok(path)
 }
 
 /// Returns the command that runs `program` as a variant. A recording is written to [`trace`].
@@ -112,9 +119,14 @@ pub fn command(variant: Variant, driver: Driver, program: &[String]) -> Result<C
 
 /// Runs `planted`, the workload whose parts are known, and returns the line of JSON that it prints.
 pub fn planted(variant: Variant, driver: Driver, arguments: &str) -> Result<Value> {
+    let program = planted_program(arguments)?;
+    last_line(&command::output(&mut command(variant, driver, &program)?)?)
+}
+
+pub fn planted_program(arguments: &str) -> Result<Vec<String>> {
     let mut program = vec![built("planted")?.to_string_lossy().into_owned()];
     program.extend(arguments.split(' ').map(str::to_owned));
-    last_line(&command::output(&mut command(variant, driver, &program)?)?)
+    Ok(program)
 }
 
 /// Returns the command line of a real program; `None` if it is not installed.

@@ -27,19 +27,16 @@ struct Figures {
 }
 
 /// The maximum number of repetitions, because the page opens quickly. The other tools are opened once each.
-const MOST_REPETITIONS: u32 = 5;
+const MAX_REPETITIONS: u32 = 5;
 /// The number of seconds after which another tool's opening of a trace is given up.
 const LIMIT_S: u32 = 120;
 
 pub fn measure(repetitions: u32) -> Result<String> {
     web::set_up()?;
     clients::ensure_all()?;
-    command::run(&mut command::cargo([
-        "build",
-        "--release",
-        "--package=gapscope-trace",
-        "--example=synthetic",
-    ]))?;
+    command::run(&mut command::cargo_line(
+        "build --release --package=gapscope-trace --example=synthetic",
+    ))?;
     let folder = web::whole(&target(""))?;
     let file = folder.join("view.json");
     let mut vitest = Command::new("npx");
@@ -52,7 +49,7 @@ pub fn measure(repetitions: u32) -> Result<String> {
         .env("GAPSCOPE_LIMIT_S", LIMIT_S.to_string())
         .env(
             "GAPSCOPE_REPETITIONS",
-            repetitions.min(MOST_REPETITIONS).to_string(),
+            repetitions.min(MAX_REPETITIONS).to_string(),
         );
     if let Some(browser) = web::browser() {
         vitest.env("CHROMIUM", browser);
@@ -67,7 +64,7 @@ pub fn measure(repetitions: u32) -> Result<String> {
     Ok(format!(
         "Load average of the machine over one minute {before} at the start and {after} at the end, with what was measured itself; \
          {} repetitions of `gapscope view`, the others once each, with at most {LIMIT_S} s to open a trace.\n\n{}",
-        repetitions.min(MOST_REPETITIONS),
+        repetitions.min(MAX_REPETITIONS),
         table(&figures)
     ))
 }

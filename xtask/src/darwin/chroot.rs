@@ -37,15 +37,9 @@ pub fn check() -> Result<()> {
          --package gapscope-sdk --no-default-features -- -D warnings"
     );
     let mut chroot = Command::new("chroot");
-    chroot
-        .arg(&root)
-        .args(["/usr/bin/env", "-i", "PATH=/usr/bin:/bin", "HOME=/build"]);
-    chroot.args([
-        "RUSTC_BOOTSTRAP=1",
-        "CARGO_TARGET_DIR=/build/target",
-        "/usr/bin/bash",
-        "-ec",
-    ]);
+    chroot.arg(&root);
+    chroot.args("/usr/bin/env -i PATH=/usr/bin:/bin HOME=/build".split(' '));
+    chroot.args("RUSTC_BOOTSTRAP=1 CARGO_TARGET_DIR=/build/target /usr/bin/bash -ec".split(' '));
     let mounted = cannot(Proc::mount(&root))?;
     let result = command::run(chroot.arg(script));
     drop(mounted);
@@ -76,18 +70,10 @@ fn ensure(root: &Path) -> Result<()> {
     let _ = std::os::unix::fs::symlink("gcc", root.join("usr/bin/cc"));
     for (name, minor) in [("null", "3"), ("urandom", "9")] {
         let node = root.join("dev").join(name);
-        command::output(
-            Command::new("mknod")
-                .args(["-m", "666"])
-                .arg(node)
-                .args(["c", "1", minor]),
-        )?;
+        let mut mknod = command::line("mknod -m 666");
+        command::output(mknod.arg(node).args(["c", "1", minor]))?;
     }
-    command::output(
-        Command::new("cp")
-            .args(["-rL", "/etc/ssl/."])
-            .arg(root.join("etc/ssl")),
-    )?;
+    command::output(command::line("cp -rL /etc/ssl/.").arg(root.join("etc/ssl")))?;
     fs::write(root.join("installed"), SUITE)?;
     Ok(())
 }
@@ -124,11 +110,7 @@ impl Proc {
     fn mount(root: &Path) -> Result<Proc> {
         let proc = root.join("proc");
         if !proc.join("self").exists() {
-            command::output(
-                Command::new("mount")
-                    .args(["-t", "proc", "proc"])
-                    .arg(&proc),
-            )?;
+            command::output(command::line("mount -t proc proc").arg(&proc))?;
         }
         Ok(Proc(proc))
     }

@@ -9,7 +9,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use super::folder;
-use crate::{command, packages};
+use crate::{command, venv};
 
 const VERSION: &str = "0.15.2";
 
@@ -41,23 +41,8 @@ impl Zig {
 pub fn ensure() -> Result<Zig> {
     let venv = folder("zig")?;
     if !venv.join("installed").is_file() {
-        if !command::succeeds("python3", &["-c", "import ensurepip, venv"]) {
-            packages::install(&["python3-venv"], false)?;
-        }
-        command::run(
-            Command::new("python3")
-                .args(["-m", "venv", "--clear"])
-                .arg(&venv),
-        )?;
-        let mut pip = Command::new(venv.join("bin/python"));
-        pip.args([
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--disable-pip-version-check",
-            "--only-binary=:all:",
-        ]);
+        let mut pip = venv::pip(&venv::create(&venv)?, "install");
+        pip.arg("--only-binary=:all:");
         command::run(pip.arg(format!("ziglang=={VERSION}")))?;
         fs::write(venv.join("installed"), VERSION)?;
     }

@@ -63,7 +63,7 @@ fn module_of(file: &str) -> Option<Module> {
 fn uses(sources: &BTreeMap<Module, String>) -> BTreeMap<Module, BTreeSet<Module>> {
     let paths: BTreeMap<&Module, Vec<UsedPath>> = sources
         .iter()
-        .map(|(module, text)| (module, paths::of(text)))
+        .map(|(module, text)| (module, paths::used_paths(text)))
         .collect();
     let resolve = |from: &Module, path: &UsedPath| -> Option<(Module, Option<String>)> {
         let mut segments = path.segments.iter().peekable();

@@ -2,6 +2,7 @@
 
 mod traffic;
 
+use crate::page;
 use gapscope_dependencies::{Dependencies, Edge, Need, Node, NodeKind, Order};
 use gapscope_report::document::{Block, Column, Table, Text, Tone};
 use gapscope_report::{Document, fit};
@@ -18,25 +19,21 @@ pub fn document(
 ) -> Document {
     // Two names, a kind, bytes and the order fit into this width.
     let name_columns = (columns.saturating_sub(34) / 2).max(20);
-    let page = Page {
+    let drawn = Page {
         found,
         top,
         name_columns,
     };
     let mut blocks = vec![Block::Title(name.to_owned(), "dependencies".to_owned())];
-    blocks.extend(page.summary());
-    blocks.extend(
-        remarks
-            .iter()
-            .map(|remark| Block::Item(remark.as_str().into())),
-    );
-    blocks.extend(page.hazards());
-    blocks.extend(page.critical_path());
-    blocks.extend(page.barriers());
-    blocks.extend(page.edges());
-    blocks.extend(page.traffic());
-    blocks.extend(page.fusions());
-    blocks.extend(page.bounds());
+    blocks.extend(drawn.summary());
+    blocks.extend(page::items(remarks));
+    blocks.extend(drawn.hazards());
+    blocks.extend(drawn.critical_path());
+    blocks.extend(drawn.barriers());
+    blocks.extend(drawn.edges());
+    blocks.extend(drawn.traffic());
+    blocks.extend(drawn.fusions());
+    blocks.extend(drawn.bounds());
     Document { blocks }
 }
 

@@ -38,18 +38,18 @@ pub fn nodes(trace: &Trace) -> (Vec<Node>, bool) {
     let tables = &trace.tables;
     let work = TraceWork::new(trace);
     let mut all = Vec::new();
-    for row in 0..tables.dispatches.len() {
-        let table = &tables.dispatches;
-        let start = table.start_ns.at(row);
-        let order_key = work.order_key(start, table.command_buffer.at(row), table.position[row]);
-        all.push((order_key, false, row));
+    macro_rules! add {
+        ($table:ident, $is_transfer:literal) => {
+            let table = &tables.$table;
+            for row in 0..table.len() {
+                let (start, buffer) = (table.start_ns.at(row), table.command_buffer.at(row));
+                let order_key = work.order_key(start, buffer, table.position[row]);
+                all.push((order_key, $is_transfer, row));
+            }
+        };
     }
-    for row in 0..tables.transfers.len() {
-        let table = &tables.transfers;
-        let start = table.start_ns.at(row);
-        let order_key = work.order_key(start, table.command_buffer.at(row), table.position[row]);
-        all.push((order_key, true, row));
-    }
+    add!(dispatches, false);
+    add!(transfers, true);
     all.sort_unstable();
     let is_all = all.len() <= MAX_COMMANDS;
     let nodes =

@@ -64,44 +64,63 @@ pub enum State {
     Unknown,
 }
 
-impl Check {
-    /// Creates a check that passed.
-    pub fn ok(group: Group, id: &'static str, found: impl Into<String>) -> Check {
+/// The group and the id of a check, from which its result makes the check.
+#[derive(Debug, Clone, Copy)]
+pub struct Subject {
+    group: Group,
+    id: &'static str,
+}
+
+impl Subject {
+    pub fn new(group: Group, id: &'static str) -> Subject {
+        Subject { group, id }
+    }
+
+    /// Creates the check that passed.
+    pub fn ok(self, found: impl Into<String>) -> Check {
         Check {
-            id,
-            group,
-            state: State::Ok,
-            found: Some(found.into()),
             follows: None,
-            mend: None,
+            ..self.other(State::Ok, "", "").found(found)
         }
     }
 
-    /// Creates a check that did not pass, with its consequence and a remedy.
-    pub fn other(
-        group: Group,
-        id: &'static str,
-        state: State,
-        follows: impl Into<String>,
-        mend: impl Into<String>,
-    ) -> Check {
+    /// Creates the check of something that offers less than it could.
+    #[cfg(target_os = "linux")]
+    pub fn limited(self, follows: impl Into<String>, mend: impl Into<String>) -> Check {
+        self.other(State::Limited, follows, mend)
+    }
+
+    /// Creates the check of something that does not exist or does not work.
+    pub fn missing(self, follows: impl Into<String>, mend: impl Into<String>) -> Check {
+        self.other(State::Missing, follows, mend)
+    }
+
+    /// Creates the check of something that could not be determined.
+    #[cfg(target_os = "linux")]
+    pub fn unknown(self, follows: impl Into<String>, mend: impl Into<String>) -> Check {
+        self.other(State::Unknown, follows, mend)
+    }
+
+    /// Creates the check that was skipped because the check `without` did not pass.
+    #[cfg(target_os = "linux")]
+    pub fn unasked(self, without: &str) -> Check {
+        self.unknown(format!("Not asked without {without}"), "")
+    }
+
+    /// Creates the check with a state, its consequence and a remedy.
+    pub fn other(self, state: State, follows: impl Into<String>, mend: impl Into<String>) -> Check {
         Check {
-            id,
-            group,
+            id: self.id,
+            group: self.group,
             state,
             found: None,
             follows: Some(sentence(&follows.into())),
             mend: Some(sentence(&mend.into())).filter(|mend| !mend.is_empty()),
         }
     }
+}
 
-    /// Creates a check that was skipped because the check `without` did not pass.
-    #[cfg(target_os = "linux")]
-    pub fn unasked(group: Group, id: &'static str, without: &str) -> Check {
-        let follows = format!("Not asked without {without}");
-        Check::other(group, id, State::Unknown, follows, "")
-    }
-
+impl Check {
     /// Sets the text about what was found, such as a file or a version.
     pub fn found(self, found: impl Into<String>) -> Check {
         Check {
@@ -142,7 +161,7 @@ impl State {
 
 impl Examined {
     /// Concludes from the checks whether this machine can record.
-    pub fn of(checks: Vec<Check>) -> Examined {
+    pub fn from_checks(checks: Vec<Check>) -> Examined {
         let can_record = [Group::Vulkan, Group::Cuda, Group::Metal]
             .into_iter()
             .any(|api| records(&checks, api));
@@ -176,7 +195,7 @@ mod tests {
     use super::*;
 
     fn check(id: &'static str, state: State) -> Check {
-        Check::other(Group::Machine, id, state, "so", "do")
+        Subject::new(Group::Machine, id).other(state, "so", "do")
     }
 
     #[test]
@@ -187,13 +206,13 @@ mod tests {
                 check("vulkan-layer", layer),
                 check("cuda-devices", State::Missing),
             ];
-            Examined::of(checks)
+            Examined::from_checks(checks)
         };
         let whole = vulkan(State::Ok);
         assert!(whole.can_record && whole.records(Group::Vulkan) && !whole.records(Group::Cuda));
         assert!(!vulkan(State::Missing).can_record);
         assert!(!vulkan(State::Unknown).can_record);
-        assert!(!Examined::of(Vec::new()).can_record);
+        assert!(!Examined::from_checks(Vec::new()).can_record);
     }
 
     #[test]
@@ -202,7 +221,7 @@ mod tests {
             check("metal-xctrace", State::Ok),
             check("place", State::Missing),
         ];
-        let examined = Examined::of(checks);
+        let examined = Examined::from_checks(checks);
         assert!(!examined.can_record && !examined.records(Group::Metal));
     }
 

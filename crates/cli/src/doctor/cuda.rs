@@ -1,6 +1,6 @@
 //! Checks the parts that recording CUDA programs needs: the driver, gapscope's library, CUPTI and its counters.
 
-use super::check::{Check, Group, State};
+use super::check::{Check, Group, Subject};
 use super::trial::{Reason, Trial};
 use gapscope_recorder::machine::{Cuda, Nvml};
 use std::path::PathBuf;
@@ -41,33 +41,27 @@ pub fn checks(known: &CudaFacts, trial: Option<&Trial<CudaAnswer>>) -> Vec<Check
         "cuda-counters",
     ];
     let without = |first: Check, what: &str| {
-        let unasked = ids.iter().map(|id| Check::unasked(GROUP, id, what));
+        let unasked = ids.iter().map(|id| Subject::new(GROUP, id).unasked(what));
         [first].into_iter().chain(unasked).collect()
     };
-    let id = "cuda-driver";
+    let subject = Subject::new(GROUP, "cuda-driver");
     let Some(trial) = trial else {
         return without(
-            Check::unasked(GROUP, id, "the recording layer"),
+            subject.unasked("the recording layer"),
             "the recording layer",
         );
     };
     let driver = match &trial.answer {
         Ok(Ok(driver)) => driver,
         Ok(Err(error)) => {
-            let first = Check::other(
-                GROUP,
-                id,
-                State::Missing,
+            let first = subject.missing(
                 format!("CUDA programs do not run here: {error}"),
                 "install NVIDIA's driver; a container gets it with `--gpus all` and NVIDIA's container toolkit",
             );
             return without(first, "the CUDA driver");
         }
         Err(how) => {
-            let first = Check::other(
-                GROUP,
-                id,
-                State::Unknown,
+            let first = subject.unknown(
                 format!("it was initialised, and {how}"),
                 "run nvidia-smi, which asks the same driver",
             );
@@ -94,18 +88,15 @@ fn driver(driver: &Cuda, nvml: &Result<Nvml, Reason>) -> Check {
         of_system.map(|v| format!("driver {v}")),
         version,
     ];
-    Check::ok(
-        GROUP,
-        "cuda-driver",
-        words.into_iter().flatten().collect::<Vec<_>>().join(", "),
-    )
+    let words: Vec<String> = words.into_iter().flatten().collect();
+    Subject::new(GROUP, "cuda-driver").ok(words.join(", "))
 }
 
 fn devices(driver: &Cuda) -> Check {
-    let id = "cuda-devices";
+    let subject = Subject::new(GROUP, "cuda-devices");
     let mend = match driver.init {
         0 if !driver.devices.is_empty() => {
-            return Check::ok(GROUP, id, driver.devices.join(", "));
+            return subject.ok(driver.devices.join(", "));
         }
         0 | NO_DEVICE => {
             "run nvidia-smi, which lists GPUs; CUDA_VISIBLE_DEVICES may hide them, and a container needs `--gpus all`"
@@ -122,17 +113,14 @@ fn devices(driver: &Cuda) -> Check {
         0 => "the CUDA driver has no GPU".to_owned(),
         code => format!("the CUDA driver has no GPU that can be used: cuInit says {code}"),
     };
-    Check::other(GROUP, id, State::Missing, follows, mend)
+    subject.missing(follows, mend)
 }
 
 fn library(known: &CudaFacts) -> Check {
-    let id = "cuda-library";
+    let subject = Subject::new(GROUP, "cuda-library");
     match &known.library {
-        Some(path) => Check::ok(GROUP, id, path.display().to_string()),
-        None => Check::other(
-            GROUP,
-            id,
-            State::Missing,
+        Some(path) => subject.ok(path.display().to_string()),
+        None => subject.missing(
             "CUDA programs cannot be recorded: the library that does it is not beside gapscope",
             "build it with `cargo build -p gapscope-cuda` (with the same --release), or install the wheel, which has it",
         ),
@@ -140,23 +128,20 @@ fn library(known: &CudaFacts) -> Check {
 }
 
 fn cupti(known: &CudaFacts, driver: &Cuda, hook: &Result<(), Reason>) -> Check {
-    let id = "cuda-cupti";
+    let subject = Subject::new(GROUP, "cuda-cupti");
     if known.library.is_none() {
-        return Check::unasked(GROUP, id, "the library that records CUDA");
+        return subject.unasked("the library that records CUDA");
     }
     if driver.init != 0 {
-        return Check::unasked(GROUP, id, "a GPU of CUDA");
+        return subject.unasked("a GPU of CUDA");
     }
     let found = driver.cupti.as_ref().map(|cupti| match cupti.version {
         Some(version) => format!("{} (CUPTI API {version})", cupti.file.display()),
         None => cupti.file.display().to_string(),
     });
     match hook {
-        Ok(()) => Check::ok(GROUP, id, found.unwrap_or_else(|| "a libcupti that fits".to_owned())),
-        Err(why) => Check::other(
-            GROUP,
-            id,
-            State::Missing,
+        Ok(()) => subject.ok(found.unwrap_or_else(|| "a libcupti that fits".to_owned())),
+        Err(why) => subject.missing(
             why.to_string(),
             "where that names no remedy, install the libcupti of the program's CUDA; a program that brings its own, as PyTorch's and \
              JAX's packages do, is recorded with that one: try it with `gapscope record`",
@@ -166,7 +151,7 @@ fn cupti(known: &CudaFacts, driver: &Cuda, hook: &Result<(), Reason>) -> Check {
 }
 
 fn nvml(nvml: &Result<Nvml, Reason>) -> Check {
-    let id = "cuda-nvml";
+    let subject = Subject::new(GROUP, "cuda-nvml");
     match nvml {
         Ok(found) => {
             let gpus = match found.gpus {
@@ -174,12 +159,9 @@ fn nvml(nvml: &Result<Nvml, Reason>) -> Check {
                 Some(count) => format!("{count} GPUs"),
                 None => "GPUs not counted".to_owned(),
             };
-            Check::ok(GROUP, id, format!("libnvidia-ml.so.1, {gpus}"))
+            subject.ok(format!("libnvidia-ml.so.1, {gpus}"))
         }
-        Err(why) => Check::other(
-            GROUP,
-            id,
-            State::Missing,
+        Err(why) => subject.missing(
             format!("clocks, temperature and power of NVIDIA's GPUs are not in traces: {why}"),
             "install libnvidia-ml.so.1, which comes with the driver; a container needs NVIDIA_DRIVER_CAPABILITIES=utility as well",
         ),
@@ -187,21 +169,15 @@ fn nvml(nvml: &Result<Nvml, Reason>) -> Check {
 }
 
 fn counters(known: &CudaFacts) -> Check {
-    let id = "cuda-counters";
+    let subject = Subject::new(GROUP, "cuda-counters");
     let is_allowed = known.counters_for_administrators != Some(true) || known.is_administrator;
     match (&known.counters, known.counters_for_administrators) {
-        _ if !is_allowed => Check::other(
-            GROUP,
-            id,
-            State::Limited,
+        _ if !is_allowed => subject.limited(
             "`gapscope record --counters` cannot sample: the driver keeps hardware counters for administrators; timelines need none",
             "have an administrator write `options nvidia NVreg_RestrictProfilingToAdminUsers=0` into a file of /etc/modprobe.d and load \
              the module again, or record as root",
         ),
-        (Err(reason), _) => Check::other(
-            GROUP,
-            id,
-            State::Limited,
+        (Err(reason), _) => subject.limited(
             format!(
                 "`gapscope record --counters` cannot sample: {reason}; timelines need no hardware counters"
             ),
@@ -214,13 +190,9 @@ fn counters(known: &CudaFacts) -> Check {
             } else {
                 "all users"
             };
-            Check::ok(GROUP, id, format!("hardware counters for {who}: {sampled}"))
+            subject.ok(format!("hardware counters for {who}: {sampled}"))
         }
-        (Ok(_), None) => Check::other(
-            GROUP,
-            id,
-            State::Unknown,
-            "whether hardware counters are for all users is not known: the driver does not say in /proc/driver/nvidia/params; timelines \
+        (Ok(_), None) => subject.unknown("whether hardware counters are for all users is not known: the driver does not say in /proc/driver/nvidia/params; timelines \
              need none",
             "try `gapscope record --counters`, which says what the driver refuses; a container needs /proc/driver/nvidia of the host to know \
              it before",
@@ -230,6 +202,7 @@ fn counters(known: &CudaFacts) -> Check {
 
 #[cfg(test)]
 mod tests {
+    use super::super::check::State;
     use super::*;
     use gapscope_recorder::machine::Cupti;
 
@@ -262,7 +235,7 @@ mod tests {
         Trial { answer, hook }
     }
 
-    fn of<'a>(checks: &'a [Check], id: &str) -> &'a Check {
+    fn check_with_id<'a>(checks: &'a [Check], id: &str) -> &'a Check {
         checks.iter().find(|check| check.id == id).unwrap()
     }
 
@@ -273,13 +246,13 @@ mod tests {
             checks.iter().all(|check| check.state == State::Ok),
             "{checks:?}"
         );
-        let driver = of(&checks, "cuda-driver").found.as_deref();
+        let driver = check_with_id(&checks, "cuda-driver").found.as_deref();
         assert_eq!(
             driver,
             Some("libcuda.so.1, driver 580.159.04, CUDA up to 13.0")
         );
         assert!(
-            of(&checks, "cuda-cupti")
+            check_with_id(&checks, "cuda-cupti")
                 .found
                 .as_ref()
                 .unwrap()
@@ -306,7 +279,7 @@ mod tests {
     fn what_the_hook_says_of_cupti_is_said() {
         let why = "No GPU work of CUDA was recorded: /x/libcupti.so is too old (CUPTI API 17)";
         let checks = checks(&known(), Some(&trial(Ok(Ok(said())), Err(why.into()))));
-        let cupti = of(&checks, "cuda-cupti");
+        let cupti = check_with_id(&checks, "cuda-cupti");
         assert_eq!(cupti.state, State::Missing);
         assert!(cupti.follows.as_ref().unwrap().contains("too old"));
     }
@@ -320,8 +293,8 @@ mod tests {
             ..said()
         };
         let checks = checks(&known(), Some(&trial(Ok(Ok(driver)), Err("no".into()))));
-        assert_eq!(of(&checks, "cuda-devices").state, State::Missing);
-        assert_eq!(of(&checks, "cuda-cupti").state, State::Unknown);
+        assert_eq!(check_with_id(&checks, "cuda-devices").state, State::Missing);
+        assert_eq!(check_with_id(&checks, "cuda-cupti").state, State::Unknown);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Checks the properties of the machine that recordings need, from facts that [`super::linux`] finds.
 
-use super::check::{Check, Group, State};
+use super::check::{Check, Group, Subject};
 use super::trial::Reason;
 use gapscope_recorder::machine::StacksAllowed;
 use gapscope_timeline::quantity;
@@ -28,68 +28,49 @@ pub fn checks(known: &MachineFacts) -> Vec<Check> {
 }
 
 fn place(known: &MachineFacts) -> Check {
-    let id = "place";
+    let subject = Subject::new(GROUP, "place");
     let (folder, free) = &known.place;
     match free {
-        Ok(bytes) if *bytes >= LOW_SPACE_BYTES => Check::ok(
-            GROUP,
-            id,
-            format!("{} free in {folder}", quantity::bytes(*bytes)),
-        ),
-        Ok(bytes) => Check::other(
-            GROUP,
-            id,
-            State::Limited,
-            "a long recording fills the disk; then work is lost, and counted",
-            "free some space, or record to another disk with `-o`",
-        )
-        .found(format!("{} free in {folder}", quantity::bytes(*bytes))),
-        Err(why) => Check::other(
-            GROUP,
-            id,
-            State::Missing,
-            format!("no trace can be written into this folder: {why}"),
-            "go to a folder that you may write to, or name one with `-o`",
-        )
-        .found(folder.clone()),
+        Ok(bytes) if *bytes >= LOW_SPACE_BYTES => {
+            subject.ok(format!("{} free in {folder}", quantity::bytes(*bytes)))
+        }
+        Ok(bytes) => subject
+            .limited(
+                "a long recording fills the disk; then work is lost, and counted",
+                "free some space, or record to another disk with `-o`",
+            )
+            .found(format!("{} free in {folder}", quantity::bytes(*bytes))),
+        Err(why) => subject
+            .missing(
+                format!("no trace can be written into this folder: {why}"),
+                "go to a folder that you may write to, or name one with `-o`",
+            )
+            .found(folder.clone()),
     }
 }
 
 fn stacks(stacks: &Result<StacksAllowed, Reason>) -> [Check; 2] {
-    let (memory, running) = ("stacks", "stacks-running");
-    let limited = |id, follows: &str, mend: &dyn std::fmt::Display| {
-        Check::other(GROUP, id, State::Limited, follows, mend.to_string())
-    };
+    let subjects = ["stacks", "stacks-running"].map(|id| Subject::new(GROUP, id));
     let allowed = match stacks {
         Ok(allowed) => allowed,
-        Err(why) => {
-            let unknown = |id| Check::other(GROUP, id, State::Unknown, why.to_string(), "");
-            return [unknown(memory), unknown(running)];
-        }
+        Err(why) => return subjects.map(|subject| subject.unknown(why.to_string(), "")),
     };
+    let [memory, running] = subjects;
     [
         match &allowed.memory {
-            Ok(()) => Check::ok(
-                GROUP,
-                memory,
-                "process_vm_readv reads programs that gapscope starts",
-            ),
-            Err(why) => limited(
-                memory,
+            Ok(()) => memory.ok("process_vm_readv reads programs that gapscope starts"),
+            Err(why) => memory.limited(
                 "reports name the code behind idle time only where the hooks see it: stacks cannot be read from outside",
-                &why.to_string(),
+                why.to_string(),
             ),
         },
         match &allowed.running {
-            Ok(rate_hz) => Check::ok(
-                GROUP,
-                running,
-                format!("perf_event_open, {rate_hz} times in a second of a thread's own time"),
-            ),
-            Err(why) => limited(
-                running,
+            Ok(rate_hz) => running.ok(format!(
+                "perf_event_open, {rate_hz} times in a second of a thread's own time"
+            )),
+            Err(why) => running.limited(
                 "native frames of threads that run are not known; those of threads that wait, and Python's, are",
-                &why.to_string(),
+                why.to_string(),
             ),
         },
     ]
@@ -105,11 +86,12 @@ fn container(known: &MachineFacts) -> Check {
         Some(kind) => format!("in a container ({kind})"),
         None => "not in a container".to_owned(),
     };
-    Check::ok(GROUP, "container", format!("{place}; {filters}"))
+    Subject::new(GROUP, "container").ok(format!("{place}; {filters}"))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::check::State;
     use super::*;
 
     fn known() -> MachineFacts {

@@ -1,6 +1,6 @@
 //! Checks Apple's tools, which recording Metal programs needs.
 
-use super::check::{Check, Group, State};
+use super::check::{Check, Group, Subject};
 use gapscope_metal::{Error, GpuCapture, Xctrace};
 
 const GROUP: Group = Group::Metal;
@@ -17,13 +17,10 @@ pub fn checks() -> Vec<Check> {
 }
 
 fn xctrace(version: Result<String, Error>) -> Check {
-    let id = "metal-xctrace";
+    let subject = Subject::new(GROUP, "metal-xctrace");
     match version {
-        Ok(version) => Check::ok(GROUP, id, version),
-        Err(error) => Check::other(
-            GROUP,
-            id,
-            State::Missing,
+        Ok(version) => subject.ok(version),
+        Err(error) => subject.missing(
             format!("Metal programs cannot be recorded: {error}"),
             "install Xcode and start it once: the command line tools alone have no xctrace",
         ),
@@ -31,13 +28,10 @@ fn xctrace(version: Result<String, Error>) -> Check {
 }
 
 fn gpucapture(found: Result<(), Error>) -> Check {
-    let id = "metal-gpucapture";
+    let subject = Subject::new(GROUP, "metal-gpucapture");
     match found {
-        Ok(()) => Check::ok(GROUP, id, "gpucapture"),
-        Err(error) => Check::other(
-            GROUP,
-            id,
-            State::Missing,
+        Ok(()) => subject.ok("gpucapture"),
+        Err(error) => subject.missing(
             format!("`gapscope record --gputrace` captures nothing: {error}"),
             "use macOS 27 or newer for it; recording does not need it",
         ),
@@ -46,6 +40,7 @@ fn gpucapture(found: Result<(), Error>) -> Check {
 
 #[cfg(test)]
 mod tests {
+    use super::super::check::State;
     use super::*;
 
     #[test]

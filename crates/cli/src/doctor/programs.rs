@@ -1,6 +1,6 @@
 //! Checks the programs and packages that accompany gapscope, such as the query program and the Python package.
 
-use super::check::{Check, Group, State};
+use super::check::{Check, Group, Subject};
 use gapscope_companion::companion;
 use gapscope_companion::{MCP_PROGRAM, QUERY_PROGRAM};
 use std::process::{Command, Stdio};
@@ -19,12 +19,10 @@ pub fn checks() -> Vec<Check> {
 }
 
 fn program(task: &'static str, name: &str) -> Check {
+    let subject = Subject::new(GROUP, task);
     match companion::find(name) {
-        Some(path) => Check::ok(GROUP, task, path.display().to_string()),
-        None => Check::other(
-            GROUP,
-            task,
-            State::Missing,
+        Some(path) => subject.ok(path.display().to_string()),
+        None => subject.missing(
             format!(
                 "`gapscope {task}` does not run: its program {name} is neither beside gapscope nor in PATH"
             ),
@@ -35,12 +33,9 @@ fn program(task: &'static str, name: &str) -> Check {
 
 /// Checks the package in the Python that PATH names. A program may run another Python.
 fn python() -> Check {
-    let id = "python";
+    let subject = Subject::new(GROUP, "python");
     let missing = |found: &str, follows: &str| {
-        let check = Check::other(
-            GROUP,
-            id,
-            State::Missing,
+        let check = subject.missing(
             format!("{follows}; recording Python programs needs neither"),
             "install the package into the Python that you use: `pip install ./python` in gapscope's repository",
         );
@@ -51,7 +46,7 @@ fn python() -> Check {
     };
     let python = python.display().to_string();
     match version(&python) {
-        Some(version) => Check::ok(GROUP, id, format!("gapscope {version} of {python}")),
+        Some(version) => subject.ok(format!("gapscope {version} of {python}")),
         None => missing(
             &python,
             "`import gapscope`, with which programs set ranges and open traces, does not work there",

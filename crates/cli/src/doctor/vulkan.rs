@@ -1,6 +1,6 @@
 //! Checks the parts that recording Vulkan programs needs: the layer, the loader, drivers and devices.
 
-use super::check::{Check, Group, State};
+use super::check::{Check, Group, State, Subject};
 use super::trial::{Reason, Trial};
 use gapscope_replay::{Device, Error};
 use serde::{Deserialize, Serialize};
@@ -64,42 +64,30 @@ pub fn checks(known: &VulkanFacts, trial: Option<&Trial<VulkanAnswer>>) -> Vec<C
 }
 
 fn loader(trial: Option<&Trial<VulkanAnswer>>) -> Check {
-    let id = "vulkan-loader";
+    let subject = Subject::new(GROUP, "vulkan-loader");
     match trial.map(|trial| &trial.answer) {
         Some(Ok(said)) => match &said.devices {
-            Devices::NoLoader(error) => Check::other(
-                GROUP,
-                id,
-                State::Missing,
+            Devices::NoLoader(error) => subject.missing(
                 format!("programs that use Vulkan do not run here: {error}"),
                 "install the Vulkan loader: the package libvulkan1 (Debian, Ubuntu), vulkan-loader (Fedora) or vulkan-icd-loader (Arch)",
             ),
-            _ => Check::ok(GROUP, id, "libvulkan.so.1"),
+            _ => subject.ok("libvulkan.so.1"),
         },
-        Some(Err(how)) => Check::other(
-            GROUP,
-            id,
-            State::Unknown,
+        Some(Err(how)) => subject.unknown(
             format!("it was asked for its devices, and {how}"),
             "try again with VK_LOADER_DEBUG=error, which says which driver it was",
         ),
-        None => Check::unasked(GROUP, id, "the recording layer"),
+        None => subject.unasked("the recording layer"),
     }
 }
 
 fn drivers(manifests: &[PathBuf]) -> Check {
-    let id = "vulkan-drivers";
+    let subject = Subject::new(GROUP, "vulkan-drivers");
     let is_there = |manifest: &&PathBuf| manifest.is_file();
     let names: Vec<String> = manifests.iter().filter(is_there).map(|m| name(m)).collect();
     match names.as_slice() {
-        [] => Check::other(
-            GROUP,
-            id,
-            State::Missing,
-            "no driver is installed for the Vulkan loader",
-            NO_DRIVER,
-        ),
-        names => Check::ok(GROUP, id, names.join(", ")),
+        [] => subject.missing("no driver is installed for the Vulkan loader", NO_DRIVER),
+        names => subject.ok(names.join(", ")),
     }
 }
 
@@ -112,36 +100,33 @@ fn name(path: &Path) -> String {
 }
 
 fn devices(found: Option<&[Device]>, trial: Option<&Trial<VulkanAnswer>>) -> Check {
-    let id = "vulkan-devices";
-    let missing = |follows: String| Check::other(GROUP, id, State::Missing, follows, NO_DRIVER);
+    let subject = Subject::new(GROUP, "vulkan-devices");
+    let missing = |follows: String| subject.missing(follows, NO_DRIVER);
     if let Some(found) = found {
         let names = found.iter().map(|device| match &device.driver {
             Some(driver) => format!("{} (Vulkan {}, {driver})", device.name, device.vulkan),
             None => format!("{} (Vulkan {})", device.name, device.vulkan),
         });
-        return Check::ok(GROUP, id, names.collect::<Vec<_>>().join(", "));
+        return subject.ok(names.collect::<Vec<_>>().join(", "));
     }
     match trial.map(|trial| &trial.answer) {
         Some(Ok(said)) => match &said.devices {
-            Devices::NoLoader(_) => Check::unasked(GROUP, id, "the Vulkan loader"),
+            Devices::NoLoader(_) => subject.unasked("the Vulkan loader"),
             Devices::NoDriver(error) => missing(error.clone()),
             Devices::Found(_) => missing("no driver that is installed has a device here".into()),
         },
-        Some(Err(how)) => Check::other(
-            GROUP,
-            id,
-            State::Unknown,
+        Some(Err(how)) => subject.unknown(
             how.to_string(),
             "run `vulkaninfo --summary`, which asks the same",
         ),
-        None => Check::unasked(GROUP, id, "the recording layer"),
+        None => subject.unasked("the recording layer"),
     }
 }
 
 fn layer(known: &VulkanFacts, has_devices: bool, trial: Option<&Trial<VulkanAnswer>>) -> Check {
-    let id = "vulkan-layer";
+    let subject = Subject::new(GROUP, "vulkan-layer");
     let missing = |follows: &str, mend: &str| {
-        let check = Check::other(GROUP, id, State::Missing, follows, mend);
+        let check = subject.missing(follows, mend);
         match &known.layer {
             Ok(path) => check.found(path.display().to_string()),
             Err(_) => check,
@@ -156,7 +141,7 @@ fn layer(known: &VulkanFacts, has_devices: bool, trial: Option<&Trial<VulkanAnsw
             answer: Ok(said),
             hook,
         }) if has_devices => match hook {
-            Ok(()) if said.has_layer => Check::ok(GROUP, id, path.display().to_string()),
+            Ok(()) if said.has_layer => subject.ok(path.display().to_string()),
             Err(why) if said.has_layer => missing(
                 &format!("the Vulkan loader took it, and it could not write: {why}"),
                 "record into a folder on a local disk that you may write to (`-o`)",
@@ -167,14 +152,16 @@ fn layer(known: &VulkanFacts, has_devices: bool, trial: Option<&Trial<VulkanAnsw
                  VK_ADD_LAYER_PATH (since 1.3.207) or VK_LAYER_PATH",
             ),
         },
-        _ => Check::unasked(GROUP, id, "a Vulkan device").found(path.display().to_string()),
+        _ => subject
+            .unasked("a Vulkan device")
+            .found(path.display().to_string()),
     }
 }
 
 fn timestamps(found: Option<&[Device]>) -> Check {
-    let id = "vulkan-timestamps";
+    let subject = Subject::new(GROUP, "vulkan-timestamps");
     let Some(devices) = found else {
-        return Check::unasked(GROUP, id, "a Vulkan device");
+        return subject.unasked("a Vulkan device");
     };
     let named = |is: &dyn Fn(&&Device) -> bool| -> Vec<&str> {
         let those = devices.iter().filter(is);
@@ -184,9 +171,7 @@ fn timestamps(found: Option<&[Device]>) -> Check {
     if !without.is_empty() {
         let all = without.len() == devices.len();
         let state = if all { State::Missing } else { State::Limited };
-        return Check::other(
-            GROUP,
-            id,
+        return subject.other(
             state,
             format!("work on {} has no times", without.join(", ")),
             "use a newer driver, or another device; nothing of gapscope helps",
@@ -195,18 +180,12 @@ fn timestamps(found: Option<&[Device]>) -> Check {
     let bounded = named(&|d| !d.is_calibrated);
     let partly = named(&|d| d.timed_queue_families < d.queue_families);
     match (bounded.as_slice(), partly.as_slice()) {
-        ([], []) => Check::ok(GROUP, id, "on all queues, with calibrated clocks"),
-        ([], partly) => Check::other(
-            GROUP,
-            id,
-            State::Limited,
+        ([], []) => subject.ok("on all queues, with calibrated clocks"),
+        ([], partly) => subject.limited(
             format!("work on some queues of {} has no times", partly.join(", ")),
             "nothing is to be done unless the program uses them: the report counts such work",
         ),
-        (bounded, _) => Check::other(
-            GROUP,
-            id,
-            State::Limited,
+        (bounded, _) => subject.limited(
             format!(
                 "times on {} are placed on the host's clock by bounds from submissions, which is less exact",
                 bounded.join(", ")
@@ -218,9 +197,9 @@ fn timestamps(found: Option<&[Device]>) -> Check {
 
 /// Checks hardware counters, which a timeline does not need.
 fn counters(found: Option<&[Device]>) -> Check {
-    let id = "vulkan-counters";
+    let subject = Subject::new(GROUP, "vulkan-counters");
     let Some(devices) = found else {
-        return Check::unasked(GROUP, id, "a Vulkan device");
+        return subject.unasked("a Vulkan device");
     };
     let named = |offers: bool| -> Vec<&str> {
         let those = devices
@@ -234,17 +213,11 @@ fn counters(found: Option<&[Device]>) -> Check {
         false => format!("VK_KHR_performance_query of {}", with.join(", ")),
     };
     match without.is_empty() {
-        true => Check::other(
-            GROUP,
-            id,
-            State::Unknown,
+        true => subject.unknown(
             "what it counts is not known before a program opens the device, and this check opens none",
             "try `gapscope record --counters`: the losses of the trace say what was not counted, and why",
         ),
-        false => Check::other(
-            GROUP,
-            id,
-            State::Limited,
+        false => subject.limited(
             format!(
                 "`gapscope record --counters` counts nothing inside Vulkan programs on {}: the driver does not offer \
                  VK_KHR_performance_query; timelines need no hardware counters",

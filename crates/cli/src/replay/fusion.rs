@@ -5,7 +5,7 @@ use super::json::Fused;
 use crate::args;
 use crate::exit;
 use crate::failure::Failure;
-use crate::page;
+use crate::{page, progress};
 use gapscope_capture::Capture;
 use gapscope_device_peaks::Copier;
 use gapscope_fusion::{ChainReport, Difference, FormReport, FuseOptions, Fusion, fuse};
@@ -13,7 +13,6 @@ use gapscope_replay::DeviceChoice;
 use gapscope_report::Document;
 use gapscope_report::document::{Block, Text};
 use gapscope_timeline::quantity;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::process::ExitCode;
 
 /// The maximum number of chains, and of refusals, that are listed; the others are counted.
@@ -30,20 +29,14 @@ pub fn run(
         robust: arguments.robust,
         repeat: arguments.runs(),
     };
-    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    if let Ok(style) = ProgressStyle::with_template("{wide_msg}") {
-        bar.set_style(style);
-    }
+    let bar = progress::line();
     let result = fuse(capture, &options, &mut |doing| {
         bar.set_message(format!("{doing} …"))
     });
     bar.finish_and_clear();
     let mut fusion = result.map_err(|error| Failure::new(error.to_string()))?;
     fusion.notes.extend(remarks.iter().cloned());
-    let status = match fusion.is_exact() {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::from(exit::FAILED),
-    };
+    let status = exit::passed(fusion.is_exact());
     match arguments.json {
         true => page::write_json(&Fused { fusion })?,
         false => page::print(&document(&fusion), &arguments.width)?,
@@ -104,9 +97,7 @@ fn document(fusion: &Fusion) -> Document {
         );
         blocks.push(Block::Item(text.into()));
     }
-    for note in &fusion.notes {
-        blocks.push(Block::Item(note.as_str().into()));
-    }
+    blocks.extend(page::items(&fusion.notes));
     Document { blocks }
 }
 

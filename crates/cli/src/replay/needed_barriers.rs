@@ -34,7 +34,7 @@ pub fn run(
 ) -> Result<ExitCode, Failure> {
     let count = capture.executed().count();
     let found = progress::while_counting("commands", count, |done| {
-        Dependencies::from_capture(capture, Limits::default(), &mut |at| done.set(at))
+        Dependencies::from_capture(capture, Limits::default(), &mut |at| done(at))
     });
     let needless = found.barriers.iter().filter(|of| of.need == Need::Needless);
     let left_out: BTreeSet<usize> = needless.map(|of| of.executed).collect();
@@ -79,12 +79,8 @@ impl Answer<'_> {
     /// Returns the reasons why it is unknown of some barriers whether they are needed, with the number of barriers.
     fn reasons(&self) -> BTreeMap<&str, u64> {
         let mut reasons = BTreeMap::new();
-        for reason in self
-            .found
-            .barriers
-            .iter()
-            .filter_map(|of| of.reason.as_deref())
-        {
+        let barriers = self.found.barriers.iter();
+        for reason in barriers.filter_map(|barrier| barrier.reason.as_deref()) {
             *reasons.entry(reason).or_default() += 1;
         }
         reasons
@@ -173,9 +169,7 @@ impl Answer<'_> {
                 ));
             }
         }
-        for note in self.ran.notes.iter().chain(self.remarks) {
-            blocks.push(Block::Item(note.as_str().into()));
-        }
+        blocks.extend(page::items(self.ran.notes.iter().chain(self.remarks)));
         Document { blocks }
     }
 

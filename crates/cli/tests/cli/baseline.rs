@@ -1,4 +1,4 @@
-use crate::{TRACE, Workplace, text};
+use crate::{TRACE, Workplace, assert_contains, text};
 use serde_json::Value;
 
 fn slower() -> String {
@@ -23,7 +23,7 @@ fn saved() -> Workplace {
     workplace.trace_of("b.gapscope", &slower());
     let (status, _, said) = run(&workplace, &["save", "main", "a.gapscope"]);
     assert_eq!(status, 0, "{said}");
-    assert!(said.contains(".gapscope/baselines/main.json"), "{said}");
+    assert_contains(&said, ".gapscope/baselines/main.json");
     workplace
 }
 
@@ -35,7 +35,7 @@ fn a_baseline_compares_as_its_traces_do() {
     std::fs::remove_dir_all(workplace.path("a.gapscope")).unwrap();
     let (status, json, said) = run(&workplace, &["compare", "main", "--json", "b.gapscope"]);
     assert_eq!(status, 0, "{said}");
-    assert!(said.contains(".gapscope/baselines/main.json"), "{said}");
+    assert_contains(&said, ".gapscope/baselines/main.json");
     let mut diff: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(diff["before"]["runs"][0], "main (run 1)");
     for diff in [&mut diff, &mut of_traces] {
@@ -54,7 +54,7 @@ fn gates_decide_on_the_exit_status() {
     assert_eq!(status, 0, "{page}");
     let (status, page, _) = run(&workplace, &[&gate[..], &["b.gapscope"]].concat());
     assert_eq!(status, 1, "{page}");
-    assert!(page.contains("BROKEN"), "{page}");
+    assert_contains(&page, "BROKEN");
 }
 
 #[test]
@@ -68,22 +68,20 @@ fn gates_are_not_judged_across_unlike_machines() {
     let gate = ["compare", "main", "--gate", "dispatches > 0", "a.gapscope"];
     let (status, json, said) = run(&workplace, &[&gate[..], &["--json"]].concat());
     assert_eq!(status, 1, "{said}");
-    assert!(said.contains("--allow-unlike"), "{said}");
+    assert_contains(&said, "--allow-unlike");
     let diff: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(diff["gates"][0]["status"], "unlike");
     for said in [&diff["unlike"][0], &diff["gates"][0]["sentence"]] {
         assert!(said.as_str().unwrap().contains("another driver 2.0"));
     }
     let (_, junit, _) = run(&workplace, &[&gate[..], &["--junit"]].concat());
-    assert!(
-        junit.contains("errors=\"1\"") && junit.contains("type=\"unlike\""),
-        "{junit}"
-    );
+    assert_contains(&junit, "errors=\"1\"");
+    assert_contains(&junit, "type=\"unlike\"");
     let (_, page, _) = run(&workplace, &gate);
-    assert!(page.contains("NOT JUDGED"), "{page}");
+    assert_contains(&page, "NOT JUDGED");
     let (_, page, said) = run(&workplace, &[&gate[..], &["--allow-unlike"]].concat());
     assert!(!page.contains("NOT JUDGED"), "{page}{said}");
-    assert!(page.contains("another driver 2.0"), "{page}");
+    assert_contains(&page, "another driver 2.0");
 }
 
 #[test]
@@ -91,7 +89,7 @@ fn a_name_is_replaced_only_when_asked_for_and_can_be_removed() {
     let workplace = saved();
     let (status, _, said) = run(&workplace, &["save", "main", "b.gapscope"]);
     assert_eq!(status, 1);
-    assert!(said.contains("--replace"), "{said}");
+    assert_contains(&said, "--replace");
     let all = ["save", "main", "--replace", "a.gapscope", "b.gapscope"];
     assert_eq!(run(&workplace, &all).0, 0);
     let (_, list, _) = run(&workplace, &["list", "--json"]);
@@ -107,11 +105,12 @@ fn a_name_is_replaced_only_when_asked_for_and_can_be_removed() {
             .is_empty()
     );
     let (_, page, _) = run(&workplace, &["list"]);
-    assert!(page.contains("main") && page.contains("UTC"), "{page}");
+    assert_contains(&page, "main");
+    assert_contains(&page, "UTC");
     assert_eq!(run(&workplace, &["remove", "main"]).0, 0);
     let (status, _, said) = run(&workplace, &["list", "--baselines", "elsewhere"]);
     assert_eq!(status, 0);
-    assert!(said.contains("no baselines in elsewhere"), "{said}");
+    assert_contains(&said, "no baselines in elsewhere");
 }
 
 #[test]
@@ -137,12 +136,12 @@ fn what_is_no_baseline_is_said_in_a_sentence() {
         let (status, page, said) = run(&workplace, &compare);
         assert_eq!((status, page.as_str()), (1, ""), "{said}");
         assert_eq!(said.lines().count(), 1, "{said}");
-        assert!(said.contains(expected), "{said}");
+        assert_contains(&said, expected);
         assert_eq!(run(&workplace, &["list"]).0, 3);
     }
     let (status, _, said) = run(&workplace, &["compare", "other", "a.gapscope"]);
     assert_eq!(status, 1);
-    assert!(said.contains("there are main"), "{said}");
+    assert_contains(&said, "there are main");
     let (status, _, said) = run(&workplace, &["save", "../x", "a.gapscope"]);
     assert_eq!(status, 2, "{said}");
     let (status, _, said) = run(&workplace, &["save", "x", "missing.gapscope"]);
@@ -251,8 +250,8 @@ fn a_power_cap_and_memory_of_others_on_one_side_alone_are_said() {
             workplace.run(&[&["diff"], format, &["quiet.gapscope", "shared.gapscope"]].concat());
         let page = text(&output.stdout);
         let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(page.contains("at its power limit for 0 %"), "{page}");
-        assert!(page.contains("was in use all the time"), "{page}");
+        assert_contains(&page, "at its power limit for 0 %");
+        assert_contains(&page, "was in use all the time");
     }
 }
 
@@ -273,9 +272,9 @@ fn all_flaws_of_a_baseline_are_in_the_json_and_the_page_says_so() {
         page.contains("reason 4") && !page.contains("reason 5"),
         "{page}"
     );
-    assert!(
-        page.contains("3 more of the kind; `--json` has them all, as `before.flaws`."),
-        "{page}"
+    assert_contains(
+        &page,
+        "3 more of the kind; `--json` has them all, as `before.flaws`.",
     );
     let (_, json, _) = run(&workplace, &["compare", "main", "--json", "b.gapscope"]);
     let diff: Value = serde_json::from_str(&json).unwrap();

@@ -1,7 +1,7 @@
 //! Tests `gapscope capture` without a GPU: what it refuses before the program starts, and what it reports of a
 //! program without Vulkan.
 
-use crate::{Workplace, text};
+use crate::{Workplace, assert_contains, text};
 
 fn workplace() -> Workplace {
     let workplace = Workplace::new();
@@ -15,7 +15,7 @@ fn check(workplace: &Workplace, arguments: &[&str], status: i32, sentence: &str)
     let output = workplace.run(&[&["capture"], arguments].concat());
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(status), "{said}");
-    assert!(said.contains(sentence), "{said}");
+    assert_contains(&said, sentence);
     assert!(output.stdout.is_empty(), "the program did not run");
 }
 

@@ -1,4 +1,4 @@
-use crate::{Workplace, text};
+use crate::{Workplace, assert_contains, assert_status, text};
 use gapscope_capture::Writer;
 use gapscope_capture::model::*;
 use std::path::Path;
@@ -110,7 +110,7 @@ fn a_capture_has_edges_hazards_and_its_barriers() {
     let workplace = Workplace::new();
     capture(&workplace.path("run.gapcapture"), "b", true);
     let output = workplace.run(&["deps", "--json", "run.gapcapture"]);
-    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_status(&output, 0);
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let edges: Vec<_> = (json["edges"].as_array().unwrap().iter())
         .map(|edge| (&edge["from"], &edge["to"], &edge["kind"], &edge["bytes"]))
@@ -124,10 +124,7 @@ fn a_capture_has_edges_hazards_and_its_barriers() {
     let page = text(&workplace.run(&["deps", "run.gapcapture"]).stdout);
     insta::assert_snapshot!(page);
     let dot = text(&workplace.run(&["deps", "--dot", "run.gapcapture"]).stdout);
-    assert!(
-        dot.contains("n1 -> n2 [label=\"RAW 1000 B\", color=red]"),
-        "{dot}"
-    );
+    assert_contains(&dot, "n1 -> n2 [label=\"RAW 1000 B\", color=red]");
 }
 
 #[test]
@@ -151,8 +148,8 @@ fn a_capture_that_was_cut_off_is_read_as_far_as_it_goes() {
     let workplace = Workplace::new();
     capture(&workplace.path("run.gapcapture"), "b", false);
     let output = workplace.run(&["deps", "run.gapcapture"]);
-    assert_eq!(output.status.code(), Some(3));
-    assert!(text(&output.stdout).contains("cut off"));
+    assert_status(&output, 3);
+    assert_contains(text(&output.stdout), "cut off");
 }
 
 #[test]
@@ -172,7 +169,7 @@ fn of_a_trace_barriers_are_unknown() {
         dispatch queue=1 kernel=1 start_ns=100 duration_ns=10 bindings=1";
     workplace.trace_of("run.gapscope", trace);
     let output = workplace.run(&["deps", "--json", "run.gapscope"]);
-    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_status(&output, 0);
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(json["edges"].as_array().unwrap().len(), 1);
     assert_eq!(json["edges"][0]["bytes"], 50);
@@ -180,14 +177,14 @@ fn of_a_trace_barriers_are_unknown() {
     assert_eq!(json["critical_path"]["length"], 40);
     assert_eq!(json["unknown"][0]["what"], "hazards");
     let page = text(&workplace.run(&["deps", "run.gapscope"]).stdout);
-    assert!(page.contains("Unknown: a trace has only"), "{page}");
+    assert_contains(&page, "Unknown: a trace has only");
 }
 
 #[test]
 fn what_is_neither_is_one_sentence() {
     let workplace = Workplace::new();
     let output = workplace.run(&["deps", "nothing"]);
-    assert_eq!(output.status.code(), Some(1));
+    assert_status(&output, 1);
     assert_eq!(text(&output.stderr).lines().count(), 1);
 }
 
@@ -196,8 +193,8 @@ fn what_is_no_capture_is_not_measured() {
     let workplace = Workplace::new();
     std::fs::create_dir(workplace.path("other")).unwrap();
     let output = workplace.run(&["deps", "--measure", "other"]);
-    assert_eq!(output.status.code(), Some(1));
+    assert_status(&output, 1);
     let said = text(&output.stderr);
-    assert!(said.contains("other is not a capture"), "{said}");
+    assert_contains(&said, "other is not a capture");
     assert_eq!(said.lines().count(), 1, "{said}");
 }

@@ -1,4 +1,4 @@
-use crate::{TRACE, Workplace, text};
+use crate::{TRACE, Workplace, assert_contains, assert_status, text, words};
 use serde_json::Value;
 
 /// Returns the trace with the kernel `sin` taking three times as long.
@@ -77,7 +77,7 @@ fn gates_decide_on_the_exit_status_in_all_formats() {
     for format in [&[][..], &["--json"], &["--markdown"], &["--junit"]] {
         let traces = ["a.gapscope", "b.gapscope"];
         let output = workplace.run(&[&["diff"], format, &broken, &traces].concat());
-        assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+        assert_status(&output, 1);
         assert!(
             text(&output.stdout).contains("transfer_bytes"),
             "{format:?}"
@@ -90,7 +90,7 @@ fn gates_decide_on_the_exit_status_in_all_formats() {
             ]
             .concat(),
         );
-        assert_eq!(held.status.code(), Some(0), "{}", text(&held.stdout));
+        assert_status(&held, 0);
     }
     let junit = workplace.run(
         &[
@@ -101,14 +101,8 @@ fn gates_decide_on_the_exit_status_in_all_formats() {
         .concat(),
     );
     let xml = text(&junit.stdout);
-    assert!(
-        xml.contains("tests=\"2\" failures=\"1\" errors=\"0\""),
-        "{xml}"
-    );
-    assert!(
-        xml.contains("<testcase name=\"transfer_bytes &gt; 1MiB\""),
-        "{xml}"
-    );
+    assert_contains(&xml, "tests=\"2\" failures=\"1\" errors=\"0\"");
+    assert_contains(&xml, "<testcase name=\"transfer_bytes &gt; 1MiB\"");
 }
 
 #[test]
@@ -123,10 +117,10 @@ fn an_unknown_figure_fails_by_name() {
         "a.gapscope",
     ];
     let output = workplace.run(&gate);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stdout).contains("no kernel is called `softmax`"));
+    assert_status(&output, 1);
+    assert_contains(text(&output.stdout), "no kernel is called `softmax`");
     let allowed = workplace.run(&[&gate[..], &["--allow-unknown"]].concat());
-    assert_eq!(allowed.status.code(), Some(0));
+    assert_status(&allowed, 0);
 }
 
 #[test]
@@ -143,10 +137,7 @@ fn what_is_unlike_is_said_first() {
     let gpus = page.find("The GPUs differ: Example GPU before, Other GPU after.");
     let table = page.find("before  ");
     assert!(gpus.is_some() && gpus < table, "{page}");
-    assert!(
-        page.contains("7 dispatches were lost: the spool was full"),
-        "{page}"
-    );
+    assert_contains(&page, "7 dispatches were lost: the spool was full");
 }
 
 #[test]
@@ -163,13 +154,7 @@ fn a_folder_of_traces_is_several_runs() {
     assert_eq!(diff["method"]["samples"], "runs");
     let same = json(
         &workplace,
-        &[
-            "--before",
-            "a/1.gapscope",
-            "a/2.gapscope",
-            "--after",
-            "b/1.gapscope",
-        ],
+        &words("--before a/1.gapscope a/2.gapscope --after b/1.gapscope"),
     );
     assert_eq!(same["before"]["runs"].as_array().unwrap().len(), 2);
 }
@@ -220,28 +205,15 @@ fn wrong_use_is_one_sentence() {
 fn runs_of_a_command_that_fails_end_with_its_status() {
     let workplace = Workplace::new();
     let output = workplace.run(&["diff", "--runs", "2", "--", "false", "--", "true"]);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stderr).contains("false ended with exit status: 1 while warming up"));
+    assert_status(&output, 1);
+    assert_contains(
+        text(&output.stderr),
+        "false ended with exit status: 1 while warming up",
+    );
     let output = workplace.run(&["diff", "--runs", "2", "--", "no-such-program", "--", "true"]);
-    assert_eq!(output.status.code(), Some(127), "{}", text(&output.stderr));
-    let unwarmed = [
-        "diff",
-        "--runs",
-        "2",
-        "--warm-up",
-        "0",
-        "-o",
-        "kept",
-        "--",
-        "true",
-        "--",
-        "true",
-    ];
+    assert_status(&output, 127);
+    let unwarmed = words("diff --runs 2 --warm-up 0 -o kept -- true -- true");
     let output = workplace.run(&unwarmed);
     assert_ne!(output.status.code(), Some(0));
-    assert!(
-        text(&output.stderr).contains("run 1, before"),
-        "{}",
-        text(&output.stderr)
-    );
+    assert_contains(text(&output.stderr), "run 1, before");
 }

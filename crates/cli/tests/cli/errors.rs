@@ -1,4 +1,4 @@
-use crate::{Workplace, exists, text};
+use crate::{Workplace, assert_contains, assert_status, exists, text};
 use std::process::Output;
 
 /// Returns the failure's sentence, which is on one line, with nothing on stdout.
@@ -13,12 +13,7 @@ fn sentence(workplace: &Workplace, output: &Output) -> String {
 
 fn fails(workplace: &Workplace, arguments: &[&str], status: i32) -> String {
     let output = workplace.run(arguments);
-    assert_eq!(
-        output.status.code(),
-        Some(status),
-        "{}",
-        text(&output.stderr)
-    );
+    assert_status(&output, status);
     sentence(workplace, &output)
 }
 
@@ -81,7 +76,7 @@ fn a_missing_layer_is_said_before_the_command_runs() {
         .env("GAPSCOPE_HOOKS_DIR", workplace.path("elsewhere"))
         .output()
         .unwrap();
-    assert_eq!(output.status.code(), Some(125));
+    assert_status(&output, 125);
     insta::assert_snapshot!(sentence(&workplace, &output));
     assert!(!exists(&ran));
 }
@@ -175,7 +170,7 @@ fn a_full_disk_behind_stdout_is_said() {
         .stdout(full)
         .output()
         .unwrap();
-    assert_eq!(output.status.code(), Some(1));
+    assert_status(&output, 1);
     assert_eq!(
         sentence(&workplace, &output),
         "gapscope: cannot write to stdout: No space left on device"
@@ -185,9 +180,9 @@ fn a_full_disk_behind_stdout_is_said() {
 #[test]
 fn a_time_without_a_unit_is_refused() {
     let output = Workplace::new().run(&["record", "--delay", "10", "--", "true"]);
-    assert_eq!(output.status.code(), Some(2));
+    assert_status(&output, 2);
     let said = text(&output.stderr);
-    assert!(said.contains("write a time with its unit"), "{said}");
+    assert_contains(&said, "write a time with its unit");
 }
 
 /// An empty argument mostly comes from a shell variable that is not set.

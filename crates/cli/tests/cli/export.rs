@@ -1,4 +1,4 @@
-use crate::{Workplace, exists, text};
+use crate::{Workplace, assert_contains, assert_status, exists, text};
 
 fn export(workplace: &Workplace, format: &str, output: &str) -> std::process::Output {
     workplace.run(&["export", "--format", format, "-o", output, "t.gapscope"])
@@ -10,11 +10,11 @@ fn every_format_is_written_and_never_over_another_file() {
     workplace.trace("t.gapscope");
     for format in FORMATS {
         let output = export(&workplace, format, format);
-        assert!(output.status.success(), "{}", text(&output.stderr));
+        assert_status(&output, 0);
         assert!(output.stdout.is_empty());
         assert!(exists(&workplace.path(format)));
         let again = export(&workplace, format, format);
-        assert_eq!(again.status.code(), Some(1));
+        assert_status(&again, 1);
         assert_eq!(
             text(&again.stderr),
             format!(
@@ -33,14 +33,14 @@ fn stdout_gets_what_a_file_gets() {
     workplace.trace("t.gapscope");
     for format in FORMATS.iter().filter(|format| **format != "csv") {
         let piped = export(&workplace, format, "-");
-        assert!(piped.status.success(), "{}", text(&piped.stderr));
+        assert_status(&piped, 0);
         export(&workplace, format, format);
         let file = std::fs::read(workplace.path(format)).unwrap();
         assert!(!file.is_empty() && file == piped.stdout, "{format}");
     }
     let csv = export(&workplace, "csv", "-");
-    assert_eq!(csv.status.code(), Some(1));
-    assert!(text(&csv.stderr).contains("give a folder after -o"));
+    assert_status(&csv, 1);
+    assert_contains(text(&csv.stderr), "give a folder after -o");
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn rows_without_times_are_counted_on_stderr() {
 fn a_trace_that_cannot_be_read_leaves_no_output() {
     let workplace = Workplace::new();
     let output = export(&workplace, "chrome", "out.json");
-    assert_eq!(output.status.code(), Some(1));
+    assert_status(&output, 1);
     assert_eq!(text(&output.stderr).lines().count(), 1);
     assert!(!exists(&workplace.path("out.json")));
 }
@@ -72,7 +72,7 @@ fn a_place_that_cannot_be_written_is_one_sentence() {
     workplace.trace("t.gapscope");
     for format in FORMATS {
         let output = export(&workplace, format, "nowhere/out");
-        assert_eq!(output.status.code(), Some(1));
+        assert_status(&output, 1);
         assert_eq!(
             text(&output.stderr),
             "gapscope: nowhere/out cannot be written: No such file or directory\n"
@@ -95,7 +95,7 @@ fn an_export_that_fails_half_way_leaves_nothing() {
             .current_dir(workplace.path("."))
             .output()
             .unwrap();
-        assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+        assert_status(&output, 1);
         assert_eq!(text(&output.stderr).lines().count(), 1);
         assert!(!exists(&workplace.path("out")), "{format}");
     }

@@ -1,6 +1,6 @@
 //! Tests `gapscope query`, for whose program a script stands in.
 
-use crate::text;
+use crate::{assert_contains, assert_status, text};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -99,7 +99,7 @@ fn a_link_to_the_command_finds_the_program() {
 fn without_the_program_one_sentence_says_how_to_get_it() {
     let output = Installed::new().command(&["query", "t.gapscope"]).output();
     let output = output.unwrap();
-    assert_eq!(output.status.code(), Some(1));
+    assert_status(&output, 1);
     assert!(output.stdout.is_empty());
     let said = text(&output.stderr);
     assert_eq!(said.lines().count(), 1, "{said}");
@@ -115,11 +115,14 @@ fn options_and_help_need_no_program() {
         .command(&["query", "--format", "xml", "t"])
         .output();
     let wrong = wrong.unwrap();
-    assert_eq!(wrong.status.code(), Some(2));
-    assert!(text(&wrong.stderr).contains("[possible values: table, csv, json, rows, parquet]"));
+    assert_status(&wrong, 2);
+    assert_contains(
+        text(&wrong.stderr),
+        "[possible values: table, csv, json, rows, parquet]",
+    );
     for arguments in [&["query", "--help"][..], &["help", "query"]] {
         let help = installed.command(arguments).output().unwrap();
         assert!(help.status.success());
-        assert!(text(&help.stdout).contains("Saved queries:"));
+        assert_contains(text(&help.stdout), "Saved queries:");
     }
 }

@@ -1,4 +1,4 @@
-use crate::{Workplace, exists, text};
+use crate::{Workplace, assert_contains, assert_status, exists, text, words};
 
 const RANKS: [&str; 2] = [
     include_str!("../../../report/tests/traces/rank_0.txt"),
@@ -21,7 +21,7 @@ fn a_folder_of_ranks_is_reported_side_by_side() {
     let workplace = Workplace::new();
     recording(&workplace);
     let output = workplace.run(&["report", "--all", "run.gapscope"]);
-    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_status(&output, 0);
     let page = text(&output.stdout);
     for part in [
         "Both ranks are host-bound",
@@ -70,7 +70,7 @@ fn an_export_of_ranks_is_one_file_with_all_of_them() {
         workplace.run(&["export", "--format", format, "-o", output, "run.gapscope"])
     };
     let output = run("chrome", "out.json");
-    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_status(&output, 0);
     let file = std::fs::read(workplace.path("out.json")).unwrap();
     let ranks: std::collections::BTreeSet<String> =
         drawn(&file).into_iter().map(|(rank, _)| rank).collect();
@@ -82,11 +82,11 @@ fn an_export_of_ranks_is_one_file_with_all_of_them() {
     assert_eq!(run("chrome", "out.json").status.code(), Some(1));
     for format in ["perfetto", "firefox", "speedscope"] {
         let output = run(format, format);
-        assert!(output.status.success(), "{}", text(&output.stderr));
+        assert_status(&output, 0);
         assert!(workplace.path(format).metadata().unwrap().len() > 1000);
     }
     let output = run("csv", "tables");
-    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_status(&output, 0);
     let dispatches = std::fs::read_to_string(workplace.path("tables/dispatches.csv")).unwrap();
     assert!(dispatches.starts_with("rank,"));
     assert!(dispatches.contains("\n0,") && dispatches.contains("\n1,"));
@@ -109,7 +109,7 @@ fn an_export_of_ranks_is_a_file_for_each_where_it_must_be() {
         let mut arguments = vec!["export", "--format", format, "-o", name, "run.gapscope"];
         arguments.push("--each-rank");
         let output = workplace.run(&arguments);
-        assert!(output.status.success(), "{}", text(&output.stderr));
+        assert_status(&output, 0);
         assert!(!exists(&workplace.path(name)));
         for (rank, file) in files.iter().enumerate() {
             assert!(exists(&workplace.path(file)), "{file}");
@@ -118,40 +118,23 @@ fn an_export_of_ranks_is_a_file_for_each_where_it_must_be() {
         }
         // Nothing is written over another file.
         let again = workplace.run(&arguments);
-        assert_eq!(again.status.code(), Some(1));
+        assert_status(&again, 1);
         assert!(text(&again.stderr).contains(files[0]));
     }
-    let arguments = [
-        "export",
-        "--each-rank",
-        "--format",
-        "firefox",
-        "-o",
-        "-",
-        "run.gapscope",
-    ];
+    let arguments = words("export --each-rank --format firefox -o - run.gapscope");
     let output = workplace.run(&arguments);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stderr).contains("run.gapscope/rank=0"));
+    assert_status(&output, 1);
+    assert_contains(text(&output.stderr), "run.gapscope/rank=0");
     // Ranks that were recorded apart have clocks of their own.
     workplace.trace_of("apart.gapscope", "manifest ranks=0 ranks=1 end_ns=1ms");
     workplace.trace_of("apart.gapscope/rank=0", RANKS[0]);
     let later = RANKS[1].replacen("start_ns=0 end_ns", "start_ns=5 end_ns", 1);
     workplace.trace_of("apart.gapscope/rank=1", &later);
-    let output = workplace.run(&[
-        "export",
-        "--format",
-        "chrome",
-        "-o",
-        "apart.json",
-        "apart.gapscope",
-    ]);
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    assert!(
-        text(&output.stderr).contains("recorded apart"),
-        "{}",
-        text(&output.stderr)
-    );
+    let output = workplace.run(&words(
+        "export --format chrome -o apart.json apart.gapscope",
+    ));
+    assert_status(&output, 0);
+    assert_contains(text(&output.stderr), "recorded apart");
     assert!(exists(&workplace.path("apart.rank=1.json")));
 }
 
@@ -165,15 +148,8 @@ fn an_export_of_ranks_has_what_has_no_rank_where_it_used_a_gpu() {
          kernel id=1 process=1 name=warm_up\ndispatch queue=1 kernel=1 start_ns=1us duration_ns=5us",
     );
     workplace.trace_of("other.gapscope/rank=0", RANKS[0]);
-    let output = workplace.run(&[
-        "export",
-        "--format",
-        "chrome",
-        "-o",
-        "all.json",
-        "other.gapscope",
-    ]);
-    assert!(output.status.success(), "{}", text(&output.stderr));
+    let output = workplace.run(&words("export --format chrome -o all.json other.gapscope"));
+    assert_status(&output, 0);
     let work = drawn(&std::fs::read(workplace.path("all.json")).unwrap());
     assert!(
         work.contains(&("no rank".to_owned(), "warm_up".to_owned())),
@@ -227,7 +203,7 @@ fn ranks_in_one_trace_are_said_and_compared() {
     let first = RANKS[0].replace(" rank.rank=0 rank.world_size=2 rank.local_rank=0", "");
     workplace.trace_of("run.gapscope", &(first + &other));
     let output = workplace.run(&["report", "--all", "run.gapscope"]);
-    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_status(&output, 0);
     let page = text(&output.stdout);
     for part in [
         "2 processes ran collectives: they are ranks in one trace",

@@ -1,4 +1,4 @@
-use crate::{Workplace, exists, text};
+use crate::{Workplace, assert_contains, assert_status, exists, text};
 
 #[test]
 fn a_program_without_vulkan_is_said_and_leaves_no_trace() {
@@ -12,7 +12,7 @@ fn a_program_without_vulkan_is_said_and_leaves_no_trace() {
         "-c",
         "echo its own words",
     ]);
-    assert_eq!(output.status.code(), Some(125));
+    assert_status(&output, 125);
     assert_eq!(text(&output.stdout), "its own words\n");
     let said = text(&output.stderr);
     assert!(
@@ -55,6 +55,6 @@ fn the_program_keeps_its_stdin() {
 #[test]
 fn a_time_limit_ends_the_command() {
     let output = Workplace::new().run(&["record", "--time-limit", "200ms", "--", "sleep", "100"]);
-    assert_eq!(output.status.code(), Some(143));
-    assert!(text(&output.stderr).contains("the time limit ended the command"));
+    assert_status(&output, 143);
+    assert_contains(text(&output.stderr), "the time limit ended the command");
 }

@@ -1,9 +1,9 @@
-use crate::{Workplace, text};
+use crate::{Workplace, assert_contains, assert_status, text, words};
 use std::process::Stdio;
 
 fn stdout(workplace: &Workplace, arguments: &[&str]) -> String {
     let output = workplace.run(arguments);
-    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_status(&output, 0);
     assert_eq!(text(&output.stderr), "");
     text(&output.stdout)
 }
@@ -13,7 +13,7 @@ fn a_pipe_gets_eighty_columns_without_colour() {
     let workplace = Workplace::new();
     workplace.trace("run.gapscope");
     let page = stdout(&workplace, &["report", "run.gapscope"]);
-    assert!(page.contains("HOST-BOUND"), "{page}");
+    assert_contains(&page, "HOST-BOUND");
     assert!(!page.contains('\x1b'));
     assert!(
         page.lines().all(|line| line.chars().count() <= 80),
@@ -42,7 +42,7 @@ fn text_is_as_wide_as_is_asked_for() {
         .unwrap();
     assert_eq!(widest(&text(&output.stdout)), Some(100));
     let output = workplace.run(&["report", "--width", "12", "run.gapscope"]);
-    assert_eq!(output.status.code(), Some(2));
+    assert_status(&output, 2);
 }
 
 #[test]
@@ -57,18 +57,18 @@ fn kernels_can_be_named_after_they_were_recorded() {
         "{page}"
     );
     let json = stdout(&workplace, &[&["report", "--json"][..], &names].concat());
-    assert!(json.contains("\"name_source\": \"names-file\""), "{json}");
+    assert_contains(&json, "\"name_source\": \"names-file\"");
     assert!(!page.contains("names.txt"), "{page}");
     let more = "48373bb5 = matmul of mine\n# none\n00000000 = a\n11111111 = b\n";
     std::fs::write(workplace.path("names.txt"), more).unwrap();
     let page = stdout(&workplace, &[&["report"][..], &names].concat());
     let said = "2 of 3 lines of names.txt name no kernel of this trace.";
-    assert!(page.contains(said), "{page}");
+    assert_contains(&page, said);
     std::fs::write(workplace.path("names.txt"), "xyz = b\n").unwrap();
     let output = workplace.run(&[&["report"][..], &names].concat());
-    assert_eq!(output.status.code(), Some(1));
+    assert_status(&output, 1);
     let said = text(&output.stderr);
-    assert!(said.contains("names.txt, line 1"), "{said}");
+    assert_contains(&said, "names.txt, line 1");
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn a_reader_that_has_had_enough_is_no_failure() {
             .unwrap();
         drop(child.stdout.take());
         let output = child.wait_with_output().unwrap();
-        assert_eq!(output.status.code(), Some(0));
+        assert_status(&output, 0);
         assert_eq!(text(&output.stderr), "");
     }
 }
@@ -102,42 +102,40 @@ fn a_table_that_cannot_be_read_is_said_first_and_by_the_status() {
     workplace.trace("run.gapscope");
     cut(&workplace, "run.gapscope/dispatches.parquet");
     let output = workplace.run(&["report", "run.gapscope"]);
-    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    assert_status(&output, 3);
     let page = text(&output.stdout);
     let said = page.find("dispatches.parquet cannot be read (its end is missing)");
     assert!(said < page.find("UNKNOWN"), "{page}");
     assert!(said.is_some() && !page.contains("DEVICE-BOUND"), "{page}");
     let output = workplace.run(&["report", "--json", "run.gapscope"]);
-    assert_eq!(output.status.code(), Some(3));
+    assert_status(&output, 3);
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(json["verdict"], "unknown");
     assert_eq!(json["unread"][0]["table"], "dispatches");
     assert!(json["dispatch_count"].is_null());
-    let compare = [
-        "report",
-        "--compare-labels",
-        "step,attention",
-        "run.gapscope",
-    ];
+    let compare = words("report --compare-labels step,attention run.gapscope");
     for arguments in [&compare[..], &["report", "--label", "step", "run.gapscope"]] {
         let output = workplace.run(arguments);
-        assert_eq!(output.status.code(), Some(3));
+        assert_status(&output, 3);
         let said = text(&output.stderr) + &text(&output.stdout);
-        assert!(said.contains("dispatches.parquet cannot be read"), "{said}");
+        assert_contains(&said, "dispatches.parquet cannot be read");
     }
     let output = workplace.run(&["info", "run.gapscope"]);
-    assert_eq!(output.status.code(), Some(3));
-    assert!(text(&output.stdout).contains("dispatches"));
+    assert_status(&output, 3);
+    assert_contains(text(&output.stdout), "dispatches");
     let export = ["export", "--format", "chrome", "-o", "-", "run.gapscope"];
     let output = workplace.run(&export);
-    assert_eq!(output.status.code(), Some(3));
-    assert!(text(&output.stderr).contains("dispatches.parquet cannot be read"));
-    assert!(text(&output.stderr).contains("gaps depend on that and are not drawn"));
+    assert_status(&output, 3);
+    assert_contains(text(&output.stderr), "dispatches.parquet cannot be read");
+    assert_contains(
+        text(&output.stderr),
+        "gaps depend on that and are not drawn",
+    );
     assert!(!text(&output.stdout).contains("gaps by cause"));
     let page = ["report", "--html", "page.html", "run.gapscope"];
     let output = workplace.run(&page);
-    assert_eq!(output.status.code(), Some(3));
-    assert!(text(&output.stderr).contains("dispatches.parquet cannot be read"));
+    assert_status(&output, 3);
+    assert_contains(text(&output.stderr), "dispatches.parquet cannot be read");
 }
 
 #[test]
@@ -152,14 +150,7 @@ fn a_manifest_that_was_changed_is_said_by_all_commands_and_by_the_status() {
         &["report", "--json", "run.gapscope"],
         &["report", "--html", "page.html", "run.gapscope"],
         &["info", "--width", "300", "run.gapscope"],
-        &[
-            "export",
-            "--format",
-            "chrome",
-            "-o",
-            "run.json",
-            "run.gapscope",
-        ],
+        &words("export --format chrome -o run.json run.gapscope"),
     ] {
         let output = workplace.run(arguments);
         let said = text(&output.stderr) + &text(&output.stdout);
@@ -195,11 +186,8 @@ fn a_label_leaves_the_rest_out() {
         &workplace,
         &["report", "--label", "attention", "run.gapscope"],
     );
-    assert!(page.contains("4 dispatches of 1 kernel"), "{page}");
-    assert!(
-        page.contains("under labels that contain \"attention\""),
-        "{page}"
-    );
+    assert_contains(&page, "4 dispatches of 1 kernel");
+    assert_contains(&page, "under labels that contain \"attention\"");
 }
 
 #[test]

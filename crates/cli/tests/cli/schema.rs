@@ -1,4 +1,4 @@
-use crate::{Workplace, text};
+use crate::{Workplace, assert_status, text};
 use std::path::Path;
 
 #[test]
@@ -16,6 +16,6 @@ fn schemas_are_listed_and_printed() {
         );
     }
     let none = workplace.run(&["schema", "reports"]);
-    assert_eq!(none.status.code(), Some(1));
+    assert_status(&none, 1);
     assert!(text(&none.stderr).starts_with("gapscope: no schema \"reports\": there are report, "));
 }

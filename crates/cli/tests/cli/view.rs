@@ -1,4 +1,4 @@
-use crate::{Workplace, exists, text};
+use crate::{Workplace, assert_contains, assert_status, exists, text};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Stdio};
@@ -11,10 +11,10 @@ struct Viewer {
 
 impl Viewer {
     fn start(workplace: &Workplace, arguments: &[&str]) -> Viewer {
-        Viewer::of(workplace, &[&["view", "--no-open"], arguments].concat())
+        Viewer::serve(workplace, &[&["view", "--no-open"], arguments].concat())
     }
 
-    fn of(workplace: &Workplace, arguments: &[&str]) -> Viewer {
+    fn serve(workplace: &Workplace, arguments: &[&str]) -> Viewer {
         let mut child = workplace
             .command(arguments)
             .env_remove("DISPLAY")
@@ -131,7 +131,7 @@ fn of_several_runs_that_of_median_time_is_shown_and_named() {
         &["--after", "b.gapscope"],
     ];
     // The comparison is printed before the address.
-    let viewer = Viewer::of(&workplace, &sets.concat());
+    let viewer = Viewer::serve(&workplace, &sets.concat());
     let address = &viewer.line;
     assert!(
         address.starts_with("a3.gapscope and b.gapscope: "),
@@ -170,7 +170,7 @@ fn what_cannot_be_viewed_is_said_in_one_sentence() {
         assert!(said.lines().count() == 1 && said.contains(says), "{said}");
     }
     let output = workplace.run(&["view", "a", "b", "c"]);
-    assert_eq!(output.status.code(), Some(2));
+    assert_status(&output, 2);
 }
 
 #[test]
@@ -178,19 +178,19 @@ fn a_report_as_a_page_is_one_file_and_overwrites_nothing() {
     let workplace = Workplace::new();
     workplace.trace("run.gapscope");
     let output = workplace.run(&["report", "--html", "run.html", "run.gapscope"]);
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    assert!(text(&output.stderr).contains("run.html is written"));
+    assert_status(&output, 0);
+    assert_contains(text(&output.stderr), "run.html is written");
     let html = std::fs::read_to_string(workplace.path("run.html")).unwrap();
     assert!(html.contains("id=\"gapscope-data\""));
     let again = workplace.run(&["report", "--html", "run.html", "run.gapscope"]);
-    assert_eq!(again.status.code(), Some(1));
-    assert!(text(&again.stderr).contains("run.html exists already"));
+    assert_status(&again, 1);
+    assert_contains(text(&again.stderr), "run.html exists already");
     assert_eq!(
         std::fs::read_to_string(workplace.path("run.html")).unwrap(),
         html
     );
     let nothing = workplace.run(&["report", "--html", "other.html", "hooks"]);
-    assert_eq!(nothing.status.code(), Some(1));
+    assert_status(&nothing, 1);
     assert!(!exists(&workplace.path("other.html")));
 }
 
@@ -201,26 +201,20 @@ fn a_view_is_opened_again_by_its_state_and_by_its_file() {
     let state = "run.gapscope#t=1000-2000&p=kernels&first=rank+1";
     let viewer = Viewer::start(&workplace, &[state]);
     assert!(viewer.line.starts_with("run.gapscope: "), "{}", viewer.line);
-    assert!(
-        viewer
-            .line
-            .contains("/?first=rank+1#t=1000-2000&p=kernels "),
-        "{}",
-        viewer.line
-    );
+    assert_contains(&viewer.line, "/?first=rank+1#t=1000-2000&p=kernels ");
     viewer.interrupt();
     let saved =
         r##"{"gapscope_view": 1, "traces": ["/elsewhere/run.gapscope"], "state": "p=labels"}"##;
     std::fs::write(workplace.path("run.view.json"), saved).unwrap();
     let viewer = Viewer::start(&workplace, &["run.view.json"]);
-    assert!(viewer.line.contains("/#p=labels "), "{}", viewer.line);
+    assert_contains(&viewer.line, "/#p=labels ");
     viewer.interrupt();
     let output = workplace.run(&["view", "--html", "again.html", "run.view.json"]);
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    assert!(text(&output.stderr).contains("again.html is written"));
+    assert_status(&output, 0);
+    assert_contains(text(&output.stderr), "again.html is written");
     std::fs::write(workplace.path("run.view.json"), "{}").unwrap();
     let output = workplace.run(&["view", "--no-open", "run.view.json"]);
-    assert_eq!(output.status.code(), Some(1));
+    assert_status(&output, 1);
     let said = text(&output.stderr);
     assert!(
         said.lines().count() == 1 && said.contains("run.view.json is no saved view"),

@@ -32,35 +32,26 @@ pub struct Inputs {
 /// The inputs whose rates are measured. `CUDA_R_32F` is 0, `CUDA_R_16F` 2, `CUDA_R_8I` 3, `CUDA_R_32I` 10, `CUDA_R_16BF` 14; `CUBLAS_COMPUTE_32F` 68,
 /// `CUBLAS_COMPUTE_32I` 72, `CUBLAS_COMPUTE_32F_FAST_TF32` 77.
 pub const ALL: [Inputs; 4] = [
+    Inputs::new("bf16", [14, 14], 68, [0x807f_807f, 0x3f00_3f00]),
+    Inputs::new("f16", [2, 2], 68, [0x83ff_83ff, 0x3800_3800]),
+    Inputs::new("tf32", [0, 0], 77, [0x807f_ffff, 0x3f00_0000]),
     Inputs {
-        name: "bf16",
-        types: [14, 14],
-        compute: 68,
-        bits: [0x807f_807f, 0x3f00_3f00],
-        transposed: false,
-    },
-    Inputs {
-        name: "f16",
-        types: [2, 2],
-        compute: 68,
-        bits: [0x83ff_83ff, 0x3800_3800],
-        transposed: false,
-    },
-    Inputs {
-        name: "tf32",
-        types: [0, 0],
-        compute: 77,
-        bits: [0x807f_ffff, 0x3f00_0000],
-        transposed: false,
-    },
-    Inputs {
-        name: "int8",
-        types: [3, 10],
-        compute: 72,
-        bits: [0xffff_ffff, 0],
         transposed: true,
+        ..Inputs::new("int8", [3, 10], 72, [0xffff_ffff, 0])
     },
 ];
+
+impl Inputs {
+    const fn new(name: &'static str, types: [c_int; 2], compute: c_int, bits: [u32; 2]) -> Inputs {
+        Inputs {
+            name,
+            types,
+            compute,
+            bits,
+            transposed: false,
+        }
+    }
+}
 
 type Handle = *mut c_void;
 type Create = unsafe extern "C" fn(*mut Handle) -> c_int;
@@ -209,12 +200,8 @@ impl Drop for Cublas {
 /// system looks.
 fn candidates(newest: u32) -> Vec<PathBuf> {
     let variable = |name| std::env::var_os(name).map(PathBuf::from);
-    let mut prefixes: Vec<PathBuf> = Vec::new();
-    prefixes.extend(
-        ["VIRTUAL_ENV", "CONDA_PREFIX"]
-            .into_iter()
-            .filter_map(variable),
-    );
+    let environments = ["VIRTUAL_ENV", "CONDA_PREFIX"].into_iter();
+    let mut prefixes: Vec<PathBuf> = environments.filter_map(variable).collect();
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&path);
     prefixes.extend(folders.filter_map(|folder| Some(folder.parent()?.to_owned())));
@@ -234,19 +221,11 @@ fn candidates(newest: u32) -> Vec<PathBuf> {
         }
     }
     let toolkits = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(variable);
-    let toolkits: Vec<PathBuf> = toolkits
-        .chain(folders_of(Path::new("/usr/local"), "cuda"))
-        .collect();
-    for toolkit in toolkits {
+    for toolkit in toolkits.chain(folders_of(Path::new("/usr/local"), "cuda")) {
         add(&mut found, &toolkit.join("lib64"), &names);
     }
     // The newest come first, else the order stays.
-    found.sort_by_key(|path: &PathBuf| {
-        let name = path
-            .file_name()
-            .map(|name| name.to_string_lossy().into_owned());
-        names.iter().position(|one| Some(one) == name.as_ref())
-    });
+    found.sort_by_key(|path: &PathBuf| names.iter().position(|name| path.ends_with(name)));
     found.extend(names.iter().map(PathBuf::from));
     found
 }

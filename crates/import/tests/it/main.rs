@@ -46,7 +46,7 @@ impl Exports {
     fn of(scene: &Scene, quirks: &Quirks) -> Exports {
         let exports = Exports::new();
         exports.add("toc", &scene.toc());
-        for (schema, _) in SCHEMAS {
+        for (schema, _) in SCHEMAS.iter() {
             exports.add(schema, &scene.table(schema, quirks));
         }
         exports

@@ -54,30 +54,19 @@ pub struct HostTime {
 ///
 /// assert_eq!(PairedClock::default().convert(7), Err(NoTime::NoSamples));
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NoTime {
     /// There are no samples.
+    #[error("no clock sample has been taken")]
     NoSamples,
     /// There is one sample, and the length of a tick is unknown.
+    #[error("one clock sample says nothing about the clock's rate: take a second")]
     OneSample,
     /// The tick lies before the host's clock began, or beyond 64 bits.
+    #[error("the tick lies outside the host's clock")]
     OutOfRange,
 }
-
-impl std::fmt::Display for NoTime {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            NoTime::NoSamples => "no clock sample has been taken",
-            NoTime::OneSample => {
-                "one clock sample says nothing about the clock's rate: take a second"
-            }
-            NoTime::OutOfRange => "the tick lies outside the host's clock",
-        })
-    }
-}
-
-impl std::error::Error for NoTime {}
 
 impl ClockPair {
     fn point(&self) -> Point {

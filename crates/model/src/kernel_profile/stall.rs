@@ -3,7 +3,7 @@
 
 /// Declares the reasons.
 macro_rules! stalls {
-    ($($stall:ident = $key:literal { means: $meaning:literal, $(advice: $advice:literal,)? })+) => {
+    ($($stall:ident = $key:literal: $meaning:literal $(, advice: $advice:literal)?;)+) => {
         /// A reason for which a warp does not issue its next instruction.
         ///
         /// Meanings and advice follow the Nsight Compute documentation, "Warp Stall Reasons".
@@ -46,76 +46,38 @@ macro_rules! stalls {
 }
 
 stalls! {
-    LongScoreboard = "long_scoreboard" {
-        means: "Waited for data from global, local or texture memory, through L1.",
-        advice: "load earlier and more at once, keep data in shared memory or registers, or have more warps",
-    }
-    ShortScoreboard = "short_scoreboard" {
-        means: "Waited for shared memory or a special function unit.",
-        advice: "fewer accesses to shared memory, without bank conflicts, and fewer transcendental functions",
-    }
-    Barrier = "barrier" {
-        means: "Waited at a barrier for the other warps of the workgroup.",
-        advice: "fewer barriers, work divided evenly before them, or smaller workgroups",
-    }
-    Membar = "membar" {
-        means: "Waited for a memory fence.",
-        advice: "fewer fences, or ones of narrower scope",
-    }
-    BranchResolving = "branch_resolving" {
-        means: "Waited for the target of a branch.",
-        advice: "fewer jumps: unroll short loops",
-    }
-    DispatchStall = "dispatch_stall" {
-        means: "The dispatcher held the instruction back.",
-    }
-    Drain = "drain" {
-        means: "Waited, at its end, for its stores to memory.",
-        advice: "coalesced stores, earlier in the kernel",
-    }
-    Gmma = "gmma" {
-        means: "Waited for asynchronous matrix instructions.",
-        advice: "this is the tensor cores' work itself; more of it in flight hides the rest",
-    }
-    ImcMiss = "imc_miss" {
-        means: "Waited for constants that were in no cache.",
-        advice: "constants that all threads read at the same address, or read as parameters",
-    }
-    LgThrottle = "lg_throttle" {
-        means: "Too many accesses to global and local memory were queued.",
-        advice: "fewer and wider accesses: several words in one load",
-    }
-    MathPipeThrottle = "math_pipe_throttle" {
-        means: "Waited for a busy arithmetic unit.",
-        advice: "the unit is the limit: fewer operations on it, or of another precision",
-    }
-    MioThrottle = "mio_throttle" {
-        means: "The queue for shared memory, special functions and dynamic branches was full.",
-        advice: "fewer and wider accesses to shared memory",
-    }
-    Misc = "misc" {
-        means: "Other reasons of the hardware.",
-    }
-    NoInstruction = "no_instruction" {
-        means: "Waited for its instructions to be fetched.",
-        advice: "shorter code: less unrolling, or a launch large enough to warm the instruction cache",
-    }
-    NotSelected = "not_selected" {
-        means: "Was ready; another warp was chosen. There are enough warps.",
-    }
-    Selected = "selected" {
-        means: "Issued an instruction: no stall.",
-    }
-    Sleeping = "sleeping" {
-        means: "Slept because the code said so.",
-        advice: "shorter sleeps (__nanosleep)",
-    }
-    TexThrottle = "tex_throttle" {
-        means: "The queue for texture memory was full.",
-        advice: "fewer texture accesses, or ordinary loads in part",
-    }
-    Wait = "wait" {
-        means: "Waited for the fixed latency of the instruction before.",
-        advice: "more independent instructions of one thread, or more warps",
-    }
+    LongScoreboard = "long_scoreboard": "Waited for data from global, local or texture memory, through L1.",
+        advice: "load earlier and more at once, keep data in shared memory or registers, or have more warps";
+    ShortScoreboard = "short_scoreboard": "Waited for shared memory or a special function unit.",
+        advice: "fewer accesses to shared memory, without bank conflicts, and fewer transcendental functions";
+    Barrier = "barrier": "Waited at a barrier for the other warps of the workgroup.",
+        advice: "fewer barriers, work divided evenly before them, or smaller workgroups";
+    Membar = "membar": "Waited for a memory fence.",
+        advice: "fewer fences, or ones of narrower scope";
+    BranchResolving = "branch_resolving": "Waited for the target of a branch.",
+        advice: "fewer jumps: unroll short loops";
+    DispatchStall = "dispatch_stall": "The dispatcher held the instruction back.";
+    Drain = "drain": "Waited, at its end, for its stores to memory.",
+        advice: "coalesced stores, earlier in the kernel";
+    Gmma = "gmma": "Waited for asynchronous matrix instructions.",
+        advice: "this is the tensor cores' work itself; more of it in flight hides the rest";
+    ImcMiss = "imc_miss": "Waited for constants that were in no cache.",
+        advice: "constants that all threads read at the same address, or read as parameters";
+    LgThrottle = "lg_throttle": "Too many accesses to global and local memory were queued.",
+        advice: "fewer and wider accesses: several words in one load";
+    MathPipeThrottle = "math_pipe_throttle": "Waited for a busy arithmetic unit.",
+        advice: "the unit is the limit: fewer operations on it, or of another precision";
+    MioThrottle = "mio_throttle": "The queue for shared memory, special functions and dynamic branches was full.",
+        advice: "fewer and wider accesses to shared memory";
+    Misc = "misc": "Other reasons of the hardware.";
+    NoInstruction = "no_instruction": "Waited for its instructions to be fetched.",
+        advice: "shorter code: less unrolling, or a launch large enough to warm the instruction cache";
+    NotSelected = "not_selected": "Was ready; another warp was chosen. There are enough warps.";
+    Selected = "selected": "Issued an instruction: no stall.";
+    Sleeping = "sleeping": "Slept because the code said so.",
+        advice: "shorter sleeps (__nanosleep)";
+    TexThrottle = "tex_throttle": "The queue for texture memory was full.",
+        advice: "fewer texture accesses, or ordinary loads in part";
+    Wait = "wait": "Waited for the fixed latency of the instruction before.",
+        advice: "more independent instructions of one thread, or more warps";
 }

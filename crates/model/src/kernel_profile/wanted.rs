@@ -1,7 +1,6 @@
 //! Parses the user's request for profiles of kernel launches, `NAME` or `NAME:N`, and passes it on through an
 //! environment variable.
 
-use std::fmt;
 use std::str::FromStr;
 
 /// A request for profiles of the first launches of kernels whose names contain a text: `NAME` or `NAME:N`.
@@ -14,30 +13,15 @@ pub struct Wanted {
 }
 
 /// Why a text is not a request for profiles.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WantedError {
     /// The name is missing.
+    #[error("a part of a kernel's name is needed, as in `gemm:2`")]
     NoName,
     /// The number in this text is 0 or too great.
+    #[error("{0} is not a number of launches from 1 to {max}", max = Wanted::MAX_LAUNCHES)]
     Number(String),
 }
-
-impl fmt::Display for WantedError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            WantedError::NoName => {
-                f.write_str("a part of a kernel's name is needed, as in `gemm:2`")
-            }
-            WantedError::Number(number) => write!(
-                f,
-                "{number} is not a number of launches from 1 to {}",
-                Wanted::MAX_LAUNCHES
-            ),
-        }
-    }
-}
-
-impl std::error::Error for WantedError {}
 
 impl Wanted {
     /// The most launches; a greater number is an error. Profiling a launch takes a good part of a second.

@@ -39,32 +39,21 @@ impl fmt::Display for Version {
 }
 
 /// Why the stacks of an interpreter cannot be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unsupported {
     /// The layout of this version is unknown.
+    #[error("Python {0}: 3.11 to 3.15 can be read")]
     Version(Version),
     /// The layout of this version may differ from that of the release.
+    #[error("Python {0} is an alpha or beta version")]
     Unreleased(Version),
     /// The interpreter has no lock, and other object headers.
+    #[error("a free-threaded Python cannot be read")]
     FreeThreaded,
     /// The interpreter's table of offsets is missing or makes no sense.
+    #[error("the interpreter's table of offsets makes no sense")]
     Table,
 }
-
-impl fmt::Display for Unsupported {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Version(version) => write!(f, "Python {version}: 3.11 to 3.15 can be read"),
-            Self::Unreleased(version) => {
-                write!(f, "Python {version} is an alpha or beta version")
-            }
-            Self::FreeThreaded => f.write_str("a free-threaded Python cannot be read"),
-            Self::Table => f.write_str("the interpreter's table of offsets makes no sense"),
-        }
-    }
-}
-
-impl std::error::Error for Unsupported {}
 
 /// The memory layout of an interpreter. Offsets are in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

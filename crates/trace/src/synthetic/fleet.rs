@@ -1,14 +1,13 @@
 //! Generates the traces of the ranks of a distributed program with planted faults.
 
 use super::noise::Noise;
+use super::parameters::{self, PROCESS, START_NS};
 use crate::ids::*;
 use crate::manifest::*;
 use crate::tables::*;
 use crate::{Error, TraceWriter};
 use std::path::Path;
 
-const START_NS: i64 = 1_000_000_000;
-const PROCESS: ProcessId = ProcessId(1);
 const THREAD: ThreadId = ThreadId(7);
 const MAIN: QueueId = QueueId(1);
 const COLLECTIVES: QueueId = QueueId(2);
@@ -217,13 +216,7 @@ impl Fleet {
                 api: Api::Cuda,
                 name: "Synthetic GPU".to_owned(),
                 uuid: format!("{rank:032x}"),
-                clock: Clock {
-                    method: ClockMethod::Calibrated,
-                    error_ns: Some(1_000),
-                    samples: 2,
-                    drift_ppm: Some(0.0),
-                    nanoseconds_per_tick: 1.0,
-                },
+                clock: parameters::clock(),
                 ..Device::default()
             }],
             queues: vec![queue(MAIN), queue(COLLECTIVES)],
@@ -232,7 +225,7 @@ impl Fleet {
                 local_rank: Some(local),
                 world_size: self.ranks,
             }),
-            notes: vec!["This trace is made up: no program was recorded.".to_owned()],
+            notes: vec![parameters::NOTE.to_owned()],
             ..Manifest::default()
         }
     }

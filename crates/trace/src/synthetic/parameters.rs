@@ -1,9 +1,23 @@
 //! The parameters of a generated trace, and the ids that follow from them.
 
 use crate::ids::{DeviceId, ProcessId, QueueId, ThreadId};
+use crate::manifest::{Clock, ClockMethod};
 
 pub(super) const PROCESS: ProcessId = ProcessId(1);
 pub(super) const START_NS: i64 = 1_000_000_000;
+
+pub(super) const NOTE: &str = "This trace is made up: no program was recorded.";
+
+/// Returns the clock of a device whose ticks are nanoseconds.
+pub(super) fn clock() -> Clock {
+    Clock {
+        method: ClockMethod::Calibrated,
+        error_ns: Some(1_000),
+        samples: 2,
+        drift_ppm: Some(0.0),
+        nanoseconds_per_tick: 1.0,
+    }
+}
 
 pub(super) fn thread_of(queue: QueueId) -> ThreadId {
     ThreadId(4242 + queue.0)

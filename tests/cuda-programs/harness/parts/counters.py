@@ -1,7 +1,6 @@
 """Hardware counters against what programs are known to do, what sampling costs, and what is refused."""
 
 import os
-import shutil
 import signal
 import subprocess
 import threading
@@ -12,7 +11,7 @@ from statistics import median, quantiles
 from ..processes import Failed, program
 from ..registry import part
 from ..trace import traces_under
-from .relay import NSYS, Runner, alone
+from .relay import Runner, alone, found_nsys
 
 ACTIVE, READ, WRITTEN = "SMs active", "DRAM read", "DRAM written"
 PCIE_READ, PCIE_WRITTEN = "PCIe read", "PCIe written"
@@ -153,18 +152,15 @@ SECONDS_TO_START, SECONDS_OF_WORK = 2.5, 1.5
 # Tiny launches are the host's work, whose speed changes from piece to piece: of those pieces the least are compared.
 QUANTILES = {"tiny": 0.1, "graph": 0.5, "decode": 0.5}
 # Beside nothing pieces may take this share longer or shorter; where they differ more, a cost cannot be told.
-MOST_NOISE = 0.02
+MAX_NOISE = 0.02
 
 
 @part("counters-cost", limit_s=300, needs=["torch"])
 def cost(bench, result):
     """Tiny launches, a GPT's step as a graph and decoding in one process, while a sampler beside it comes and goes; that of nsys too."""
     ways = {"--counters": gapscope_beside("--counters"), "--counters=wide": gapscope_beside("--counters=wide"), "nothing": idle}
-    nsys = next((str(path) for path in sorted(Path("/").glob(NSYS[1:]), reverse=True)), shutil.which("nsys"))
-    if nsys:
+    if nsys := found_nsys(result):
         ways["nsys --gpu-metrics-devices"] = nsys_beside(nsys)
-    else:
-        result.note("nsys is not on this machine")
     runner = Runner(bench, "program", alone, ["launch_costs"])
     try:
         runner.answer(120)
@@ -201,7 +197,7 @@ def cost(bench, result):
             # What nothing beside it costs is what cannot be told.
             base = ratios.get((what, "nothing"), [])
             noise = max((abs(ratio - 1) for ratio in quantiles(base, n=4, method="inclusive")), default=1) if len(base) > 2 else 1
-            if noise > MOST_NOISE:
+            if noise > MAX_NOISE:
                 result.unchecked(f"{what}: cost of --counters", f"beside nothing it differs by {noise:.1%}")
             else:
                 result.at_most(f"{what}: cost of --counters", row["ratio"] - 1, 0.005 + noise)
@@ -344,10 +340,8 @@ def refused(bench, result):
     said = parameters.read_text() if parameters.exists() else ""
     line = next((line for line in said.splitlines() if "RmProfilingAdminOnly" in line), "not said")
     result.measure("driver", f"{line}; user {os.getuid()}")
-    outer = [bench.gapscope, "record", "-q", "--counters", "--no-report", "-o", str(bench.file(".gapscope")), "--"]
-    variables = {name: value for name, value in {**os.environ, **bench.environment}.items() if value is not None}
-    first = subprocess.Popen([*outer, *program("burn", 25)], env=variables,
-                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
+    outer = [bench.gapscope, "record", "-q", "--counters", "--no-report", "-o", bench.file(".gapscope"), "--"]
+    first = started(bench, [*outer, *program("burn", 25)])
     try:
         time.sleep(12)
         ran, trace, _ = bench.recorded(program("burn", 3), "--no-report", "--counters")

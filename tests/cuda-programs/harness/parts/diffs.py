@@ -12,14 +12,14 @@ EVALUATIONS = 300
 # Runs on each side of a comparison, and of the program as it is for each that is slower.
 RUNS = 5
 # Rounds that are recorded: as it is, slower, as it is.
-MOST_ROUNDS = 40
+MAX_ROUNDS = 40
 
 
 @part("diff", limit_s=400)
 def diff(bench, result):
     """Runs compared: a program with itself, and with one that has a kernel 2 % slower."""
     same, slower = [], []
-    for _ in range(MOST_ROUNDS):
+    for _ in range(MAX_ROUNDS):
         # What is left is for the comparisons.
         if bench.left() < 0.3 * bench.limit_s:
             break

@@ -23,7 +23,7 @@ from ..trace import traces_under
 # What a turn does, and its unit: how many of it, nanoseconds of one.
 TURN = {"tiny": (2000, 1, "ns a launch"), "gpt": (2, 1e3, "µs a step")}
 SECONDS_TO_START, SECONDS_TO_END, SECONDS_OF_A_TURN = 120, 20, 20
-MOST_TURNS = 150
+MAX_TURNS = 150
 # What GAPSCOPE_CUDA_WITHOUT leaves out.
 KINDS = ["calls,waits,events", "waits,events", "overheads", "memory", "pools", "copies", "fills"]
 EXPECTED = (
@@ -35,15 +35,19 @@ EXPECTED = (
 NSYS = "/opt/nvidia/nsight-compute/*/host/target-linux-x64/nsys"
 
 
+def found_nsys(result):
+    nsys = next((str(path) for path in sorted(Path("/").glob(NSYS[1:]), reverse=True)), shutil.which("nsys"))
+    if not nsys:
+        result.note("nsys is not on this machine")
+    return nsys
+
+
 @part("cost", limit_s=400, needs=["torch"])
 def cost(bench, result):
     """Tiny launches and GPT steps: alone, gapscope, torch.profiler, bare subscriptions to CUPTI, and nsys."""
     ways = {"none": alone, "none, again": alone, "gapscope": gapscope(), "torch.profiler": profiled} | BARE
-    nsys = next((str(path) for path in sorted(Path("/").glob(NSYS[1:]), reverse=True)), shutil.which("nsys"))
-    if nsys:
+    if nsys := found_nsys(result):
         ways["nsys"] = under_nsys(nsys)
-    else:
-        result.note("nsys is not on this machine")
     spans = relay(bench, result, ways)
     compare(result, spans, "gapscope", "bare CUPTI, kernels")
     for what, most in {"tiny": 1.15, "gpt": 1.05}.items():
@@ -94,7 +98,7 @@ def relay(bench, result, ways, command=("launch_costs",), turn=TURN, seconds=Non
         for runner in list(runners):
             attempt(result, runners, runner, lambda: runner.answer(SECONDS_TO_START))
         turns = 0
-        while turns < MOST_TURNS and (turns == 0 or time.monotonic() < until):
+        while turns < MAX_TURNS and (turns == 0 or time.monotonic() < until):
             for what, (count, *_) in turn.items():
                 start = turns % len(runners)
                 for runner in runners[start:] + runners[:start]:

@@ -1,11 +1,10 @@
 //! Tests hot instructions: samples of a kernel's running instructions, from the stub's PC sampling to the report.
 //! The part `pc-sampling` of `tests/cuda-programs` tests real GPUs.
 
-use super::Stub;
-use crate::product;
+use super::{Stub, assert_report_has};
+use crate::recording::assert_contains;
 use gapscope_trace::tables::{NoLine, Table};
 use std::path::Path;
-use std::process::Command;
 
 /// Returns a program for the stub whose kernel `add` was compiled with source lines.
 fn cubin() -> String {
@@ -18,11 +17,7 @@ fn cubin() -> String {
 fn samples_of_a_kernel_name_its_lines_and_what_its_warps_waited_for() {
     let stub = Stub::new(&[("PC", "page,dropped")]);
     let steps = format!("load:{} launch:3 sync sleep:250 launch:2 sync", cubin());
-    let recording = stub
-        .program(&steps)
-        .options(&["--instructions"])
-        .record()
-        .ok();
+    let recording = stub.program(&steps).options(&["--instructions"]).recorded();
     let trace = recording.trace();
     let t = &trace.tables.pc_samples;
     let of = |kernel: &str| -> Vec<usize> {
@@ -55,25 +50,14 @@ fn samples_of_a_kernel_name_its_lines_and_what_its_warps_waited_for() {
     assert_eq!(kernels[0]["samples"], 50);
     assert_eq!(kernels[0]["period_cycles"], 1 << 18);
     assert_eq!(kernels[0]["stalls"][0]["reason"], "long_scoreboard");
-    let shown = Command::new(product::built("gapscope"))
-        .arg("report")
-        .arg(recording.path())
-        .output()
-        .expect("a report");
-    let text = String::from_utf8_lossy(&shown.stdout);
-    for part in [
+    let parts = [
         "Instructions of add",
         "add.cu:",
         "+0x20",
         "long scoreboard 60.0 %",
         "no line information: compile with -lineinfo",
-    ] {
-        assert!(text.contains(part), "{part} in\n{text}");
-    }
-    assert!(
-        text.lines().all(|line| line.chars().count() <= 80),
-        "{text}"
-    );
+    ];
+    assert_report_has(&recording, &parts);
 }
 
 #[test]
@@ -83,8 +67,7 @@ fn only_kernels_of_the_name_are_reported() {
     let recording = stub
         .program(&steps)
         .options(&["--instructions=_Z3add"])
-        .record()
-        .ok();
+        .recorded();
     let t = recording.trace().tables.pc_samples;
     assert!(!t.is_empty());
     let all = t.function.iter();
@@ -98,7 +81,7 @@ fn only_kernels_of_the_name_are_reported() {
 fn a_gpu_that_does_not_say_its_size_is_sampled_as_a_large_one() {
     let stub = Stub::new(&[("ATTRIBUTES", "refuse")]);
     let program = stub.program("launch:3 sync");
-    let trace = program.options(&["--instructions"]).record().ok().trace();
+    let trace = program.options(&["--instructions"]).recorded().trace();
     let t = &trace.tables.pc_samples;
     assert!(!t.is_empty());
     // The device has 160 multiprocessors at 2 GHz, and at most a million samples a second are taken.
@@ -113,12 +96,12 @@ fn a_refusal_is_said_and_the_program_goes_on() {
     ] {
         let stub = Stub::new(&[("PC", wrong)]);
         let program = stub.program("launch:3 sync");
-        let recording = program.options(&["--instructions"]).record().ok();
+        let recording = program.options(&["--instructions"]).recorded();
         let trace = recording.trace();
         assert_eq!(trace.tables.dispatches.len(), 3);
         assert!(!recording.path().join("pc_samples.parquet").exists());
         let notes = trace.manifest.notes.join("\n");
-        assert!(notes.contains("Instructions were not sampled: "), "{notes}");
-        assert!(notes.contains(said), "{notes}");
+        assert_contains(&notes, "Instructions were not sampled: ");
+        assert_contains(&notes, said);
     }
 }

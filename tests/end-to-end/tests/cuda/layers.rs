@@ -39,9 +39,9 @@ fn said(recording: &Recording) -> Value {
 #[test]
 fn modules_label_work_forward_and_backward_and_layers_fold() {
     let stub = Stub::new(&[]);
-    let alone = program(&stub, &[]).record().ok();
+    let alone = program(&stub, &[]).recorded();
     assert_eq!(work(&alone).keys().collect::<Vec<_>>(), ["", "step"]);
-    let recording = program(&stub, &[]).options(&BOTH[..1]).record().ok();
+    let recording = program(&stub, &[]).options(&BOTH[..1]).recorded();
     assert_eq!(said(&recording), said(&alone), "the program sees the same");
     assert_eq!(
         recording.run.stderr.lines().count(),
@@ -89,8 +89,8 @@ fn modules_label_work_forward_and_backward_and_layers_fold() {
 #[test]
 fn operators_are_counted_with_their_work_and_change_no_label() {
     let stub = Stub::new(&[]);
-    let modules = program(&stub, &[]).options(&BOTH[..1]).record().ok();
-    let both = program(&stub, &[]).options(&BOTH).record().ok();
+    let modules = program(&stub, &[]).options(&BOTH[..1]).recorded();
+    let both = program(&stub, &[]).options(&BOTH).recorded();
     assert_eq!(said(&both), said(&modules));
     let rows = |recording: &Recording| {
         let report = recording.report();
@@ -143,7 +143,7 @@ fn operators_are_counted_with_their_work_and_change_no_label() {
 fn where_no_python_takes_the_labels_it_is_said_and_nothing_else_changes() {
     let stub = Stub::new(&[]);
     let path = product::source("fake-torch");
-    let recording = program(&stub, &["-E"]).options(&BOTH).record().ok();
+    let recording = program(&stub, &["-E"]).options(&BOTH).recorded();
     let notes = recording.trace().manifest.notes;
     assert!(
         notes
@@ -161,7 +161,6 @@ fn where_no_python_takes_the_labels_it_is_said_and_nothing_else_changes() {
     let recording = recording
         .variable("PYTHONPATH", path.display().to_string())
         .options(&BOTH)
-        .record()
-        .ok();
+        .recorded();
     assert_eq!(recording.trace().tables.dispatches.label.len(), 3);
 }

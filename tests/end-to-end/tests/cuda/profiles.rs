@@ -1,12 +1,10 @@
 //! Tests profiles of single kernels: chosen launches are profiled, and nothing else is. The part `profile-kernel`
 //! of `tests/cuda-programs` tests real GPUs.
 
-use super::Stub;
-use crate::product;
+use super::{Stub, assert_report_has};
 use crate::recording::Recording;
 use gapscope_trace::tables::{HostCallKind, MetricUnit, Table};
 use serde_json::Value;
-use std::process::Command;
 
 const METRICS: &str = "sm__throughput.avg.pct_of_peak_sustained_elapsed=20,\
     gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed=91,\
@@ -30,8 +28,7 @@ fn chosen_launches_are_measured_and_the_others_run_once() {
     let recording = stub
         .program("reload launch:3 runtime:2 sleep:20 launch:1 sync")
         .options(&["--profile-kernel", "add:4"])
-        .record()
-        .ok();
+        .recorded();
     let trace = recording.trace();
     let t = &trace.tables;
     assert_eq!(t.dispatches.len(), 8, "a row for each launch");
@@ -95,26 +92,15 @@ fn chosen_launches_are_measured_and_the_others_run_once() {
     assert_eq!(profiles[0]["dram_read_bytes"], 1_048_576);
     assert_eq!(profiles[0]["occupancy_limited_by"], "threads");
     assert_eq!(profiles[0]["stalls"][0]["reason"], "long_scoreboard");
-    let shown = Command::new(product::built("gapscope"))
-        .arg("report")
-        .arg(recording.path())
-        .output()
-        .expect("a report");
-    let text = String::from_utf8_lossy(&shown.stdout);
-    for part in [
+    let parts = [
         "add in depth ─",
         "the last of 4 profiled, 22.0 ns, 3 passes",
         "Memory bounds it: it reached 91.0 %",
         "1.00 MiB read, 512 KiB written",
         "long scoreboard 36.7 %: ",
         "Profiling kernels held the program up for",
-    ] {
-        assert!(text.contains(part), "{part} in\n{text}");
-    }
-    assert!(
-        text.lines().all(|line| line.chars().count() <= 80),
-        "{text}"
-    );
+    ];
+    assert_report_has(&recording, &parts);
 }
 
 #[test]
@@ -122,7 +108,7 @@ fn a_name_matches_as_in_the_code_and_as_reports_show_it() {
     for name in ["_Z3add", "add(float*", "add"] {
         let stub = Stub::new(&[]);
         let program = stub.program("launch:2 sync");
-        let recording = program.options(&["--profile-kernel", name]).record().ok();
+        let recording = program.options(&["--profile-kernel", name]).recorded();
         assert_eq!(profiled(&recording).len(), 1, "{name}");
     }
 }
@@ -163,7 +149,7 @@ fn what_cannot_be_profiled_is_said_and_the_program_goes_on() {
     ] {
         let stub = Stub::new(settings);
         let program = stub.program(steps).options(&["--profile-kernel", name]);
-        let recording = program.record().ok();
+        let recording = program.recorded();
         let notes = notes(&recording);
         let count = notes.iter().filter(|note| note.contains(said)).count();
         assert_eq!(count, 1, "{said} in {notes:?}");
@@ -175,7 +161,7 @@ fn what_cannot_be_profiled_is_said_and_the_program_goes_on() {
 #[test]
 fn without_the_option_there_is_no_profiler_and_no_table() {
     let stub = Stub::new(&[]);
-    let recording = stub.program("launch:3 sync").record().ok();
+    let recording = stub.program("launch:3 sync").recorded();
     assert!(!recording.path().join("kernel_metrics.parquet").exists());
     assert_eq!(recording.report().get("profiled_kernels"), None);
 }

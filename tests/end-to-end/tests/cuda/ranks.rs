@@ -1,6 +1,7 @@
 //! Tests recordings of programs of several ranks (processes of a distributed program).
 
 use super::*;
+use crate::recording::{Recording, Run, assert_contains};
 
 /// Records two ranks as a launcher starts them. The second rank starts to launch 50 ms later, and launches fewer
 /// kernels.
@@ -8,9 +9,7 @@ fn two_ranks(stub: &Stub) -> Recording {
     let program = product::built("fake-cuda-program").display().to_string();
     let script = "RANK=0 LOCAL_RANK=0 WORLD_SIZE=2 \"$0\" launch:100 sync labels:3 sync & \
                   RANK=1 LOCAL_RANK=1 WORLD_SIZE=2 \"$0\" sleep:50 launch:70 sync & wait";
-    Program::new(["sh", "-c", script, program.as_str()], stub)
-        .record()
-        .ok()
+    Program::new(["sh", "-c", script, program.as_str()], stub).recorded()
 }
 
 #[test]
@@ -43,8 +42,8 @@ fn ranks_have_a_trace_each_under_one_folder() {
         "one host, one clock"
     );
     let mut command = Command::new(product::built("gapscope"));
-    let one = Run::of(command.arg("report").arg(recording.path().join("rank=1"))).ok();
-    assert!(one.stdout.contains("70 dispatches"), "{}", one.stdout);
+    let one = Run::from_command(command.arg("report").arg(recording.path().join("rank=1"))).ok();
+    assert_contains(&one.stdout, "70 dispatches");
 }
 
 #[test]
@@ -54,7 +53,7 @@ fn a_process_that_is_alone_in_its_world_is_an_ordinary_trace() {
         .program("launch:5 sync")
         .variable("RANK", "0")
         .variable("WORLD_SIZE", "1");
-    let recording = program.record().ok();
+    let recording = program.recorded();
     assert_eq!(recording.trace().tables.dispatches.len(), 5);
     assert!(!recording.path().join("rank=0").exists());
 }

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn a_host_that_asks_again_and_again_waits_and_is_not_late() {
     let stub = Stub::new(&[("KERNEL_NS", "300000")]);
-    let recording = stub.program("polls:200 sync").record().ok();
+    let recording = stub.program("polls:200 sync").recorded();
     let h = &recording.trace().tables.host_calls;
     let polls: u64 = (0..h.len())
         .filter(|row| h.call[*row] == HostCallKind::PollEvent)
@@ -61,7 +61,7 @@ fn the_bound_of_device_times_holds_wherever_they_are_put() {
         }
     }
     let stub = Stub::new(&[]);
-    let trace = stub.program("launch:50 sleep:200").record().ok().trace();
+    let trace = stub.program("launch:50 sleep:200").recorded().trace();
     let error_ns = trace.manifest.devices[0].clock.error_ns;
     assert!(
         error_ns.is_some_and(|ns| ns > 4_000),
@@ -74,7 +74,7 @@ fn the_bound_of_device_times_holds_wherever_they_are_put() {
 fn the_bound_holds(waits: &str, skew: i64, drift: i64) {
     let stub = Stub::new(&[("SKEW", &format!("{skew}:{drift}"))]);
     let steps = format!("{waits} launch:200 {waits} sleep:150 launch:20 {waits}");
-    let trace = stub.program(&steps).record().ok().trace();
+    let trace = stub.program(&steps).recorded().trace();
     let clock = &trace.manifest.devices[0].clock;
     let error_ns = clock.error_ns.expect("the program waits");
     let mut true_ns: Vec<i64> = stub

@@ -10,7 +10,7 @@ pub struct UsedPath {
 
 /// Returns the paths of a source text without its unit tests. A path that starts with a name other than `crate`,
 /// `super` and `self` may be a path to a submodule.
-pub fn of(text: &str) -> Vec<UsedPath> {
+pub fn used_paths(text: &str) -> Vec<UsedPath> {
     let words = words(text);
     let mut paths = Vec::new();
     let mut at = 0;
@@ -169,7 +169,7 @@ mod tests {
 
     fn shown(text: &str) -> Vec<String> {
         let path = |path: UsedPath| path.segments.join("::");
-        of(text).into_iter().map(path).collect()
+        used_paths(text).into_iter().map(path).collect()
     }
 
     #[test]
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn exports_are_told_from_imports() {
-        let found = of("pub use a::B; pub(crate) use macros; use c::D;");
+        let found = used_paths("pub use a::B; pub(crate) use macros; use c::D;");
         let exported: Vec<bool> = found.iter().map(|path| path.is_exported).collect();
         assert_eq!(exported, [true, true, false]);
     }
