@@ -104,7 +104,7 @@ fn measure(setting: &Setting, trials: u64) -> Value {
             scope.spawn(move || {
                 (first..trials)
                     .step_by(2)
-                    .map(|trial| Trial::of(setting, trial))
+                    .map(|trial| Trial::new(setting, trial))
                     .collect::<Vec<_>>()
             })
         };
@@ -142,7 +142,7 @@ struct Trial {
 }
 
 impl Trial {
-    fn of(setting: &Setting, trial: u64) -> Trial {
+    fn new(setting: &Setting, trial: u64) -> Trial {
         let run = |place: u32, slower| {
             let of = Repeated {
                 kernels: setting.kernels,

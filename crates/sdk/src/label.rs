@@ -33,7 +33,7 @@ use std::marker::PhantomData;
 #[must_use = "the label ends when this is dropped"]
 pub struct Label {
     /// The label's state in the hooks or in the system.
-    open: Option<system::Open>,
+    open: Option<system::OpenLabel>,
     /// Labels belong to their thread.
     not_send: PhantomData<*const ()>,
 }
@@ -137,13 +137,13 @@ mod system {
     }
 
     /// Hooks keep the thread's labels themselves.
-    pub type Open = ();
+    pub type OpenLabel = ();
 
-    pub fn push(text: &str) -> Option<Open> {
+    pub fn push(text: &str) -> Option<OpenLabel> {
         each(|hook| hook.push_label(text)).then_some(())
     }
 
-    pub fn pop((): Open) {
+    pub fn pop((): OpenLabel) {
         each(Hook::pop_label);
     }
 
@@ -159,13 +159,13 @@ mod system {
 
     static SIGNPOSTS: LazyLock<Signposts<OsLog>> = LazyLock::new(|| Signposts::to(OsLog::open()));
 
-    pub type Open = Id;
+    pub type OpenLabel = Id;
 
-    pub fn push(text: &str) -> Option<Open> {
+    pub fn push(text: &str) -> Option<OpenLabel> {
         SIGNPOSTS.begin(text)
     }
 
-    pub fn pop(open: Open) {
+    pub fn pop(open: OpenLabel) {
         SIGNPOSTS.end(open);
     }
 
@@ -176,13 +176,13 @@ mod system {
 
 #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
 mod system {
-    pub type Open = std::convert::Infallible;
+    pub type OpenLabel = std::convert::Infallible;
 
-    pub fn push(_: &str) -> Option<Open> {
+    pub fn push(_: &str) -> Option<OpenLabel> {
         None
     }
 
-    pub fn pop(open: Open) {
+    pub fn pop(open: OpenLabel) {
         match open {}
     }
 

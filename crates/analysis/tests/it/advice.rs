@@ -12,7 +12,7 @@ fn advice(findings: &Findings, cause: Cause) -> &str {
 
 /// A CUDA program whose executable is `executable`.
 fn cuda(executable: &str) -> Program {
-    Program::of(&format!(
+    Program::from_text(&format!(
         "manifest sampling_mode=dispatch
          process id=1 pid=10 hook=cuda executable={executable}
          device id=1 process=1 api=cuda name=GPU uuid=aa clock.error_ns=0

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 /// A device whose times are within `error` us.
 fn program(error: &str) -> Program {
-    Program::of(&format!(
+    Program::from_text(&format!(
         "manifest sampling_mode=dispatch
          process id=1 pid=10
          device id=1 process=1 name=GPU uuid=aa {error}

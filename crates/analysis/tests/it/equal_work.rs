@@ -11,7 +11,7 @@ const N_BYTES: u64 = 4_000_000;
 
 /// Evaluations of a chain of four operations: eager with four dispatches, then compiled with one.
 fn fusion(evaluations: i64) -> Program {
-    let mut p = Program::of(
+    let mut p = Program::from_text(
         "manifest sampling_mode=dispatch
          device id=1 name=GPU uuid=aa
          queue id=1 device=1
@@ -185,7 +185,7 @@ fn labels_of_one_text_in_two_places_are_two_labels_by_their_paths() {
 #[test]
 fn dispatches_that_are_not_recorded_are_not_0() {
     // As of an imported Metal trace: passes, and a loss for the dispatches.
-    let mut p = Program::of(
+    let mut p = Program::from_text(
         "manifest sampling_mode=pass
          loss what=\"command buffers whose dispatches are not listed\" count=4 reason=\"Instruments records encoders, not dispatches\"
          device id=1 uuid=aa api=metal

@@ -9,7 +9,7 @@ use gapscope_timeline::bound_bytes::BindingSets;
 
 /// A device, a kernel, and the labels `eager` and `compiled`.
 fn two_labels() -> Program {
-    Program::of(
+    Program::from_text(
         "manifest sampling_mode=dispatch
          process id=1 pid=10
          device id=1 process=1 uuid=aa
@@ -251,7 +251,7 @@ fn an_evaluation_of_several_command_buffers_has_them_all() {
 fn each_side_has_its_verdict() {
     use gapscope_analysis::verdict::Bound;
     let program = || {
-        let mut p = Program::of(
+        let mut p = Program::from_text(
             "manifest sampling_mode=dispatch
              process id=1 pid=10
              thread process=1 thread=7 name=main

@@ -259,7 +259,7 @@ fn a_semaphore_that_an_empty_submission_passes_on_is_followed() {
 
 #[test]
 fn a_device_waits_for_another_device() {
-    let mut p = Program::of(
+    let mut p = Program::from_text(
         "manifest sampling_mode=dispatch
          device id=1 name=A uuid=aa
          device id=2 name=B uuid=bb
@@ -287,7 +287,7 @@ fn a_device_waits_for_another_device() {
 
 #[test]
 fn two_processes_on_one_gpu_fill_each_others_gaps() {
-    let mut p = Program::of(
+    let mut p = Program::from_text(
         "manifest sampling_mode=dispatch
          device id=1 process=1 name=GPU uuid=aa clock.error_ns=5
          device id=2 process=2 name=GPU uuid=aa clock.error_ns=9
@@ -372,7 +372,7 @@ fn a_command_buffer_timed_as_a_whole_hides_its_gaps_and_says_so() {
 
 #[test]
 fn in_command_buffer_mode_the_command_buffers_are_the_work() {
-    let mut p = Program::of(
+    let mut p = Program::from_text(
         "manifest sampling_mode=command-buffer\ndevice id=1 uuid=aa\nqueue id=1 device=1",
     );
     for turn in 0..3 {

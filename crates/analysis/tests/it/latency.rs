@@ -10,7 +10,7 @@ use gapscope_trace::tables::{Dispatches, Table as _};
 
 /// A CUDA program: stream 1 is the default one, 2 is blocking, 3 and 4 are not.
 fn cuda() -> Program {
-    Program::of(
+    Program::from_text(
         "manifest sampling_mode=dispatch
          process id=1 pid=10 hook=cuda
          device id=1 process=1 api=cuda name=GPU uuid=aa clock.error_ns=0

@@ -13,7 +13,7 @@ use gapscope_trace::ids::QueueId;
 
 /// A CUDA program: stream 1 is the default one, 2 and 3 are blocking, 4 is not.
 fn cuda() -> Program {
-    Program::of(
+    Program::from_text(
         "manifest sampling_mode=dispatch
          process id=1 pid=10 hook=cuda
          thread process=1 thread=7 name=main
@@ -291,7 +291,7 @@ fn a_non_blocking_stream_waits_for_neither_nor_they_for_it() {
 
 #[test]
 fn streams_of_other_devices_are_independent_of_a_default_stream() {
-    let mut p = Program::of(
+    let mut p = Program::from_text(
         "manifest sampling_mode=dispatch
          process id=1 pid=10 hook=cuda
          device id=1 process=1 api=cuda name=GPU uuid=aa clock.error_ns=0

@@ -112,7 +112,7 @@ fn folded_polls_that_found_it_done_end_a_wait_and_are_none() {
 
 #[test]
 fn version_1_folded_the_poll_that_found_it_done_too() {
-    let mut p = Program::of(
+    let mut p = Program::from_text(
         "manifest format_version=1 sampling_mode=dispatch
          device id=1 process=1 uuid=aa clock.error_ns=0
          queue id=1 device=1",

@@ -16,7 +16,7 @@ pub struct Program {
 impl Program {
     /// One device with the queues 1 and 2, and the kernel `work`.
     pub fn new() -> Program {
-        Program::of(
+        Program::from_text(
             "manifest sampling_mode=dispatch
              process id=1 pid=10
              thread process=1 thread=7 name=main
@@ -27,7 +27,7 @@ impl Program {
         )
     }
 
-    pub fn of(text: &str) -> Program {
+    pub fn from_text(text: &str) -> Program {
         Program {
             text: format!("{text}\n"),
             next: 1,
@@ -36,7 +36,7 @@ impl Program {
 
     /// One device with the queue 1, then what `rows` say.
     pub fn with(rows: &str) -> Program {
-        Program::of(&format!(
+        Program::from_text(&format!(
             "manifest sampling_mode=dispatch\ndevice id=1 uuid=aa\nqueue id=1 device=1\n{rows}"
         ))
     }

@@ -197,7 +197,7 @@ fn command_buffers_are_counted_and_stepped_by_queue() {
 
 #[test]
 fn memory_peaks_where_most_is_live() {
-    let mut p = Program::of("device id=1 process=1 uuid=aa heaps=1000 heaps=50");
+    let mut p = Program::from_text("device id=1 process=1 uuid=aa heaps=1000 heaps=50");
     for line in [
         "memory process=1 device=1 at_ns=10 event=allocate allocation=1 bytes=100 heap=0",
         "memory process=1 device=1 at_ns=20 event=allocate allocation=2 bytes=40 heap=1",
@@ -223,7 +223,7 @@ fn memory_peaks_where_most_is_live() {
 
 /// A command buffer of 100 us with two dispatches.
 fn drifting(mode: &str, first: [i64; 2], second: [i64; 2]) -> gapscope_analysis::drift::Drift {
-    let mut p = Program::of(&format!(
+    let mut p = Program::from_text(&format!(
         "manifest sampling_mode={mode}\ndevice id=1 uuid=aa\nqueue id=1 device=1"
     ));
     p.line("command_buffer id=1 queue=1 dispatches=2 start_ns=0us duration_ns=100us");
@@ -258,7 +258,7 @@ fn work_outside_of_its_command_buffer_is_a_violation_from_the_tolerance_on() {
 #[test]
 fn a_cuda_graph_that_is_timed_by_its_nodes_has_no_drift_to_speak_of() {
     let findings = |api: &str, more: &str| {
-        let mut p = Program::of(&format!(
+        let mut p = Program::from_text(&format!(
             "manifest sampling_mode=dispatch\ndevice id=1 uuid=aa api={api}\nqueue id=1 device=1{more}"
         ));
         p.line("command_buffer id=1 queue=1 dispatches=1 start_ns=0us duration_ns=100us");
@@ -287,7 +287,7 @@ fn work_that_starts_before_its_submission_is_counted() {
 
 #[test]
 fn what_is_not_selected_changes_no_finding() {
-    let whole = Program::of(
+    let whole = Program::from_text(
         "manifest sampling_mode=dispatch start_ns=0 end_ns=1ms
          process id=1 pid=10
          device id=1 process=1 uuid=aa

@@ -336,7 +336,7 @@ fn nothing_timed_is_unknown_and_says_so() {
 
 #[test]
 fn an_empty_trace_has_findings() {
-    let findings = Program::of("").findings();
+    let findings = Program::from_text("").findings();
     assert_eq!(findings.verdict, Bound::Unknown);
     assert_eq!(findings.wall_ns, None);
     assert_eq!(findings.devices.len(), 0);

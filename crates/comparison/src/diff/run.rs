@@ -21,7 +21,7 @@ pub struct RunDigest {
     pub flaws: Vec<String>,
     /// The circumstances of the run that are reported only where they differ from the other side's.
     #[serde(default)]
-    pub(super) surroundings: Surroundings,
+    pub(super) surroundings: RunEnvironment,
     pub(super) figures: BTreeMap<Metric, Reading>,
     pub(super) kernels: Vec<KernelDigest>,
     /// The labels that most dispatches lie under and that were set several times, the outermost first.
@@ -51,7 +51,7 @@ pub struct Machine {
 
 /// The normal circumstances of a run, which are reported only where they differ from the other side's.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Surroundings {
+pub(super) struct RunEnvironment {
     /// The share of the recording in which a GPU was at its power limit, for the GPU with the greatest share; `None`
     /// where clocks were not measured.
     pub(super) power_capped: Option<f64>,
@@ -194,9 +194,9 @@ impl Machine {
     }
 }
 
-impl Surroundings {
+impl RunEnvironment {
     /// Combines the circumstances of two ranks. Memory of one rank's program would count as other memory for the next rank.
-    pub(super) fn add(&mut self, other: &Surroundings) {
+    pub(super) fn add(&mut self, other: &RunEnvironment) {
         let capped = self.power_capped.zip(other.power_capped);
         self.power_capped = capped.map(|(a, b)| a.max(b));
         self.others_bytes = None;

@@ -267,7 +267,7 @@ pub(super) fn matched(pairs: &[Pair]) -> Vec<String> {
             path => format!("under the label `{path}`"),
         });
         let is = if kernels.len() > 1 { "are" } else { "is" };
-        let kernels = match kernels.split_at_checked(MOST_NAMED) {
+        let kernels = match kernels.split_at_checked(MAX_NAMED) {
             Some((first, rest)) if !rest.is_empty() => {
                 format!("{} and {} more", first.join(", "), rest.len())
             }
@@ -281,7 +281,7 @@ pub(super) fn matched(pairs: &[Pair]) -> Vec<String> {
 }
 
 /// The maximum number of kernels that a sentence names.
-const MOST_NAMED: usize = 4;
+const MAX_NAMED: usize = 4;
 
 fn renamed(pair: &Pair) -> Option<String> {
     let (before, after) = (pair.before.first()?, pair.after.first()?);

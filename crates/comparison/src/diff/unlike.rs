@@ -3,7 +3,7 @@
 use super::estimate::Design;
 use super::result::Flaw;
 use super::run::{Machine, RunDigest};
-use super::surroundings;
+use super::run_environment;
 use gapscope_timeline::quantity;
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ pub(super) fn unlike(before: &[RunDigest], after: &[RunDigest], design: &Design)
         "The versions of gapscope that recorded",
         &|m| m.versions.clone(),
     ));
-    sentences.extend(surroundings::differences(before, after));
+    sentences.extend(run_environment::differences(before, after));
     for (side, key, runs) in [("Before", "before", before), ("After", "after", after)] {
         let flaws = flaws(runs);
         let left = flaws.len().saturating_sub(MAX_LISTED_FLAWS);

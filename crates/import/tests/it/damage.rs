@@ -10,7 +10,7 @@ use stand_in_xctrace::{Cut, Quirks, Scene};
 const GPU: &str = "metal-gpu-intervals";
 
 fn with(quirks: &str) -> Exports {
-    Exports::of(&Scene::labelled_chain(6), &Quirks::parse(quirks).unwrap())
+    Exports::from_scene(&Scene::labelled_chain(6), &Quirks::parse(quirks).unwrap())
 }
 
 #[test]

@@ -67,7 +67,7 @@ fn labels_are_markers_and_those_of_the_work_that_is_committed_under_them() {
             ..Quirks::default()
         },
     ] {
-        let trace = Exports::of(&labelled(), &quirks).trace();
+        let trace = Exports::from_scene(&labelled(), &quirks).trace();
         let mut found = markers(&trace);
         found.sort_by_key(|(_, start_ns, _)| *start_ns);
         assert_eq!(

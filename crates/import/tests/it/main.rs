@@ -43,7 +43,7 @@ impl Exports {
         }
     }
 
-    fn of(scene: &Scene, quirks: &Quirks) -> Exports {
+    fn from_scene(scene: &Scene, quirks: &Quirks) -> Exports {
         let exports = Exports::new();
         exports.add("toc", &scene.toc());
         for (schema, _) in SCHEMAS.iter() {
@@ -73,5 +73,5 @@ impl Exports {
 
 /// Imports a scene without oddities and returns its trace.
 fn plain(scene: &Scene) -> Trace {
-    Exports::of(scene, &Quirks::default()).trace()
+    Exports::from_scene(scene, &Quirks::default()).trace()
 }

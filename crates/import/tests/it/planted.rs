@@ -189,7 +189,7 @@ fn the_process_must_be_clear() {
         name: "WindowServer".to_owned(),
     };
     scene.others = vec![other(&server, 0, 10)];
-    let exports = Exports::of(&scene, &Quirks::default());
+    let exports = Exports::from_scene(&scene, &Quirks::default());
     exports.remove("toc");
     let error = exports.read().unwrap_err();
     assert!(
@@ -250,7 +250,7 @@ fn the_program_around_the_work_is_there() {
 
 #[test]
 fn without_the_clock_times_count_from_the_start() {
-    let exports = Exports::of(&Scene::chain(1), &Quirks::default());
+    let exports = Exports::from_scene(&Scene::chain(1), &Quirks::default());
     exports.remove("time-info");
     let trace = exports.trace();
     assert_eq!(trace.tables.submissions.start_ns, [400_000]);
@@ -259,7 +259,7 @@ fn without_the_clock_times_count_from_the_start() {
 
 #[test]
 fn a_trace_is_written_and_read_back() {
-    let exports = Exports::of(&Scene::labelled_chain(5), &Quirks::default());
+    let exports = Exports::from_scene(&Scene::labelled_chain(5), &Quirks::default());
     let output = exports.folder.path().join("out.gapscope");
     let inputs = [exports.folder.path().to_owned()];
     let imported = import(&inputs, &output, &Options::default(), &|_, _| {}).unwrap();
@@ -278,7 +278,7 @@ fn a_thermal_state_is_a_counter_with_its_times_and_the_usual_one_is_none() {
     let scene = Scene::chain(3);
     assert!(plain(&scene).tables.counters.name.is_empty());
     let schema = "device-thermal-state-intervals";
-    let exports = Exports::of(&scene, &Quirks::default());
+    let exports = Exports::from_scene(&scene, &Quirks::default());
     let table = scene.table(schema, &Quirks::default());
     exports.add(schema, &table.replace(">Nominal<", ">Serious<"));
     let trace = exports.trace();

@@ -37,7 +37,7 @@ proptest! {
     #[test]
     fn every_scene_is_read_as_it_was_planted(scene in scenes(), two_nodes: bool, forward_references: bool) {
         let quirks = Quirks { two_nodes, forward_references, ..Quirks::default() };
-        let trace = Exports::of(&scene, &quirks).trace();
+        let trace = Exports::from_scene(&scene, &quirks).trace();
         let base = trace.manifest.start_ns;
         let mut planted: Vec<_> = (scene.command_buffers.iter())
             .map(|cb| {
@@ -61,7 +61,7 @@ proptest! {
 
     #[test]
     fn a_torn_table_gives_only_planted_rows(scene in scenes(), at in 0.0..1.0f64) {
-        let exports = Exports::of(&scene, &Quirks::default());
+        let exports = Exports::from_scene(&scene, &Quirks::default());
         let whole: BTreeSet<_> = rows(&plain(&scene));
         let mut table = scene.table("metal-gpu-intervals", &Quirks::default());
         let mut cut = (table.len() as f64 * at) as usize;
@@ -78,7 +78,7 @@ proptest! {
 
     #[test]
     fn changed_bytes_never_panic(scene in scenes(), changes in proptest::collection::vec((0.0..1.0f64, any::<u8>()), 1..30)) {
-        let exports = Exports::of(&scene, &Quirks::default());
+        let exports = Exports::from_scene(&scene, &Quirks::default());
         for name in ["metal-gpu-intervals", "metal-application-command-buffer-submissions", "toc"] {
             let path = exports.folder.path().join(format!("{name}.xml"));
             let mut bytes = std::fs::read(&path).unwrap();

@@ -81,9 +81,8 @@ fn start(path: &str) -> Result<u32, Status> {
     }
 }
 
-/// Returns the program's events, in order.
 #[derive(Debug, PartialEq)]
-enum Said {
+enum ProgramEvent {
     Label(LabelEdge, u32),
     Domain(String),
     Layer(Layer, LabelEdge, u32),
@@ -176,14 +175,18 @@ fn a_program_captures_and_labels() {
             edge,
             text,
             ..
-        }) => said.push(Said::Label(edge, text.0)),
+        }) => said.push(ProgramEvent::Label(edge, text.0)),
         Event::Common(CommonEvent::Label {
             scope: LabelScope::Domain(domain),
             edge,
             text,
             ..
-        }) => said.extend(Layer::with_domain(domain).map(|layer| Said::Layer(layer, edge, text.0))),
-        Event::Common(CommonEvent::Name { name, .. }) => said.push(Said::Domain(name.to_owned())),
+        }) => said.extend(
+            Layer::with_domain(domain).map(|layer| ProgramEvent::Layer(layer, edge, text.0)),
+        ),
+        Event::Common(CommonEvent::Name { name, .. }) => {
+            said.push(ProgramEvent::Domain(name.to_owned()))
+        }
         Event::Common(CommonEvent::Capture {
             capture,
             edge,
@@ -191,7 +194,7 @@ fn a_program_captures_and_labels() {
             ..
         }) => {
             let path = String::from_utf8(Cow::into_owned(path)).expect("UTF-8");
-            said.push(Said::Capture(capture.0, edge, PathBuf::from(path)));
+            said.push(ProgramEvent::Capture(capture.0, edge, PathBuf::from(path)));
         }
         _ => {}
     };
@@ -202,15 +205,15 @@ fn a_program_captures_and_labels() {
     assert_eq!(
         said,
         [
-            Said::Label(LabelEdge::Begin, 3),
-            Said::Label(LabelEdge::End, 0),
-            Said::Domain("torch.module".to_owned()),
-            Said::Layer(Layer::Module, LabelEdge::Begin, 1),
-            Said::Layer(Layer::Module, LabelEdge::End, 0),
-            Said::Capture(1, LabelEdge::Begin, here.join("relative.gapscope")),
-            Said::Capture(1, LabelEdge::End, PathBuf::new()),
-            Said::Capture(2, LabelEdge::Begin, PathBuf::new()),
-            Said::Capture(2, LabelEdge::End, PathBuf::new()),
+            ProgramEvent::Label(LabelEdge::Begin, 3),
+            ProgramEvent::Label(LabelEdge::End, 0),
+            ProgramEvent::Domain("torch.module".to_owned()),
+            ProgramEvent::Layer(Layer::Module, LabelEdge::Begin, 1),
+            ProgramEvent::Layer(Layer::Module, LabelEdge::End, 0),
+            ProgramEvent::Capture(1, LabelEdge::Begin, here.join("relative.gapscope")),
+            ProgramEvent::Capture(1, LabelEdge::End, PathBuf::new()),
+            ProgramEvent::Capture(2, LabelEdge::Begin, PathBuf::new()),
+            ProgramEvent::Capture(2, LabelEdge::End, PathBuf::new()),
         ]
     );
 }

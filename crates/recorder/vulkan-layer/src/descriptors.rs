@@ -258,7 +258,7 @@ pub trait SetContents {
     /// The state that the layer needs to keep a descriptor.
     type Context;
     /// A descriptor, as the layer keeps it.
-    type Kept: Copy;
+    type Stored: Copy;
 
     fn new(layout: &SetLayout) -> Self;
 
@@ -270,16 +270,16 @@ pub trait SetContents {
         descriptor: Descriptor,
     );
 
-    fn get(&self, slot: Slot) -> Option<Self::Kept>;
+    fn get(&self, slot: Slot) -> Option<Self::Stored>;
 
     /// Puts a copy of a descriptor into a slot; `None` if that descriptor was never written.
-    fn set(&mut self, slot: Slot, kept: Option<Self::Kept>);
+    fn set(&mut self, slot: Slot, kept: Option<Self::Stored>);
 }
 
 /// Keeps the descriptors themselves, by index; those that were never written are absent.
 impl SetContents for BTreeMap<u32, Descriptor> {
     type Context = ();
-    type Kept = Descriptor;
+    type Stored = Descriptor;
 
     fn new(_: &SetLayout) -> Self {
         BTreeMap::new()

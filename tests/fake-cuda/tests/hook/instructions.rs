@@ -16,7 +16,7 @@ fn sampled(wanted: &str, wrong: &str) -> Stub {
 }
 
 /// Returns offset, reason and number of the samples of a function.
-fn of<'a>(process: &'a Recorded, function: &str) -> Vec<(u64, &'a str, u32)> {
+fn samples_of<'a>(process: &'a Recorded, function: &str) -> Vec<(u64, &'a str, u32)> {
     let samples = process.instructions.samples.iter();
     let of_it = samples.filter(|((_, name, ..), _)| name == function);
     of_it
@@ -42,7 +42,7 @@ fn every_sample_is_written_once_however_it_comes() {
         let outcome = sampled("", wrong).run("launch:5 sync flushes:2 launch:6 sync");
         let process = outcome.only();
         assert!(outcome.status.success());
-        assert_eq!(of(process, ADD), left_by(11), "{wrong}");
+        assert_eq!(samples_of(process, ADD), left_by(11), "{wrong}");
         assert_eq!(process.kernels.len(), 11);
         let period = if wrong == "old" { 0 } else { 1 << 18 };
         assert_eq!(process.instructions.sampling, [(1, period)]);
@@ -62,20 +62,20 @@ fn what_the_hardware_lost_and_what_is_not_the_programs_is_counted() {
     let mut lost: Vec<_> = process.losses.iter().map(|(_, count, _)| *count).collect();
     lost.sort_unstable();
     assert_eq!(lost, [5, 7], "{:?}", process.losses);
-    assert_eq!(of(process, ADD), left_by(5));
+    assert_eq!(samples_of(process, ADD), left_by(5));
 }
 
 #[test]
 fn a_function_without_a_name_is_sampled_all_the_same() {
     let outcome = sampled("", "unnamed").run("launch:5 sync");
-    assert_eq!(of(outcome.whole(), ""), left_by(5));
+    assert_eq!(samples_of(outcome.whole(), ""), left_by(5));
 }
 
 #[test]
 fn only_functions_that_are_wanted_are_written() {
     for (wanted, launches) in [("add(float*", 5), ("_Z3add", 5), ("mul", 0)] {
         let outcome = sampled(wanted, "").run("launch:5 sync");
-        let found = of(outcome.whole(), ADD);
+        let found = samples_of(outcome.whole(), ADD);
         let expected = if launches > 0 { left_by(5) } else { Vec::new() };
         assert_eq!(found, expected, "{wanted}");
     }
@@ -91,7 +91,7 @@ fn code_with_lines_is_kept_and_its_samples_name_it() {
         panic!("{} cubins", cubins.len())
     };
     assert_eq!(**bytes, std::fs::read(CUBIN).expect("the cubin"));
-    assert_eq!(of(process, "add"), left_by(2));
+    assert_eq!(samples_of(process, "add"), left_by(2));
     let of_add = process.instructions.samples.keys();
     let mut of_add = of_add.filter(|(_, name, ..)| name == "add");
     assert!(of_add.all(|(cubin, ..)| cubin == *crc));
@@ -103,7 +103,7 @@ fn contexts_are_sampled_until_they_end() {
     for wrong in ["", "left"] {
         let outcome = sampled("", wrong).run(steps);
         let process = outcome.whole();
-        assert_eq!(of(process, ADD), left_by(9), "{wrong}");
+        assert_eq!(samples_of(process, ADD), left_by(9), "{wrong}");
         assert_eq!(process.instructions.sampling.len(), 3);
     }
 }
@@ -136,7 +136,11 @@ fn what_breaks_later_is_said_once_and_what_was_sampled_before_is_kept() {
         let process = outcome.whole();
         let said = (process.notes.iter()).filter(|note| note.contains("CUPTI_ERROR_UNKNOWN"));
         assert_eq!(said.count(), 1, "{:?}", process.notes);
-        assert!(of(process, ADD).iter().all(|(.., samples)| *samples > 0));
+        assert!(
+            samples_of(process, ADD)
+                .iter()
+                .all(|(.., samples)| *samples > 0)
+        );
         assert_eq!(process.kernels.len(), 11);
     }
 }
@@ -153,12 +157,12 @@ fn nothing_is_sampled_unless_it_is_asked_for() {
 fn outside_of_the_window_nothing_is_kept() {
     let stub = sampled("", "").with("GAPSCOPE_RECORDING", "0");
     let outcome = stub.run("launch:9 sync flushes:2 capture:launch:4 launch:20 sync");
-    let found = of(outcome.only(), ADD);
+    let found = samples_of(outcome.only(), ADD);
     assert_eq!(found, left_by(4));
 }
 
 #[test]
 fn a_forked_child_samples_nothing_and_lives() {
     let outcome = sampled("", "").run("launch:1 fork:launch launch:1 sync");
-    assert_eq!(of(outcome.only(), ADD), left_by(2));
+    assert_eq!(samples_of(outcome.only(), ADD), left_by(2));
 }

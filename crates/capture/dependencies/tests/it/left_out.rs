@@ -18,11 +18,11 @@ const READ: u64 = 0x800;
 const WRITE: u64 = 0x1000;
 
 /// A half of a buffer.
-type Place = (u32, u64);
+type BufferHalf = (u32, u64);
 
 #[derive(Debug, Clone)]
 enum Step {
-    Copy(Place, Place),
+    Copy(BufferHalf, BufferHalf),
     Fill(u32),
     Barrier {
         after: u64,
@@ -34,7 +34,7 @@ enum Step {
     Submit,
 }
 
-fn place() -> impl Strategy<Value = Place> {
+fn place() -> impl Strategy<Value = BufferHalf> {
     (0..BUFFERS, 0..2_u64)
 }
 
@@ -110,7 +110,7 @@ fn dependencies(steps: &[Step]) -> gapscope_dependencies::Dependencies {
 }
 
 /// Returns the places that a step reads and those that it writes.
-fn reach(step: &Step) -> (Vec<Place>, Vec<Place>) {
+fn reach(step: &Step) -> (Vec<BufferHalf>, Vec<BufferHalf>) {
     match step {
         Step::Copy(from, to) => (vec![*from], vec![*to]),
         Step::Fill(buffer) => (Vec::new(), vec![(*buffer, 0), (*buffer, 1)]),
@@ -119,7 +119,7 @@ fn reach(step: &Step) -> (Vec<Place>, Vec<Place>) {
 }
 
 /// Returns whether the barriers between two steps order the later one's use of a place after the earlier one's.
-fn follows(between: &[Step], place: Place, first_wrote: bool) -> bool {
+fn follows(between: &[Step], place: BufferHalf, first_wrote: bool) -> bool {
     // Both steps run in the copy stage. The state is the stages that wait for the first step, and whether its writes
     // are available, and visible.
     let (mut waiting, mut available, mut visible) = (0, !first_wrote, !first_wrote);
@@ -161,7 +161,7 @@ fn ordered(steps: &[Step], waited: &[(usize, usize)]) -> (Vec<(usize, usize)>, V
                 .iter()
                 .filter(|of| reads.contains(of) || writes.contains(of));
             let after_read = read.iter().filter(|of| writes.contains(of));
-            let uses: Vec<(Place, bool)> = (after_write.map(|of| (*of, true)))
+            let uses: Vec<(BufferHalf, bool)> = (after_write.map(|of| (*of, true)))
                 .chain(after_read.map(|of| (*of, false)))
                 .collect();
             if !uses.is_empty() {

@@ -1,10 +1,10 @@
 //! Makes hashes of code, and formats them and ids of devices as a trace has them.
 
 /// Returns the hash of code.
-pub fn of(code: &[u8]) -> [u8; 16] {
-    let mut hash = [0; 16];
-    hash.copy_from_slice(&blake3::hash(code).as_bytes()[..16]);
-    hash
+pub fn hash(code: &[u8]) -> [u8; 16] {
+    let mut short = [0; 16];
+    short.copy_from_slice(&blake3::hash(code).as_bytes()[..16]);
+    short
 }
 
 /// Formats 16 bytes as hexadecimal.

@@ -64,7 +64,7 @@ impl Assembler {
         // The most readable code of an image comes first, and a kernel gets the first code that has it.
         let mut found: FxHashMap<String, KernelCode> = FxHashMap::default();
         for piece in pieces {
-            let source = hashes::of(&piece.bytes);
+            let source = hashes::hash(&piece.bytes);
             let mut is_wanted = false;
             for kernel in piece.kernels {
                 found.entry(kernel.name).or_insert_with(|| {
@@ -103,7 +103,7 @@ impl Assembler {
 
     /// Keeps the content of a source file.
     pub fn found_code_file(&mut self, path: Arc<str>, extension: &'static str, bytes: Vec<u8>) {
-        let hash = hashes::of(&bytes);
+        let hash = hashes::hash(&bytes);
         self.code.files.insert(path, Some(hash));
         self.add_source(hash, extension, bytes);
     }

@@ -39,7 +39,7 @@ pub struct BoundContent {
 
 impl SetContents for Bindings {
     type Context = Memory;
-    type Kept = Binding;
+    type Stored = Binding;
 
     /// Adds the dynamic descriptors: each takes an offset when a set is bound, written or not.
     fn new(layout: &SetLayout) -> Bindings {

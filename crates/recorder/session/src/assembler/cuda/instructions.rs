@@ -99,7 +99,7 @@ impl Assembler {
             return;
         }
         instructions.lines = rows;
-        let source = hashes::of(bytes);
+        let source = hashes::hash(bytes);
         let lines = Some(lines).filter(|lines| lines.len() > 0);
         instructions
             .cubins

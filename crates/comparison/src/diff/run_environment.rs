@@ -1,6 +1,6 @@
 //! Notes circumstances of a run that reports do not mention, because they matter only where they differ from the other side.
 
-use super::run::{RunDigest, Surroundings, is_software};
+use super::run::{RunDigest, RunEnvironment, is_software};
 use gapscope_timeline::Timeline;
 use gapscope_timeline::counters::{Counter, CounterOwner, device_memory, find, recorded};
 use gapscope_timeline::intervals::Interval;
@@ -19,8 +19,8 @@ const STALLED_SHARE: f64 = 0.5;
 /// on a GPU holds some hundred megabytes before it allocates any.
 const OTHERS_BYTES: f64 = 256.0 * 1024.0 * 1024.0;
 
-impl Surroundings {
-    fn new(timeline: &Timeline, counters: &[Counter]) -> Surroundings {
+impl RunEnvironment {
+    fn new(timeline: &Timeline, counters: &[Counter]) -> RunEnvironment {
         let gpus = || (0..timeline.gpus.len()).map(CounterOwner::Gpu);
         let measured = |owner: &CounterOwner| find(counters, *owner, Condition::SmClock).is_some();
         let capped = |owner| mean_share(counters, owner, Condition::ClockPowerCap, timeline);
@@ -34,7 +34,7 @@ impl Surroundings {
             });
             others.min()
         });
-        Surroundings {
+        RunEnvironment {
             power_capped: gpus().filter(measured).map(capped).reduce(f64::max),
             others_bytes: others.reduce(u64::saturating_add),
         }
@@ -43,7 +43,7 @@ impl Surroundings {
 
 /// Describes in sentences how the normal circumstances of the sides differ.
 pub(super) fn differences(before: &[RunDigest], after: &[RunDigest]) -> Vec<String> {
-    let sides = |figure: fn(&Surroundings) -> Option<f64>| {
+    let sides = |figure: fn(&RunEnvironment) -> Option<f64>| {
         [before, after].map(|runs| {
             let all: Option<Vec<f64>> = runs.iter().map(|run| figure(&run.surroundings)).collect();
             let all = all.filter(|all| !all.is_empty())?;
@@ -112,7 +112,7 @@ impl RunDigest {
             return;
         }
         let counters = recorded(timeline);
-        self.surroundings = Surroundings::new(timeline, &counters);
+        self.surroundings = RunEnvironment::new(timeline, &counters);
         let gpus = Gpus::new(&timeline.trace.manifest);
         for gpu in 0..gpus.count() {
             let name = gpus.distinct_name(gpu);
