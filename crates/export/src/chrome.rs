@@ -81,12 +81,8 @@ impl<W: Write + Send> Writer<'_, W> {
         for (index, group) in self.scene.groups.iter().enumerate() {
             let pid = group.pid;
             self.name("process_name", pid, 0, &group.name)?;
-            self.meta(
-                "process_sort_index",
-                pid,
-                0,
-                &format!("\"sort_index\":{}", before + index),
-            )?;
+            let sort = format!("\"sort_index\":{}", before + index);
+            self.meta("process_sort_index", pid, 0, &sort)?;
             for (index, track) in group.tracks.iter().enumerate() {
                 self.track(group, index, track)?;
             }
@@ -114,9 +110,8 @@ impl<W: Write + Send> Writer<'_, W> {
                 tid,
             };
             write_in_order(self.out, &slices.blocks, |block, line| {
-                block
-                    .slices()
-                    .try_for_each(|drawn| place.slice(&drawn, line))
+                block.slices().for_each(|drawn| place.slice(&drawn, line));
+                Ok(())
             })?;
         }
         Ok(())
@@ -179,7 +174,7 @@ struct LaneWriter<'a> {
 }
 
 impl LaneWriter<'_> {
-    fn slice(&self, drawn: &LaneSlice, line: &mut Vec<u8>) -> io::Result<()> {
+    fn slice(&self, drawn: &LaneSlice, line: &mut Vec<u8>) {
         let (scene, slice) = (self.scene, &drawn.slice);
         let start_ns = scene.ns(slice.start_ns);
         line.extend_from_slice(SEPARATOR);
@@ -207,20 +202,17 @@ impl LaneWriter<'_> {
                     line.extend_from_slice(self.names[text.0 as usize].as_bytes())
                 }
             }
-            Ok::<(), io::Error>(())
-        })?;
+        });
         line.extend_from_slice(b"}}");
-        if slice.flow == 0 {
-            return Ok(());
+        match slice.kind {
+            _ if slice.flow == 0 => {}
+            SliceKind::HostCall => {
+                for target in scene.flows.targets_of_call(slice.flow) {
+                    self.flow(b"\"ph\":\"s\"", start_ns, target + 1, line);
+                }
+            }
+            _ => self.flow(b"\"ph\":\"f\",\"bp\":\"e\"", start_ns, slice.flow, line),
         }
-        if slice.kind != SliceKind::HostCall {
-            self.flow(b"\"ph\":\"f\",\"bp\":\"e\"", start_ns, slice.flow, line);
-            return Ok(());
-        }
-        for target in scene.flows.targets_of_call(slice.flow) {
-            self.flow(b"\"ph\":\"s\"", start_ns, target + 1, line);
-        }
-        Ok(())
     }
 
     fn flow(&self, phase: &[u8], at_ns: u64, id: u32, line: &mut Vec<u8>) {
@@ -228,10 +220,8 @@ impl LaneWriter<'_> {
         line.push(b'{');
         line.extend_from_slice(phase);
         line.extend_from_slice(b",\"name\":\"submit\",\"cat\":\"submit\",\"id\":");
-        integer(
-            line,
-            u64::from(self.scene.place.number) << 32 | u64::from(id),
-        );
+        let file = u64::from(self.scene.place.number) << 32;
+        integer(line, file | u64::from(id));
         place(line, self.pid, self.tid, at_ns);
         line.push(b'}');
     }

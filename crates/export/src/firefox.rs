@@ -39,12 +39,9 @@ fn with_profile(
 ) -> io::Result<()> {
     let manifest = &scene.trace.manifest;
     let before_ns = scene.origin_ns.saturating_sub(manifest.start_ns);
-    let unix_ns = manifest
-        .start_unix_ns
-        .map(|ns| ns.saturating_add(before_ns));
     // The format demands a date, and the profiler shows 1970 for a missing one.
-    let (product, unix_ms) = match unix_ns {
-        Some(ns) => ("gapscope", ns as f64 / 1e6),
+    let (product, unix_ms) = match manifest.start_unix_ns {
+        Some(ns) => ("gapscope", ns.saturating_add(before_ns) as f64 / 1e6),
         None => ("gapscope (date not known)", 0.0),
     };
     let mut profile = Profile::new(
@@ -234,11 +231,10 @@ impl<'a> MarkerRow<'a> {
         none: StringHandle,
     ) -> MarkerRow<'a> {
         let mut values = [None; MAX_KEYS];
-        let Ok(()) = scene.details(drawn, |key, value| {
+        scene.details(drawn, |key, value| {
             if let Some(place) = of.places[key as usize] {
                 values[usize::from(place)] = Some(value);
             }
-            Ok::<(), std::convert::Infallible>(())
         });
         MarkerRow {
             of,

@@ -43,22 +43,24 @@ const ZSTD_LEVEL: i32 = 3;
 impl Lane {
     /// Packs rows that are in memory.
     pub fn from_slices(slices: impl IntoIterator<Item = Slice>) -> Lane {
-        let (mut lane, mut rest) = (Lane::default(), Vec::new());
-        for slice in slices {
-            rest.clear();
-            pack_row(&slice, &mut rest);
-            lane.push(slice.start_ns, slice.end_ns, &rest);
-        }
-        lane.finish();
-        lane
+        Lane::packed(slices, pack_row)
     }
 
     /// Packs labels, which are rows of a table.
     pub fn from_labels(slices: Vec<Slice>, table: &Markers) -> Lane {
+        Lane::packed(slices, |slice, rest| {
+            pack_marker(&Marker::from_row(table, slice.row as usize), rest);
+        })
+    }
+
+    fn packed(
+        slices: impl IntoIterator<Item = Slice>,
+        pack: impl Fn(&Slice, &mut Vec<u8>),
+    ) -> Lane {
         let (mut lane, mut rest) = (Lane::default(), Vec::new());
         for slice in slices {
             rest.clear();
-            pack_marker(&Marker::from_row(table, slice.row as usize), &mut rest);
+            pack(&slice, &mut rest);
             lane.push(slice.start_ns, slice.end_ns, &rest);
         }
         lane.finish();
@@ -206,11 +208,8 @@ pub(crate) fn pack_dispatch(dispatch: &Dispatch, flow: u32, to: &mut Vec<u8>) {
             _ => pack(to, size.map_or(0, |size| u64::from(size) + 1)),
         }
     }
-    let ids = [
-        command_buffer.map(Id::number),
-        submission.map(Id::number),
-        label.map(Id::number),
-    ];
+    let (command_buffer, submission) = (command_buffer.map(Id::number), submission.map(Id::number));
+    let ids = [command_buffer, submission, label.map(Id::number)];
     ids.into_iter().flatten().for_each(|id| pack(to, id));
 }
 
@@ -284,34 +283,34 @@ impl<'a> Unpack<'a> {
             marker: Marker::default(),
         };
         match kind {
-            SliceKind::Dispatch => {}
+            SliceKind::Dispatch => drawn.dispatch = self.dispatch(head),
             SliceKind::Marker => {
                 drawn.marker.label = LabelId(self.number() as u32);
                 drawn.marker.scope = MarkerScope::from_number(self.number() as u8);
                 let around = (head & COMMAND_BUFFER != 0).then(|| self.number());
                 drawn.marker.command_buffer = around.map(CommandBufferId);
-                return drawn;
             }
-            _ => {
-                drawn.slice.row = self.number() as u32;
-                return drawn;
-            }
+            _ => drawn.slice.row = self.number() as u32,
         }
-        let dispatch = &mut drawn.dispatch;
-        dispatch.kernel = KernelId(self.number() as u32);
-        dispatch.position = self.number() as u32;
-        for size in &mut dispatch.groups {
-            let number = self.number();
-            *size = match head & ALL_GROUPS {
-                0 => number.checked_sub(1).map(|size| size as u32),
-                _ => Some(number as u32),
-            };
-        }
-        let mut when = |bit| (head & bit != 0).then(|| self.number());
-        dispatch.command_buffer = when(COMMAND_BUFFER).map(CommandBufferId);
-        dispatch.submission = when(SUBMISSION).map(SubmissionId);
-        dispatch.label = when(LABEL).map(|id| LabelId(id as u32));
         drawn
+    }
+
+    fn dispatch(&mut self, head: u64) -> Dispatch {
+        let kernel = KernelId(self.number() as u32);
+        let position = self.number() as u32;
+        let groups = [(); 3].map(|()| match (head & ALL_GROUPS, self.number()) {
+            (0, size) => size.checked_sub(1).map(|size| size as u32),
+            (_, size) => Some(size as u32),
+        });
+        let mut when = |bit| (head & bit != 0).then(|| self.number());
+        Dispatch {
+            kernel,
+            groups,
+            position,
+            command_buffer: when(COMMAND_BUFFER).map(CommandBufferId),
+            submission: when(SUBMISSION).map(SubmissionId),
+            label: when(LABEL).map(|id| LabelId(id as u32)),
+        }
     }
 }
 

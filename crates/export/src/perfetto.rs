@@ -103,20 +103,10 @@ const FIRST_UUID: u64 = 0x6761_7073_0000_0001;
 /// # Errors
 /// Writing to `out` fails.
 pub fn write(scene: &Scene, out: &mut (impl Write + Send)) -> io::Result<Exported> {
-    let stages = RenderStages::new(scene);
-    let mut writer = Writer::new(scene, &stages, out);
-    writer.clocks()?;
-    writer.texts()?;
-    let mut gpus = GpuInfo::default();
-    gpus.add(scene);
-    gpus.write(writer.out)?;
-    writer.groups()?;
-    writer.samples()?;
-    Ok(scene.exported_with_samples())
+    write_part(scene, &mut GpuInfo::default(), out)
 }
 
-/// Writes one of several traces of a file, without its GPUs, which are added to `gpus`: a file names all of them at
-/// once.
+/// Writes a trace. The GPUs of one of several traces of a file are only added to `gpus`, because a file names all of them at once.
 pub(crate) fn write_part(
     scene: &Scene,
     gpus: &mut GpuInfo,
@@ -129,6 +119,9 @@ pub(crate) fn write_part(
     }
     writer.texts()?;
     gpus.add(scene);
+    if !scene.place.joined {
+        gpus.write(writer.out)?;
+    }
     writer.groups()?;
     writer.samples()?;
     Ok(scene.exported_with_samples())
@@ -242,7 +235,7 @@ impl<W: Write> Writer<'_, W> {
         self.event.number(event::TRACK, uuid);
         match step {
             Step::Start(drawn) => {
-                self.slice_begin(&drawn)?;
+                self.slice_begin(&drawn);
                 self.end_event(drawn.slice.start_ns)
             }
             Step::End(drawn) => {
@@ -252,7 +245,7 @@ impl<W: Write> Writer<'_, W> {
         }
     }
 
-    fn slice_begin(&mut self, drawn: &LaneSlice) -> io::Result<()> {
+    fn slice_begin(&mut self, drawn: &LaneSlice) {
         let (scene, slice) = (self.scene, &drawn.slice);
         let (part, message) = (&mut self.part, &mut self.event);
         message.number(event::TYPE, event::BEGIN);
@@ -268,8 +261,7 @@ impl<W: Write> Writer<'_, W> {
                 DetailValue::Text(text) => part.number(annotation::TEXT_IID, u64::from(text.0) + 1),
             }
             message.message(event::ANNOTATION, part);
-            Ok::<(), io::Error>(())
-        })?;
+        });
         match slice.kind {
             SliceKind::HostCall if slice.flow != 0 => {
                 self.part.clear();
@@ -290,13 +282,17 @@ impl<W: Write> Writer<'_, W> {
             }
             _ => {}
         }
-        Ok(())
     }
 
     fn end_event(&mut self, at_ns: i64) -> io::Result<()> {
+        self.end_event_as(packet::TRACK_EVENT, at_ns)
+    }
+
+    /// Writes the event as the field of a packet. The event names texts by id.
+    fn end_event_as(&mut self, field: u32, at_ns: i64) -> io::Result<()> {
         let at_ns = self.ns(at_ns);
         self.packet.number(packet::TIMESTAMP, at_ns);
-        self.packet.message(packet::TRACK_EVENT, &self.event);
+        self.packet.message(field, &self.event);
         self.packet.number(packet::SEQUENCE_FLAGS, NEEDS_STATE);
         self.end_packet()
     }

@@ -1,5 +1,6 @@
 //! Defines slices, rows of a trace with a start and an end that a timeline draws, and their facts.
 
+use gapscope_timeline::intervals::Interval;
 use gapscope_trace::ids::{CommandBufferId, KernelId, LabelId, SubmissionId};
 use gapscope_trace::tables::{Dispatches, MarkerScope, Markers};
 
@@ -16,6 +17,19 @@ pub(crate) struct Slice {
     /// that begins with this slice.
     pub flow: u32,
     pub kind: SliceKind,
+}
+
+impl Slice {
+    /// Makes the slice of a row, without an arrow.
+    pub fn new(kind: SliceKind, row: u32, interval: Interval) -> Slice {
+        Slice {
+            start_ns: interval.start_ns,
+            end_ns: interval.end_ns,
+            row,
+            flow: 0,
+            kind,
+        }
+    }
 }
 
 /// The facts of a dispatch, without its times.

@@ -5,7 +5,7 @@ use crate::roots::{Roots, RootsError, folder_of_address};
 use gapscope_companion::{INCOMPLETE, Mcp, one_line};
 use rmcp::handler::server::router::tool::ToolRouter;
 use rmcp::handler::server::wrapper::Parameters;
-use rmcp::model::{CallToolResult, ContentBlock, Implementation, ServerCapabilities, ServerConfig};
+use rmcp::model::{ContentBlock, Implementation, IntoContents, ServerCapabilities, ServerConfig};
 use rmcp::service::{Peer, RequestContext};
 use rmcp::{RoleServer, ServerHandler, tool, tool_handler, tool_router};
 use schemars::JsonSchema;
@@ -125,8 +125,6 @@ struct Record {
     folder: Option<String>,
 }
 
-type Outcome = Result<CallToolResult, rmcp::ErrorData>;
-
 /// Why a tool has no answer. Each prints as one sentence for the client's model.
 #[derive(Debug, thiserror::Error)]
 enum ToolError {
@@ -155,6 +153,13 @@ enum ToolError {
     Task(String),
 }
 
+/// The client's model sees an error as the result of the tool.
+impl IntoContents for ToolError {
+    fn into_contents(self) -> Vec<ContentBlock> {
+        self.to_string().into_contents()
+    }
+}
+
 #[tool_router]
 impl Server {
     #[tool(
@@ -163,10 +168,32 @@ impl Server {
     )]
     async fn report(
         &self,
-        Parameters(asked): Parameters<Report>,
+        Parameters(call): Parameters<Report>,
         context: RequestContext<RoleServer>,
-    ) -> Outcome {
-        self.answered(self.run_report(asked, &context.peer).await)
+    ) -> Result<String, ToolError> {
+        let roots = self.roots(&context.peer).await?;
+        let trace = roots.existing(&call.trace)?;
+        let json = call.format == Some(ReportFormat::Json) || call.keys.is_some();
+        let mut words = words(&["report", if json { "--json" } else { "--markdown" }]);
+        words.extend(call.label.map(|label| format!("--label={label}").into()));
+        words.extend(call.top.map(|top| format!("--top={top}").into()));
+        words.push(trace.into());
+        let mut ended = self.run(words, "", &roots).await?;
+        if let (Some(keys), Ok(Value::Object(mut report))) =
+            (&call.keys, serde_json::from_str(&ended.stdout))
+        {
+            let there: Vec<String> = report.keys().cloned().collect();
+            if let Some(absent) = keys.iter().find(|key| !there.contains(key)) {
+                return Err(ToolError::NoKey {
+                    absent: absent.clone(),
+                    known: there.join(", "),
+                });
+            }
+            report.retain(|key, _| keys.contains(key));
+            ended.stdout = Value::Object(report).to_string();
+        }
+        let advice = "Ask for some `keys`, a `label`, a smaller `top`, or rows by `query`.";
+        self.text(ended, advice)
     }
 
     #[tool(
@@ -175,20 +202,17 @@ impl Server {
     )]
     async fn explain(
         &self,
-        Parameters(asked): Parameters<Explain>,
+        Parameters(call): Parameters<Explain>,
         context: RequestContext<RoleServer>,
-    ) -> Outcome {
-        let answer = async {
-            let roots = self.roots(&context.peer).await?;
-            let mut words = words(&["explain"]);
-            if asked.format == Some(ExplainFormat::Json) {
-                words.push("--json".into());
-            }
-            words.push(roots.existing(&asked.trace)?.into());
-            let ended = self.run(words, "", &roots, TASK_LIMIT).await?;
-            self.text(ended, "")
-        };
-        self.answered(answer.await)
+    ) -> Result<String, ToolError> {
+        let roots = self.roots(&context.peer).await?;
+        let mut words = words(&["explain"]);
+        if call.format == Some(ExplainFormat::Json) {
+            words.push("--json".into());
+        }
+        words.push(roots.existing(&call.trace)?.into());
+        let ended = self.run(words, "", &roots).await?;
+        self.text(ended, "")
     }
 
     #[tool(
@@ -197,10 +221,28 @@ impl Server {
     )]
     async fn query(
         &self,
-        Parameters(asked): Parameters<Query>,
+        Parameters(call): Parameters<Query>,
         context: RequestContext<RoleServer>,
-    ) -> Outcome {
-        self.answered(self.run_query(asked, &context.peer).await)
+    ) -> Result<String, ToolError> {
+        let roots = self.roots(&context.peer).await?;
+        let mut words = words(match call.sql {
+            Some(_) => &["query", "--format=json"],
+            // The text form is shorter than JSON.
+            None => &["query", "--schema"],
+        });
+        if call.traces.is_empty() {
+            return Err(ToolError::NoTrace);
+        }
+        for trace in &call.traces {
+            words.extend(roots.matching(trace)?.into_iter().map(OsString::from));
+        }
+        // The SQL goes to stdin: as an argument it could look like an option or a trace.
+        let sql = call.sql.unwrap_or_default();
+        let ended = self.run(words, &sql, &roots).await?;
+        self.text(
+            ended,
+            "Add a `limit`, group the rows, or name fewer columns.",
+        )
     }
 
     #[tool(
@@ -209,26 +251,22 @@ impl Server {
     )]
     async fn diff(
         &self,
-        Parameters(asked): Parameters<Diff>,
+        Parameters(call): Parameters<Diff>,
         context: RequestContext<RoleServer>,
-    ) -> Outcome {
-        let answer = async {
-            let roots = self.roots(&context.peer).await?;
-            let mut words = words(&["diff", "--json"]);
-            for gate in asked.gates.unwrap_or_default() {
-                words.push(format!("--gate={gate}").into());
-            }
-            words.push(roots.existing(&asked.before)?.into());
-            words.push(roots.existing(&asked.after)?.into());
-            let ended = self.run(words, "", &roots, TASK_LIMIT).await?;
-            // With an answer, status 1 means a broken gate.
-            let broken = ended.status.code() == Some(1) && !ended.stdout.is_empty();
-            match broken {
-                true => Ok(self.cut(&ended.stdout, "")),
-                false => self.text(ended, ""),
-            }
-        };
-        self.answered(answer.await)
+    ) -> Result<String, ToolError> {
+        let roots = self.roots(&context.peer).await?;
+        let mut words = words(&["diff", "--json"]);
+        let gates = call.gates.unwrap_or_default().into_iter();
+        words.extend(gates.map(|gate| format!("--gate={gate}").into()));
+        words.push(roots.existing(&call.before)?.into());
+        words.push(roots.existing(&call.after)?.into());
+        let ended = self.run(words, "", &roots).await?;
+        // With an answer, status 1 means a broken gate.
+        let broken = ended.status.code() == Some(1) && !ended.stdout.is_empty();
+        match broken {
+            true => Ok(self.cut(&ended.stdout, "")),
+            false => self.text(ended, ""),
+        }
     }
 
     #[tool(
@@ -237,26 +275,20 @@ impl Server {
     )]
     async fn import(
         &self,
-        Parameters(asked): Parameters<Import>,
+        Parameters(call): Parameters<Import>,
         context: RequestContext<RoleServer>,
-    ) -> Outcome {
-        let answer = async {
-            let roots = self.roots(&context.peer).await?;
-            let output = roots.new_file(&asked.output)?;
-            let mut words = words(&["import", "-o"]);
-            words.push(output.clone().into());
-            for input in &asked.inputs {
-                words.push(roots.existing(input)?.into());
-            }
-            let ended = self.run(words, "", &roots, TASK_LIMIT).await?;
-            let said = ended.stderr.clone();
-            self.text(ended, "")?;
-            Ok(
-                json!({ "trace": output, "said": cut(&said, MAX_OUTPUT_CHARACTERS, "") })
-                    .to_string(),
-            )
-        };
-        self.answered(answer.await)
+    ) -> Result<String, ToolError> {
+        let roots = self.roots(&context.peer).await?;
+        let output = roots.new_file(&call.output)?;
+        let mut words = words(&["import", "-o"]);
+        words.push(output.clone().into());
+        for input in &call.inputs {
+            words.push(roots.existing(input)?.into());
+        }
+        let ended = self.run(words, "", &roots).await?;
+        let said = cut(&ended.stderr, MAX_OUTPUT_CHARACTERS, "");
+        self.text(ended, "")?;
+        Ok(json!({ "trace": output, "said": said }).to_string())
     }
 
     #[tool(
@@ -270,10 +302,45 @@ impl Server {
     )]
     async fn record(
         &self,
-        Parameters(asked): Parameters<Record>,
+        Parameters(call): Parameters<Record>,
         context: RequestContext<RoleServer>,
-    ) -> Outcome {
-        self.answered(self.run_record(asked, &context.peer).await)
+    ) -> Result<String, ToolError> {
+        let roots = self.roots(&context.peer).await?;
+        let longest_s = self.options.longest;
+        let limit_s = call.time_limit_s.unwrap_or(longest_s.min(30));
+        if limit_s == 0 || limit_s > longest_s {
+            return Err(ToolError::TimeLimit { limit_s, longest_s });
+        }
+        if call.command.is_empty() {
+            return Err(ToolError::NoCommand);
+        }
+        let output = roots.new_file(&call.output)?;
+        let folder = match &call.folder {
+            Some(folder) => roots.existing(folder)?,
+            None => roots.first().to_owned(),
+        };
+        let mut words = words(&["record", "--quiet", "--no-report"]);
+        words.push(format!("--time-limit={limit_s}s").into());
+        words.extend(["-o".into(), output.clone().into(), "--".into()]);
+        words.extend(call.command.into_iter().map(OsString::from));
+        let limit = Duration::from_secs(limit_s.into()) + RECORDING_GRACE;
+        let turn = self.turns.acquire().await;
+        let ended = child::run(words, "", &folder, limit).await?;
+        drop(turn);
+        let stderr = cut(&ended.stderr, MAX_OUTPUT_CHARACTERS, "");
+        if !output.join("trace.json").exists() {
+            return Err(ToolError::NotRecorded {
+                status: ended.status,
+                stderr: one_line(stderr.trim()),
+            });
+        }
+        let answer = json!({
+            "trace": output,
+            "exit_status": ended.status.code(),
+            "stdout": cut(&ended.stdout, MAX_OUTPUT_CHARACTERS, ""),
+            "stderr": stderr,
+        });
+        Ok(answer.to_string())
     }
 }
 
@@ -322,120 +389,15 @@ impl Server {
         Ok(Roots::new(&[here.map_err(ToolError::CurrentFolder)?])?)
     }
 
-    async fn run_report(
-        &self,
-        asked: Report,
-        peer: &Peer<RoleServer>,
-    ) -> Result<String, ToolError> {
-        let roots = self.roots(peer).await?;
-        let trace = roots.existing(&asked.trace)?;
-        let json = asked.format == Some(ReportFormat::Json) || asked.keys.is_some();
-        let mut words = words(&["report", if json { "--json" } else { "--markdown" }]);
-        if let Some(label) = &asked.label {
-            words.push(format!("--label={label}").into());
-        }
-        if let Some(top) = asked.top {
-            words.push(format!("--top={top}").into());
-        }
-        words.push(trace.into());
-        let mut ended = self.run(words, "", &roots, TASK_LIMIT).await?;
-        if let (Some(keys), Ok(Value::Object(mut report))) =
-            (&asked.keys, serde_json::from_str(&ended.stdout))
-        {
-            let there: Vec<String> = report.keys().cloned().collect();
-            if let Some(absent) = keys.iter().find(|key| !there.contains(key)) {
-                return Err(ToolError::NoKey {
-                    absent: absent.clone(),
-                    known: there.join(", "),
-                });
-            }
-            report.retain(|key, _| keys.contains(key));
-            ended.stdout = Value::Object(report).to_string();
-        }
-        self.text(
-            ended,
-            "Ask for some `keys`, a `label`, a smaller `top`, or rows by `query`.",
-        )
-    }
-
-    async fn run_query(&self, asked: Query, peer: &Peer<RoleServer>) -> Result<String, ToolError> {
-        let roots = self.roots(peer).await?;
-        let mut words = words(match asked.sql {
-            Some(_) => &["query", "--format=json"],
-            // The text form is shorter than JSON.
-            None => &["query", "--schema"],
-        });
-        if asked.traces.is_empty() {
-            return Err(ToolError::NoTrace);
-        }
-        for trace in &asked.traces {
-            for path in roots.matching(trace)? {
-                words.push(path.into());
-            }
-        }
-        // The SQL goes to stdin: as an argument it could look like an option or a trace.
-        let sql = asked.sql.unwrap_or_default();
-        let ended = self.run(words, &sql, &roots, TASK_LIMIT).await?;
-        self.text(
-            ended,
-            "Add a `limit`, group the rows, or name fewer columns.",
-        )
-    }
-
-    async fn run_record(
-        &self,
-        asked: Record,
-        peer: &Peer<RoleServer>,
-    ) -> Result<String, ToolError> {
-        let roots = self.roots(peer).await?;
-        let longest = self.options.longest;
-        let limit_s = asked.time_limit_s.unwrap_or(longest.min(30));
-        if limit_s == 0 || limit_s > longest {
-            return Err(ToolError::TimeLimit {
-                limit_s,
-                longest_s: longest,
-            });
-        }
-        if asked.command.is_empty() {
-            return Err(ToolError::NoCommand);
-        }
-        let output = roots.new_file(&asked.output)?;
-        let folder = match &asked.folder {
-            Some(folder) => roots.existing(folder)?,
-            None => roots.first().to_owned(),
-        };
-        let mut words = words(&["record", "--quiet", "--no-report"]);
-        words.push(format!("--time-limit={limit_s}s").into());
-        words.extend(["-o".into(), output.clone().into(), "--".into()]);
-        words.extend(asked.command.into_iter().map(OsString::from));
-        let limit = Duration::from_secs(limit_s.into()) + RECORDING_GRACE;
-        let turn = self.turns.acquire().await;
-        let ended = child::run(words, "", &folder, limit).await?;
-        drop(turn);
-        if !output.join("trace.json").exists() {
-            return Err(ToolError::NotRecorded {
-                status: ended.status,
-                stderr: one_line(cut(&ended.stderr, MAX_OUTPUT_CHARACTERS, "").trim()),
-            });
-        }
-        let answer = json!({
-            "trace": output,
-            "exit_status": ended.status.code(),
-            "stdout": cut(&ended.stdout, MAX_OUTPUT_CHARACTERS, ""),
-            "stderr": cut(&ended.stderr, MAX_OUTPUT_CHARACTERS, ""),
-        });
-        Ok(answer.to_string())
-    }
-
+    /// Runs a task that records nothing, when its turn comes.
     async fn run(
         &self,
         words: Vec<OsString>,
         stdin: &str,
         roots: &Roots,
-        limit: Duration,
     ) -> Result<FinishedChild, ToolError> {
         let _turn = self.turns.acquire().await;
-        Ok(child::run(words, stdin, roots.first(), limit).await?)
+        Ok(child::run(words, stdin, roots.first(), TASK_LIMIT).await?)
     }
 
     /// Turns a finished task into an answer, with its warnings about missing data.
@@ -461,14 +423,6 @@ impl Server {
 
     fn cut(&self, text: &str, instead: &str) -> String {
         cut(text, self.options.most as usize, instead)
-    }
-
-    /// Returns the answer or the error as the tool's result, so that the client's model sees both.
-    fn answered(&self, answer: Result<String, ToolError>) -> Outcome {
-        Ok(match answer {
-            Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]),
-            Err(error) => CallToolResult::error(vec![ContentBlock::text(error.to_string())]),
-        })
     }
 }
 

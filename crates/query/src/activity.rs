@@ -4,7 +4,7 @@
 
 use crate::computed::ComputedDefinition;
 use crate::library::Library;
-use crate::schema::ColumnFacts;
+use crate::schema::{ColumnFacts, own_columns};
 use crate::source::Source;
 use datafusion::arrow::array::{ArrayRef, Int64Array, StringViewArray, UInt32Array, UInt64Array};
 use datafusion::arrow::datatypes::DataType;
@@ -12,37 +12,20 @@ use gapscope_timeline::intervals::{Interval, union_length_ns};
 use gapscope_timeline::vocabulary::Gpus;
 use gapscope_trace::ids::QueueId;
 use gapscope_trace::manifest::SamplingMode;
-use gapscope_trace::optional::Optional;
 use gapscope_trace::panics::guarded;
 use gapscope_trace::tables::{CommandBuffers, Dispatches, OpaqueWork, Transfers};
-use gapscope_trace::{Selection, Trace, read};
+use gapscope_trace::{Selection, Trace};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-fn figures() -> [ColumnFacts; 5] {
-    [
-        ColumnFacts::own(
-            "pieces",
-            DataType::UInt64,
-            "Pieces of work with known times: dispatches, transfers and opaque work; command buffers where only they were timed.",
-        ),
-        ColumnFacts::own(
-            "start_ns",
-            DataType::Int64,
-            "When the first of them started.",
-        ),
-        ColumnFacts::own("end_ns", DataType::Int64, "When the last of them ended."),
-        ColumnFacts::own(
-            "work_ns",
-            DataType::Int64,
-            "The sum of their times; of work that overlaps each counts.",
-        ),
-        ColumnFacts::own(
-            "busy_ns",
-            DataType::Int64,
-            "Time in which at least one of them ran.",
-        ),
-    ]
+fn figures() -> Vec<ColumnFacts> {
+    own_columns! {
+        pieces: UInt64, "Pieces of work with known times: dispatches, transfers and opaque work; command buffers where only they were timed.";
+        start_ns: Int64, "When the first of them started.";
+        end_ns: Int64, "When the last of them ended.";
+        work_ns: Int64, "The sum of their times; of work that overlaps each counts.";
+        busy_ns: Int64, "Time in which at least one of them ran.";
+    }
 }
 
 /// Defines the table of physical devices, however many processes used them.
@@ -50,14 +33,10 @@ pub(crate) fn device_table() -> ComputedDefinition {
     definition(
         "device_activity",
         "How long each physical device ran something, between its first and its last work. Computed when asked for.",
-        vec![
-            ColumnFacts::own(
-                "device",
-                DataType::UInt32,
-                "Id of the device; where several processes used it, the first id.",
-            ),
-            ColumnFacts::own("device_name", DataType::Utf8View, "Name of the device."),
-        ],
+        own_columns! {
+            device: UInt32, "Id of the device; where several processes used it, the first id.";
+            device_name: Utf8View, "Name of the device.";
+        },
         |library, source| {
             let gpus = Gpus::new(&source.manifest);
             let activity = Activity::read(library, source, |queue| gpus.of_queue(queue));
@@ -78,11 +57,7 @@ pub(crate) fn process_table() -> ComputedDefinition {
     definition(
         "process_activity",
         "How long the GPU work of each process ran, on whatever devices. Computed when asked for.",
-        vec![ColumnFacts::own(
-            "process",
-            DataType::UInt32,
-            "Id of the process.",
-        )],
+        own_columns! { process: UInt32, "Id of the process."; },
         |library, source| {
             let activity = Activity::read(library, source, |queue| {
                 Some(source.manifest.device_of_queue(queue)?.process)
@@ -133,76 +108,20 @@ impl<K: Copy + Ord> Activity<K> {
         source: &Source,
         owner: impl Fn(QueueId) -> Option<K>,
     ) -> Activity<K> {
-        let read = read(&source.folder, &selection(source.manifest.sampling_mode));
-        let (trace, diagnostics) = match read {
-            Ok(read) => read,
-            Err(error) => {
-                library.remark(format!("{error}: its rows are missing"));
-                return Activity(BTreeMap::new());
-            }
-        };
-        for diagnostic in diagnostics {
-            library.remark(format!("{}: {diagnostic}", source.name));
-        }
-        let activity = guarded(|| Activity::from_trace(&trace, owner));
-        activity.unwrap_or_else(|panic| {
-            library.remark(format!("{} is damaged ({panic})", source.name));
-            Activity(BTreeMap::new())
-        })
-    }
-
-    fn from_trace(trace: &Trace, owner: impl Fn(QueueId) -> Option<K>) -> Activity<K> {
-        let mut owners: HashMap<QueueId, Option<K>> = HashMap::new();
-        let mut works: BTreeMap<K, Vec<Interval>> = BTreeMap::new();
-        let mut add =
-            |queues: &[QueueId], start_ns: &Optional<i64>, duration_ns: &Optional<i64>| {
-                let times = start_ns.iter().zip(duration_ns);
-                let mut rows = queues.iter().zip(times).peekable();
-                // Rows of one queue mostly follow each other.
-                while let Some((queue, _)) = rows.peek() {
-                    let queue = **queue;
-                    let owner = owners.entry(queue).or_insert_with(|| owner(queue));
-                    let mut mine = owner.map(|owner| works.entry(owner).or_default());
-                    while let Some((_, (start_ns, duration_ns))) =
-                        rows.next_if(|(next, _)| **next == queue)
-                    {
-                        if let Some(mine) = &mut mine {
-                            mine.extend(Interval::from_row(start_ns, duration_ns));
-                        }
-                    }
-                }
-            };
-        let t = &trace.tables;
-        add(
-            &t.dispatches.queue,
-            &t.dispatches.start_ns,
-            &t.dispatches.duration_ns,
-        );
-        add(
-            &t.transfers.queue,
-            &t.transfers.start_ns,
-            &t.transfers.duration_ns,
-        );
-        add(
-            &t.opaque_work.queue,
-            &t.opaque_work.start_ns,
-            &t.opaque_work.duration_ns,
-        );
-        let c = &t.command_buffers;
-        add(&c.queue, &c.start_ns, &c.duration_ns);
-        works.retain(|_, works| !works.is_empty());
-        for works in works.values_mut() {
-            // A stable sort is fast here because long stretches are already in order.
-            works.sort_by_key(|interval| interval.start_ns);
-        }
+        let selection = selection(source.manifest.sampling_mode);
+        let works = library.compute(source, &selection, "rows", |trace| {
+            guarded(|| works(trace, owner)).unwrap_or_else(|panic| {
+                library.remark(format!("{} is damaged ({panic})", source.name));
+                BTreeMap::new()
+            })
+        });
         Activity(works)
     }
 
     fn figures(&self) -> Vec<ArrayRef> {
         let each = |figure: fn(&[Interval]) -> i64| {
-            Arc::new(Int64Array::from_iter_values(
-                self.0.values().map(|works| figure(works)),
-            ))
+            let figures = self.0.values().map(|works| figure(works));
+            Arc::new(Int64Array::from_iter_values(figures))
         };
         let pieces = self.0.values().map(|works| works.len() as u64);
         vec![
@@ -216,4 +135,38 @@ impl<K: Copy + Ord> Activity<K> {
             each(|works| union_length_ns(works.iter().copied())),
         ]
     }
+}
+
+/// Returns the times of all work by owner, in the order of their starts.
+fn works<K: Copy + Ord>(
+    trace: &Trace,
+    owner: impl Fn(QueueId) -> Option<K>,
+) -> BTreeMap<K, Vec<Interval>> {
+    let mut owners: HashMap<QueueId, Option<K>> = HashMap::new();
+    let mut works: BTreeMap<K, Vec<Interval>> = BTreeMap::new();
+    macro_rules! add {
+        ($($table:ident),+) => {$(
+            let table = &trace.tables.$table;
+            let times = table.start_ns.iter().zip(&table.duration_ns);
+            let mut rows = table.queue.iter().zip(times).peekable();
+            // Rows of one queue mostly follow each other.
+            while let Some((queue, _)) = rows.peek() {
+                let queue = **queue;
+                let owner = owners.entry(queue).or_insert_with(|| owner(queue));
+                let mut mine = owner.map(|owner| works.entry(owner).or_default());
+                while let Some((_, (start_ns, duration_ns))) = rows.next_if(|(next, _)| **next == queue) {
+                    if let Some(mine) = &mut mine {
+                        mine.extend(Interval::from_row(start_ns, duration_ns));
+                    }
+                }
+            }
+        )+};
+    }
+    add!(dispatches, transfers, opaque_work, command_buffers);
+    works.retain(|_, works| !works.is_empty());
+    for works in works.values_mut() {
+        // A stable sort is fast here because long stretches are already in order.
+        works.sort_by_key(|interval| interval.start_ns);
+    }
+    works
 }

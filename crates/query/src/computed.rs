@@ -2,29 +2,17 @@
 //! core.
 
 use crate::library::Library;
-use crate::scan::{Pruning, RowGroup};
+use crate::scan::{Leaf, LeafSource, Pruning, Result, RowGroup, inexact};
 use crate::schema::{ColumnFacts, Origin, TableFacts};
 use crate::source::Source;
 use async_trait::async_trait;
 use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::{Session, TableProvider};
-use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::error::DataFusionError;
-use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
-use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
-use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
-    ReplaceChildrenOptions,
-};
-use futures::stream;
+use datafusion::physical_plan::ExecutionPlan;
 use std::fmt;
 use std::sync::Arc;
-
-type Result<T> = std::result::Result<T, DataFusionError>;
 
 /// The definition of a computed table: its name, columns and the function that computes the rows.
 pub(crate) struct ComputedDefinition {
@@ -47,14 +35,15 @@ pub(crate) struct ComputedTable {
 impl ComputedTable {
     pub fn new(definition: ComputedDefinition, library: Arc<Library>) -> ComputedTable {
         let partitions = &library.traces.partitions;
-        let facts = TableFacts::new(
-            definition.name,
-            definition.meaning,
-            partitions,
-            definition.columns,
-        );
+        let ComputedDefinition {
+            name,
+            meaning,
+            columns,
+            rows,
+        } = definition;
+        let facts = TableFacts::new(name, meaning, partitions, columns);
         ComputedTable {
-            rows: definition.rows,
+            rows,
             facts: Arc::new(facts),
             library,
         }
@@ -80,7 +69,7 @@ impl TableProvider for ComputedTable {
         &self,
         filters: &[&Expr],
     ) -> Result<Vec<TableProviderFilterPushDown>> {
-        Ok(vec![TableProviderFilterPushDown::Inexact; filters.len()])
+        inexact(filters)
     }
 
     async fn scan(
@@ -91,13 +80,12 @@ impl TableProvider for ComputedTable {
         _: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let sources = self.library.traces.sources.len();
-        let groups: Vec<RowGroup> = (0..sources)
-            .map(|source| RowGroup {
-                source,
-                index: 0,
-                rows: 1,
-            })
-            .collect();
+        let group = |source| RowGroup {
+            source,
+            index: 0,
+            rows: 1,
+        };
+        let groups: Vec<RowGroup> = (0..sources).map(group).collect();
         let kept = Pruning {
             facts: &self.facts,
             traces: &self.library.traces,
@@ -110,108 +98,63 @@ impl TableProvider for ComputedTable {
             .collect();
         let all: Vec<usize> = (0..self.facts.columns.len()).collect();
         let projection = projection.unwrap_or(&all).clone();
-        let each = sources
-            .len()
-            .div_ceil(state.config().target_partitions().max(1));
-        let mut partitions: Vec<Vec<usize>> =
-            sources.chunks(each.max(1)).map(<[_]>::to_vec).collect();
+        let most = state.config().target_partitions().max(1);
+        let each = sources.len().div_ceil(most).max(1);
+        let mut partitions: Vec<Vec<usize>> = sources.chunks(each).map(<[_]>::to_vec).collect();
         if partitions.is_empty() {
             partitions.push(Vec::new());
         }
         let schema = Arc::new(self.facts.schema.project(&projection)?);
-        let properties = PlanProperties::new(
-            EquivalenceProperties::new(schema.clone()),
-            Partitioning::UnknownPartitioning(partitions.len()),
-            EmissionType::Incremental,
-            Boundedness::Bounded,
-        );
-        Ok(Arc::new(ComputedScan {
+        let scan = ComputedScan {
             facts: self.facts.clone(),
             library: self.library.clone(),
             rows: self.rows,
             projection,
-            schema,
             partitions,
-            properties: Arc::new(properties),
-        }))
+        };
+        Ok(Arc::new(Leaf::new(scan, schema)))
     }
 }
 
-/// The plan that computes the rows of a table. A partition is a list of traces, by index.
+/// The computation of the rows of a table. A partition is a list of traces, by index.
 #[derive(Debug)]
 struct ComputedScan {
     facts: Arc<TableFacts>,
     library: Arc<Library>,
     rows: fn(&Library, &Source) -> Vec<ArrayRef>,
     projection: Vec<usize>,
-    schema: SchemaRef,
     partitions: Vec<Vec<usize>>,
-    properties: Arc<PlanProperties>,
 }
 
-impl DisplayAs for ComputedScan {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter) -> fmt::Result {
+impl fmt::Display for ComputedScan {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let traces: usize = self.partitions.iter().map(Vec::len).sum();
-        write!(
-            f,
-            "ComputedScan: {}, traces={traces}, partitions={}",
-            self.facts.name,
-            self.partitions.len()
-        )
+        write!(f, "{}, traces={traces}", self.facts.name)
     }
 }
 
-impl ExecutionPlan for ComputedScan {
-    fn name(&self) -> &str {
-        "ComputedScan"
+impl LeafSource for ComputedScan {
+    const NAME: &'static str = "ComputedScan";
+
+    fn partitions(&self) -> usize {
+        self.partitions.len()
     }
 
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        Vec::new()
-    }
-
-    fn apply_expressions(
+    /// Returns one batch for each trace, however many rows it has.
+    fn batches(
         &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        _: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(self)
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        _: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(self)
-    }
-
-    fn execute(&self, partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        partition: usize,
+        _batch_rows: usize,
+    ) -> impl Iterator<Item = Result<RecordBatch>> + Send + 'static {
         let (facts, library, rows) = (self.facts.clone(), self.library.clone(), self.rows);
         let projection = self.projection.clone();
-        let batches = self.partitions[partition]
+        self.partitions[partition]
             .clone()
             .into_iter()
             .map(move |at| {
                 let own = rows(&library, &library.traces.sources[at]);
-                batch(&facts, &library, at, own)?
-                    .project(&projection)
-                    .map_err(DataFusionError::from)
-            });
-        Ok(Box::pin(RecordBatchStreamAdapter::new(
-            self.schema.clone(),
-            stream::iter(batches),
-        )))
+                Ok(batch(&facts, &library, at, own)?.project(&projection)?)
+            })
     }
 }
 

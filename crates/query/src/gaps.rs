@@ -3,7 +3,7 @@
 
 use crate::computed::ComputedDefinition;
 use crate::library::Library;
-use crate::schema::ColumnFacts;
+use crate::schema::own_columns;
 use crate::source::Source;
 use datafusion::arrow::array::{
     ArrayRef, BooleanArray, Int64Array, StringViewArray, UInt32Array, UInt64Array,
@@ -15,9 +15,8 @@ use gapscope_analysis::{Findings, kernels, warm_up};
 use gapscope_timeline::bound_bytes::BindingSets;
 use gapscope_timeline::vocabulary::Gpus;
 use gapscope_timeline::{Timeline, busy};
+use gapscope_trace::Trace;
 use gapscope_trace::lookup::{IdIndex, LabelPaths};
-use gapscope_trace::panics::guarded;
-use gapscope_trace::{Trace, read};
 use std::sync::Arc;
 
 pub(crate) fn table() -> ComputedDefinition {
@@ -25,66 +24,23 @@ pub(crate) fn table() -> ComputedDefinition {
     ComputedDefinition {
         name: "gaps",
         meaning: "Gaps: time in which a device ran nothing between two pieces of work, by cause. Computed when asked for.",
-        columns: vec![
-            ColumnFacts::own(
-                "device",
-                DataType::UInt32,
-                "Id of the device; where several processes used it, the first id.",
-            ),
-            ColumnFacts::own("device_name", DataType::Utf8View, "Name of the device."),
-            ColumnFacts::own(
-                "gap",
-                DataType::UInt64,
-                "Number of the gap in its trace: its parts, each with a cause of its own, share it.",
-            ),
-            ColumnFacts::own(
-                "cause",
-                DataType::Utf8View,
-                format!(
-                    "Why the device ran nothing in this part. One of {}.",
-                    causes.join(", ")
-                ),
-            ),
-            ColumnFacts::own("start_ns", DataType::Int64, "When this part started."),
-            ColumnFacts::own(
-                "from_start_ns",
-                DataType::Int64,
-                "The same from the start of the recording, as the report and the page have it.",
-            ),
-            ColumnFacts::own("duration_ns", DataType::Int64, "How long it lasted."),
-            ColumnFacts::own("gap_ns", DataType::Int64, "Length of the whole gap."),
-            ColumnFacts::own(
-                "submission",
-                DataType::UInt64,
-                "Id of the submission whose work ended the gap.",
-            ),
-            ColumnFacts::own(
-                "kernel_before",
-                DataType::Utf8View,
-                "What ran before the gap: a kernel, or the kind of the transfer or other work.",
-            ),
-            ColumnFacts::own(
-                "kernel_after",
-                DataType::Utf8View,
-                "What ended the gap, likewise.",
-            ),
-            ColumnFacts::own(
-                "process",
-                DataType::UInt32,
-                "Id of the process that submitted the work that ended the gap.",
-            ),
-            ColumnFacts::own("thread", DataType::UInt32, "Id of its thread that did."),
-            ColumnFacts::own(
-                "label_path",
-                DataType::Utf8View,
-                "Label of the work that ended the gap, in its nesting.",
-            ),
-            ColumnFacts::own(
-                "warm_up",
-                DataType::Boolean,
-                "It is in the warm-up, which `gapscope report` leaves out by default.",
-            ),
-        ],
+        columns: own_columns! {
+            device: UInt32, "Id of the device; where several processes used it, the first id.";
+            device_name: Utf8View, "Name of the device.";
+            gap: UInt64, "Number of the gap in its trace: its parts, each with a cause of its own, share it.";
+            cause: Utf8View, format!("Why the device ran nothing in this part. One of {}.", causes.join(", "));
+            start_ns: Int64, "When this part started.";
+            from_start_ns: Int64, "The same from the start of the recording, as the report and the page have it.";
+            duration_ns: Int64, "How long it lasted.";
+            gap_ns: Int64, "Length of the whole gap.";
+            submission: UInt64, "Id of the submission whose work ended the gap.";
+            kernel_before: Utf8View, "What ran before the gap: a kernel, or the kind of the transfer or other work.";
+            kernel_after: Utf8View, "What ended the gap, likewise.";
+            process: UInt32, "Id of the process that submitted the work that ended the gap.";
+            thread: UInt32, "Id of its thread that did.";
+            label_path: Utf8View, "Label of the work that ended the gap, in its nesting.";
+            warm_up: Boolean, "It is in the warm-up, which `gapscope report` leaves out by default.";
+        },
         rows: |library, source| read_gaps(library, source).arrays(),
     }
 }
@@ -111,29 +67,14 @@ struct GapRows {
 
 /// Finds the gaps of a trace. Problems are reported as remarks, and the trace then has no rows.
 fn read_gaps(library: &Library, source: &Source) -> GapRows {
-    match read(&source.folder, &Findings::selection_of_times()) {
-        Ok((trace, diagnostics)) => {
-            for diagnostic in diagnostics {
-                library.remark(format!("{}: {diagnostic}", source.name));
-            }
-            // Missing work would show up as gaps.
-            if unknown_because(&trace, CAUSES).is_some() {
-                library.remark(format!("{}: its gaps are unknown", source.name));
-                return GapRows::default();
-            }
-            guarded(|| GapRows::from_trace(&trace)).unwrap_or_else(|_| {
-                library.remark(format!(
-                    "{} cannot be analysed: its gaps are missing",
-                    source.name
-                ));
-                GapRows::default()
-            })
+    library.compute(source, &Findings::selection_of_times(), "gaps", |trace| {
+        // Missing work would show up as gaps.
+        if unknown_because(trace, CAUSES).is_some() {
+            library.remark(format!("{}: its gaps are unknown", source.name));
+            return GapRows::default();
         }
-        Err(error) => {
-            library.remark(format!("{error}: its gaps are missing"));
-            GapRows::default()
-        }
-    }
+        GapRows::from_trace(trace)
+    })
 }
 
 impl GapRows {

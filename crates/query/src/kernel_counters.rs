@@ -3,116 +3,60 @@
 
 use crate::computed::ComputedDefinition;
 use crate::library::Library;
-use crate::schema::ColumnFacts;
+use crate::schema::own_columns;
 use crate::source::Source;
 use datafusion::arrow::array::{ArrayRef, Float64Array, Int64Array, StringViewArray, UInt64Array};
 use datafusion::arrow::datatypes::DataType;
 use gapscope_analysis::kernels::Kernel;
 use gapscope_analysis::limits::KernelCounter;
 use gapscope_analysis::{Findings, Options};
-use gapscope_trace::panics::guarded;
-use gapscope_trace::read;
 use std::sync::Arc;
 
 pub(crate) fn table() -> ComputedDefinition {
-    let column = ColumnFacts::own;
-    let (text, float) = (DataType::Utf8View, DataType::Float64);
     ComputedDefinition {
         name: "kernel_counters",
         meaning: "Kernels: what limits each, and its hardware counters, a row for each counter; one row without a counter where none is known. Computed when asked for.",
-        columns: vec![
-            column("kernel_name", text.clone(), "Name of the kernel."),
-            column("dispatches", DataType::UInt64, "Its dispatches."),
-            column(
-                "busy_ns",
-                DataType::Int64,
-                "Time in which at least one of them ran.",
-            ),
-            column(
-                "limit",
-                text.clone(),
-                "What limits it: `short`, `memory`, `compute`, `too-small`, `tail`, `idle`, `latency`.",
-            ),
-            column(
-                "limited_by",
-                text.clone(),
-                "The unit that is nearest to its limit, where counters say it.",
-            ),
-            column(
-                "reached",
-                float.clone(),
-                "What it has of the limit: achieved over possible.",
-            ),
-            column(
-                "winnable_ns",
-                DataType::Int64,
-                "Time that reaching the limit would save, at most.",
-            ),
-            column(
-                "unknown_because",
-                text.clone(),
-                "Why its counters do not say a limit.",
-            ),
-            column("counter", text.clone(), "Name of the counter."),
-            column("unit", text, "Unit of its values."),
-            column("mean", float.clone(), "Mean while the kernel ran alone."),
-            column(
-                "error",
-                float.clone(),
-                "How far the mean may be off: its standard error, and what samples do not cover.",
-            ),
-            column("min", float.clone(), "The least sample."),
-            column("max", float.clone(), "The greatest sample."),
-            column("samples", DataType::UInt64, "Samples in it."),
-            column(
-                "covered_share",
-                float,
-                "The share of the kernel's time that they cover.",
-            ),
-        ],
+        columns: own_columns! {
+            kernel_name: Utf8View, "Name of the kernel.";
+            dispatches: UInt64, "Its dispatches.";
+            busy_ns: Int64, "Time in which at least one of them ran.";
+            limit: Utf8View, "What limits it: `short`, `memory`, `compute`, `too-small`, `tail`, `idle`, `latency`.";
+            limited_by: Utf8View, "The unit that is nearest to its limit, where counters say it.";
+            reached: Float64, "What it has of the limit: achieved over possible.";
+            winnable_ns: Int64, "Time that reaching the limit would save, at most.";
+            unknown_because: Utf8View, "Why its counters do not say a limit.";
+            counter: Utf8View, "Name of the counter.";
+            unit: Utf8View, "Unit of its values.";
+            mean: Float64, "Mean while the kernel ran alone.";
+            error: Float64, "How far the mean may be off: its standard error, and what samples do not cover.";
+            min: Float64, "The least sample.";
+            max: Float64, "The greatest sample.";
+            samples: UInt64, "Samples in it.";
+            covered_share: Float64, "The share of the kernel's time that they cover.";
+        },
         rows: |library, source| arrays(&read_kernels(library, source)),
     }
 }
 
 /// Finds the kernels of a trace. Problems are reported as remarks, and the trace then has no rows.
 fn read_kernels(library: &Library, source: &Source) -> Vec<Kernel> {
-    match read(&source.folder, &Findings::selection()) {
-        Ok((trace, diagnostics)) => {
-            for diagnostic in diagnostics {
-                library.remark(format!("{}: {diagnostic}", source.name));
-            }
-            let found = guarded(|| {
-                Findings::new(&trace, &Options::default())
-                    .kernels
-                    .into_value()
-            });
-            found.unwrap_or_else(|_| {
-                library.remark(format!(
-                    "{} cannot be analysed: its kernels' counters are missing",
-                    source.name
-                ));
-                Vec::new()
-            })
-        }
-        Err(error) => {
-            library.remark(format!("{error}: its kernels' counters are missing"));
-            Vec::new()
-        }
-    }
+    let selection = Findings::selection();
+    library.compute(source, &selection, "kernels' counters", |trace| {
+        let findings = Findings::new(trace, &Options::default());
+        findings.kernels.into_value()
+    })
 }
 
 fn arrays(kernels: &[Kernel]) -> Vec<ArrayRef> {
-    let rows: Vec<(&Kernel, Option<&KernelCounter>)> = kernels
-        .iter()
-        .flat_map(|kernel| {
-            let means = kernel.counters.iter().flat_map(|counters| &counters.means);
-            let with: Vec<_> = means.map(|mean| (kernel, Some(mean))).collect();
-            match with.is_empty() {
-                true => vec![(kernel, None)],
-                false => with,
-            }
-        })
-        .collect();
+    let mut rows: Vec<(&Kernel, Option<&KernelCounter>)> = Vec::new();
+    for kernel in kernels {
+        let means = kernel.counters.iter().flat_map(|counters| &counters.means);
+        let before = rows.len();
+        rows.extend(means.map(|mean| (kernel, Some(mean))));
+        if rows.len() == before {
+            rows.push((kernel, None));
+        }
+    }
     let kernel = || rows.iter().map(|(kernel, _)| *kernel);
     let text = |of: fn(&Kernel) -> Option<&str>| -> ArrayRef {
         Arc::new(StringViewArray::from_iter(kernel().map(of)))
@@ -122,24 +66,22 @@ fn arrays(kernels: &[Kernel]) -> Vec<ArrayRef> {
         Arc::new(StringViewArray::from_iter(texts))
     };
     let float = |of: fn(&KernelCounter) -> f64| -> ArrayRef {
-        Arc::new(Float64Array::from_iter(
-            rows.iter().map(|(_, mean)| mean.map(of)),
-        ))
+        let numbers = rows.iter().map(|(_, mean)| mean.map(of));
+        Arc::new(Float64Array::from_iter(numbers))
     };
+    let sample_counts = (rows.iter()).map(|(_, mean)| mean.map(|mean| mean.sample_count));
+    let dispatch_counts = kernel().map(|kernel| kernel.count);
+    let reached = kernel().map(|kernel| kernel.reached);
     let times = |of: fn(&Kernel) -> Option<i64>| -> ArrayRef {
         Arc::new(Int64Array::from_iter(kernel().map(of)))
     };
     vec![
         text(|kernel| Some(&kernel.name)),
-        Arc::new(UInt64Array::from_iter_values(
-            kernel().map(|kernel| kernel.count),
-        )),
+        Arc::new(UInt64Array::from_iter_values(dispatch_counts)),
         times(|kernel| kernel.busy_ns),
         text(|kernel| kernel.limit.map(|limit| limit.as_str())),
         text(|kernel| kernel.limited_by.map(|unit| unit.as_str())),
-        Arc::new(Float64Array::from_iter(
-            kernel().map(|kernel| kernel.reached),
-        )),
+        Arc::new(Float64Array::from_iter(reached)),
         times(|kernel| kernel.winnable_ns),
         text(|kernel| kernel.counters.as_ref()?.unknown_because.as_deref()),
         counter(|mean| mean.name),
@@ -148,10 +90,7 @@ fn arrays(kernels: &[Kernel]) -> Vec<ArrayRef> {
         float(|mean| mean.error),
         float(|mean| mean.min),
         float(|mean| mean.max),
-        Arc::new(UInt64Array::from_iter(
-            rows.iter()
-                .map(|(_, mean)| mean.map(|mean| mean.sample_count)),
-        )),
+        Arc::new(UInt64Array::from_iter(sample_counts)),
         float(|mean| mean.covered_share),
     ]
 }

@@ -1,7 +1,8 @@
 //! Holds the traces of a session, and collects remarks on problems with reading them.
 
-use crate::source::Traces;
-use gapscope_trace::Diagnostic;
+use crate::source::{Source, Traces};
+use gapscope_trace::panics::guarded;
+use gapscope_trace::{Diagnostic, Selection, Trace, read};
 use std::sync::{Mutex, PoisonError};
 
 /// The state that the tables of a session share.
@@ -29,6 +30,32 @@ impl Library {
         if !remarks.contains(&sentence) {
             remarks.push(sentence);
         }
+    }
+
+    /// Reads the tables of a trace and computes something from them. A problem is reported as a remark that says that the `rows` of the trace are
+    /// missing; without a result the default is returned.
+    pub fn compute<T: Default>(
+        &self,
+        source: &Source,
+        selection: &Selection,
+        rows: &str,
+        compute: impl FnOnce(&Trace) -> T,
+    ) -> T {
+        let (trace, diagnostics) = match read(&source.folder, selection) {
+            Ok(read) => read,
+            Err(error) => {
+                self.remark(format!("{error}: its {rows} are missing"));
+                return T::default();
+            }
+        };
+        for diagnostic in diagnostics {
+            self.remark(format!("{}: {diagnostic}", source.name));
+        }
+        guarded(|| compute(&trace)).unwrap_or_else(|_| {
+            let name = &source.name;
+            self.remark(format!("{name} cannot be analysed: its {rows} are missing"));
+            T::default()
+        })
     }
 
     /// Returns the remarks since the last call.

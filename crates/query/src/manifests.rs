@@ -1,24 +1,43 @@
 //! Makes SQL tables of the manifests of traces (`trace.json`): `traces`, `devices` and others.
 
 use crate::schema::{ColumnFacts, Origin, TableFacts};
-use crate::source::{Source, Traces};
+use crate::source::Traces;
 use datafusion::arrow::array::{ArrayRef, RecordBatch, new_empty_array};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::datasource::MemTable;
 use datafusion::error::DataFusionError;
-use gapscope_trace::manifest::{ClockMethod, Exit};
+use gapscope_trace::manifest::{ClockMethod, Device, Exit, Loss, Manifest, Process, Queue, Thread};
+use std::slice;
 use std::sync::Arc;
-
-/// A function that returns the rows that one trace adds to a table.
-type RowsOfTrace = fn(&Source) -> Vec<Vec<ScalarValue>>;
 
 /// The definition of a table whose rows come from manifests.
 struct ManifestTable {
     name: &'static str,
     meaning: &'static str,
     columns: Vec<ColumnFacts>,
-    rows: RowsOfTrace,
+    /// Returns the rows that one trace adds to the table.
+    rows: Box<dyn Fn(&Manifest) -> Vec<Vec<ScalarValue>>>,
+}
+
+/// A column of a table of `T`, with the function that returns its value.
+type Column<T> = (ColumnFacts, fn(&T) -> ScalarValue);
+
+/// Defines a table with a row for each of the `items` of a manifest.
+fn table<T: 'static>(
+    name: &'static str,
+    meaning: &'static str,
+    items: fn(&Manifest) -> &[T],
+    columns: Vec<Column<T>>,
+) -> ManifestTable {
+    let (columns, values): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
+    let row = move |item: &T| values.iter().map(|value| value(item)).collect();
+    ManifestTable {
+        name,
+        meaning,
+        columns,
+        rows: Box::new(move |manifest| items(manifest).iter().map(&row).collect()),
+    }
 }
 
 /// A table with its rows in memory.
@@ -37,14 +56,12 @@ impl ManifestTable {
         let facts = TableFacts::new(self.name, self.meaning, &traces.partitions, self.columns);
         let mut values: Vec<Vec<ScalarValue>> = facts.columns.iter().map(|_| Vec::new()).collect();
         for (index, source) in traces.sources.iter().enumerate() {
-            for row in (self.rows)(source) {
-                let common = facts
-                    .columns
-                    .iter()
-                    .filter_map(|column| match column.origin {
-                        Origin::Trace(value) => Some(traces.value(value, index)),
-                        Origin::Own | Origin::Name(_) => None,
-                    });
+            for row in (self.rows)(&source.manifest) {
+                let columns = facts.columns.iter();
+                let common = columns.filter_map(|column| match column.origin {
+                    Origin::Trace(value) => Some(traces.value(value, index)),
+                    Origin::Own | Origin::Name(_) => None,
+                });
                 for (column, value) in values.iter_mut().zip(common.chain(row)) {
                     column.push(value);
                 }
@@ -70,10 +87,6 @@ fn text(text: &str) -> ScalarValue {
     ScalarValue::Utf8View(Some(text.to_owned()))
 }
 
-fn optional(text: Option<&str>) -> ScalarValue {
-    ScalarValue::Utf8View(text.map(str::to_owned))
-}
-
 fn number(number: u32) -> ScalarValue {
     ScalarValue::UInt32(Some(number))
 }
@@ -86,195 +99,106 @@ const TEXT: DataType = DataType::Utf8View;
 const NUMBER: DataType = DataType::UInt32;
 const NS: DataType = DataType::Int64;
 
+/// Lists columns: the name, the type and the meaning of each, and its value for an item.
+macro_rules! columns {
+    ($item:ident: $type:ty; $($name:ident: $data_type:expr, $meaning:literal, $value:expr;)+) => {{
+        let columns: Vec<Column<$type>> = vec![$(
+            (ColumnFacts::own(stringify!($name), $data_type, $meaning), |$item| $value),
+        )+];
+        columns
+    }};
+}
+
 fn definitions() -> Vec<ManifestTable> {
-    let own = ColumnFacts::own::<&str>;
+    let traces = columns! { m: Manifest;
+        command: TEXT, "The recorded command.", text(&m.command.join(" "));
+        exit_code: DataType::Int32, "How it ended, if with a code.", exit(m).0;
+        exit_signal: DataType::Int32, "How it ended, if by a signal.", exit(m).1;
+        sampling_mode: TEXT, "How the GPU was sampled.", text(m.sampling_mode.as_str());
+        start_ns: NS, "Start of the recording.", ns(m.start_ns);
+        end_ns: NS, "Its end.", ns(m.end_ns);
+        start_unix_ns: NS, "Start on the wall clock, nanoseconds since 1970, where that is known.",
+            ScalarValue::Int64(m.start_unix_ns);
+        system: TEXT, "Operating system.", text(&m.host.system);
+        processor: TEXT, "Processor.", text(&m.host.processor);
+        cores: NUMBER, "Logical cores, where they are known.", ScalarValue::UInt32(m.host.cores);
+        gapscope_version: TEXT, "The gapscope that wrote it.", text(&m.gapscope_version);
+        clock_error_ns: NS, "The greatest error of a device time; unknown if one device's is.",
+            greatest_error(m);
+    };
+    let devices = columns! { d: Device;
+        id: NUMBER, "Id in the trace.", number(d.id.0);
+        process: NUMBER, "Id of the process.", number(d.process.0);
+        api: TEXT, "`vulkan`, `cuda`, `metal`.", text(d.api.as_str());
+        name: TEXT, "Name.", text(&d.name);
+        driver: TEXT, "Driver and version.", text(&d.driver);
+        uuid: TEXT, "Tells physical devices apart.", text(&d.uuid);
+        lost: DataType::Boolean, "The driver said that the device was lost.", ScalarValue::from(d.lost);
+        clock_method: TEXT, "Where clock samples come from.", text(clock_method(d.clock.method));
+        clock_error_ns: NS, "The greatest error of a mapped time.", ScalarValue::Int64(d.clock.error_ns);
+    };
+    let queues = columns! { q: Queue;
+        id: NUMBER, "Id in the trace.", number(q.id.0);
+        device: NUMBER, "Id of the device.", number(q.device.0);
+        family: NUMBER, "Queue family.", number(q.family);
+        index: NUMBER, "Index in the family.", number(q.index);
+        capabilities: TEXT, "What it can do, joined by commas.", text(&q.capabilities.join(","));
+        name: TEXT, "Name that the program gave it.", ScalarValue::Utf8View(q.name.clone());
+    };
+    let processes = columns! { p: Process;
+        id: NUMBER, "Id in the trace.", number(p.id.0);
+        pid: NUMBER, "The system's id.", number(p.pid);
+        parent_pid: NUMBER, "The parent's, where it is known.", ScalarValue::UInt32(p.parent_pid);
+        executable: TEXT, "Path of the executable.", text(&p.executable);
+        arguments: TEXT, "Arguments, joined by spaces.", text(&p.arguments.join(" "));
+        start_ns: NS, "When its recording started.", ns(p.start_ns);
+        end_ns: NS, "When it ended in an orderly way.", ScalarValue::Int64(p.end_ns);
+    };
+    let threads = columns! { t: Thread;
+        process: NUMBER, "Id of the process.", number(t.process.0);
+        thread: NUMBER, "The system's id.", number(t.thread.0);
+        name: TEXT, "Its name.", text(&t.name);
+    };
+    let losses = columns! { l: Loss;
+        what: TEXT, "What, in the plural.", text(l.kind.as_str());
+        count: DataType::UInt64, "How many.", ScalarValue::from(l.count);
+        reason: TEXT, "Why.", text(&l.reason);
+    };
+    let devices_meaning = "Devices, each as one process used it.";
     vec![
-        ManifestTable {
-            name: "traces",
-            meaning: "Traces: a row for each.",
-            columns: vec![
-                own("command", TEXT, "The recorded command."),
-                own(
-                    "exit_code",
-                    DataType::Int32,
-                    "How it ended, if with a code.",
-                ),
-                own(
-                    "exit_signal",
-                    DataType::Int32,
-                    "How it ended, if by a signal.",
-                ),
-                own("sampling_mode", TEXT, "How the GPU was sampled."),
-                own("start_ns", NS, "Start of the recording."),
-                own("end_ns", NS, "Its end."),
-                own(
-                    "start_unix_ns",
-                    NS,
-                    "Start on the wall clock, nanoseconds since 1970, where that is known.",
-                ),
-                own("system", TEXT, "Operating system."),
-                own("processor", TEXT, "Processor."),
-                own("cores", NUMBER, "Logical cores, where they are known."),
-                own("gapscope_version", TEXT, "The gapscope that wrote it."),
-                own(
-                    "clock_error_ns",
-                    NS,
-                    "The greatest error of a device time; unknown if one device's is.",
-                ),
-            ],
-            rows: trace_row,
-        },
-        ManifestTable {
-            name: "devices",
-            meaning: "Devices, each as one process used it.",
-            columns: vec![
-                own("id", NUMBER, "Id in the trace."),
-                own("process", NUMBER, "Id of the process."),
-                own("api", TEXT, "`vulkan`, `cuda`, `metal`."),
-                own("name", TEXT, "Name."),
-                own("driver", TEXT, "Driver and version."),
-                own("uuid", TEXT, "Tells physical devices apart."),
-                own(
-                    "lost",
-                    DataType::Boolean,
-                    "The driver said that the device was lost.",
-                ),
-                own("clock_method", TEXT, "Where clock samples come from."),
-                own("clock_error_ns", NS, "The greatest error of a mapped time."),
-            ],
-            rows: |source| {
-                let devices = source.manifest.devices.iter();
-                let row = |d: &gapscope_trace::manifest::Device| {
-                    vec![
-                        number(d.id.0),
-                        number(d.process.0),
-                        text(d.api.as_str()),
-                        text(&d.name),
-                        text(&d.driver),
-                        text(&d.uuid),
-                        ScalarValue::Boolean(Some(d.lost)),
-                        text(clock_method(d.clock.method)),
-                        ScalarValue::Int64(d.clock.error_ns),
-                    ]
-                };
-                devices.map(row).collect()
-            },
-        },
-        ManifestTable {
-            name: "queues",
-            meaning: "Queues.",
-            columns: vec![
-                own("id", NUMBER, "Id in the trace."),
-                own("device", NUMBER, "Id of the device."),
-                own("family", NUMBER, "Queue family."),
-                own("index", NUMBER, "Index in the family."),
-                own("capabilities", TEXT, "What it can do, joined by commas."),
-                own("name", TEXT, "Name that the program gave it."),
-            ],
-            rows: |source| {
-                let queues = source.manifest.queues.iter();
-                let row = |q: &gapscope_trace::manifest::Queue| {
-                    vec![
-                        number(q.id.0),
-                        number(q.device.0),
-                        number(q.family),
-                        number(q.index),
-                        text(&q.capabilities.join(",")),
-                        optional(q.name.as_deref()),
-                    ]
-                };
-                queues.map(row).collect()
-            },
-        },
-        ManifestTable {
-            name: "processes",
-            meaning: "Recorded processes.",
-            columns: vec![
-                own("id", NUMBER, "Id in the trace."),
-                own("pid", NUMBER, "The system's id."),
-                own("parent_pid", NUMBER, "The parent's, where it is known."),
-                own("executable", TEXT, "Path of the executable."),
-                own("arguments", TEXT, "Arguments, joined by spaces."),
-                own("start_ns", NS, "When its recording started."),
-                own("end_ns", NS, "When it ended in an orderly way."),
-            ],
-            rows: |source| {
-                let processes = source.manifest.processes.iter();
-                let row = |p: &gapscope_trace::manifest::Process| {
-                    vec![
-                        number(p.id.0),
-                        number(p.pid),
-                        ScalarValue::UInt32(p.parent_pid),
-                        text(&p.executable),
-                        text(&p.arguments.join(" ")),
-                        ns(p.start_ns),
-                        ScalarValue::Int64(p.end_ns),
-                    ]
-                };
-                processes.map(row).collect()
-            },
-        },
-        ManifestTable {
-            name: "threads",
-            meaning: "Threads that made host calls.",
-            columns: vec![
-                own("process", NUMBER, "Id of the process."),
-                own("thread", NUMBER, "The system's id."),
-                own("name", TEXT, "Its name."),
-            ],
-            rows: |source| {
-                let threads = source.manifest.threads.iter();
-                let row = |t: &gapscope_trace::manifest::Thread| {
-                    vec![number(t.process.0), number(t.thread.0), text(&t.name)]
-                };
-                threads.map(row).collect()
-            },
-        },
-        ManifestTable {
-            name: "losses",
-            meaning: "What was not recorded.",
-            columns: vec![
-                own("what", TEXT, "What, in the plural."),
-                own("count", DataType::UInt64, "How many."),
-                own("reason", TEXT, "Why."),
-            ],
-            rows: |source| {
-                let losses = source.manifest.losses.iter();
-                let row = |l: &gapscope_trace::manifest::Loss| {
-                    vec![
-                        text(l.kind.as_str()),
-                        ScalarValue::UInt64(Some(l.count)),
-                        text(&l.reason),
-                    ]
-                };
-                losses.map(row).collect()
-            },
-        },
+        table("traces", "Traces: a row for each.", slice::from_ref, traces),
+        table("devices", devices_meaning, |m| &m.devices, devices),
+        table("queues", "Queues.", |m| &m.queues, queues),
+        table(
+            "processes",
+            "Recorded processes.",
+            |m| &m.processes,
+            processes,
+        ),
+        table(
+            "threads",
+            "Threads that made host calls.",
+            |m| &m.threads,
+            threads,
+        ),
+        table("losses", "What was not recorded.", |m| &m.losses, losses),
     ]
 }
 
-fn trace_row(source: &Source) -> Vec<Vec<ScalarValue>> {
-    let m = &source.manifest;
-    let (code, signal) = match m.exit {
+/// Returns the exit code and the signal of the recorded command, of which at most one is known.
+fn exit(manifest: &Manifest) -> (ScalarValue, ScalarValue) {
+    let (code, signal) = match manifest.exit {
         Some(Exit::Code(code)) => (Some(code), None),
         Some(Exit::Signal(signal)) => (None, Some(signal)),
         None => (None, None),
     };
-    let errors: Option<Vec<i64>> = m.devices.iter().map(|d| d.clock.error_ns).collect();
-    vec![vec![
-        text(&m.command.join(" ")),
-        ScalarValue::Int32(code),
-        ScalarValue::Int32(signal),
-        text(m.sampling_mode.as_str()),
-        ns(m.start_ns),
-        ns(m.end_ns),
-        ScalarValue::Int64(m.start_unix_ns),
-        text(&m.host.system),
-        text(&m.host.processor),
-        ScalarValue::UInt32(m.host.cores),
-        text(&m.gapscope_version),
-        ScalarValue::Int64(errors.and_then(|errors| errors.into_iter().max())),
-    ]]
+    (ScalarValue::Int32(code), ScalarValue::Int32(signal))
+}
+
+fn greatest_error(manifest: &Manifest) -> ScalarValue {
+    let errors = manifest.devices.iter().map(|device| device.clock.error_ns);
+    let errors: Option<Vec<i64>> = errors.collect();
+    ScalarValue::Int64(errors.and_then(|errors| errors.into_iter().max()))
 }
 
 fn clock_method(method: ClockMethod) -> &'static str {

@@ -177,7 +177,7 @@ const KEYWORDS: [&str; 22] = [
 
 impl Completions {
     fn new(session: &Session) -> Completions {
-        let mut words: Vec<String> = KEYWORDS.iter().map(|word| (*word).to_owned()).collect();
+        let mut words: Vec<String> = KEYWORDS.map(str::to_owned).into();
         for table in &session.tables {
             words.push(table.name.to_owned());
             words.extend(table.columns.iter().map(|column| column.name.clone()));

@@ -137,9 +137,8 @@ impl Session {
             for partition in self.traces().partitions.iter() {
                 // These must have the same name in every table.
                 let name = partition.name.as_str();
-                let common =
-                    |t: &std::sync::Arc<crate::schema::TableFacts>| t.column(name).is_some();
-                if self.tables.iter().all(common) && !self.is_own_column(name) {
+                let mut tables = self.tables.iter();
+                if tables.all(|table| table.column(name).is_some()) && !self.is_own_column(name) {
                     by.push_str(&format!("\"{}\", ", name.replace('"', "\"\"")));
                 }
             }
@@ -149,8 +148,7 @@ impl Session {
 
     fn is_own_column(&self, name: &str) -> bool {
         let folder = format!("folder_{name}");
-        self.tables
-            .iter()
-            .any(|table| table.column(&folder).is_some())
+        let mut tables = self.tables.iter();
+        tables.any(|table| table.column(&folder).is_some())
     }
 }

@@ -124,7 +124,7 @@ impl IdName {
         match self {
             IdName::Kernel => (
                 "kernel_name",
-                "IdName of the kernel as people read it, as in reports: no other code has it.",
+                "Name of the kernel as people read it, as in reports: no other code has it.",
             ),
             IdName::KernelWhole => (
                 "kernel_full_name",
@@ -137,10 +137,10 @@ impl IdName {
                 "queue_name",
                 "The queue's name, or one in the words of its API: `stream 7`, `queue 0.1` (family and index).",
             ),
-            IdName::DeviceOfQueue | IdName::Device => ("device_name", "IdName of the device."),
+            IdName::DeviceOfQueue | IdName::Device => ("device_name", "Name of the device."),
             IdName::Thread => ("thread_name", "The thread's name and id: `main (4242)`."),
             IdName::Process => ("program", "The program that the process ran."),
-            IdName::Counter => ("counter_name", "IdName of the counter."),
+            IdName::Counter => ("counter_name", "Name of the counter."),
             IdName::Stack(what) | IdName::StackItself(what) => what.column(),
         }
     }
@@ -180,6 +180,16 @@ impl IdName {
         names
     }
 }
+
+/// Lists columns of a table itself: the name, the type and the meaning of each.
+macro_rules! own_columns {
+    ($($name:ident: $data_type:ident, $meaning:expr;)+) => {
+        vec![$(
+            $crate::schema::ColumnFacts::own(stringify!($name), DataType::$data_type, $meaning),
+        )+]
+    };
+}
+pub(crate) use own_columns;
 
 impl ColumnFacts {
     /// Creates a column of the table itself.

@@ -65,8 +65,8 @@ impl Session {
         }
         for facts in schema::tables(&library.traces.partitions) {
             let table = TraceTable::new(facts.clone(), library.clone());
-            let table = Arc::new(table);
-            context.register_table(facts.name, table).map_err(failed)?;
+            let registered = context.register_table(facts.name, Arc::new(table));
+            registered.map_err(failed)?;
             tables.push(facts);
         }
         for definition in [
@@ -77,9 +77,8 @@ impl Session {
         ] {
             let table = ComputedTable::new(definition, library.clone());
             let facts = table.facts();
-            context
-                .register_table(facts.name, Arc::new(table))
-                .map_err(failed)?;
+            let registered = context.register_table(facts.name, Arc::new(table));
+            registered.map_err(failed)?;
             tables.push(facts);
         }
         Ok(Session {
@@ -209,12 +208,8 @@ impl Session {
                 text.push('\n');
             }
             text += &format!("{}: {}\n", facts.name, facts.meaning);
-            let width = facts
-                .columns
-                .iter()
-                .map(|c| c.name.len())
-                .max()
-                .unwrap_or(0);
+            let widths = facts.columns.iter().map(|c| c.name.len());
+            let width = widths.max().unwrap_or(0);
             for column in &facts.columns {
                 let kind = type_name(&column.data_type);
                 text += &format!("  {:<width$}  {kind:<6}  {}\n", column.name, column.meaning);
@@ -299,10 +294,7 @@ fn schema_sentence(error: &SchemaError) -> String {
             field,
             valid_fields,
         } => {
-            let known: Vec<&str> = valid_fields
-                .iter()
-                .map(|field| field.name.as_str())
-                .collect();
+            let known: Vec<&str> = valid_fields.iter().map(|field| &*field.name).collect();
             let name = field.flat_name();
             let alike = similar(&field.name, known.iter().copied());
             match alike.is_empty() {

@@ -6,10 +6,10 @@ use crate::analysed_trace::AnalysedTrace;
 use crate::dependencies::MAX_EDGE_BUFFERS;
 use crate::frame::Frame;
 use crate::protocol::{
-    ColumnType, CounterHeader, Field, FindingsAnswer, Graph, GraphEdge, Instance, Instances,
-    KernelRows, Neighbour, Neighbours, OrMissing, RangeFindings, Row, TrackHeader, cut_texts,
+    ColumnType, CounterHeader, Field, FindingsAnswer, Instance, Instances, KernelRows, Neighbour,
+    Neighbours, OrMissing, RangeFindings, Row, TrackHeader, cut_texts,
 };
-use crate::range_query::{self, RangeQuery, RangeRows};
+use crate::range_query::{self, RangeRows, TrackRows};
 use crate::row_details::work_link;
 use crate::store::Store;
 use crate::texts::cut;
@@ -29,7 +29,6 @@ use gapscope_trace::parallel;
 use gapscope_trace::tables::{MarkerScope, Table};
 use rustc_hash::FxHashMap;
 use serde_json::Value;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Number of slices of time in the activity by cause.
@@ -100,7 +99,7 @@ fn make_findings(analysed: &AnalysedTrace) -> Vec<u8> {
 }
 
 /// Makes the frame of the gaps of a GPU, or of those in a range; `None` when there is no such GPU.
-pub fn gaps(analysed: &AnalysedTrace, gpu: usize, asked: Option<RangeQuery>) -> Option<Vec<u8>> {
+pub fn gaps(analysed: &AnalysedTrace, gpu: usize, rows: TrackRows) -> Option<Vec<u8>> {
     let gaps = analysed.gaps();
     let mut range = *gaps.bounds.get(gpu)?..*gaps.bounds.get(gpu + 1)?;
     let mut header = TrackHeader {
@@ -109,8 +108,8 @@ pub fn gaps(analysed: &AnalysedTrace, gpu: usize, asked: Option<RangeQuery>) -> 
         ..TrackHeader::default()
     };
     let texts = &analysed.snapshot.texts;
-    match asked {
-        Some(asked) => {
+    match rows {
+        TrackRows::In(asked) => {
             let times = |row: usize| {
                 let start_ns = gaps.start_ns[row];
                 Interval::new(start_ns, start_ns + gaps.duration_ns[row])
@@ -124,29 +123,20 @@ pub fn gaps(analysed: &AnalysedTrace, gpu: usize, asked: Option<RangeQuery>) -> 
             }
             header.part = Some([asked.range.start_ns, asked.range.end_ns]);
         }
-        None => header.whole = Some(true),
+        TrackRows::After(_) => header.whole = Some(true),
     }
     let rows = range.len();
     header.lanes = vec![0, rows];
-    let durations = &gaps.duration_ns[range.clone()];
-    let long = durations.iter().any(|ns| *ns > i64::from(u32::MAX));
-    let duration = if long {
-        ColumnType::F64
-    } else {
-        ColumnType::U32
-    };
+    let durations = gaps.duration_ns[range.clone()].iter().copied();
     let columns = [
         ("start", ColumnType::F64),
-        ("duration", duration),
+        ("duration", ColumnType::of_durations(durations.clone())),
         ("name", ColumnType::U8),
         ("row", ColumnType::U32),
     ];
     let mut frame = Frame::new(header, rows, &columns);
     frame.f64(gaps.start_ns[range.clone()].iter().map(|ns| *ns as f64));
-    match long {
-        true => frame.f64(durations.iter().map(|ns| *ns as f64)),
-        false => frame.u32(durations.iter().map(|ns| *ns as u32)),
-    }
+    frame.durations(durations);
     // Causes are among the first texts of every trace, so that their indices fit a byte.
     frame.u8(gaps.causes[range.clone()]
         .iter()
@@ -162,9 +152,9 @@ pub fn gap(analysed: &AnalysedTrace, row: usize) -> Option<Row> {
     let gpu = gaps.bounds.partition_point(|start| *start <= row) - 1;
     let (start_ns, duration_ns) = (gaps.start_ns[row], gaps.duration_ns[row]);
     let first = gaps.firsts[row] as usize;
-    let field = |name, value: String, meaning| Field {
+    let field = |name, value: &dyn ToString, meaning| Field {
         name,
-        value: Some(value),
+        value: Some(value.to_string()),
         meaning,
     };
     let facts = cause.facts(analysed.snapshot.vocabulary.words().api);
@@ -174,34 +164,14 @@ pub fn gap(analysed: &AnalysedTrace, row: usize) -> Option<Row> {
         title: cause.as_str().to_owned(),
         start_ns: Some(start_ns),
         duration_ns: Some(duration_ns),
-        times_unknown_because: None,
         track: Some(TrackId::Gaps(gpu as u32).to_string()),
         fields: vec![
-            field(
-                "cause",
-                facts.name.to_owned(),
-                "Why the device ran nothing.",
-            ),
-            field(
-                "start_ns",
-                start_ns.to_string(),
-                "When this part of the gap began.",
-            ),
-            field(
-                "duration_ns",
-                duration_ns.to_string(),
-                "How long it lasted.",
-            ),
+            field("cause", &facts.name, "Why the device ran nothing."),
+            field("start_ns", &start_ns, "When this part of the gap began."),
+            field("duration_ns", &duration_ns, "How long it lasted."),
         ],
-        label: None,
-        kernel: None,
-        queue: None,
-        device: None,
-        thread: None,
-        bindings: None,
-        links: Vec::new(),
-        link_counts: BTreeMap::new(),
         gap: analysed.finder().at(gpu, gaps.start_ns[first]),
+        ..Row::default()
     })
 }
 
@@ -239,10 +209,8 @@ pub fn range(analysed: &AnalysedTrace, window: Interval) -> Value {
     limits::limit(timeline, analysed.counters(), Some(window), &mut kernels);
     let transfers = transfers::transfers_in(timeline, Some(window));
     let known = transfers.iter().all(|row| row.unknown_bytes_count == 0);
-    let bytes = transfers
-        .iter()
-        .map(|row| row.bytes)
-        .fold(0, u64::saturating_add);
+    let bytes = transfers.iter().map(|row| row.bytes);
+    let bytes = bytes.fold(0, u64::saturating_add);
     cut_texts(&RangeFindings {
         window,
         verdict: judged.bound,
@@ -267,9 +235,7 @@ fn busy_in(timeline: &gapscope_timeline::Timeline, window: Interval) -> Option<i
         .filter(|i| !i.is_empty())
         .collect();
     gapscope_timeline::intervals::union(&mut inside);
-    timeline
-        .work_window()
-        .map(|_| gapscope_timeline::intervals::length_ns(&inside))
+    (timeline.work_window()).map(|_| gapscope_timeline::intervals::length_ns(&inside))
 }
 
 /// Makes the graph of the data flow between kernels, in which repetitions are folded.
@@ -281,22 +247,7 @@ pub fn graph(analysed: &AnalysedTrace, window: Option<Interval>) -> Value {
             .map_err(|unknown| unknown.to_string()),
     };
     cut_texts(&match graph {
-        Ok(graph) => OrMissing::There(Graph {
-            nodes: graph.nodes,
-            edges: (graph.edges.into_iter())
-                .map(|edge| GraphEdge {
-                    from: edge.from,
-                    to: edge.to,
-                    count: edge.count,
-                    buffers: edge.buffers,
-                    bytes: edge.bytes.to_string(),
-                })
-                .collect(),
-            folded: graph.folded,
-            dispatches: graph.dispatch_count,
-            considered: graph.considered_count,
-            unknown: graph.unknown_count,
-        }),
+        Ok(graph) => OrMissing::There(graph),
         Err(sentence) => OrMissing::missing(sentence),
     })
 }

@@ -14,21 +14,15 @@ pub enum Error {
     #[error("{0}")]
     Capture(String),
     /// A capture was named together with another path.
-    #[error("{} is a capture, which is shown by itself: name no other beside it", path.display())]
-    Several {
-        /// The capture.
-        path: PathBuf,
-    },
+    #[error("{} is a capture, which is shown by itself: name no other beside it", .0.display())]
+    Several(PathBuf),
     /// The recording of the trace goes on, or was killed.
     #[error(
         "{path} is not complete: it is still being recorded, or its recording was killed; wait for its end, or run \
          `gapscope recover {path}`",
-        path = path.display()
+        path = .0.display()
     )]
-    Unfinished {
-        /// The trace.
-        path: PathBuf,
-    },
+    Unfinished(PathBuf),
     /// Ranks were recorded on several machines, or at several times.
     #[error(
         "{path} holds the traces of ranks that were recorded apart: their times are of different clocks and cannot be put \
@@ -62,11 +56,8 @@ pub enum Error {
         reason: String,
     },
     /// The file exists already.
-    #[error("{} exists already: choose another name or remove it", path.display())]
-    Exists {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("{} exists already: choose another name or remove it", .0.display())]
+    Exists(PathBuf),
     /// A file is not a saved view.
     #[error("{} is no saved view: {reason}", path.display())]
     Saved {

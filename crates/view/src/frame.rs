@@ -8,6 +8,14 @@ use serde::Serialize;
 pub const MAGIC: &[u8; 4] = b"GSC1";
 
 impl ColumnType {
+    /// Returns the type of a column of durations in nanoseconds: `U32`, unless one of them is too long.
+    pub fn of_durations(mut durations: impl Iterator<Item = i64>) -> ColumnType {
+        match durations.any(|ns| ns > i64::from(u32::MAX)) {
+            true => ColumnType::F64,
+            false => ColumnType::U32,
+        }
+    }
+
     const fn bytes(self) -> usize {
         match self {
             ColumnType::F64 => 8,
@@ -44,28 +52,30 @@ impl Frame {
         columns: &[(&'static str, ColumnType)],
     ) -> Frame {
         let mut end = 0;
-        let columns = columns.iter().map(|(name, r#type)| {
+        let columns = columns.iter().map(|&(name, r#type)| {
             let offset = end;
             end = (offset + rows * r#type.bytes()).next_multiple_of(8);
             ColumnHeader {
                 name,
-                r#type: *r#type,
+                r#type,
                 offset,
             }
         });
-        let columns: Vec<ColumnHeader> = columns.collect();
-        let places: Vec<_> = columns.iter().map(|one| (one.offset, one.r#type)).collect();
-        let frame = FrameHeader { rows, columns };
-        let mut bytes = head(&Header { frame, of_kind });
+        let columns = columns.collect();
+        let header = Header {
+            frame: FrameHeader { rows, columns },
+            of_kind,
+        };
+        let mut bytes = head(&header);
         let data = bytes.len();
         bytes.resize(data + end, 0);
+        let columns = header.frame.columns.iter();
         Frame {
             bytes,
             rows,
-            columns: (places
-                .into_iter()
-                .map(|(offset, r#type)| (data + offset, r#type)))
-            .collect(),
+            columns: columns
+                .map(|column| (data + column.offset, column.r#type))
+                .collect(),
             next: 0,
         }
     }
@@ -97,6 +107,14 @@ impl Frame {
     pub fn u8(&mut self, values: impl Iterator<Item = u8>) {
         for (place, value) in self.next(ColumnType::U8).iter_mut().zip(values) {
             *place = value;
+        }
+    }
+
+    /// Fills the next column with durations in nanoseconds, in the type that the column was announced with.
+    pub fn durations(&mut self, durations: impl Iterator<Item = i64>) {
+        match self.columns[self.next].1 {
+            ColumnType::F64 => self.f64(durations.map(|ns| ns as f64)),
+            _ => self.u32(durations.map(|ns| ns as u32)),
         }
     }
 

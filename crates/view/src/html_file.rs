@@ -9,6 +9,7 @@ use crate::protocol::{FileFacts, Overview};
 use crate::ranks::together;
 use crate::saved_view::SavedView;
 use crate::served_capture::{ServedCapture, is_capture};
+use crate::store::check_complete;
 use crate::traces::{ListedTrace, common_clock, listed, name};
 use crate::{Error, frame, page};
 use base64::engine::general_purpose::STANDARD;
@@ -18,7 +19,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use gapscope_comparison::ranks::RankDigest;
 use gapscope_timeline::quantity::count;
-use gapscope_trace::{Names, UnreadTable, rank_folders, read_manifest};
+use gapscope_trace::{Names, UnreadTable, rank_folders};
 use serde::Serialize;
 use serde_json::{Map, json};
 use std::fs;
@@ -54,22 +55,18 @@ pub fn write_file(
     names: Option<&Arc<Names>>,
 ) -> Result<WrittenFile, Error> {
     if path.symlink_metadata().is_ok() {
-        return Err(Error::Exists {
-            path: path.to_owned(),
-        });
+        return Err(Error::Exists(path.to_owned()));
     }
     let FileAnswers {
         answers,
         mut written,
     } = match saved.paths.iter().find(|path| is_capture(path)) {
-        Some(path) if saved.paths.len() > 1 => return Err(Error::Several { path: path.clone() }),
+        Some(path) if saved.paths.len() > 1 => return Err(Error::Several(path.clone())),
         Some(path) => captured(path)?,
         None => all(saved, names)?,
     };
     let unwritten = |error: io::Error| match error.kind() {
-        ErrorKind::AlreadyExists => Error::Exists {
-            path: path.to_owned(),
-        },
+        ErrorKind::AlreadyExists => Error::Exists(path.to_owned()),
         _ => Error::Write {
             path: path.to_owned(),
             reason: error.to_string(),
@@ -107,9 +104,7 @@ fn all(saved: &SavedView, names: Option<&Arc<Names>>) -> Result<FileAnswers, Err
     common_clock(&saved.paths, &ranks)?;
     let traces = listed(&saved.paths, &ranks, false);
     for ListedTrace { path, .. } in &traces {
-        if !read_manifest(path)?.complete {
-            return Err(Error::Unfinished { path: path.clone() });
-        }
+        check_complete(path)?;
     }
     let (mut answers, mut overviews, mut costs) =
         (Vec::new(), Vec::new(), ComparisonCosts::default());

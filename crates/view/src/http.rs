@@ -6,12 +6,13 @@ mod preference_routes;
 mod request;
 mod sql;
 
+use crate::analysed_trace::AnalysedTrace;
 use crate::answers::{self, Extent, Side};
 use crate::lanes::Columns;
 use crate::notes::NotesError;
 use crate::preferences::Preferences;
 use crate::protocol::{Overview, Strings};
-use crate::range_query::RangeQuery;
+use crate::range_query::{RangeQuery, TrackRows};
 use crate::served_capture::ServedCapture;
 use crate::sql::Sql;
 use crate::store::Store;
@@ -20,14 +21,12 @@ use crate::traces::Traces;
 use crate::track::{DrawnTable, TrackId};
 use crate::{kernel_source, page, ranks, row_details, stack_samples};
 use answer::{Answer, Content, Refusal, json};
-use axum::body::Bytes;
 use axum::extract::State;
-use axum::extract::rejection::BytesRejection;
 use axum::http::StatusCode;
 use axum::routing::{get, put};
 use axum::{Router, middleware};
 use gapscope_analysis::unread::{CAUSES, unknown_because};
-use request::{Key, Parameters, Range, Time, TraceRequest, blocking, interval};
+use request::{Body, Key, Parameters, Range, Time, TraceRequest, blocking, interval};
 use serde::Deserialize;
 use std::sync::Arc;
 
@@ -163,10 +162,8 @@ async fn compare(
             Some(store) => Ok(Side { store, extent }),
             None => Err(Refusal::not_found()),
         };
-        json(&answers::comparison(
-            side(sides.a, before)?,
-            side(sides.b, after)?,
-        )?)
+        let (before, after) = (side(sides.a, before)?, side(sides.b, after)?);
+        json(&answers::comparison(before, after)?)
     })
     .await
 }
@@ -191,8 +188,8 @@ struct KnownGeneration {
     after: u64,
 }
 
-async fn strings(question: TraceRequest, Parameters(known): Parameters<KnownGeneration>) -> Answer {
-    question
+async fn strings(request: TraceRequest, Parameters(known): Parameters<KnownGeneration>) -> Answer {
+    request
         .answer(move |store| {
             let snapshot = store.snapshot()?;
             let all = snapshot.texts.all();
@@ -220,7 +217,7 @@ fn frame(frame: Option<Vec<u8>>) -> Answer {
     frame.map(Content::Frame).ok_or_else(Refusal::not_found)
 }
 
-/// The rows of a track that are asked for: those after a generation, or those in a range.
+/// The parameters that choose rows of a track: those after a generation, or those in a range.
 #[derive(Deserialize)]
 struct TrackPart {
     #[serde(default)]
@@ -230,67 +227,66 @@ struct TrackPart {
 }
 
 impl TrackPart {
-    fn asked(&self, served: &Served) -> Result<Option<RangeQuery>, Refusal> {
-        let range = interval(self.from, self.to)?;
-        Ok(range.map(|range| RangeQuery {
-            range,
-            most_rows: (served.page_rows / PART_SHARE) as usize,
-        }))
+    fn rows(&self, served: &Served) -> Result<TrackRows, Refusal> {
+        let most_rows = (served.page_rows / PART_SHARE) as usize;
+        Ok(match interval(self.from, self.to)? {
+            Some(range) => TrackRows::In(RangeQuery { range, most_rows }),
+            None => TrackRows::After(self.after),
+        })
     }
 }
 
 async fn track(
-    question: TraceRequest,
+    request: TraceRequest,
     State(served): State<Arc<Served>>,
     Key(key): Key<TrackKey>,
     Parameters(part): Parameters<TrackPart>,
 ) -> Answer {
-    let asked = part.asked(&served)?;
-    question
+    let rows = part.rows(&served)?;
+    request
         .answer(move |store| match key.id()? {
             TrackId::Gaps(gpu) => {
-                let gaps = store.analyst().ask(move |all| {
-                    match unknown_because(all.timeline.trace, CAUSES) {
-                        Some(sentence) => Err(Refusal::unknown(sentence)),
-                        None => Ok(answers::gaps(all, gpu as usize, asked)),
-                    }
-                })?;
-                frame(gaps?)
+                ask_of_causes(store, move |all| answers::gaps(all, gpu as usize, rows))
             }
-            id => {
-                let snapshot = store.snapshot()?;
-                frame(match asked {
-                    Some(asked) => snapshot.part(id, asked, Columns::Rows),
-                    None => snapshot.frame(id, part.after, Columns::Rows),
-                })
-            }
+            id => frame(store.snapshot()?.frame(id, rows, Columns::Rows)),
         })
         .await
 }
 
 async fn track_labels(
-    question: TraceRequest,
+    request: TraceRequest,
     State(served): State<Arc<Served>>,
     Key(key): Key<TrackKey>,
     Parameters(part): Parameters<TrackPart>,
 ) -> Answer {
-    let asked = part.asked(&served)?;
-    question
+    let rows = part.rows(&served)?;
+    request
         .answer(move |store| match key.id()? {
             id @ (TrackId::Work(_) | TrackId::CommandBuffers(_)) => {
-                let snapshot = store.full()?;
-                frame(match asked {
-                    Some(asked) => snapshot.part(id, asked, Columns::Labels),
-                    None => snapshot.frame(id, part.after, Columns::Labels),
-                })
+                frame(store.full()?.frame(id, rows, Columns::Labels))
             }
             _ => Err(Refusal::not_found()),
         })
         .await
 }
 
-async fn counter(question: TraceRequest, Key(key): Key<TrackKey>) -> Answer {
-    question
+/// Answers with a frame that rests on the causes of gaps.
+fn ask_of_causes(
+    store: &Store,
+    analyse: impl FnOnce(&AnalysedTrace) -> Option<Vec<u8>> + Send + 'static,
+) -> Answer {
+    let gaps =
+        store.analyst().ask(
+            move |all| match unknown_because(all.timeline.trace, CAUSES) {
+                Some(sentence) => Err(Refusal::unknown(sentence)),
+                None => Ok(analyse(all)),
+            },
+        )?;
+    frame(gaps?)
+}
+
+async fn counter(request: TraceRequest, Key(key): Key<TrackKey>) -> Answer {
+    request
         .answer(move |store| {
             let id = key.id()?;
             frame(store.analyst().ask(move |all| answers::counter(all, id))?)
@@ -298,8 +294,8 @@ async fn counter(question: TraceRequest, Key(key): Key<TrackKey>) -> Answer {
         .await
 }
 
-async fn findings(question: TraceRequest) -> Answer {
-    question
+async fn findings(request: TraceRequest) -> Answer {
+    request
         .answer(|store| {
             let findings = store.analyst().ask(answers::findings)?;
             Ok(Content::Json(findings.to_vec()))
@@ -307,32 +303,23 @@ async fn findings(question: TraceRequest) -> Answer {
         .await
 }
 
-async fn samples(question: TraceRequest) -> Answer {
-    question
+async fn samples(request: TraceRequest) -> Answer {
+    request
         .answer(|store| frame(store.analyst().ask(stack_samples::samples)?))
         .await
 }
 
-async fn idle_samples(question: TraceRequest) -> Answer {
-    question
-        .answer(|store| {
-            let idle =
-                store
-                    .analyst()
-                    .ask(|all| match unknown_because(all.timeline.trace, CAUSES) {
-                        Some(sentence) => Err(Refusal::unknown(sentence)),
-                        None => Ok(stack_samples::idle(all)),
-                    })?;
-            frame(idle?)
-        })
+async fn idle_samples(request: TraceRequest) -> Answer {
+    request
+        .answer(|store| ask_of_causes(store, stack_samples::idle))
         .await
 }
 
 /// Only the recorder writes to the folder of a live trace.
 const LIVE: &str = "Notes can be written when the recording has ended.";
 
-async fn notes(question: TraceRequest) -> Answer {
-    question
+async fn notes(request: TraceRequest) -> Answer {
+    request
         .answer(|store| {
             let live = store.status()?.live;
             json(&store.notes().answer(live.then_some(LIVE)))
@@ -340,34 +327,27 @@ async fn notes(question: TraceRequest) -> Answer {
         .await
 }
 
-async fn replace_notes(question: TraceRequest, sent: Result<Bytes, BytesRejection>) -> Answer {
-    let sent = sent.map_err(|error| Refusal::bad_request(format!("{}.", error.body_text())))?;
-    question
+async fn replace_notes(request: TraceRequest, Body(sent): Body) -> Answer {
+    request
         .answer(move |store| {
-            let refused = |status, sentence: &str| Refusal {
-                status,
-                sentence: sentence.to_owned(),
-            };
             if store.status()?.live {
-                return Err(refused(StatusCode::CONFLICT, LIVE));
+                return Err(Refusal::new(StatusCode::CONFLICT, LIVE));
             }
-            match store.notes().replace(&sent) {
-                Ok(()) => json(&store.notes().answer(None)),
-                Err(error) => {
-                    let status = match error {
-                        NotesError::Malformed(_) | NotesError::Invalid(_) => {
-                            StatusCode::BAD_REQUEST
-                        }
-                        NotesError::Changed => StatusCode::CONFLICT,
-                        NotesError::Unreadable { .. } | NotesError::Unwritable(_) => {
-                            StatusCode::FORBIDDEN
-                        }
-                    };
-                    Err(refused(status, &error.to_string()))
-                }
-            }
+            store.notes().replace(&sent)?;
+            json(&store.notes().answer(None))
         })
         .await
+}
+
+impl From<NotesError> for Refusal {
+    fn from(error: NotesError) -> Refusal {
+        let status = match error {
+            NotesError::Malformed(_) | NotesError::Invalid(_) => StatusCode::BAD_REQUEST,
+            NotesError::Changed => StatusCode::CONFLICT,
+            NotesError::Unreadable { .. } | NotesError::Unwritable(_) => StatusCode::FORBIDDEN,
+        };
+        Refusal::new(status, error)
+    }
 }
 
 #[derive(Deserialize)]
@@ -376,8 +356,8 @@ struct RowKey {
     row: usize,
 }
 
-async fn row(question: TraceRequest, Key(RowKey { table, row }): Key<RowKey>) -> Answer {
-    question
+async fn row(request: TraceRequest, Key(RowKey { table, row }): Key<RowKey>) -> Answer {
+    request
         .answer(move |store| {
             let details = match table.as_str() {
                 "gaps" => store.analyst().ask(move |all| answers::gap(all, row))?,
@@ -401,14 +381,14 @@ struct PartParameters {
 
 async fn all_dependencies(
     State(served): State<Arc<Served>>,
-    question: Result<TraceRequest, Refusal>,
+    request: Result<TraceRequest, Refusal>,
     Parameters(part): Parameters<PartParameters>,
 ) -> Answer {
     if let Some(capture) = served.capture.clone() {
         return blocking(move || json(&capture.dependencies(part.first)?)).await;
     }
     let window = interval(part.from, part.to)?;
-    question?
+    request?
         .answer(move |store| {
             let which = match part.around {
                 Some(row) => around(store, &row)?,
@@ -426,26 +406,28 @@ async fn all_dependencies(
 /// Finds a dispatch or a transfer by its name `TABLE.ROW`.
 fn around(store: &Store, name: &str) -> Result<DependencyScope, Refusal> {
     let (table, row) = name.split_once('.').ok_or_else(Refusal::not_found)?;
-    let source = [DrawnTable::Dispatch, DrawnTable::Transfer]
-        .into_iter()
-        .find(|source| source.table() == table);
-    let source = source.ok_or_else(Refusal::not_found)?;
     let row: usize = row.parse().map_err(|_| Refusal::not_found())?;
+    match drawn_table(store, table, row)? {
+        source @ (DrawnTable::Dispatch | DrawnTable::Transfer) => {
+            Ok(DependencyScope::Around { source, row })
+        }
+        _ => Err(Refusal::not_found()),
+    }
+}
+
+/// Returns the table of a name, where it is drawn and has the row.
+fn drawn_table(store: &Store, name: &str, row: usize) -> Result<DrawnTable, Refusal> {
+    let source = DrawnTable::from_name(name).ok_or_else(Refusal::not_found)?;
     match row < source.rows(&store.snapshot()?.trace) {
-        true => Ok(DependencyScope::Around { source, row }),
+        true => Ok(source),
         false => Err(Refusal::not_found()),
     }
 }
 
-async fn dependencies(question: TraceRequest, Key(RowKey { table, row }): Key<RowKey>) -> Answer {
-    question
+async fn dependencies(request: TraceRequest, Key(RowKey { table, row }): Key<RowKey>) -> Answer {
+    request
         .answer(move |store| {
-            let mut sources = DrawnTable::ALL.into_iter();
-            let source = sources.find(|source| source.table() == table);
-            let source = source.ok_or_else(Refusal::not_found)?;
-            if row >= source.rows(&store.snapshot()?.trace) {
-                return Err(Refusal::not_found());
-            }
+            let source = drawn_table(store, &table, row)?;
             let analyst = store.analyst();
             json(&analyst.ask_of_all(move |all| answers::dependencies(all, source, row))?)
         })
@@ -457,25 +439,22 @@ struct KernelKey {
     row: usize,
 }
 
-async fn kernel_source(question: TraceRequest, Key(KernelKey { row }): Key<KernelKey>) -> Answer {
-    question
+async fn kernel_source(request: TraceRequest, Key(KernelKey { row }): Key<KernelKey>) -> Answer {
+    request
         .answer(move |store| {
-            let source =
-                kernel_source::kernel_source(&store.snapshot()?.trace, store.folder(), row);
+            let trace = &store.snapshot()?.trace;
+            let source = kernel_source::kernel_source(trace, store.folder(), row);
             json(&source.ok_or_else(Refusal::not_found)?)
         })
         .await
 }
 
-async fn range(question: TraceRequest, Parameters(range): Parameters<Range>) -> Answer {
+async fn range(request: TraceRequest, Parameters(range): Parameters<Range>) -> Answer {
     let range = range
         .interval()?
         .ok_or_else(|| Refusal::bad_request("A range has a start and an end: from=F&to=E."))?;
-    question
-        .answer(move |store| {
-            let analyst = store.analyst();
-            json(&analyst.ask(move |all| answers::range(all, range))?)
-        })
+    request
+        .answer(move |store| json(&store.analyst().ask(move |all| answers::range(all, range))?))
         .await
 }
 
@@ -484,24 +463,30 @@ struct LabelPath {
     label: Option<String>,
 }
 
-async fn instances(question: TraceRequest, Parameters(path): Parameters<LabelPath>) -> Answer {
+async fn instances(request: TraceRequest, Parameters(path): Parameters<LabelPath>) -> Answer {
     let label = path
         .label
         .ok_or_else(|| Refusal::bad_request("Which label? label=PATH."))?;
-    question
+    request
         .answer(move |store| {
-            let analyst = store.analyst();
-            json(&analyst.ask(move |all| answers::instances(all, &label))?)
+            json(
+                &store
+                    .analyst()
+                    .ask(move |all| answers::instances(all, &label))?,
+            )
         })
         .await
 }
 
-async fn graph(question: TraceRequest, Parameters(range): Parameters<Range>) -> Answer {
+async fn graph(request: TraceRequest, Parameters(range): Parameters<Range>) -> Answer {
     let range = range.interval()?;
-    question
+    request
         .answer(move |store| {
-            let analyst = store.analyst();
-            json(&analyst.ask_of_all(move |all| answers::graph(all, range))?)
+            json(
+                &store
+                    .analyst()
+                    .ask_of_all(move |all| answers::graph(all, range))?,
+            )
         })
         .await
 }

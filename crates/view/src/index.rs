@@ -72,30 +72,12 @@ impl Index {
             direct: Vec::new(),
             firsts: vec![NONE; tables.command_buffers.len()],
             dependencies: Vec::new(),
-            bindings: (tables.bindings.id.iter().zip(0..))
-                .map(|(id, row)| OwnedRow { owner: id.0, row })
-                .collect(),
+            bindings: sorted(&tables.bindings.id, |id| Some(id.0 as usize)),
         };
-        index.bindings.sort_unstable();
+        let submission = |id: &SubmissionId| index.submissions.get(*id);
+        index.of_submissions = sorted(&tables.command_buffers.submission, submission);
+        index.dependencies = sorted(&tables.dependencies.submission, submission);
         index.find_calls(trace);
-        for (row, id) in tables.command_buffers.submission.iter().enumerate() {
-            if let Some(submission) = index.submissions.get(*id) {
-                index.of_submissions.push(OwnedRow {
-                    owner: submission as u32,
-                    row: row as u32,
-                });
-            }
-        }
-        index.of_submissions.sort_unstable();
-        for (row, id) in tables.dependencies.submission.iter().enumerate() {
-            if let Some(submission) = index.submissions.get(*id) {
-                index.dependencies.push(OwnedRow {
-                    owner: submission as u32,
-                    row: row as u32,
-                });
-            }
-        }
-        index.dependencies.sort_unstable();
         index.find_work(trace);
         index
     }
@@ -137,44 +119,36 @@ impl Index {
     }
 
     fn find_work(&mut self, trace: &Trace) {
-        let tables = &trace.tables;
         let mut earliest = vec![i64::MAX; self.firsts.len()];
-        macro_rules! find {
-            ($($at:literal: $table:ident, $source:expr;)+) => {$(
-                let table = &tables.$table;
-                for row in 0..table.len() {
-                    let place = $at << ROW_BITS | row as u32;
-                    match table.command_buffer.at(row).and_then(|id| self.command_buffers.get(id)) {
-                        Some(command_buffer) => {
-                            let Some(times) = $source.times(trace, row) else { continue };
-                            if times.start_ns < earliest[command_buffer] {
-                                earliest[command_buffer] = times.start_ns;
-                                self.firsts[command_buffer] = place;
-                            }
-                        }
-                        None => {
-                            let submission = table.submission.at(row).and_then(|id| self.submissions.get(id));
-                            self.direct.extend(submission.map(|submission| OwnedRow { owner: submission as u32, row: place }));
-                        }
+        for (number, source) in (0u32..).zip(WORK) {
+            let Some(work) = source.work(trace) else {
+                continue;
+            };
+            for row in 0..source.rows(trace) {
+                let place = number << ROW_BITS | row as u32;
+                let command_buffer = work.command_buffer.at(row);
+                if let Some(row_of) = command_buffer.and_then(|id| self.command_buffers.get(id)) {
+                    let start_ns = source.times(trace, row).map(|times| times.start_ns);
+                    if let Some(start_ns) = start_ns.filter(|start_ns| *start_ns < earliest[row_of])
+                    {
+                        earliest[row_of] = start_ns;
+                        self.firsts[row_of] = place;
                     }
+                } else if let Some(id) = work.submission.at(row)
+                    && let Some(submission) = self.submissions.get(id)
+                {
+                    let owner = submission as u32;
+                    self.direct.push(OwnedRow { owner, row: place });
                 }
-            )+};
-        }
-        find! {
-            0: dispatches, DrawnTable::Dispatch;
-            1: transfers, DrawnTable::Transfer;
-            2: opaque_work, DrawnTable::Opaque;
+            }
         }
         self.direct.sort_unstable();
     }
 
     /// Returns the row of the host call of a submission.
     pub fn call(&self, submission: usize) -> Option<usize> {
-        self.calls
-            .get(submission)
-            .copied()
-            .filter(|row| *row != NONE)
-            .map(|row| row as usize)
+        let call = *self.calls.get(submission)?;
+        (call != NONE).then_some(call as usize)
     }
 
     /// Returns the rows of the submissions of a host call.
@@ -204,11 +178,23 @@ impl Index {
 
     /// Returns the first timed work in a command buffer.
     pub fn first_work_of(&self, command_buffer: usize) -> Option<(DrawnTable, usize)> {
-        let first = self.firsts.get(command_buffer).copied();
-        first
-            .filter(|place| *place != NONE)
-            .map(|place| work(place as usize))
+        let first = *self.firsts.get(command_buffer)?;
+        (first != NONE).then(|| work(first as usize))
     }
+}
+
+/// Pairs each row with its owner, and sorts the pairs; rows without an owner are left out.
+fn sorted<T>(rows: &[T], owner: impl Fn(&T) -> Option<usize>) -> Vec<OwnedRow> {
+    let mut pairs: Vec<OwnedRow> = (rows.iter().zip(0..))
+        .filter_map(|(value, row)| {
+            Some(OwnedRow {
+                owner: owner(value)? as u32,
+                row,
+            })
+        })
+        .collect();
+    pairs.sort_unstable();
+    pairs
 }
 
 fn work(place: usize) -> (DrawnTable, usize) {

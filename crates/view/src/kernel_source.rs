@@ -18,62 +18,66 @@ const MAX_TEXT_BYTES: usize = 4 << 20;
 
 /// Returns the code of the kernel in row `row`; `None` when there is no such row.
 pub fn kernel_source(trace: &Trace, folder: &Path, row: usize) -> Option<OrMissing<SourceText>> {
-    let kernels = &trace.tables.kernels;
-    let hash = kernels.source.get(row)?;
-    let Some(hash) = hash else {
-        return Some(OrMissing::missing(
-            "The trace does not say what code this kernel has.",
-        ));
-    };
+    let hash = trace.tables.kernels.source.get(row)?.as_deref();
+    Some(match source_text(hash, folder) {
+        Ok(source) => OrMissing::There(source),
+        Err(error) => OrMissing::Missing(Missing {
+            missing: error.to_string(),
+            changed: matches!(error, SourceError::Changed { .. }),
+        }),
+    })
+}
+
+/// The reason why a kernel's code is not shown, as a sentence. `file` is its path in the trace.
+#[derive(Debug, thiserror::Error)]
+enum SourceError {
+    #[error("The trace does not say what code this kernel has.")]
+    NoHash,
+    #[error("The hash of this kernel's code is damaged.")]
+    DamagedHash,
+    #[error("The code {0} is not in the trace.")]
+    Absent(String),
+    #[error("{file} cannot be read: {reason}.")]
+    Unreadable { file: String, reason: CodeError },
+    #[error(
+        "{file} was changed or damaged after it was written: its content is not that of its hash."
+    )]
+    Changed { file: String },
+    #[error("{file} cannot be shown: {reason}.")]
+    Unshowable { file: String, reason: CodeError },
+}
+
+fn source_text(hash: Option<&str>, folder: &Path) -> Result<SourceText, SourceError> {
+    let hash = hash.ok_or(SourceError::NoHash)?;
     // A damaged trace must not name files outside of its folder.
     if hash.is_empty() || hash.len() > 128 || !hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return Some(OrMissing::missing(
-            "The hash of this kernel's code is damaged.",
-        ));
+        return Err(SourceError::DamagedHash);
     }
-    let Some((path, extension)) = find(&folder.join("sources"), hash) else {
-        return Some(OrMissing::missing(format!(
-            "The code {hash} is not in the trace."
-        )));
-    };
+    let found = find(&folder.join("sources"), hash);
+    let (path, extension) = found.ok_or_else(|| SourceError::Absent(hash.to_owned()))?;
     let file = format!("sources/{hash}.{extension}");
     let bytes = match read(&path) {
         Ok(bytes) => bytes,
-        Err(reason) => {
-            return Some(OrMissing::missing(format!(
-                "{file} cannot be read: {reason}."
-            )));
-        }
+        Err(reason) => return Err(SourceError::Unreadable { file, reason }),
     };
     if is_changed(hash, &bytes) {
-        return Some(OrMissing::Missing(Missing {
-            missing: format!(
-                "{file} was changed or damaged after it was written: its content is not that of its hash."
-            ),
-            changed: true,
-        }));
+        return Err(SourceError::Changed { file });
     }
-    let found = match extension.as_str() {
+    let text = match extension.as_str() {
         "spv" => spirv(&bytes),
         _ => text(&bytes, &extension),
     };
-    Some(match found {
-        Ok((language, mut text)) => {
-            let cut = text.len() > MAX_TEXT_BYTES;
-            if cut {
-                let end = (0..=MAX_TEXT_BYTES)
-                    .rev()
-                    .find(|at| text.is_char_boundary(*at));
-                text.truncate(end.unwrap_or(0));
-            }
-            OrMissing::There(SourceText {
-                language,
-                text,
-                cut,
-                file,
-            })
-        }
-        Err(reason) => OrMissing::missing(format!("{file} cannot be shown: {reason}.")),
+    let (language, mut text) = match text {
+        Ok(text) => text,
+        Err(reason) => return Err(SourceError::Unshowable { file, reason }),
+    };
+    let cut = text.len() > MAX_TEXT_BYTES;
+    text.truncate(text.floor_char_boundary(MAX_TEXT_BYTES));
+    Ok(SourceText {
+        language,
+        text,
+        cut,
+        file,
     })
 }
 
@@ -152,22 +156,17 @@ fn written(module: &Module) -> Option<(String, String)> {
     let mut language = None;
     let mut text = String::new();
     for instruction in instructions {
-        let own = instruction
-            .operands
-            .iter()
-            .find_map(|operand| match operand {
-                Operand::LiteralString(text) => Some(text.as_str()),
-                _ => None,
-            });
+        let mut operands = instruction.operands.iter();
+        let own = operands.clone().find_map(|operand| match operand {
+            Operand::LiteralString(text) => Some(text.as_str()),
+            _ => None,
+        });
         match instruction.class.opcode {
             Op::Source if text.is_empty() => {
-                language = instruction
-                    .operands
-                    .iter()
-                    .find_map(|operand| match operand {
-                        Operand::SourceLanguage(language) => Some(format!("{language:?}")),
-                        _ => None,
-                    });
+                language = operands.find_map(|operand| match operand {
+                    Operand::SourceLanguage(language) => Some(format!("{language:?}")),
+                    _ => None,
+                });
                 text.push_str(own.unwrap_or_default());
             }
             Op::SourceContinued => text.push_str(own.unwrap_or_default()),

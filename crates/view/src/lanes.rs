@@ -3,7 +3,7 @@
 use crate::density_index::TableRows;
 use crate::frame::Frame;
 use crate::protocol::{ColumnType, TrackHeader};
-use crate::range_query::{self, RangeQuery, RangeRows};
+use crate::range_query::{self, RangeRows, TrackRows};
 use crate::texts::{NONE, Texts};
 use crate::track::{DrawnTable, ROW_BITS, TrackId, WholeCommandBuffers, place};
 use gapscope_timeline::intervals::Interval;
@@ -11,6 +11,7 @@ use gapscope_timeline::lanes::Lanes;
 use gapscope_trace::Trace;
 use gapscope_trace::ids::CommandBufferId;
 use gapscope_trace::lookup::IdIndex;
+use std::borrow::Cow;
 
 /// The rows of one track by lane, with later additions.
 #[derive(Debug, Default)]
@@ -36,23 +37,91 @@ struct Addition {
 pub enum Columns {
     /// Times, names and rows.
     Rows,
-    /// Labels.
     Labels,
 }
 
-impl Columns {
-    fn frame(
-        self,
-        id: TrackId,
-        trace: &Trace,
-        texts: &Texts,
-        added: &Addition,
-        header: TrackHeader,
-    ) -> Vec<u8> {
-        match self {
-            Columns::Rows => rows_frame(id, trace, texts, added, header),
-            Columns::Labels => labels_frame(id, trace, texts, added, header),
+/// A track of a trace, with the texts that name its rows.
+#[derive(Clone, Copy)]
+pub struct TraceTrack<'a> {
+    id: TrackId,
+    tables: &'static [DrawnTable],
+    trace: &'a Trace,
+    texts: &'a Texts,
+}
+
+impl<'a> TraceTrack<'a> {
+    pub fn new(id: TrackId, trace: &'a Trace, texts: &'a Texts) -> TraceTrack<'a> {
+        let tables = id.tables();
+        TraceTrack {
+            id,
+            tables,
+            trace,
+            texts,
         }
+    }
+
+    /// Returns the time of the row at a place; an empty one where it is not known.
+    #[inline]
+    fn times(&self, at: u32) -> Interval {
+        let (source, row) = place(self.tables, at);
+        source.times(self.trace, row).unwrap_or_default()
+    }
+
+    /// Returns the number of the text that names the row at a place.
+    #[inline]
+    fn name(&self, at: u32) -> u32 {
+        let (source, row) = place(self.tables, at);
+        name(source, row, self.trace, self.texts)
+    }
+
+    fn frame(&self, columns: Columns, added: &Addition, header: TrackHeader) -> Vec<u8> {
+        match columns {
+            Columns::Rows => self.rows_frame(added, header),
+            Columns::Labels => self.labels_frame(added, header),
+        }
+    }
+
+    fn rows_frame(&self, added: &Addition, mut header: TrackHeader) -> Vec<u8> {
+        let rows = &added.rows;
+        header.tables = self.tables.iter().map(|source| source.table()).collect();
+        header.lanes = added.bounds.clone();
+        let durations = rows.iter().map(|at| self.times(*at).length_ns());
+        let columns = [
+            ("start", ColumnType::F64),
+            ("duration", ColumnType::of_durations(durations.clone())),
+            ("name", ColumnType::U32),
+            ("row", ColumnType::U32),
+        ];
+        let mut frame = Frame::new(header, rows.len(), &columns);
+        frame.f64(rows.iter().map(|at| self.times(*at).start_ns as f64));
+        frame.durations(durations);
+        frame.u32(rows.iter().map(|at| self.name(*at)));
+        frame.u32(rows.iter().copied());
+        frame.finish()
+    }
+
+    fn labels_frame(&self, added: &Addition, header: TrackHeader) -> Vec<u8> {
+        let tables = &self.trace.tables;
+        let command_buffers = IdIndex::new(&tables.command_buffers.id);
+        let around = |command_buffer: Option<CommandBufferId>| {
+            let row = command_buffers.get(command_buffer?)?;
+            tables.command_buffers.label.at(row)
+        };
+        let label = |at: &u32| {
+            let (source, row) = place(self.tables, *at);
+            match source {
+                DrawnTable::CommandBuffer => tables.command_buffers.label.at(row),
+                DrawnTable::Marker => Some(tables.markers.label[row]),
+                _ => {
+                    let work = source.work(self.trace)?;
+                    (work.label.at(row)).or_else(|| around(work.command_buffer.at(row)))
+                }
+            }
+        };
+        let labels = added.rows.iter().map(label);
+        let mut frame = Frame::new(header, added.rows.len(), &[("label", ColumnType::U32)]);
+        frame.u32(labels.map(|id| id.map_or(NONE, |id| self.texts.label_path(id))));
+        frame.finish()
     }
 }
 
@@ -61,14 +130,17 @@ impl PlacedRows {
     /// of the track, where they are known.
     pub fn extend(
         &mut self,
-        id: TrackId,
-        trace: &Trace,
+        track: TraceTrack,
         whole: &WholeCommandBuffers,
-        texts: &Texts,
         generation: u64,
         all: &[TableRows],
     ) {
-        let tables = id.tables();
+        let TraceTrack {
+            id,
+            tables,
+            trace,
+            texts,
+        } = track;
         self.taken.resize(tables.len(), 0);
         let first = self.taken.iter().all(|taken| *taken == 0);
         let mut rows: Vec<u32> = Vec::new();
@@ -95,12 +167,8 @@ impl PlacedRows {
         if rows.is_empty() {
             return;
         }
-        let interval = |row: &u32| {
-            let (source, row) = place(tables, *row);
-            source.times(trace, row).unwrap_or_default()
-        };
         let order = |row: &u32| {
-            let Interval { start_ns, end_ns } = interval(row);
+            let Interval { start_ns, end_ns } = track.times(*row);
             let depth = match place(tables, *row) {
                 (DrawnTable::Marker, row) => texts.label_depth(trace.tables.markers.label[row]),
                 _ => 0,
@@ -111,10 +179,8 @@ impl PlacedRows {
         if !rows.is_sorted_by_key(order) {
             rows.sort_by_cached_key(order);
         }
-        let lanes: Vec<u32> = rows
-            .iter()
-            .map(|row| self.lanes.place(interval(row)))
-            .collect();
+        let times = rows.iter().map(|row| track.times(*row));
+        let lanes: Vec<u32> = times.map(|times| self.lanes.place(times)).collect();
         let mut bounds = vec![0; self.lanes.count() + 1];
         for lane in &lanes {
             bounds[*lane as usize + 1] += 1;
@@ -139,78 +205,48 @@ impl PlacedRows {
         });
     }
 
-    /// Makes a frame of the rows that came after generation `after`.
-    pub fn frame(
-        &self,
-        id: TrackId,
-        trace: &Trace,
-        texts: &Texts,
-        after: u64,
-        columns: Columns,
-    ) -> Vec<u8> {
-        let added = self.after(after);
-        let generation = self
-            .additions
-            .last()
-            .map_or(after, |last| last.generation)
-            .max(after);
-        let header = TrackHeader {
-            generation,
-            ..TrackHeader::default()
-        };
-        columns.frame(id, trace, texts, &added, header)
-    }
-
-    /// Makes a frame of the rows in a range.
-    pub fn part(
-        &self,
-        id: TrackId,
-        trace: &Trace,
-        texts: &Texts,
-        asked: RangeQuery,
-        columns: Columns,
-    ) -> Vec<u8> {
-        let all = self.after(0);
-        let generation = self.additions.last().map_or(0, |last| last.generation);
-        let mut header = TrackHeader {
-            generation,
-            ..TrackHeader::default()
-        };
-        let at = |row: usize| place(id.tables(), all.rows[row]);
-        let part = RangeRows::new(&all.bounds, asked, |row| {
-            let (source, row) = at(row);
-            source.times(trace, row).unwrap_or_default()
-        });
-        match part {
-            RangeRows::Rows(lanes) => {
-                let mut bounds = vec![0];
-                let mut rows = Vec::new();
-                for lane in lanes {
-                    rows.extend_from_slice(&all.rows[lane]);
-                    bounds.push(rows.len());
-                }
-                let rows = Addition {
-                    generation,
-                    rows,
-                    bounds,
+    /// Makes a frame of rows of the track.
+    pub fn frame(&self, track: TraceTrack, rows: TrackRows, columns: Columns) -> Vec<u8> {
+        let last = self.additions.last().map_or(0, |last| last.generation);
+        let asked = match rows {
+            TrackRows::In(asked) => asked,
+            TrackRows::After(generation) => {
+                let header = TrackHeader {
+                    generation: last.max(generation),
+                    ..TrackHeader::default()
                 };
-                header.part = Some([asked.range.start_ns, asked.range.end_ns]);
-                columns.frame(id, trace, texts, &rows, header)
+                return track.frame(columns, &self.after(generation), header);
             }
-            RangeRows::Slices(lanes) => range_query::frame(&lanes, asked.range, header, |row| {
-                let (source, row) = at(row);
-                name(source, row, trace, texts)
-            }),
+        };
+        let mut header = TrackHeader {
+            generation: last,
+            ..TrackHeader::default()
+        };
+        let all = self.after(0);
+        match RangeRows::new(&all.bounds, asked, |row| track.times(all.rows[row])) {
+            RangeRows::Rows(lanes) => {
+                let mut part = Addition {
+                    bounds: vec![0],
+                    ..Addition::default()
+                };
+                for lane in lanes {
+                    part.rows.extend_from_slice(&all.rows[lane]);
+                    part.bounds.push(part.rows.len());
+                }
+                header.part = Some([asked.range.start_ns, asked.range.end_ns]);
+                track.frame(columns, &part, header)
+            }
+            RangeRows::Slices(lanes) => {
+                let name = |row: usize| track.name(all.rows[row]);
+                range_query::frame(&lanes, asked.range, header, name)
+            }
         }
     }
 
     /// Returns all additions after a generation as one.
-    fn after(&self, generation: u64) -> std::borrow::Cow<'_, Addition> {
-        use std::borrow::Cow;
-        let from = self
-            .additions
-            .partition_point(|addition| addition.generation <= generation);
-        let additions = &self.additions[from..];
+    fn after(&self, generation: u64) -> Cow<'_, Addition> {
+        let older = |addition: &Addition| addition.generation <= generation;
+        let additions = &self.additions[self.additions.partition_point(older)..];
         if let [one] = additions
             && one.bounds.len() == self.lanes.count() + 1
         {
@@ -223,59 +259,14 @@ impl PlacedRows {
         };
         for lane in 0..self.lanes.count() {
             for addition in additions {
-                if let Some(range) = addition.bounds.get(lane..lane + 2) {
-                    all.rows
-                        .extend_from_slice(&addition.rows[range[0]..range[1]]);
+                if let Some(&[from, to]) = addition.bounds.get(lane..lane + 2) {
+                    all.rows.extend_from_slice(&addition.rows[from..to]);
                 }
             }
             all.bounds.push(all.rows.len());
         }
         Cow::Owned(all)
     }
-}
-
-fn rows_frame(
-    id: TrackId,
-    trace: &Trace,
-    texts: &Texts,
-    added: &Addition,
-    mut header: TrackHeader,
-) -> Vec<u8> {
-    let tables = id.tables();
-    let rows = &added.rows;
-    header.tables = tables.iter().map(|source| source.table()).collect();
-    header.lanes = added.bounds.clone();
-    let times = |at: &u32| {
-        let (source, row) = place(tables, *at);
-        source.times(trace, row).unwrap_or_default()
-    };
-    let longest = rows
-        .iter()
-        .map(|at| times(at).length_ns())
-        .max()
-        .unwrap_or(0);
-    let duration = match longest <= i64::from(u32::MAX) {
-        true => ColumnType::U32,
-        false => ColumnType::F64,
-    };
-    let columns = [
-        ("start", ColumnType::F64),
-        ("duration", duration),
-        ("name", ColumnType::U32),
-        ("row", ColumnType::U32),
-    ];
-    let mut frame = Frame::new(header, rows.len(), &columns);
-    frame.f64(rows.iter().map(|at| times(at).start_ns as f64));
-    match duration {
-        ColumnType::F64 => frame.f64(rows.iter().map(|at| times(at).length_ns() as f64)),
-        _ => frame.u32(rows.iter().map(|at| times(at).length_ns() as u32)),
-    }
-    frame.u32(rows.iter().map(|at| {
-        let (source, row) = place(tables, *at);
-        name(source, row, trace, texts)
-    }));
-    frame.u32(rows.iter().copied());
-    frame.finish()
 }
 
 /// Returns the text that names a row.
@@ -292,48 +283,6 @@ pub fn name(source: DrawnTable, row: usize, trace: &Trace, texts: &Texts) -> u32
     }
 }
 
-fn labels_frame(
-    id: TrackId,
-    trace: &Trace,
-    texts: &Texts,
-    added: &Addition,
-    header: TrackHeader,
-) -> Vec<u8> {
-    let sources = id.tables();
-    let tables = &trace.tables;
-    let command_buffers = IdIndex::new(&tables.command_buffers.id);
-    let around = |command_buffer: Option<CommandBufferId>| {
-        let row = command_buffers.get(command_buffer?)?;
-        tables.command_buffers.label.at(row)
-    };
-    let mut frame = Frame::new(header, added.rows.len(), &[("label", ColumnType::U32)]);
-    frame.u32(added.rows.iter().map(|at| {
-        let (source, row) = place(sources, *at);
-        let label = match source {
-            DrawnTable::Dispatch => tables
-                .dispatches
-                .label
-                .at(row)
-                .or_else(|| around(tables.dispatches.command_buffer.at(row))),
-            DrawnTable::Transfer => tables
-                .transfers
-                .label
-                .at(row)
-                .or_else(|| around(tables.transfers.command_buffer.at(row))),
-            DrawnTable::Opaque => tables
-                .opaque_work
-                .label
-                .at(row)
-                .or_else(|| around(tables.opaque_work.command_buffer.at(row))),
-            DrawnTable::CommandBuffer => tables.command_buffers.label.at(row),
-            DrawnTable::Marker => Some(tables.markers.label[row]),
-            DrawnTable::HostCall => None,
-        };
-        label.map_or(NONE, |id| texts.label_path(id))
-    }));
-    frame.finish()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -346,31 +295,16 @@ mod tests {
     /// The rows of a frame by lane: start, end and place.
     fn lanes(frame: &[u8]) -> Vec<Vec<(i64, i64, u32)>> {
         let (header, _) = parse(frame);
-        let bounds: Vec<usize> = header["lanes"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|n| n.as_u64().unwrap() as usize)
-            .collect();
-        let (start, duration, row) = (
-            column(frame, "start"),
-            column(frame, "duration"),
-            column(frame, "row"),
-        );
+        let bounds: Vec<usize> = serde_json::from_value(header["lanes"].clone()).unwrap();
+        let [start, duration, row] = ["start", "duration", "row"].map(|name| column(frame, name));
         assert_eq!(*bounds.last().unwrap(), start.len());
-        bounds
-            .windows(2)
-            .map(|two| {
-                let rows = two[0]..two[1];
-                rows.map(|at| {
-                    (
-                        start[at] as i64,
-                        (start[at] + duration[at]) as i64,
-                        row[at] as u32,
-                    )
-                })
-                .collect()
-            })
+        let lane = |at: usize| {
+            let end = start[at] + duration[at];
+            (start[at] as i64, end as i64, row[at] as u32)
+        };
+        let lanes = bounds.windows(2);
+        lanes
+            .map(|two| (two[0]..two[1]).map(lane).collect())
             .collect()
     }
 
@@ -408,8 +342,9 @@ mod tests {
                 let texts = Texts::new(&trace);
                 for queue in 0..2 {
                     let id = TrackId::Work(QueueId(queue as u32 + 1));
-                    placed[queue].extend(id, &trace, &WholeCommandBuffers::None, &texts, generation, &[]);
-                    let addition = placed[queue].frame(id, &trace, &texts, generation - 1, Columns::Rows);
+                    let track = TraceTrack::new(id, &trace, &texts);
+                    placed[queue].extend(track, &WholeCommandBuffers::None, generation, &[]);
+                    let addition = placed[queue].frame(track, TrackRows::After(generation - 1), Columns::Rows);
                     for (lane, rows) in lanes(&addition).into_iter().enumerate() {
                         if grown[queue].len() <= lane {
                             grown[queue].push(Vec::new());
@@ -422,17 +357,18 @@ mod tests {
             let mut found = Vec::new();
             for queue in 0..2 {
                 let id = TrackId::Work(QueueId(queue as u32 + 1));
-                let whole = lanes(&placed[queue].frame(id, &trace, &texts, 0, Columns::Rows));
+                let track = TraceTrack::new(id, &trace, &texts);
+                let whole = lanes(&placed[queue].frame(track, TrackRows::After(0), Columns::Rows));
                 prop_assert_eq!(&whole, &grown[queue]);
                 // Taken up at once, the rows that the survey knows are those that are looked for.
                 let index = DensityIndex::new(&trace, &WholeCommandBuffers::None);
-                let density = index.tracks.iter().find(|track| track.id == id);
+                let density = index.tracks.iter().find(|density| density.id == id);
                 let at_once = |all: &[TableRows]| {
                     let mut placed = PlacedRows::default();
-                    placed.extend(id, &trace, &WholeCommandBuffers::None, &texts, 1, all);
-                    placed.frame(id, &trace, &texts, 0, Columns::Rows)
+                    placed.extend(track, &WholeCommandBuffers::None, 1, all);
+                    placed.frame(track, TrackRows::After(0), Columns::Rows)
                 };
-                prop_assert_eq!(at_once(density.map_or(&[], |track| &track.places)), at_once(&[]));
+                prop_assert_eq!(at_once(density.map_or(&[], |density| &density.places)), at_once(&[]));
                 for lane in &whole {
                     prop_assert!(lane.windows(2).all(|two| two[0].1 <= two[1].0), "{:?}", lane);
                     for (start_ns, end_ns, at) in lane {
@@ -454,8 +390,9 @@ mod tests {
     /// The frame of a track, as if it were asked for alone.
     fn frame_of(trace: &Trace, texts: &Texts, id: TrackId, columns: Columns) -> Vec<u8> {
         let mut placed = PlacedRows::default();
-        placed.extend(id, trace, &WholeCommandBuffers::None, texts, 1, &[]);
-        placed.frame(id, trace, texts, 0, columns)
+        let track = TraceTrack::new(id, trace, texts);
+        placed.extend(track, &WholeCommandBuffers::None, 1, &[]);
+        placed.frame(track, TrackRows::After(0), columns)
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod groups;
 mod html_file;
 mod http;
 mod index;
+mod kept_file;
 mod kernel_source;
 mod lanes;
 mod notes;

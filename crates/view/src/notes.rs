@@ -1,10 +1,11 @@
 //! Reads and writes the notes that a reader of the page makes on a trace, in a file of the trace's folder.
 
 use crate::Error;
+use crate::kept_file;
 use crate::protocol::{Note, NotesAnswer, OrMissing};
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -114,44 +115,15 @@ impl Notes {
         })
     }
 
+    /// Returns the notes with their revision, which is the hash of the file.
     fn read(&self) -> Result<(String, Vec<Note>), NotesError> {
         let path = self.folder.join(FILE);
-        let unread = |reason: String| NotesError::Unreadable {
-            path: path.clone(),
-            reason,
-        };
-        let mut bytes = Vec::new();
-        match open(&path) {
-            Ok(file) => file
-                .take(MAX_FILE_BYTES + 1)
-                .read_to_end(&mut bytes)
-                .map_err(|error| unread(error.to_string()))?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Ok((String::new(), Vec::new()));
-            }
-            Err(error) => return Err(unread(error.to_string())),
-        };
-        if bytes.len() as u64 > MAX_FILE_BYTES {
-            return Err(unread("it is too large".to_owned()));
-        }
-        #[derive(Deserialize)]
-        struct Format {
-            format: u32,
-        }
-        let Format { format } =
-            serde_json::from_slice(&bytes).map_err(|error| unread(error.to_string()))?;
-        if format != FORMAT {
-            return Err(unread(format!(
-                "a later gapscope wrote it, in format {format}"
-            )));
-        }
-        let NotesFile { notes, .. } =
-            serde_json::from_slice(&bytes).map_err(|error| unread(error.to_string()))?;
-        check(&notes).map_err(|error| unread(error.to_string()))?;
-        Ok((blake3::hash(&bytes).to_hex().to_string(), notes))
+        parsed(&path).map_err(|error| NotesError::Unreadable {
+            path,
+            reason: error.to_string(),
+        })
     }
 
-    /// Writes the file atomically: a concurrent reader gets the old or the new notes.
     fn write(&self, notes: Vec<Note>) -> io::Result<()> {
         let path = self.folder.join(FILE);
         if notes.is_empty() {
@@ -163,29 +135,27 @@ impl Notes {
         let format = FORMAT;
         let mut text = serde_json::to_vec_pretty(&NotesFile { format, notes })?;
         text.push(b'\n');
-        let part = self
-            .folder
-            .join(format!("{FILE}.{}.part", std::process::id()));
-        let written = (|| {
-            let mut file = File::create(&part)?;
-            file.write_all(&text)?;
-            file.sync_all()?;
-            fs::rename(&part, &path)
-        })();
-        if written.is_err() {
-            // The first error is the one that matters.
-            let _ = fs::remove_file(&part);
-        }
-        written
+        kept_file::write(&path, &text)
     }
 }
 
-/// Opens a regular file: opening a pipe would block.
-fn open(path: &Path) -> io::Result<File> {
-    if !fs::metadata(path)?.is_file() {
-        return Err(io::Error::other("it is not a file"));
+/// Reads a file of notes; without a file there are no notes and the revision is empty.
+fn parsed(path: &Path) -> io::Result<(String, Vec<Note>)> {
+    #[derive(Deserialize)]
+    struct Format {
+        format: u32,
     }
-    File::open(path)
+    let Some(bytes) = kept_file::read(path, MAX_FILE_BYTES)? else {
+        return Ok((String::new(), Vec::new()));
+    };
+    // A later format may have other keys.
+    let Format { format } = serde_json::from_slice(&bytes)?;
+    if format != FORMAT {
+        return Err(kept_file::other_format(format));
+    }
+    let NotesFile { notes, .. } = serde_json::from_slice(&bytes)?;
+    check(&notes).map_err(io::Error::other)?;
+    Ok((blake3::hash(&bytes).to_hex().to_string(), notes))
 }
 
 fn check(notes: &[Note]) -> Result<(), InvalidNotes> {

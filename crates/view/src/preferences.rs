@@ -2,11 +2,13 @@
 //! and which queries were asked.
 
 use crate::Error;
+use crate::kept_file;
 use crate::protocol::Arrangement;
 use crate::snapshot::Snapshot;
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::collections::HashMap;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -82,15 +84,10 @@ impl Preferences {
         self.read().unwrap_or_default().queries
     }
 
-    /// Returns the arrangement of each trace, by its identity; `None` where none is kept.
-    pub fn arranged(&self, traces: &[String]) -> Vec<Option<Arrangement>> {
-        let written = self.read().unwrap_or_default();
-        let of = |trace: &String| {
-            let mut all = written.arranged.iter();
-            let kept = all.find(|one| one.trace == *trace)?;
-            Some(kept.how.clone())
-        };
-        traces.iter().map(of).collect()
+    /// Returns the kept arrangements by the [`identity`] of their trace.
+    pub fn arrangements(&self) -> HashMap<String, Arrangement> {
+        let arranged = self.read().unwrap_or_default().arranged.into_iter();
+        arranged.map(|kept| (kept.trace, kept.how)).collect()
     }
 
     /// Keeps how the tracks of a trace are arranged.
@@ -142,22 +139,13 @@ impl Preferences {
         let Some(path) = &self.file else {
             return Ok(PreferencesFile::default());
         };
-        let file = match fs::metadata(path) {
-            Ok(found) if found.is_file() => File::open(path)?,
-            Ok(_) => return Err(io::Error::other("it is not a file")),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Ok(PreferencesFile::default());
-            }
-            Err(error) => return Err(error),
+        let Some(bytes) = kept_file::read(path, MAX_FILE_BYTES)? else {
+            return Ok(PreferencesFile::default());
         };
-        let mut bytes = Vec::new();
-        file.take(MAX_FILE_BYTES).read_to_end(&mut bytes)?;
         let written: PreferencesFile = serde_json::from_slice(&bytes)?;
         match written.format {
             FORMAT => Ok(written),
-            format => Err(io::Error::other(format!(
-                "a later gapscope wrote it, in format {format}"
-            ))),
+            format => Err(kept_file::other_format(format)),
         }
     }
 }
@@ -169,19 +157,11 @@ fn parsed<'a, T: Deserialize<'a>>(sent: &'a [u8]) -> Result<T, PreferenceError> 
     }
 }
 
-/// Writes the file atomically: a concurrent reader gets the old or the new content.
 fn write(path: &Path, written: &PreferencesFile) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
-    let part = path.with_extension(format!("json.{}.part", std::process::id()));
-    let text = serde_json::to_vec_pretty(written)?;
-    fs::write(&part, text)
-        .and_then(|()| fs::rename(&part, path))
-        .inspect_err(|_| {
-            // The first error is the one that matters.
-            let _ = fs::remove_file(&part);
-        })
+    kept_file::write(path, &serde_json::to_vec_pretty(written)?)
 }
 
 /// Returns a text that identifies a trace wherever its folder is: its start, by both clocks.
@@ -210,8 +190,13 @@ mod tests {
         arrange(&kept, "b", r#"{"order": "x"}"#);
         let again = Preferences::new(Some(&place));
         let of = |traces: &[&str]| {
-            let traces: Vec<String> = traces.iter().map(|one| (*one).to_owned()).collect();
-            json!(again.arranged(&traces))
+            let kept = again.arrangements();
+            json!(
+                traces
+                    .iter()
+                    .map(|trace| kept.get(*trace))
+                    .collect::<Vec<_>>()
+            )
         };
         let first = json!({"tracks": "pq1.work", "text": "q"});
         assert_eq!(of(&["b", "c", "a"]), json!([{"order": "x"}, null, first]));
@@ -277,7 +262,7 @@ mod tests {
             fs::write(folder.path().join(FILE), &bytes).unwrap();
             let kept = Preferences::new(Some(folder.path()));
             let _ = kept.queries();
-            prop_assert_eq!(kept.arranged(&["a".to_owned()]).len(), 1);
+            let _ = kept.arrangements();
         }
     }
 }

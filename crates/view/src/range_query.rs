@@ -17,6 +17,14 @@ pub struct RangeQuery {
     pub most_rows: usize,
 }
 
+/// The rows of a track that are asked for.
+#[derive(Debug, Clone, Copy)]
+pub enum TrackRows {
+    /// The rows that were added after a generation of a live trace; all rows after 0.
+    After(u64),
+    In(RangeQuery),
+}
+
 /// The rows of each lane in a range, or slices of each lane.
 pub enum RangeRows {
     Rows(Vec<Range<usize>>),
@@ -46,11 +54,8 @@ impl RangeRows {
             return RangeRows::Rows(rows);
         }
         let bins = TimeBins::new(asked.range, SLICES);
-        RangeRows::Slices(
-            rows.into_iter()
-                .map(|rows| LaneSlices::new(rows, &bins, asked.range, &times))
-                .collect(),
-        )
+        let slices = |rows| LaneSlices::new(rows, &bins, asked.range, &times);
+        RangeRows::Slices(rows.into_iter().map(slices).collect())
     }
 }
 

@@ -3,13 +3,11 @@
 
 use crate::lanes;
 use crate::protocol::{Binding, Field, Link, OrMissing, Row, RowKernel, RowLabel, WorkLink};
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Snapshot, WorkPlace};
 use crate::texts::cut;
-use crate::track::{DrawnTable, ThreadKey, TrackId};
+use crate::track::{DrawnTable, ThreadKey, TrackId, WorkColumns};
 use gapscope_timeline::intervals::Interval;
-use gapscope_trace::ids::{
-    BindingSetId, CommandBufferId, DeviceId, KernelId, LabelId, QueueId, SubmissionId,
-};
+use gapscope_trace::ids::{BindingSetId, DeviceId, KernelId, LabelId, QueueId};
 use gapscope_trace::tables::*;
 use std::collections::BTreeMap;
 
@@ -77,10 +75,9 @@ pub fn details(snapshot: &Snapshot, table: &str, row: usize) -> Option<Row> {
     };
     let around = around(snapshot, table, row);
     let manifest = &snapshot.trace.manifest;
-    let device = around
-        .queue
-        .and_then(|queue| manifest.device_of_queue(queue));
-    let device = device.or_else(|| manifest.device(around.device?));
+    let device = (around.queue)
+        .and_then(|queue| manifest.device_of_queue(queue))
+        .or_else(|| manifest.device(around.device?));
     Some(Row {
         table: table.to_owned(),
         row,
@@ -119,10 +116,7 @@ fn fields<T: Table>(table: &T, row: usize) -> Vec<Field> {
 
 fn around(snapshot: &Snapshot, table: &str, row: usize) -> RowContext {
     let tables = &snapshot.trace.tables;
-    if let Some(source) = DrawnTable::ALL
-        .into_iter()
-        .find(|source| source.table() == table)
-    {
+    if let Some(source) = DrawnTable::from_name(table) {
         return drawn(snapshot, source, row);
     }
     match table {
@@ -178,20 +172,19 @@ fn drawn(snapshot: &Snapshot, source: DrawnTable, row: usize) -> RowContext {
         track: times.map(|_| source.track(trace, row, &snapshot.whole)),
         ..RowContext::default()
     };
+    if let Some(work) = source.work(trace) {
+        around.label = work.label.at(row);
+        around.queue = Some(work.queue[row]);
+        around.of_work(snapshot, &work, row);
+    }
     match source {
         DrawnTable::Dispatch => {
             let t = &tables.dispatches;
-            around.label = t.label.at(row);
             around.kernel = Some(t.kernel[row]);
-            around.queue = Some(t.queue[row]);
             around.bindings = Some(bindings(snapshot, t.bindings.at(row)));
-            around.of_work(snapshot, t.command_buffer.at(row), t.submission.at(row));
         }
         DrawnTable::Transfer => {
             let t = &tables.transfers;
-            around.label = t.label.at(row);
-            around.queue = Some(t.queue[row]);
-            around.of_work(snapshot, t.command_buffer.at(row), t.submission.at(row));
             for (relation, buffer) in [
                 ("source", t.source.at(row)),
                 ("destination", t.destination.at(row)),
@@ -203,29 +196,21 @@ fn drawn(snapshot: &Snapshot, source: DrawnTable, row: usize) -> RowContext {
                         table: "buffers",
                         row,
                         name: buffer_name(snapshot, row),
-                        track: None,
-                        start_ns: None,
-                        duration_ns: None,
+                        ..WorkLink::default()
                     },
                 }));
             }
         }
-        DrawnTable::Opaque => {
-            let t = &tables.opaque_work;
-            around.label = t.label.at(row);
-            around.queue = Some(t.queue[row]);
-            around.of_work(snapshot, t.command_buffer.at(row), t.submission.at(row));
-        }
+        DrawnTable::Opaque => {}
         DrawnTable::CommandBuffer => {
             let t = &tables.command_buffers;
             around.label = t.label.at(row);
             around.queue = Some(t.queue[row]);
             let submission = index.submissions.get(t.submission[row]);
             around.submitted_by(snapshot, submission);
-            let first = index.first_work_of(row);
-            around
-                .links
-                .extend(first.map(|(source, row)| link(snapshot, "runs", source, row)));
+            if let Some((source, row)) = index.first_work_of(row) {
+                around.links.push(link(snapshot, "runs", source, row));
+            }
         }
         DrawnTable::HostCall => {
             let t = &tables.host_calls;
@@ -244,14 +229,11 @@ fn drawn(snapshot: &Snapshot, source: DrawnTable, row: usize) -> RowContext {
                 process: t.process[row],
                 thread: Some(thread),
             });
-            let command_buffer = t
-                .command_buffer
-                .at(row)
-                .and_then(|id| index.command_buffers.get(id));
-            around.links.extend(
-                command_buffer
-                    .map(|row| link(snapshot, "command-buffer", DrawnTable::CommandBuffer, row)),
-            );
+            let id = t.command_buffer.at(row);
+            if let Some(row) = id.and_then(|id| index.command_buffers.get(id)) {
+                let link = link(snapshot, "command-buffer", DrawnTable::CommandBuffer, row);
+                around.links.push(link);
+            }
         }
     }
     if around.times.is_none() {
@@ -261,28 +243,17 @@ fn drawn(snapshot: &Snapshot, source: DrawnTable, row: usize) -> RowContext {
 }
 
 impl RowContext {
-    fn of_work(
-        &mut self,
-        snapshot: &Snapshot,
-        command_buffer: Option<CommandBufferId>,
-        submission: Option<SubmissionId>,
-    ) {
-        let (index, tables) = (snapshot.index(), &snapshot.trace.tables);
-        let row = command_buffer.and_then(|id| index.command_buffers.get(id));
-        let submission = match row {
-            Some(row) => Some(tables.command_buffers.submission[row]),
-            None => submission,
-        };
-        let submission = submission.and_then(|id| index.submissions.get(id));
+    fn of_work(&mut self, snapshot: &Snapshot, work: &WorkColumns, row: usize) {
+        let WorkPlace {
+            command_buffer,
+            submission,
+        } = snapshot.work_place(work, row);
         self.submitted_by(snapshot, submission);
-        if let Some(row) = row {
-            self.label = self.label.or(tables.command_buffers.label.at(row));
-            self.links.push(link(
-                snapshot,
-                "command-buffer",
-                DrawnTable::CommandBuffer,
-                row,
-            ));
+        if let Some(row) = command_buffer {
+            let label = snapshot.trace.tables.command_buffers.label.at(row);
+            self.label = self.label.or(label);
+            let link = link(snapshot, "command-buffer", DrawnTable::CommandBuffer, row);
+            self.links.push(link);
         }
     }
 
@@ -304,8 +275,7 @@ impl RowContext {
     fn waits_for(&mut self, snapshot: &Snapshot, submission: usize) {
         let index = snapshot.index();
         let t = &snapshot.trace.tables.dependencies;
-        let others = index
-            .dependencies_of(submission)
+        let others = (index.dependencies_of(submission))
             .filter_map(|row| index.submissions.get(t.waits_for.at(row)?));
         let links = others.map(|row| submission_link(snapshot, "waits-for", row));
         self.add("waits-for", links);
@@ -314,17 +284,17 @@ impl RowContext {
     fn runs(&mut self, snapshot: &Snapshot, submissions: impl Iterator<Item = usize>) {
         let index = snapshot.index();
         let works = submissions.flat_map(|submission| {
-            let buffers =
-                index
-                    .command_buffers_of(submission)
-                    .map(|row| match index.first_work_of(row) {
-                        Some((source, row)) => link(snapshot, "runs", source, row),
-                        None => link(snapshot, "runs", DrawnTable::CommandBuffer, row),
-                    });
-            let direct = index.direct_work_of(submission);
-            buffers.chain(direct.map(|(source, row)| link(snapshot, "runs", source, row)))
+            let first = |row| {
+                let first = index.first_work_of(row);
+                first.unwrap_or((DrawnTable::CommandBuffer, row))
+            };
+            let buffers = index.command_buffers_of(submission).map(first);
+            buffers.chain(index.direct_work_of(submission))
         });
-        self.add("runs", works);
+        self.add(
+            "runs",
+            works.map(|(source, row)| link(snapshot, "runs", source, row)),
+        );
     }
 
     fn add(&mut self, relation: &'static str, links: impl Iterator<Item = Link>) {
@@ -356,9 +326,9 @@ fn submission_link(snapshot: &Snapshot, relation: &'static str, row: usize) -> L
             table: "submissions",
             row,
             name: format!("submission {}", t.id[row]),
-            track: None,
             start_ns: Some(t.start_ns[row]),
             duration_ns: Some(t.duration_ns[row]),
+            ..WorkLink::default()
         },
     }
 }
@@ -443,12 +413,9 @@ fn bindings(snapshot: &Snapshot, set: Option<BindingSetId>) -> OrMissing<Vec<Bin
 fn unknown_because(snapshot: &Snapshot, source: DrawnTable, row: usize) -> String {
     let (index, tables) = (snapshot.index(), &snapshot.trace.tables);
     let id = match source {
-        DrawnTable::Dispatch => tables.dispatches.command_buffer.at(row),
-        DrawnTable::Transfer => tables.transfers.command_buffer.at(row),
-        DrawnTable::Opaque => tables.opaque_work.command_buffer.at(row),
         DrawnTable::Marker => tables.markers.command_buffer.at(row),
         DrawnTable::CommandBuffer => Some(tables.command_buffers.id[row]),
-        DrawnTable::HostCall => None,
+        _ => (source.work(&snapshot.trace)).and_then(|work| work.command_buffer.at(row)),
     };
     let command_buffer = id.and_then(|id| index.command_buffers.get(id));
     let timing = command_buffer.map(|row| tables.command_buffers.timing[row]);
@@ -462,11 +429,9 @@ fn unknown_because(snapshot: &Snapshot, source: DrawnTable, row: usize) -> Strin
         }
         Some(timing) => {
             use gapscope_trace::column::Column;
-            let meaning = Timing::VALUES
-                .iter()
-                .find(|(text, _)| *text == timing.as_str());
-            let meaning =
-                meaning.map_or("its trace does not say why", |(_, meaning)| meaning.trim());
+            let mut values = Timing::VALUES.iter();
+            let value = values.find(|(text, _)| *text == timing.as_str());
+            let meaning = value.map_or("its trace does not say why", |(_, meaning)| meaning.trim());
             format!("The times of its command buffer are {timing}: {meaning}")
         }
     }

@@ -80,8 +80,11 @@ impl Server {
     fn open_here(traces: &[PathBuf], options: Options) -> Result<Server, Error> {
         let capture = traces.iter().find(|path| is_capture(path));
         let (traces, capture) = match (capture, traces) {
-            (Some(path), [_]) => (Traces::none(), Some(ServedCapture::open(path, name(path))?)),
-            (Some(path), _) => return Err(Error::Several { path: path.clone() }),
+            (Some(path), [_]) => (
+                Traces::default(),
+                Some(ServedCapture::open(path, name(path))?),
+            ),
+            (Some(path), _) => return Err(Error::Several(path.clone())),
             (None, traces) => (
                 Traces::open(traces, options.live, options.names.as_ref())?,
                 None,
@@ -96,7 +99,6 @@ impl Server {
                     _ => error.to_string(),
                 },
             })?;
-        let system = |error: std::io::Error| Error::System(error.to_string());
         let port = listener.local_addr().map_err(system)?.port();
         listener.set_nonblocking(true).map_err(system)?;
         let token = token()?;
@@ -154,11 +156,7 @@ impl Server {
     }
 
     fn answer_until(self, end: impl Future<Output = ()>) -> Result<(), Error> {
-        let system = |error: std::io::Error| Error::System(error.to_string());
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(system)?;
+        let runtime = runtime()?;
         let answered = runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
             let serving = axum::serve(listener, http::router(self.served));
@@ -184,14 +182,18 @@ impl Running {
     /// # Errors
     /// The system refuses.
     pub fn until_interrupted(self) -> Result<(), Error> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build();
-        let runtime = runtime.map_err(|error| Error::System(error.to_string()))?;
-        runtime
-            .block_on(tokio::signal::ctrl_c())
-            .map_err(|error| Error::System(error.to_string()))
+        let interrupted = runtime()?.block_on(tokio::signal::ctrl_c());
+        interrupted.map_err(system)
     }
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, Error> {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder.enable_all().build().map_err(system)
+}
+
+fn system(error: std::io::Error) -> Error {
+    Error::System(error.to_string())
 }
 
 impl Drop for Running {

@@ -4,11 +4,11 @@
 use crate::chunks::chunks;
 use crate::density_index::DensityIndex;
 use crate::index::Index;
-use crate::lanes::{Columns, PlacedRows};
-use crate::range_query::RangeQuery;
+use crate::lanes::{Columns, PlacedRows, TraceTrack};
+use crate::range_query::TrackRows;
 use crate::rebase_times;
 use crate::texts::Texts;
-use crate::track::{DrawnTable, TrackId, WholeCommandBuffers};
+use crate::track::{DrawnTable, TrackId, WholeCommandBuffers, WorkColumns};
 use gapscope_timeline::Timeline;
 use gapscope_timeline::WorkKind;
 use gapscope_timeline::vocabulary::Vocabulary;
@@ -156,8 +156,7 @@ impl Snapshot {
 
     /// Reads all columns of the trace; indexes that were made before stay.
     pub fn with_all(&self, folder: &Path, names: Option<&Arc<Names>>) -> Result<Snapshot, Error> {
-        let (mut trace, diagnostics) =
-            gapscope_trace::read(folder, &Selection::all().named(names))?;
+        let (trace, diagnostics) = gapscope_trace::read(folder, &Selection::all().named(names))?;
         let same = DrawnTable::ALL
             .iter()
             .all(|source| source.rows(&trace) == source.rows(&self.trace));
@@ -165,27 +164,14 @@ impl Snapshot {
             // A column that is not drawn is damaged: the indexes of its rows are void.
             return Ok(Snapshot::new(trace, diagnostics));
         }
-        rebase_times::shift(&mut trace, self.origin_ns);
-        let texts = Texts::new(&trace);
-        let placed = self
-            .placed
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
+        let placed = self.placed.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(Snapshot {
             generation: self.generation,
             edition: self.edition,
             live: self.live,
-            full: true,
-            origin_ns: self.origin_ns,
-            remarks: diagnostics.iter().map(ToString::to_string).collect(),
-            vocabulary: Vocabulary::new(&trace.manifest),
-            texts,
-            whole: self.whole.clone(),
             density_index: self.density_index.clone(),
-            index: OnceLock::new(),
-            placed: Mutex::new(placed),
-            trace,
+            placed: Mutex::new(placed.clone()),
+            ..Snapshot::with(trace, diagnostics, true, Some(self.whole.clone()))
         })
     }
 
@@ -251,21 +237,8 @@ impl Snapshot {
         self.index.get_or_init(|| Index::new(&self.trace))
     }
 
-    /// Makes the frame of a track; `None` when there is no such track.
-    pub fn frame(&self, id: TrackId, after: u64, columns: Columns) -> Option<Vec<u8>> {
-        self.with_placed(id, |placed| {
-            placed.frame(id, &self.trace, &self.texts, after, columns)
-        })
-    }
-
-    /// Makes the frame of a range of a track; `None` when there is no such track.
-    pub fn part(&self, id: TrackId, asked: RangeQuery, columns: Columns) -> Option<Vec<u8>> {
-        self.with_placed(id, |placed| {
-            placed.part(id, &self.trace, &self.texts, asked, columns)
-        })
-    }
-
-    fn with_placed<T>(&self, id: TrackId, answer: impl FnOnce(&PlacedRows) -> T) -> Option<T> {
+    /// Makes the frame of rows of a track; `None` when there is no such track.
+    pub fn frame(&self, id: TrackId, rows: TrackRows, columns: Columns) -> Option<Vec<u8>> {
         let mut tracks = self.density_index().tracks.iter();
         let all = &tracks.find(|track| track.id == id)?.places;
         let placed = {
@@ -273,23 +246,36 @@ impl Snapshot {
             all.entry(id).or_default().clone()
         };
         let mut placed = placed.lock().unwrap_or_else(PoisonError::into_inner);
-        placed.extend(
-            id,
-            &self.trace,
-            &self.whole,
-            &self.texts,
-            self.generation,
-            all,
-        );
-        Some(answer(&placed))
+        let track = TraceTrack::new(id, &self.trace, &self.texts);
+        placed.extend(track, &self.whole, self.generation, all);
+        Some(placed.frame(track, rows, columns))
     }
 
     /// Counts the rows that are drawn.
     pub fn drawn(&self) -> u64 {
-        self.density_index()
-            .tracks
-            .iter()
-            .map(|track| track.rows)
-            .sum()
+        let tracks = self.density_index().tracks.iter();
+        tracks.map(|track| track.rows).sum()
     }
+
+    /// Finds the command buffer and the submission that the work in a row belongs to.
+    pub fn work_place(&self, work: &WorkColumns, row: usize) -> WorkPlace {
+        let index = self.index();
+        let id = work.command_buffer.at(row);
+        let command_buffer = id.and_then(|id| index.command_buffers.get(id));
+        let id = match command_buffer {
+            Some(row) => Some(self.trace.tables.command_buffers.submission[row]),
+            None => work.submission.at(row),
+        };
+        let submission = id.and_then(|id| index.submissions.get(id));
+        WorkPlace {
+            command_buffer,
+            submission,
+        }
+    }
+}
+
+/// The rows of the command buffer and of the submission that some work belongs to; `None` where they are not known.
+pub struct WorkPlace {
+    pub command_buffer: Option<usize>,
+    pub submission: Option<usize>,
 }

@@ -166,8 +166,8 @@ fn stacks(trace: &Trace, line: Vec<Option<u32>>) -> StackColumns {
     let parents = tables.stacks.parent.iter();
     let parent = parents.map(|id| stack_rows.get(id.as_ref()?));
     StackColumns {
-        frame: frame.map(Option::<&usize>::copied).collect(),
-        parent: parent.map(Option::<&usize>::copied).collect(),
+        frame: frame.map(|row| row.copied()).collect(),
+        parent: parent.map(|row| row.copied()).collect(),
         line,
     }
 }

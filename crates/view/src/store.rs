@@ -88,12 +88,7 @@ impl Store {
         names: Option<&Arc<Names>>,
     ) -> Result<Arc<Store>, Error> {
         if !live {
-            let manifest = read_manifest(folder)?;
-            if !manifest.complete {
-                return Err(Error::Unfinished {
-                    path: folder.to_owned(),
-                });
-            }
+            check_complete(folder)?;
         }
         let store = Arc::new_cyclic(|store: &Weak<Store>| Store {
             folder: folder.to_owned(),
@@ -158,10 +153,8 @@ impl Store {
             if let Some(snapshot) = &state.snapshot {
                 return snapshot.clone();
             }
-            state = self
-                .ready
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
+            let ready = self.ready.wait(state);
+            state = ready.unwrap_or_else(PoisonError::into_inner);
         }
     }
 
@@ -314,6 +307,14 @@ fn take_up(
         }
     }
     Ok(TakeUp::Now)
+}
+
+/// Returns an error where a trace is still being recorded, or was not ended in an orderly way.
+pub fn check_complete(folder: &Path) -> Result<(), Error> {
+    match read_manifest(folder)?.complete {
+        true => Ok(()),
+        false => Err(Error::Unfinished(folder.to_owned())),
+    }
 }
 
 /// Returns a live trace before its first part.

@@ -8,6 +8,7 @@ use gapscope_trace::ids::{KernelId, LabelId};
 use gapscope_trace::lookup::IdIndex;
 use gapscope_trace::tables::{HostCallKind, OpaqueWorkKind, Table, TransferKind};
 use rustc_hash::FxHashMap;
+use std::borrow::Cow;
 
 /// The number that stands for no text in columns.
 pub const NONE: u32 = u32::MAX;
@@ -24,17 +25,23 @@ pub fn cut(text: &str) -> String {
     }
 }
 
+/// The numbers of the texts of a label and of its path, and the number of labels in that path.
+#[derive(Debug, Clone, Copy)]
+struct LabelTexts {
+    text: u32,
+    path: u32,
+    depth: u32,
+}
+
 /// The texts of a trace, to which texts are only added.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Texts {
     all: Vec<String>,
     ids: FxHashMap<String, u32>,
     kernel_index: IdIndex<KernelId>,
     kernels: Vec<u32>,
     label_index: IdIndex<LabelId>,
-    label_texts: Vec<u32>,
-    label_paths: Vec<u32>,
-    label_depths: Vec<u32>,
+    labels: Vec<LabelTexts>,
     command_buffers: Vec<u32>,
     transfers: Vec<u32>,
     opaque: Vec<u32>,
@@ -48,24 +55,7 @@ pub struct Texts {
 impl Texts {
     /// Collects the texts of a trace.
     pub fn new(trace: &Trace) -> Texts {
-        let mut texts = Texts {
-            all: Vec::new(),
-            ids: FxHashMap::default(),
-            kernel_index: IdIndex::default(),
-            kernels: Vec::new(),
-            label_index: IdIndex::default(),
-            label_texts: Vec::new(),
-            label_paths: Vec::new(),
-            label_depths: Vec::new(),
-            command_buffers: Vec::new(),
-            transfers: Vec::new(),
-            opaque: Vec::new(),
-            calls: Vec::new(),
-            causes: Vec::new(),
-            unknown_kernel: 0,
-            unknown_label: 0,
-            command_buffer: 0,
-        };
+        let mut texts = Texts::default();
         texts.unknown_kernel = texts.add("unknown kernel");
         texts.unknown_label = texts.add("unknown label");
         texts.command_buffer = texts.add("command buffer");
@@ -93,16 +83,16 @@ impl Texts {
             self.kernels = rows.map(|row| self.add(names.name(row))).collect();
         }
         self.kernel_index = IdIndex::new(&tables.kernels.id);
-        if self.label_texts.len() < tables.labels.len() {
+        if self.labels.len() < tables.labels.len() {
             let labels = &tables.labels;
             let index = IdIndex::new(&labels.id);
-            for row in self.label_texts.len()..labels.len() {
-                let id = self.add(&labels.text[row]);
-                self.label_texts.push(id);
-                let id = self.add(&labels.path(&index, row));
-                self.label_paths.push(id);
-                let depth = labels.outwards(&index, row).count();
-                self.label_depths.push(depth as u32);
+            for row in self.labels.len()..labels.len() {
+                let label = LabelTexts {
+                    text: self.add(&labels.text[row]),
+                    path: self.add(&labels.path(&index, row)),
+                    depth: labels.outwards(&index, row).count() as u32,
+                };
+                self.labels.push(label);
             }
         }
         self.label_index = IdIndex::new(&tables.labels.id);
@@ -118,20 +108,16 @@ impl Texts {
     }
 
     fn add(&mut self, text: &str) -> u32 {
-        let cut;
         let text = match text.len() > MAX_TEXT_CHARACTERS {
-            true => {
-                cut = self::cut(text);
-                cut.as_str()
-            }
-            false => text,
+            true => Cow::Owned(cut(text)),
+            false => Cow::Borrowed(text),
         };
-        if let Some(id) = self.ids.get(text) {
+        if let Some(id) = self.ids.get(&*text) {
             return *id;
         }
         let id = self.all.len() as u32;
-        self.all.push(text.to_owned());
-        self.ids.insert(text.to_owned(), id);
+        self.ids.insert(text.to_string(), id);
+        self.all.push(text.into_owned());
         id
     }
 
@@ -160,31 +146,29 @@ impl Texts {
 
     /// Returns the number of a label's own text.
     pub fn label(&self, id: LabelId) -> u32 {
-        let row = self.label_index.get(id);
-        row.and_then(|row| self.label_texts.get(row).copied())
-            .unwrap_or(self.unknown_label)
+        self.label_texts(id)
+            .map_or(self.unknown_label, |label| label.text)
+    }
+
+    fn label_texts(&self, id: LabelId) -> Option<&LabelTexts> {
+        self.labels.get(self.label_index.get(id)?)
     }
 
     /// Returns the number of the text of a label's path, from the outermost label in.
     pub fn label_path(&self, id: LabelId) -> u32 {
-        let row = self.label_index.get(id);
-        row.and_then(|row| self.label_paths.get(row).copied())
-            .unwrap_or(self.unknown_label)
+        self.label_texts(id)
+            .map_or(self.unknown_label, |label| label.path)
     }
 
     /// Returns the number of labels in a label's path; 0 for a label that the trace does not have.
     pub fn label_depth(&self, id: LabelId) -> u32 {
-        let row = self.label_index.get(id);
-        row.and_then(|row| self.label_depths.get(row).copied())
-            .unwrap_or(0)
+        self.label_texts(id).map_or(0, |label| label.depth)
     }
 
     /// Returns the number of the name of a command buffer, by its row.
     pub fn command_buffer(&self, row: usize) -> u32 {
-        self.command_buffers
-            .get(row)
-            .copied()
-            .unwrap_or(self.command_buffer)
+        let text = self.command_buffers.get(row).copied();
+        text.unwrap_or(self.command_buffer)
     }
 
     pub fn transfer(&self, kind: TransferKind) -> u32 {

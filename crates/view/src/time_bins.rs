@@ -67,13 +67,8 @@ impl TimeBins {
             if interval.is_empty() {
                 instant = self.from(instant, interval.start_ns);
                 busy[instant] |= INSTANT;
-                visit(
-                    number,
-                    BinPart {
-                        bin: instant,
-                        ns: 0,
-                    },
-                );
+                let bin = instant;
+                visit(number, BinPart { bin, ns: 0 });
             }
             // The part that earlier intervals do not cover.
             let (mut from_ns, end_ns) = (interval.start_ns.max(until_ns), interval.end_ns);

@@ -10,7 +10,7 @@ use gapscope_analysis::unread::{DATAFLOW, unknown_because};
 use gapscope_dependencies::{Access, ByteSet, Dependencies, Node, NodeKind, Scope};
 use gapscope_timeline::WorkKind;
 use gapscope_timeline::intervals::Interval;
-use gapscope_trace::ids::{BufferId, CommandBufferId, Id, LabelId, SubmissionId};
+use gapscope_trace::ids::{BufferId, Id, LabelId};
 use gapscope_trace::tables::{Access as Allowed, Table, TransferKind};
 use std::ops::Range;
 use std::sync::Arc;
@@ -78,16 +78,13 @@ pub fn dependencies(
              They are recorded where the API tells them: Vulkan's descriptor sets and push descriptors.",
         );
     }
-    let work_of = NodeMaker { snapshot };
-    let nodes: Vec<Node> = work
-        .iter()
-        .map(|(source, row)| work_of.node(*source, *row))
-        .collect();
+    let maker = NodeMaker { snapshot };
+    let nodes = work.iter().map(|(source, row)| maker.node(*source, *row));
+    let found = Dependencies::without_barriers(nodes.collect(), REASON);
     let mut remarks = vec!["By the ranges that are bound: a kernel may reach less.".to_owned()];
     if before > 0 {
         remarks.push("What these depend on of the work before them is not shown.".to_owned());
     }
-    let found = Dependencies::without_barriers(nodes, REASON);
     let part = DependenciesPart {
         nodes: 0..work.len(),
         before,
@@ -102,7 +99,7 @@ pub fn dependencies(
                 start_ns: link.start_ns,
             })
         },
-        submission: &|number| work_of.submission(number),
+        submission: &|number| maker.submission(number),
         remarks,
         found: &found,
     };
@@ -139,6 +136,12 @@ impl NodeMaker<'_> {
             duration_ns: times.and_then(|times| u64::try_from(times.length_ns()).ok()),
             ..Node::default()
         };
+        if let Some(work) = source.work(trace) {
+            node.queue = work.queue[row].0;
+            node.labels = self.labels(work.label.at(row));
+            let submission = snapshot.work_place(&work, row).submission;
+            node.submission = submission.unwrap_or(NO_SUBMISSION);
+        }
         match source {
             DrawnTable::Transfer => self.transfer(row, &mut node),
             _ => self.dispatch(row, &mut node),
@@ -148,13 +151,8 @@ impl NodeMaker<'_> {
 
     fn dispatch(&self, row: usize, node: &mut Node) {
         let tables = &self.snapshot.trace.tables;
-        let table = &tables.dispatches;
         node.kind = Some(NodeKind::Dispatch);
-        node.queue = table.queue[row].0;
-        node.labels = self.labels(table.label.at(row));
-        node.submission =
-            self.submission_of(table.command_buffer.at(row), table.submission.at(row));
-        let Some(set) = table.bindings.at(row) else {
+        let Some(set) = tables.dispatches.bindings.at(row) else {
             node.beyond = Some("its bindings are not known".to_owned());
             return;
         };
@@ -184,10 +182,6 @@ impl NodeMaker<'_> {
             TransferKind::Update => NodeKind::Update,
             _ => NodeKind::Copy,
         });
-        node.queue = table.queue[row].0;
-        node.labels = self.labels(table.label.at(row));
-        node.submission =
-            self.submission_of(table.command_buffer.at(row), table.submission.at(row));
         for (buffer, scope) in [
             (table.source.at(row), Scope::CopyRead),
             (table.destination.at(row), Scope::CopyWrite),
@@ -204,24 +198,10 @@ impl NodeMaker<'_> {
         let labels = &self.snapshot.trace.tables.labels;
         let ids = &self.snapshot.index().labels;
         let row = label.and_then(|label| ids.get(label)).into_iter();
-        let mut texts: Vec<String> = row
-            .flat_map(|row| labels.outwards(ids, row))
-            .map(|row| labels.text[row].to_string())
-            .collect();
+        let rows = row.flat_map(|row| labels.outwards(ids, row));
+        let mut texts: Vec<String> = rows.map(|row| labels.text[row].to_string()).collect();
         texts.reverse();
         texts
-    }
-
-    /// Returns the row of the submission of some work.
-    fn submission_of(&self, of: Option<CommandBufferId>, own: Option<SubmissionId>) -> usize {
-        let index = self.snapshot.index();
-        let tables = &self.snapshot.trace.tables;
-        let row = of.and_then(|of| index.command_buffers.get(of));
-        let id = row
-            .map(|row| tables.command_buffers.submission[row])
-            .or(own);
-        id.and_then(|id| index.submissions.get(id))
-            .unwrap_or(NO_SUBMISSION)
     }
 
     fn submission(&self, row: usize) -> DependencySubmission {

@@ -17,7 +17,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// The longest time that a request waits.
 const WAIT: Duration = Duration::from_secs(10);
 
-/// The traces that are served, in the order of the overview.
+/// The traces that are served, in the order of the overview; none for a capture.
+#[derive(Default)]
 pub struct Traces {
     stores: Mutex<Stores>,
     /// The paths that were named, as absolute paths.
@@ -28,6 +29,7 @@ pub struct Traces {
 }
 
 /// The traces that have been opened so far.
+#[derive(Default)]
 struct Stores {
     /// The named traces, followed by those of ranks.
     all: Vec<Arc<Store>>,
@@ -53,10 +55,7 @@ impl Traces {
         if !live {
             common_clock(paths, &ranks)?;
         }
-        let mut stores = Stores {
-            all: Vec::new(),
-            ranks: Vec::new(),
-        };
+        let mut stores = Stores::default();
         for ListedTrace { name, path, rank } in listed(paths, &ranks, live) {
             match rank {
                 Some(rank) => stores.add(rank, &path, live, names)?,
@@ -77,19 +76,6 @@ impl Traces {
             recording,
             live,
         })
-    }
-
-    /// Returns an empty list, for a capture.
-    pub fn none() -> Traces {
-        Traces {
-            stores: Mutex::new(Stores {
-                all: Vec::new(),
-                ranks: Vec::new(),
-            }),
-            opened: Vec::new(),
-            recording: None,
-            live: false,
-        }
     }
 
     fn stores(&self) -> MutexGuard<'_, Stores> {
@@ -143,7 +129,11 @@ impl Traces {
         overview.opened = Some(self.opened.clone());
         overview.keeps = Some(preferences.are_kept());
         if preferences.are_kept() {
-            add_arranged(&mut overview, &stores, preferences)?;
+            let arranged = preferences.arrangements();
+            for (trace, store) in overview.traces.iter_mut().zip(&stores) {
+                let identity = identity(&*store.snapshot()?, store.name());
+                trace.arranged = arranged.get(&identity).cloned();
+            }
         }
         Ok(overview)
     }
@@ -172,9 +162,8 @@ impl Traces {
         let asked = Instant::now();
         loop {
             let (stores, _) = self.all();
-            let states: Result<Vec<TraceStatus>, Error> =
-                stores.iter().map(|store| store.status()).collect();
-            let states = states?;
+            let states = stores.iter().map(|store| store.status());
+            let states: Vec<TraceStatus> = states.collect::<Result<_, _>>()?;
             let same = states.iter().map(|state| &state.generation).eq(known);
             if !same || !states.iter().any(|state| state.live) || asked.elapsed() >= WAIT {
                 return Ok(Live { traces: states });
@@ -195,28 +184,11 @@ impl Stores {
         if self.ranks.contains(&rank) {
             return Ok(());
         }
-        self.all
-            .push(Store::open(path, rank_name(rank), live, names)?);
+        let store = Store::open(path, rank_name(rank), live, names)?;
+        self.all.push(store);
         self.ranks.push(rank);
         Ok(())
     }
-}
-
-/// Adds the kept arrangement of each trace.
-fn add_arranged(
-    overview: &mut Overview,
-    stores: &[Arc<Store>],
-    preferences: &Preferences,
-) -> Result<(), Error> {
-    let mut identities = Vec::with_capacity(stores.len());
-    for store in stores {
-        identities.push(identity(&*store.snapshot()?, store.name()));
-    }
-    let arranged = preferences.arranged(&identities);
-    for (trace, arranged) in overview.traces.iter_mut().zip(arranged) {
-        trace.arranged = arranged;
-    }
-    Ok(())
 }
 
 /// A trace among those that are shown together.
@@ -233,16 +205,15 @@ pub struct ListedTrace {
 pub fn listed(paths: &[PathBuf], ranks: &[(u32, PathBuf)], live: bool) -> Vec<ListedTrace> {
     // A folder of ranks that were gathered by hand is not a trace itself.
     let is_trace = |path: &&PathBuf| ranks.is_empty() || live || path.join("trace.json").is_file();
-    let named = paths.iter().filter(is_trace).map(|path| ListedTrace {
-        name: name(path),
+    let trace = |path: &PathBuf, name, rank| ListedTrace {
+        name,
         path: path.clone(),
-        rank: None,
-    });
-    let of_ranks = ranks.iter().map(|(rank, path)| ListedTrace {
-        name: rank_name(*rank),
-        path: path.clone(),
-        rank: Some(*rank),
-    });
+        rank,
+    };
+    let named = paths.iter().filter(is_trace);
+    let named = named.map(|path| trace(path, name(path), None));
+    let of_ranks = ranks.iter();
+    let of_ranks = of_ranks.map(|(rank, path)| trace(path, rank_name(*rank), Some(*rank)));
     named.chain(of_ranks).collect()
 }
 
@@ -252,17 +223,15 @@ fn rank_name(rank: u32) -> String {
 
 /// Returns an absolute path as text.
 fn absolute(path: &Path) -> String {
-    let full = path.canonicalize().ok();
-    full.as_deref().unwrap_or(path).display().to_string()
+    let full = path.canonicalize().unwrap_or(path.to_owned());
+    full.display().to_string()
 }
 
 /// Returns the name of a folder.
 pub fn name(folder: &Path) -> String {
-    let full = folder.canonicalize().ok();
-    let name = full.as_deref().unwrap_or(folder).file_name();
-    name.unwrap_or(folder.as_os_str())
-        .to_string_lossy()
-        .into_owned()
+    let full = folder.canonicalize().unwrap_or(folder.to_owned());
+    let name = full.file_name().unwrap_or(folder.as_os_str());
+    name.to_string_lossy().into_owned()
 }
 
 /// Checks that traces of ranks are on one clock: then they have the same start.

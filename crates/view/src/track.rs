@@ -5,8 +5,11 @@ use crate::protocol::TrackKind;
 use gapscope_timeline::counters::CounterKey;
 use gapscope_timeline::intervals::Interval;
 use gapscope_trace::Trace;
-use gapscope_trace::ids::{CounterId, ProcessId, QueueId, ThreadId};
+use gapscope_trace::ids::{
+    CommandBufferId, CounterId, LabelId, ProcessId, QueueId, SubmissionId, ThreadId,
+};
 use gapscope_trace::manifest::SamplingMode;
+use gapscope_trace::optional::Optional;
 use gapscope_trace::tables::{HostCallKind, MarkerScope, Timing};
 use std::fmt;
 
@@ -74,7 +77,7 @@ impl TrackId {
                 (None, "labels") => TrackId::Labels(queue()?),
                 (None, _) => return None,
                 (Some((process, thread)), kind) => {
-                    let of = ThreadKey {
+                    let thread = ThreadKey {
                         process: ProcessId(number(process, 'p')?),
                         thread: match thread {
                             "unknown" => None,
@@ -82,9 +85,9 @@ impl TrackId {
                         },
                     };
                     match kind {
-                        "calls" => TrackId::Calls(of),
-                        "samples" => TrackId::Samples(of),
-                        _ => TrackId::ThreadLabels(of),
+                        "calls" => TrackId::Calls(thread),
+                        "samples" => TrackId::Samples(thread),
+                        _ => TrackId::ThreadLabels(thread),
                     }
                 }
             },
@@ -123,9 +126,9 @@ impl fmt::Display for TrackId {
             TrackId::Counter(CounterKey::QueueDepth(queue)) => write!(f, "q{queue}.depth"),
             TrackId::Counter(CounterKey::DeviceMemory(gpu)) => write!(f, "g{gpu}.memory"),
             TrackId::Counter(CounterKey::Recorded(counter)) => write!(f, "c{counter}.counter"),
-            TrackId::Calls(of) => write!(f, "{of}.calls"),
-            TrackId::ThreadLabels(of) => write!(f, "{of}.labels"),
-            TrackId::Samples(of) => write!(f, "{of}.samples"),
+            TrackId::Calls(thread) => write!(f, "{thread}.calls"),
+            TrackId::ThreadLabels(thread) => write!(f, "{thread}.labels"),
+            TrackId::Samples(thread) => write!(f, "{thread}.samples"),
         }
     }
 }
@@ -160,6 +163,12 @@ impl DrawnTable {
         DrawnTable::Marker,
     ];
 
+    /// Returns the table of a name; `None` where that table is not drawn or does not exist.
+    pub fn from_name(name: &str) -> Option<DrawnTable> {
+        let mut tables = DrawnTable::ALL.into_iter();
+        tables.find(|table| table.table() == name)
+    }
+
     /// Returns the name of the table.
     pub const fn table(self) -> &'static str {
         match self {
@@ -189,34 +198,47 @@ impl DrawnTable {
     /// Returns the time of a row; `None` when it is not known.
     #[inline]
     pub fn times(self, trace: &Trace, row: usize) -> Option<Interval> {
-        let tables = &trace.tables;
+        macro_rules! times {
+            ($table:ident) => {
+                (
+                    trace.tables.$table.start_ns.at(row),
+                    trace.tables.$table.duration_ns.at(row),
+                )
+            };
+        }
         let (start_ns, duration_ns) = match self {
-            DrawnTable::Dispatch => (
-                tables.dispatches.start_ns.at(row),
-                tables.dispatches.duration_ns.at(row),
-            ),
-            DrawnTable::Transfer => (
-                tables.transfers.start_ns.at(row),
-                tables.transfers.duration_ns.at(row),
-            ),
-            DrawnTable::Opaque => (
-                tables.opaque_work.start_ns.at(row),
-                tables.opaque_work.duration_ns.at(row),
-            ),
-            DrawnTable::CommandBuffer => (
-                tables.command_buffers.start_ns.at(row),
-                tables.command_buffers.duration_ns.at(row),
-            ),
-            DrawnTable::HostCall => (
-                Some(tables.host_calls.start_ns[row]),
-                Some(tables.host_calls.duration_ns[row]),
-            ),
-            DrawnTable::Marker => (
-                tables.markers.start_ns.at(row),
-                tables.markers.duration_ns.at(row),
-            ),
+            DrawnTable::Dispatch => times!(dispatches),
+            DrawnTable::Transfer => times!(transfers),
+            DrawnTable::Opaque => times!(opaque_work),
+            DrawnTable::CommandBuffer => times!(command_buffers),
+            DrawnTable::Marker => times!(markers),
+            DrawnTable::HostCall => {
+                let calls = &trace.tables.host_calls;
+                (Some(calls.start_ns[row]), Some(calls.duration_ns[row]))
+            }
         };
         Interval::from_row(start_ns, duration_ns)
+    }
+
+    /// Returns the columns that the tables of work inside of command buffers have in common; `None` for other tables.
+    #[inline]
+    pub fn work(self, trace: &Trace) -> Option<WorkColumns<'_>> {
+        macro_rules! columns {
+            ($table:ident) => {
+                Some(WorkColumns {
+                    queue: &trace.tables.$table.queue,
+                    command_buffer: &trace.tables.$table.command_buffer,
+                    submission: &trace.tables.$table.submission,
+                    label: &trace.tables.$table.label,
+                })
+            };
+        }
+        match self {
+            DrawnTable::Dispatch => columns!(dispatches),
+            DrawnTable::Transfer => columns!(transfers),
+            DrawnTable::Opaque => columns!(opaque_work),
+            DrawnTable::CommandBuffer | DrawnTable::HostCall | DrawnTable::Marker => None,
+        }
     }
 
     /// Returns the kind of a row that is a host call.
@@ -259,6 +281,15 @@ impl DrawnTable {
     }
 }
 
+/// The columns of a table of work, by row.
+pub struct WorkColumns<'a> {
+    pub queue: &'a [QueueId],
+    pub command_buffer: &'a Optional<CommandBufferId>,
+    /// The submission of work that is in no command buffer.
+    pub submission: &'a Optional<SubmissionId>,
+    pub label: &'a Optional<LabelId>,
+}
+
 /// Command buffers that count as work as a whole, because the work inside has no times: the analyses count them as busy from start to end, so they
 /// are drawn as work.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -276,19 +307,12 @@ impl WholeCommandBuffers {
     /// Finds the command buffers without the analyses; `None` where only the analyses can tell. `untimed` returns true where work inside of command
     /// buffers has no times.
     pub fn quick(trace: &Trace, untimed: impl FnOnce() -> bool) -> Option<WholeCommandBuffers> {
-        match trace.manifest.sampling_mode {
-            SamplingMode::CommandBuffer => Some(WholeCommandBuffers::All),
-            _ if trace
-                .tables
-                .command_buffers
-                .timing
-                .contains(&Timing::Bracketed)
-                || untimed() =>
-            {
-                None
-            }
-            _ => Some(WholeCommandBuffers::None),
+        if trace.manifest.sampling_mode == SamplingMode::CommandBuffer {
+            return Some(WholeCommandBuffers::All);
         }
+        let timing = &trace.tables.command_buffers.timing;
+        let unclear = timing.contains(&Timing::Bracketed) || untimed();
+        (!unclear).then_some(WholeCommandBuffers::None)
     }
 
     #[inline]

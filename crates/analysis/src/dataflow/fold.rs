@@ -10,8 +10,9 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, btree_map};
 
-/// A folded graph.
+/// The folded dependency graph of a range, or of the whole trace.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Graph")]
 pub struct FlowGraph {
     /// The nodes, in the order in which their first items ran.
     pub nodes: Vec<FlowNode>,
@@ -20,10 +21,13 @@ pub struct FlowGraph {
     /// Says in a sentence what was folded.
     pub folded: String,
     /// Dispatches and transfers in the range.
+    #[serde(rename = "dispatches")]
     pub dispatch_count: u64,
     /// How many of them, from the first on, are in the graph.
+    #[serde(rename = "considered")]
     pub considered_count: u64,
     /// How many of these have no known buffers, and so no edges.
+    #[serde(rename = "unknown")]
     pub unknown_count: u64,
 }
 
@@ -59,8 +63,9 @@ pub struct FlowNode {
     pub first_start_ns: Option<i64>,
 }
 
-/// Reads of data that others wrote.
+/// Reads of what others wrote.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "GraphEdge")]
 pub struct FlowEdge {
     /// The node that wrote.
     pub from: u32,
@@ -70,8 +75,14 @@ pub struct FlowEdge {
     pub count: u64,
     /// Names of the buffers, at most [`MAX_BUFFERS`].
     pub buffers: Vec<String>,
-    /// Bytes that may have been read, summed over the pairs.
+    /// Bytes that may have been read, summed over the pairs; in JSON as digits, since they may pass 2^53.
+    #[serde(serialize_with = "digits")]
+    #[schemars(with = "String")]
     pub bytes: u64,
+}
+
+fn digits<S: serde::Serializer>(number: &u64, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(number)
 }
 
 /// The maximum number of buffers that an edge names. Further ones are left out.

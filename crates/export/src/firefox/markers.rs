@@ -104,10 +104,8 @@ impl<'a> Markers<'a> {
     ) {
         let at = Timestamp::from_nanos_since_reference(self.threads.len() as u64);
         for drawn in lane.first {
-            let of = &self.types[drawn.slice.kind as usize];
-            let row = MarkerRow::new(self.scene, &drawn, of, self.texts, self.none);
             // The time tells later which thread the marker belongs to.
-            profile.add_marker(thread, MarkerTiming::Instant(at), row);
+            profile.add_marker(thread, MarkerTiming::Instant(at), self.row(&drawn));
         }
         self.threads.push(lane.thread);
     }
@@ -115,13 +113,17 @@ impl<'a> Markers<'a> {
     /// Visits the texts of a marker in the library's order.
     fn each_text(&self, drawn: &LaneSlice, mut visit: impl FnMut(usize)) {
         visit(self.scene.name(drawn).0 as usize);
-        let of = &self.types[drawn.slice.kind as usize];
-        let row = MarkerRow::new(self.scene, drawn, of, self.texts, self.none);
-        for (key, value) in of.keys.iter().zip(row.values) {
+        let row = self.row(drawn);
+        for (key, value) in row.of.keys.iter().zip(row.values) {
             if super::format(*key) == MarkerFieldFormat::String {
                 visit(self.text_of(value));
             }
         }
+    }
+
+    fn row(&self, drawn: &LaneSlice) -> MarkerRow<'a> {
+        let of = &self.types[drawn.slice.kind as usize];
+        MarkerRow::new(self.scene, drawn, of, self.texts, self.none)
     }
 
     fn text_of(&self, value: Option<DetailValue>) -> usize {
@@ -186,12 +188,11 @@ impl<'a> Markers<'a> {
     }
 
     fn data(&self, thread: &Thread, drawn: &LaneSlice, text: &mut Vec<u8>) -> io::Result<()> {
-        let of = &self.types[drawn.slice.kind as usize];
-        let row = MarkerRow::new(self.scene, drawn, of, self.texts, self.none);
+        let row = self.row(drawn);
         text.extend_from_slice(b"{\"type\":\"");
         text.extend_from_slice(drawn.slice.kind.as_str().as_bytes());
         text.push(b'"');
-        for (key, value) in of.keys.iter().zip(row.values) {
+        for (key, value) in row.of.keys.iter().zip(row.values) {
             text.extend_from_slice(b",\"");
             text.extend_from_slice(key.as_str().as_bytes());
             text.extend_from_slice(b"\":");

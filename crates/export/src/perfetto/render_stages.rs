@@ -178,12 +178,9 @@ impl RenderStages {
                     continue;
                 };
                 // Older versions show the queues of all GPUs in one list.
+                let number = self.gpu(place).unwrap_or_default() + 1;
                 let name = match several {
-                    true => format!(
-                        "GPU {} · {}",
-                        self.gpu(place).unwrap_or_default() + 1,
-                        track.name
-                    ),
+                    true => format!("GPU {number} · {}", track.name),
                     false => track.name.clone(),
                 };
                 part.clear();
@@ -208,15 +205,13 @@ impl RenderStages {
             part.clear();
             part.number(1, iid);
             part.number(2, process.pid.into());
-            part.number(
-                3,
-                match device.map(|device| device.api) {
-                    Some(Api::Vulkan) => 2,
-                    Some(Api::Cuda) => 4,
-                    Some(Api::Hip) => 5,
-                    _ => 0,
-                },
-            );
+            let api = match device.map(|device| device.api) {
+                Some(Api::Vulkan) => 2,
+                Some(Api::Cuda) => 4,
+                Some(Api::Hip) => 5,
+                _ => 0,
+            };
+            part.number(3, api);
             data.message(interned::CONTEXTS, &part);
         }
     }
@@ -291,11 +286,8 @@ impl GpuInfo {
         for group in groups.filter(|group| group.kind == GroupKind::Gpu) {
             self.count += 1;
             let mut part = Message::default();
-            let name = group
-                .name
-                .split_once(": ")
-                .map_or(&*group.name, |(_, name)| name);
-            part.text(1, name);
+            let name = group.name.split_once(": ");
+            part.text(1, name.map_or(&*group.name, |(_, name)| name));
             let uuid = group.uuid.as_bytes().chunks_exact(2);
             let uuid: Option<Vec<u8>> = uuid
                 .map(|two| u8::from_str_radix(std::str::from_utf8(two).ok()?, 16).ok())
@@ -339,13 +331,8 @@ impl<W: Write> Writer<'_, W> {
         }
         let name = u64::from(self.scene.name(drawn).0) + 1;
         self.event.number(stage::NAME_IID, name);
-        self.details_of_stage(drawn)?;
-        let at_ns = self.ns(slice.start_ns);
-        self.packet.number(packet::TIMESTAMP, at_ns);
-        self.packet.message(packet::RENDER_STAGE, &self.event);
-        self.packet
-            .number(packet::SEQUENCE_FLAGS, super::NEEDS_STATE);
-        self.end_packet()
+        self.details_of_stage(drawn);
+        self.end_event_as(packet::RENDER_STAGE, slice.start_ns)
     }
 
     /// Returns the interned id of the process that owns a queue.
@@ -356,7 +343,7 @@ impl<W: Write> Writer<'_, W> {
         Some(processes.position(|p| p.id == process)? as u64 + 1)
     }
 
-    fn details_of_stage(&mut self, drawn: &LaneSlice) -> io::Result<()> {
+    fn details_of_stage(&mut self, drawn: &LaneSlice) {
         let (scene, slice, dispatch) = (self.scene, &drawn.slice, &drawn.dispatch);
         let tables = &scene.trace.tables;
         let row = slice.row as usize;
@@ -386,14 +373,14 @@ impl<W: Write> Writer<'_, W> {
                 }
                 (dispatch.command_buffer, dispatch.submission)
             }
-            SliceKind::Transfer => (
-                tables.transfers.command_buffer.at(row),
-                tables.transfers.submission.at(row),
-            ),
-            _ => (
-                tables.opaque_work.command_buffer.at(row),
-                tables.opaque_work.submission.at(row),
-            ),
+            SliceKind::Transfer => {
+                let t = &tables.transfers;
+                (t.command_buffer.at(row), t.submission.at(row))
+            }
+            _ => {
+                let t = &tables.opaque_work;
+                (t.command_buffer.at(row), t.submission.at(row))
+            }
         };
         if let Some(id) = command_buffer {
             event.number(stage::COMMAND_BUFFER, id.number());
@@ -415,17 +402,16 @@ impl<W: Write> Writer<'_, W> {
             if wanted {
                 part.clear();
                 part.text(1, key.as_str());
-                match value {
-                    DetailValue::Unsigned(number) => {
-                        part.text(2, itoa::Buffer::new().format(number))
-                    }
-                    DetailValue::Signed(number) => part.text(2, itoa::Buffer::new().format(number)),
-                    DetailValue::Text(text) => part.text(2, &scene.names.texts[text]),
-                }
+                let mut buffer = itoa::Buffer::new();
+                let text = match value {
+                    DetailValue::Unsigned(number) => buffer.format(number),
+                    DetailValue::Signed(number) => buffer.format(number),
+                    DetailValue::Text(text) => &scene.names.texts[text],
+                };
+                part.text(2, text);
                 event.message(stage::EXTRA_DATA, part);
             }
-            Ok::<(), io::Error>(())
-        })
+        });
     }
 }
 

@@ -50,11 +50,7 @@ impl<W: Write> Writer<'_, W> {
                     if let Some(stack) = stack {
                         self.event.number(sample::CALLSTACK, u64::from(stack.0) + 1);
                     }
-                    let at_ns = self.ns(table.time_ns[row]);
-                    self.packet.number(packet::TIMESTAMP, at_ns);
-                    self.packet.message(packet::PERF_SAMPLE, &self.event);
-                    self.packet.number(packet::SEQUENCE_FLAGS, NEEDS_STATE);
-                    self.end_packet()?;
+                    self.end_event_as(packet::PERF_SAMPLE, table.time_ns[row])?;
                 }
             }
         }
@@ -76,20 +72,17 @@ impl<W: Write> Writer<'_, W> {
             let file = table.file.get(row).and_then(Option::as_deref);
             let library = table.library.get(row).and_then(Option::as_deref);
             // Perfetto drops frames without a file.
-            let path = library.or(file).unwrap_or("unknown");
+            let text = library.or(file).unwrap_or("unknown");
             let next = paths.len() as u64 + 1;
-            let path = *paths.entry(path).or_insert_with(|| {
+            let path = *paths.entry(text).or_insert_with(|| {
                 let mut mapping = Message::default();
                 mapping.number(IID, next);
                 mapping.number(PATH_STRINGS, next);
                 data.message(interned::MAPPINGS, &mapping);
-                next
-            });
-            if path == next {
-                let text = library.or(file).unwrap_or("unknown");
                 self.interned(&mut data, interned::MAPPING_PATHS, next, text);
                 self.interned(&mut data, interned::SOURCE_PATHS, next, text);
-            }
+                next
+            });
             self.interned(&mut data, interned::FUNCTION_NAMES, id, &name);
             of_frame.clear();
             of_frame.number(IID, id);

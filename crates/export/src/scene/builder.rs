@@ -39,14 +39,14 @@ struct Launch {
     submission: Option<SubmissionId>,
 }
 
-impl Launch {
-    /// Returns the launch of a dispatch.
-    fn from_dispatch(table: &Dispatches, row: usize) -> Launch {
+/// Returns the launch of a row of a table of work.
+macro_rules! launch {
+    ($table:expr, $row:expr) => {
         Launch {
-            command_buffer: table.command_buffer.at(row),
-            submission: table.submission.at(row),
+            command_buffer: $table.command_buffer.at($row),
+            submission: $table.submission.at($row),
         }
-    }
+    };
 }
 
 /// The target of the previous launch, kept because neighbours mostly share one.
@@ -198,12 +198,11 @@ impl Builder<'_> {
     /// Reads a piece in the first pass over dispatches, which collects what must be known before any is drawn.
     fn read_piece(&mut self, piece: &Dispatches) {
         let mut target = LastTarget::default();
-        for (row, queue, interval) in work_lanes::timed(piece) {
-            let target = target.find(self, Launch::from_dispatch(piece, row));
-            let place = self.slices.queue(queue);
-            self.slices.queues[place]
-                .starts
-                .add(self.pieces, interval.start_ns);
+        for (row, interval) in work_lanes::timed(&piece.start_ns, &piece.duration_ns) {
+            let target = target.find(self, launch!(piece, row));
+            let place = self.slices.queue(piece.queue[row]);
+            let starts = &mut self.slices.queues[place].starts;
+            starts.add(self.pieces, interval.start_ns);
             let row = (self.dispatches + row) as u32;
             self.reach(SliceKind::Dispatch, interval, place, row, target);
             self.drawn_dispatches += 1;
@@ -254,14 +253,16 @@ impl Builder<'_> {
     fn work_of_piece(&mut self, piece: &Dispatches, first: usize, count: usize) -> Vec<PieceWork> {
         let mut added: Vec<PieceWork> = (0..count).map(|_| PieceWork::default()).collect();
         let mut target = LastTarget::default();
-        for (row, queue, interval) in work_lanes::timed(piece) {
-            let target = target.find(self, Launch::from_dispatch(piece, row));
-            let place = self.slices.queue(queue);
+        for (row, interval) in work_lanes::timed(&piece.start_ns, &piece.duration_ns) {
+            let target = target.find(self, launch!(piece, row));
+            let place = self.slices.queue(piece.queue[row]);
+            let is_first = |work: FirstWork| {
+                work.kind == SliceKind::Dispatch && work.index as usize == first + row
+            };
             let begins = |target: &usize| {
-                let begun = self.firsts.get(*target).copied().flatten();
-                begun.is_some_and(|begun| {
-                    begun.kind == SliceKind::Dispatch && begun.index as usize == first + row
-                })
+                self.firsts
+                    .get(*target)
+                    .is_some_and(|work| work.is_some_and(is_first))
             };
             let flow = target.filter(begins).map_or(0, |target| target as u32 + 1);
             // A file that changes while it is read may have more queues than before.
@@ -280,17 +281,11 @@ impl Builder<'_> {
             ($table:ident, $kind:expr) => {{
                 let table = &tables.$table;
                 let (mut drawn, mut target) = (0, LastTarget::default());
-                for row in 0..table.len() {
-                    let times =
-                        Interval::from_row(table.start_ns.at(row), table.duration_ns.at(row));
-                    let Some(interval) = times else { continue };
+                for (row, interval) in work_lanes::timed(&table.start_ns, &table.duration_ns) {
                     drawn += 1;
-                    let launch = Launch {
-                        command_buffer: table.command_buffer.at(row),
-                        submission: table.submission.at(row),
-                    };
-                    let target = target.find(self, launch);
-                    self.draw_one(slice($kind, row, interval), table.queue[row], target);
+                    let target = target.find(self, launch!(table, row));
+                    let slice = Slice::new($kind, row as u32, interval);
+                    self.draw_one(slice, table.queue[row], target);
                 }
                 self.count(stringify!($table), drawn, table.len());
             }};
@@ -300,11 +295,9 @@ impl Builder<'_> {
 
         let table = &tables.command_buffers;
         let mut drawn = 0;
-        for row in 0..table.len() {
-            let times = Interval::from_row(table.start_ns.at(row), table.duration_ns.at(row));
-            let Some(interval) = times else { continue };
+        for (row, interval) in work_lanes::timed(&table.start_ns, &table.duration_ns) {
             drawn += 1;
-            let slice = slice(SliceKind::CommandBuffer, row, interval);
+            let slice = Slice::new(SliceKind::CommandBuffer, row as u32, interval);
             self.draw_one(slice, table.queue[row], Some(row));
         }
         self.count("command_buffers", drawn, table.len());
@@ -372,9 +365,7 @@ impl Builder<'_> {
 
     #[inline]
     fn reach_time(&mut self, interval: Interval) {
-        let times = self.times.get_or_insert(interval);
-        times.start_ns = times.start_ns.min(interval.start_ns);
-        times.end_ns = times.end_ns.max(interval.end_ns);
+        self.times = Some(self.times.unwrap_or(interval).hull(interval));
     }
 
     fn draw_host(&mut self) {
@@ -390,7 +381,8 @@ impl Builder<'_> {
                 thread: table.thread.at(row),
             };
             let thread = self.slices.threads.entry(key).or_default();
-            thread.calls.push(slice(SliceKind::HostCall, row, interval));
+            let slice = Slice::new(SliceKind::HostCall, row as u32, interval);
+            thread.calls.push(slice);
         }
         self.count("host_calls", drawn, table.len());
     }
@@ -412,13 +404,11 @@ impl Builder<'_> {
         for slices in self.slices.threads.values_mut() {
             for slice in &mut slices.calls {
                 let row = slice.row as usize;
-                if !matches!(
+                let submits = matches!(
                     calls.call[row],
                     HostCallKind::Submit | HostCallKind::BindSparse | HostCallKind::CopyAndWait
-                ) {
-                    continue;
-                }
-                let Some(thread) = calls.thread.at(row) else {
+                );
+                let Some(thread) = calls.thread.at(row).filter(|_| submits) else {
                     continue;
                 };
                 let start = CallStart {
@@ -437,10 +427,8 @@ impl Builder<'_> {
         let s = &tables.submissions;
         for target in 0..self.firsts.len() {
             // The first work is put back when an arrow leads to it.
-            let Some(first) = self.firsts[target].take() else {
-                continue;
-            };
-            let Some(submission) = self.submission_of(target) else {
+            let first = self.firsts[target].take();
+            let (Some(first), Some(submission)) = (first, self.submission_of(target)) else {
                 continue;
             };
             let start = s.thread.at(submission).map(|thread| CallStart {
@@ -492,10 +480,8 @@ impl Builder<'_> {
         let points = points.chain(&tables.memory.at_ns);
         let points = points.chain(&tables.samples.time_ns).map(|ns| (*ns, *ns));
         let values = &tables.counter_values;
-        let values = (values.start_ns.iter().zip(&values.duration_ns)).map(|(start_ns, ns)| {
-            let end_ns = start_ns.saturating_add(ns.unwrap_or(0).max(0));
-            (*start_ns, end_ns)
-        });
+        let values = (values.start_ns.iter().zip(&values.duration_ns))
+            .map(|(start_ns, ns)| (*start_ns, start_ns.saturating_add(ns.unwrap_or(0).max(0))));
         let manifest = &self.trace.manifest;
         let recorded = (manifest.start_ns, manifest.start_ns.max(manifest.end_ns));
         let all = slices.into_iter().chain(points).chain(values);
@@ -515,15 +501,5 @@ fn slices_of(queue: &mut QueueSlices, kind: SliceKind) -> &mut Vec<Slice> {
     match kind {
         SliceKind::CommandBuffer => &mut queue.command_buffers,
         _ => &mut queue.others,
-    }
-}
-
-fn slice(kind: SliceKind, row: usize, interval: Interval) -> Slice {
-    Slice {
-        start_ns: interval.start_ns,
-        end_ns: interval.end_ns,
-        row: row as u32,
-        flow: 0,
-        kind,
     }
 }

@@ -77,13 +77,9 @@ impl Scene<'_> {
         }
     }
 
-    /// Calls `take` with each known detail of a slice. `E` is the error of `take`.
-    pub(crate) fn details<E>(
-        &self,
-        drawn: &LaneSlice,
-        mut take: impl FnMut(DetailKey, DetailValue) -> Result<(), E>,
-    ) -> Result<(), E> {
-        use DetailValue::{Signed, Text, Unsigned};
+    /// Calls `take` with each known detail of a slice.
+    pub(crate) fn details(&self, drawn: &LaneSlice, mut take: impl FnMut(DetailKey, DetailValue)) {
+        use DetailKey::*;
         let LaneSlice {
             slice,
             dispatch,
@@ -91,100 +87,78 @@ impl Scene<'_> {
         } = drawn;
         let (tables, names) = (&self.trace.tables, &self.names);
         let row = slice.row as usize;
-        macro_rules! known_id {
-            ($key:ident, $value:expr) => {
-                if let Some(value) = $value {
-                    take(DetailKey::$key, Unsigned(value.number()))?;
-                }
-            };
-        }
-        macro_rules! known_number {
-            ($key:ident, $value:expr) => {
-                if let Some(value) = $value {
-                    take(DetailKey::$key, Unsigned(u64::from(value)))?;
-                }
-            };
-        }
-        let label = |id: Option<LabelId>| id.map(|id| Text(names.label(id).path));
+        let mut add = |key, value: Option<DetailValue>| {
+            if let Some(value) = value {
+                take(key, value);
+            }
+        };
+        let number = |number: u64| Some(DetailValue::Unsigned(number));
+        let signed = |number: i64| Some(DetailValue::Signed(number));
+        let text = |text: &'static str| Some(DetailValue::Text(names.of_static(text)));
+        let label = |id: LabelId| DetailValue::Text(names.label(id).path);
         match slice.kind {
             SliceKind::Dispatch => {
-                let [x, y, z] = dispatch.groups;
-                known_number!(GroupsX, x);
-                known_number!(GroupsY, y);
-                known_number!(GroupsZ, z);
-                let kernel = names.kernel(dispatch.kernel);
-                for (key, text) in &kernel.details {
-                    take(*key, Text(*text))?;
+                for (key, size) in [GroupsX, GroupsY, GroupsZ].into_iter().zip(dispatch.groups) {
+                    add(key, size.and_then(|size| number(size.into())));
                 }
-                take(DetailKey::Kernel, Unsigned(dispatch.kernel.number()))?;
-                known_id!(CommandBuffer, dispatch.command_buffer);
-                known_id!(Submission, dispatch.submission);
-                take(DetailKey::Position, Unsigned(dispatch.position.into()))?;
-                if let Some(path) = label(dispatch.label) {
-                    take(DetailKey::Label, path)?;
+                for (key, text) in &names.kernel(dispatch.kernel).details {
+                    add(*key, Some(DetailValue::Text(*text)));
                 }
+                add(Kernel, number(dispatch.kernel.number()));
+                add(CommandBuffer, dispatch.command_buffer.map(id));
+                add(Submission, dispatch.submission.map(id));
+                add(Position, number(dispatch.position.into()));
+                add(Label, dispatch.label.map(label));
             }
             SliceKind::Transfer => {
                 let t = &tables.transfers;
-                known_number!(Bytes, t.bytes.at(row));
-                known_id!(SourceBuffer, t.source.at(row));
-                known_id!(DestinationBuffer, t.destination.at(row));
-                known_id!(CommandBuffer, t.command_buffer.at(row));
-                known_id!(Submission, t.submission.at(row));
-                take(DetailKey::Position, Unsigned(t.position[row].into()))?;
-                if let Some(path) = label(t.label.at(row)) {
-                    take(DetailKey::Label, path)?;
-                }
+                add(Bytes, t.bytes.at(row).and_then(number));
+                add(SourceBuffer, t.source.at(row).map(id));
+                add(DestinationBuffer, t.destination.at(row).map(id));
+                add(CommandBuffer, t.command_buffer.at(row).map(id));
+                add(Submission, t.submission.at(row).map(id));
+                add(Position, number(t.position[row].into()));
+                add(Label, t.label.at(row).map(label));
             }
             SliceKind::Opaque => {
                 let t = &tables.opaque_work;
-                known_id!(CommandBuffer, t.command_buffer.at(row));
-                known_id!(Submission, t.submission.at(row));
-                take(DetailKey::Position, Unsigned(t.position[row].into()))?;
-                if let Some(path) = label(t.label.at(row)) {
-                    take(DetailKey::Label, path)?;
-                }
+                add(CommandBuffer, t.command_buffer.at(row).map(id));
+                add(Submission, t.submission.at(row).map(id));
+                add(Position, number(t.position[row].into()));
+                add(Label, t.label.at(row).map(label));
             }
             SliceKind::CommandBuffer => {
                 let t = &tables.command_buffers;
-                take(DetailKey::CommandBuffer, Unsigned(t.id[row].number()))?;
-                take(DetailKey::Submission, Unsigned(t.submission[row].number()))?;
-                take(DetailKey::Dispatches, Unsigned(t.dispatches[row].into()))?;
-                take(DetailKey::Transfers, Unsigned(t.transfers[row].into()))?;
-                take(
-                    DetailKey::Timing,
-                    Text(names.of_static(t.timing[row].as_str())),
-                )?;
-                if let Some(path) = label(t.label.at(row)) {
-                    take(DetailKey::Label, path)?;
-                }
+                add(CommandBuffer, Some(id(t.id[row])));
+                add(Submission, Some(id(t.submission[row])));
+                add(Dispatches, number(t.dispatches[row].into()));
+                add(Transfers, number(t.transfers[row].into()));
+                add(Timing, text(t.timing[row].as_str()));
+                add(Label, t.label.at(row).map(label));
             }
             SliceKind::Marker => {
-                take(DetailKey::Label, Text(names.label(marker.label).path))?;
-                take(
-                    DetailKey::Scope,
-                    Text(names.of_static(marker.scope.as_str())),
-                )?;
-                known_id!(CommandBuffer, marker.command_buffer);
+                add(Label, Some(label(marker.label)));
+                add(Scope, text(marker.scope.as_str()));
+                add(CommandBuffer, marker.command_buffer.map(id));
             }
             SliceKind::HostCall => {
                 let t = &tables.host_calls;
-                take(DetailKey::Count, Unsigned(t.count[row].into()))?;
-                take(DetailKey::BusyNs, Signed(t.busy_ns[row]))?;
-                known_id!(Queue, t.queue.at(row));
-                known_number!(Bytes, t.bytes.at(row));
-                take(DetailKey::Result, Signed(t.result[row].into()))?;
+                add(Count, number(t.count[row].into()));
+                add(BusyNs, signed(t.busy_ns[row]));
+                add(Queue, t.queue.at(row).map(id));
+                add(Bytes, t.bytes.at(row).and_then(number));
+                add(Result, signed(t.result[row].into()));
             }
             SliceKind::Gap => {
                 let gap = &self.gaps[row];
-                take(
-                    DetailKey::Meaning,
-                    Text(names.of_static(gap.cause.explanation())),
-                )?;
-                take(DetailKey::GapNs, Signed(gap.gap_ns))?;
-                known_id!(Submission, gap.submission);
+                add(Meaning, text(gap.cause.explanation()));
+                add(GapNs, signed(gap.gap_ns));
+                add(Submission, gap.submission.map(id));
             }
         }
-        Ok(())
     }
+}
+
+fn id(id: impl Id) -> DetailValue {
+    DetailValue::Unsigned(id.number())
 }

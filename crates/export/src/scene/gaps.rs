@@ -4,6 +4,7 @@ use crate::slice::{Slice, SliceKind};
 use gapscope_analysis::gaps::{Cause, each_gap_between};
 use gapscope_analysis::unread::{CAUSES, unknown_because};
 use gapscope_timeline::Timeline;
+use gapscope_timeline::intervals::Interval;
 use gapscope_trace::ids::SubmissionId;
 
 /// The part of a gap with one cause. A gap with several causes is drawn as several slices.
@@ -36,13 +37,9 @@ impl GapSlices {
             let mut slices = Vec::new();
             each_gap_between(timeline, gpu, |gap, [_, work], parts| {
                 for part in parts {
-                    slices.push(Slice {
-                        start_ns: part.start_ns,
-                        end_ns: part.start_ns.saturating_add(part.duration_ns.max(0)),
-                        row: rows.len() as u32,
-                        flow: 0,
-                        kind: SliceKind::Gap,
-                    });
+                    let end_ns = part.start_ns.saturating_add(part.duration_ns.max(0));
+                    let interval = Interval::new(part.start_ns, end_ns);
+                    slices.push(Slice::new(SliceKind::Gap, rows.len() as u32, interval));
                     rows.push(GapRow {
                         cause: part.cause,
                         gap_ns: gap.length_ns(),

@@ -80,11 +80,8 @@ pub(super) fn processes(
         let place = ids.iter().position(|id| *id == process);
         place.unwrap_or_else(|| {
             ids.push(process);
-            groups.push(group(
-                cut(&names.process(process)),
-                pids.next(),
-                GroupKind::Process,
-            ));
+            let name = cut(&names.process(process));
+            groups.push(group(name, pids.next(), GroupKind::Process));
             groups.len() - 1
         })
     };

@@ -62,13 +62,8 @@ impl Labels {
             owners[place].1.push(row as u32);
         }
         let slice = |row: u32| {
-            times(row as usize).map(|interval| Slice {
-                start_ns: interval.start_ns,
-                end_ns: interval.end_ns,
-                row,
-                flow: 0,
-                kind: SliceKind::Marker,
-            })
+            let interval = times(row as usize)?;
+            Some(Slice::new(SliceKind::Marker, row, interval))
         };
         // Only a few owners at a time are made into slices, which take eight times the space of their rows.
         labels.owners = parallel::each(owners, |(owner, rows)| {

@@ -8,8 +8,7 @@ use crate::packed::{Lane, pack_dispatch, pack_row};
 use crate::slice::{Dispatch, Slice};
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::lanes::Lanes;
-use gapscope_trace::ids::QueueId;
-use gapscope_trace::tables::Dispatches;
+use gapscope_trace::optional::Optional;
 
 /// The earliest start of the dispatches of a queue, by piece.
 #[derive(Debug, Default)]
@@ -145,10 +144,8 @@ impl WorkLanes {
         });
         let packed = std::mem::take(&mut self.packed);
         for row in &waiting[..ready] {
-            while let Some(other) = self
-                .others
-                .next_if(|other| (other.start_ns, other.end_ns) < (row.start_ns, row.end_ns))
-            {
+            let before = |other: &Slice| (other.start_ns, other.end_ns) < order(row);
+            while let Some(other) = self.others.next_if(before) {
                 self.place_other(&other);
             }
             let rest = &packed[row.at..row.at + row.length];
@@ -186,11 +183,14 @@ impl WorkLanes {
     }
 }
 
-/// Returns the dispatches of a piece that have times, with their rows in it and their queues.
-pub(super) fn timed(piece: &Dispatches) -> impl Iterator<Item = (usize, QueueId, Interval)> {
-    (0..piece.queue.len()).filter_map(|row| {
-        let interval = Interval::from_row(piece.start_ns.at(row), piece.duration_ns.at(row))?;
-        Some((row, piece.queue[row], interval))
+/// Returns the rows of a table that have times, with these.
+pub(super) fn timed(
+    start_ns: &Optional<i64>,
+    duration_ns: &Optional<i64>,
+) -> impl Iterator<Item = (usize, Interval)> {
+    (0..start_ns.len()).filter_map(|row| {
+        let interval = Interval::from_row(start_ns.at(row), duration_ns.at(row))?;
+        Some((row, interval))
     })
 }
 

@@ -1,20 +1,19 @@
 //! Tests Chrome's format.
 
-use super::traces::{self, CROSSING, assert_counted, timed_rows};
-use gapscope_export::{Scene, chrome};
+use super::traces::{self, CROSSING, counts, list, text, timed_rows, written};
+use gapscope_analysis::{Findings, Options};
+use gapscope_export::chrome;
 use gapscope_trace::Trace;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
 pub fn export(trace: &Trace) -> Value {
-    let mut out = Vec::new();
-    assert_counted(&chrome::write(&Scene::new(trace), &mut out).unwrap(), trace);
-    serde_json::from_slice(&out).unwrap()
+    serde_json::from_slice(&written(trace, chrome::write)).unwrap()
 }
 
 fn events<'a>(file: &'a Value, phase: &str) -> Vec<&'a Value> {
-    let events = file["traceEvents"].as_array().unwrap();
-    events.iter().filter(|event| event["ph"] == phase).collect()
+    let events = list(&file["traceEvents"]).iter();
+    events.filter(|event| event["ph"] == phase).collect()
 }
 
 /// Returns a time in nanoseconds.
@@ -26,12 +25,9 @@ fn ns(value: &Value) -> i64 {
 fn every_row_with_times_is_one_event() {
     for (name, trace) in traces::all() {
         let file = export(&trace);
-        let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-        for event in events(&file, "X") {
-            *counts
-                .entry(event["cat"].as_str().unwrap().to_owned())
-                .or_default() += 1;
-        }
+        let mut counts = counts(&file["traceEvents"], |event| {
+            (event["ph"] == "X").then(|| text(&event["cat"]))
+        });
         counts.remove("gap");
         assert_eq!(counts, timed_rows(&trace), "{name}");
     }
@@ -43,14 +39,10 @@ fn events_of_one_tid_are_apart_or_nested() {
         let file = export(&trace);
         let mut tids: BTreeMap<(u64, u64), Vec<(i64, i64)>> = BTreeMap::new();
         for event in events(&file, "X") {
-            let tid = (
-                event["pid"].as_u64().unwrap(),
-                event["tid"].as_u64().unwrap(),
-            );
+            let [pid, tid] = ["pid", "tid"].map(|key| event[key].as_u64().unwrap());
             let start = ns(&event["ts"]);
-            tids.entry(tid)
-                .or_default()
-                .push((start, start + ns(&event["dur"])));
+            let times = tids.entry((pid, tid)).or_default();
+            times.push((start, start + ns(&event["dur"])));
         }
         for times in tids.values() {
             for (index, a) in times.iter().enumerate() {
@@ -85,25 +77,21 @@ fn tids_and_processes_have_names() {
 fn an_event_has_the_times_and_facts_of_its_row() {
     let trace = Trace::from_text(CROSSING).unwrap();
     let file = export(&trace);
-    let found = events(&file, "X");
-    let found = found
-        .iter()
-        .find(|e| e["cat"] == "dispatch" && e["args"]["position"] == 0);
-    let event = found.unwrap();
+    let mut dispatches = events(&file, "X").into_iter();
+    let event = dispatches.find(|e| e["cat"] == "dispatch" && e["args"]["position"] == 0);
+    let event = event.unwrap();
     assert_eq!(event["name"], "matmul");
     assert_eq!((ns(&event["ts"]), ns(&event["dur"])), (100_000, 40_000));
     let args = &event["args"];
     assert_eq!(args["label"], "step / attention");
     assert_eq!(args["groups_x"], 16);
     assert_eq!(args["local_size"], "64 × 1 × 1");
-    let found = events(&file, "X");
-    let unknown = found.iter().find(|event| event["args"]["kernel"] == 77);
+    let mut dispatches = events(&file, "X").into_iter();
+    let unknown = dispatches.find(|event| event["args"]["kernel"] == 77);
     let unknown = unknown.unwrap();
     assert_eq!(unknown["name"], "unknown kernel");
-    assert!(
-        unknown["args"].get("groups_x").is_none(),
-        "unknown is left out"
-    );
+    // Unknown values are left out.
+    assert!(unknown["args"].get("groups_x").is_none());
     assert_eq!(file["otherData"]["origin_ns"], 1_000_000);
 }
 
@@ -149,10 +137,7 @@ fn counters_of_the_trace_have_their_names_units_and_groups() {
     let groups: BTreeMap<u64, String> = events(&file, "M")
         .iter()
         .filter(|event| event["name"] == "process_name")
-        .map(|event| {
-            let name = event["args"]["name"].as_str().unwrap();
-            (event["pid"].as_u64().unwrap(), name.to_owned())
-        })
+        .map(|event| (event["pid"].as_u64().unwrap(), text(&event["args"]["name"])))
         .collect();
     let mut found: Vec<_> = events(&file, "C")
         .iter()
@@ -176,26 +161,20 @@ fn counters_of_the_trace_have_their_names_units_and_groups() {
 #[test]
 fn gaps_are_drawn_by_cause_and_fill_the_idle_time() {
     for (name, trace) in traces::all() {
-        let findings = gapscope_analysis::Findings::new(
-            &trace,
-            &gapscope_analysis::Options {
-                exclude_warm_up: false,
-                ..Default::default()
-            },
-        );
+        let options = Options {
+            exclude_warm_up: false,
+            ..Options::default()
+        };
+        let findings = Findings::new(&trace, &options);
         let file = export(&trace);
         let mut drawn: BTreeMap<String, i64> = BTreeMap::new();
         for event in events(&file, "X") {
             if event["cat"] == "gap" {
-                *drawn
-                    .entry(event["name"].as_str().unwrap().to_owned())
-                    .or_default() += ns(&event["dur"]);
+                *drawn.entry(text(&event["name"])).or_default() += ns(&event["dur"]);
             }
         }
-        let found = findings
-            .gaps
-            .iter()
-            .map(|gap| (gap.cause.to_string(), gap.total_ns));
+        let found = findings.gaps.iter();
+        let found = found.map(|gap| (gap.cause.to_string(), gap.total_ns));
         let found: BTreeMap<String, i64> = found.filter(|(_, ns)| *ns > 0).collect();
         assert_eq!(drawn, found, "{name}");
     }

@@ -45,24 +45,13 @@ fn any_name_gives_json() {
 #[test]
 fn a_circle_of_stacks_ends() {
     let mut trace = Trace::from_text(super::traces::SAMPLED).unwrap();
-    trace
-        .tables
-        .stacks
-        .parent
-        .set(0, Some(trace.tables.stacks.id[3]));
-    trace
-        .tables
-        .stacks
-        .parent
-        .set(1, Some(trace.tables.stacks.id[0]));
-    trace.tables.samples.time_ns[0] = i64::MAX;
-    trace.tables.samples.time_ns[1] = i64::MIN;
-    trace.tables.samples.period_ns.set(2, Some(i64::MAX));
-    trace
-        .tables
-        .frames
-        .function
-        .set(0, Some("\0\"]}\u{202e}".into()));
+    let t = &mut trace.tables;
+    t.stacks.parent.set(0, Some(t.stacks.id[3]));
+    t.stacks.parent.set(1, Some(t.stacks.id[0]));
+    t.samples.time_ns[0] = i64::MAX;
+    t.samples.time_ns[1] = i64::MIN;
+    t.samples.period_ns.set(2, Some(i64::MAX));
+    t.frames.function.set(0, Some("\0\"]}\u{202e}".into()));
     speedscope::export(&trace);
     firefox::export(&trace);
     gapscope_export::perfetto::write(&Scene::new(&trace), &mut Vec::new()).unwrap();
@@ -107,11 +96,8 @@ fn times_that_cannot_be_are_counted_and_not_drawn() {
         });
     }
     let exported = gapscope_export::chrome::write(&Scene::new(&trace), &mut Vec::new()).unwrap();
-    let rows = exported
-        .rows
-        .iter()
-        .find(|r| r.table == "dispatches")
-        .unwrap();
+    let mut rows = exported.rows.iter();
+    let rows = rows.find(|rows| rows.table == "dispatches").unwrap();
     assert_eq!((rows.drawn, rows.without_times), (4, 4));
 }
 

@@ -2,9 +2,9 @@
 //! another's.
 
 use super::perfetto::decoded_bytes;
-use super::traces::{CROSSING, MEASURED, SAMPLED};
+use super::traces::{CROSSING, MEASURED, SAMPLED, counts, list, text, written};
 use gapscope_export::csv::{self, RankColumn};
-use gapscope_export::{Joined, JoinedFormat, Scene, chrome, firefox, perfetto, speedscope};
+use gapscope_export::{Joined, JoinedFormat, Scene, perfetto};
 use gapscope_trace::Trace;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,27 +23,35 @@ fn joined(format: JoinedFormat, traces: &[Trace]) -> Vec<u8> {
     let mut out = Vec::new();
     let mut file = Joined::begin(format, origin_ns(traces), 0, &mut out).unwrap();
     for (rank, trace) in traces.iter().enumerate() {
-        file.add(&format!("rank {rank}"), &mut Scene::new(trace))
-            .unwrap();
+        let added = file.add(&format!("rank {rank}"), &mut Scene::new(trace));
+        added.unwrap();
     }
     file.end().unwrap();
     out
 }
 
-/// Counts the results of `of` for the elements of a list.
-fn counts<T: Ord>(list: &Value, of: impl Fn(&Value) -> Option<T>) -> BTreeMap<T, usize> {
-    let mut counts = BTreeMap::new();
-    for thing in list.as_array().unwrap().iter().filter_map(of) {
-        *counts.entry(thing).or_default() += 1;
+/// Writes several traces in a format, and reads the file.
+fn read_joined(format: JoinedFormat, traces: &[Trace]) -> Value {
+    serde_json::from_slice(&joined(format, traces)).unwrap()
+}
+
+/// Checks that the names of processes in a joined file begin with the ranks of their traces, and that no two
+/// processes have one pid. `processes` are pairs of pid and name.
+fn assert_processes<T: Ord + std::fmt::Debug>(processes: &BTreeMap<(T, String), u64>) {
+    let pids: BTreeSet<&T> = processes.keys().map(|(pid, _)| pid).collect();
+    assert_eq!(pids.len(), processes.len(), "{processes:?}");
+    for rank in 0..traces().len() {
+        let own = format!("rank {rank} · ");
+        let mut names = processes.keys().map(|(_, name)| name);
+        assert!(names.any(|name| name.starts_with(&own)), "{processes:?}");
     }
-    counts
 }
 
 /// Adds up the counts of each trace by itself.
 fn of_each<T: Ord>(
     traces: &[Trace],
-    counts: impl Fn(&Trace) -> BTreeMap<T, usize>,
-) -> BTreeMap<T, usize> {
+    counts: impl Fn(&Trace) -> BTreeMap<T, u64>,
+) -> BTreeMap<T, u64> {
     let mut all = BTreeMap::new();
     for trace in traces {
         for (thing, count) in counts(trace) {
@@ -56,46 +64,22 @@ fn of_each<T: Ord>(
 #[test]
 fn chrome_has_every_event_of_each_trace_in_processes_of_its_own() {
     let traces = traces();
-    let read = |bytes: &[u8]| -> Value { serde_json::from_slice(bytes).unwrap() };
     // Times count from the first of all traces.
     let slices = |file: &Value| {
         let origin_us = file["otherData"]["origin_ns"].as_f64().unwrap() / 1e3;
         counts(&file["traceEvents"], |event| {
             let at_us = event["ts"].as_f64()? + origin_us;
-            (event["ph"] == "X").then(|| {
-                (
-                    event["name"].to_string(),
-                    format!("{at_us:.3}"),
-                    event["dur"].to_string(),
-                )
-            })
+            let (name, length) = (event["name"].to_string(), event["dur"].to_string());
+            (event["ph"] == "X").then(|| (name, format!("{at_us:.3}"), length))
         })
     };
-    let all = read(&joined(JoinedFormat::Chrome, &traces));
-    let alone = of_each(&traces, |trace| {
-        let mut out = Vec::new();
-        chrome::write(&Scene::new(trace), &mut out).unwrap();
-        slices(&read(&out))
-    });
+    let all = read_joined(JoinedFormat::Chrome, &traces);
+    let alone = of_each(&traces, |trace| slices(&super::chrome::export(trace)));
     assert_eq!(slices(&all), alone);
-    let names = counts(&all["traceEvents"], |event| {
+    assert_processes(&counts(&all["traceEvents"], |event| {
         let is_name = event["name"] == "process_name";
-        is_name.then(|| {
-            (
-                event["pid"].as_u64().unwrap(),
-                event["args"]["name"].as_str().unwrap().to_owned(),
-            )
-        })
-    });
-    let pids: BTreeSet<u64> = names.keys().map(|(pid, _)| *pid).collect();
-    assert_eq!(pids.len(), names.len(), "{names:?}");
-    for rank in 0..traces.len() {
-        let own = format!("rank {rank} · ");
-        assert!(
-            names.keys().any(|(_, name)| name.starts_with(&own)),
-            "{names:?}"
-        );
-    }
+        is_name.then(|| (event["pid"].as_u64(), text(&event["args"]["name"])))
+    }));
     // Every arrow begins and ends once, in one trace.
     let flows = |phase: &'static str| {
         counts(&all["traceEvents"], move |event| {
@@ -113,11 +97,7 @@ fn perfetto_has_every_slice_of_each_trace() {
     let slices = |file: &Value| {
         counts(&file["slices"], |slice| {
             let times = (slice["start_ns"].as_i64(), slice["duration_ns"].as_i64());
-            Some((
-                slice["name"].to_string(),
-                slice["category"].to_string(),
-                times,
-            ))
+            Some((text(&slice["name"]), text(&slice["category"]), times))
         })
     };
     // The classes that read the file rely on distinct ids of tracks, stages and counters.
@@ -126,97 +106,58 @@ fn perfetto_has_every_slice_of_each_trace() {
     };
     let mut gpus = 0;
     let alone = of_each(&traces, |trace| {
-        let mut out = Vec::new();
-        perfetto::write(&Scene::new(trace), &mut out).unwrap();
-        slices(&decoded_bytes(&out).unwrap())
+        slices(&decoded_bytes(&written(trace, perfetto::write)).unwrap())
     });
     assert_eq!(slices(&all), alone);
-    for slice in all["slices"].as_array().unwrap() {
+    for slice in list(&all["slices"]) {
         gpus = gpus.max(slice["args"]["gpu"].as_u64().map_or(0, |gpu| gpu + 1));
     }
-    let named = all["gpus"].as_array().unwrap().len() as u64;
+    let named = list(&all["gpus"]).len() as u64;
     assert!(named >= gpus && gpus >= 2, "{gpus} of {named}");
-    for flow in all["flows"].as_array().unwrap() {
-        assert_eq!(flow.as_array().unwrap().len(), 2, "{flow}");
+    for flow in list(&all["flows"]) {
+        assert_eq!(list(flow).len(), 2, "{flow}");
     }
 }
 
 #[test]
 fn firefox_has_every_marker_and_sample_of_each_trace_in_threads_of_its_own() {
     let traces = traces();
-    let read = |bytes: &[u8]| -> Value { serde_json::from_slice(bytes).unwrap() };
-    let lists = |file: &Value, key: &str| {
-        let threads = file["threads"].as_array().unwrap().iter();
-        let lists = threads.flat_map(|thread| thread["markers"][key].as_array().unwrap().clone());
-        lists.collect::<Vec<Value>>()
-    };
     let markers = |file: &Value| {
-        let (kinds, starts, ends) = (
-            lists(file, "data"),
-            lists(file, "startTime"),
-            lists(file, "endTime"),
-        );
-        let names = (file["threads"].as_array().unwrap().iter()).flat_map(|thread| {
-            let of =
-                |text: &Value| thread["stringArray"][text.as_u64().unwrap() as usize].to_string();
-            let names = thread["markers"]["name"].as_array().unwrap().iter();
-            names.map(of).collect::<Vec<String>>()
-        });
-        let ns = |ms: &Value| (ms.as_f64().unwrap() * 1e6).round() as i64;
-        let mut counts: BTreeMap<(String, i64, String), usize> = BTreeMap::new();
-        for (((kind, start), end), name) in kinds.iter().zip(&starts).zip(&ends).zip(names) {
-            let marker = (kind["type"].to_string(), ns(end) - ns(start), name);
-            *counts.entry(marker).or_default() += 1;
+        let mut counts: BTreeMap<(String, i64, String), u64> = BTreeMap::new();
+        for thread in list(&file["threads"]) {
+            let markers = &thread["markers"];
+            let ns = |key: &str, at: usize| (markers[key][at].as_f64().unwrap() * 1e6).round();
+            for (at, data) in list(&markers["data"]).iter().enumerate() {
+                let length_ns = (ns("endTime", at) - ns("startTime", at)) as i64;
+                let name = markers["name"][at].as_u64().unwrap() as usize;
+                let name = text(&thread["stringArray"][name]);
+                let marker = (text(&data["type"]), length_ns, name);
+                *counts.entry(marker).or_default() += 1;
+            }
         }
         counts
     };
-    let samples = |file: &Value| {
-        let threads = file["threads"].as_array().unwrap().iter();
-        threads
-            .map(|thread| thread["samples"]["length"].as_u64().unwrap())
-            .sum::<u64>()
+    let samples = |file: &Value| -> u64 {
+        let threads = list(&file["threads"]).iter();
+        let counts = threads.map(|thread| thread["samples"]["length"].as_u64().unwrap());
+        counts.sum()
     };
-    let all = read(&joined(JoinedFormat::Firefox, &traces));
-    let alone: Vec<Value> = (traces.iter())
-        .map(|trace| {
-            let mut out = Vec::new();
-            firefox::write(&Scene::new(trace), &mut out).unwrap();
-            read(&out)
-        })
-        .collect();
-    let mut expected = BTreeMap::new();
-    for file in &alone {
-        for (marker, count) in markers(file) {
-            *expected.entry(marker).or_default() += count;
-        }
-    }
+    let all = read_joined(JoinedFormat::Firefox, &traces);
+    let alone: Vec<Value> = traces.iter().map(super::firefox::export).collect();
+    let expected = of_each(&traces, |trace| markers(&super::firefox::export(trace)));
     assert_eq!(markers(&all), expected);
     assert!(samples(&all) > 0);
     assert_eq!(samples(&all), alone.iter().map(samples).sum::<u64>());
-    let threads = all["threads"].as_array().unwrap();
-    let names = counts(&all["threads"], |thread| {
-        Some((
-            thread["pid"].to_string(),
-            thread["processName"].as_str()?.to_owned(),
-        ))
-    });
-    let pids: BTreeSet<&String> = names.keys().map(|(pid, _)| pid).collect();
-    assert_eq!(pids.len(), names.len(), "{names:?}");
-    for rank in 0..traces.len() {
-        let own = format!("rank {rank} · ");
-        assert!(
-            names.keys().any(|(_, name)| name.starts_with(&own)),
-            "{names:?}"
-        );
-    }
+    let threads = list(&all["threads"]);
+    assert_processes(&counts(&all["threads"], |thread| {
+        Some((thread["pid"].to_string(), text(&thread["processName"])))
+    }));
     // Every thread is shown, and counters belong to the same threads as before.
-    let visible = all["meta"]["initialVisibleThreads"].as_array().unwrap();
+    let visible = list(&all["meta"]["initialVisibleThreads"]);
     let visible: BTreeSet<u64> = visible.iter().map(|at| at.as_u64().unwrap()).collect();
     assert_eq!(visible, (0..threads.len() as u64).collect());
-    let of_each = alone
-        .iter()
-        .flat_map(|file| file["counters"].as_array().unwrap());
-    let counters = all["counters"].as_array().unwrap();
+    let of_each = alone.iter().flat_map(|file| list(&file["counters"]));
+    let counters = list(&all["counters"]);
     assert_eq!(counters.len(), of_each.count());
     let of_processes_with_threads = counters.iter().filter(|counter| {
         let mut pids = threads.iter().map(|thread| &thread["pid"]);
@@ -229,9 +170,9 @@ fn firefox_has_every_marker_and_sample_of_each_trace_in_threads_of_its_own() {
         checked += 1;
     }
     assert!(checked > 0);
-    let categories = all["meta"]["categories"].as_array().unwrap();
+    let categories = list(&all["meta"]["categories"]);
     for thread in threads {
-        let used = thread["frameTable"]["category"].as_array().unwrap().iter();
+        let used = list(&thread["frameTable"]["category"]).iter();
         let most = used.filter_map(Value::as_u64).max().unwrap_or(0);
         assert!((most as usize) < categories.len());
     }
@@ -240,15 +181,14 @@ fn firefox_has_every_marker_and_sample_of_each_trace_in_threads_of_its_own() {
 #[test]
 fn speedscope_has_the_profiles_of_each_trace_with_its_names() {
     let traces = traces();
-    let read = |bytes: &[u8]| -> Value { serde_json::from_slice(bytes).unwrap() };
     let opened = |file: &Value| {
         let mut found = BTreeMap::new();
-        for profile in file["profiles"].as_array().unwrap() {
+        for profile in list(&file["profiles"]) {
             let events = profile["events"].as_array().into_iter().flatten();
             let opening = events.filter(|event| event["type"] == "O");
             let opening = opening.map(|event| event["frame"].as_u64().unwrap());
             let stacks = profile["samples"].as_array().into_iter().flatten();
-            let stacks = stacks.flat_map(|stack| stack.as_array().unwrap());
+            let stacks = stacks.flat_map(|stack| list(stack));
             for frame in opening.chain(stacks.map(|frame| frame.as_u64().unwrap())) {
                 let name = file["shared"]["frames"][frame as usize]["name"].to_string();
                 *found.entry(name).or_default() += 1;
@@ -256,21 +196,12 @@ fn speedscope_has_the_profiles_of_each_trace_with_its_names() {
         }
         found
     };
-    let all = read(&joined(JoinedFormat::Speedscope, &traces));
-    let alone = of_each(&traces, |trace| {
-        let mut out = Vec::new();
-        speedscope::write(&Scene::new(trace), &mut out).unwrap();
-        opened(&read(&out))
-    });
+    let all = read_joined(JoinedFormat::Speedscope, &traces);
+    let alone = of_each(&traces, |trace| opened(&super::speedscope::export(trace)));
     assert_eq!(opened(&all), alone);
     assert!(alone.keys().any(|name| name.contains("unknown code")));
-    let names = counts(&all["profiles"], |profile| {
-        profile["name"].as_str().map(str::to_owned)
-    });
-    assert!(
-        names.keys().any(|name| name.contains("— rank 3 · ")),
-        "{names:?}"
-    );
+    let mut profiles = list(&all["profiles"]).iter();
+    assert!(profiles.any(|profile| text(&profile["name"]).contains("— rank 3 · ")));
 }
 
 #[test]
@@ -293,14 +224,10 @@ fn csv_has_the_rank_before_each_row() {
             take(dispatches);
             None::<()>
         };
-        assert!(
-            csv::write_pieces(trace, torn, folder.path(), Some(of))
-                .unwrap()
-                .is_none()
-        );
-        csv::write_pieces(trace, each, folder.path(), Some(of))
-            .unwrap()
-            .unwrap();
+        let written = csv::write_pieces(trace, torn, folder.path(), Some(of));
+        assert!(written.unwrap().is_none());
+        let written = csv::write_pieces(trace, each, folder.path(), Some(of));
+        assert!(written.unwrap().is_some());
         for table in csv::independent_tables() {
             table.write(trace, folder.path(), Some(of)).unwrap();
         }
@@ -308,12 +235,8 @@ fn csv_has_the_rank_before_each_row() {
     }
     let text = std::fs::read_to_string(folder.path().join("dispatches.csv")).unwrap();
     let mut lines = text.lines();
-    assert!(
-        lines
-            .next()
-            .unwrap()
-            .starts_with("rank,command_buffer,position,")
-    );
+    let head = lines.next().unwrap();
+    assert!(head.starts_with("rank,command_buffer,position,"));
     let ranks: Vec<&str> = lines.map(|line| line.split(',').next().unwrap()).collect();
     assert_eq!(ranks.len(), rows);
     assert_eq!(ranks[0], "");

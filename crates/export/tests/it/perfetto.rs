@@ -3,11 +3,12 @@
 //! `GAPSCOPE_PERFETTO_PYTHON` names a Python that has the package. Without it, a virtual environment is made once beside
 //! the build. Where neither exists the tests are skipped; with `GAPSCOPE_REQUIRE_CLIENTS=1` they fail.
 
-use super::traces::{self, CROSSING, LAUNCHES, MEASURED, SAMPLED, assert_counted, timed_rows};
-use gapscope_export::{Scene, perfetto};
+use super::traces::{
+    self, CROSSING, LAUNCHES, MEASURED, SAMPLED, counts, list, text, timed_rows, written,
+};
+use gapscope_export::perfetto;
 use gapscope_trace::Trace;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
@@ -35,12 +36,7 @@ fn runs(command: &mut Command) -> bool {
 
 /// Returns what Perfetto's classes read from a trace; `None` without them.
 fn decoded(trace: &Trace) -> Option<Value> {
-    let mut out = Vec::new();
-    assert_counted(
-        &perfetto::write(&Scene::new(trace), &mut out).unwrap(),
-        trace,
-    );
-    decoded_bytes(&out)
+    decoded_bytes(&written(trace, perfetto::write))
 }
 
 /// Returns what Perfetto's classes read from a file; `None` without them.
@@ -68,11 +64,7 @@ pub fn decoded_bytes(out: &[u8]) -> Option<Value> {
 fn perfetto_reads_every_row_with_times_once() {
     for (name, trace) in traces::all() {
         let Some(file) = decoded(&trace) else { return };
-        let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-        for slice in file["slices"].as_array().unwrap() {
-            let category = slice["category"].as_str().unwrap();
-            *counts.entry(category.to_owned()).or_default() += 1;
-        }
+        let mut counts = counts(&file["slices"], |slice| Some(text(&slice["category"])));
         counts.remove("gap");
         assert_eq!(counts, timed_rows(&trace), "{name}");
     }
@@ -82,7 +74,7 @@ fn perfetto_reads_every_row_with_times_once() {
 fn perfetto_reads_times_details_arrows_and_counters() {
     let trace = Trace::from_text(CROSSING).unwrap();
     let Some(file) = decoded(&trace) else { return };
-    let slices = file["slices"].as_array().unwrap();
+    let slices = list(&file["slices"]);
     let of = |category: &str, position: u64| {
         let mut found = slices.iter();
         found.find(|s| s["category"] == category && s["args"]["position"] == position)
@@ -90,15 +82,11 @@ fn perfetto_reads_times_details_arrows_and_counters() {
     let dispatch = of("dispatch", 1).unwrap();
     assert_eq!(dispatch["name"], "matmul");
     assert_eq!(dispatch["track"], "compute");
-    assert_eq!(
-        (&dispatch["start_ns"], &dispatch["duration_ns"]),
-        (&json!(1_110_000), &json!(40_123))
-    );
+    assert_eq!(dispatch["start_ns"], 1_110_000);
+    assert_eq!(dispatch["duration_ns"], 40_123);
     assert_eq!(dispatch["args"]["label"], "step / attention");
-    assert!(
-        dispatch["args"].get("groups_x").is_none(),
-        "unknown is left out"
-    );
+    // Unknown values are left out.
+    assert!(dispatch["args"].get("groups_x").is_none());
     assert_eq!(of("dispatch", 0).unwrap()["args"]["groups_x"], 16);
     let poll = slices.iter().find(|s| s["name"] == "poll-fence").unwrap();
     assert_eq!(poll["args"]["result"], 1);
@@ -107,46 +95,24 @@ fn perfetto_reads_times_details_arrows_and_counters() {
         [["command buffer", 1_100_000], submit],
         [["command buffer", 1_150_000], submit],
     ]);
-    let mut flows = file["flows"].clone();
-    for flow in flows.as_array_mut().unwrap() {
-        flow.as_array_mut()
-            .unwrap()
-            .sort_by_key(|end| end[0].to_string());
+    let mut flows: Vec<Vec<Value>> = serde_json::from_value(file["flows"].clone()).unwrap();
+    for flow in &mut flows {
+        flow.sort_by_key(|end| end[0].to_string());
     }
-    flows
-        .as_array_mut()
-        .unwrap()
-        .sort_by_key(|flow| flow[0][1].as_u64());
-    assert_eq!(flows, arrows);
-    assert_eq!(
-        file["correlations"],
-        json!([[
-            1_010_000,
-            [["dispatch", 1_100_000], ["dispatch", 1_180_000]]
-        ]])
-    );
+    flows.sort_by_key(|flow| flow[0][1].as_u64());
+    assert_eq!(json!(flows), arrows);
+    let dispatches = json!([["dispatch", 1_100_000], ["dispatch", 1_180_000]]);
+    assert_eq!(file["correlations"], json!([[1_010_000, dispatches]]));
     let args = &dispatch["args"];
-    assert_eq!(
-        (&args["submission"], &args["local_x"]),
-        (&json!(1), &json!(64))
-    );
-    assert_eq!((&args["pid"], &args["gpu"]), (&json!(100), &json!(0)));
+    for (key, value) in [("submission", 1), ("local_x", 64), ("pid", 100), ("gpu", 0)] {
+        assert_eq!(args[key], value, "{key}");
+    }
     assert_eq!(file["gpus"], json!(["Some GPU"]));
-    let counters = &file["counters"];
-    assert_eq!(
-        counters["device memory allocated"],
-        json!([[1_001_000, 65_536], [1_900_000, 0]])
-    );
-    assert_eq!(
-        file["clocks"],
-        json!([[3, 1_000_000], [1, 1_790_000_000_000_000_000u64]])
-    );
-    assert!(
-        file["threads"]
-            .as_array()
-            .unwrap()
-            .contains(&json!([100, 101]))
-    );
+    let memory = json!([[1_001_000, 65_536], [1_900_000, 0]]);
+    assert_eq!(file["counters"]["device memory allocated"], memory);
+    let clocks = json!([[3, 1_000_000], [1, 1_790_000_000_000_000_000u64]]);
+    assert_eq!(file["clocks"], clocks);
+    assert!(list(&file["threads"]).contains(&json!([100, 101])));
 }
 
 #[test]
@@ -169,14 +135,10 @@ fn perfetto_reads_the_counters_of_the_trace() {
     let trace = Trace::from_text(MEASURED).unwrap();
     let Some(file) = decoded(&trace) else { return };
     let counters = &file["counters"];
-    assert_eq!(
-        counters["memory clock"],
-        json!([[100_000, 1_500_000_000.0], [300_000, 900_000_000.5]])
-    );
-    assert_eq!(
-        counters["queue 0.0 · occupancy"],
-        json!([[20_000, 12.5], [50_000, 50.0]])
-    );
+    let clock = json!([[100_000, 1_500_000_000.0], [300_000, 900_000_000.5]]);
+    assert_eq!(counters["memory clock"], clock);
+    let occupancy = json!([[20_000, 12.5], [50_000, 50.0]]);
+    assert_eq!(counters["queue 0.0 · occupancy"], occupancy);
     assert_eq!(counters["load"], json!([[0, 75.0], [500_000, 25.0]]));
 }
 
@@ -194,18 +156,16 @@ fn perfetto_reads_samples_with_their_stacks() {
         ["/usr/lib/libc.so.6", "libc.so.6 read", 0],
         ["/usr/lib/libexample.so", "libexample.so", 0]
     ]);
-    assert_eq!(
-        file["samples"],
-        json!([
-            [200_000, 100, 101, read],
-            [300_000, 100, 101, read],
-            [400_000, 100, 101, null],
-            [600_000, 100, 101, main],
-            [400_000, 100, 102, example],
-            [500_000, 200, 200, main],
-        ])
-    );
+    let samples = json!([
+        [200_000, 100, 101, read],
+        [300_000, 100, 101, read],
+        [400_000, 100, 101, null],
+        [600_000, 100, 101, main],
+        [400_000, 100, 102, example],
+        [500_000, 200, 200, main],
+    ]);
+    assert_eq!(file["samples"], samples);
     for thread in [json!([100, 101]), json!([100, 102]), json!([200, 200])] {
-        assert!(file["threads"].as_array().unwrap().contains(&thread));
+        assert!(list(&file["threads"]).contains(&thread));
     }
 }

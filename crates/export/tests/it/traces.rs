@@ -1,9 +1,9 @@
 //! Traces to export, with the counts that must come out of each.
 
-use gapscope_export::Exported;
+use gapscope_export::{Exported, Scene};
 use gapscope_trace::Trace;
-use gapscope_trace::optional::Optional;
 use gapscope_trace::tables::Table;
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Overlapping work on a queue, a folded poll that crosses a submission, two submissions of one call, nested labels,
@@ -92,27 +92,50 @@ sample time_ns=400us process=1 thread=102 stack=3 state=running source=sampled p
 sample time_ns=500us process=2 thread=200 stack=0 state=running source=sampled period_ns=100us
 "#;
 
+/// Returns a value that must be a list.
+pub fn list(value: &Value) -> &[Value] {
+    value.as_array().unwrap()
+}
+
+/// Returns a value that must be a text.
+pub fn text(value: &Value) -> String {
+    value.as_str().unwrap().to_owned()
+}
+
+/// Counts the results of `key` for the elements of a list.
+pub fn counts<T: Ord>(elements: &Value, key: impl Fn(&Value) -> Option<T>) -> BTreeMap<T, u64> {
+    let mut counts = BTreeMap::new();
+    for key in list(elements).iter().filter_map(key) {
+        *counts.entry(key).or_default() += 1;
+    }
+    counts
+}
+
+/// Writes a trace by the function of a format, and checks the counts that the function returns.
+pub fn written(
+    trace: &Trace,
+    write: fn(&Scene, &mut Vec<u8>) -> std::io::Result<Exported>,
+) -> Vec<u8> {
+    let mut out = Vec::new();
+    assert_counted(&write(&Scene::new(trace), &mut out).unwrap(), trace);
+    out
+}
+
+macro_rules! reported {
+    ($name:literal) => {
+        include_str!(concat!("../../../report/tests/traces/", $name, ".txt"))
+    };
+}
+
 /// Returns each trace with its name.
 pub fn all() -> Vec<(&'static str, Trace)> {
     let texts = [
         ("crossing", CROSSING),
         ("launches", LAUNCHES),
-        (
-            "command_buffers_only",
-            include_str!("../../../report/tests/traces/command_buffers_only.txt"),
-        ),
-        (
-            "host_bound",
-            include_str!("../../../report/tests/traces/host_bound.txt"),
-        ),
-        (
-            "nothing",
-            include_str!("../../../report/tests/traces/nothing.txt"),
-        ),
-        (
-            "two_queues",
-            include_str!("../../../report/tests/traces/two_queues.txt"),
-        ),
+        ("command_buffers_only", reported!("command_buffers_only")),
+        ("host_bound", reported!("host_bound")),
+        ("nothing", reported!("nothing")),
+        ("two_queues", reported!("two_queues")),
         ("v1", include_str!("../../../../fixtures/v1.txt")),
         ("v3", include_str!("../../../../fixtures/v3.txt")),
         ("sampled", SAMPLED),
@@ -124,40 +147,31 @@ pub fn all() -> Vec<(&'static str, Trace)> {
 /// Counts the rows with times by category of events, from the tables alone.
 pub fn timed_rows(trace: &Trace) -> BTreeMap<String, u64> {
     let t = &trace.tables;
-    let timed = |start: &Optional<i64>, duration: &Optional<i64>| {
-        let both = start.iter().zip(duration);
-        both.filter(|(start, duration)| start.is_some() && duration.is_some())
-            .count() as u64
-    };
-    let (d, c) = (&t.dispatches, &t.command_buffers);
+    macro_rules! timed {
+        ($table:ident) => {{
+            let times = t.$table.start_ns.iter().zip(&t.$table.duration_ns);
+            let timed = times.filter(|(start, duration)| start.is_some() && duration.is_some());
+            timed.count() as u64
+        }};
+    }
     let counts = [
-        ("dispatch", timed(&d.start_ns, &d.duration_ns)),
-        (
-            "transfer",
-            timed(&t.transfers.start_ns, &t.transfers.duration_ns),
-        ),
-        (
-            "opaque work",
-            timed(&t.opaque_work.start_ns, &t.opaque_work.duration_ns),
-        ),
-        ("command buffer", timed(&c.start_ns, &c.duration_ns)),
-        ("label", timed(&t.markers.start_ns, &t.markers.duration_ns)),
+        ("dispatch", timed!(dispatches)),
+        ("transfer", timed!(transfers)),
+        ("opaque work", timed!(opaque_work)),
+        ("command buffer", timed!(command_buffers)),
+        ("label", timed!(markers)),
         ("host call", t.host_calls.len() as u64),
     ];
     let counts = counts.into_iter().filter(|(_, count)| *count > 0);
-    counts
-        .map(|(name, count)| (name.to_owned(), count))
-        .collect()
+    let counts = counts.map(|(name, count)| (name.to_owned(), count));
+    counts.collect()
 }
 
 /// Checks that an export's counts agree with the tables.
 pub fn assert_counted(exported: &Exported, trace: &Trace) {
     let of = |table: &str| {
-        exported
-            .rows
-            .iter()
-            .find(|rows| rows.table == table)
-            .unwrap()
+        let mut rows = exported.rows.iter();
+        rows.find(|rows| rows.table == table).unwrap()
     };
     let dispatches = of("dispatches");
     let timed = timed_rows(trace).get("dispatch").copied().unwrap_or(0);

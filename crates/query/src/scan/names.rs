@@ -12,10 +12,9 @@ use datafusion::error::DataFusionError;
 use gapscope_analysis::code::{self, CodeFrame};
 use gapscope_timeline::vocabulary::{KernelNames, Vocabulary, program};
 use gapscope_trace::ids::{
-    CounterId, DeviceId, Id, KernelId, LabelId, ProcessId, QueueId, StackId, ThreadId,
+    CounterId, DeviceId, Id, KernelId, LabelId, ProcessId, QueueId, StackId,
 };
 use gapscope_trace::lookup::{IdIndex, LabelPaths};
-use gapscope_trace::manifest::Thread;
 use gapscope_trace::tables::{Counters, Frames, Kernels, Labels, Stacks, Table, Tables};
 use gapscope_trace::{Manifest, Selection, read};
 use std::collections::HashMap;
@@ -32,28 +31,19 @@ pub(super) struct Names {
 
 type KeyResolver = Box<dyn Fn(&[ArrayRef]) -> UInt32Array + Send>;
 
-#[derive(PartialEq, Eq, Hash)]
-struct ThreadKey {
-    process: ProcessId,
-    thread: ThreadId,
-}
-
 impl Names {
     pub fn load(name: IdName, source: &Source, library: &Library) -> Names {
         let manifest = &source.manifest;
         let vocabulary = || Vocabulary::new(manifest);
         match name {
-            IdName::Kernel | IdName::KernelItself => {
+            IdName::Kernel | IdName::KernelItself | IdName::KernelWhole => {
                 let kernels = kernels(source, library);
                 let names = KernelNames::new(&kernels);
-                let texts = (0..kernels.len()).map(|row| Some(names.name(row).to_owned()));
-                by_id(KernelId, &kernels.id, texts)
-            }
-            IdName::KernelWhole => {
-                let kernels = kernels(source, library);
-                let names = KernelNames::new(&kernels);
-                let texts = (0..kernels.len()).map(|row| names.full_name(row).map(str::to_owned));
-                by_id(KernelId, &kernels.id, texts)
+                let text = |row| match name {
+                    IdName::KernelWhole => names.full_name(row).map(str::to_owned),
+                    _ => Some(names.name(row).to_owned()),
+                };
+                by_id(KernelId, &kernels.id, (0..kernels.len()).map(text))
             }
             IdName::Label | IdName::LabelItself => {
                 let labels =
@@ -68,32 +58,20 @@ impl Names {
                 let names = counters.name.iter().map(|name| Some(name.to_string()));
                 by_id(CounterId, &counters.id, names)
             }
-            IdName::Queue => {
+            IdName::Queue | IdName::DeviceOfQueue => {
                 let vocabulary = vocabulary();
                 let ids: Vec<_> = manifest.queues.iter().map(|queue| queue.id).collect();
-                by_id(
-                    QueueId,
-                    &ids,
-                    ids.iter().map(|id| Some(vocabulary.queue(*id))),
-                )
-            }
-            IdName::DeviceOfQueue => {
-                let vocabulary = vocabulary();
-                let ids: Vec<_> = manifest.queues.iter().map(|queue| queue.id).collect();
-                let names = ids.iter().map(|id| {
-                    let device = manifest.device_of_queue(*id)?;
-                    Some(vocabulary.device(device.id))
-                });
-                by_id(QueueId, &ids, names)
+                let text = |id: &QueueId| match name {
+                    IdName::Queue => Some(vocabulary.queue(*id)),
+                    _ => Some(vocabulary.device(manifest.device_of_queue(*id)?.id)),
+                };
+                by_id(QueueId, &ids, ids.iter().map(text))
             }
             IdName::Device => {
                 let vocabulary = vocabulary();
                 let ids: Vec<_> = manifest.devices.iter().map(|device| device.id).collect();
-                by_id(
-                    DeviceId,
-                    &ids,
-                    ids.iter().map(|id| Some(vocabulary.device(*id))),
-                )
+                let names = ids.iter().map(|id| Some(vocabulary.device(*id)));
+                by_id(DeviceId, &ids, names)
             }
             IdName::Process => {
                 let ids: Vec<_> = manifest.processes.iter().map(|p| p.id).collect();
@@ -186,27 +164,18 @@ fn by_ids<I: Id>(id: fn(u32) -> I, ids: &[I], texts: ArrayRef) -> Names {
 }
 
 fn threads(manifest: &Manifest, vocabulary: &Vocabulary) -> Names {
-    let key = |t: &Thread| ThreadKey {
-        process: t.process,
-        thread: t.thread,
-    };
-    let rows: HashMap<ThreadKey, u32> = manifest.threads.iter().map(key).zip(0..).collect();
-    let names = manifest.threads.iter();
-    let names = names.map(|t| Some(vocabulary.thread(t.process, t.thread)));
+    let threads = manifest.threads.iter();
+    // The numbers of a process and of its thread.
+    let keys = threads.clone().map(|t| (t.process.0, t.thread.0));
+    let rows: HashMap<(u32, u32), u32> = keys.zip(0..).collect();
+    let names = threads.map(|t| Some(vocabulary.thread(t.process, t.thread)));
     Names {
         texts: Arc::new(names.collect::<StringViewArray>()),
         resolve_keys: Box::new(move |keys| {
             let processes = keys[0].as_primitive::<UInt32Type>().iter();
             let threads = keys[1].as_primitive::<UInt32Type>().iter();
-            let row = |process, thread| {
-                let key = ThreadKey {
-                    process: ProcessId(process),
-                    thread: ThreadId(thread),
-                };
-                rows.get(&key).copied()
-            };
             let keys = processes.zip(threads);
-            keys.map(|(process, thread)| row(process?, thread?))
+            keys.map(|(process, thread)| rows.get(&(process?, thread?)).copied())
                 .collect()
         }),
     }

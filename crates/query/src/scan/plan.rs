@@ -1,29 +1,19 @@
-//! Defines DataFusion's plan that reads a table: the row groups (parts of a Parquet file) of all traces, distributed
-//! over partitions that run in parallel.
+//! Defines the scan of a table of the trace format: its row groups (parts of a Parquet file) of all traces, distributed over partitions that run
+//! in parallel.
 
+use super::leaf::{LeafSource, Result};
 use super::reader::Reader;
 use super::row_group::RowGroup;
 use crate::library::Library;
-use crate::schema::{ColumnFacts, TableFacts, schema};
+use crate::schema::{ColumnFacts, TableFacts};
+use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
-use datafusion::common::Statistics;
 use datafusion::common::stats::Precision;
-use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::error::DataFusionError;
-use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
-use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
-    ReplaceChildrenOptions,
-};
-use futures::stream;
 use gapscope_trace::table_file::TableFile;
 use std::fmt;
 use std::sync::Arc;
 
-/// The plan that reads chosen columns of a table of all traces.
+/// The scan of chosen columns of a table of all traces.
 #[derive(Debug)]
 pub(super) struct Scan {
     pub facts: Arc<TableFacts>,
@@ -32,50 +22,13 @@ pub(super) struct Scan {
     /// The columns in the order of the schema.
     pub columns: Vec<ColumnFacts>,
     pub schema: SchemaRef,
-    /// The row groups of each partition. They are assigned here and not during execution, because a plan may run
-    /// twice.
-    partitions: Vec<Vec<RowGroup>>,
-    limit: Option<usize>,
-    properties: Arc<PlanProperties>,
-}
-
-impl Scan {
-    pub fn new(
-        facts: Arc<TableFacts>,
-        library: Arc<Library>,
-        files: Arc<Vec<Option<TableFile>>>,
-        columns: &[usize],
-        groups: Vec<RowGroup>,
-        most_partitions: usize,
-        limit: Option<usize>,
-    ) -> Result<Scan, DataFusionError> {
-        let columns: Vec<_> = columns
-            .iter()
-            .map(|at| facts.columns[*at].clone())
-            .collect();
-        let schema = schema(&columns);
-        let partitions = share_out(groups, most_partitions);
-        let properties = PlanProperties::new(
-            EquivalenceProperties::new(schema.clone()),
-            Partitioning::UnknownPartitioning(partitions.len()),
-            EmissionType::Incremental,
-            Boundedness::Bounded,
-        );
-        Ok(Scan {
-            facts,
-            library,
-            files,
-            columns,
-            schema,
-            partitions,
-            limit,
-            properties: Arc::new(properties),
-        })
-    }
+    /// The row groups of each partition.
+    pub partitions: Vec<Vec<RowGroup>>,
+    pub limit: Option<usize>,
 }
 
 /// Distributes row groups evenly by rows. Neighbours stay together, because those of one trace share its names.
-fn share_out(groups: Vec<RowGroup>, most: usize) -> Vec<Vec<RowGroup>> {
+pub(super) fn share_out(groups: Vec<RowGroup>, most: usize) -> Vec<Vec<RowGroup>> {
     let count = groups.len().clamp(1, most.max(1));
     let all: usize = groups.iter().map(|group| group.rows).sum();
     let mut partitions = vec![Vec::new(); count];
@@ -89,92 +42,52 @@ fn share_out(groups: Vec<RowGroup>, most: usize) -> Vec<Vec<RowGroup>> {
     partitions
 }
 
-impl DisplayAs for Scan {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter) -> fmt::Result {
+impl fmt::Display for Scan {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let count: usize = self.partitions.iter().map(Vec::len).sum();
         let names: Vec<&str> = self.columns.iter().map(|c| c.name.as_str()).collect();
+        let names = names.join(", ");
         write!(
             f,
-            "TraceScan: {}, columns=[{}], row_groups={count}, partitions={}",
-            self.facts.name,
-            names.join(", "),
-            self.partitions.len()
+            "{}, columns=[{names}], row_groups={count}",
+            self.facts.name
         )
     }
 }
 
-impl ExecutionPlan for Scan {
-    fn name(&self) -> &str {
-        "TraceScan"
+impl LeafSource for Scan {
+    const NAME: &'static str = "TraceScan";
+
+    fn partitions(&self) -> usize {
+        self.partitions.len()
     }
 
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        Vec::new()
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion, DataFusionError>,
-    ) -> Result<TreeNodeRecursion, DataFusionError> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        _: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
-        Ok(self)
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        _: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
-        Ok(self)
-    }
-
-    fn execute(
+    fn batches(
         &self,
         partition: usize,
-        context: Arc<TaskContext>,
-    ) -> Result<SendableRecordBatchStream, DataFusionError> {
-        let reader = Reader::new(
+        batch_rows: usize,
+    ) -> impl Iterator<Item = Result<RecordBatch>> + Send + 'static {
+        Reader::new(
             self.library.clone(),
             self.files.clone(),
             self.columns.clone(),
             self.schema.clone(),
             self.partitions[partition].clone(),
-            context.session_config().batch_size(),
+            batch_rows,
             self.limit,
-        );
-        Ok(Box::pin(RecordBatchStreamAdapter::new(
-            self.schema.clone(),
-            stream::iter(reader),
-        )))
+        )
     }
 
-    /// Returns the number of rows, which is all that `count(*)` needs, and by which joins choose their sides.
-    fn partition_statistics(
-        &self,
-        partition: Option<usize>,
-    ) -> Result<Arc<Statistics>, DataFusionError> {
+    fn rows(&self, partition: Option<usize>) -> Precision<usize> {
         let rows = |groups: &Vec<RowGroup>| groups.iter().map(|group| group.rows).sum::<usize>();
         let rows = match partition {
             Some(partition) => rows(&self.partitions[partition]),
             None => self.partitions.iter().map(rows).sum(),
         };
-        let rows = match self.limit {
+        match self.limit {
             Some(limit) => Precision::Inexact(rows.min(limit)),
             None => Precision::Exact(rows),
-        };
-        Ok(Arc::new(
-            Statistics::new_unknown(&self.schema).with_num_rows(rows),
-        ))
+        }
     }
 }
 

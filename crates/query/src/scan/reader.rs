@@ -1,6 +1,7 @@
 //! Reads the row groups of a partition one after the other into batches, and adds the columns that no file has: the
 //! trace's name, folder values, and names behind ids.
 
+use super::leaf::Result;
 use super::names::Names;
 use super::row_group::RowGroup;
 use crate::library::Library;
@@ -13,8 +14,6 @@ use gapscope_trace::Damage;
 use gapscope_trace::table_file::{Batches, ReadError, TableFile};
 use std::collections::HashMap;
 use std::sync::Arc;
-
-type Result<T> = std::result::Result<T, DataFusionError>;
 
 /// The state of reading the row groups of one partition; it is an iterator of batches.
 pub(super) struct Reader {

@@ -1,15 +1,15 @@
 //! Provides a table of all traces to DataFusion: opens the files, and makes a plan for the columns and filters of a
 //! query.
 
-use super::plan::Scan;
+use super::leaf::{Leaf, Result, inexact};
+use super::plan::{Scan, share_out};
 use super::prune::Pruning;
 use super::row_group::RowGroup;
 use crate::library::Library;
-use crate::schema::{Origin, TableFacts};
+use crate::schema::{Origin, TableFacts, schema};
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::catalog::{Session, TableProvider};
-use datafusion::error::DataFusionError;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use gapscope_trace::Damage;
@@ -83,7 +83,7 @@ enum OpenError {
     },
 }
 
-fn open(folder: &Path, facts: &TableFacts) -> Result<TableFile, OpenError> {
+fn open(folder: &Path, facts: &TableFacts) -> std::result::Result<TableFile, OpenError> {
     let path = table_path(folder, facts);
     let file = match TableFile::open(&path, facts.name, facts.schema.clone()) {
         Ok(file) => file,
@@ -118,8 +118,8 @@ impl TableProvider for TraceTable {
     fn supports_filters_pushdown(
         &self,
         filters: &[&Expr],
-    ) -> Result<Vec<TableProviderFilterPushDown>, DataFusionError> {
-        Ok(vec![TableProviderFilterPushDown::Inexact; filters.len()])
+    ) -> Result<Vec<TableProviderFilterPushDown>> {
+        inexact(filters)
     }
 
     async fn scan(
@@ -128,7 +128,7 @@ impl TableProvider for TraceTable {
         projection: Option<&Vec<usize>>,
         filters: &[Expr],
         limit: Option<usize>,
-    ) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
+    ) -> Result<Arc<dyn ExecutionPlan>> {
         let files = self.files();
         let mut groups = Vec::new();
         for (source, file) in files.iter().enumerate() {
@@ -149,16 +149,19 @@ impl TableProvider for TraceTable {
         let mut kept = kept.into_iter();
         groups.retain(|group| kept.next().unwrap_or(true) && group.rows > 0);
         let all: Vec<usize> = (0..self.facts.columns.len()).collect();
-        let columns = projection.unwrap_or(&all);
-        Ok(Arc::new(Scan::new(
-            self.facts.clone(),
-            self.library.clone(),
+        let columns = projection.unwrap_or(&all).iter();
+        let columns: Vec<_> = columns.map(|at| self.facts.columns[*at].clone()).collect();
+        let schema = schema(&columns);
+        let scan = Scan {
+            facts: self.facts.clone(),
+            library: self.library.clone(),
             files,
             columns,
-            groups,
-            state.config().target_partitions(),
+            schema: schema.clone(),
+            partitions: share_out(groups, state.config().target_partitions()),
             // With filters, the rows of the answer may come late.
-            limit.filter(|_| filters.is_empty()),
-        )?))
+            limit: limit.filter(|_| filters.is_empty()),
+        };
+        Ok(Arc::new(Leaf::new(scan, schema)))
     }
 }

@@ -60,31 +60,24 @@ fn processes_share_a_physical_device_and_devices_without_an_identity_are_apart()
         command_buffer id=1 queue=1 start_ns=0 duration_ns=1000";
     folder.trace("t.gapscope", text);
     let session = folder.session(&["t.gapscope"]);
-    assert_eq!(
-        csv(
-            &session,
-            "select device, device_name, pieces, work_ns, busy_ns from device_activity order by device"
+    for (sql, answer) in [
+        (
+            "select device, device_name, pieces, work_ns, busy_ns from device_activity order by device",
+            "device,device_name,pieces,work_ns,busy_ns\n1,A,2,20,15\n3,B,1,3,3\n4,B,1,4,4\n",
         ),
-        "device,device_name,pieces,work_ns,busy_ns\n1,A,2,20,15\n3,B,1,3,3\n4,B,1,4,4\n"
-    );
-    assert_eq!(
-        csv(
-            &session,
-            "select process, pieces, start_ns, end_ns, busy_ns from process_activity order by process"
+        (
+            "select process, pieces, start_ns, end_ns, busy_ns from process_activity order by process",
+            "process,pieces,start_ns,end_ns,busy_ns\n1,2,0,10,10\n2,2,5,104,14\n",
         ),
-        "process,pieces,start_ns,end_ns,busy_ns\n1,2,0,10,10\n2,2,5,104,14\n"
-    );
+    ] {
+        assert_eq!(csv(&session, sql), answer);
+    }
     // Where only command buffers were timed, they are the work.
     let mut trace = Trace::from_text(text).unwrap();
     trace.manifest.sampling_mode = gapscope_trace::manifest::SamplingMode::CommandBuffer;
     trace.tables.dispatches.start_ns.change(|_| None);
     folder.write("whole.gapscope", trace);
     let session = folder.session(&["whole.gapscope"]);
-    assert_eq!(
-        csv(
-            &session,
-            "select busy_ns from device_activity where device = 1"
-        ),
-        "busy_ns\n1000\n"
-    );
+    let sql = "select busy_ns from device_activity where device = 1";
+    assert_eq!(csv(&session, sql), "busy_ns\n1000\n");
 }

@@ -1,6 +1,6 @@
 //! Answers to queries on one trace, in every format.
 
-use crate::{TEXT, TestFolder, csv, one};
+use crate::{TEXT, TestFolder, count, csv, one};
 use gapscope_query::{Format, RowCount};
 use gapscope_trace::Trace;
 
@@ -42,58 +42,35 @@ fn a_thread_that_an_old_trace_does_not_know_is_null() {
     let session = folder.session(&["t.gapscope"]);
     let sql = "select thread, thread_name from submissions";
     assert_eq!(csv(&session, sql), "thread,thread_name\n,\n");
-    let sql = "select count(*) as n from submissions where thread is null";
-    assert_eq!(csv(&session, sql), "n\n1\n");
+    assert_eq!(count(&session, "submissions where thread is null"), 1);
     let sql = "select thread, count(*) as n from host_calls group by thread order by thread";
     assert_eq!(csv(&session, sql), "thread,n\n101,1\n,1\n");
-    let sql = "select count(*) as n from host_calls where thread = 0";
-    assert_eq!(csv(&session, sql), "n\n0\n");
+    assert_eq!(count(&session, "host_calls where thread = 0"), 0);
 }
 
 #[test]
 fn filters_limits_and_joins_agree_with_the_rows() {
     let (_place, session) = one();
     let ask = |sql: &str| {
-        csv(&session, sql)
-            .lines()
-            .skip(1)
-            .collect::<Vec<_>>()
-            .join(";")
+        let answer = csv(&session, sql);
+        answer.lines().skip(1).collect::<Vec<_>>().join(";")
     };
-    assert_eq!(
-        ask("select position from dispatches where start_ns >= 150000 order by 1"),
-        "1;2"
-    );
-    assert_eq!(
-        ask("select position from dispatches where kernel_name = 'matmul' order by 1"),
-        "0;2"
-    );
-    assert_eq!(
-        ask("select position from dispatches where start_ns < 0"),
-        ""
-    );
-    assert_eq!(
-        ask("select position from dispatches where start_ns is null"),
-        "3"
-    );
-    assert_eq!(
-        ask("select position from dispatches where label is null order by 1"),
-        "1;2;3"
-    );
-    assert_eq!(
-        ask("select count(*) from (select * from dispatches limit 2)"),
-        "2"
-    );
-    assert_eq!(
-        ask(
-            "select k.name, sum(d.duration_ns) from dispatches d join kernels k on k.id = d.kernel group by 1 order by 1"
-        ),
-        "matmul,60000;softmax,10000"
-    );
-    assert_eq!(
-        ask("select command, sampling_mode from traces"),
-        "\"\",dispatch"
-    );
+    for (filter, positions) in [
+        ("start_ns >= 150000", "1;2"),
+        ("kernel_name = 'matmul'", "0;2"),
+        ("start_ns < 0", ""),
+        ("start_ns is null", "3"),
+        ("label is null", "1;2;3"),
+    ] {
+        let sql = format!("select position from dispatches where {filter} order by 1");
+        assert_eq!(ask(&sql), positions);
+    }
+    let limited = "select count(*) from (select * from dispatches limit 2)";
+    assert_eq!(ask(limited), "2");
+    let joined = "select k.name, sum(d.duration_ns) from dispatches d join kernels k on k.id = d.kernel group by 1 order by 1";
+    assert_eq!(ask(joined), "matmul,60000;softmax,10000");
+    let modes = ask("select command, sampling_mode from traces");
+    assert_eq!(modes, "\"\",dispatch");
     assert_eq!(ask("select name, api from devices"), "Some GPU,vulkan");
 }
 
@@ -101,12 +78,9 @@ fn filters_limits_and_joins_agree_with_the_rows() {
 fn every_form_says_the_same() {
     let folder = TestFolder::new();
     let mut trace = Trace::from_text(TEXT).unwrap();
-    trace
-        .tables
-        .kernels
-        .name
-        .set(0, "a,\"b\"\n\u{1b}[31mc".into());
-    trace.tables.kernels.name.set(1, "".into());
+    let names = &mut trace.tables.kernels.name;
+    names.set(0, "a,\"b\"\n\u{1b}[31mc".into());
+    names.set(1, "".into());
     folder.write("t.gapscope", trace);
     let session = folder.session(&["t.gapscope"]);
     let sql = "select k.name, position, duration_ns / 1e3 as us
@@ -134,10 +108,8 @@ fn every_form_says_the_same() {
     let table = text(Format::Table);
     assert!(!table.contains('\u{1b}'), "{table}");
     assert_eq!(table.lines().count(), 6);
-    assert_eq!(
-        table.lines().last(),
-        Some("NULL                       3  NULL")
-    );
+    let last = "NULL                       3  NULL";
+    assert_eq!(table.lines().last(), Some(last));
 
     // Parquet output is as readable as that of other tools.
     let path = folder.path("answer.parquet");
@@ -146,12 +118,8 @@ fn every_form_says_the_same() {
     use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
     let reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
     let schema = reader.schema().clone();
-    let names: Vec<&str> = schema
-        .fields()
-        .iter()
-        .map(|field| field.name().as_str())
-        .collect();
-    assert_eq!(names, ["name", "position", "us"]);
+    let names = schema.fields().iter().map(|field| field.name());
+    assert!(names.eq(["name", "position", "us"]));
     let batches: Vec<_> = reader.build().unwrap().collect::<Result<_, _>>().unwrap();
     let rows: usize = batches.iter().map(|batch| batch.num_rows()).sum();
     assert_eq!((rows, batches[0].column(0).null_count()), (4, 1));
@@ -162,31 +130,19 @@ fn kernels_are_called_as_in_reports_and_their_whole_names_are_beside() {
     let folder = TestFolder::new();
     let mut trace = Trace::from_text(TEXT).unwrap();
     let whole = "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, std::array<char*, 1ul> >(int)";
-    trace
-        .tables
-        .kernels
-        .name
-        .set(0, "vectorized_elementwise_kernel".into());
-    trace.tables.kernels.full_name.set(0, Some(whole.into()));
+    let kernels = &mut trace.tables.kernels;
+    kernels.name.set(0, "vectorized_elementwise_kernel".into());
+    kernels.full_name.set(0, Some(whole.into()));
     folder.write("t.gapscope", trace);
     let session = folder.session(&["t.gapscope"]);
-    let ask = |sql: &str| {
-        let mut out = Vec::new();
-        session.run(sql, Format::Csv, &mut out).unwrap();
-        String::from_utf8(out).unwrap()
-    };
-    assert_eq!(
-        ask("select kernel_name, kernel_full_name from dispatches where position = 0"),
-        format!("kernel_name,kernel_full_name\nfill<float> (vec4),\"{whole}\"\n")
-    );
-    assert_eq!(
-        ask("select readable_name, name from kernels order by id limit 1"),
-        "readable_name,name\nfill<float> (vec4),vectorized_elementwise_kernel\n"
-    );
-    assert_eq!(
-        ask("select count(*) as n from dispatches where kernel_name = 'fill<float> (vec4)'"),
-        "n\n2\n"
-    );
+    let sql = "select kernel_name, kernel_full_name from dispatches where position = 0";
+    let names = format!("kernel_name,kernel_full_name\nfill<float> (vec4),\"{whole}\"\n");
+    assert_eq!(csv(&session, sql), names);
+    let sql = "select readable_name, name from kernels order by id limit 1";
+    let names = "readable_name,name\nfill<float> (vec4),vectorized_elementwise_kernel\n";
+    assert_eq!(csv(&session, sql), names);
+    let filled = "dispatches where kernel_name = 'fill<float> (vec4)'";
+    assert_eq!(count(&session, filled), 2);
 }
 
 #[test]
@@ -219,8 +175,6 @@ fn the_schema_names_every_table_and_column() {
     let one = session.schema(Some("queues")).unwrap();
     assert!(one.starts_with("queues: Queues.\n  trace "), "{one}");
     let wrong = session.schema(Some("dispatch")).unwrap_err().to_string();
-    assert_eq!(
-        wrong,
-        "there is no table dispatch: did you mean dispatches?"
-    );
+    let expected = "there is no table dispatch: did you mean dispatches?";
+    assert_eq!(wrong, expected);
 }

@@ -1,6 +1,6 @@
 //! Invalid SQL and invalid traces: each error is one sentence that says what to do.
 
-use crate::{TEXT, TestFolder, csv, cut_short, error, one};
+use crate::{TEXT, TestFolder, count, cut_short, error, one};
 use gapscope_trace::TraceWriter;
 
 #[test]
@@ -26,30 +26,28 @@ fn wrong_sql_gets_one_sentence_with_a_hint() {
     ] {
         assert_eq!(error(&session, sql), expected);
     }
-    let unknown = error(&session, "select 1 from zebra");
-    assert!(
-        unknown.starts_with("there is no table zebra: there are traces, "),
-        "{unknown}"
-    );
-    let broken = error(&session, "selct 1");
-    assert!(
-        broken.starts_with("the SQL cannot be understood: "),
-        "{broken}"
-    );
-    assert!(error(&session, "select nosuch(1)").contains("nosuch"));
-    for nothing in ["", " ", ";"] {
-        assert!(error(&session, nothing).starts_with("no SQL was given"));
+    for (sql, start) in [
+        (
+            "select 1 from zebra",
+            "there is no table zebra: there are traces, ",
+        ),
+        ("selct 1", "the SQL cannot be understood: "),
+        ("", "no SQL was given"),
+        (" ", "no SQL was given"),
+        (";", "no SQL was given"),
+    ] {
+        let said = error(&session, sql);
+        assert!(said.starts_with(start), "{said}");
     }
+    assert!(error(&session, "select nosuch(1)").contains("nosuch"));
     assert!(error(&session, "select 1; select 2").contains("these are 2: ask them one by one"));
 }
 
 #[test]
 fn statements_that_do_not_read_get_one_sentence() {
     let (folder, session) = one();
-    let copy = format!(
-        "copy (select 1) to '{}'",
-        folder.path("stolen.csv").display()
-    );
+    let path = folder.path("stolen.csv");
+    let copy = format!("copy (select 1) to '{}'", path.display());
     for sql in [
         "alter table dispatches rename to d",
         "set x = 1",
@@ -85,15 +83,10 @@ fn nothing_is_written_but_the_answer() {
         "drop table dispatches",
     ] {
         let said = error(&session, sql);
-        assert!(
-            said.starts_with("a query only reads, and makes no tables"),
-            "{said}"
-        );
+        let start = "a query only reads, and makes no tables";
+        assert!(said.starts_with(start), "{said}");
     }
-    assert_eq!(
-        csv(&session, "select count(*) as n from dispatches"),
-        "n\n4\n"
-    );
+    assert_eq!(count(&session, "dispatches"), 4);
     let window = "select kernel_name, sum(duration_ns) over () from dispatches group by all";
     assert!(error(&session, window).ends_with("name the columns to group by instead"));
     assert!(!path.exists());
@@ -107,18 +100,12 @@ fn a_torn_table_is_named_and_the_rest_is_answered() {
     cut_short(&folder.path("b.gapscope/dispatches.parquet"));
     std::fs::remove_file(folder.path("b.gapscope/transfers.parquet")).unwrap();
     let session = folder.session(&["a.gapscope", "b.gapscope"]);
-    assert_eq!(
-        csv(&session, "select count(*) as n from command_buffers"),
-        "n\n2\n"
-    );
+    assert_eq!(count(&session, "command_buffers"), 2);
     assert!(
         session.take_remarks().is_empty(),
         "nobody asked for the torn table"
     );
-    assert_eq!(
-        csv(&session, "select count(*) as n from dispatches"),
-        "n\n4\n"
-    );
+    assert_eq!(count(&session, "dispatches"), 4);
     let remarks = session.take_remarks();
     assert_eq!(remarks.len(), 1);
     let remark = folder.without_folder(&remarks[0]);
@@ -126,18 +113,12 @@ fn a_torn_table_is_named_and_the_rest_is_answered() {
         remark.starts_with("b.gapscope/dispatches.parquet cannot be read ("),
         "{remark}"
     );
-    assert_eq!(
-        csv(&session, "select count(*) as n from transfers"),
-        "n\n1\n"
-    );
+    assert_eq!(count(&session, "transfers"), 1);
     assert_eq!(
         folder.without_folder(&session.take_remarks()[0]),
         "b.gapscope/transfers.parquet is missing: its rows are unknown"
     );
-    assert_eq!(
-        csv(&session, "select count(*) as n from dispatches"),
-        "n\n4\n"
-    );
+    assert_eq!(count(&session, "dispatches"), 4);
     assert!(session.take_remarks().is_empty(), "said once");
 }
 
@@ -164,31 +145,21 @@ fn what_is_no_trace_is_named_and_skipped() {
     folder.trace("a.gapscope", TEXT);
     std::fs::create_dir(folder.path("empty.gapscope")).unwrap();
     std::fs::write(folder.path("file.gapscope"), "hello").unwrap();
-    drop(
-        TraceWriter::create(&folder.path("begun.gapscope")).map(|writer| {
-            writer.write_manifest(&Default::default()).unwrap();
-        }),
-    );
+    let begun = TraceWriter::create(&folder.path("begun.gapscope")).unwrap();
+    begun.write_manifest(&Default::default()).unwrap();
+    drop(begun);
     let traces = folder.open(&["*.gapscope"]).unwrap();
     assert_eq!(traces.sources.len(), 1);
-    let skipped: Vec<String> = traces
-        .skipped
-        .iter()
-        .map(|text| folder.without_folder(text))
-        .collect();
-    assert_eq!(skipped.len(), 3);
-    assert!(
-        skipped[0].starts_with("begun.gapscope is not complete"),
-        "{skipped:?}"
-    );
-    assert!(
-        skipped[1].starts_with("empty.gapscope is not a gapscope trace"),
-        "{skipped:?}"
-    );
-    assert!(
-        skipped[2].starts_with("file.gapscope is not a gapscope trace"),
-        "{skipped:?}"
-    );
+    let starts = [
+        "begun.gapscope is not complete",
+        "empty.gapscope is not a gapscope trace",
+        "file.gapscope is not a gapscope trace",
+    ];
+    assert_eq!(traces.skipped.len(), starts.len());
+    for (skipped, start) in traces.skipped.iter().zip(starts) {
+        let skipped = folder.without_folder(skipped);
+        assert!(skipped.starts_with(start), "{skipped}");
+    }
 }
 
 #[test]

@@ -114,10 +114,16 @@ pub fn one() -> (TestFolder, Session) {
 
 pub fn csv(session: &Session, sql: &str) -> String {
     let mut out = Vec::new();
-    session
-        .run(sql, Format::Csv, &mut out)
-        .unwrap_or_else(|error| panic!("{sql}: {error}"));
+    let rows = session.run(sql, Format::Csv, &mut out);
+    rows.unwrap_or_else(|error| panic!("{sql}: {error}"));
     String::from_utf8(out).unwrap()
+}
+
+/// Counts the rows of a table, which a filter may follow.
+pub fn count(session: &Session, table: &str) -> usize {
+    let answer = csv(session, &format!("select count(*) as n from {table}"));
+    let number = answer.strip_prefix("n\n").unwrap();
+    number.trim_end().parse().unwrap()
 }
 
 pub fn error(session: &Session, sql: &str) -> String {

@@ -1,6 +1,6 @@
 //! Many traces: partitions, globs, older versions, sizes.
 
-use crate::{TEXT, TestFolder, csv};
+use crate::{TEXT, TestFolder, count, csv};
 use gapscope_trace::Trace;
 use gapscope_trace::synthetic::Synthetic;
 
@@ -42,10 +42,7 @@ fn one_trace_given_twice_counts_once() {
     folder.trace("a.gapscope", TEXT);
     std::os::unix::fs::symlink(folder.path("a.gapscope"), folder.path("link.gapscope")).unwrap();
     let session = folder.session(&["a.gapscope", "a.gapscope", "*.gapscope"]);
-    assert_eq!(
-        csv(&session, "select count(*) as n from dispatches"),
-        "n\n4\n"
-    );
+    assert_eq!(count(&session, "dispatches"), 4);
 }
 
 #[test]
@@ -67,7 +64,7 @@ fn a_name_with_characters_of_globs_is_a_name() {
     folder.trace("a[1]*.gapscope", TEXT);
     folder.trace("a[1]x.gapscope", TEXT);
     let session = folder.session(&["a[1]*.gapscope"]);
-    assert_eq!(csv(&session, "select count(*) as n from traces"), "n\n1\n");
+    assert_eq!(count(&session, "traces"), 1);
 }
 
 /// An earlier version lacks the column `submission`, which is NULL in its rows.
@@ -97,10 +94,8 @@ fn columns_that_an_older_trace_lacks_are_null() {
     let session = folder.session(&["*.gapscope"]);
     let sql = "select count(*) as n, count(label) as labels, count(label_path) as paths, count(kernel_name) as kernels from dispatches";
     assert_eq!(csv(&session, sql), "n,labels,paths,kernels\n8,1,1,6\n");
-    let sql = "select count(*) as n from dispatches where label is null";
-    assert_eq!(csv(&session, sql), "n\n7\n");
-    let sql = "select count(*) as n from dispatches where label = 2";
-    assert_eq!(csv(&session, sql), "n\n1\n");
+    assert_eq!(count(&session, "dispatches where label is null"), 7);
+    assert_eq!(count(&session, "dispatches where label = 2"), 1);
     assert!(session.take_remarks().is_empty());
 }
 
@@ -138,6 +133,8 @@ fn answers_agree_with_the_tables_of_large_traces() {
     let sql = "select rank, kernel_name, count(*) as n, sum(duration_ns) as ns, max(duration_ns) as longest
         from dispatches group by rank, kernel_name order by rank, kernel_name";
     assert_eq!(csv(&session, sql), expected);
-    let sql = "select count(*) as n from dispatches where trace like '%rank=2'";
-    assert_eq!(csv(&session, sql), "n\n30000\n");
+    assert_eq!(
+        count(&session, "dispatches where trace like '%rank=2'"),
+        30000
+    );
 }

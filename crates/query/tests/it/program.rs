@@ -54,18 +54,14 @@ fn a_table_is_for_people_and_the_other_forms_for_programs() {
     let sql = "select 492521621 as busy_ns, 492521621 as id, 2186853.9 as mean_ns, v as ms from (values (99.31141), (130.0157)) t(v)";
     let table = text(&folder.run(&["t.gapscope", sql]).stdout);
     let lines: Vec<&str> = table.lines().skip(2).collect();
-    assert_eq!(
-        lines,
-        [
-            "492,521,621  492521621  2,186,853.9   99.31",
-            "492,521,621  492521621  2,186,853.9  130.02"
-        ]
-    );
+    let expected = [
+        "492,521,621  492521621  2,186,853.9   99.31",
+        "492,521,621  492521621  2,186,853.9  130.02",
+    ];
+    assert_eq!(lines, expected);
     let csv = text(&folder.run(&["--format", "csv", "t.gapscope", sql]).stdout);
-    assert!(
-        csv.contains("492521621,492521621,2186853.9,130.0157"),
-        "{csv}"
-    );
+    let row = "492521621,492521621,2186853.9,130.0157";
+    assert!(csv.contains(row), "{csv}");
 }
 
 #[test]
@@ -81,14 +77,14 @@ fn what_is_no_question_fails_with_one_sentence() {
         let output = folder.run(&["t.gapscope", sql]);
         assert_eq!(output.status.code(), Some(1), "{sql}");
         let said = one_line(&output);
+        let mut starts = [
+            "no SQL was given",
+            "only statements that read",
+            "one statement is answered",
+        ]
+        .into_iter();
         assert!(
-            [
-                "no SQL was given",
-                "only statements that read",
-                "one statement is answered"
-            ]
-            .iter()
-            .any(|start| said.starts_with(&format!("gapscope: {start}"))),
+            starts.any(|start| said.starts_with(&format!("gapscope: {start}"))),
             "{said}"
         );
     }
@@ -122,44 +118,25 @@ fn rows_for_programs_are_exact_and_have_their_types() {
     let output = folder().run(&["--format", "rows", "t.gapscope", sql]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let said = text(&output.stdout);
-    let lines: Vec<serde_json::Value> = said
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
-    let columns = lines[0]["columns"].as_array().unwrap();
-    let columns: Vec<_> = columns
-        .iter()
-        .map(|column| {
-            (
-                column["name"].as_str().unwrap(),
-                column["type"].as_str().unwrap(),
-            )
-        })
-        .collect();
-    assert_eq!(
-        columns,
-        [
-            ("n", "integer"),
-            ("x", "fraction"),
-            ("b", "boolean"),
-            ("nothing", "text"),
-            ("t", "text"),
-            ("e", "text")
-        ]
-    );
+    let lines = said.lines().map(|line| serde_json::from_str(line).unwrap());
+    let lines: Vec<serde_json::Value> = lines.collect();
+    let columns = [
+        ("n", "integer"),
+        ("x", "fraction"),
+        ("b", "boolean"),
+        ("nothing", "text"),
+        ("t", "text"),
+        ("e", "text"),
+    ];
+    let columns = columns.map(|(name, kind)| serde_json::json!({"name": name, "type": kind}));
+    assert_eq!(lines[0]["columns"], serde_json::json!(columns));
     let row = serde_json::json!(["18446744073709551615", "1.5", "true", null, "a\"b\n", ""]);
     assert_eq!(lines[1..], [row]);
     // Columns are printed even without rows.
-    let none = folder().run(&[
-        "--format",
-        "rows",
-        "t.gapscope",
-        "select 1 as n where false",
-    ]);
-    assert_eq!(
-        text(&none.stdout),
-        "{\"columns\":[{\"name\":\"n\",\"type\":\"integer\"}]}\n"
-    );
+    let sql = "select 1 as n where false";
+    let none = folder().run(&["--format", "rows", "t.gapscope", sql]);
+    let columns = "{\"columns\":[{\"name\":\"n\",\"type\":\"integer\"}]}\n";
+    assert_eq!(text(&none.stdout), columns);
 }
 
 #[test]
@@ -203,20 +180,14 @@ fn the_schema_as_json_has_tables_and_saved_queries() {
 #[test]
 fn a_query_that_fails_leaves_no_file() {
     let folder = folder();
-    let output = folder.run(&[
-        "-o",
-        "out.csv",
-        "t.gapscope",
-        "select nosuch from dispatches",
-    ]);
+    let sql = "select nosuch from dispatches";
+    let output = folder.run(&["-o", "out.csv", "t.gapscope", sql]);
     assert_eq!(output.status.code(), Some(1));
     assert!(one_line(&output).starts_with("gapscope: there is no column nosuch"));
     assert!(!folder.path("out.csv").exists());
     let output = folder.run(&["-o", "no/where.csv", "t.gapscope", "select 1"]);
-    assert_eq!(
-        one_line(&output),
-        "gapscope: no/where.csv cannot be written: No such file or directory\n"
-    );
+    let unwritten = "gapscope: no/where.csv cannot be written: No such file or directory\n";
+    assert_eq!(one_line(&output), unwritten);
 }
 
 #[test]
@@ -248,16 +219,10 @@ fn a_skipped_trace_is_named_and_the_status_says_so() {
     let file = folder.path("t.gapscope/kernels.parquet");
     let bytes = std::fs::read(&file).unwrap();
     std::fs::write(&file, &bytes[..bytes.len() - 9]).unwrap();
-    let output = folder.run(&[
-        "--format",
-        "csv",
-        "t.gapscope",
-        "select count(*) as n from kernels",
-    ]);
-    assert_eq!(
-        (output.status.code(), text(&output.stdout)),
-        (Some(3), "n\n0\n".to_owned())
-    );
+    let sql = "select count(*) as n from kernels";
+    let output = folder.run(&["--format", "csv", "t.gapscope", sql]);
+    assert_eq!(output.status.code(), Some(3));
+    assert_eq!(text(&output.stdout), "n\n0\n");
     assert!(one_line(&output).starts_with("gapscope: t.gapscope/kernels.parquet cannot be read ("));
 }
 
@@ -300,22 +265,16 @@ fn saved_queries_are_in_the_help() {
     for saved in saved::ALL {
         let output = folder.run(&["--saved", saved.name, "t.gapscope"]);
         assert!(output.status.success(), "{}", text(&output.stderr));
-        assert!(
-            help.contains(&format!("  {} ", saved.name)),
-            "{}",
-            saved.name
-        );
+        let listed = format!("  {} ", saved.name);
+        assert!(help.contains(&listed), "{listed}");
     }
 }
 
 /// Runs the prompt on a terminal that `script` creates.
 #[test]
 fn the_prompt_answers_and_keeps_a_history() {
-    let has_script = Command::new("script")
-        .arg("--version")
-        .output()
-        .is_ok_and(|o| o.status.success());
-    if !has_script {
+    let script = Command::new("script").arg("--version").output();
+    if !script.is_ok_and(|output| output.status.success()) {
         let required = std::env::var_os("GAPSCOPE_REQUIRE_CLIENTS").is_some_and(|of| of == "1");
         assert!(!required, "there is no `script`");
         eprintln!("skipped: there is no `script`");

@@ -1,6 +1,6 @@
 //! Traces of every version have the same SQL columns.
 
-use crate::{TestFolder, csv};
+use crate::{TestFolder, count, csv};
 use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray, UInt32Array};
 use gapscope_query::{Session, Traces};
 use gapscope_trace::Trace;
@@ -93,10 +93,7 @@ fn tables_that_version_1_lacks_are_empty_and_nothing_is_missing() {
     folder.trace("t.gapscope", crate::TEXT);
     std::fs::remove_file(folder.path("t.gapscope/counters.parquet")).unwrap();
     let session = folder.session(&["t.gapscope"]);
-    assert_eq!(
-        csv(&session, "select count(*) as n from counters"),
-        "n\n0\n"
-    );
+    assert_eq!(count(&session, "counters"), 0);
     assert_eq!(session.take_remarks().len(), 1);
 }
 
@@ -115,20 +112,12 @@ fn samples_say_their_code_by_names_and_versions_without_have_none() {
         assert!(session.take_remarks().is_empty());
     }
     let session = fixtures(&[3]);
-    assert_eq!(
-        csv(
-            &session,
-            "select id, parent, frame, function, line from stacks order by id"
-        ),
-        "id,parent,frame,function,line\n0,,0,main,41\n1,0,1,Loader.load,12\n2,1,2,read,\n3,1,3,,\n"
-    );
-    assert_eq!(
-        csv(
-            &session,
-            "select count(*) as n, count(distinct library) as libraries from frames"
-        ),
-        "n,libraries\n4,2\n"
-    );
+    let sql = "select id, parent, frame, function, line from stacks order by id";
+    let stacks =
+        "id,parent,frame,function,line\n0,,0,main,41\n1,0,1,Loader.load,12\n2,1,2,read,\n3,1,3,,\n";
+    assert_eq!(csv(&session, sql), stacks);
+    let sql = "select count(*) as n, count(distinct library) as libraries from frames";
+    assert_eq!(csv(&session, sql), "n,libraries\n4,2\n");
 }
 
 #[test]
@@ -154,11 +143,8 @@ fn version_1(folder: &TestFolder, name: &str) {
     folder.write(name, trace);
     let manifest = folder.path(name).join("trace.json");
     let json = std::fs::read_to_string(&manifest).unwrap();
-    std::fs::write(
-        &manifest,
-        json.replace("\"format_version\": 3", "\"format_version\": 1"),
-    )
-    .unwrap();
+    let json = json.replace("\"format_version\": 3", "\"format_version\": 1");
+    std::fs::write(&manifest, json).unwrap();
     let ids = |ids: [u32; 6]| Arc::new(UInt32Array::from(ids.to_vec())) as ArrayRef;
     let ns = |ns: [i64; 6]| Arc::new(Int64Array::from(ns.to_vec())) as ArrayRef;
     let functions = [
@@ -235,20 +221,11 @@ fn row_groups_are_left_out_by_the_times_of_version_1_and_never_by_what_is_comput
         ("thread = 0", 2, 0, 2, 0),
     ] {
         for (session, groups, rows) in [(&old, groups, of_old), (&both, groups_of_both, of_both)] {
-            let answer = csv(
-                session,
-                &format!("select count(*) as n from submissions where {filter}"),
-            );
-            assert_eq!(answer, format!("n\n{rows}\n"), "{filter}");
-            let plan = csv(
-                session,
-                &format!("explain select thread from submissions where {filter}"),
-            );
+            let filtered = format!("submissions where {filter}");
+            assert_eq!(count(session, &filtered), rows, "{filter}");
+            let plan = csv(session, &format!("explain select thread from {filtered}"));
             let read = plan.split("row_groups=").nth(1);
-            let read = read.map_or(0, |text| {
-                let number = text.split(',').next().unwrap();
-                number.parse().unwrap()
-            });
+            let read = read.map_or(0, |text| text.split(',').next().unwrap().parse().unwrap());
             assert_eq!(read, groups, "{filter}: {plan}");
         }
     }

@@ -7,6 +7,7 @@ use crate::analysed_trace::AnalysedTrace;
 use crate::lanes::Columns;
 use crate::notes::Notes;
 use crate::protocol::{OrMissing, Row, Strings, TraceOverview};
+use crate::range_query::TrackRows;
 use crate::snapshot::Snapshot;
 use crate::trace_dependencies::{self, DependencyScope};
 use crate::traces::ListedTrace;
@@ -159,46 +160,37 @@ fn rest(
     let snapshot = &analysed.snapshot;
     let key = |rest: &str| format!("t/{index}/{rest}");
     let mut answers = Vec::new();
+    let mut add = |rest: &str, frame: Option<Vec<u8>>| {
+        answers.extend(frame.map(|frame| FileAnswer::new(key(rest), frame)));
+    };
+    let causes_known = unknown_because(&snapshot.trace, CAUSES).is_none();
     if snapshot.trace.tables.samples.len() as u64 <= MAX_FILE_ROWS {
-        let samples = stack_samples::samples(analysed);
-        answers.extend(samples.map(|frame| FileAnswer::new(key("code"), frame)));
-        if unknown_because(&snapshot.trace, CAUSES).is_none() {
-            let idle = stack_samples::idle(analysed);
-            answers.extend(idle.map(|frame| FileAnswer::new(key("code/idle"), frame)));
+        add("code", stack_samples::samples(analysed));
+        if causes_known {
+            add("code/idle", stack_samples::idle(analysed));
         }
     }
     for track in overview::layout(snapshot).1 {
         let Some(id) = TrackId::parse(&track.id) else {
             continue;
         };
+        let track_key = format!("track/{id}");
+        let rows = TrackRows::After(0);
         match id {
-            TrackId::Counter(_) => {
-                let counter = answers::counter(analysed, id);
-                answers.extend(
-                    counter.map(|frame| FileAnswer::new(key(&format!("counter/{id}")), frame)),
-                );
-            }
+            TrackId::Counter(_) => add(&format!("counter/{id}"), answers::counter(analysed, id)),
             TrackId::Samples(_) => {}
-            TrackId::Gaps(_) if unknown_because(&snapshot.trace, CAUSES).is_some() => {}
-            TrackId::Gaps(gpu) => {
+            TrackId::Gaps(gpu) if causes_known => {
                 let gaps = analysed.gaps().causes.len() as u64;
                 if whole || gaps <= SMALL_TRACK {
-                    let frame = answers::gaps(analysed, gpu as usize, None);
-                    answers.extend(
-                        frame.map(|frame| FileAnswer::new(key(&format!("track/{id}")), frame)),
-                    );
+                    add(&track_key, answers::gaps(analysed, gpu as usize, rows));
                 }
             }
+            TrackId::Gaps(_) => {}
             _ if whole || track.rows.unwrap_or(0) <= SMALL_TRACK => {
-                let frame = snapshot.frame(id, 0, Columns::Rows);
-                answers
-                    .extend(frame.map(|frame| FileAnswer::new(key(&format!("track/{id}")), frame)));
+                add(&track_key, snapshot.frame(id, rows, Columns::Rows));
                 if matches!(id, TrackId::Work(_) | TrackId::CommandBuffers(_)) {
-                    let labels = snapshot.frame(id, 0, Columns::Labels);
-                    answers
-                        .extend(labels.map(|frame| {
-                            FileAnswer::new(key(&format!("track/{id}/label")), frame)
-                        }));
+                    let labels = snapshot.frame(id, rows, Columns::Labels);
+                    add(&format!("{track_key}/label"), labels);
                 }
             }
             _ => {}
@@ -222,8 +214,8 @@ fn rest(
         {
             changed.push(source.missing.clone());
         }
-        answers
-            .extend(source.map(|source| FileAnswer::json(key(&format!("source/{row}")), &source)));
+        let key = key(&format!("source/{row}"));
+        answers.extend(source.map(|source| FileAnswer::json(key, &source)));
     }
     if whole {
         details(index, analysed, &mut answers);

@@ -24,10 +24,8 @@ pub async fn admit(State(served): State<Arc<Served>>, request: Request, next: Ne
 
 fn check(served: &Served, request: &Request) -> Result<(), Refusal> {
     if !names_this_server(request.headers(), served.port) {
-        return Err(Refusal {
-            status: StatusCode::FORBIDDEN,
-            sentence: "This server answers to its own address only.".to_owned(),
-        });
+        let sentence = "This server answers to its own address only.";
+        return Err(Refusal::new(StatusCode::FORBIDDEN, sentence));
     }
     let path = request.uri().path().strip_prefix('/');
     let token = path.and_then(|path| path.split_once('/'));
@@ -35,10 +33,8 @@ fn check(served: &Served, request: &Request) -> Result<(), Refusal> {
         return Err(Refusal::not_found());
     }
     if request.method() != Method::GET && !writes(request) {
-        return Err(Refusal {
-            status: StatusCode::METHOD_NOT_ALLOWED,
-            sentence: "Only GET is answered.".to_owned(),
-        });
+        let sentence = "Only GET is answered.";
+        return Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, sentence));
     }
     Ok(())
 }

@@ -38,31 +38,27 @@ impl IntoResponse for Content {
 
 /// An HTTP status and a sentence that says why there is no answer.
 pub struct Refusal {
-    pub status: StatusCode,
-    pub sentence: String,
+    status: StatusCode,
+    sentence: String,
 }
 
 impl Refusal {
+    pub fn new(status: StatusCode, sentence: impl ToString) -> Refusal {
+        let sentence = sentence.to_string();
+        Refusal { status, sentence }
+    }
+
     pub fn not_found() -> Refusal {
-        Refusal {
-            status: StatusCode::NOT_FOUND,
-            sentence: "There is no such thing.".to_owned(),
-        }
+        Refusal::new(StatusCode::NOT_FOUND, "There is no such thing.")
     }
 
     /// Returns the refusal of an answer that rests on data that cannot be read.
     pub fn unknown(sentence: String) -> Refusal {
-        Refusal {
-            status: StatusCode::UNPROCESSABLE_ENTITY,
-            sentence,
-        }
+        Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, sentence)
     }
 
-    pub fn bad_request(sentence: impl Into<String>) -> Refusal {
-        Refusal {
-            status: StatusCode::BAD_REQUEST,
-            sentence: sentence.into(),
-        }
+    pub fn bad_request(sentence: impl ToString) -> Refusal {
+        Refusal::new(StatusCode::BAD_REQUEST, sentence)
     }
 }
 
@@ -72,10 +68,7 @@ impl From<Error> for Refusal {
             Error::NotComparable(_) => StatusCode::BAD_REQUEST,
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         };
-        Refusal {
-            status,
-            sentence: error.to_string(),
-        }
+        Refusal::new(status, error)
     }
 }
 

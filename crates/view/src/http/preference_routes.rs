@@ -2,14 +2,11 @@
 
 use super::Served;
 use super::answer::{Answer, Refusal, json};
-use super::request::{Key, blocking};
+use super::request::{Body, Key, TraceKey, blocking};
 use crate::preferences::{PreferenceError, identity};
 use crate::protocol::Queries;
-use axum::body::Bytes;
 use axum::extract::State;
-use axum::extract::rejection::BytesRejection;
 use axum::http::StatusCode;
-use serde::Deserialize;
 use std::sync::Arc;
 
 impl From<PreferenceError> for Refusal {
@@ -18,24 +15,15 @@ impl From<PreferenceError> for Refusal {
             PreferenceError::TooLong | PreferenceError::Malformed(_) => StatusCode::BAD_REQUEST,
             PreferenceError::NoFolder | PreferenceError::Unwritable(_) => StatusCode::FORBIDDEN,
         };
-        Refusal {
-            status,
-            sentence: error.to_string(),
-        }
+        Refusal::new(status, error)
     }
-}
-
-#[derive(Deserialize)]
-pub struct TraceKey {
-    trace: usize,
 }
 
 pub async fn arrange(
     State(served): State<Arc<Served>>,
     Key(TraceKey { trace }): Key<TraceKey>,
-    sent: Result<Bytes, BytesRejection>,
+    Body(sent): Body,
 ) -> Answer {
-    let sent = sent.map_err(|error| Refusal::bad_request(format!("{}.", error.body_text())))?;
     blocking(move || {
         let store = served.traces.at(trace).ok_or_else(Refusal::not_found)?;
         let trace = identity(&*store.snapshot()?, store.name());
@@ -55,8 +43,7 @@ pub async fn queries(State(served): State<Arc<Served>>) -> Answer {
     blocking(move || json(&queries_of(&served))).await
 }
 
-pub async fn ask(State(served): State<Arc<Served>>, sent: Result<Bytes, BytesRejection>) -> Answer {
-    let sent = sent.map_err(|error| Refusal::bad_request(format!("{}.", error.body_text())))?;
+pub async fn ask(State(served): State<Arc<Served>>, Body(sent): Body) -> Answer {
     blocking(move || {
         served.preferences.ask(&sent)?;
         json(&queries_of(&served))

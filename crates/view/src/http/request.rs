@@ -4,7 +4,8 @@ use super::Served;
 use super::answer::{Answer, Refusal};
 use crate::Error;
 use crate::store::Store;
-use axum::extract::{FromRequestParts, Path, Query};
+use axum::body::Bytes;
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use gapscope_timeline::intervals::Interval;
@@ -40,6 +41,24 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Parameters<T> 
     }
 }
 
+/// The bytes that a request sends.
+pub struct Body(pub Bytes);
+
+impl<S: Send + Sync> FromRequest<S> for Body {
+    type Rejection = Refusal;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Refusal> {
+        let bytes = Bytes::from_request(request, state).await.map(Body);
+        bytes.map_err(|error| Refusal::bad_request(format!("{}.", error.body_text())))
+    }
+}
+
+/// The part of a path that names a trace by its index in the overview.
+#[derive(Deserialize)]
+pub struct TraceKey {
+    pub trace: usize,
+}
+
 /// A request about one trace.
 pub struct TraceRequest {
     store: Arc<Store>,
@@ -51,10 +70,6 @@ impl FromRequestParts<Arc<Served>> for TraceRequest {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, served: &Arc<Served>) -> Result<Self, Refusal> {
-        #[derive(Deserialize)]
-        struct TraceKey {
-            trace: usize,
-        }
         #[derive(Deserialize)]
         struct Edition {
             edition: Option<u64>,
@@ -72,11 +87,10 @@ impl TraceRequest {
             let answer = answer(&self.store);
             // Editions only grow: if the edition is still the same, the answer belongs to it.
             match self.edition {
-                Some(edition) if self.store.edition()? != edition => Err(Refusal {
-                    status: StatusCode::CONFLICT,
-                    sentence: "The recording was completed meanwhile: ask for everything anew."
-                        .to_owned(),
-                }),
+                Some(edition) if self.store.edition()? != edition => Err(Refusal::new(
+                    StatusCode::CONFLICT,
+                    "The recording was completed meanwhile: ask for everything anew.",
+                )),
                 _ => answer,
             }
         })

@@ -23,22 +23,19 @@ impl From<SqlError> for Refusal {
             SqlError::Absent(_) => StatusCode::NOT_IMPLEMENTED,
             SqlError::Failed(_) => StatusCode::BAD_REQUEST,
         };
-        Refusal {
-            status,
-            sentence: error.to_string(),
-        }
+        Refusal::new(status, error)
     }
 }
 
-/// The body of a request with SQL.
+/// The parameters of a request with SQL.
 #[derive(Deserialize)]
-pub struct Question {
+pub struct SqlParameters {
     sql: String,
 }
 
 pub async fn rows(
     State(served): State<Arc<Served>>,
-    Parameters(Question { sql }): Parameters<Question>,
+    Parameters(SqlParameters { sql }): Parameters<SqlParameters>,
 ) -> Answer {
     let traces = folders(&served).await?;
     json(&served.sql.rows(&traces, &sql).await?)
@@ -68,11 +65,11 @@ pub struct Table {
 
 /// Finds the only row of a table with the given values.
 pub async fn row(
-    question: TraceRequest,
+    request: TraceRequest,
     Key(Table { table }): Key<Table>,
     Parameters(values): Parameters<BTreeMap<String, String>>,
 ) -> Answer {
-    question
+    request
         .answer(move |store| {
             let found = find_row(&store.full()?.trace, &table, &values);
             json(&match found.ok_or_else(Refusal::not_found)? {

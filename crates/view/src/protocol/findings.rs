@@ -2,7 +2,6 @@
 //! ranks. `answers` and `ranks` make them.
 
 use gapscope_analysis::cause_note::CauseNote;
-use gapscope_analysis::dataflow::FlowNode;
 use gapscope_analysis::fill::DeviceFill;
 use gapscope_analysis::gaps::{GapTotal, IdleTime};
 use gapscope_analysis::kernels::Kernel;
@@ -58,34 +57,6 @@ pub struct RangeFindings {
     pub transfers: Vec<TransferRow>,
     /// Bytes of them; null where the size of one is not known.
     pub transfer_bytes: Option<String>,
-}
-
-/// The folded dependency graph of a range, or of the whole trace.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct Graph {
-    /// At most 150 nodes.
-    pub nodes: Vec<FlowNode>,
-    /// Reads of what others wrote; an edge from a node to itself or backwards is a repetition.
-    pub edges: Vec<GraphEdge>,
-    /// What was folded, in a sentence.
-    pub folded: String,
-    pub dispatches: u64,
-    /// The first so many dispatches and transfers, of which the graph is.
-    pub considered: u64,
-    /// How many of these have no known buffers.
-    pub unknown: u64,
-}
-
-/// Reads of what others wrote.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct GraphEdge {
-    pub from: u32,
-    pub to: u32,
-    /// Pairs of items.
-    pub count: u64,
-    /// Names of at most 8 buffers.
-    pub buffers: Vec<String>,
-    pub bytes: String,
 }
 
 /// Where a label was set, by start; at most 10,000.

@@ -84,7 +84,6 @@ pub struct FileFacts {
 /// One trace with its groups and tracks.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct TraceOverview {
-    /// Its name.
     pub name: String,
     /// Grows when a live trace grows.
     pub generation: u64,
@@ -134,7 +133,6 @@ pub struct TraceOverview {
 /// The size of a table.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct TableFacts {
-    /// Its name.
     pub name: &'static str,
     /// Its rows; null where a file of it is missing or cannot be read.
     pub rows: Option<u64>,
@@ -169,14 +167,11 @@ pub enum GroupKind {
 pub struct Group {
     /// Its id among the groups.
     pub id: String,
-    /// What it is.
     pub kind: GroupKind,
-    /// Its name.
     pub name: String,
     /// The devices of a GPU.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub device_ids: Vec<DeviceId>,
-    /// The id of a process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub process: Option<ProcessId>,
 }
@@ -206,17 +201,13 @@ pub struct Track {
     pub group: String,
     /// What its rows are.
     pub kind: TrackKind,
-    /// Its name.
     pub name: String,
     /// Rows that are drawn; null where that takes an analysis.
     pub rows: Option<u64>,
     /// Rows without known times.
     pub untimed: u64,
-    /// Its queue.
     pub queue: Option<QueueId>,
-    /// Its process.
     pub process: Option<ProcessId>,
-    /// Its thread.
     pub thread: Option<ThreadId>,
     /// What a counter counts.
     pub counter: Option<CounterFacts>,
@@ -230,9 +221,7 @@ pub struct Track {
 /// What a counter counts.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct CounterFacts {
-    /// Its name.
     pub name: String,
-    /// Its unit.
     #[schemars(with = "String")]
     pub unit: CounterUnit,
     /// Where the values come from.
@@ -254,7 +243,6 @@ pub struct Arrangement {
 /// What the overview says of a capture.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct CaptureOverview {
-    /// Its name.
     pub name: String,
     /// Version of the gapscope that wrote it.
     pub gapscope: String,
@@ -266,7 +254,6 @@ pub struct CaptureOverview {
     pub window: String,
     /// When the program started, on the wall clock.
     pub started_unix_ns: String,
-    /// The device.
     pub device: CapturedDevice,
     /// How the window ended; null where the capture was cut off.
     pub end: Option<&'static str>,

@@ -9,7 +9,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Everything about one row of a table.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct Row {
     pub table: String,
     pub row: usize,
@@ -88,7 +88,7 @@ pub struct Link {
 }
 
 /// A row that is drawn.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct WorkLink {
     pub table: &'static str,
     pub row: usize,

@@ -1,6 +1,7 @@
 //! Writes the page's TypeScript types from the schemas of the messages.
 
 use super::*;
+use gapscope_analysis::dataflow::FlowGraph;
 use gapscope_analysis::equal_work::WorkComparison;
 use schemars::generate::SchemaSettings;
 use std::path::Path;
@@ -30,7 +31,7 @@ fn types() -> String {
         Row,
         Neighbours,
         Dependencies,
-        Graph,
+        FlowGraph,
         Instances,
         WorkComparison,
         RanksAnswer,

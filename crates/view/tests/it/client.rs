@@ -1,5 +1,6 @@
 //! A client that sends requests exactly as given.
 
+use crate::traces::{Folder, SMALL};
 use gapscope_view::{Options, Running, Server};
 use serde_json::Value;
 use std::io::{Read, Write};
@@ -28,6 +29,13 @@ impl Client {
         Client::with(traces, Options::default())
     }
 
+    /// Serves the trace [`SMALL`], which lies in the returned folder.
+    pub fn small() -> (Folder, Client) {
+        let folder = Folder::new();
+        let client = Client::of(&[folder.trace("small", SMALL)]);
+        (folder, client)
+    }
+
     pub fn with(traces: &[PathBuf], options: Options) -> Client {
         let running = Server::open(traces, options).unwrap().start();
         let rest = running.url().strip_prefix("http://").unwrap();
@@ -50,13 +58,9 @@ impl Client {
         stream.write_all(request.as_bytes()).unwrap();
         let mut bytes = Vec::new();
         stream.read_to_end(&mut bytes).unwrap();
-        let end = bytes
-            .windows(4)
-            .position(|four| four == b"\r\n\r\n")
-            .expect("a head");
-        let head = String::from_utf8(bytes[..end].to_vec())
-            .unwrap()
-            .to_lowercase();
+        let mut fours = bytes.windows(4);
+        let end = fours.position(|four| four == b"\r\n\r\n").unwrap();
+        let head = str::from_utf8(&bytes[..end]).unwrap().to_lowercase();
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
         let body = bytes.split_off(end + 4);
         Response { status, head, body }
@@ -70,30 +74,52 @@ impl Client {
         ))
     }
 
+    /// Sends a request to a path of the server's interface, and returns the status.
+    pub fn send(&self, method: &str, key: &str, headers: &str, body: &str) -> Response {
+        let (root, host, length) = (&self.root, &self.host, body.len());
+        self.raw(&format!(
+            "{method} {root}api/{key} HTTP/1.1\r\nHost: {host}\r\n{headers}Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+        ))
+    }
+
     /// Gets an answer as the page does.
     pub fn key(&self, key: &str) -> Response {
         self.path(&format!("{}api/{key}", self.root))
     }
 
+    pub fn status(&self, key: &str) -> u16 {
+        self.key(key).status
+    }
+
+    /// Gets the bytes of an answer that must be there.
+    fn answer(&self, key: &str) -> Vec<u8> {
+        let response = self.key(key);
+        assert_eq!(response.status, 200, "{key}: {}", response.text());
+        response.body
+    }
+
     /// Gets JSON that must be there.
     pub fn json(&self, key: &str) -> Value {
-        let response = self.key(key);
-        let text = String::from_utf8_lossy(&response.body);
-        assert_eq!(response.status, 200, "{key}: {text}");
-        serde_json::from_str(&text).unwrap()
+        serde_json::from_slice(&self.answer(key)).unwrap()
     }
 
     /// Gets a frame that must be there.
     pub fn frame(&self, key: &str) -> Frame {
-        let response = self.key(key);
-        assert_eq!(
-            response.status,
-            200,
-            "{key}: {}",
-            String::from_utf8_lossy(&response.body)
-        );
-        Frame::of(response.body)
+        Frame::of(self.answer(key))
     }
+}
+
+impl Response {
+    /// Returns the body as text.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+}
+
+/// Returns why a server of these traces cannot be opened.
+pub fn refusal(traces: &[PathBuf], options: Options) -> String {
+    let refused = Server::open(traces, options);
+    refused.err().expect("it is refused").to_string()
 }
 
 /// A frame as the page reads it.
@@ -123,10 +149,8 @@ impl Frame {
     /// Returns a column as numbers.
     pub fn column(&self, name: &str) -> Vec<f64> {
         let columns = self.header["columns"].as_array().unwrap();
-        let column = columns
-            .iter()
-            .find(|column| column["name"] == name)
-            .unwrap_or_else(|| panic!("no column {name}"));
+        let mut columns = columns.iter();
+        let column = columns.find(|column| column["name"] == name).unwrap();
         let at = column["offset"].as_u64().unwrap() as usize;
         let bytes = |row: usize, size: usize| &self.data[at + row * size..][..size];
         (0..self.rows())
@@ -141,11 +165,7 @@ impl Frame {
 
     /// Returns the start of each lane, and the end of the last.
     pub fn lanes(&self) -> Vec<usize> {
-        let lanes = self.header["lanes"].as_array().unwrap();
-        lanes
-            .iter()
-            .map(|lane| lane.as_u64().unwrap() as usize)
-            .collect()
+        serde_json::from_value(self.header["lanes"].clone()).unwrap()
     }
 
     /// Returns the table and the row in it of each row.

@@ -2,8 +2,8 @@
 
 use crate::client::{Client, Frame};
 use crate::files::answers;
-use crate::traces::{Folder, SMALL, text, tracks, write_file};
-use serde_json::json;
+use crate::traces::{Folder, SMALL, assert_has, list, text, tracks, write_file};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// 30 ms in which the host is late, sampled every 2 ms: two in three find `load_batch`, one in three `crop`. The recording
@@ -58,27 +58,17 @@ fn samples_have_a_track_their_stacks_and_their_part_of_idle_time() {
     let trace = folder.trace("sampled", &sampled(&file.display().to_string()));
     let client = Client::of(&[trace]);
     let overview = client.json("overview");
-    let found: Vec<_> = tracks(&overview, "samples")
-        .into_iter()
-        .map(|track| (text(&track["id"]).to_owned(), track["rows"].clone()))
-        .collect();
-    assert_eq!(
-        found,
-        [
-            ("p1.t7.samples".to_owned(), json!(16)),
-            ("p2.t8.samples".to_owned(), json!(1))
-        ]
-    );
+    let sampled = tracks(&overview, "samples").into_iter();
+    let sampled = sampled.map(|track| json!([track["id"], track["rows"]]));
+    let expected = [json!(["p1.t7.samples", 16]), json!(["p2.t8.samples", 1])];
+    assert_eq!(sampled.collect::<Vec<_>>(), expected);
 
     let samples = client.frame("t/0/code");
     assert_eq!(samples.rows(), 17);
     let header = &samples.header;
     assert_eq!(header["rate_hz"], 500);
     let at = samples.column("at");
-    assert!(
-        at.contains(&12_000_000.0),
-        "from the recording's start: {at:?}"
-    );
+    // Times count from the recording's start.
     let first = at.iter().position(|ns| *ns == 12_000_000.0).unwrap();
     let text_of = |column: &str, list: &str| {
         let at = samples.column(column)[first] as usize;
@@ -94,12 +84,9 @@ fn samples_have_a_track_their_stacks_and_their_part_of_idle_time() {
     assert_eq!(line["text"], "train.py:2 load_batch > resize");
     let frame = &header["frames"][line["frame"].as_u64().unwrap() as usize];
     assert_eq!(frame["source"], "batch = load_batch()");
-    assert_eq!(
-        (&frame["own"], &frame["kind"]),
-        (&json!(true), &json!("python"))
-    );
-    let threads = header["threads"].as_array().unwrap();
-    let workers = threads.iter().filter(|thread| thread["worker"] == true);
+    assert_has(frame, json!({"own": true, "kind": "python"}));
+    let threads = list(&header["threads"]).iter();
+    let workers = threads.filter(|thread| thread["worker"] == true);
     assert_eq!(workers.count(), 1);
 
     let idle = client.frame("t/0/code/idle");
@@ -125,11 +112,10 @@ fn assert_shares(samples: &Frame, idle: &Frame) {
         *by_line.entry(line.to_owned()).or_default() += weight_ns;
     }
     let total_ns: f64 = by_line.values().sum();
-    let causes = idle.header["causes"].as_array().unwrap();
-    let covered = |cause: &serde_json::Value| {
+    let covered = |cause: &Value| {
         cause["total_ns"].as_f64().unwrap() - cause["without_samples_ns"].as_f64().unwrap()
     };
-    let covered_ns: f64 = causes.iter().map(covered).sum();
+    let covered_ns: f64 = list(&idle.header["causes"]).iter().map(covered).sum();
     assert!((total_ns - covered_ns).abs() < 1.0);
     let share = by_line["train.py:2 load_batch > resize"] / total_ns;
     assert!((share - 2.0 / 3.0).abs() < 0.04, "{by_line:?}");
@@ -153,8 +139,8 @@ fn a_file_has_the_samples_and_a_trace_without_any_has_none_of_it() {
     assert!(!answers(&page).keys().any(|key| key.starts_with("t/0/code")));
     let client = Client::of(&[trace]);
     assert!(tracks(&client.json("overview"), "samples").is_empty());
-    assert_eq!(client.key("t/0/code").status, 404);
-    assert_eq!(client.key("t/0/code/idle").status, 404);
+    assert_eq!(client.status("t/0/code"), 404);
+    assert_eq!(client.status("t/0/code/idle"), 404);
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Tests counters: device memory, queue depth, and measured ones.
 
 use crate::client::Client;
-use crate::traces::{Folder, SMALL, tracks};
+use crate::traces::{Folder, SMALL, assert_has, list, tracks};
+use gapscope_analysis::gaps::Cause;
 use serde_json::{Value, json};
 
 const MEASURED: &str = "
@@ -47,11 +48,8 @@ fn every_counter_is_a_track_with_its_unit_and_source() {
             json!(["c3.counter", "host", "load", load]),
         ]
     );
-    let groups = overview["traces"][0]["groups"].as_array().unwrap();
-    assert_eq!(
-        groups.last(),
-        Some(&json!({"id": "host", "kind": "host", "name": "host"}))
-    );
+    let host = json!({"id": "host", "kind": "host", "name": "host"});
+    assert_eq!(list(&overview["traces"][0]["groups"]).last(), Some(&host));
 }
 
 #[test]
@@ -69,36 +67,26 @@ fn the_value_is_not_known_between_measurements() {
     assert!(values[1].is_nan() && values[3].is_nan());
     // The counter is in the trace and has no values.
     assert_eq!(client.frame("t/0/counter/c3.counter").rows(), 0);
-    assert_eq!(client.key("t/0/counter/c4.counter").status, 404);
+    assert_eq!(client.status("t/0/counter/c4.counter"), 404);
 }
 
 #[test]
 fn the_overview_has_every_cause_and_what_host_calls_explain() {
     let folder = Folder::new();
     let overview = client(&folder).json("overview");
-    let causes = overview["traces"][0]["causes"].as_array().unwrap();
-    let all = gapscope_analysis::gaps::Cause::ALL;
-    assert!(
-        causes
-            .iter()
-            .map(|cause| &cause["cause"])
-            .eq(all.map(|cause| json!(cause)).iter())
-    );
+    let causes = list(&overview["traces"][0]["causes"]);
+    let names = causes.iter().map(|cause| &cause["cause"]);
+    assert!(names.eq(Cause::ALL.map(|cause| json!(cause)).iter()));
     for cause in causes {
         for fact in ["side", "letter", "colour", "name", "sentence", "advice"] {
             assert!(!cause[fact].as_str().unwrap().is_empty(), "{cause}");
         }
     }
-    let calls = overview["traces"][0]["calls"].as_array().unwrap();
+    let calls = list(&overview["traces"][0]["calls"]);
     let call = |name: &str| calls.iter().find(|call| call["call"] == name).unwrap();
     assert_eq!(call("submit")["cause"], "submit-call");
     assert_eq!(call("wait-fences")["cause"], "after-host-wait");
-    assert_eq!(
-        (&call("poll-fence")["cause"], &call("poll-fence")["waits"]),
-        (&Value::Null, &json!(true))
-    );
-    assert_eq!(
-        (&call("present")["cause"], &call("present")["waits"]),
-        (&json!("host-call"), &json!(false))
-    );
+    assert_has(call("poll-fence"), json!({"cause": null, "waits": true}));
+    let present = json!({"cause": "host-call", "waits": false});
+    assert_has(call("present"), present);
 }

@@ -1,8 +1,8 @@
 //! Tests dependencies of a capture and of a part of a trace.
 
-use crate::client::Client;
-use crate::traces::{Folder, SMALL, text};
-use gapscope_view::{Options, Server};
+use crate::client::{Client, refusal};
+use crate::traces::{Folder, SMALL, assert_has, list, text, write_file};
+use gapscope_view::{Options, SavedView};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -11,65 +11,50 @@ fn capture() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/fusion.gapcapture")
 }
 
-fn list<'v>(value: &'v Value, key: &str) -> &'v Vec<Value> {
-    value[key]
-        .as_array()
-        .unwrap_or_else(|| panic!("{key}: {}", value[key]))
-}
-
 #[test]
 fn a_capture_says_what_it_is() {
     let client = Client::of(&[capture()]);
     let overview = client.json("overview");
     assert_eq!(overview["traces"], json!([]));
     let capture = &overview["capture"];
-    assert_eq!(capture["name"], "fusion.gapcapture");
-    assert_eq!(capture["window"], "submissions 0..8");
-    assert_eq!(capture["end"], "complete");
-    let counts = [
-        "submission_count",
-        "dispatch_count",
-        "transfer_count",
-        "kernel_count",
-    ];
-    assert_eq!(
-        counts.map(|key| capture[key].as_u64().unwrap()),
-        [8, 20, 6, 5]
+    assert_has(
+        capture,
+        json!({"name": "fusion.gapcapture", "window": "submissions 0..8", "end": "complete"}),
     );
-    let runs = list(capture, "kernels")
+    assert_has(
+        capture,
+        json!({"submission_count": 8, "dispatch_count": 20, "transfer_count": 6, "kernel_count": 5}),
+    );
+    let runs = list(&capture["kernels"])
         .iter()
         .map(|kernel| kernel["dispatch_count"].as_u64().unwrap());
     assert_eq!(runs.sum::<u64>(), 20);
-    assert_eq!(client.key("t/0/findings").status, 404);
+    assert_eq!(client.status("t/0/findings"), 404);
 }
 
 #[test]
 fn dependencies_of_a_capture_are_those_of_its_kernels() {
     let client = Client::of(&[capture()]);
     let found = client.json("t/0/dependencies");
-    let nodes = list(&found, "nodes");
+    let nodes = list(&found["nodes"]);
     assert_eq!((nodes.len(), &found["node_count"]), (26, &json!(26)));
     let sin = nodes.iter().find(|node| node["name"] == "sin").unwrap();
-    assert_eq!(
-        (&sin["read_bytes"], &sin["written_bytes"], &sin["exact"]),
-        (&json!("16384"), &json!("16384"), &json!(true))
+    assert_has(
+        sin,
+        json!({"read_bytes": "16384", "written_bytes": "16384", "exact": true}),
     );
     let id = sin["id"].as_u64().unwrap();
-    let edge = list(&found, "edges").iter().find(|edge| {
+    let edge = list(&found["edges"]).iter().find(|edge| {
         edge["from"] == json!(id) && edge["to"] == json!(id + 1) && edge["kind"] == "RAW"
     });
     let edge = edge.expect("the next reads what it wrote");
-    assert_eq!(
-        (&edge["bytes"], &edge["ordered_by"]),
-        (&json!("16384"), &json!("barrier"))
-    );
-    assert_eq!(found["hazard_count"], 0);
-    assert_eq!(found["unknown"], Value::Null);
-    let needless = list(&found, "barriers")
+    assert_has(edge, json!({"bytes": "16384", "ordered_by": "barrier"}));
+    assert_has(&found, json!({"hazard_count": 0, "unknown": null}));
+    let needless = list(&found["barriers"])
         .iter()
         .filter(|barrier| barrier["need"] == "needless");
     assert_eq!(json!(needless.count()), found["needless_count"]);
-    assert_eq!(list(&found, "submissions").len(), 8);
+    assert_eq!(list(&found["submissions"]).len(), 8);
 }
 
 #[test]
@@ -78,20 +63,20 @@ fn a_part_has_the_edges_inside_of_it_and_counts_the_others() {
     let whole = client.json("t/0/dependencies");
     let part = client.json("t/0/dependencies?first=10");
     assert_eq!(part["first"], 10);
-    assert_eq!(list(&part, "nodes").len(), 16);
+    assert_eq!(list(&part["nodes"]).len(), 16);
     assert_eq!(part["nodes"][0]["id"], 10);
     let inside =
         |edge: &&Value| edge["from"].as_u64() >= Some(10) && edge["to"].as_u64() >= Some(10);
     let crosses =
         |edge: &&Value| edge["from"].as_u64() < Some(10) && edge["to"].as_u64() >= Some(10);
-    let edges = list(&whole, "edges");
+    let edges = list(&whole["edges"]);
     assert_eq!(
-        list(&part, "edges").len(),
+        list(&part["edges"]).len(),
         edges.iter().filter(inside).count()
     );
     assert_eq!(part["edges_outside"], edges.iter().filter(crosses).count());
     assert_eq!(
-        list(&client.json("t/0/dependencies?first=99999"), "nodes").len(),
+        list(&client.json("t/0/dependencies?first=99999")["nodes"]).len(),
         0
     );
 }
@@ -102,16 +87,12 @@ fn a_capture_that_was_cut_off_is_shown_as_far_as_it_goes() {
     let path = folder.path().join("cut.gapcapture");
     std::fs::create_dir(&path).unwrap();
     let records = std::fs::read_to_string(capture().join("capture.jsonl")).unwrap();
-    std::fs::write(
-        path.join("capture.jsonl"),
-        &records[..records.len() * 3 / 4],
-    )
-    .unwrap();
+    let cut = &records[..records.len() * 3 / 4];
+    std::fs::write(path.join("capture.jsonl"), cut).unwrap();
     std::fs::copy(capture().join("content.bin"), path.join("content.bin")).unwrap();
     let client = Client::of(&[path]);
-    let remarks = client.json("overview")["capture"]["remarks"].clone();
-    assert!(!remarks.as_array().unwrap().is_empty());
-    let nodes = list(&client.json("t/0/dependencies"), "nodes").len();
+    assert!(!list(&client.json("overview")["capture"]["remarks"]).is_empty());
+    let nodes = list(&client.json("t/0/dependencies")["nodes"]).len();
     assert!((1..26).contains(&nodes), "{nodes}");
 }
 
@@ -119,26 +100,17 @@ fn a_capture_that_was_cut_off_is_shown_as_far_as_it_goes() {
 fn a_capture_is_shown_alone() {
     let folder = Folder::new();
     let trace = folder.trace("small", SMALL);
-    let Err(error) = Server::open(&[trace, capture()], Options::default()) else {
-        panic!("both were taken");
-    };
-    assert!(
-        error.to_string().contains("name no other beside it"),
-        "{error}"
-    );
-    let Err(error) = Server::open(&[folder.path().join("none.gapcapture")], Options::default())
-    else {
-        panic!("nothing was taken");
-    };
-    assert!(!error.to_string().is_empty());
+    let both = refusal(&[trace, capture()], Options::default());
+    assert!(both.contains("name no other beside it"), "{both}");
+    let none = folder.path().join("none.gapcapture");
+    assert!(!refusal(&[none], Options::default()).is_empty());
 }
 
 #[test]
 fn dependencies_of_a_trace_are_bounded_by_what_is_bound() {
-    let folder = Folder::new();
-    let client = Client::of(&[folder.trace("small", SMALL)]);
+    let (_folder, client) = Client::small();
     let found = client.json("t/0/dependencies");
-    let nodes = list(&found, "nodes");
+    let nodes = list(&found["nodes"]);
     let places: Vec<_> = nodes
         .iter()
         .map(|node| (text(&node["place"]["table"]), &node["place"]["row"]))
@@ -152,13 +124,13 @@ fn dependencies_of_a_trace_are_bounded_by_what_is_bound() {
             ("dispatches", &json!(2))
         ]
     );
-    assert_eq!(
-        (&nodes[0]["name"], &nodes[0]["labels"]),
-        (&json!("produce"), &json!(["step", "matmul"]))
+    assert_has(
+        &nodes[0],
+        json!({"name": "produce", "labels": ["step", "matmul"]}),
     );
     assert_eq!(nodes[1]["exact"], false);
     assert!(text(&nodes[1]["accesses"][0]["reason"]).contains("bound"));
-    let edges: Vec<_> = list(&found, "edges")
+    let edges: Vec<_> = list(&found["edges"])
         .iter()
         .map(|e| (&e["from"], &e["to"], text(&e["kind"])))
         .collect();
@@ -171,7 +143,7 @@ fn dependencies_of_a_trace_are_bounded_by_what_is_bound() {
         ]
     );
     assert!(text(&found["unknown"]).contains("no memory barriers"));
-    let submissions: Vec<_> = list(&found, "submissions")
+    let submissions: Vec<_> = list(&found["submissions"])
         .iter()
         .map(|one| text(&one["name"]))
         .collect();
@@ -180,16 +152,15 @@ fn dependencies_of_a_trace_are_bounded_by_what_is_bound() {
 
 #[test]
 fn a_range_of_a_trace_has_what_starts_in_it() {
-    let folder = Folder::new();
-    let client = Client::of(&[folder.trace("small", SMALL)]);
+    let (_folder, client) = Client::small();
     let found = client.json("t/0/dependencies?from=1400&to=4000");
-    let rows: Vec<_> = list(&found, "nodes")
+    let rows: Vec<_> = list(&found["nodes"])
         .iter()
         .map(|node| text(&node["place"]["table"]))
         .collect();
     assert_eq!(rows, ["dispatches", "transfers"]);
     assert!(client.json("t/0/dependencies?from=8000&to=9000")["missing"].is_string());
-    assert_eq!(client.key("t/0/dependencies?from=9&to=1").status, 400);
+    assert_eq!(client.status("t/0/dependencies?from=9&to=1"), 400);
 }
 
 /// Dispatches each of which reads what the one before wrote.
@@ -219,7 +190,7 @@ fn a_large_trace_is_shown_in_parts_and_around_a_row() {
     let folder = Folder::new();
     let client = Client::of(&[folder.trace("chain", &chain(4_500))]);
     let sizes = |found: &Value| {
-        let nodes = list(found, "nodes").len();
+        let nodes = list(&found["nodes"]).len();
         (
             found["first"].as_u64().unwrap(),
             nodes,
@@ -231,7 +202,7 @@ fn a_large_trace_is_shown_in_parts_and_around_a_row() {
     let last = client.json("t/0/dependencies?first=4000");
     assert_eq!(sizes(&last), (4_000, 500, 4_500));
     assert_eq!(last["nodes"][0]["place"]["row"], 4_000);
-    let raw = list(&last, "edges")
+    let raw = list(&last["edges"])
         .iter()
         .filter(|edge| edge["kind"] == "RAW");
     assert_eq!(raw.count(), 499);
@@ -243,11 +214,8 @@ fn a_large_trace_is_shown_in_parts_and_around_a_row() {
         "around=x",
         "around=dispatches.-1",
     ] {
-        assert_eq!(
-            client.key(&format!("t/0/dependencies?{key}")).status,
-            404,
-            "{key}"
-        );
+        let status = client.status(&format!("t/0/dependencies?{key}"));
+        assert_eq!(status, 404, "{key}");
     }
 }
 
@@ -277,7 +245,7 @@ fn of_too_many_edges_the_smallest_are_left_out_and_counted() {
     let found = client.json("t/0/dependencies");
     let all = 200 * 199 / 2;
     assert_eq!(found["edge_count"], all);
-    let edges = list(&found, "edges");
+    let edges = list(&found["edges"]);
     assert_eq!(
         (edges.len(), &found["edges_left_out"]),
         (10_000, &json!(all - 10_000))
@@ -294,15 +262,13 @@ fn of_too_many_edges_the_smallest_are_left_out_and_counted() {
 
 #[test]
 fn a_capture_is_a_file_too() {
-    let folder = crate::traces::Folder::new();
+    let folder = Folder::new();
     let file = folder.path().join("capture.html");
-    let saved = gapscope_view::SavedView::new(&[capture()], &[]);
-    let written = gapscope_view::write_file(&saved, &file, None).unwrap();
+    let written = write_file(&capture(), &file).unwrap();
     assert_eq!(written.folded, None);
     let page = std::fs::read_to_string(&file).unwrap();
     assert!(page.contains("id=\"gapscope-data\""));
-    let both =
-        gapscope_view::SavedView::new(&[capture(), folder.trace("t", crate::traces::SMALL)], &[]);
+    let both = SavedView::new(&[capture(), folder.trace("t", SMALL)], &[]);
     let error = gapscope_view::write_file(&both, &folder.path().join("both.html"), None);
     assert!(error.unwrap_err().to_string().contains("shown by itself"));
     assert!(!folder.path().join("both.html").exists());

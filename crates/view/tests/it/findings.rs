@@ -1,14 +1,15 @@
 //! Tests findings on a whole trace, on its gaps and on a range.
 
 use crate::client::Client;
-use crate::traces::{Folder, read, text};
+use crate::traces::{Folder, assert_has, list, read, text, tracks};
 use gapscope_analysis::gaps::{GapFinder, each_gap};
+use gapscope_analysis::kernels::Kernel;
 use gapscope_analysis::verdict::Judgement;
 use gapscope_analysis::{Findings, Options, kernels, transfers};
 use gapscope_timeline::Timeline;
 use gapscope_timeline::bound_bytes::BindingSets;
 use gapscope_timeline::intervals::Interval;
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[test]
 fn what_rests_on_a_table_that_cannot_be_read_is_unknown_in_every_answer() {
@@ -34,8 +35,7 @@ fn what_rests_on_a_table_that_cannot_be_read_is_unknown_in_every_answer() {
     }
     let gaps = client.key("t/0/track/g0.gaps");
     assert_eq!(gaps.status, 422);
-    let body = String::from_utf8(gaps.body).unwrap();
-    assert_eq!(body, json!({ "error": unknown }).to_string());
+    assert_eq!(gaps.text(), json!({ "error": unknown }).to_string());
 }
 
 #[test]
@@ -52,44 +52,13 @@ fn findings_are_those_of_the_report() {
         findings.verdict_evidence.sentence
     );
     assert_eq!(answer["gpu_busy_ns"], json!(findings.gpu_busy_ns));
-    assert_eq!(
-        answer["gaps"].as_array().unwrap().len(),
-        findings.gaps.len()
-    );
-    for (answered, gap) in answer["gaps"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .zip(&findings.gaps)
-    {
-        assert_eq!(
-            (
-                &answered["cause"],
-                &answered["total_ns"],
-                &answered["count"]
-            ),
-            (&json!(gap.cause), &json!(gap.total_ns), &json!(gap.count))
-        );
+    let gaps = list(&answer["gaps"]);
+    assert_eq!(gaps.len(), findings.gaps.len());
+    for (answered, gap) in gaps.iter().zip(&findings.gaps) {
+        let expected = json!({"cause": gap.cause, "total_ns": gap.total_ns, "count": gap.count});
+        assert_has(answered, expected);
     }
-    assert_eq!(
-        answer["kernels"].as_array().unwrap().len(),
-        findings.kernels.len()
-    );
-    for (answered, kernel) in answer["kernels"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .zip(&findings.kernels)
-    {
-        assert_eq!(
-            (&answered["name"], &answered["count"], &answered["busy_ns"]),
-            (
-                &json!(kernel.name),
-                &json!(kernel.count),
-                &json!(kernel.busy_ns)
-            )
-        );
-    }
+    assert_kernels(&answer, &findings.kernels);
     // Times count from the origin.
     let window = findings.work_window.unwrap();
     assert_eq!(
@@ -97,27 +66,32 @@ fn findings_are_those_of_the_report() {
         window.start_ns - trace.manifest.start_ns
     );
     let strings = client.json("t/0/strings");
-    for (row, kernel) in answer["kernel_rows"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .zip(&findings.kernels)
-    {
-        assert_eq!(
-            strings["strings"][row["name"].as_u64().unwrap() as usize],
-            kernel.name
-        );
-        assert!(!row["kernels"].as_array().unwrap().is_empty());
+    let string = |number: &Value| &strings["strings"][number.as_u64().unwrap() as usize];
+    for (row, kernel) in list(&answer["kernel_rows"]).iter().zip(&findings.kernels) {
+        assert_eq!(*string(&row["name"]), kernel.name);
+        assert!(!list(&row["kernels"]).is_empty());
     }
-    for (name, label) in answer["label_names"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .zip(&findings.labels)
+    for (name, label) in list(&answer["label_names"]).iter().zip(&findings.labels) {
+        assert_eq!(*string(name), label.path);
+    }
+}
+
+fn assert_kernels(answer: &Value, kernels: &[Kernel]) {
+    let answered = list(&answer["kernels"]);
+    assert_eq!(answered.len(), kernels.len());
+    for (
+        answered,
+        Kernel {
+            name,
+            count,
+            busy_ns,
+            ..
+        },
+    ) in answered.iter().zip(kernels)
     {
-        assert_eq!(
-            strings["strings"][name.as_u64().unwrap() as usize],
-            label.path
+        assert_has(
+            answered,
+            json!({"name": name, "count": count, "busy_ns": busy_ns}),
         );
     }
 }
@@ -126,12 +100,10 @@ fn findings_are_those_of_the_report() {
 fn answers_stay_the_same_once_all_columns_have_been_read() {
     let folder = Folder::new();
     let client = Client::of(&[folder.synthetic(5_000)]);
-    let counters = client.json("overview")["traces"][0]["tracks"].clone();
-    let counters = counters.as_array().unwrap().iter();
-    let counters = counters.filter(|track| track["kind"] == "counter");
-    let mut keys: Vec<String> = counters
-        .map(|track| format!("t/0/counter/{}", text(&track["id"])))
-        .collect();
+    let overview = client.json("overview");
+    let counters = tracks(&overview, "counter").into_iter();
+    let counters = counters.map(|track| format!("t/0/counter/{}", text(&track["id"])));
+    let mut keys: Vec<String> = counters.collect();
     assert!(keys.len() > 2);
     let others = [
         "t/0/findings",
@@ -143,8 +115,7 @@ fn answers_stay_the_same_once_all_columns_have_been_read() {
     let answers = || -> Vec<Vec<u8>> { keys.iter().map(|key| client.key(key).body).collect() };
     let before = answers();
     // Dependencies need all columns, and so do the details of a row.
-    let nodes = client.json("t/0/graph")["nodes"].clone();
-    assert!(!nodes.as_array().unwrap().is_empty());
+    assert!(!list(&client.json("t/0/graph")["nodes"]).is_empty());
     client.json("t/0/rows/dispatches/7");
     assert!(before == answers());
 }
@@ -162,38 +133,27 @@ fn gaps_on_the_track_are_those_of_the_analysis() {
     for gpu in 0..2 {
         let mut expected = Vec::new();
         each_gap(&timeline, gpu, |_, parts| {
+            let parts = parts.iter();
             expected.extend(
-                parts
-                    .iter()
-                    .map(|part| (part.start_ns - origin_ns, part.duration_ns, part.cause)),
+                parts.map(|part| (part.start_ns - origin_ns, part.duration_ns, part.cause)),
             );
         });
         assert!(expected.len() > 10);
         let frame = client.frame(&format!("t/0/track/g{gpu}.gaps"));
-        let (start, duration, name, row) = (
-            frame.column("start"),
-            frame.column("duration"),
-            frame.column("name"),
-            frame.column("row"),
-        );
+        let [start, duration, name, row] =
+            ["start", "duration", "name", "row"].map(|name| frame.column(name));
         assert_eq!(frame.rows(), expected.len());
         for (at, (start_ns, duration_ns, cause)) in expected.iter().enumerate() {
-            assert_eq!(
-                (start[at] as i64, duration[at] as i64),
-                (*start_ns, *duration_ns)
-            );
+            let times = (start[at] as i64, duration[at] as i64);
+            assert_eq!(times, (*start_ns, *duration_ns));
             assert_eq!(strings["strings"][name[at] as usize], cause.as_str());
         }
         let at = expected.len() / 2;
         let details = client.json(&format!("t/0/rows/gaps/{}", row[at]));
         assert_eq!(details["title"], expected[at].2.as_str());
         assert_eq!(details["start_ns"], expected[at].0);
-        let gap = finder
-            .at(
-                gpu,
-                details["gap"]["start_ns"].as_i64().unwrap() + origin_ns,
-            )
-            .unwrap();
+        let start_ns = details["gap"]["start_ns"].as_i64().unwrap() + origin_ns;
+        let gap = finder.at(gpu, start_ns).unwrap();
         assert_eq!(details["gap"]["duration_ns"], gap.duration_ns);
         assert_eq!(details["gap"]["after"]["name"], gap.after.name);
     }
@@ -209,10 +169,7 @@ fn gaps_that_meet_at_work_without_length_are_two() {
     let client = Client::of(&[folder.trace("instant", text)]);
     assert_eq!(client.frame("t/0/track/g0.gaps").rows(), 2);
     let second = client.json("t/0/rows/gaps/1");
-    assert_eq!(
-        (&second["gap"]["start_ns"], &second["gap"]["duration_ns"]),
-        (&json!(20), &json!(30))
-    );
+    assert_has(&second["gap"], json!({"start_ns": 20, "duration_ns": 30}));
 }
 
 #[test]
@@ -235,40 +192,20 @@ fn figures_of_a_range_are_those_of_the_analysis() {
         let judged = Judgement::new(&timeline, Some(window), 0, 10);
         assert_eq!(answer["verdict"], json!(judged.bound));
         assert_eq!(answer["verdict_sentence"], judged.evidence.sentence);
-        for (answered, device) in
-            (answer["devices"].as_array().unwrap().iter()).zip(&judged.devices)
-        {
-            let share = device.analysed;
-            assert_eq!(
-                answered["analysed"]["busy_ns"],
-                json!(share.map(|share| share.busy_ns))
-            );
-            assert_eq!(
-                answered["analysed"]["window_ns"],
-                json!(share.map(|share| share.window_ns))
-            );
+        for (answered, device) in list(&answer["devices"]).iter().zip(&judged.devices) {
+            let (answered, share) = (&answered["analysed"], device.analysed);
+            let busy_ns = share.map(|share| share.busy_ns);
+            let window_ns = share.map(|share| share.window_ns);
+            assert_eq!(answered["busy_ns"], json!(busy_ns));
+            assert_eq!(answered["window_ns"], json!(window_ns));
         }
         assert_eq!(answer["gaps"], json!(judged.idle_time.causes));
         let kernels = kernels::kernels(&timeline, &BindingSets::new(&trace), Some(window), None);
-        assert_eq!(answer["kernels"].as_array().unwrap().len(), kernels.len());
-        for (answered, kernel) in answer["kernels"].as_array().unwrap().iter().zip(&kernels) {
-            assert_eq!(
-                (&answered["name"], &answered["count"], &answered["busy_ns"]),
-                (
-                    &json!(kernel.name),
-                    &json!(kernel.count),
-                    &json!(kernel.busy_ns)
-                )
-            );
-        }
-        let bytes: u64 = transfers::transfers_in(&timeline, Some(window))
-            .iter()
-            .map(|row| row.bytes)
-            .sum();
+        assert_kernels(&answer, &kernels);
+        let transfers = transfers::transfers_in(&timeline, Some(window));
+        let bytes: u64 = transfers.iter().map(|row| row.bytes).sum();
         assert_eq!(text(&answer["transfer_bytes"]), bytes.to_string());
-        assert_eq!(
-            answer["dispatch_count"],
-            kernels.iter().map(|kernel| kernel.count).sum::<u64>()
-        );
+        let dispatches: u64 = kernels.iter().map(|kernel| kernel.count).sum();
+        assert_eq!(answer["dispatch_count"], dispatches);
     }
 }

@@ -1,8 +1,9 @@
 //! Tests that damaged and malicious traces do no harm.
 
-use crate::client::Client;
-use crate::traces::{Folder, SMALL, write_file};
-use gapscope_view::{Options, Server};
+use crate::client::{Client, refusal};
+use crate::traces::{Folder, SMALL, list, text, write_file};
+use gapscope_trace::{Manifest, TraceWriter};
+use gapscope_view::Options;
 use serde_json::Value;
 use std::fs;
 
@@ -18,24 +19,11 @@ fn a_torn_trace_is_shown_as_far_as_it_goes() {
     fs::remove_file(path.join("markers.parquet")).unwrap();
     let client = Client::of(&[path]);
     let overview = client.json("overview");
-    let remarks: Vec<&str> = overview["traces"][0]["remarks"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter_map(Value::as_str)
-        .collect();
-    assert!(
-        remarks
-            .iter()
-            .any(|remark| remark.contains("host_calls.parquet")),
-        "{remarks:?}"
-    );
-    assert!(
-        remarks
-            .iter()
-            .any(|remark| remark.contains("markers.parquet")),
-        "{remarks:?}"
-    );
+    let remarks = list(&overview["traces"][0]["remarks"]);
+    for file in ["host_calls.parquet", "markers.parquet"] {
+        let names = |remark: &Value| text(remark).contains(file);
+        assert!(remarks.iter().any(names), "{remarks:?}");
+    }
     assert!(client.frame("t/0/track/q1.work").rows() > 0);
     assert!(client.json("t/0/findings")["verdict"].is_string());
 }
@@ -90,22 +78,18 @@ fn what_is_not_a_trace_is_said_in_one_sentence() {
     let empty = folder.path().join("empty");
     fs::create_dir(&empty).unwrap();
     let unfinished = folder.path().join("unfinished.gapscope");
-    gapscope_trace::TraceWriter::create(&unfinished)
-        .unwrap()
-        .write_manifest(&gapscope_trace::Manifest {
-            format_version: 1,
-            ..Default::default()
-        })
-        .unwrap();
+    let manifest = Manifest {
+        format_version: 1,
+        ..Manifest::default()
+    };
+    let writer = TraceWriter::create(&unfinished).unwrap();
+    writer.write_manifest(&manifest).unwrap();
     for (path, says) in [
         (folder.path().join("nothing"), "nothing"),
         (empty, "not a gapscope trace"),
         (unfinished, "gapscope recover"),
     ] {
-        let Err(error) = Server::open(&[path], Options::default()) else {
-            panic!("this is not a trace")
-        };
-        let text = error.to_string();
+        let text = refusal(&[path], Options::default());
         assert!(text.contains(says) && !text.contains('\n'), "{text}");
     }
 }
@@ -114,11 +98,11 @@ fn what_is_not_a_trace_is_said_in_one_sentence() {
 fn names_of_ten_megabytes_are_cut_in_lists_and_whole_in_details() {
     let folder = Folder::new();
     let name = "x".repeat(10_000_000);
-    let text = format!("device id=1 name={name}\nqueue id=1 device=1 name={name}\nthread process=1 thread=1 name={name}
+    let trace = format!("device id=1 name={name}\nqueue id=1 device=1 name={name}\nthread process=1 thread=1 name={name}
         label id=1 text={name}\nlabel id=2 text={name} parent=1\nkernel id=1 name={name}
         host_call process=1 thread=1 call=submit start_ns=0 duration_ns=1
         dispatch queue=1 kernel=1 start_ns=1 duration_ns=5 label=2");
-    let client = Client::of(&[folder.trace("long", &text)]);
+    let client = Client::of(&[folder.trace("long", &trace)]);
     for key in [
         "t/0/strings",
         "t/0/findings",
@@ -132,11 +116,11 @@ fn names_of_ten_megabytes_are_cut_in_lists_and_whole_in_details() {
     let length = client.key("overview").body.len();
     assert!(length < 200_000, "{length} bytes");
     let row = client.json("t/0/rows/dispatches/0");
-    assert_eq!(row["title"].as_str().unwrap().chars().count(), 240);
+    assert_eq!(text(&row["title"]).chars().count(), 240);
     assert_eq!(row["kernel"]["name"], row["title"]);
-    let fields = row["kernel"]["fields"].as_array().unwrap();
-    let name = fields.iter().find(|field| field["name"] == "name").unwrap();
-    assert_eq!(name["value"].as_str().unwrap().len(), 10_000_000);
+    let mut fields = list(&row["kernel"]["fields"]).iter();
+    let name = fields.find(|field| field["name"] == "name").unwrap();
+    assert_eq!(text(&name["value"]).len(), 10_000_000);
 }
 
 #[test]
@@ -155,11 +139,9 @@ fn html_in_texts_stays_text() {
         "t/0/rows/labels/0",
     ] {
         let response = client.key(key);
-        assert!(
-            response.head.contains("content-type: application/json"),
-            "{key}"
-        );
-        assert!(response.head.contains("nosniff"), "{key}");
+        for header in ["content-type: application/json", "nosniff"] {
+            assert!(response.head.contains(header), "{key}");
+        }
     }
     assert_eq!(client.json("t/0/rows/dispatches/0")["title"], SCRIPT);
     let file = folder.path().join("html.html");
@@ -172,7 +154,7 @@ fn html_in_texts_stays_text() {
 #[test]
 fn impossible_numbers_are_no_times() {
     let folder = Folder::new();
-    let text = format!(
+    let trace = format!(
         "manifest start_ns={} end_ns={}
         device id=1\nqueue id=1 device=1\nqueue id=4294967295 device=7
         kernel id=1 name=k
@@ -187,16 +169,16 @@ fn impossible_numbers_are_no_times() {
         submission id=1 process=1 queue=1 thread=1 start_ns=100 duration_ns={}",
         i64::MIN, i64::MAX, i64::MAX, i64::MAX, u64::MAX, i64::MIN, i64::MIN, i64::MIN
     );
-    let client = Client::of(&[folder.trace("odd", &text)]);
+    let client = Client::of(&[folder.trace("odd", &trace)]);
     let overview = client.json("overview");
-    for track in overview["traces"][0]["tracks"].as_array().unwrap() {
-        let id = track["id"].as_str().unwrap();
+    for track in list(&overview["traces"][0]["tracks"]) {
+        let id = text(&track["id"]);
         for key in [
             format!("t/0/track/{id}"),
             format!("t/0/counter/{id}"),
             format!("t/0/track/{id}/label"),
         ] {
-            let status = client.key(&key).status;
+            let status = client.status(&key);
             assert!(status == 200 || status == 404, "{key}: {status}");
         }
     }
@@ -219,8 +201,7 @@ fn impossible_numbers_are_no_times() {
 
 #[test]
 fn wrong_parameters_are_refused() {
-    let folder = Folder::new();
-    let client = Client::of(&[folder.trace("small", SMALL)]);
+    let (_folder, client) = Client::small();
     for key in [
         "t/0/range",
         "t/0/range?from=1",
@@ -241,18 +222,10 @@ fn wrong_parameters_are_refused() {
         let response = client.key(key);
         assert_eq!(response.status, 400, "{key}");
         let answer: Value = serde_json::from_slice(&response.body).unwrap();
-        assert!(
-            answer["error"].as_str().unwrap().ends_with('.'),
-            "{key}: {answer}"
-        );
+        assert!(text(&answer["error"]).ends_with('.'), "{key}: {answer}");
     }
-    assert_eq!(
-        client.json("t/0/strings?after=18446744073709551615")["strings"]
-            .as_array()
-            .unwrap()
-            .len(),
-        0
-    );
+    let strings = client.json("t/0/strings?after=18446744073709551615");
+    assert_eq!(list(&strings["strings"]).len(), 0);
     for key in [
         "t/0/track/q7.work",
         "t/0/track/x",
@@ -265,6 +238,6 @@ fn wrong_parameters_are_refused() {
         "",
         "unknown",
     ] {
-        assert_eq!(client.key(key).status, 404, "{key}");
+        assert_eq!(client.status(key), 404, "{key}");
     }
 }

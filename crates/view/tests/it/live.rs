@@ -1,23 +1,15 @@
 //! Tests a trace that is recorded while it is shown.
 
-use crate::client::Client;
-use crate::traces::Folder;
+use crate::client::{Client, refusal};
+use crate::traces::{Folder, assert_has, list, text};
 use gapscope_trace::ids::{DeviceId, KernelId, QueueId, SubmissionId};
 use gapscope_trace::manifest::{Device, Manifest, Queue};
 use gapscope_trace::tables::{Dispatch, Kernel, Submission, Table};
 use gapscope_trace::{TraceWriter, manifest};
-use gapscope_view::{Options, Server};
-use serde_json::json;
+use gapscope_view::Options;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
 
-const LIVE: Options = Options {
-    page_rows: None,
-    port: None,
-    live: true,
-    names: None,
-    state: None,
-    query_program: None,
-    longest_query: None,
-};
 const ORIGIN_NS: i64 = 5_000_000;
 
 fn manifest(complete: bool) -> Manifest {
@@ -38,6 +30,23 @@ fn manifest(complete: bool) -> Manifest {
         }],
         ..Manifest::default()
     }
+}
+
+/// Serves a trace while it is recorded.
+fn live(path: &Path) -> Client {
+    let options = Options {
+        live: true,
+        ..Options::default()
+    };
+    Client::with(&[path.to_owned()], options)
+}
+
+/// Begins a trace with `count` dispatches.
+fn begun(folder: &Folder, count: i64) -> (PathBuf, TraceWriter) {
+    let path = folder.path().join("live.gapscope");
+    let mut writer = TraceWriter::create(&path).unwrap();
+    record(&mut writer, 0, count);
+    (path, writer)
 }
 
 fn record(writer: &mut TraceWriter, from: i64, count: i64) {
@@ -68,24 +77,22 @@ fn a_live_trace_grows_and_is_completed() {
     let path = folder.path().join("live.gapscope");
     let mut writer = TraceWriter::create(&path).unwrap();
     writer.write_manifest(&manifest(false)).unwrap();
-    let client = Client::with(&[path], LIVE);
+    let client = live(&path);
     let overview = client.json("overview");
-    assert_eq!(overview["traces"][0]["live"], true);
-    assert_eq!(overview["traces"][0]["origin_ns"], ORIGIN_NS.to_string());
+    let origin_ns = ORIGIN_NS.to_string();
+    assert_has(
+        &overview["traces"][0],
+        json!({"live": true, "origin_ns": origin_ns}),
+    );
 
     record(&mut writer, 0, 20);
     let first = client.json("live?generations=1");
-    assert_eq!(
-        first["traces"],
-        json!([{"generation": 2, "edition": 1, "live": true}])
-    );
+    let state = json!([{"generation": 2, "edition": 1, "live": true}]);
+    assert_eq!(first["traces"], state);
     let frame = client.frame("t/0/track/q1.work?after=0");
     assert_eq!((frame.rows(), &frame.header["generation"]), (20, &json!(2)));
     assert_eq!(frame.lanes(), [0, 10, 20]);
-    let strings = client.json("t/0/strings?after=0")["strings"]
-        .as_array()
-        .unwrap()
-        .len();
+    let strings = list(&client.json("t/0/strings?after=0")["strings"]).len();
     assert_eq!(client.json("t/0/findings")["dispatch_count"], 20);
 
     record(&mut writer, 20, 10);
@@ -103,14 +110,11 @@ fn a_live_trace_grows_and_is_completed() {
     record(&mut writer, 30, 1);
     writer.finish(&manifest(true)).unwrap();
     let end = client.json("live?generations=3");
-    assert_eq!(
-        end["traces"],
-        json!([{"generation": 4, "edition": 2, "live": false}])
-    );
+    let state = json!([{"generation": 4, "edition": 2, "live": false}]);
+    assert_eq!(end["traces"], state);
     let overview = client.json("overview");
-    assert_eq!(overview["traces"][0]["edition"], 2);
-    assert_eq!(overview["traces"][0]["complete"], true);
-    assert_eq!(overview["traces"][0]["duration_ns"], 1_000_000);
+    let expected = json!({"edition": 2, "complete": true, "duration_ns": 1_000_000});
+    assert_has(&overview["traces"][0], expected);
     assert_eq!(client.frame("t/0/track/q1.work?after=0").rows(), 31);
     assert_eq!(client.json("t/0/findings")["dispatch_count"], 31);
     // Nothing more comes, so the request does not wait.
@@ -134,13 +138,13 @@ fn what_is_submitted_and_not_timed_yet_has_an_empty_counter() {
     });
     writer.checkpoint().unwrap();
     writer.write_manifest(&manifest(false)).unwrap();
-    let client = Client::with(&[path], LIVE);
+    let client = live(&path);
     client.json("live?generations=1");
     let overview = client.json("overview");
-    let tracks = overview["traces"][0]["tracks"].as_array().unwrap();
+    let tracks = list(&overview["traces"][0]["tracks"]);
     assert!(tracks.iter().any(|track| track["id"] == "q1.depth"));
     assert_eq!(client.frame("t/0/counter/q1.depth").rows(), 0);
-    assert_eq!(client.key("t/0/counter/q2.depth").status, 404);
+    assert_eq!(client.status("t/0/counter/q2.depth"), 404);
 }
 
 /// A folder that is a link to itself is unreadable even for root.
@@ -148,15 +152,14 @@ fn what_is_submitted_and_not_timed_yet_has_an_empty_counter() {
 #[cfg(unix)]
 fn what_cannot_be_read_of_a_growing_trace_is_said() {
     let folder = Folder::new();
-    let path = folder.path().join("live.gapscope");
-    let mut writer = TraceWriter::create(&path).unwrap();
-    record(&mut writer, 0, 20);
-    let client = Client::with(std::slice::from_ref(&path), LIVE);
+    let (path, mut writer) = begun(&folder, 20);
+    let client = live(&path);
     let remarks = |client: &Client| {
         let overview = client.json("overview");
-        let remarks = overview["traces"][0]["remarks"].as_array().unwrap();
-        let remarks = remarks.iter().map(|remark| remark.as_str().unwrap());
-        remarks.map(str::to_owned).collect::<Vec<_>>()
+        let remarks = list(&overview["traces"][0]["remarks"]).iter();
+        remarks
+            .map(|remark| text(remark).to_owned())
+            .collect::<Vec<_>>()
     };
     let generation = |after: u64| {
         let live = client.json(&format!("live?generations={after}"));
@@ -187,10 +190,8 @@ fn what_cannot_be_read_of_a_growing_trace_is_said() {
 #[test]
 fn what_is_asked_of_an_earlier_edition_is_refused() {
     let folder = Folder::new();
-    let path = folder.path().join("live.gapscope");
-    let mut writer = TraceWriter::create(&path).unwrap();
-    record(&mut writer, 0, 20);
-    let client = Client::with(&[path], LIVE);
+    let (path, writer) = begun(&folder, 20);
+    let client = live(&path);
     client.json("live?generations=1");
     let keys = [
         "t/0/strings?after=0",
@@ -204,18 +205,18 @@ fn what_is_asked_of_an_earlier_edition_is_refused() {
         // There is no such row, and yet the reason is the edition.
         "t/0/rows/dispatches/30?",
     ];
+    let status = |key: &str, edition: u64| client.status(&format!("{key}&edition={edition}"));
     for key in &keys[..keys.len() - 1] {
-        assert_eq!(client.key(&format!("{key}&edition=1")).status, 200, "{key}");
+        assert_eq!(status(key, 1), 200, "{key}");
     }
     writer.finish(&manifest(true)).unwrap();
     client.json("live?generations=2");
     for key in keys {
-        let refused = client.key(&format!("{key}&edition=1"));
-        assert_eq!(refused.status, 409, "{key}");
+        assert_eq!(status(key, 1), 409, "{key}");
     }
     for key in &keys[..keys.len() - 1] {
-        assert_eq!(client.key(&format!("{key}&edition=2")).status, 200, "{key}");
-        assert_eq!(client.key(key).status, 200, "{key}");
+        assert_eq!(status(key, 2), 200, "{key}");
+        assert_eq!(client.status(key), 200, "{key}");
     }
 }
 
@@ -223,10 +224,8 @@ fn what_is_asked_of_an_earlier_edition_is_refused() {
 #[test]
 fn an_overview_has_the_new_edition() {
     let folder = Folder::new();
-    let path = folder.path().join("live.gapscope");
-    let mut writer = TraceWriter::create(&path).unwrap();
-    record(&mut writer, 0, 20);
-    let client = Client::with(&[path], LIVE);
+    let (path, writer) = begun(&folder, 20);
+    let client = live(&path);
     assert_eq!(client.json("overview")["traces"][0]["edition"], 1);
     writer.finish(&manifest(true)).unwrap();
     let start = std::time::Instant::now();
@@ -242,15 +241,10 @@ fn ranks_appear_while_they_are_recorded() {
     let path = folder.path().join("run.gapscope");
     let whole = TraceWriter::create(&path).unwrap();
     whole.write_manifest(&manifest(false)).unwrap();
-    let client = Client::with(std::slice::from_ref(&path), LIVE);
+    let client = live(&path);
     let alone = client.json("overview");
-    assert_eq!(
-        (
-            &alone["together"],
-            alone["traces"].as_array().unwrap().len()
-        ),
-        (&json!(null), 1)
-    );
+    assert_eq!(alone["together"], json!(null));
+    assert_eq!(list(&alone["traces"]).len(), 1);
 
     let mut ranks: Vec<TraceWriter> = Vec::new();
     for rank in [1, 0] {
@@ -260,18 +254,17 @@ fn ranks_appear_while_they_are_recorded() {
         // There is one trace more than the request names, whatever its generation.
         let known = vec!["1"; ranks.len()].join(".");
         let states = client.json(&format!("live?generations={known}"));
-        assert_eq!(states["traces"].as_array().unwrap().len(), 1 + ranks.len());
+        assert_eq!(list(&states["traces"]).len(), 1 + ranks.len());
     }
     while client.json("overview")["traces"][2]["generation"] != 2 {
         client.json("live?generations=1.2.1");
     }
     let overview = client.json("overview");
     assert_eq!(overview["together"], "run.gapscope");
-    let names = |overview: &serde_json::Value| -> Vec<String> {
-        let traces = overview["traces"].as_array().unwrap();
+    let names = |overview: &Value| -> Vec<String> {
+        let traces = list(&overview["traces"]).iter();
         traces
-            .iter()
-            .map(|t| t["name"].as_str().unwrap().to_owned())
+            .map(|trace| text(&trace["name"]).to_owned())
             .collect()
     };
     assert_eq!(names(&overview), ["run.gapscope", "rank 1", "rank 0"]);
@@ -302,7 +295,7 @@ fn ranks_without_a_recording_around_them_are_together() {
     let name = folder.path().file_name().unwrap().to_str();
     assert_eq!(overview["together"].as_str(), name);
     assert_eq!(overview["traces"][1]["name"], "rank 1");
-    assert_eq!(overview["traces"].as_array().unwrap().len(), 2);
+    assert_eq!(list(&overview["traces"]).len(), 2);
 }
 
 #[test]
@@ -314,10 +307,8 @@ fn ranks_that_were_recorded_apart_are_not_put_on_one_clock() {
         manifest.start_ns += rank;
         writer.finish(&manifest).unwrap();
     }
-    let refused = Server::open(&[folder.path().to_owned()], Options::default());
-    let said = refused.err().unwrap().to_string();
-    assert!(
-        said.contains("different clocks") && said.contains("rank=0"),
-        "{said}"
-    );
+    let refused = refusal(&[folder.path().to_owned()], Options::default());
+    for part in ["different clocks", "rank=0"] {
+        assert!(refused.contains(part), "{refused}");
+    }
 }

@@ -6,13 +6,7 @@ use gapscope_view::Options;
 use serde_json::{Value, json};
 
 fn put(client: &Client, key: &str, body: &str, headers: &str) -> u16 {
-    let request = format!(
-        "PUT {}api/{key} HTTP/1.1\r\nHost: {}\r\n{headers}Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
-        client.root,
-        client.host,
-        body.len()
-    );
-    client.raw(&request).status
+    client.send("PUT", key, headers, body).status
 }
 
 const JSON: &str = "Content-Type: application/json\r\n";
@@ -31,15 +25,11 @@ fn an_arrangement_is_there_at_every_port_and_wherever_the_trace_lies() {
     };
     let client = with(trace);
     let overview = client.json("overview");
-    assert_eq!(
-        (&overview["keeps"], &overview["traces"][0]["arranged"]),
-        (&json!(true), &Value::Null)
-    );
+    assert_eq!(overview["keeps"], true);
+    assert_eq!(overview["traces"][0]["arranged"], Value::Null);
     let arranged = json!({"tracks": "pq1.work", "order": "g1,g0"});
-    assert_eq!(
-        put(&client, "t/0/arrangement", &arranged.to_string(), JSON),
-        200
-    );
+    let sent = arranged.to_string();
+    assert_eq!(put(&client, "t/0/arrangement", &sent, JSON), 200);
     assert_eq!(put(&client, "queries", "\"select 1\"", JSON), 200);
     drop(client);
     let moved = folder.trace("moved", SMALL);
@@ -47,10 +37,8 @@ fn an_arrangement_is_there_at_every_port_and_wherever_the_trace_lies() {
     assert_eq!(client.json("overview")["traces"][0]["arranged"], arranged);
     assert_eq!(client.json("queries")["queries"], json!(["select 1"]));
     assert_eq!(put(&client, "t/0/arrangement", "{}", JSON), 200);
-    assert_eq!(
-        client.json("overview")["traces"][0]["arranged"],
-        Value::Null
-    );
+    let overview = client.json("overview");
+    assert_eq!(overview["traces"][0]["arranged"], Value::Null);
     assert_eq!(put(&client, "t/9/arrangement", "{}", JSON), 404);
     for wrong in ["5", "{\"tracks\": 5}", "{\"other\": \"x\"}", "no"] {
         assert_eq!(put(&client, "t/0/arrangement", wrong, JSON), 400, "{wrong}");
@@ -66,8 +54,7 @@ fn an_arrangement_is_there_at_every_port_and_wherever_the_trace_lies() {
 
 #[test]
 fn without_a_folder_the_browser_keeps_it() {
-    let folder = Folder::new();
-    let client = Client::of(&[folder.trace("small", SMALL)]);
+    let (_folder, client) = Client::small();
     assert_eq!(client.json("overview")["keeps"], json!(false));
     assert_eq!(put(&client, "t/0/arrangement", "{}", JSON), 403);
 }

@@ -2,7 +2,7 @@
 //! `tests/end-to-end` runs the real one.
 
 use crate::client::Client;
-use crate::traces::{Folder, SMALL};
+use crate::traces::{Folder, SMALL, assert_has, list};
 use gapscope_view::Options;
 use serde_json::{Value, json};
 use std::io::Write;
@@ -89,22 +89,15 @@ fn a_query_is_asked_of_all_traces_and_answered_in_rows() {
     let answer = asked.client.json("query?sql=select%20'a+b'%3B");
     assert_eq!(answer["rows"], json!([["18446744073709551615"], [null]]));
     assert_eq!(answer["columns"][0]["type"], "integer");
-    assert_eq!(
-        (&answer["more"], &answer["missing"]),
-        (&json!(false), &json!([]))
-    );
+    assert_has(&answer, json!({"more": false, "missing": []}));
     assert!(answer["took_ms"].as_f64().unwrap() > 0.0);
     let path = |name: &str| asked.folder.path().join(name).display().to_string();
     let traces = [path("t0.gapscope"), path("t1.gapscope")];
     assert_eq!(answer["traces"], json!(traces));
     let arguments = asked.wait_for("arguments");
-    assert_eq!(
-        arguments,
-        format!(
-            "--format=rows\n--most\n1001\n--\n{}\n{}",
-            traces[0], traces[1]
-        )
-    );
+    let traces = traces.join("\n");
+    let expected = format!("--format=rows\n--most\n1001\n--\n{traces}");
+    assert_eq!(arguments, expected);
     assert_eq!(asked.wait_for("stdin"), "select 'a b';");
 }
 
@@ -115,7 +108,7 @@ fn more_rows_than_are_shown_are_said() {
             "echo '{HEAD}'\ni=0; while [ $i -lt {rows} ]; do echo '[\"1\"]'; i=$((i+1)); done"
         );
         let answer = Asked::new(&script).client.json("query?sql=x");
-        assert_eq!(answer["rows"].as_array().unwrap().len(), 1000);
+        assert_eq!(list(&answer["rows"]).len(), 1000);
         assert_eq!(answer["more"], more);
     }
 }
@@ -125,11 +118,8 @@ fn what_an_answer_lacks_is_said_beside_it() {
     let script =
         format!("echo '{HEAD}'\necho 'gapscope: skipped: t1 is not a gapscope trace' >&2\nexit 3");
     let answer = Asked::new(&script).client.json("query?sql=x");
-    assert_eq!(
-        answer["missing"],
-        json!(["skipped: t1 is not a gapscope trace"])
-    );
-    assert_eq!(answer["rows"], json!([]));
+    let missing = ["skipped: t1 is not a gapscope trace"];
+    assert_has(&answer, json!({"missing": missing, "rows": []}));
 }
 
 #[test]
@@ -137,12 +127,16 @@ fn a_refusal_is_passed_on_as_it_is() {
     let asked = Asked::new("echo 'gapscope: there is no column x: did you mean y?' >&2\nexit 1");
     let said = (400, "there is no column x: did you mean y?".to_owned());
     assert_eq!(asked.refused("query?sql=x"), said);
-    let (status, sentence) = Asked::new("kill -9 $$").refused("query?sql=x");
-    assert_eq!(status, 400);
-    assert!(sentence.contains("ended from outside"), "{sentence}");
-    let (status, sentence) = Asked::new("echo nonsense").refused("query?sql=x");
-    assert_eq!(status, 400);
-    assert!(sentence.contains("another version"), "{sentence}");
+    let too_large = format!("echo '{HEAD}'\nexec head -c 40000000 /dev/zero");
+    for (script, part) in [
+        ("kill -9 $$", "ended from outside"),
+        ("echo nonsense", "another version"),
+        (&too_large, "more than 32 MiB"),
+    ] {
+        let (status, sentence) = Asked::new(script).refused("query?sql=x");
+        assert_eq!(status, 400);
+        assert!(sentence.contains(part), "{sentence}");
+    }
     assert_eq!(asked.refused("query").0, 400);
 }
 
@@ -155,9 +149,8 @@ fn a_query_that_takes_too_long_is_stopped() {
     ends(&asked.wait_for("pid"));
 }
 
-/// The page drops its request when it asks something else, or is closed.
-#[test]
-fn a_query_that_nobody_waits_for_is_stopped() {
+/// Sends a query that has no end, and returns the connection and the id of the process that runs it.
+fn endless() -> (Asked, TcpStream, String) {
     let asked = Asked::new(ENDLESS);
     let (root, host) = (&asked.client.root, &asked.client.host);
     let request = format!("GET {root}api/query?sql=x HTTP/1.1\r\nHost: {host}\r\n\r\n");
@@ -165,35 +158,22 @@ fn a_query_that_nobody_waits_for_is_stopped() {
     stream.write_all(request.as_bytes()).unwrap();
     let pid = asked.wait_for("pid");
     assert!(std::path::Path::new(&format!("/proc/{pid}")).exists());
+    (asked, stream, pid)
+}
+
+/// The page drops its request when it asks something else, or is closed.
+#[test]
+fn a_query_that_nobody_waits_for_is_stopped() {
+    let (_asked, stream, pid) = endless();
     drop(stream);
     ends(&pid);
 }
 
 #[test]
 fn a_query_ends_with_the_server() {
-    let Asked { folder, client } = Asked::new(ENDLESS);
-    let request = format!(
-        "GET {}api/query?sql=x HTTP/1.1\r\nHost: {}\r\n\r\n",
-        client.root, client.host
-    );
-    let mut stream = TcpStream::connect(&client.host).unwrap();
-    stream.write_all(request.as_bytes()).unwrap();
-    let asked = Asked { folder, client };
-    let pid = asked.wait_for("pid");
-    let Asked {
-        folder: _folder,
-        client,
-    } = asked;
-    drop(client);
+    let (asked, _stream, pid) = endless();
+    drop(asked.client);
     ends(&pid);
-}
-
-#[test]
-fn an_answer_that_is_too_large_is_refused() {
-    let script = format!("echo '{HEAD}'\nexec head -c 40000000 /dev/zero");
-    let (status, sentence) = Asked::new(&script).refused("query?sql=x");
-    assert_eq!(status, 400);
-    assert!(sentence.contains("more than 32 MiB"), "{sentence}");
 }
 
 #[test]
@@ -208,16 +188,15 @@ fn without_the_program_the_command_s_sentence_is_said() {
         assert!(status.unwrap().success());
         return;
     }
-    let folder = Folder::new();
-    let client = Client::of(&[folder.trace("t", SMALL)]);
+    let (_folder, client) = Client::small();
     for key in ["query?sql=x", "catalogue"] {
         let response = client.key(key);
         assert_eq!(response.status, 501);
-        let said = String::from_utf8(response.body).unwrap();
-        assert!(
-            said.contains("`gapscope query` needs the program gapscope-query"),
-            "{said}"
+        let (said, part) = (
+            response.text(),
+            "`gapscope query` needs the program gapscope-query",
         );
+        assert!(said.contains(part), "{said}");
     }
 }
 
@@ -225,10 +204,8 @@ fn without_the_program_the_command_s_sentence_is_said() {
 fn the_catalogue_is_the_program_s() {
     let script = "echo '{\"tables\": [], \"saved\": []}'; printf '%s ' \"$1\" \"$2\" > \"$HERE/arguments\"; echo >> \"$HERE/arguments\"";
     let asked = Asked::new(script);
-    assert_eq!(
-        asked.client.json("catalogue"),
-        json!({"tables": [], "saved": []})
-    );
+    let catalogue = json!({"tables": [], "saved": []});
+    assert_eq!(asked.client.json("catalogue"), catalogue);
     assert_eq!(asked.wait_for("arguments"), "--schema --format=json");
 }
 
@@ -242,7 +219,7 @@ fn a_recording_that_goes_on_is_not_asked() {
     };
     let client = Client::with(&[folder.path().join("later.gapscope")], options);
     let response = client.key("query?sql=x");
-    let said = String::from_utf8(response.body).unwrap();
+    let said = response.text();
     assert_eq!(response.status, 400);
     assert!(said.contains("when the recording has ended"), "{said}");
 }
@@ -257,10 +234,7 @@ fn who_does_not_know_the_address_cannot_ask() {
     assert_eq!(foreign.status, 403);
     assert_eq!(asked.client.path("/0123/api/query?sql=x").status, 404);
     for method in ["POST", "PUT"] {
-        let sent = asked.client.raw(&format!(
-            "{method} {}api/query?sql=x HTTP/1.1\r\nHost: {}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
-            asked.client.root, asked.client.host
-        ));
+        let sent = asked.client.send(method, "query?sql=x", "", "");
         assert_eq!(sent.status, 405);
     }
     assert!(!asked.folder.path().join("ran").exists());
@@ -272,9 +246,7 @@ fn a_row_is_found_by_its_values() {
     let row = |key: &str| asked.client.json(&format!("t/0/row/{key}"));
     assert_eq!(row("command_buffers?id=2"), json!({"row": 1}));
     assert!(row("dispatches?position=999999")["missing"].is_string());
-    assert_eq!(asked.client.key("t/0/row/kernels?id=1").status, 404);
-    assert_eq!(
-        asked.client.key("t/7/row/dispatches?position=0").status,
-        404
-    );
+    for key in ["t/0/row/kernels?id=1", "t/7/row/dispatches?position=0"] {
+        assert_eq!(asked.client.status(key), 404);
+    }
 }

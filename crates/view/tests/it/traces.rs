@@ -2,6 +2,7 @@
 
 use gapscope_trace::synthetic::Synthetic;
 use gapscope_trace::{Selection, Trace, TraceWriter};
+use gapscope_view::{Error, SavedView, WrittenFile};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -54,8 +55,22 @@ pub fn read(path: &Path) -> Trace {
 
 /// Returns the tracks of one kind in an overview.
 pub fn tracks<'v>(overview: &'v Value, kind: &str) -> Vec<&'v Value> {
-    let tracks = overview["traces"][0]["tracks"].as_array().unwrap().iter();
+    let tracks = list(&overview["traces"][0]["tracks"]).iter();
     tracks.filter(|track| track["kind"] == kind).collect()
+}
+
+/// Returns a value that must be a list.
+pub fn list(value: &Value) -> &[Value] {
+    let list = value.as_array();
+    list.unwrap_or_else(|| panic!("no list: {value}"))
+}
+
+/// Checks that an object has these keys with these values, and maybe others.
+#[track_caller]
+pub fn assert_has(object: &Value, expected: Value) {
+    for (key, value) in expected.as_object().unwrap() {
+        assert_eq!(object[key], *value, "{key}");
+    }
 }
 
 /// Returns a value that must be a text.
@@ -94,10 +109,7 @@ pub const SMALL: &str = "
     memory process=1 device=1 at_ns=9100000000000051 event=allocate allocation=1 bytes=4096";
 
 /// Writes the page of one trace as a file.
-pub fn write_file(
-    trace: &Path,
-    file: &Path,
-) -> Result<gapscope_view::WrittenFile, gapscope_view::Error> {
-    let saved = gapscope_view::SavedView::new(&[trace.to_owned()], &[]);
+pub fn write_file(trace: &Path, file: &Path) -> Result<WrittenFile, Error> {
+    let saved = SavedView::new(&[trace.to_owned()], &[]);
     gapscope_view::write_file(&saved, file, None)
 }
