@@ -147,7 +147,7 @@ fn xctrace(out: &Path) -> Result {
 
 /// Writes code that a CUDA program loaded.
 fn code(out: &Path, root: &Path) -> Result {
-    let folder = root.join("crates/recorder/session/src/code/testdata");
+    let folder = root.join("crates/recorder/recorder/src/code/testdata");
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         let bytes = fs::read(&path)?;

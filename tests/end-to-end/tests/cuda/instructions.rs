@@ -9,7 +9,7 @@ use std::path::Path;
 /// Returns a program for the stub whose kernel `add` was compiled with source lines.
 fn cubin() -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let path = folder.join("crates/recorder/session/src/code/testdata/add.cubin");
+    let path = folder.join("crates/recorder/recorder/src/code/testdata/add.cubin");
     path.display().to_string()
 }
 

@@ -5,7 +5,7 @@ use crate::stub::Stub;
 
 const CUBIN: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
-    "/../../crates/recorder/session/src/code/testdata/add.cubin"
+    "/../../crates/recorder/recorder/src/code/testdata/add.cubin"
 );
 const ADD: &str = "_Z3addPfS_i";
 

@@ -4,7 +4,7 @@ use crate::stub::Stub;
 use gapscope_spool::event::SourceFormat;
 
 const CUBIN: &[u8] =
-    include_bytes!("../../../../crates/recorder/session/src/code/testdata/add.cubin");
+    include_bytes!("../../../../crates/recorder/recorder/src/code/testdata/add.cubin");
 
 fn ptx(name: &str) -> Vec<u8> {
     format!(".version 9.5\n.visible .entry {name}()\n{{\nret;\n}}\n").into_bytes()

@@ -149,8 +149,8 @@ mod tests {
 
     #[test]
     fn only_cubins_with_lines_are_kept() {
-        let with = include_bytes!("../../../session/src/code/testdata/lines.cubin");
-        let without = include_bytes!("../../../session/src/code/testdata/plain.cubin");
+        let with = include_bytes!("../../../recorder/src/code/testdata/lines.cubin");
+        let without = include_bytes!("../../../recorder/src/code/testdata/plain.cubin");
         assert!(has_lines(with));
         assert!(!has_lines(without));
         for end in 0..with.len() {

@@ -123,8 +123,8 @@ mod tests {
     use super::*;
 
     /// nvcc 13.5 made both from three lines of CUDA.
-    const CUBIN: &[u8] = include_bytes!("../../../session/src/code/testdata/add.cubin");
-    const FAT: &[u8] = include_bytes!("../../../session/src/code/testdata/add.fatbin");
+    const CUBIN: &[u8] = include_bytes!("../../../recorder/src/code/testdata/add.cubin");
+    const FAT: &[u8] = include_bytes!("../../../recorder/src/code/testdata/add.fatbin");
 
     #[test]
     fn code_says_itself_how_long_it_is() {
