@@ -31,11 +31,11 @@ async function open(hash = "", url = viewer.url): Promise<Page> {
   return page;
 }
 
-interface Kept {
+interface WrittenNotes {
   format: number;
   notes: { from_ns: number; to_ns: number | null; text: string }[];
 }
-const written = (): Kept => JSON.parse(readFileSync(kept, "utf8")) as Kept;
+const written = (): WrittenNotes => JSON.parse(readFileSync(kept, "utf8")) as WrittenNotes;
 const flags = (page: Page) => page.locator(".timeline").first().getAttribute("data-notes");
 
 async function note(page: Page, text: string): Promise<void> {

@@ -9,7 +9,7 @@ import { gapscope, loaded, point, startServer, state, temporaryFolder, type View
 
 /** The most rows that the page may hold, and the most in one answer. */
 const HELD = 12_800;
-const MOST = HELD / 64;
+const MAX_ROWS = HELD / 64;
 
 const pages = fixture();
 let viewer: Viewer;
@@ -79,7 +79,7 @@ describe("a trace that the page cannot hold", () => {
     const page = await open(`#t=${some.start_ns - 50_000}-${some.start_ns + 150_000}`);
     await expect.poll(() => rowsOf("q1.work")).toMatch(/rows$/);
     const before = (await state(page)).events;
-    expect(before).toBeLessThan(HELD + 12 * MOST);
+    expect(before).toBeLessThan(HELD + 12 * MAX_ROWS);
     const place = await point(page, "q1.work", some.start_ns + some.duration_ns / 2);
     await page.mouse.click(place.x, place.y);
     const event = async (): Promise<string> => (await state(page)).event;

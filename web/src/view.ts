@@ -1,12 +1,12 @@
 // A view of a trace: its visible range, selection, picked event and pointed-at event. Listeners are told of changes.
 
-import type { Place, Trace, Track } from "./data/trace.ts";
+import type { LanePlace, Trace, Track } from "./data/trace.ts";
 import type { Link, Note } from "./generated/protocol.ts";
 import type { Lane } from "./lane/lane.ts";
 import { clamped, RangeHistory, length, type Range, widened } from "./time/range.ts";
 
 /** An event of a track. */
-export interface EventPlace extends Place {
+export interface EventPlace extends LanePlace {
   track: Track;
 }
 

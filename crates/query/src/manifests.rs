@@ -11,13 +11,15 @@ use gapscope_trace::manifest::{ClockMethod, Device, Exit, Loss, Manifest, Proces
 use std::slice;
 use std::sync::Arc;
 
+type RowsOfTrace = dyn Fn(&Manifest) -> Vec<Vec<ScalarValue>>;
+
 /// The definition of a table whose rows come from manifests.
 struct ManifestTable {
     name: &'static str,
     meaning: &'static str,
     columns: Vec<ColumnFacts>,
     /// Returns the rows that one trace adds to the table.
-    rows: Box<dyn Fn(&Manifest) -> Vec<Vec<ScalarValue>>>,
+    rows: Box<RowsOfTrace>,
 }
 
 /// A column of a table of `T`, with the function that returns its value.

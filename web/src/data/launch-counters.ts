@@ -1,7 +1,7 @@
 // The counters of one dispatch, if at least two whole samples lie in it and no other work ran beside it.
 
 import type { CounterStatistics } from "./counter.ts";
-import type { Place, Trace, Track } from "./trace.ts";
+import type { LanePlace, Trace, Track } from "./trace.ts";
 
 export interface LaunchCounter {
   track: Track;
@@ -12,7 +12,7 @@ export interface LaunchCounter {
 const MIN_SAMPLES = 2;
 
 /** Returns the loaded counters with these names. The list is empty where it is not known that the dispatch ran alone. */
-export function launchCounters(trace: Trace, track: Track, place: Place, names: ReadonlySet<string>): LaunchCounter[] {
+export function launchCounters(trace: Trace, track: Track, place: LanePlace, names: ReadonlySet<string>): LaunchCounter[] {
   const lane = track.lanes[place.lane];
   const range = { from_ns: lane.start_ns[place.index], to_ns: lane.end_ns(place.index) };
   const { group } = track.overview;

@@ -33,7 +33,7 @@ export interface LoadedPart {
 }
 
 /** The place of an event in a track. */
-export interface Place {
+export interface LanePlace {
   lane: number;
   index: number;
 }
@@ -231,13 +231,13 @@ export class Track {
   }
 
   /** Returns the table and row of an event. */
-  rowOf(place: Place): { table: string; row: number } {
+  rowOf(place: LanePlace): { table: string; row: number } {
     const packed = this.rows[place.lane][place.index];
     return { table: this.tables[packed >>> 30] ?? "unknown", row: packed & 0x3fffffff };
   }
 
   /** Returns the place of the event with these times. */
-  placeAt(start_ns: number, duration_ns: number): Place | null {
+  placeAt(start_ns: number, duration_ns: number): LanePlace | null {
     for (let lane = 0; lane < this.lanes.length; lane += 1) {
       const it = this.lanes[lane];
       for (let i = it.startingBefore(start_ns); i < it.count && it.start_ns[i] === start_ns; i += 1) {
@@ -248,7 +248,7 @@ export class Track {
   }
 
   /** Returns the place of a row that starts at `start_ns`. */
-  placeOf(table: string, row: number, start_ns: number): Place | null {
+  placeOf(table: string, row: number, start_ns: number): LanePlace | null {
     const kind = this.tables.indexOf(table);
     if (kind < 0) return null;
     const packed = ((kind << 30) | row) >>> 0;

@@ -188,7 +188,7 @@ fn speedscope_has_the_profiles_of_each_trace_with_its_names() {
             let opening = events.filter(|event| event["type"] == "O");
             let opening = opening.map(|event| event["frame"].as_u64().unwrap());
             let stacks = profile["samples"].as_array().into_iter().flatten();
-            let stacks = stacks.flat_map(|stack| list(stack));
+            let stacks = stacks.flat_map(list);
             for frame in opening.chain(stacks.map(|frame| frame.as_u64().unwrap())) {
                 let name = file["shared"]["frames"][frame as usize]["name"].to_string();
                 *found.entry(name).or_default() += 1;

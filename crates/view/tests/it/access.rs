@@ -77,7 +77,7 @@ fn without_the_right_token_nothing_is_there() {
     }
     bodies.dedup();
     assert_eq!(bodies.len(), 1, "no answer says more than another");
-    let other = Client::of(&[_folder.trace("other", SMALL)]);
+    let other = Client::new(&[_folder.trace("other", SMALL)]);
     assert_ne!(other.root, client.root);
 }
 

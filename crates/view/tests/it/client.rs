@@ -25,14 +25,14 @@ pub struct Response {
 }
 
 impl Client {
-    pub fn of(traces: &[PathBuf]) -> Client {
+    pub fn new(traces: &[PathBuf]) -> Client {
         Client::with(traces, Options::default())
     }
 
     /// Serves the trace [`SMALL`], which lies in the returned folder.
     pub fn small() -> (Folder, Client) {
         let folder = Folder::new();
-        let client = Client::of(&[folder.trace("small", SMALL)]);
+        let client = Client::new(&[folder.trace("small", SMALL)]);
         (folder, client)
     }
 
@@ -105,7 +105,7 @@ impl Client {
 
     /// Gets a frame that must be there.
     pub fn frame(&self, key: &str) -> Frame {
-        Frame::of(self.answer(key))
+        Frame::from_bytes(self.answer(key))
     }
 }
 
@@ -129,7 +129,7 @@ pub struct Frame {
 }
 
 impl Frame {
-    pub fn of(mut bytes: Vec<u8>) -> Frame {
+    pub fn from_bytes(mut bytes: Vec<u8>) -> Frame {
         assert_eq!(&bytes[..4], b"GSC1");
         let length = u32::from_le_bytes(bytes[4..8].try_into().unwrap()) as usize;
         assert_eq!(length % 8, 0);

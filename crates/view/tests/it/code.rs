@@ -56,7 +56,7 @@ fn samples_have_a_track_their_stacks_and_their_part_of_idle_time() {
     let file = folder.path().join("train.py");
     std::fs::write(&file, "main()\n    batch = load_batch()\n").unwrap();
     let trace = folder.trace("sampled", &sampled(&file.display().to_string()));
-    let client = Client::of(&[trace]);
+    let client = Client::new(&[trace]);
     let overview = client.json("overview");
     let sampled = tracks(&overview, "samples").into_iter();
     let sampled = sampled.map(|track| json!([track["id"], track["rows"]]));
@@ -129,15 +129,15 @@ fn a_file_has_the_samples_and_a_trace_without_any_has_none_of_it() {
     write_file(&trace, &page).unwrap();
     let found = answers(&page);
     assert_shares(
-        &Frame::of(found["t/0/code"].clone()),
-        &Frame::of(found["t/0/code/idle"].clone()),
+        &Frame::from_bytes(found["t/0/code"].clone()),
+        &Frame::from_bytes(found["t/0/code/idle"].clone()),
     );
 
     let trace = folder.trace("small", SMALL);
     let page = folder.path().join("small.html");
     write_file(&trace, &page).unwrap();
     assert!(!answers(&page).keys().any(|key| key.starts_with("t/0/code")));
-    let client = Client::of(&[trace]);
+    let client = Client::new(&[trace]);
     assert!(tracks(&client.json("overview"), "samples").is_empty());
     assert_eq!(client.status("t/0/code"), 404);
     assert_eq!(client.status("t/0/code/idle"), 404);
@@ -158,7 +158,7 @@ fn stacks_that_go_in_circles_or_name_what_is_not_there_are_answered() {
         sample time_ns=2ms process=9 thread=7 stack=88 state=running source=sampled
         sample time_ns=3ms process=1 thread=7 stack=3 state=running source=sampled period_ns=-5ms",
     );
-    let client = Client::of(&[trace]);
+    let client = Client::new(&[trace]);
     assert_eq!(client.frame("t/0/code").rows(), 3);
     assert_eq!(client.frame("t/0/code/idle").rows(), 0);
 }

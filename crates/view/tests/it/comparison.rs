@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 fn two_traces_and_two_ranges_are_compared() {
     let folder = Folder::new();
     let slower = SMALL.replace("duration_ns=1500 bindings", "duration_ns=2000 bindings");
-    let client = Client::of(&[
+    let client = Client::new(&[
         folder.trace("before", &slower),
         folder.trace("after", SMALL),
     ]);

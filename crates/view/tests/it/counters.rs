@@ -15,7 +15,7 @@ const MEASURED: &str = "
     counter_value counter=2 start_ns=9100000000000201 duration_ns=100 value=50";
 
 fn client(folder: &Folder) -> Client {
-    Client::of(&[folder.trace("measured", &format!("{SMALL}\n{MEASURED}"))])
+    Client::new(&[folder.trace("measured", &format!("{SMALL}\n{MEASURED}"))])
 }
 
 #[test]

@@ -13,7 +13,7 @@ fn capture() -> PathBuf {
 
 #[test]
 fn a_capture_says_what_it_is() {
-    let client = Client::of(&[capture()]);
+    let client = Client::new(&[capture()]);
     let overview = client.json("overview");
     assert_eq!(overview["traces"], json!([]));
     let capture = &overview["capture"];
@@ -34,7 +34,7 @@ fn a_capture_says_what_it_is() {
 
 #[test]
 fn dependencies_of_a_capture_are_those_of_its_kernels() {
-    let client = Client::of(&[capture()]);
+    let client = Client::new(&[capture()]);
     let found = client.json("t/0/dependencies");
     let nodes = list(&found["nodes"]);
     assert_eq!((nodes.len(), &found["node_count"]), (26, &json!(26)));
@@ -59,7 +59,7 @@ fn dependencies_of_a_capture_are_those_of_its_kernels() {
 
 #[test]
 fn a_part_has_the_edges_inside_of_it_and_counts_the_others() {
-    let client = Client::of(&[capture()]);
+    let client = Client::new(&[capture()]);
     let whole = client.json("t/0/dependencies");
     let part = client.json("t/0/dependencies?first=10");
     assert_eq!(part["first"], 10);
@@ -90,7 +90,7 @@ fn a_capture_that_was_cut_off_is_shown_as_far_as_it_goes() {
     let cut = &records[..records.len() * 3 / 4];
     std::fs::write(path.join("capture.jsonl"), cut).unwrap();
     std::fs::copy(capture().join("content.bin"), path.join("content.bin")).unwrap();
-    let client = Client::of(&[path]);
+    let client = Client::new(&[path]);
     assert!(!list(&client.json("overview")["capture"]["remarks"]).is_empty());
     let nodes = list(&client.json("t/0/dependencies")["nodes"]).len();
     assert!((1..26).contains(&nodes), "{nodes}");
@@ -188,7 +188,7 @@ fn chain(dispatches: usize) -> String {
 #[test]
 fn a_large_trace_is_shown_in_parts_and_around_a_row() {
     let folder = Folder::new();
-    let client = Client::of(&[folder.trace("chain", &chain(4_500))]);
+    let client = Client::new(&[folder.trace("chain", &chain(4_500))]);
     let sizes = |found: &Value| {
         let nodes = list(&found["nodes"]).len();
         (
@@ -241,7 +241,7 @@ fn of_too_many_edges_the_smallest_are_left_out_and_counted() {
         ));
     }
     let folder = Folder::new();
-    let client = Client::of(&[folder.trace("dense", &text)]);
+    let client = Client::new(&[folder.trace("dense", &text)]);
     let found = client.json("t/0/dependencies");
     let all = 200 * 199 / 2;
     assert_eq!(found["edge_count"], all);

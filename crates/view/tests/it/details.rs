@@ -67,7 +67,7 @@ fn dependencies_follow_the_buffers() {
     assert!(list(&graph["edges"]).len() >= 2);
     let nothing = client.json("t/0/graph?from=9000&to=9500");
     assert!(nothing["missing"].is_string());
-    let bare = Client::of(&[folder.synthetic(100)]);
+    let bare = Client::new(&[folder.synthetic(100)]);
     let graph = bare.json("t/0/graph");
     assert!(graph["missing"].is_string() || graph["nodes"].is_array());
 }

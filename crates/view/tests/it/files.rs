@@ -23,7 +23,7 @@ pub fn answers(path: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut bytes = Vec::new();
     let mut unpacked = GzDecoder::new(packed.as_slice());
     unpacked.read_to_end(&mut bytes).unwrap();
-    let container = Frame::of(bytes);
+    let container = Frame::from_bytes(bytes);
     let places = container.header["answers"].as_object().unwrap();
     let place = |place: &Value, at: usize| place[at].as_u64().unwrap() as usize;
     let answer = |at: &Value| {
@@ -47,7 +47,7 @@ fn a_small_trace_is_whole_and_says_what_the_server_says() {
     let html = fs::read_to_string(&file).unwrap();
     assert!(html.contains("Content-Security-Policy") && html.contains("default-src 'none'"));
     let answers = answers(&file);
-    let client = Client::of(&[trace]);
+    let client = Client::new(&[trace]);
     for (key, bytes) in &answers {
         if key == "overview" {
             let (mut packed, mut asked): (Value, Value) =
@@ -188,7 +188,7 @@ fn two_traces_are_in_one_file_with_their_comparison_and_the_state() {
     let written = gapscope_view::write_file(&saved, &file, None).unwrap();
     assert_eq!(written.folded, None);
     let answers = answers(&file);
-    let client = Client::of(&paths);
+    let client = Client::new(&paths);
     for key in [
         "compare?a=0&b=1",
         "compare?a=1&b=0",
@@ -223,7 +223,7 @@ fn all_ranks_are_in_one_file_and_share_its_room() {
     let written = gapscope_view::write_file(&saved, &file, None).unwrap();
     assert_eq!(written.folded, None);
     let answers = answers(&file);
-    let client = Client::of(&[run]);
+    let client = Client::new(&[run]);
     for key in ["ranks", "t/0/findings", "t/1/findings", "compare?a=0&b=1"] {
         assert_eq!(answers[key], client.key(key).body, "{key}");
     }

@@ -18,7 +18,7 @@ fn what_rests_on_a_table_that_cannot_be_read_is_unknown_in_every_answer() {
     let file = path.join("dispatches.parquet");
     let bytes = std::fs::read(&file).unwrap();
     std::fs::write(&file, &bytes[..bytes.len() / 2]).unwrap();
-    let client = Client::of(&[path]);
+    let client = Client::new(&[path]);
     let overview = client.json("overview");
     let unread = &overview["traces"][0]["unread"][0];
     assert_eq!(unread["table"], "dispatches");
@@ -44,7 +44,7 @@ fn findings_are_those_of_the_report() {
     let path = folder.synthetic(5_000);
     let trace = read(&path);
     let findings = Findings::new(&trace, &Options::default());
-    let client = Client::of(&[path]);
+    let client = Client::new(&[path]);
     let answer = client.json("t/0/findings");
     assert_eq!(answer["verdict"], json!(findings.verdict));
     assert_eq!(
@@ -99,7 +99,7 @@ fn assert_kernels(answer: &Value, kernels: &[Kernel]) {
 #[test]
 fn answers_stay_the_same_once_all_columns_have_been_read() {
     let folder = Folder::new();
-    let client = Client::of(&[folder.synthetic(5_000)]);
+    let client = Client::new(&[folder.synthetic(5_000)]);
     let overview = client.json("overview");
     let counters = tracks(&overview, "counter").into_iter();
     let counters = counters.map(|track| format!("t/0/counter/{}", text(&track["id"])));
@@ -126,7 +126,7 @@ fn gaps_on_the_track_are_those_of_the_analysis() {
     let path = folder.synthetic(5_000);
     let trace = read(&path);
     let timeline = Timeline::new(&trace);
-    let client = Client::of(&[path]);
+    let client = Client::new(&[path]);
     let strings = client.json("t/0/strings");
     let origin_ns = trace.manifest.start_ns;
     let finder = GapFinder::new(&timeline);
@@ -166,7 +166,7 @@ fn gaps_that_meet_at_work_without_length_are_two() {
         dispatch queue=1 kernel=1 start_ns=0 duration_ns=10
         dispatch queue=1 kernel=1 start_ns=20 duration_ns=0
         dispatch queue=1 kernel=1 start_ns=50 duration_ns=10";
-    let client = Client::of(&[folder.trace("instant", text)]);
+    let client = Client::new(&[folder.trace("instant", text)]);
     assert_eq!(client.frame("t/0/track/g0.gaps").rows(), 2);
     let second = client.json("t/0/rows/gaps/1");
     assert_has(&second["gap"], json!({"start_ns": 20, "duration_ns": 30}));
@@ -180,7 +180,7 @@ fn figures_of_a_range_are_those_of_the_analysis() {
     let timeline = Timeline::new(&trace);
     let origin_ns = trace.manifest.start_ns;
     let whole = timeline.work_window().unwrap();
-    let client = Client::of(&[path]);
+    let client = Client::new(&[path]);
     let third = whole.length_ns() / 3;
     for window in [
         whole,

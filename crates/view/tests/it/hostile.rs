@@ -17,7 +17,7 @@ fn a_torn_trace_is_shown_as_far_as_it_goes() {
     let bytes = fs::read(&table).unwrap();
     fs::write(&table, &bytes[..bytes.len() / 2]).unwrap();
     fs::remove_file(path.join("markers.parquet")).unwrap();
-    let client = Client::of(&[path]);
+    let client = Client::new(&[path]);
     let overview = client.json("overview");
     let remarks = list(&overview["traces"][0]["remarks"]);
     for file in ["host_calls.parquet", "markers.parquet"] {
@@ -44,7 +44,7 @@ fn columns_that_are_damaged_inside_do_not_end_the_server() {
         let to = (from + 64).min(bytes.len());
         bytes[from..to].fill(0xff);
         fs::write(&table, bytes).unwrap();
-        let client = Client::of(&[path]);
+        let client = Client::new(&[path]);
         for key in [
             "overview",
             "t/0/strings",
@@ -102,7 +102,7 @@ fn names_of_ten_megabytes_are_cut_in_lists_and_whole_in_details() {
         label id=1 text={name}\nlabel id=2 text={name} parent=1\nkernel id=1 name={name}
         host_call process=1 thread=1 call=submit start_ns=0 duration_ns=1
         dispatch queue=1 kernel=1 start_ns=1 duration_ns=5 label=2");
-    let client = Client::of(&[folder.trace("long", &trace)]);
+    let client = Client::new(&[folder.trace("long", &trace)]);
     for key in [
         "t/0/strings",
         "t/0/findings",
@@ -130,7 +130,7 @@ fn html_in_texts_stays_text() {
         .replace("name=produce", &format!("name=\"{SCRIPT}\""))
         .replace("text=step", &format!("text=\"{SCRIPT}\""));
     let path = folder.trace("html", &text);
-    let client = Client::of(std::slice::from_ref(&path));
+    let client = Client::new(std::slice::from_ref(&path));
     for key in [
         "overview",
         "t/0/strings",
@@ -169,7 +169,7 @@ fn impossible_numbers_are_no_times() {
         submission id=1 process=1 queue=1 thread=1 start_ns=100 duration_ns={}",
         i64::MIN, i64::MAX, i64::MAX, i64::MAX, u64::MAX, i64::MIN, i64::MIN, i64::MIN
     );
-    let client = Client::of(&[folder.trace("odd", &trace)]);
+    let client = Client::new(&[folder.trace("odd", &trace)]);
     let overview = client.json("overview");
     for track in list(&overview["traces"][0]["tracks"]) {
         let id = text(&track["id"]);

@@ -276,7 +276,7 @@ fn ranks_appear_while_they_are_recorded() {
         writer.finish(&manifest(true)).unwrap();
     }
     whole.finish(&manifest(true)).unwrap();
-    let client = Client::of(&[path]);
+    let client = Client::new(&[path]);
     let overview = client.json("overview");
     assert_eq!(names(&overview), ["run.gapscope", "rank 0", "rank 1"]);
     assert_eq!(overview["together"], "run.gapscope");
@@ -290,7 +290,7 @@ fn ranks_without_a_recording_around_them_are_together() {
         let writer = TraceWriter::create(&folder.path().join(format!("rank={rank}"))).unwrap();
         writer.finish(&manifest(true)).unwrap();
     }
-    let client = Client::of(&[folder.path().to_owned()]);
+    let client = Client::new(&[folder.path().to_owned()]);
     let overview = client.json("overview");
     let name = folder.path().file_name().unwrap().to_str();
     assert_eq!(overview["together"].as_str(), name);

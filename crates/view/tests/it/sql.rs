@@ -12,13 +12,13 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// A server of traces, whose queries a shell script answers. `$HERE` is the folder of both.
-struct Asked {
+struct SqlServer {
     folder: Folder,
     client: Client,
 }
 
-impl Asked {
-    fn with(script: &str, traces: usize, longest: Duration) -> Asked {
+impl SqlServer {
+    fn with(script: &str, traces: usize, longest: Duration) -> SqlServer {
         let folder = Folder::new();
         let program = folder.path().join("program");
         let here = folder.path().display();
@@ -32,14 +32,14 @@ impl Asked {
             longest_query: Some(longest),
             ..Options::default()
         };
-        Asked {
+        SqlServer {
             client: Client::with(&traces, options),
             folder,
         }
     }
 
-    fn new(script: &str) -> Asked {
-        Asked::with(script, 1, Duration::from_secs(30))
+    fn new(script: &str) -> SqlServer {
+        SqlServer::with(script, 1, Duration::from_secs(30))
     }
 
     fn refused(&self, key: &str) -> (u16, String) {
@@ -85,7 +85,7 @@ fn a_query_is_asked_of_all_traces_and_answered_in_rows() {
     let script = format!(
         "printf '%s\\n' \"$@\" > \"$HERE/arguments\"\ncat > \"$HERE/stdin\"; echo >> \"$HERE/stdin\"\necho '{HEAD}'\necho '[\"18446744073709551615\"]'\necho '[null]'"
     );
-    let asked = Asked::with(&script, 2, Duration::from_secs(30));
+    let asked = SqlServer::with(&script, 2, Duration::from_secs(30));
     let answer = asked.client.json("query?sql=select%20'a+b'%3B");
     assert_eq!(answer["rows"], json!([["18446744073709551615"], [null]]));
     assert_eq!(answer["columns"][0]["type"], "integer");
@@ -107,7 +107,7 @@ fn more_rows_than_are_shown_are_said() {
         let script = format!(
             "echo '{HEAD}'\ni=0; while [ $i -lt {rows} ]; do echo '[\"1\"]'; i=$((i+1)); done"
         );
-        let answer = Asked::new(&script).client.json("query?sql=x");
+        let answer = SqlServer::new(&script).client.json("query?sql=x");
         assert_eq!(list(&answer["rows"]).len(), 1000);
         assert_eq!(answer["more"], more);
     }
@@ -117,14 +117,15 @@ fn more_rows_than_are_shown_are_said() {
 fn what_an_answer_lacks_is_said_beside_it() {
     let script =
         format!("echo '{HEAD}'\necho 'gapscope: skipped: t1 is not a gapscope trace' >&2\nexit 3");
-    let answer = Asked::new(&script).client.json("query?sql=x");
+    let answer = SqlServer::new(&script).client.json("query?sql=x");
     let missing = ["skipped: t1 is not a gapscope trace"];
     assert_has(&answer, json!({"missing": missing, "rows": []}));
 }
 
 #[test]
 fn a_refusal_is_passed_on_as_it_is() {
-    let asked = Asked::new("echo 'gapscope: there is no column x: did you mean y?' >&2\nexit 1");
+    let asked =
+        SqlServer::new("echo 'gapscope: there is no column x: did you mean y?' >&2\nexit 1");
     let said = (400, "there is no column x: did you mean y?".to_owned());
     assert_eq!(asked.refused("query?sql=x"), said);
     let too_large = format!("echo '{HEAD}'\nexec head -c 40000000 /dev/zero");
@@ -133,7 +134,7 @@ fn a_refusal_is_passed_on_as_it_is() {
         ("echo nonsense", "another version"),
         (&too_large, "more than 32 MiB"),
     ] {
-        let (status, sentence) = Asked::new(script).refused("query?sql=x");
+        let (status, sentence) = SqlServer::new(script).refused("query?sql=x");
         assert_eq!(status, 400);
         assert!(sentence.contains(part), "{sentence}");
     }
@@ -142,7 +143,7 @@ fn a_refusal_is_passed_on_as_it_is() {
 
 #[test]
 fn a_query_that_takes_too_long_is_stopped() {
-    let asked = Asked::with(ENDLESS, 1, Duration::from_millis(700));
+    let asked = SqlServer::with(ENDLESS, 1, Duration::from_millis(700));
     let (status, sentence) = asked.refused("query?sql=x");
     assert_eq!(status, 400);
     assert!(sentence.contains("stopped after 0.7 s"), "{sentence}");
@@ -150,8 +151,8 @@ fn a_query_that_takes_too_long_is_stopped() {
 }
 
 /// Sends a query that has no end, and returns the connection and the id of the process that runs it.
-fn endless() -> (Asked, TcpStream, String) {
-    let asked = Asked::new(ENDLESS);
+fn endless() -> (SqlServer, TcpStream, String) {
+    let asked = SqlServer::new(ENDLESS);
     let (root, host) = (&asked.client.root, &asked.client.host);
     let request = format!("GET {root}api/query?sql=x HTTP/1.1\r\nHost: {host}\r\n\r\n");
     let mut stream = TcpStream::connect(host).unwrap();
@@ -203,7 +204,7 @@ fn without_the_program_the_command_s_sentence_is_said() {
 #[test]
 fn the_catalogue_is_the_program_s() {
     let script = "echo '{\"tables\": [], \"saved\": []}'; printf '%s ' \"$1\" \"$2\" > \"$HERE/arguments\"; echo >> \"$HERE/arguments\"";
-    let asked = Asked::new(script);
+    let asked = SqlServer::new(script);
     let catalogue = json!({"tables": [], "saved": []});
     assert_eq!(asked.client.json("catalogue"), catalogue);
     assert_eq!(asked.wait_for("arguments"), "--schema --format=json");
@@ -226,7 +227,7 @@ fn a_recording_that_goes_on_is_not_asked() {
 
 #[test]
 fn who_does_not_know_the_address_cannot_ask() {
-    let asked = Asked::new("touch \"$HERE/ran\"");
+    let asked = SqlServer::new("touch \"$HERE/ran\"");
     let foreign = asked.client.raw(&format!(
         "GET {}api/query?sql=x HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n",
         asked.client.root
@@ -242,7 +243,7 @@ fn who_does_not_know_the_address_cannot_ask() {
 
 #[test]
 fn a_row_is_found_by_its_values() {
-    let asked = Asked::new("");
+    let asked = SqlServer::new("");
     let row = |key: &str| asked.client.json(&format!("t/0/row/{key}"));
     assert_eq!(row("command_buffers?id=2"), json!({"row": 1}));
     assert!(row("dispatches?position=999999")["missing"].is_string());

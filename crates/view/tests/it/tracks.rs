@@ -52,7 +52,7 @@ fn every_row_with_times_is_on_one_track_in_one_lane() {
     let folder = Folder::new();
     let path = folder.synthetic(20_000);
     let trace = read(&path);
-    let client = Client::of(&[path]);
+    let client = Client::new(&[path]);
     let overview = client.json("overview");
     let origin_ns = trace.manifest.start_ns;
     let strings = client.json("t/0/strings");
@@ -149,7 +149,7 @@ fn busy_shares_of_the_overview_are_those_of_the_analysis() {
     let trace = read(&path);
     let timeline = Timeline::new(&trace);
     let devices = busy::busy(&timeline, None);
-    let client = Client::of(&[path]);
+    let client = Client::new(&[path]);
     let overview = client.json("overview");
     let extent = &overview["traces"][0]["extent"];
     let bin_ns = (extent[1].as_f64().unwrap() - extent[0].as_f64().unwrap()) / 2048.0;
@@ -203,7 +203,7 @@ fn a_command_buffer_that_counts_as_busy_is_drawn_as_work() {
         command_buffer id=1 queue=1 start_ns=100 duration_ns=100 timing=bracketed dispatches=1
         dispatch command_buffer=1 queue=1 kernel=1
         dispatch queue=1 kernel=1 start_ns=300 duration_ns=10";
-    let client = Client::of(&[folder.trace("bracketed", text)]);
+    let client = Client::new(&[folder.trace("bracketed", text)]);
     let frame = client.frame("t/0/track/q1.work");
     let expected = [("command_buffers", 0), ("dispatches", 1)];
     assert_eq!(
@@ -213,7 +213,7 @@ fn a_command_buffer_that_counts_as_busy_is_drawn_as_work() {
     let overview = client.json("overview");
     assert_eq!(tracks(&overview, "work")[0]["untimed"], 1);
     let modes = "manifest sampling_mode=command-buffer\n".to_owned() + text;
-    let client = Client::of(&[folder.trace("modes", &modes)]);
+    let client = Client::new(&[folder.trace("modes", &modes)]);
     let places = client.frame("t/0/track/q1.work").places();
     assert_eq!(places[0].0, "command_buffers");
     let untimed = client.json("t/0/rows/dispatches/0");
