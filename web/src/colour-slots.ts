@@ -1,4 +1,5 @@
-// Gives the costliest names of work colours of their own. Costs are summed over all open traces, so that a name has the same colour in each.
+// Gives the costliest names of work colours of their own. A slot is the index of a colour in the palette; all other names share the slot `REST`. The
+// cost of a name is the sum of the durations of its work, over all open traces, so that a name has the same colour in each.
 
 import type { Trace, Track } from "./data/trace.ts";
 import { REST } from "./draw/palette.ts";
@@ -7,24 +8,29 @@ export type NameKind = "kernel" | "label";
 
 /** The cost of each name in one trace, and the state of the trace in which it was counted. */
 interface NameCosts {
+  /** The number of tracks whose work was counted. */
   tracks: number;
   /** The number of those tracks that have only slices. */
   sliced: number;
+  /** The strings of the trace, and how many there were. */
   strings: readonly string[];
   count: number;
+  /** The cost of each name in nanoseconds. */
   of: Map<string, number>;
 }
 
-/** The colours of kernels, or of labels. */
+/** The slots that were given to kernels, or to labels. */
 interface SlotDecision {
   /** The sum of the traces' change counters at the time of the decision. */
   changes: number;
   costs: Map<Trace, NameCosts>;
+  /** The slot of each name that has a colour of its own. */
   own: ReadonlyMap<string, number>;
   /** The slots by index in a trace's strings, for the traces that were asked for. */
   slots: Map<Trace, Uint8Array>;
 }
 
+/** Decides which names have colours of their own, and decides again when traces have loaded more work or names. */
 export class ColourSlots {
   private readonly decisions: Record<NameKind, SlotDecision> = { kernel: undecided(), label: undecided() };
   private settled = false;
@@ -72,7 +78,10 @@ function undecided(): SlotDecision {
   return { changes: -1, costs: new Map(), own: new Map(), slots: new Map() };
 }
 
-/** Counts the costs of a trace's names, unless they are known for its tracks and strings. Rows that a live track has gained since change no colours. */
+/**
+ * Counts the costs of a trace's names, unless they are known for its tracks and strings; returns true where it counted. Rows that a live track has
+ * gained since change no colours.
+ */
 function count(costs: Map<Trace, NameCosts>, trace: Trace, by: NameKind): boolean {
   const { strings } = trace;
   const there = ({ state, coarse, labels }: Track): boolean => (state === "ready" ? by === "kernel" || labels !== null : by === "kernel" && coarse !== null);

@@ -15,11 +15,13 @@ import type { TimelineStack } from "./timeline-stack.ts";
 export interface RankComparisonCallbacks {
   /** Shows the trace of this name first. */
   choose: (name: string) => void;
+  /** Leaves the comparison of two traces. */
   stopComparing: () => void;
-  /** Called when the verdict has changed. */
+  /** Called when the comparison has arrived. */
   changed: () => void;
 }
 
+/** Requests the comparison of ranks, and gives it to the panel of ranks, to the verdict, and to the lines that lead from waits to the late rank. */
 export class RankComparison {
   readonly panel: RanksPanel;
   private readonly collectiveWaits: CollectiveWaits;
@@ -34,6 +36,7 @@ export class RankComparison {
     private readonly callbacks: RankComparisonCallbacks,
   ) {
     this.panel = new RanksPanel(shown.first.causes, (rank) => this.choose(rank), (collective) => this.go(collective));
+    // Null stands for ranks that are devices of this one trace, and -1 for a trace without a rank.
     const rankOf = (trace: Trace): number | null => (this.inside ? null : (trace.overview.manifest.rank?.rank ?? -1));
     this.collectiveWaits = new CollectiveWaits(timelineStack.element, () => (timelineStack.comparing ? [] : timelineStack.timelines.map((timeline) => ({ rank: rankOf(timeline.view.trace), timeline }))));
     for (const view of timelineStack.views) view.onChange((change) => (change === "range" || change === "data") && this.collectiveWaits.draw());
@@ -44,7 +47,7 @@ export class RankComparison {
     return this.traces.length === 1;
   }
 
-  /** Returns whether an overview may have ranks. */
+  /** Returns whether the opened traces may be ranks: traces of one program, or one trace with several devices. */
   static in(overview: Overview): boolean {
     const [first] = overview.traces;
     return overview.together !== null || (overview.traces.length === 1 && (first.manifest.devices ?? []).length > 1);
@@ -68,11 +71,13 @@ export class RankComparison {
     }
   }
 
+  /** Shows the trace of a rank first. */
   choose(rank: number): void {
     const trace = this.traces.find(({ overview }) => overview.manifest.rank?.rank === rank);
     if (trace && trace !== this.shown.first) this.callbacks.choose(trace.overview.name);
   }
 
+  /** Shows the time around a collective, from one skew before its first arrival to two after it. */
   private go({ first_ns, skew_ns }: Collective): void {
     this.callbacks.stopComparing();
     this.timelineStack.view.show({ from_ns: first_ns - skew_ns, to_ns: first_ns + 2 * skew_ns });

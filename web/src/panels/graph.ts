@@ -1,4 +1,4 @@
-// The panel of the data flow: the graph of dependencies, with repeated work folded.
+// The panel of the data flow: it draws the graph of dependencies between the work of a range, with repeated work folded into one node.
 
 import { graphlib, layout } from "@dagrejs/dagre";
 import { isMissing } from "../data/missing.ts";
@@ -16,10 +16,12 @@ const BACK_PX = 46;
 /** How long the selection must rest before a request. */
 const REST_MS = 250;
 
+/** Draws the graph from left to right: a box is a node with its share of the time as a bar, a line is a dependency. A click on a box calls `go`. */
 export class GraphPanel {
   readonly element = h("div", { class: "panel graph-panel" });
   private readonly head = h("p", { class: "panel-head" });
   private readonly canvas = h("div", { class: "graph" });
+  /** The range of the shown or requested graph as text: "all" for the whole trace, empty for none. */
   private loaded = "";
   private readonly requests = new LatestRequest();
 
@@ -36,7 +38,7 @@ export class GraphPanel {
     fill(this.element, this.head, this.canvas);
   }
 
-  /** Loads the graph of the selected range or the whole trace when the panel is opened. */
+  /** Loads the graph of the selected range or the whole trace when the panel is opened. A saved page has the graph of the whole trace only. */
   async open(): Promise<void> {
     const range = this.source.file ? null : this.view.selection;
     const wanted = range ? `${range.from_ns}-${range.to_ns}` : "all";
@@ -71,7 +73,7 @@ export class GraphPanel {
     if (this.element.isConnected && !this.loading) void this.open();
   }
 
-  /** Discards the graph and any answer under way, because the selection or the edition has changed. */
+  /** Discards the graph and any answer under way, because the selection has changed or a live trace was completed. An open panel requests a new graph once the selection has rested. */
   forget(): void {
     this.loaded = "";
     this.loading = false;

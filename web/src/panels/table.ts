@@ -10,14 +10,15 @@ export interface Column<Row> {
   text: (row: Row) => string | Node;
   /** Returns the value to sort by; a column without this function cannot be sorted. `null` is unknown and comes last. */
   sort?: (row: Row) => number | string | null;
+  /** Whether the column has numbers: they are aligned to the right, and the first click on the heading sorts them in descending order. */
   number?: boolean;
   /** Whether the column takes the remaining room. */
   wide?: boolean;
-  /** Whether texts wrap instead of being cut, for names that may differ anywhere. */
+  /** Whether the text of the button that picks a row wraps instead of being cut, because names may differ only at their end. */
   whole?: boolean;
   /** Whether narrow panels leave the column out; its values then belong into the row's note, too. */
   spare?: boolean;
-  /** Whether the column has the button that picks a row; by default the wide column has it, or else the last. */
+  /** Whether the column has the button that picks a row; without such a column the wide column has it, or else the last. A table has at most one column that is wide or leads. */
   leads?: boolean;
 }
 
@@ -26,6 +27,7 @@ export interface TableOptions<Row> {
   columns: Column<Row>[];
   /** The column that is sorted first, in descending order; -1 for none. */
   sorted: number;
+  /** Called with the row that the reader clicks; without this function rows cannot be picked. */
   pick?: (row: Row) => void;
   /** Returns a note that is shown below a row, across all columns. */
   note?: (row: Row) => Node | null;
@@ -35,6 +37,7 @@ export interface TableOptions<Row> {
 
 const ROWS_AT_ONCE = 100;
 
+/** Shows rows in columns, sorted by the column whose heading the reader clicks. Only some rows are in the document; scrolling adds more. */
 export class Table<Row> {
   readonly element: HTMLElement;
   private rows: Row[] = [];
