@@ -72,6 +72,7 @@ pub fn activity(timeline: &Timeline, slices: usize) -> Activity {
     Activity { window, rows }
 }
 
+/// Returns the slices of a device, each with its busy time and the cause of most of its idle time.
 fn device_slices(grid: &SliceGrid, explainer: &Explainer, device: u32) -> Vec<Slice> {
     let mut row = BusyRow::new(grid);
     for work in &explainer.timeline.gpus[device as usize].works {
@@ -120,6 +121,7 @@ fn queue_slices(
         .collect()
 }
 
+/// The number of causes of idle time.
 const CAUSES: usize = Cause::ALL.len();
 
 /// The busy time of a device or queue in slices, to which work is added in order of start.
@@ -174,6 +176,7 @@ impl SliceGrid {
         }
     }
 
+    /// Returns the slices with their lengths, and without busy time and cause.
     fn empty(&self) -> Vec<Slice> {
         let slices = self.bounds_ns.windows(2).map(|bounds| Slice {
             length_ns: bounds[1] - bounds[0],

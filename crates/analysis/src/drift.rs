@@ -65,6 +65,7 @@ pub struct DriftRow {
 
 /// A command buffer, and the time by which it breaks the bound of the sampling mode.
 struct Compared {
+    /// 0 where the bound holds.
     over_ns: i64,
     row: DriftRow,
 }

@@ -6,7 +6,8 @@ use crate::gaps::Cause;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-/// Returns the changes by kernel, sorted by the difference in time and then in dispatches.
+/// Returns the changes by kernel, the greatest difference in time first, and then in dispatches. Kernels of both
+/// sides are the same if they have the same name.
 pub(super) fn kernels(comparison: &WorkComparison) -> Vec<KernelChange> {
     let WorkComparison { before, after, .. } = comparison;
     let names: BTreeSet<&String> = before.kernels.keys().chain(after.kernels.keys()).collect();
