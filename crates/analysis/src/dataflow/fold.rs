@@ -102,7 +102,7 @@ enum Level {
     Name,
 }
 
-/// The sums over the reads that one edge stands for.
+/// The sums over the reads that one edge stands for. The count is of pairs of items.
 #[derive(Debug, Default)]
 struct EdgeSums {
     count: u64,

@@ -22,10 +22,12 @@ struct CallTotal {
 pub(super) struct HostTotals {
     /// A sum for each pair of call and function that occurs.
     calls: Vec<CallTotal>,
+    /// The time outside of calls.
     outside_ns: i64,
 }
 
 impl HostTotals {
+    /// Adds `ns` of a segment, a stretch of a thread's time in one call, or in a folded row of several.
     pub(super) fn add_segment(&mut self, segment: &Segment, ns: i64) {
         let Segment { call, function, .. } = *segment;
         // A program calls few functions.
@@ -47,6 +49,7 @@ impl HostTotals {
         total.total_ns = total.total_ns.saturating_add(ns);
     }
 
+    /// Adds time that a thread spent outside of calls.
     pub(super) fn add_outside(&mut self, ns: i64) {
         self.outside_ns = self.outside_ns.saturating_add(ns);
     }
