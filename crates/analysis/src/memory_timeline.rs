@@ -55,6 +55,7 @@ pub fn memory_timeline(timeline: &Timeline) -> Vec<MemoryRow> {
 }
 
 impl MemoryRow {
+    /// Applies an allocation or a free.
     fn add(&mut self, step: &MemoryStep) {
         match step.change {
             MemoryChange::Allocated { bytes } => {
@@ -77,6 +78,7 @@ impl MemoryRow {
     }
 }
 
+/// Returns the size of a heap, or of all heaps for `None`, or `None` where it is not known.
 fn heap_bytes(timeline: &Timeline, gpu: u32, heap: Option<u32>) -> Option<u64> {
     let device = timeline.gpus[gpu as usize].devices.first()?;
     let heaps = &timeline.trace.manifest.devices[*device].heaps;
