@@ -87,7 +87,7 @@ impl DeviceTimes {
 }
 
 /// Returns the joint verdict on several groups of devices, by the sums of their times. Each group comes with a name,
-/// which the verdict uses where groups differ in busy time.
+/// by which the sentence on imbalance calls it.
 pub fn joint_verdict(shares: &[(String, &DeviceTimes)]) -> (Bound, Evidence) {
     let sum = |what: &str| {
         let parts = shares.iter().flat_map(|(_, share)| &share.parts);

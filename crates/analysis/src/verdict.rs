@@ -32,8 +32,8 @@
 //! kernels that ought to be one, and time that another version of the program saves shows as idle time here: compare
 //! equal work ([`crate::equal_work`]) before believing in a busy device.
 //!
-//! Order: `times.rs` sums up the parts of each device and of all, [`Bound::from_times`] decides, and `words.rs`
-//! writes the sentences.
+//! Order: `times.rs` sums up the parts of each device and of all, `Bound::from_times` decides, and `words.rs` writes
+//! the sentences.
 
 mod times;
 mod words;

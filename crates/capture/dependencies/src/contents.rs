@@ -1,7 +1,7 @@
-//! Keeps track of the bytes in memory while the commands of a window are followed in order: those of the capture,
-//! until a command overwrites them. Kernels whose addresses depend on loaded indices are evaluated with these bytes.
-//! A window is the recorded part of a program's GPU commands; each command calls `set`, `write`, `fill`, `copy` or
-//! `forget` for what it overwrites, and kernels are evaluated with `get` in between.
+//! Keeps track of the bytes in memory while the commands of a window, the recorded part of a program's GPU work, are
+//! followed in order: those of the capture, until a command overwrites them. Kernels whose addresses depend on loaded
+//! indices are evaluated with these bytes: in between, `set`, `write`, `fill`, `copy` and `forget` are called for
+//! what changes.
 
 use std::collections::BTreeMap;
 use std::collections::HashMap;

@@ -3,8 +3,7 @@
 //!
 //! A node is a command, an edge a pair of commands of which the later one depends on the bytes that the earlier one
 //! accessed, and a part of an edge some of these bytes in one memory. A barrier covers an edge if by Vulkan's rules
-//! it orders the two commands for those bytes; a batch is what one submission hands to a queue between its
-//! semaphores.
+//! it orders the two commands for those bytes; a batch is an element of a submission, with its own semaphores.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

@@ -65,6 +65,7 @@ impl Node {
         Some(bandwidth.time_ns(self.least_bytes()?) / took as f64)
     }
 
+    /// Returns the numbers of different bytes that are read, and written, by the accesses that `counts` selects.
     fn sums(&self, counts: &dyn Fn(&Access) -> bool) -> (u64, u64) {
         let sum = |writes: bool| {
             let mut by_memory: HashMap<u64, Vec<Range<u64>>> = HashMap::new();

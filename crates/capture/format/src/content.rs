@@ -1,4 +1,5 @@
-//! Splits memory into pieces and hashes them, so that equal pieces are kept once.
+//! Splits memory into pieces and hashes them, so that equal pieces are kept once. The bytes of a piece in
+//! `content.bin` are called a chunk.
 
 use std::fmt;
 
@@ -24,6 +25,7 @@ impl Hash {
         Hash::first_half(blake3::hash(bytes))
     }
 
+    /// Returns the first half of a hash of BLAKE3.
     fn first_half(whole: blake3::Hash) -> Hash {
         let mut hash = [0; 16];
         hash.copy_from_slice(&whole.as_bytes()[..16]);
@@ -40,6 +42,7 @@ impl RunningHash {
         self.0.update(bytes);
     }
 
+    /// Returns the hash; more bytes may be added after.
     pub(crate) fn so_far(&self) -> Hash {
         Hash::first_half(self.0.finalize())
     }

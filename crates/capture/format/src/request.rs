@@ -98,6 +98,7 @@ impl Request {
         self.exchange.join("signals")
     }
 
+    /// Returns the path of the file of notices.
     fn notices_file(&self) -> PathBuf {
         self.exchange.join("notices")
     }
@@ -127,6 +128,7 @@ impl Request {
     }
 }
 
+/// Returns a path with a number before its extension, or as it is for numbers up to 1.
 fn numbered(path: &Path, number: u32) -> PathBuf {
     if number <= 1 {
         return path.to_owned();

@@ -1,5 +1,9 @@
 //! Finds chains of dispatches that can be merged: a capture goes in; its chains come out, and neighbours that do not
 //! form a chain, with the reason.
+//!
+//! A chain is consecutive dispatches of one command list of which each passes values to a later one. Neighbours are
+//! first compared by their bindings and pipelines; those that may fit are followed invocation by invocation, and
+//! joined where a proof succeeds. A trail has the bytes that each invocation reaches.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -19,9 +23,9 @@ use crate::refusal::Refusal;
 /// A dispatch of a chain.
 #[derive(Debug, Clone)]
 pub struct Member<'a> {
-    /// Index of the dispatch among [`Capture::executed`].
+    /// Index of the dispatch among [`Capture::executed`]. Index of the dispatch among [`Capture::executed`].
     pub executed: usize,
-    /// Number of the dispatch in the window.
+    /// Number of the dispatch in the window. Number of the dispatch in the window, from 0.
     pub number: u64,
     /// The dispatch itself.
     pub dispatch: &'a Dispatch,
@@ -75,6 +79,7 @@ struct Candidate<'a> {
     executed: usize,
     number: u64,
     dispatch: &'a Dispatch,
+    /// Number of the list of commands that has the dispatch: one for each submitted command buffer.
     list: usize,
     /// The kind of the command that stands between the dispatch and the dispatch before it.
     between: Option<&'static str>,
@@ -151,6 +156,7 @@ struct ProofCache<'a> {
     result: Result<Vec<Region>, Refusal>,
 }
 
+/// Returns whether a chain ends with a dispatch.
 fn ends_with(chain: &Chain<'_>, of: &Candidate<'_>) -> bool {
     chain
         .members
@@ -158,7 +164,9 @@ fn ends_with(chain: &Chain<'_>, of: &Candidate<'_>) -> bool {
         .is_some_and(|last| last.executed == of.executed)
 }
 
-/// Adds a dispatch to the chain that ends with the dispatch before it, or begins a chain.
+/// Adds the dispatch `b` to the open chain if that ends with `a`, otherwise begins a chain of both, if all members
+/// together can be proved to be mergeable. The chain stays as it was where nothing is carried into `b`. Proofs are
+/// added to `proved`.
 fn join<'a>(
     capture: &Capture,
     open: &mut Option<Chain<'a>>,
@@ -206,6 +214,7 @@ fn join<'a>(
     Ok(())
 }
 
+/// Returns all dispatches in the order of the window.
 fn dispatches(capture: &Capture) -> Vec<Candidate<'_>> {
     let lists = capture
         .submissions()
@@ -251,6 +260,8 @@ fn may_carry(capture: &Capture, a: &Dispatch, b: &Dispatch) -> bool {
     })
 }
 
+/// Checks, apart from what invocations reach, that two dispatches can be one: no transfer between them, readable
+/// kernels, and equal workgroups and pipelines. Kernels are read once, into `kernels`.
 fn fits(
     capture: &Capture,
     a: &Candidate<'_>,
@@ -296,6 +307,7 @@ fn fits(
     Ok(())
 }
 
+/// Reads the kernel of a pipeline.
 fn read(capture: &Capture, pipeline: &Pipeline) -> Result<Kernel, Refusal> {
     let module: ModuleId = pipeline.module;
     let code = capture.chunk(capture.modules[&module].code);

@@ -174,7 +174,9 @@ struct Shared<'a> {
     executable: &'a Executable,
     grid: Grid,
     invocations: u64,
+    /// The number of the next invocation that no thread has taken.
     next: AtomicU64,
+    /// The operations so far that threads have accounted for.
     steps: AtomicU64,
     allowance: RunLimits,
 }

@@ -17,6 +17,7 @@ pub(crate) type BlockId = u32;
 pub(crate) enum Operand {
     /// A value that is the same in all invocations.
     Known(u64),
+    /// The value of a register.
     Register(Register),
     /// An unknown value, with the cause.
     Unknown(Cause),
@@ -25,6 +26,7 @@ pub(crate) enum Operand {
 /// An operation in a block.
 #[derive(Debug, Clone)]
 pub(crate) enum Op {
+    /// Applies an arithmetic operation to operands of `bits` bits.
     Compute {
         code: Code,
         bits: u8,
@@ -52,6 +54,7 @@ pub(crate) enum Op {
         offset: Operand,
         bytes: u8,
     },
+    /// Reads or writes a buffer.
     Access(Access),
     /// An access that cannot be followed.
     Escape(Escape),
@@ -126,6 +129,7 @@ pub(crate) struct Access {
 pub(crate) enum Direction {
     Read,
     Write,
+    /// Reads and writes at once, with other invocations kept out.
     Atomic,
 }
 
@@ -153,14 +157,17 @@ pub(crate) struct Escape {
 #[derive(Debug, Clone)]
 pub(crate) struct Phi {
     pub result: Register,
+    /// The value by the block that was run before.
     pub sources: Vec<(BlockId, Operand)>,
 }
 
 /// The end of a block, which says which block runs next.
 #[derive(Debug, Clone)]
 pub(crate) enum End {
+    /// The kernel ends.
     Stop,
     Jump(BlockId),
+    /// Goes to `then` where the condition is not 0.
     Branch {
         condition: Operand,
         then: BlockId,
@@ -174,6 +181,7 @@ pub(crate) enum End {
 }
 
 impl End {
+    /// Returns the different blocks that may run next.
     pub fn targets(&self) -> Vec<BlockId> {
         match self {
             End::Stop => Vec::new(),
@@ -235,7 +243,9 @@ pub(crate) struct Program {
     pub blocks: Vec<Block>,
     /// Blocks in the order of their code: the blocks of a loop come before those after it.
     pub order: Vec<BlockId>,
+    /// Number of registers.
     pub registers: u32,
+    /// The built-in inputs that are used, each with the register that holds it.
     pub inputs: Vec<(Input, Register)>,
     /// Variables, each as its first register and its number of registers.
     pub variables: Vec<(Register, u32)>,

@@ -26,7 +26,7 @@ pub(super) struct Pointer {
     pub offset: Operand,
     /// Id of the type that the pointer points to; 0 if unknown.
     pub type_id: u32,
-    /// How the matrix lies in memory that the pointee is, or is a column of.
+    /// How the matrix lies in memory that the pointee is, holds, or is a column of.
     pub matrix: Option<MatrixLayout>,
 }
 

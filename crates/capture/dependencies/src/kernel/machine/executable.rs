@@ -64,6 +64,7 @@ pub(crate) enum Instruction {
         index: u32,
         value: u32,
     },
+    /// Reads a number of `bytes` bytes from known contents.
     Look {
         content: usize,
         offset: u32,

@@ -39,7 +39,9 @@ impl Run {
 /// The runs of each place in the code that reaches a buffer.
 #[derive(Debug, Default)]
 pub(crate) struct Sites {
+    /// The sites by the index of their instruction.
     pub found: HashMap<usize, Site>,
+    /// Number of runs of all sites.
     runs: usize,
     /// Whether there are too many runs, or an access that cannot be part of a run.
     pub overflow: bool,
@@ -48,13 +50,15 @@ pub(crate) struct Sites {
 /// A place in the code that reaches a buffer.
 #[derive(Debug)]
 pub(crate) struct Site {
+    /// Index of the bound buffer.
     pub buffer: u32,
     pub direction: Direction,
     pub runs: Vec<Run>,
 }
 
 impl Sites {
-    /// Adds that an invocation reaches bytes from an offset on.
+    /// Adds that an invocation reaches bytes from an offset on. A run is continued by the next invocation if its
+    /// offset is one step further; otherwise a new run begins. Nothing is added after an overflow.
     pub fn add(
         &mut self,
         site: usize,
