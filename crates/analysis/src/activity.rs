@@ -121,7 +121,6 @@ fn queue_slices(
         .collect()
 }
 
-/// The number of causes of idle time.
 const CAUSES: usize = Cause::ALL.len();
 
 /// The busy time of a device or queue in slices, to which work is added in order of start.

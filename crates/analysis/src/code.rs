@@ -234,7 +234,6 @@ struct GroupKey {
 /// The samples of one cause whose stacks belong to one group.
 #[derive(Debug, Default)]
 struct CodeGroup {
-    /// The number of samples.
     samples: u64,
     /// How many of them found the thread blocked in a system call.
     blocked: u64,

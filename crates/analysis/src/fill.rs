@@ -105,7 +105,6 @@ pub fn fill(
 }
 
 impl DeviceFill {
-    /// Adds what the sweep found.
     fn with(self, sweep: &FillSweep, kernels: Vec<KernelFill>) -> DeviceFill {
         let mean = |sum: i128, ns: i64| (ns > 0).then(|| sum as f64 / ns as f64);
         DeviceFill {

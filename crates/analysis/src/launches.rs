@@ -113,7 +113,6 @@ struct GpuSize {
 /// A dispatch that computes, with known workgroups.
 struct Dispatch {
     interval: Interval,
-    /// The number of its workgroups.
     groups: u32,
     /// The kernel's row in the table of kernels.
     kernel: usize,

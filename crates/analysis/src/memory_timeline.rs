@@ -55,7 +55,6 @@ pub fn memory_timeline(timeline: &Timeline) -> Vec<MemoryRow> {
 }
 
 impl MemoryRow {
-    /// Applies an allocation or a free.
     fn add(&mut self, step: &MemoryStep) {
         match step.change {
             MemoryChange::Allocated { bytes } => {

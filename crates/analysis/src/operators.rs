@@ -38,7 +38,6 @@ pub struct OperatorWork {
 }
 
 impl OperatorWork {
-    /// Adds a piece of work.
     fn add(&mut self, ns: i64) {
         self.timed_count += 1;
         self.total_ns = Some(self.total_ns.unwrap_or(0).saturating_add(ns));

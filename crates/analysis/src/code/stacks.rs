@@ -29,7 +29,6 @@ pub struct CodeFrame {
     pub kind: FrameKind,
 }
 
-/// Serializes the kind of a frame as its name.
 fn as_text<S: serde::Serializer>(kind: &FrameKind, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(kind.as_str())
 }
@@ -104,7 +103,6 @@ impl CodeFrame {
     }
 }
 
-/// Returns the last part of a path.
 fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }

@@ -84,7 +84,6 @@ pub struct FlowEdge {
     pub bytes: u64,
 }
 
-/// Serializes a number as decimal digits.
 fn digits<S: serde::Serializer>(number: &u64, to: S) -> Result<S::Ok, S::Error> {
     to.collect_str(number)
 }
@@ -264,13 +263,13 @@ type Segments = BTreeMap<u64, WrittenSegment>;
 struct WrittenSegment {
     /// The byte after the segment's last.
     end: u64,
-    /// The index of the item, as in [`WrittenSegment`], that wrote the bytes.
     writer: u32,
 }
 
 /// Bytes that an item read and another item wrote.
 #[derive(Debug, Clone, Copy)]
 struct Read {
+    /// The index of the item, as in [`WrittenSegment`], that wrote the bytes.
     writer: u32,
     bytes: u64,
     buffer: BufferId,

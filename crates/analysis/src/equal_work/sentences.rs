@@ -40,7 +40,6 @@ pub(super) fn sentences(comparison: &WorkComparison) -> Vec<String> {
 /// Writes the sentences of one comparison.
 struct SentenceWriter<'a> {
     comparison: &'a WorkComparison,
-    /// The name of the side before.
     before: &'a str,
     after: &'a str,
     /// The words of the API of both sides, or neutral ones where they differ.
@@ -61,7 +60,6 @@ impl<'a> SentenceWriter<'a> {
         }
     }
 
-    /// Returns the comparison of a figure.
     fn ratio(&self, figure: Figure) -> Option<&'a Ratio> {
         let ratios = &self.comparison.ratios;
         ratios.iter().find(|ratio| ratio.figure == figure)
@@ -79,7 +77,6 @@ impl<'a> SentenceWriter<'a> {
             Basis::Labels if a.by_command_buffers || b.by_command_buffers => Some(
                 "An evaluation is a command buffer with the label here: compare only what takes equally many of them.".to_owned(),
             ),
-            /// The figures are equal, as far as they are shown.
             Basis::Labels => None,
             Basis::Claim => Some(
                 "How often each side did the work is not known: figures are of all of it, and compare only if both did equal work."
@@ -373,6 +370,7 @@ impl<'a> SentenceWriter<'a> {
 
 /// The difference of two figures as text, which may be chance or not.
 enum Difference {
+    /// The figures are equal, as far as they are shown.
     None,
     /// The difference may be chance. The text is the interval of the ratio.
     Noise(String),

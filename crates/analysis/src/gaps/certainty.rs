@@ -17,9 +17,7 @@ use super::{Cause, GapPart, Side};
 use gapscope_timeline::host::HostThread;
 use gapscope_timeline::intervals::Interval;
 
-/// The number of causes.
 const CAUSES: usize = Cause::ALL.len();
-/// The number of sides of the verdict.
 const SIDES: usize = Side::ALL.len();
 
 /// The amounts by which the causes of one gap could be different.
@@ -182,7 +180,6 @@ impl Shift {
     }
 }
 
-/// Returns the cause and length of a part.
 fn stretch(part: &GapPart) -> Stretch {
     (part.cause, part.duration_ns)
 }

@@ -22,7 +22,6 @@ struct CallTotal {
 pub(super) struct HostTotals {
     /// A sum for each pair of call and function that occurs.
     calls: Vec<CallTotal>,
-    /// The time outside of calls.
     outside_ns: i64,
 }
 
@@ -49,7 +48,6 @@ impl HostTotals {
         total.total_ns = total.total_ns.saturating_add(ns);
     }
 
-    /// Adds time that a thread spent outside of calls.
     pub(super) fn add_outside(&mut self, ns: i64) {
         self.outside_ns = self.outside_ns.saturating_add(ns);
     }

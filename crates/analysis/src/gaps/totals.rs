@@ -154,7 +154,6 @@ impl Totals {
         }
     }
 
-    /// Adds the sums of other gaps.
     pub(crate) fn add_all(&mut self, other: &Totals) {
         for (mine, theirs) in self.causes.iter_mut().zip(&other.causes) {
             mine.count += theirs.count;
@@ -216,7 +215,6 @@ impl Totals {
     }
 }
 
-/// Adds a time to a sum.
 fn add(sum: &mut i64, ns: i64) {
     *sum = sum.saturating_add(ns);
 }
@@ -236,7 +234,6 @@ impl Histogram {
     /// The upper bound of the first bin.
     const FIRST_NS: i64 = 1_000;
 
-    /// Counts a gap of this length.
     pub(crate) fn add(&mut self, gap_ns: i64) {
         let decades = (gap_ns / Self::FIRST_NS).max(0).checked_ilog10();
         let bin = decades.map_or(0, |d| d as usize + 1).min(self.0.len() - 1);

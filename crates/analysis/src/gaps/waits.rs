@@ -154,7 +154,7 @@ impl<'a> WaitOrder<'a> {
 
     /// Returns what a submission waits for whose work started at `start_ns` or before. `begun` is true where other
     /// work of the submission started earlier, so that only its dependencies may hold up the remaining work, at a
-    /// later stage. The time at which the submission's work started, at the latest.
+    /// later stage.
     pub(crate) fn waits(&self, row: u32, start_ns: i64, begun: bool) -> Waits {
         let mut waits = Waits::default();
         if !self.may_wait(row) {
@@ -235,6 +235,7 @@ struct WaitSearch<'s, 'a> {
     order: &'s WaitOrder<'a>,
     /// The index of the submission's queue.
     queue: u32,
+    /// The time at which the submission's work started, at the latest.
     start_ns: i64,
     /// The rows of the submission and of those without work that it waits for. The submission also waits for what
     /// they wait for.

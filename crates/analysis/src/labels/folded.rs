@@ -78,7 +78,6 @@ struct FoldPlan<'t> {
     children: Vec<Vec<usize>>,
     /// The hash of each old node's shape: of what is inside it, by name, or of its kernels.
     shapes: Vec<u64>,
-    /// The text of each new node.
     texts: Vec<String>,
     /// For each new node: its parent, its depth and the end of the nodes inside it.
     places: Vec<(Option<usize>, u32, u32)>,
@@ -225,7 +224,6 @@ fn name_in<'a>(text: &'a str, around: &str) -> (bool, &'a str) {
     }
 }
 
-/// Returns true for a part of a path that is a number.
 fn is_number(part: &str) -> bool {
     !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit())
 }

@@ -17,17 +17,14 @@ pub struct LabelTree<'a> {
     /// The node of each label, by the label's row in the table. An operator has the node of the label around it, or
     /// [`NONE`].
     pub(super) node_of_row: Vec<u32>,
-    /// The nodes, each at its number.
     pub(super) nodes: Vec<Node<'a>>,
 }
 
-/// A label of the tree.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Node<'a> {
     pub(super) text: &'a str,
     /// The node of the label around it, or [`NONE`].
     pub(super) parent: u32,
-    /// The number of labels around it.
     pub(super) depth: u32,
     /// The number after the last node inside it.
     pub(super) end: u32,

@@ -21,7 +21,6 @@ pub(crate) struct Times<'a> {
     /// The time without work before a device's first and after its last, while another had work.
     pub(crate) imbalance_ns: i64,
     pub(crate) unknown_ns: i64,
-    /// The idle time by cause.
     pub(crate) causes: &'a [GapTotal],
     /// The part of `host_ns` in which it is not known what the host did.
     pub(crate) unknown_host_ns: i64,

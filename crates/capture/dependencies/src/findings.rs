@@ -193,7 +193,6 @@ fn every(_: &EdgePart) -> bool {
 }
 
 impl Finder<'_> {
-    /// Returns the earlier and the later command of an edge.
     fn ends(&self, edge: &Edge) -> (&Node, &Node) {
         (&self.graph.nodes[edge.from], &self.graph.nodes[edge.to])
     }

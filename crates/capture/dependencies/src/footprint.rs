@@ -120,9 +120,7 @@ pub(crate) struct Evaluator<'c> {
     limits: Limits,
     /// The modules that were read; `None` for one that could not be.
     modules: HashMap<ModuleId, Option<Arc<Module>>>,
-    /// The footprints found so far.
     found: HashMap<Key, Arc<Footprint>>,
-    /// The trails found so far.
     followed: HashMap<Key, Result<Arc<Trail>, Reason>>,
     /// The operations that all further dispatches together may take.
     steps_left: u64,

@@ -130,7 +130,6 @@ struct Reader<'a, 'f> {
 type Trails<'a, 'f> = (&'a dyn Fn(usize) -> bool, &'a mut TrailSink<'f>);
 
 impl Reader<'_, '_> {
-    /// Reads the batches of a submission.
     fn submission(&mut self, submission: &Submission) {
         for batch in &submission.batches {
             self.batch(submission, batch);

@@ -203,7 +203,6 @@ impl Capture {
         Ok(executed)
     }
 
-    /// Checks a command.
     fn check(&self, command: &Command) -> Result<(), Fault> {
         match command {
             Command::Dispatch(dispatch) => self.check_dispatch(dispatch)?,
@@ -280,7 +279,6 @@ impl Capture {
         Ok(())
     }
 
-    /// Checks that a range is in its buffer.
     fn range(&self, range: BufferRange) -> Result<(), Fault> {
         let buffer = known(&self.buffers, range.buffer, "buffer")?;
         inside(range.offset, range.bytes, buffer.bytes)

@@ -25,7 +25,6 @@ impl Hash {
         Hash::first_half(blake3::hash(bytes))
     }
 
-    /// Returns the first half of a hash of BLAKE3.
     fn first_half(whole: blake3::Hash) -> Hash {
         let mut hash = [0; 16];
         hash.copy_from_slice(&whole.as_bytes()[..16]);

@@ -3,12 +3,10 @@
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serializer};
 
-/// Serializes bytes as digits.
 pub fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&text(bytes))
 }
 
-/// Reads bytes from digits.
 pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
     let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
     bytes(&text).ok_or_else(|| D::Error::custom("these are not pairs of hexadecimal digits"))

@@ -98,7 +98,6 @@ impl Request {
         self.exchange.join("signals")
     }
 
-    /// Returns the path of the file of notices.
     fn notices_file(&self) -> PathBuf {
         self.exchange.join("notices")
     }

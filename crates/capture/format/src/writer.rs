@@ -66,7 +66,6 @@ impl Writer {
         self.line(&Record::Check(self.hash.so_far()))
     }
 
-    /// Writes a record as a line.
     fn line(&mut self, record: &Record) -> io::Result<()> {
         let mut line = serde_json::to_vec(record)?;
         line.push(b'\n');

@@ -23,9 +23,9 @@ use crate::refusal::Refusal;
 /// A dispatch of a chain.
 #[derive(Debug, Clone)]
 pub struct Member<'a> {
-    /// Index of the dispatch among [`Capture::executed`]. Index of the dispatch among [`Capture::executed`].
+    /// Index of the dispatch among [`Capture::executed`].
     pub executed: usize,
-    /// Number of the dispatch in the window. Number of the dispatch in the window, from 0.
+    /// Number of the dispatch in the window, from 0.
     pub number: u64,
     /// The dispatch itself.
     pub dispatch: &'a Dispatch,
@@ -76,6 +76,7 @@ pub struct Chains<'a> {
 
 /// A dispatch that may join the chain of the dispatch before it.
 struct Candidate<'a> {
+    /// As in [`Member`].
     executed: usize,
     number: u64,
     dispatch: &'a Dispatch,
@@ -156,7 +157,6 @@ struct ProofCache<'a> {
     result: Result<Vec<Region>, Refusal>,
 }
 
-/// Returns whether a chain ends with a dispatch.
 fn ends_with(chain: &Chain<'_>, of: &Candidate<'_>) -> bool {
     chain
         .members
@@ -307,7 +307,6 @@ fn fits(
     Ok(())
 }
 
-/// Reads the kernel of a pipeline.
 fn read(capture: &Capture, pipeline: &Pipeline) -> Result<Kernel, Refusal> {
     let module: ModuleId = pipeline.module;
     let code = capture.chunk(capture.modules[&module].code);

@@ -93,7 +93,6 @@ impl<'a> Draft<'a> {
         })
     }
 
-    /// Returns a new number.
     fn number(&mut self) -> u32 {
         self.next = self.next.saturating_add(1);
         self.next
@@ -216,7 +215,6 @@ impl<'a> Draft<'a> {
         Ok(left_out)
     }
 
-    /// Writes an outcome, if there is one.
     fn write_outcome(&mut self, outcome: Option<Outcome>) -> Result<(), DraftError> {
         if let Some(outcome) = outcome {
             self.writer.record(&Record::Outcome(outcome))?;

@@ -232,7 +232,6 @@ pub fn fuse(
 }
 
 impl FormReport {
-    /// Computes shortest, median and longest run.
     fn summarise(&mut self) {
         [self.least_ns, self.median_ns, self.most_ns] = spread(&self.runs_ns);
     }

@@ -33,7 +33,7 @@ struct Piece {
 impl Segments {
     /// Adds an access `by` to a range, calls `depends` with the accesses that it depends on, and returns the number
     /// of pieces and reads that were examined. A write depends on the reads since the last write, or without such on
-    /// that write; a read depends on the last write. Writes of the same node are no dependency of a write.
+    /// that write, but not on accesses of its own node; a read depends on the last write.
     pub fn reach(
         &mut self,
         range: Range<u64>,

@@ -82,7 +82,6 @@ pub(crate) struct RunLimits {
     pub steps: u64,
     /// The most bytes that marks may take.
     pub mark_bytes: u64,
-    /// The number of threads to use.
     pub threads: usize,
 }
 
@@ -397,7 +396,6 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Runs an instruction in the active lanes.
     fn step(&mut self, instruction: &Instruction, active: u64) {
         match instruction {
             Instruction::Compute {

@@ -17,7 +17,6 @@ pub(crate) type BlockId = u32;
 pub(crate) enum Operand {
     /// A value that is the same in all invocations.
     Known(u64),
-    /// The value of a register.
     Register(Register),
     /// An unknown value, with the cause.
     Unknown(Cause),
@@ -54,7 +53,6 @@ pub(crate) enum Op {
         offset: Operand,
         bytes: u8,
     },
-    /// Reads or writes a buffer.
     Access(Access),
     /// An access that cannot be followed.
     Escape(Escape),
@@ -164,7 +162,6 @@ pub(crate) struct Phi {
 /// The end of a block, which says which block runs next.
 #[derive(Debug, Clone)]
 pub(crate) enum End {
-    /// The kernel ends.
     Stop,
     Jump(BlockId),
     /// Goes to `then` where the condition is not 0.
@@ -243,7 +240,6 @@ pub(crate) struct Program {
     pub blocks: Vec<Block>,
     /// Blocks in the order of their code: the blocks of a loop come before those after it.
     pub order: Vec<BlockId>,
-    /// Number of registers.
     pub registers: u32,
     /// The built-in inputs that are used, each with the register that holds it.
     pub inputs: Vec<(Input, Register)>,

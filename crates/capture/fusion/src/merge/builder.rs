@@ -23,7 +23,6 @@ use crate::refusal::Refusal;
 /// A merged module, to which one kernel after the other is added.
 pub struct Builder<'a> {
     plan: &'a MergePlan,
-    /// The module as far as it is built.
     pub module: Module,
     /// The next unused id.
     next: Word,
@@ -115,7 +114,6 @@ impl<'a> Builder<'a> {
         Ok(builder)
     }
 
-    /// Returns a new id.
     pub fn id(&mut self) -> Word {
         self.next += 1;
         self.next - 1
@@ -411,7 +409,6 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Makes an instruction.
 pub fn instruction(
     op: Op,
     result_type: Option<Word>,

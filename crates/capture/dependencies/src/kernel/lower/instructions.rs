@@ -11,7 +11,6 @@ use gapscope_spirv::numbers::op;
 use gapscope_spirv::{StoredInstruction, Type};
 
 impl Lowering<'_> {
-    /// Lowers one instruction.
     pub(super) fn instruction(&mut self, instruction: &StoredInstruction) -> Result<(), TooLarge> {
         let module = self.module;
         let operands = module.operands(instruction);

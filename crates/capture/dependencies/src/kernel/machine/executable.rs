@@ -13,7 +13,6 @@ pub(crate) struct Executable {
     pub blocks: Vec<Block>,
     /// The instructions of all blocks; an index here is the number of a site.
     pub instructions: Vec<Instruction>,
-    /// The number of registers.
     pub registers: usize,
     /// Pairs of a built-in input and the register that holds it.
     pub inputs: Vec<(Input, u32)>,
@@ -82,7 +81,6 @@ pub(crate) enum Instruction {
     },
 }
 
-/// How a block ends.
 #[derive(Debug)]
 pub(crate) enum End {
     Stop,

@@ -188,7 +188,6 @@ impl Bits {
         }
     }
 
-    /// Sets the bits that another set has.
     fn join(&mut self, other: Bits) {
         if self.pages.len() < other.pages.len() {
             self.pages.resize(other.pages.len(), None);

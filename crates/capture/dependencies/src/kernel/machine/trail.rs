@@ -41,7 +41,6 @@ impl Run {
 pub(crate) struct Sites {
     /// The sites by the index of their instruction.
     pub found: HashMap<usize, Site>,
-    /// Number of runs of all sites.
     runs: usize,
     /// Whether there are too many runs, or an access that cannot be part of a run.
     pub overflow: bool,

@@ -84,7 +84,6 @@ impl<'a> Needs<'a> {
         registers.for_each(|register| self.operand(Operand::Register(register)));
     }
 
-    /// Adds the register of an operand.
     fn operand(&mut self, operand: Operand) {
         if let Operand::Register(register) = operand
             && !std::mem::replace(&mut self.registers[register as usize], true)
@@ -244,7 +243,6 @@ struct KeptRegisters {
     registers: HashMap<Register, u32>,
     /// The new register of each known value.
     known: HashMap<u64, u32>,
-    /// The number of registers so far.
     count: u32,
 }
 
