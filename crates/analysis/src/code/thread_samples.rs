@@ -1,4 +1,5 @@
-//! Indexes the stack samples of a trace by host thread, in order of time.
+//! Indexes the stack samples of a trace by host thread, in order of time. Samples are of three kinds: taken at
+//! regular times, by hooks at calls of a thread, or of worker processes.
 
 use gapscope_timeline::host::HostThread;
 use gapscope_timeline::intervals::Interval;

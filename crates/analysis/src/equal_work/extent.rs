@@ -290,7 +290,7 @@ impl<'t> Instances<'t> {
     }
 }
 
-/// The time of an instance at one place: all of time where neither start nor end is known.
+/// The time of an instance at one place. An unknown start is the least number, an unknown end the greatest.
 #[derive(Debug, Clone, Copy)]
 struct Span {
     start_ns: i64,

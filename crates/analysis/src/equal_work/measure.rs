@@ -1,7 +1,7 @@
 //! Sums up the work of each side of a comparison, in total and by evaluation (one instance of the side's label).
 //!
-//! All work is visited once: timed work in order of start, then untimed dispatches, all transfers for their counts
-//! and bytes, untimed opaque work, and command buffers. The owner of a piece of work is its side and its evaluation.
+//! Work is added in this order: timed work in order of start, then untimed dispatches, the counts and bytes of all
+//! transfers, untimed opaque work, and command buffers. The owner of a piece of work is its side and its evaluation.
 
 use super::extent::Extent;
 use super::place::WorkPlace;

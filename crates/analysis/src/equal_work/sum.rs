@@ -1,5 +1,5 @@
 //! The sums over the work of one side and of one evaluation, to which `measure.rs` adds the work of a trace piece by
-//! piece.
+//! piece. A comparison has two sides, such as two labels.
 
 use super::figure::Figure;
 use gapscope_timeline::intervals::{Busy, Interval};

@@ -1,4 +1,5 @@
-//! Adds up the time that host threads spent in each kind of call while devices were idle.
+//! Adds up the time that host threads spent in each kind of call while devices were idle. A segment is a stretch of a
+//! thread's time in one call.
 
 use super::HostTime;
 use gapscope_timeline::host::{HostThreads, Segment};

@@ -1,4 +1,7 @@
 //! Adds up the idle time of devices and queues by cause, lists the longest gaps, and describes single gaps.
+//!
+//! Order of calls: [`idle_time`] walks over each device, explains gap after gap (`explain.rs`), adds the parts up
+//! (`totals.rs`) and keeps the longest gaps; [`GapFinder`] explains single gaps later.
 
 use super::explain::{Explainer, Explanation};
 use super::host_totals::HostTotals;

@@ -1,4 +1,5 @@
-//! The rows of the tables of labels: the work under each label.
+//! The rows of the tables of labels: the work under each label. [`rows`] makes a row for each node of the tree, and
+//! [`sorted`] leaves the unused out and puts siblings in order.
 
 use super::tree::{LabelTree, Node};
 use gapscope_timeline::durations::{Durations, GroupedDurations};

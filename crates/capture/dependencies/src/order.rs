@@ -137,8 +137,9 @@ impl<'a> Barriers<'a> {
         Some(true)
     }
 
-    /// Splits an edge into pieces, at the ends of the ranges of barriers, and returns for each whether the barriers
-    /// between its ends order it; `None` if the search takes too long.
+    /// Splits an edge into its parts, and these at the ends of the ranges of barriers unless it is a write after a
+    /// read, and returns for each piece whether the barriers between its ends order it; `None` if the search takes
+    /// too long.
     pub fn split(&mut self, queue: u32, edge: &Edge) -> Option<Vec<(Edge, bool)>> {
         let between = self.between(queue, edge.from, edge.to).to_vec();
         let mut found = Vec::new();

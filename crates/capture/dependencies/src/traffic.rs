@@ -1,5 +1,5 @@
 //! Compares the bytes that a command must move with the bandwidth of the device: how long they take at least, and
-//! which share of the bandwidth the command reached.
+//! which share of the bandwidth the command reached. Bytes are certain where the access is known exactly.
 
 use std::collections::HashMap;
 use std::ops::Range;

@@ -1,9 +1,9 @@
 //! Finds chains of dispatches that can be merged: a capture goes in; its chains come out, and neighbours that do not
 //! form a chain, with the reason.
 //!
-//! A chain is consecutive dispatches of one command list of which each passes values to a later one. Neighbours are
-//! first compared by their bindings and pipelines; those that may fit are followed invocation by invocation, and
-//! joined where a proof succeeds. A trail has the bytes that each invocation reaches.
+//! A chain is consecutive dispatches of one command buffer, of which each but the first loads what an earlier one
+//! stored. Neighbours are first compared by their bindings and pipelines; those that may fit are followed invocation
+//! by invocation, and joined where a proof succeeds. A trail has the bytes that each invocation reaches.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Defines the values of a kernel while it is lowered, scalars and pointers, and finds them by their SPIR-V ids.
+//! Defines the values of a kernel while it is lowered, scalars and pointers, and finds them by their SPIR-V ids. A
+//! scalar is an operand: a known value, a register or unknown.
 
 use std::rc::Rc;
 

@@ -1,5 +1,5 @@
 //! Collects the offsets that each invocation reaches, compressed to [`Run`]s of invocations whose offsets grow in
-//! equal steps.
+//! equal steps. A site is an instruction that reaches a buffer.
 
 use std::collections::HashMap;
 
